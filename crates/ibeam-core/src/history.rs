@@ -236,9 +236,9 @@ pub(crate) fn shorten_results(messages: &mut [Arc<Message>], shortened: Shortene
     let ShortenedResults { messages: count, bytes } = shortened;
     for message in messages.iter_mut().take(count) {
         match message.as_ref() {
-            Message::ToolResults(results) if results.iter().any(|result| is_too_long(result, bytes)) => {
+            Message::ToolResults(results) if results.iter().any(|result| needs_shortening(result, bytes)) => {
                 let mut results = results.clone();
-                for result in results.iter_mut().filter(|result| is_too_long(result, bytes)) {
+                for result in results.iter_mut().filter(|result| needs_shortening(result, bytes)) {
                     let mut text = elide_middle(&result.text, bytes);
                     for media in std::mem::take(&mut result.media) {
                         text.push('\n');
@@ -254,7 +254,7 @@ pub(crate) fn shorten_results(messages: &mut [Arc<Message>], shortened: Shortene
 }
 
 /// Whether a result has images or documents, or more than `bytes` of text.
-fn is_too_long(result: &ToolResult, bytes: usize) -> bool {
+fn needs_shortening(result: &ToolResult, bytes: usize) -> bool {
     result.text.len() > bytes || !result.media.is_empty()
 }
 

@@ -126,7 +126,7 @@ impl Journal {
             | EventKind::Notice(_)
             | EventKind::RunFinished(_) => (true, true),
         };
-        self.release(text, thinking).await?;
+        self.release_held_text(text, thinking).await?;
         let events = self.events.clone();
         let permit = events.reserve().await.map_err(|_| JournalClosed)?;
         if !self.redact(&mut kind) {
@@ -139,7 +139,7 @@ impl Journal {
             }
             false => (None, None),
         };
-        permit.send(self.envelope(kind, receipt));
+        permit.send(self.next_envelope(kind, receipt));
         match received {
             Some(received) => received.await.map_err(|_| JournalClosed),
             None => Ok(()),
@@ -150,11 +150,12 @@ impl Journal {
     ///
     /// # Errors
     /// As [`Self::record`].
-    pub(crate) async fn release_held(&mut self) -> Result<(), JournalClosed> {
-        self.release(true, true).await
+    pub(crate) async fn release_all_held_text(&mut self) -> Result<(), JournalClosed> {
+        self.release_held_text(true, true).await
     }
 
-    async fn release(&mut self, text: bool, thinking: bool) -> Result<(), JournalClosed> {
+    /// Records the end that was held back of the visible text, of the reasoning, or of both.
+    async fn release_held_text(&mut self, text: bool, thinking: bool) -> Result<(), JournalClosed> {
         let is_held = |wanted, redaction: &DeltaRedactor| wanted && !redaction.is_empty();
         if !is_held(text, &self.text) && !is_held(thinking, &self.thinking) {
             return Ok(());
@@ -165,21 +166,21 @@ impl Journal {
             let permit = events.reserve().await.map_err(|_| JournalClosed)?;
             let text = self.text.finish(&self.redactor.model_text());
             if !text.is_empty() {
-                permit.send(self.envelope(EventKind::TextDelta { text }, None));
+                permit.send(self.next_envelope(EventKind::TextDelta { text }, None));
             }
         }
         if thinking {
             let permit = events.reserve().await.map_err(|_| JournalClosed)?;
             let text = self.thinking.finish(&self.redactor.model_text());
             if !text.is_empty() {
-                permit.send(self.envelope(EventKind::ThinkingDelta { text }, None));
+                permit.send(self.next_envelope(EventKind::ThinkingDelta { text }, None));
             }
         }
         Ok(())
     }
 
     /// Folds, numbers and dates an event that is about to be sent.
-    fn envelope(&mut self, kind: EventKind, receipt: Option<oneshot::Sender<()>>) -> Envelope {
+    fn next_envelope(&mut self, kind: EventKind, receipt: Option<oneshot::Sender<()>>) -> Envelope {
         self.history.fold(&kind);
         self.tally.fold(&kind, self.clock.monotonic());
         let event = Event { seq: self.next_seq, at_ms: self.clock.unix_ms(), kind };

@@ -98,7 +98,7 @@ impl JsonSchema {
     }
 
     /// Returns the schema that the value of a `$ref` names; `None` if it does not exist.
-    pub fn referenced(&self, reference: &str) -> Option<&Value> {
+    pub fn referenced_schema(&self, reference: &str) -> Option<&Value> {
         self.document.pointer(&schema_check::resolve_reference(&self.document, &self.anchors, reference)?)
     }
 }

@@ -22,9 +22,9 @@ pub use ibeam_policy::Access;
 pub use journal::{Envelope, Journal, JournalClosed, ResumedState};
 pub use json_schema::{InvalidSchema, JsonSchema, Violation};
 pub use ports::{
-    ApprovalRequest, Approver, Background, Clock, FinishedCall, HookBlock, HookDecision, HookEvent,
-    HookOutput, Hooks, ModelEvent, ModelRequest, ModelStream, NoApprover, NoBackground, NoHooks, NoSteering,
-    Notices, PreparedCall, Provider, ProviderError, Retry, RunCall, Steering, Tool, ToolContext,
+    ApprovalRequest, Approver, Background, CallRunner, Clock, FinishedCall, HookBlock, HookDecision,
+    HookEvent, HookOutput, Hooks, ModelEvent, ModelRequest, ModelStream, NoApprover, NoBackground, NoHooks,
+    NoSteering, Notices, PreparedCall, Provider, ProviderError, Retry, Steering, Tool, ToolContext,
     ToolInputError, ToolSet,
 };
 pub use redact::Redactor;

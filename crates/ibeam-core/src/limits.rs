@@ -26,7 +26,7 @@ impl LimitTracker {
     ///
     /// The limit of calls is not checked: the model may still answer without calls. Neither is the time: a timer ends
     /// the run.
-    pub(crate) fn exceeded(&self, totals: &RunTotals) -> Option<Reason> {
+    pub(crate) fn reached_limit(&self, totals: &RunTotals) -> Option<Reason> {
         let Limits { max_turns, max_tokens, max_cost_micros, .. } = self.limits;
         let tokens = totals.usage.map_or(0, |usage| usage.total());
         let cost = totals.cost_micros.unwrap_or(0);
@@ -45,7 +45,7 @@ impl LimitTracker {
     }
 
     /// Returns the warning about a limit that the run approaches; there is one warning per limit.
-    pub(crate) fn approaching(&mut self, totals: &RunTotals, elapsed_ms: u64) -> Option<Notice> {
+    pub(crate) fn next_warning(&mut self, totals: &RunTotals, elapsed_ms: u64) -> Option<Notice> {
         let Limits { max_turns, max_tokens, max_cost_micros, max_tool_calls, timeout_ms } = self.limits;
         let last_turn = totals.turns > 0 && totals.turns.saturating_add(1) == max_turns;
         let counts = [

@@ -136,14 +136,14 @@ pub struct PreparedCall {
     /// The resource that the call will access.
     pub access: Access,
     /// Executes the call.
-    pub run: RunCall,
+    pub run: CallRunner,
 }
 
-/// Executes a prepared call.
+/// The function that executes a prepared call.
 ///
 /// Dropping the future ends everything that the call started. When [`ToolContext::stop`] is requested, the call ends
 /// what it started within two seconds and returns what it has.
-pub type RunCall = Box<dyn FnOnce(ToolContext) -> BoxFuture<'static, ToolOutcome> + Send>;
+pub type CallRunner = Box<dyn FnOnce(ToolContext) -> BoxFuture<'static, ToolOutcome> + Send>;
 
 impl PreparedCall {
     /// Returns a call that `run` executes.
@@ -393,7 +393,7 @@ impl Steering for NoSteering {
 /// Commands that outlive their call. A run never ends while one of them is running.
 pub trait Background: Send + Sync {
     /// Returns how many commands are running.
-    fn running(&self) -> u32;
+    fn running_count(&self) -> u32;
 
     /// Completes when no command is running any more, and returns how many had to be stopped.
     ///
@@ -405,7 +405,7 @@ pub trait Background: Send + Sync {
 pub struct NoBackground;
 
 impl Background for NoBackground {
-    fn running(&self) -> u32 {
+    fn running_count(&self) -> u32 {
         0
     }
 

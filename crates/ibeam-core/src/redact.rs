@@ -60,20 +60,20 @@ impl Redactor {
         }
     }
 
-    fn search(&self) -> Arc<Search> {
+    fn current_search(&self) -> Arc<Search> {
         Arc::clone(&self.search.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns the redactor of the model's own text and calls.
     pub(crate) fn model_text(&self) -> ModelTextRedactor {
-        self.search().model_text.clone()
+        self.current_search().model_text.clone()
     }
 
     /// Removes the secrets from every text in `value`, which stays unchanged if it has none.
     ///
     /// Searches the JSON of `value`; the forms cover secrets with escaped characters.
     pub fn redact_value<T: Serialize + FromJson>(&self, value: &mut T) {
-        let search = self.search();
+        let search = self.current_search();
         if search.finders.is_empty() {
             return;
         }
@@ -88,7 +88,7 @@ impl Redactor {
 
     /// Returns the text with `***` in place of each secret, or the text itself if it has none.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        self.search().redact(text)
+        self.current_search().redact(text)
     }
 }
 
@@ -138,7 +138,7 @@ impl Search {
 impl fmt::Debug for Redactor {
     /// Writes the number of forms, and none of the forms.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Redactor({} forms)", self.search().finders.len())
+        write!(f, "Redactor({} forms)", self.current_search().finders.len())
     }
 }
 
@@ -169,7 +169,7 @@ fn forms(secret: &str) -> Vec<String> {
     let json = serde_json::Value::from(secret).to_string();
     let mut forms = vec![secret.to_owned(), json.get(1..json.len() - 1).unwrap_or_default().to_owned()];
     for unescaped in [UNRESERVED, UNRESERVED_IN_BROWSERS] {
-        let percent = percent_encoded(secret, unescaped);
+        let percent = percent_encode(secret, unescaped);
         forms.push(lower_case_escapes(&percent));
         forms.push(percent);
     }
@@ -200,7 +200,7 @@ fn base64_core(engine: &impl Engine, secret: &str, before: usize) -> String {
     encoded.get(first..end).unwrap_or_default().to_owned()
 }
 
-fn percent_encoded(secret: &str, unescaped: &[u8]) -> String {
+fn percent_encode(secret: &str, unescaped: &[u8]) -> String {
     let mut encoded = String::with_capacity(secret.len());
     for byte in secret.bytes() {
         if byte.is_ascii_alphanumeric() || unescaped.contains(&byte) {
@@ -320,7 +320,7 @@ mod tests {
             let bytes = [&before[..], secret.as_bytes(), &after[..]].concat();
             let written = match form {
                 0 => secret.clone(),
-                1 => percent_encoded(&secret, UNRESERVED),
+                1 => percent_encode(&secret, UNRESERVED),
                 2 => STANDARD.encode(&bytes),
                 3 => STANDARD_NO_PAD.encode(&bytes),
                 4 => URL_SAFE.encode(&bytes),

@@ -47,9 +47,9 @@ impl Tally {
             EventKind::ToolCallFinished { outcome, .. } => self.fold_outcome(outcome),
             EventKind::Retrying { usage, .. } => {
                 self.totals.retries += 1;
-                self.fold_failed(usage.as_deref());
+                self.fold_failed_request(usage.as_deref());
             }
-            EventKind::ModelRequestFailed { usage, .. } => self.fold_failed(usage.as_deref()),
+            EventKind::ModelRequestFailed { usage, .. } => self.fold_failed_request(usage.as_deref()),
             EventKind::ToolCallStarted { .. } => self.totals.tool_calls += 1,
             EventKind::Compacted(compacted) => {
                 self.totals.compactions += 1;
@@ -106,7 +106,7 @@ impl Tally {
     }
 
     /// Counts a failed request to the current model.
-    fn fold_failed(&mut self, failed: Option<&FailedUsage>) {
+    fn fold_failed_request(&mut self, failed: Option<&FailedUsage>) {
         self.update_model(|model| model.failed_requests += 1);
         if let Some(FailedUsage { usage, costs }) = failed {
             self.fold_tokens(Some(*usage), costs.map(ClassCosts::micros), *costs);

@@ -27,9 +27,9 @@ use crate::retry::RetryPolicy;
 use crate::stop::Stop;
 use crate::tally::Prices;
 use crate::token_estimator::TokenEstimator;
-use model_request::ModelAnswer;
+use model_request::RecordedAnswer;
 use structured_answer::{AnswerVerdict, StructuredAnswer};
-use tool_calls::BatchResult;
+use tool_calls::AnswerCallsResult;
 
 /// The number of consecutive answers cut by the output limit at which the run ends.
 const MAX_CONSECUTIVE_CUTS: u32 = 3;
@@ -122,12 +122,12 @@ enum TurnError {
     /// The run failed.
     Failed(Failure),
     /// The journal has no readers any more.
-    Closed,
+    JournalClosed,
 }
 
 impl From<JournalClosed> for TurnError {
     fn from(JournalClosed: JournalClosed) -> Self {
-        Self::Closed
+        Self::JournalClosed
     }
 }
 
@@ -150,7 +150,7 @@ impl Run {
     ///
     /// # Errors
     /// `JournalClosed` when the journal has no readers any more; they have the reason.
-    pub async fn turn(
+    pub async fn run_turn(
         &self,
         journal: &mut Journal,
         prompt: UserPrompt,
@@ -159,14 +159,14 @@ impl Run {
         let result = match self.run_loop(journal, prompt, notices).await {
             Ok(()) => Ok(()),
             Err(TurnError::Failed(failure)) => Err(failure),
-            Err(TurnError::Closed) => return Err(JournalClosed),
+            Err(TurnError::JournalClosed) => return Err(JournalClosed),
         };
         self.finish_background(journal, result.is_ok()).await?;
         let mut outcome = match result.and_then(|()| self.apply_fail_on(journal)) {
             Ok(()) => RunOutcome::Completed,
             Err(failure) => RunOutcome::Failed(failure),
         };
-        self.run_stop_hooks(journal, &outcome).await?;
+        self.run_end_hooks(journal, &outcome).await?;
         if let (RunOutcome::Completed, Some(reason)) = (&outcome, self.stop.requested()) {
             outcome = RunOutcome::Failed(reason.clone().into());
         }
@@ -175,7 +175,7 @@ impl Run {
             let reasons = journal.tally().denial_reasons.clone();
             journal.record(EventKind::Notice(Notice::CallsDenied { count: denied, reasons })).await?;
         }
-        journal.release_held().await?;
+        journal.release_all_held_text().await?;
         let failed = matches!(outcome, RunOutcome::Failed(_));
         // From the recorded text, so that text and value are the same document after the redaction too.
         let structured = self.answer_schema.as_ref().filter(|_| !failed);
@@ -216,14 +216,16 @@ impl Run {
         let mut has_answer = false;
         let mut retried_empty = false;
         loop {
-            if let Some(reason) = (self.precondition)().or_else(|| limits.exceeded(&journal.tally().totals)) {
+            if let Some(reason) =
+                (self.precondition)().or_else(|| limits.reached_limit(&journal.tally().totals))
+            {
                 return Err(reason.into());
             }
-            if let Some(near) = limits.approaching(&journal.tally().totals, journal.elapsed_ms()) {
+            if let Some(near) = limits.next_warning(&journal.tally().totals, journal.elapsed_ms()) {
                 journal.record(EventKind::Notice(near)).await?;
             }
             self.submit_steering(journal).await?;
-            let ModelAnswer { model_call_id, answer } = tokio::select! {
+            let RecordedAnswer { model_call_id, answer } = tokio::select! {
                 biased;
                 reason = self.stop.wait() => return Err(reason.into()),
                 answer = self.request_answer(journal, &specs, &mut estimator, &mut structured) => answer?,
@@ -236,7 +238,7 @@ impl Run {
             }
             let is_cut = answer.stop == StopReason::MaxTokens;
             let calls_left = limits.calls_left(&journal.tally().totals);
-            let BatchResult { calls, repeated } = self
+            let AnswerCallsResult { calls, repeated } = self
                 .run_tool_calls(journal, &model_call_id, &answer, is_cut, calls_left, &mut repetition)
                 .await?;
             if let Some(limit) = self.head.limits.max_tool_calls
@@ -285,7 +287,7 @@ impl Run {
                 return Err(refusal_reason(&answer).into());
             }
             match (has_answer, retried_empty) {
-                (true, _) => match structured.verdict() {
+                (true, _) => match structured.take_verdict() {
                     AnswerVerdict::Valid => return Ok(()),
                     AnswerVerdict::Repair(notice) => journal.record(EventKind::Notice(notice)).await?,
                     AnswerVerdict::Failed(reason) => return Err(reason.into()),
@@ -316,7 +318,7 @@ impl Run {
 
     /// Waits for the commands in the background, or stops them: none runs after the last event.
     async fn finish_background(&self, journal: &mut Journal, ended_well: bool) -> Result<(), JournalClosed> {
-        let running = self.background.running();
+        let running = self.background.running_count();
         let wait = ended_well && self.await_background && running > 0;
         if wait {
             journal.record(EventKind::Notice(Notice::BackgroundAwaited { count: running })).await?;

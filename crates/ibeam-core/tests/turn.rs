@@ -294,7 +294,7 @@ fn run_turn(fixture: &Fixture, past: &[Event]) -> (RunOutcome, Vec<Event>) {
         let turn = async move {
             let outcome = fixture
                 .run
-                .turn(&mut journal, vec!["do it".to_owned()].into(), vec![])
+                .run_turn(&mut journal, vec!["do it".to_owned()].into(), vec![])
                 .await
                 .unwrap()
                 .outcome;

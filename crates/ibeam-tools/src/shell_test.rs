@@ -48,7 +48,7 @@ async fn background(fixture: &Fixture, command: &str) -> (String, String) {
 /// Waits until nothing runs in the background.
 async fn none_left(fixture: &Fixture) {
     let deadline = Instant::now() + Duration::from_secs(20);
-    while fixture.background.running() > 0 {
+    while fixture.background.running_count() > 0 {
         assert!(Instant::now() < deadline, "{:?}", fixture.background);
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -293,7 +293,7 @@ fn a_background_command_keeps_running_and_ends_with_the_run() {
         let log = fixture.outside("logs").join(format!("shell-{pid}.log"));
         assert!(for_model.contains(&format!("pid {pid}; its output goes to `{}`", log.display())));
         assert_eq!(std::fs::read_to_string(log).unwrap(), "up\n");
-        assert_eq!(fixture.background.running(), 1);
+        assert_eq!(fixture.background.running_count(), 1);
         assert_eq!(fixture.background.stop_all().await, 1);
         assert_eq!(fixture.background.stop_all().await, 0);
     });
@@ -342,7 +342,7 @@ fn background_commands_are_awaited_within_a_time_limit() {
 
         background(&fixture, "sleep 60").await;
         assert_eq!(fixture.background.finish(true, &stop).await, 1);
-        assert_eq!(fixture.background.running(), 0);
+        assert_eq!(fixture.background.running_count(), 0);
     });
 }
 

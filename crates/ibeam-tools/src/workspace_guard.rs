@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use ibeam_core::{PreparedCall, RunCall, Tool, ToolInputError};
+use ibeam_core::{CallRunner, PreparedCall, Tool, ToolInputError};
 use ibeam_protocol::{ToolOutcome, ToolSpec};
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ impl Tool for RequireWorkspace {
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
         let PreparedCall { arguments, access, run } = self.tool.prepare(arguments)?;
         let workspace = Arc::clone(&self.workspace);
-        let run: RunCall = Box::new(move |context| {
+        let run: CallRunner = Box::new(move |context| {
             if workspace.is_root_removed() {
                 let root = workspace.root().display();
                 let message = format!("the workspace `{root}` is gone (ENOENT); nothing can run there");

@@ -12,7 +12,7 @@ use super::{DRAFT, DRAFT_7, InvalidSchema, child_pointer};
 const MAX_CHAIN: usize = 64;
 
 /// The compiled patterns, and the pointers of the anchors.
-type Resources = (BTreeMap<String, Regex>, BTreeMap<String, String>);
+type PatternsAndAnchors = (BTreeMap<String, Regex>, BTreeMap<String, String>);
 
 /// Keywords whose value is one schema, which applies to the same value.
 const ONE_IN_PLACE: [&str; 4] = ["not", "if", "then", "else"];
@@ -48,13 +48,13 @@ const TYPES: [&str; 7] = ["null", "boolean", "object", "array", "number", "integ
 ///
 /// # Errors
 /// The first fault.
-pub(super) fn check(document: &Value) -> Result<Resources, InvalidSchema> {
+pub(super) fn check(document: &Value) -> Result<PatternsAndAnchors, InvalidSchema> {
     let mut checker = Checker { document, patterns: BTreeMap::new(), edges: BTreeMap::new() };
     let mut anchors = BTreeMap::new();
     collect_anchors(document, "", &mut anchors);
     let (mut pending, mut seen) = (vec![String::new()], BTreeSet::from([String::new()]));
     while let Some(pointer) = pending.pop() {
-        for next in checker.check_one(&pointer, &anchors)? {
+        for next in checker.check_at(&pointer, &anchors)? {
             if seen.insert(next.clone()) {
                 pending.push(next);
             }
@@ -73,7 +73,7 @@ pub(super) fn resolve_reference(
     let id = document.get("$id").and_then(Value::as_str).map(|id| id.trim_end_matches('#'));
     let local = id.and_then(|id| reference.strip_prefix(id)).unwrap_or(reference);
     let fragment = match local.strip_prefix('#') {
-        Some(fragment) => percent_decoded(fragment)?,
+        Some(fragment) => percent_decode(fragment)?,
         None if local.is_empty() => String::new(),
         None => return None,
     };
@@ -83,7 +83,7 @@ pub(super) fn resolve_reference(
     }
 }
 
-fn percent_decoded(text: &str) -> Option<String> {
+fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -125,7 +125,7 @@ struct Checker<'a> {
 
 impl Checker<'_> {
     /// Checks one schema. Returns the pointers of the schemas in it.
-    fn check_one(
+    fn check_at(
         &mut self,
         pointer: &str,
         anchors: &BTreeMap<String, String>,

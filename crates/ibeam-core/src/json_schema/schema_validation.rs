@@ -22,12 +22,12 @@ struct Validator<'a> {
 
 /// The parts of a value that a schema has evaluated, for `unevaluatedProperties` and `unevaluatedItems`.
 #[derive(Default)]
-struct Evaluated<'a> {
+struct EvaluatedParts<'a> {
     properties: BTreeSet<&'a str>,
     items: BTreeSet<usize>,
 }
 
-impl Evaluated<'_> {
+impl EvaluatedParts<'_> {
     fn add(&mut self, other: Self) {
         self.properties.extend(other.properties);
         self.items.extend(other.items);
@@ -40,19 +40,19 @@ impl<'a> Validator<'a> {
     }
 
     /// Applies a schema to a value. Returns the parts that it has evaluated.
-    fn apply<'v>(&mut self, schema: &'a Value, value: &'v Value, place: &str) -> Evaluated<'v> {
+    fn apply<'v>(&mut self, schema: &'a Value, value: &'v Value, place: &str) -> EvaluatedParts<'v> {
         let schema = match schema {
             Value::Object(schema) => schema,
             Value::Bool(false) => {
                 self.report(place, "is not allowed".to_owned());
-                return Evaluated::default();
+                return EvaluatedParts::default();
             }
             Value::Bool(true) | Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                return Evaluated::default();
+                return EvaluatedParts::default();
             }
         };
         let before = self.violations.len();
-        self.check_any(schema, value, place);
+        self.check_any_type(schema, value, place);
         let mut evaluated = self.apply_in_place(schema, value, place);
         match value {
             Value::Object(fields) => self.check_object(schema, fields, place, &mut evaluated),
@@ -62,7 +62,7 @@ impl<'a> Validator<'a> {
             Value::Null | Value::Bool(_) => {}
         }
         // A schema that fails has evaluated nothing.
-        if self.violations.len() > before { Evaluated::default() } else { evaluated }
+        if self.violations.len() > before { EvaluatedParts::default() } else { evaluated }
     }
 
     /// Applies a schema on trial. Returns its violations, which are not reported.
@@ -71,14 +71,14 @@ impl<'a> Validator<'a> {
         schema: &'a Value,
         value: &'v Value,
         place: &str,
-    ) -> Result<Evaluated<'v>, Vec<Violation>> {
+    ) -> Result<EvaluatedParts<'v>, Vec<Violation>> {
         let mut trial = Validator { schema: self.schema, violations: Vec::new() };
         let evaluated = trial.apply(schema, value, place);
         if trial.violations.is_empty() { Ok(evaluated) } else { Err(trial.violations) }
     }
 
     /// Checks the keywords that apply to every type.
-    fn check_any(&mut self, schema: &'a Map<String, Value>, value: &Value, place: &str) {
+    fn check_any_type(&mut self, schema: &'a Map<String, Value>, value: &Value, place: &str) {
         let names: Vec<&str> = match schema.get("type") {
             Some(Value::String(name)) => vec![name],
             Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
@@ -112,10 +112,12 @@ impl<'a> Validator<'a> {
         schema: &'a Map<String, Value>,
         value: &'v Value,
         place: &str,
-    ) -> Evaluated<'v> {
-        let mut evaluated = Evaluated::default();
-        if let Some(target) =
-            schema.get("$ref").and_then(Value::as_str).and_then(|reference| self.schema.referenced(reference))
+    ) -> EvaluatedParts<'v> {
+        let mut evaluated = EvaluatedParts::default();
+        if let Some(target) = schema
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|reference| self.schema.referenced_schema(reference))
         {
             evaluated.add(self.apply(target, value, place));
         }
@@ -175,7 +177,7 @@ impl<'a> Validator<'a> {
     fn report_closest(
         &mut self,
         keyword: &str,
-        failed: Vec<Result<Evaluated<'_>, Vec<Violation>>>,
+        failed: Vec<Result<EvaluatedParts<'_>, Vec<Violation>>>,
         place: &str,
     ) {
         let closest = failed.into_iter().filter_map(Result::err).min_by_key(|violations| {
@@ -193,7 +195,7 @@ impl<'a> Validator<'a> {
         schema: &'a Map<String, Value>,
         fields: &'v Map<String, Value>,
         place: &str,
-        evaluated: &mut Evaluated<'v>,
+        evaluated: &mut EvaluatedParts<'v>,
     ) {
         for name in list(schema, "required").iter().filter_map(Value::as_str) {
             if !fields.contains_key(name) {
@@ -260,7 +262,7 @@ impl<'a> Validator<'a> {
         schema: &'a Map<String, Value>,
         items: &'v [Value],
         place: &str,
-        evaluated: &mut Evaluated<'v>,
+        evaluated: &mut EvaluatedParts<'v>,
     ) {
         self.check_count(schema, items.len(), ["minItems", "maxItems"], "items", place);
         let prefix = list(schema, "prefixItems");

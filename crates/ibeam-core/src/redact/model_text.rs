@@ -36,12 +36,12 @@ impl Forms {
         self.sorted.get(range).unwrap_or_default()
     }
 
-    fn may_begin(&self, byte: u8) -> bool {
+    fn has_form_with(&self, byte: u8) -> bool {
         self.beginning_with.get(usize::from(byte)).is_some_and(|range| !range.is_empty())
     }
 
     /// Returns the forms that `text` begins with.
-    fn at_beginning_of(&self, text: &[u8]) -> FormMatch {
+    fn match_start(&self, text: &[u8]) -> FormMatch {
         let mut found = FormMatch::default();
         for form in text.first().map_or(&[][..], |byte| self.beginning_with(*byte)) {
             if text.starts_with(form.as_bytes()) {
@@ -56,19 +56,19 @@ impl Forms {
     /// Whether the text contains a form, or ends in the beginning of one.
     fn may_occur_in(&self, text: &[u8]) -> bool {
         text.iter().enumerate().any(|(at, byte)| {
-            self.may_begin(*byte) && {
-                let found = self.at_beginning_of(text.get(at..).unwrap_or_default());
+            self.has_form_with(*byte) && {
+                let found = self.match_start(text.get(at..).unwrap_or_default());
                 found.complete.is_some() || found.may_continue
             }
         })
     }
 
     /// Whether the text contains a form, or ends in a long beginning of one.
-    fn are_in(&self, text: &[u8]) -> bool {
+    fn occur_in(&self, text: &[u8]) -> bool {
         text.iter().enumerate().any(|(at, byte)| {
-            self.may_begin(*byte) && {
+            self.has_form_with(*byte) && {
                 let rest = text.get(at..).unwrap_or_default();
-                let found = self.at_beginning_of(rest);
+                let found = self.match_start(rest);
                 found.complete.is_some() || (found.may_continue && rest.len() >= MIN_TRUNCATED_FORM_BYTES)
             }
         })
@@ -107,7 +107,7 @@ impl ModelTextRedactor {
     /// Redacts a text that is complete.
     pub(crate) fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let Some(forms) = &self.0 else { return Cow::Borrowed(text) };
-        if !forms.are_in(text.as_bytes()) {
+        if !forms.occur_in(text.as_bytes()) {
             return Cow::Borrowed(text);
         }
         let mut redaction = DeltaRedactor::default();
@@ -119,7 +119,7 @@ impl ModelTextRedactor {
     /// Whether the arguments of a call contain a secret.
     pub(crate) fn finds_secret_in(&self, value: &Value) -> bool {
         let Some(forms) = &self.0 else { return false };
-        let is_in = |text: &str| forms.are_in(text.as_bytes());
+        let is_in = |text: &str| forms.occur_in(text.as_bytes());
         match value {
             Value::String(text) => is_in(text),
             Value::Array(values) => values.iter().any(|value| self.finds_secret_in(value)),
@@ -227,11 +227,11 @@ impl DeltaRedactor {
         let mut released = String::with_capacity(text.len());
         let mut done = std::mem::take(&mut self.done);
         for (at, byte) in text.bytes().enumerate() {
-            if !forms.may_begin(byte) {
+            if !forms.has_form_with(byte) {
                 continue;
             }
             let rest = text.as_bytes().get(at..).unwrap_or_default();
-            let FormMatch { complete, may_continue } = forms.at_beginning_of(rest);
+            let FormMatch { complete, may_continue } = forms.match_start(rest);
             let cut =
                 (is_end && may_continue && rest.len() >= MIN_TRUNCATED_FORM_BYTES).then_some(rest.len());
             let prefix_end = text.floor_char_boundary(at + RELEASED_PREFIX_BYTES);

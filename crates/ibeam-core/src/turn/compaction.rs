@@ -57,7 +57,7 @@ impl Run {
         let Some(room) = self.token_budget(journal) else { return Ok(false) };
         let estimate = estimator.estimate(self.overhead_bytes(request), journal.history());
         // There is nothing to replace, and the estimate can be wrong: let the provider decide.
-        if estimate <= room || first_retained(journal.history().messages(), 0) == 0 {
+        if estimate <= room || first_retained_index(journal.history().messages(), 0) == 0 {
             return Ok(false);
         }
         self.compact(journal, request, estimator, None).await.map(|()| true)
@@ -152,7 +152,7 @@ impl Run {
         let quarter = size_bytes(messages) / 4;
         let tail_bytes =
             self.token_budget(journal).map_or(quarter, |room| estimator.bytes(room / 4).min(quarter));
-        first_retained(messages, tail_bytes)
+        first_retained_index(messages, tail_bytes)
     }
 
     /// Replaces the oldest part of the conversation with a summary.
@@ -174,13 +174,15 @@ impl Run {
         let window = model.context_window.map_or(String::new(), |window| format!(" of {window}"));
         let provider = model.info.provider.clone();
         let too_long = |why: &str| {
-            let mut failure = refusal.clone().unwrap_or_else(|| Self::too_long(&provider, "").into());
+            let mut failure = refusal.clone().unwrap_or_else(|| Self::context_too_long(&provider, "").into());
             let detail = match &failure.reason {
                 Reason::ContextTooLong { detail, .. } if !detail.is_empty() => format!("{detail}; "),
                 _ => String::new(),
             };
-            failure.reason =
-                Self::too_long(&provider, &format!("{detail}about {before_tokens} tokens{window}; {why}"));
+            failure.reason = Self::context_too_long(
+                &provider,
+                &format!("{detail}about {before_tokens} tokens{window}; {why}"),
+            );
             failure
         };
         if older.is_empty() {
@@ -217,7 +219,7 @@ impl Run {
                     false => Err(too_long.into()),
                 };
             }
-            Err(TurnError::Closed) => return Err(TurnError::Closed),
+            Err(TurnError::JournalClosed) => return Err(TurnError::JournalClosed),
         };
         let summary_text = visible_text(&response.answer);
         if summary_text.trim().is_empty() || response.answer.stop == StopReason::Refusal {
@@ -264,7 +266,7 @@ impl Run {
     }
 
     /// Returns the failure of a conversation that is too long for a model of `provider`.
-    fn too_long(provider: &str, detail: &str) -> Reason {
+    fn context_too_long(provider: &str, detail: &str) -> Reason {
         Reason::ContextTooLong { provider: provider.to_owned(), detail: detail.to_owned() }
     }
 }
@@ -272,7 +274,7 @@ impl Run {
 /// Returns the index of the first message to retain: the newest messages within `bytes`, at least the last exchange.
 ///
 /// Results stay with the answer that requested them. Returns 0 if there is nothing older.
-fn first_retained(messages: &[Arc<Message>], bytes: usize) -> usize {
+fn first_retained_index(messages: &[Arc<Message>], bytes: usize) -> usize {
     let mut first = messages.len();
     let mut retained_bytes = 0;
     for (index, message) in messages.iter().enumerate().rev() {

@@ -64,7 +64,7 @@ impl Run {
             }
             // A prompt that the hooks have not checked must not reach the model in a later run either.
             Err(TurnError::Failed(failure)) => (EventKind::PromptWithheld { content: prompt }, Some(failure)),
-            Err(TurnError::Closed) => return Err(TurnError::Closed),
+            Err(TurnError::JournalClosed) => return Err(TurnError::JournalClosed),
         };
         journal.record(kind).await?;
         failure.map_or(Ok(()), |failure| Err(failure.into()))
@@ -136,7 +136,7 @@ impl Run {
     }
 
     /// Runs the hooks of the end of the run. After a stop they have [`crate::ports::Hooks::grace`].
-    pub(super) async fn run_stop_hooks(
+    pub(super) async fn run_end_hooks(
         &self,
         journal: &mut Journal,
         outcome: &RunOutcome,

@@ -22,7 +22,7 @@ use crate::token_estimator::TokenEstimator;
 const MAX_COMPACTIONS_PER_REQUEST: u32 = 4;
 
 /// A complete answer with the id of its request.
-pub(super) struct ModelAnswer {
+pub(super) struct RecordedAnswer {
     pub(super) model_call_id: ModelCallId,
     pub(super) answer: Answer,
 }
@@ -108,7 +108,7 @@ impl Run {
         tools: &Arc<[ToolSpec]>,
         estimator: &mut TokenEstimator,
         structured: &mut StructuredAnswer<'_>,
-    ) -> Result<ModelAnswer, TurnError> {
+    ) -> Result<RecordedAnswer, TurnError> {
         let (mut request, mut outcome) = self.request_within_window(journal, tools, estimator).await?;
         if let RequestOutcome::Interrupted(error) = &outcome
             && let Some(pause) = self.retry.delay(error, 1, self.jitter())
@@ -138,7 +138,7 @@ impl Run {
             costs,
         };
         journal.record(finished).await?;
-        Ok(ModelAnswer { model_call_id, answer: *answer })
+        Ok(RecordedAnswer { model_call_id, answer: *answer })
     }
 
     /// Sends the request, and again with a shorter conversation if it was too long.

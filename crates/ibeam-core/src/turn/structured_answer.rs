@@ -67,7 +67,7 @@ impl<'a> StructuredAnswer<'a> {
     }
 
     /// Returns the consequence of the last answer.
-    pub(super) fn verdict(&mut self) -> AnswerVerdict {
+    pub(super) fn take_verdict(&mut self) -> AnswerVerdict {
         match self.violations.take() {
             None => AnswerVerdict::Valid,
             Some(detail) if self.repairs < MAX_REPAIRS => {

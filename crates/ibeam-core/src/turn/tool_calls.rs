@@ -15,7 +15,7 @@ use super::{Run, TurnError};
 use crate::gate::Decision;
 use crate::journal::Journal;
 use crate::limits::RepetitionGuard;
-use crate::ports::{FinishedCall, HookBlock, PreparedCall, RunCall, Tool, ToolContext, ToolInputError};
+use crate::ports::{CallRunner, FinishedCall, HookBlock, PreparedCall, Tool, ToolContext, ToolInputError};
 
 /// The largest number of calls that run at the same time.
 const MAX_CONCURRENT_CALLS: usize = 8;
@@ -23,7 +23,7 @@ const MAX_CONCURRENT_CALLS: usize = 8;
 const STOP_GRACE: Duration = Duration::from_millis(2500);
 
 /// The result of all calls of an answer.
-pub(super) struct BatchResult {
+pub(super) struct AnswerCallsResult {
     /// The number of calls.
     pub(super) calls: u32,
     /// The tool of a repeated call, and how often it was called.
@@ -33,7 +33,7 @@ pub(super) struct BatchResult {
 /// A call before it starts.
 pub(super) enum PlannedCall {
     /// The gate decides on the call. `block` is the objection of a hook.
-    Ready { call: ToolCall, tool: Arc<dyn Tool>, access: Access, run: RunCall, block: Option<HookBlock> },
+    Ready { call: ToolCall, tool: Arc<dyn Tool>, access: Access, run: CallRunner, block: Option<HookBlock> },
     /// Cannot run; the outcome is known already.
     Resolved { call: ToolCall, outcome: ToolOutcome },
 }
@@ -58,19 +58,19 @@ impl Run {
         is_cut: bool,
         calls_left: Option<u32>,
         repetition: &mut RepetitionGuard,
-    ) -> Result<BatchResult, TurnError> {
-        let mut batch_result = BatchResult { calls: 0, repeated: None };
+    ) -> Result<AnswerCallsResult, TurnError> {
+        let mut calls_result = AnswerCallsResult { calls: 0, repeated: None };
         let mut batch = Vec::new();
         let mut finished = Vec::new();
         for call in answer.calls() {
             let mut planned = match calls_left {
-                Some(left) if batch_result.calls >= left => {
-                    not_executed(call, "the run has reached its limit of tool calls")
+                Some(left) if calls_result.calls >= left => {
+                    skipped_call(call, "the run has reached its limit of tool calls")
                 }
-                _ if is_cut => not_executed(call, "the answer was cut off by the output limit"),
+                _ if is_cut => skipped_call(call, "the answer was cut off by the output limit"),
                 Some(_) | None => self.plan_call(call.clone()),
             };
-            batch_result.calls += 1;
+            calls_result.calls += 1;
             // Hooks must see the effects of earlier calls, and they may turn a call into an exclusive one.
             if planned.is_exclusive() {
                 self.run_batch(journal, model_call_id, &mut batch, &mut finished).await?;
@@ -88,10 +88,10 @@ impl Run {
         repetition.start_answer();
         for (call, result) in finished {
             if let Some(count) = repetition.record_call(&call, &result) {
-                batch_result.repeated = Some((call.name, count));
+                calls_result.repeated = Some((call.name, count));
             }
         }
-        Ok(batch_result)
+        Ok(calls_result)
     }
 
     /// Finds the tool and prepares the call.
@@ -139,7 +139,7 @@ impl Run {
         loop {
             while running.len() < max_concurrent {
                 if let Some(reason) = self.stop.requested() {
-                    self.drain_running(journal, model_call_id, &mut running, &mut unfinished).await?;
+                    self.drain_running_calls(journal, model_call_id, &mut running, &mut unfinished).await?;
                     return Err(reason.clone().into());
                 }
                 let Some(next) = waiting.next() else { break };
@@ -159,8 +159,8 @@ impl Run {
                         let decision = tokio::select! {
                             biased;
                             reason = self.stop.wait() => {
-                                finish(journal, call, stopped_before_decision(), Duration::ZERO).await?;
-                                self.drain_running(journal, model_call_id, &mut running, &mut unfinished).await?;
+                                finish(journal, call, stopped_call_outcome(), Duration::ZERO).await?;
+                                self.drain_running_calls(journal, model_call_id, &mut running, &mut unfinished).await?;
                                 return Err(reason.into());
                             }
                             decision = self.gate.decide(&call, &access, block.as_ref()) => decision,
@@ -190,7 +190,7 @@ impl Run {
                 biased;
                 next = running.next() => next,
                 reason = self.stop.wait() => {
-                    self.drain_running(journal, model_call_id, &mut running, &mut unfinished).await?;
+                    self.drain_running_calls(journal, model_call_id, &mut running, &mut unfinished).await?;
                     return Err(reason.into());
                 }
             };
@@ -226,7 +226,7 @@ impl Run {
     }
 
     /// Waits a limited time for the running calls to stop, then drops them.
-    async fn drain_running<F>(
+    async fn drain_running_calls<F>(
         &self,
         journal: &mut Journal,
         model_call_id: &ModelCallId,
@@ -269,7 +269,7 @@ fn reject_secrets(journal: &Journal, planned: PlannedCall) -> PlannedCall {
         PlannedCall::Ready { call, .. }
             if journal.redactor().model_text().finds_secret_in(&call.arguments) =>
         {
-            not_executed(
+            skipped_call(
                 call,
                 "its arguments hold a key that this program uses itself, which is kept out of calls and of the record; \
              have it read from a file or variable where it is needed",
@@ -280,12 +280,12 @@ fn reject_secrets(journal: &Journal, planned: PlannedCall) -> PlannedCall {
 }
 
 /// Returns a call that is not executed.
-fn not_executed(call: &ToolCall, why: &str) -> PlannedCall {
+fn skipped_call(call: &ToolCall, why: &str) -> PlannedCall {
     PlannedCall::Resolved { call: call.clone(), outcome: ToolOutcome::error(format!("not executed: {why}")) }
 }
 
 /// Returns the outcome of a call that was stopped before it was allowed.
-fn stopped_before_decision() -> ToolOutcome {
+fn stopped_call_outcome() -> ToolOutcome {
     let reason = "not executed: the run was stopped before this call was allowed".to_owned();
     ToolOutcome::Rejected { reason }
 }

@@ -13,7 +13,7 @@ struct TwoCommands {
 }
 
 impl Background for TwoCommands {
-    fn running(&self) -> u32 {
+    fn running_count(&self) -> u32 {
         2
     }
     fn finish<'a>(&'a self, wait: bool, _: &'a Stop) -> BoxFuture<'a, u32> {

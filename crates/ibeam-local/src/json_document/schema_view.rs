@@ -51,7 +51,7 @@ impl SchemaView {
                 break;
             }
             if let Some(reference) = take_text(&mut keywords, "$ref") {
-                let target = root.referenced(&reference).map(keywords_of).unwrap_or_default();
+                let target = root.referenced_schema(&reference).map(keywords_of).unwrap_or_default();
                 pending.push(merge_keywords(keywords, target));
             } else if let Some(Value::Array(all)) = keywords.shift_remove("allOf") {
                 pending.push(all.iter().map(keywords_of).fold(keywords, merge_keywords));

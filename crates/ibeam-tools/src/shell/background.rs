@@ -68,7 +68,7 @@ impl Default for BackgroundProcesses {
 
 impl fmt::Debug for BackgroundProcesses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BackgroundProcesses").field("running", &self.running()).finish_non_exhaustive()
+        f.debug_struct("BackgroundProcesses").field("running", &self.running_count()).finish_non_exhaustive()
     }
 }
 
@@ -146,7 +146,7 @@ impl BackgroundProcesses {
 }
 
 impl Background for BackgroundProcesses {
-    fn running(&self) -> u32 {
+    fn running_count(&self) -> u32 {
         *self.0.running.borrow()
     }
 
@@ -158,11 +158,11 @@ impl Background for BackgroundProcesses {
                     _ = stop.wait() => {}
                 }
             }
-            let stopped = self.running();
+            let stopped = self.running_count();
             for (request, time) in
                 [(Request::Terminate, self.0.timeouts.grace), (Request::Kill, KILL_TIMEOUT)]
             {
-                if self.running() > 0 {
+                if self.running_count() > 0 {
                     self.0.request.send_replace(request);
                     self.wait_until_none(time).await;
                 }

@@ -458,7 +458,7 @@ async fn run_to_completion(
     prompt: UserPrompt,
     notices: Vec<Notice>,
 ) -> Result<(), ExitFailure> {
-    match shutdown.limit(&run.stop, run.turn(journal, prompt, notices)).await? {
+    match shutdown.limit(&run.stop, run.run_turn(journal, prompt, notices)).await? {
         Ok(finished) => match finished.outcome.clone() {
             RunOutcome::Completed => Ok(()),
             RunOutcome::Failed(failure) => Err(ExitFailure { failure, run: Some(Box::new(finished)) }),
