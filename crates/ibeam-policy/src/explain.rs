@@ -17,7 +17,7 @@ use crate::shell::wrapper::{self, Call, CommandStep, CommandSteps};
 
 /// A verdict and its explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Explanation {
+pub struct VerdictExplanation {
     /// The result of [`Policy::decide`].
     pub verdict: Verdict,
     /// Why a command cannot be analyzed, as a noun phrase ("an unclosed quote"). `parts` is empty then.
@@ -80,7 +80,7 @@ pub enum RuleList {
 
 impl Policy {
     /// Decides about one access like [`Policy::decide`] and explains the decision.
-    pub fn explain(&self, access: &Access) -> Explanation {
+    pub fn explain(&self, access: &Access) -> VerdictExplanation {
         let verdict = self.decide(access);
         let (unanalyzable, mut parts) = match access {
             Access::Nothing => (None, Vec::new()),
@@ -102,7 +102,7 @@ impl Policy {
         if let (Some(last), true) = (parts.last_mut(), is_built_in(self, &verdict)) {
             last.findings.extend(built_in_finding(&verdict));
         }
-        Explanation { verdict, unanalyzable, parts }
+        VerdictExplanation { verdict, unanalyzable, parts }
     }
 
     fn explain_command(&self, steps: &CommandSteps, start: &Path) -> Vec<AccessPart> {
@@ -117,7 +117,7 @@ impl Policy {
             } else {
                 directories.get(at).unwrap_or(&everywhere)
             };
-            let explain = |list, rule: &Rule| self.command_finding(list, rule, step, places);
+            let explain = |list, rule: &Rule| self.explain_command_rule(list, rule, step, places);
             let mut part = self.explain_part(&display_step(step), explain);
             part.programs = step.call_chain.iter().map(|call| call.program.text.clone()).collect();
             part.arguments =
@@ -146,7 +146,7 @@ impl Policy {
     }
 
     /// Returns whether a rule of `list` applies to a step that runs in one of `places`, and why.
-    fn command_finding(
+    fn explain_command_rule(
         &self,
         list: RuleList,
         rule: &Rule,

@@ -257,13 +257,13 @@ impl TextGlob {
     }
 
     /// Whether every text that begins with `start` matches.
-    pub(crate) fn matches_all_from(&self, start: &str) -> bool {
+    pub(crate) fn matches_all_with_prefix(&self, start: &str) -> bool {
         let literal = self.text.strip_suffix('*').unwrap_or("");
         self.text.ends_with('*') && !has_wildcard(literal) && start.starts_with(literal)
     }
 
     /// Whether some text that begins with `start` may match, ignoring case.
-    pub(crate) fn may_match_from(&self, start: &str) -> bool {
+    pub(crate) fn may_match_with_prefix(&self, start: &str) -> bool {
         let literal = self.text.split(['*', '?', '[', '{', '\\']).next().unwrap_or("").to_lowercase();
         let start = start.to_lowercase();
         literal.starts_with(&start) || start.starts_with(&literal)

@@ -16,7 +16,7 @@ mod protected_paths;
 pub mod rule;
 mod shell;
 
-pub use explain::{AccessPart, Explanation, Redirection, RuleFinding, RuleList};
+pub use explain::{AccessPart, Redirection, RuleFinding, RuleList, VerdictExplanation};
 pub use names::{
     credentials_from_environment, find_protected_name, is_read_only_name, is_read_only_path,
     read_only_git_entries, read_only_nested_paths,

@@ -204,7 +204,7 @@ impl Policy {
         }
         match allowed {
             Some((rule, _)) => Verdict::allow(rule),
-            None if self.contains(path) => Verdict::allow("workspace"),
+            None if self.is_in_workspace(path) => Verdict::allow("workspace"),
             None if self.is_strict() => self.ask_uncovered("Read", path),
             None => Verdict::allow("default"),
         }
@@ -242,7 +242,7 @@ impl Policy {
                 ),
             };
         }
-        if allowed.is_none() && !self.contains(path) {
+        if allowed.is_none() && !self.is_in_workspace(path) {
             return Verdict::deny(
                 "outside",
                 format!(
@@ -289,7 +289,7 @@ impl Policy {
     }
 
     /// Whether `path` is in the workspace or an extra directory.
-    pub(crate) fn contains(&self, path: &Path) -> bool {
+    pub(crate) fn is_in_workspace(&self, path: &Path) -> bool {
         path.starts_with(&self.workspace) || self.extra_dirs.iter().any(|extra| path.starts_with(extra))
     }
 

@@ -20,7 +20,7 @@ impl Policy {
             return Some("credentials that the environment or the configuration names");
         }
         let homes = std::iter::once(&self.home).chain(&self.other_home);
-        homes.into_iter().find_map(|home| secret_below(path, home))
+        homes.into_iter().find_map(|home| built_in_secret_name(path, home))
     }
 
     /// Returns the protected name in `path`, or the name of the secret that `path` is or is below.
@@ -37,7 +37,7 @@ impl Policy {
 }
 
 /// Returns the name of the secret that `path` is or is below.
-fn secret_below(path: &Path, home: &Path) -> Option<&'static str> {
+fn built_in_secret_name(path: &Path, home: &Path) -> Option<&'static str> {
     if let Some(device) = DEVICES.iter().find(|device| path.starts_with(device)) {
         return (path != Path::new("/dev/null")).then_some(*device);
     }

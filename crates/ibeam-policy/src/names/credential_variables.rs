@@ -151,17 +151,17 @@ pub fn credentials_from_environment(
     for (variable, meaning) in VARIABLES {
         let Some(value) = lookup(variable).filter(|value| !value.is_empty()) else { continue };
         match meaning {
-            SinglePath => named.push(absolute(&value, home, start)),
+            SinglePath => named.push(absolute_path(&value, home, start)),
             PathList => {
                 let parts = value.as_bytes().split(|byte| *byte == b':').filter(|part| !part.is_empty());
-                named.extend(parts.map(|part| absolute(OsStr::from_bytes(part), home, start)));
+                named.extend(parts.map(|part| absolute_path(OsStr::from_bytes(part), home, start)));
             }
             DirectoryOf(files) => {
-                let directory = absolute(&value, home, start);
+                let directory = absolute_path(&value, home, start);
                 named.extend(files.iter().map(|file| directory.join(file)));
             }
             ReplacesDirectory(default) => {
-                let directory = absolute(&value, home, start);
+                let directory = absolute_path(&value, home, start);
                 if directory != home.join(default) {
                     named.extend(credentials_below(default).map(|rest| directory.join(rest)));
                 }
@@ -181,7 +181,7 @@ fn credentials_below(default: &str) -> impl Iterator<Item = &'static str> + '_ {
 }
 
 /// Returns `value` as an absolute path without `.` and `..`.
-fn absolute(value: &OsStr, home: &Path, start: &Path) -> PathBuf {
+fn absolute_path(value: &OsStr, home: &Path, start: &Path) -> PathBuf {
     let value = Path::new(value);
     let from_home = value.strip_prefix("~").ok().map(|rest| home.join(rest));
     let mut path = PathBuf::new();

@@ -188,7 +188,7 @@ impl Builtin {
             BuiltinOperands::Jobs => args.iter().all(|word| {
                 let job = word.text.strip_prefix('%').unwrap_or(&word.text);
                 let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '%');
-                word.is_last_job() || (operand(word) && word.is_known() && job.chars().all(plain))
+                word.is_job_id() || (operand(word) && word.is_known() && job.chars().all(plain))
             }),
             BuiltinOperands::Names => args.iter().all(|word| {
                 let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';

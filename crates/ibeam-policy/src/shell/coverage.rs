@@ -235,7 +235,7 @@ fn is_covered(rule: &ShellRule, call: &Call, hazard: Option<&str>) -> bool {
     let Arguments { text, known_length, is_ordinary } = arguments(call);
     let matches =
         if known_length == text.len() && !call.has_unknown_arguments { glob.matches(&text) } else { false };
-    is_ordinary && (matches || glob.matches_all_from(text.get(..known_length).unwrap_or("")))
+    is_ordinary && (matches || glob.matches_all_with_prefix(text.get(..known_length).unwrap_or("")))
 }
 
 /// The calls of a text, indexed by names, so that many rules can be applied to many calls.
@@ -285,7 +285,7 @@ fn may_match_arguments(rule: &ShellRule, call: &Call) -> bool {
     if known_length == text.len() && !call.has_unknown_arguments {
         return !is_ordinary || glob.matches_folded(&text);
     }
-    !is_ordinary || glob.may_match_from(text.get(..known_length).unwrap_or(""))
+    !is_ordinary || glob.may_match_with_prefix(text.get(..known_length).unwrap_or(""))
 }
 
 /// The arguments of a call, as the patterns of rules match them.

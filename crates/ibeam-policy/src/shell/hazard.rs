@@ -6,7 +6,7 @@
 
 use super::builtins::{self, is_plain_read, is_plain_test};
 use super::filter_scripts;
-use super::ordinary_arguments::{self, ProgramOptions, not_ordinary};
+use super::ordinary_arguments::{self, ProgramOptions, argument_objection};
 use super::ordinary_code::CODE;
 use super::ordinary_files::FILES;
 use super::ordinary_git;
@@ -62,7 +62,7 @@ fn known_hazard(call: &Call) -> Option<String> {
         "read" | "echo" | "true" | "false" | ":" | "kill" => return None,
         "printf" => {
             let first = call.texts().next().filter(|first| first.starts_with('-') && *first != "--");
-            return first.map(not_ordinary);
+            return first.map(argument_objection);
         }
         "python" | "python3" | "pypy3" | "perl" | "ruby" | "node" | "nodejs" | "deno" | "php" | "lua"
         | "luajit" => {
@@ -79,7 +79,7 @@ fn known_hazard(call: &Call) -> Option<String> {
     }
     let words: Vec<(&str, bool)> = call.args.iter().map(|arg| (arg.text.as_str(), arg.has_glob)).collect();
     let objection_if = |is_objectionable: &dyn Fn(&str) -> bool| {
-        call.texts().find(|text| is_objectionable(text)).map(not_ordinary)
+        call.texts().find(|text| is_objectionable(text)).map(argument_objection)
     };
     let program = find_program(name)?;
     match (name, words.split_first()) {
@@ -98,7 +98,7 @@ fn known_hazard(call: &Call) -> Option<String> {
                 false => {
                     let plain =
                         letters.chars().all(|c| program.flags.contains(c) || program.valued.contains(c));
-                    if plain { program.objection_to(rest) } else { Some(not_ordinary(letters)) }
+                    if plain { program.objection_to(rest) } else { Some(argument_objection(letters)) }
                 }
             })
         }

@@ -141,7 +141,7 @@ impl ProgramOptions {
                     let is_short = !text.starts_with("--") && text.ends_with('m');
                     is_message = self.takes_message && (is_short || text == "--message");
                 }
-                None => return Some(not_ordinary(text)),
+                None => return Some(argument_objection(text)),
             }
         }
         self.objection_to_operands(&operands)
@@ -199,15 +199,15 @@ impl ProgramOptions {
 
     fn objection_to_operands(&self, operands: &[&str]) -> Option<String> {
         let objection_if = |is_objectionable: &dyn Fn(&str) -> bool| {
-            operands.iter().find(|text| is_objectionable(text)).map(|text| not_ordinary(text))
+            operands.iter().find(|text| is_objectionable(text)).map(|text| argument_objection(text))
         };
         let first = |known: &[&str]| match operands.first() {
-            Some(first) if !known.contains(first) => Some(not_ordinary(first)),
+            Some(first) if !known.contains(first) => Some(argument_objection(first)),
             Some(_) | None => None,
         };
         match self.operands {
             Operands::Any => None,
-            Operands::AtMost(most) => operands.get(most).map(|text| not_ordinary(text)),
+            Operands::AtMost(most) => operands.get(most).map(|text| argument_objection(text)),
             Operands::First(known) => first(known),
             Operands::FirstPlain(known) => first(known).or_else(|| {
                 objection_if(&|text| {
@@ -223,18 +223,18 @@ impl ProgramOptions {
                     .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | ':' | '['))
             }),
             Operands::Files => objection_if(&|text| text.starts_with(['+', '@'])),
-            Operands::Addresses => objection_if(&|text| text.starts_with('@') || !is_web(text)),
+            Operands::Addresses => objection_if(&|text| text.starts_with('@') || !is_web_address(text)),
         }
     }
 }
 
 /// Returns the objection to an argument.
-pub(crate) fn not_ordinary(text: &str) -> String {
+pub(crate) fn argument_objection(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
     format!("has the argument `{text}`, which is not one of its ordinary arguments")
 }
 
-fn is_web(address: &str) -> bool {
+fn is_web_address(address: &str) -> bool {
     let lower = address.to_ascii_lowercase();
     match lower.split_once("://") {
         Some((scheme, _)) => matches!(scheme, "http" | "https"),

@@ -5,7 +5,7 @@
 //! another file (`--output`), open an editor for more than a message, read input, or open a connection. Source: the
 //! manuals of git 2.47.
 
-use super::ordinary_arguments::{Operands, ProgramOptions, not_ordinary, program};
+use super::ordinary_arguments::{Operands, ProgramOptions, argument_objection, program};
 use super::word::Word;
 use super::wrapper::Call;
 
@@ -245,7 +245,7 @@ pub(crate) fn objection(call: &Call) -> Option<String> {
     let words: Vec<(&str, bool)> = rest.iter().map(|word| (word.text.as_str(), word.has_glob)).collect();
     let shows = first == Some("show") || first == Some("list");
     if command == "stash" && !shows && words.iter().any(|(text, _)| matches!(*text, "-p" | "--patch")) {
-        return Some(not_ordinary("--patch"));
+        return Some(argument_objection("--patch"));
     }
     if command == "stash" && shows {
         return GIT.first().and_then(|showing| showing.objection_to(&words));

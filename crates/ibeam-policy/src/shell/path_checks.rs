@@ -225,7 +225,7 @@ impl Policy {
             if name == "git" {
                 places.extend(self.git_directories(call, directories));
             }
-            if let Some(outside) = places.iter().find(|directory| !self.contains(directory)) {
+            if let Some(outside) = places.iter().find(|directory| !self.is_in_workspace(directory)) {
                 let shown = outside.display();
                 let reason = format!(
                     "`{name}` would run in `{shown}`, outside the workspace; {ALLOW_HINT} `--add-dir {shown}`"
@@ -361,7 +361,7 @@ impl Policy {
 
     /// Whether a directory outside the workspace contains, or is in, the home directory.
     fn is_near_credentials(&self, path: &Path) -> bool {
-        !self.contains(path) && (path.starts_with(&self.home) || self.home.starts_with(path))
+        !self.is_in_workspace(path) && (path.starts_with(&self.home) || self.home.starts_with(path))
     }
 
     /// Returns every path that a word may refer to, in each possible working directory.

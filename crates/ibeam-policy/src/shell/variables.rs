@@ -213,7 +213,7 @@ impl Walk<'_> {
             let value_of =
                 |variable: &Variable| loop_value(choice, variable).filter(|_| variable.quoted || !splits);
             let words = words.iter().map(|word| match is_open(&word) {
-                true => word.substituted(|variable| value_of(variable)).unwrap_or_else(|| word.clone()),
+                true => word.substitute(|variable| value_of(variable)).unwrap_or_else(|| word.clone()),
                 false => word.clone(),
             });
             let words = std::iter::once(program.clone()).chain(words).collect();

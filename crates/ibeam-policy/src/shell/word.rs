@@ -56,8 +56,8 @@ impl Word {
         self.unknown_from.is_none()
     }
 
-    /// Whether the value is the id of the last background process, or empty.
-    pub(crate) fn is_last_job(&self) -> bool {
+    /// Whether the value can only be the id of a process, or empty: `$!`, or a variable that only gets numbers.
+    pub(crate) fn is_job_id(&self) -> bool {
         self.is_number || matches!(self.text.as_str(), "$!" | "${!}")
     }
 
@@ -86,7 +86,7 @@ impl Word {
 
     /// Returns the word with every variable replaced by its value from `value_of`. Returns `None` if a value is
     /// missing, or if the word depends on something else.
-    pub(super) fn substituted<'v>(&self, value_of: impl Fn(&Variable) -> Option<&'v Self>) -> Option<Self> {
+    pub(super) fn substitute<'v>(&self, value_of: impl Fn(&Variable) -> Option<&'v Self>) -> Option<Self> {
         if self.depends_on_more {
             return None;
         }

@@ -4,10 +4,10 @@
 
 use std::path::PathBuf;
 
-use ibeam_policy::{Access, Explanation, Policy, Rule, RuleList};
+use ibeam_policy::{Access, Policy, Rule, RuleList, VerdictExplanation};
 use ibeam_protocol::PermissionMode;
 
-fn explain(access: Access) -> Explanation {
+fn explain(access: Access) -> VerdictExplanation {
     let rules = |tokens: &[&str]| tokens.iter().map(|token| token.parse::<Rule>().unwrap()).collect();
     let mut policy = Policy::new(PermissionMode::Default, PathBuf::from("/w"), PathBuf::from("/home/ann"));
     policy.deny = rules(&["Shell(touch)", "Read(.env*)"]);

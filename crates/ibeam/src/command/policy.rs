@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use ibeam_output::{PolicyLine, escape_to_one_line};
-use ibeam_policy::{Access, AccessPart, Explanation, Policy, Rule, RuleFinding, RuleList, Verdict};
+use ibeam_policy::{Access, AccessPart, Policy, Rule, RuleFinding, RuleList, Verdict, VerdictExplanation};
 use ibeam_protocol::Reason;
 use ibeam_tools::{PathError, Workspace};
 use serde_json::{Value, json};
@@ -110,7 +110,7 @@ fn resolve(policy: &Policy, path: &str) -> Result<PathBuf, Reason> {
 
 fn as_text(
     app: &AppContext,
-    explained: &Explanation,
+    explained: &VerdictExplanation,
     rules: &[ActiveRule],
     shows_path_rule_limits: bool,
 ) -> String {
@@ -162,7 +162,7 @@ fn as_text(
     text
 }
 
-fn as_json(explained: &Explanation, rules: &[ActiveRule]) -> Value {
+fn as_json(explained: &VerdictExplanation, rules: &[ActiveRule]) -> Value {
     let (verdict, rule, reason) = match &explained.verdict {
         Verdict::Allow { rule } => ("allow", rule, None),
         Verdict::Deny { rule, reason } => ("deny", rule, Some(reason)),
