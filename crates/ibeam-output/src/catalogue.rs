@@ -120,7 +120,7 @@ impl Catalogue {
     }
 
     /// Returns the meaning of a class of failures, for a table.
-    pub fn code(&self, code: FailureCode) -> String {
+    pub fn code_meaning(&self, code: FailureCode) -> String {
         self.render(&Message::new(format!("code-{}", code.as_str().replace('_', "-"))), None)
     }
 
@@ -149,14 +149,14 @@ impl Catalogue {
     }
 
     /// Returns the text of a `warning:` line about a request that failed and is repeated after `delay_ms`.
-    pub fn retrying(&self, attempt: u32, delay_ms: u64, reason: &Reason) -> String {
+    pub fn retry_warning(&self, attempt: u32, delay_ms: u64, reason: &Reason) -> String {
         let cause = self.reason(reason).message;
         let message = Message::new("retrying").text("message", &cause).count("attempt", attempt);
         self.render(&message.seconds(delay_ms), None)
     }
 
     /// Returns the text of a `warning:` line about a conversation that became too long.
-    pub fn compacted(&self, compacted: &Compacted) -> String {
+    pub fn compaction_warning(&self, compacted: &Compacted) -> String {
         let Compacted { before_tokens, after_tokens, .. } = compacted;
         let message = Message::new("compacted").count("before", *before_tokens).count("after", *after_tokens);
         self.render(&message, None)
@@ -164,7 +164,7 @@ impl Catalogue {
 
     /// Returns the text of a `warning:` line about a run whose prompt requested a change and that changed no file.
     /// `has_uncounted_changes`: whether a command or another tool ran whose changes are not counted.
-    pub fn no_file_changed(&self, has_uncounted_changes: bool) -> String {
+    pub fn no_change_warning(&self, has_uncounted_changes: bool) -> String {
         let id = if has_uncounted_changes { "no-file-changed-by-tools" } else { "no-file-changed" };
         self.render(&Message::new(id), None)
     }

@@ -93,7 +93,7 @@ impl<W: Write> Html<W> {
     }
 
     fn write_delta(&mut self, text: &str, at_ms: u64, page: &mut Markup) {
-        if self.prose.is_new() {
+        if self.prose.is_empty() {
             page.raw("<h3>").text(&self.line(&PageLine::Answer)).time(at_ms).raw("</h3>\n");
         }
         self.prose.push(text, page);
@@ -123,7 +123,7 @@ impl<W: Write> Html<W> {
             started_ms.and_then(|started_ms| at_ms.checked_sub(started_ms)).filter(|ms| *ms > 0)
         {
             page.raw(" <span class=\"quiet\">")
-                .text(&self.line(&PageLine::Took { duration_ms }))
+                .text(&self.line(&PageLine::CallDuration { duration_ms }))
                 .raw("</span>");
         }
         page.raw("</summary>\n");
@@ -192,7 +192,10 @@ impl<W: Write> Html<W> {
         }
         if !totals.files_changed.is_empty() {
             let paths: Vec<_> = totals.files_changed.iter().map(|path| path.to_string_lossy()).collect();
-            page.raw("<h3>").text(&self.line(&PageLine::Changed)).raw("</h3>\n").block(&paths.join("\n"));
+            page.raw("<h3>")
+                .text(&self.line(&PageLine::ChangedFiles))
+                .raw("</h3>\n")
+                .block(&paths.join("\n"));
         }
     }
 }
@@ -224,7 +227,7 @@ impl<W: Write> EventWriter for Html<W> {
                 self.write_prompt(&PageLine::Prompt, content, at_ms, page)
             }
             EventKind::PromptWithheld { content } => {
-                self.write_prompt(&PageLine::Withheld, content, at_ms, page)
+                self.write_prompt(&PageLine::WithheldPrompt, content, at_ms, page)
             }
             EventKind::TextDelta { text } => self.write_delta(text, at_ms, page),
             EventKind::ToolCallStarted { model_call_id, call } => {
@@ -235,10 +238,10 @@ impl<W: Write> EventWriter for Html<W> {
                 self.write_call((model_call_id, at_ms), call, outcome, page);
             }
             EventKind::Retrying { attempt, delay_ms, reason, usage: _ } => {
-                Self::write_notice(&self.catalogue.retrying(*attempt, *delay_ms, reason), at_ms, page);
+                Self::write_notice(&self.catalogue.retry_warning(*attempt, *delay_ms, reason), at_ms, page);
             }
             EventKind::Compacted(compacted) => {
-                Self::write_notice(&self.catalogue.compacted(compacted), at_ms, page);
+                Self::write_notice(&self.catalogue.compaction_warning(compacted), at_ms, page);
             }
             EventKind::Notice(notice) => Self::write_notice(&self.catalogue.notice(notice), at_ms, page),
             EventKind::RunFinished(run) => self.write_run_end(run, page),
@@ -255,7 +258,7 @@ impl<W: Write> EventWriter for Html<W> {
         self.lines.flush()
     }
 
-    fn finish_incomplete(&mut self) -> io::Result<()> {
+    fn finish_incomplete_run(&mut self) -> io::Result<()> {
         let page = &mut Markup::default();
         self.prose.end(page);
         self.close_calls(page);

@@ -12,15 +12,15 @@ use serde_json::{Serializer, Value};
 
 /// Appends `value` and `\n` to `bytes`.
 pub(crate) fn write_line(bytes: &mut Vec<u8>, value: &impl Serialize) -> io::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(&mut *bytes, LineSafe))?;
+    value.serialize(&mut Serializer::with_formatter(&mut *bytes, LineSafeFormatter))?;
     bytes.push(b'\n');
     Ok(())
 }
 
 /// Formats JSON without spaces and with the escapes of this module.
-struct LineSafe;
+struct LineSafeFormatter;
 
-impl Formatter for LineSafe {
+impl Formatter for LineSafeFormatter {
     fn write_string_fragment<W: ?Sized + io::Write>(
         &mut self,
         writer: &mut W,

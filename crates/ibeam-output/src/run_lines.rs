@@ -20,7 +20,7 @@ use crate::json_line::write_line;
 use crate::tool_call_line::CallBody;
 
 /// Returns a path as text. Bytes that are not UTF-8 become U+FFFD.
-pub(crate) fn lossy(path: &Path) -> Cow<'_, str> {
+pub(crate) fn path_text(path: &Path) -> Cow<'_, str> {
     path.to_string_lossy()
 }
 
@@ -48,7 +48,7 @@ pub fn init_event<'a>(
     InitEvent {
         subtype: InitSubtype::Init,
         api_key_source: borrowed(published_key_source(started.key_source)),
-        cwd: lossy(&started.cwd),
+        cwd: path_text(&started.cwd),
         session_id: borrowed(session_id),
         model: borrowed(&started.model.display),
         permission_mode: borrowed(permission_mode(started.permission_mode)),
@@ -216,7 +216,7 @@ pub(crate) fn run_summary<'a>(
         cost_usd: known_cost(totals).map(dollars),
         permission_denials: totals.denials.iter().map(denial).collect(),
         failed_tool_calls: totals.failed_tool_calls.into(),
-        files_changed: totals.files_changed.iter().map(|path| lossy(path)).collect(),
+        files_changed: totals.files_changed.iter().map(|path| path_text(path)).collect(),
         retries: totals.retries.into(),
         continuations: totals.continuations.into(),
         compactions: totals.compactions.into(),
@@ -321,16 +321,16 @@ pub fn cli_error_event(code: FailureCode, error: &impl Serialize) -> ErrorEvent<
 pub fn error_object(failure: &Failure, run: Option<&RunFinished>) -> String {
     let message = crate::catalogue::english().failure(failure).message;
     let text = run.and_then(|run| run.partial.as_deref());
-    without_line_end(&error_event(failure, &message, run, text))
+    serialize_error(&error_event(failure, &message, run, text))
 }
 
 /// Returns the `error` object of an error that only sub-commands report, in the form of [`error_object`].
 pub fn cli_error_object(code: FailureCode, error: &impl Serialize) -> String {
     let message = crate::catalogue::english().cli_error(error).message;
-    without_line_end(&error_without_run(code, &message))
+    serialize_error(&error_without_run(code, &message))
 }
 
-fn without_line_end(error: &ErrorEvent<Cow<'_, str>>) -> String {
+fn serialize_error(error: &ErrorEvent<Cow<'_, str>>) -> String {
     let mut bytes = Vec::new();
     match write_line(&mut bytes, error) {
         Ok(()) => String::from_utf8_lossy(&bytes).trim_end().to_owned(),

@@ -78,7 +78,7 @@ impl<W: Write> StreamJson<W> {
         };
         let segment = AssistantEvent {
             message: assistant_message(text),
-            session_id: self.session_id.as_deref().ok_or_else(too_early)?,
+            session_id: self.session_id.as_deref().ok_or_else(too_early_error)?,
             model_call_id: before.map(|(model_call_id, _)| model_call_id.as_str()),
             timestamp_ms: before.map(|(_, at_ms)| at_ms),
         };
@@ -92,7 +92,7 @@ impl<W: Write> StreamJson<W> {
         call: &ToolCall,
         outcome: Option<&ToolOutcome>,
     ) -> io::Result<()> {
-        let session_id = self.session_id.as_deref().ok_or_else(too_early)?;
+        let session_id = self.session_id.as_deref().ok_or_else(too_early_error)?;
         let event = call_event(session_id, model_call_id, timestamp_ms, call, outcome);
         self.lines.append(|bytes| write_line(bytes, &event))
     }
@@ -124,7 +124,7 @@ impl<W: Write> StreamJson<W> {
         let attachments: Vec<_> = attachments.iter().map(entry).collect();
         let event = UserEvent {
             message: Message { role: "user", content: content.collect() },
-            session_id: self.session_id.as_deref().ok_or_else(too_early)?,
+            session_id: self.session_id.as_deref().ok_or_else(too_early_error)?,
             ibeam: (!attachments.is_empty()).then_some(UserExtras { attachments }),
         };
         self.lines.append(|bytes| write_line(bytes, &event))
@@ -155,7 +155,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
                 if self.segments.as_ref().is_some_and(|segments| !segments.partial) {
                     return Ok(());
                 }
-                let delta = self.delta.as_ref().ok_or_else(too_early)?;
+                let delta = self.delta.as_ref().ok_or_else(too_early_error)?;
                 self.lines.append(|bytes| delta.write(bytes, text, timestamp_ms))
             }
             EventKind::ToolCallStarted { model_call_id, call } => {
@@ -188,13 +188,13 @@ impl<W: Write> EventWriter for StreamJson<W> {
         self.lines.flush()
     }
 
-    fn finish_incomplete(&mut self) -> io::Result<()> {
+    fn finish_incomplete_run(&mut self) -> io::Result<()> {
         self.end_segment(None)?;
         self.flush()
     }
 }
 
-fn too_early() -> io::Error {
+fn too_early_error() -> io::Error {
     io::Error::other("an event came before `SessionStarted`")
 }
 

@@ -71,7 +71,7 @@ impl<W: Write> Text<W> {
         self.print(&text)
     }
 
-    fn start_call(&mut self) {
+    fn end_segment(&mut self) {
         let segment = std::mem::take(&mut self.segment);
         if !segment.trim().is_empty() {
             self.previous_segment = segment;
@@ -115,7 +115,7 @@ impl<W: Write> EventWriter for Text<W> {
         match &event.kind {
             EventKind::TextDelta { text } => self.write_delta(text),
             EventKind::ToolCallStarted { .. } => {
-                self.start_call();
+                self.end_segment();
                 Ok(())
             }
             EventKind::ToolCallFinished { call, outcome, .. } => self.write_action(call, outcome),
@@ -153,30 +153,30 @@ pub(crate) fn detail(call: &ToolCall) -> Option<String> {
     let names = ["command", "pattern", "globPattern", "path", "url"];
     let named = || names.iter().find_map(|name| call.arguments.get(name)?.as_str());
     let text = mcp_tool(call).or_else(named)?;
-    Some(shortened(printable_line(text), DETAIL_CHARACTERS))
+    Some(shorten(printable_line(text), DETAIL_CHARACTERS))
 }
 
 /// Returns `text` on one line: control characters, line ends and invisible characters become escapes like `\n`, `\u{1b}`.
 pub(crate) fn printable_line(text: &str) -> String {
     // Many emoji contain a selector or a joiner, which are harmless.
     let is_part_of_emoji = |c| matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
-    escaped(text, |c| c.is_control() || (is_invisible(c) && !is_part_of_emoji(c)))
+    escape(text, |c| c.is_control() || (is_invisible(c) && !is_part_of_emoji(c)))
 }
 
 /// Returns `text` with control characters as escapes. Line ends and tabs remain, and `\r` is removed.
 pub(crate) fn printable_lines(text: &str) -> String {
-    escaped(&text.replace('\r', ""), |c| c.is_control() && !matches!(c, '\n' | '\t'))
+    escape(&text.replace('\r', ""), |c| c.is_control() && !matches!(c, '\n' | '\t'))
 }
 
 /// Shortens `text` to at most `limit` characters. The last character of a shortened text is `…`.
-pub(crate) fn shortened(text: String, limit: usize) -> String {
+pub(crate) fn shorten(text: String, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         None => text,
         Some(_) => text.chars().take(limit.saturating_sub(1)).chain(['…']).collect(),
     }
 }
 
-fn escaped(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
+fn escape(text: &str, is_unsafe: impl Fn(char) -> bool) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         if is_unsafe(c) { safe.extend(c.escape_default()) } else { safe.push(c) }

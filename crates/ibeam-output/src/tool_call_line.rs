@@ -28,7 +28,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::run_lines::{borrowed, lossy};
+use crate::run_lines::{borrowed, path_text};
 
 /// A call, with its outcome if it has ended.
 pub struct CallBody<'a> {
@@ -151,7 +151,7 @@ fn failure_arm<'a>(tool: &str, failure: &'a ToolFailure) -> CallArm<Payload<'a>,
     let error = |message: Cow<'a, str>| CallArm::Error(ErrorMessage { error_message: message });
     match failure {
         ToolFailure::FileNotFound { path } => {
-            let arm = CallArm::FileNotFound(FileNotFound { path: lossy(path) });
+            let arm = CallArm::FileNotFound(FileNotFound { path: path_text(path) });
             let has_arm = Tool::named(tool).is_some_and(|tool| tool.has_arm("fileNotFound"));
             // Other tools report a missing path as an error.
             if has_arm {
@@ -161,7 +161,7 @@ fn failure_arm<'a>(tool: &str, failure: &'a ToolFailure) -> CallArm<Payload<'a>,
             }
         }
         ToolFailure::PermissionDenied { path, error } => {
-            CallArm::PermissionDenied(PermissionDenied { path: lossy(path), error: borrowed(error) })
+            CallArm::PermissionDenied(PermissionDenied { path: path_text(path), error: borrowed(error) })
         }
         ToolFailure::CommandFailed(shell) => CallArm::Failure(shell_output(shell)),
         ToolFailure::TimedOut { timeout_ms, .. } => {
@@ -223,13 +223,13 @@ fn read_success(output: &ReadOutput) -> ReadSuccess<Cow<'_, str>> {
 
 fn write_success(output: &WriteOutput) -> WriteSuccess<Cow<'_, str>> {
     let WriteOutput { path, lines_created, file_size, created: _ } = output;
-    WriteSuccess { path: lossy(path), lines_created: *lines_created, file_size: *file_size }
+    WriteSuccess { path: path_text(path), lines_created: *lines_created, file_size: *file_size }
 }
 
 fn edit_success(output: &EditOutput) -> EditSuccess<Cow<'_, str>> {
     let EditOutput { path, lines_added, lines_removed, diff, message } = output;
     EditSuccess {
-        path: lossy(path),
+        path: path_text(path),
         lines_added: *lines_added,
         lines_removed: *lines_removed,
         diff_string: borrowed(diff),
@@ -240,7 +240,7 @@ fn edit_success(output: &EditOutput) -> EditSuccess<Cow<'_, str>> {
 fn shell_output(output: &ShellOutput) -> shell::ShellOutput<Cow<'_, str>> {
     shell::ShellOutput {
         command: borrowed(&output.command),
-        working_directory: lossy(&output.working_directory),
+        working_directory: path_text(&output.working_directory),
         exit_code: output.exit_code,
         signal: output.signal.as_deref().map(borrowed),
         stdout: borrowed(&output.stdout),
@@ -259,20 +259,22 @@ fn grep_success(output: &GrepOutput) -> GrepSuccess<Cow<'_, str>> {
             ("content", GrepResults::Content(GrepContent { matches, total_lines }))
         }
         GrepMatches::Files(files) => {
-            let files = files.iter().map(|file| lossy(file)).collect();
+            let files = files.iter().map(|file| path_text(file)).collect();
             ("files_with_matches", GrepResults::Files(GrepFiles { files }))
         }
         GrepMatches::Count(counts) => {
-            let counts =
-                counts.iter().map(|(file, count)| GrepCount { file: lossy(file), count: *count }).collect();
+            let counts = counts
+                .iter()
+                .map(|(file, count)| GrepCount { file: path_text(file), count: *count })
+                .collect();
             ("count", GrepResults::Count(GrepCounts { counts }))
         }
     };
     GrepSuccess {
         pattern: borrowed(pattern),
-        path: lossy(path),
+        path: path_text(path),
         output_mode: borrowed(output_mode),
-        workspace_results: BTreeMap::from([(lossy(path).into_owned(), results)]),
+        workspace_results: BTreeMap::from([(path_text(path).into_owned(), results)]),
     }
 }
 
@@ -280,15 +282,15 @@ fn grep_file(file: &FileMatches) -> GrepFile<Cow<'_, str>> {
     let lines = file.lines.iter();
     let matches =
         lines.map(|(number, line)| GrepLine { line_number: *number, content: borrowed(line) }).collect();
-    GrepFile { file: lossy(&file.file), matches }
+    GrepFile { file: path_text(&file.file), matches }
 }
 
 fn glob_success(output: &GlobOutput) -> GlobSuccess<Cow<'_, str>> {
     let GlobOutput { pattern, path, files, total_files } = output;
     GlobSuccess {
         pattern: borrowed(pattern),
-        path: lossy(path),
-        files: files.iter().map(|file| lossy(file)).collect(),
+        path: path_text(path),
+        files: files.iter().map(|file| path_text(file)).collect(),
         total_files: *total_files,
     }
 }
@@ -299,7 +301,7 @@ fn ls_success(output: &LsOutput) -> LsSuccess<Cow<'_, str>> {
 
 fn directory_node(directory: &Directory) -> DirectoryNode<Cow<'_, str>> {
     DirectoryNode {
-        abs_path: lossy(&directory.path),
+        abs_path: path_text(&directory.path),
         num_files: directory.num_files,
         children_files: directory.files.iter().map(|name| FileNode { name: borrowed(name) }).collect(),
         children_dirs: directory.directories.iter().map(directory_node).collect(),
@@ -307,7 +309,7 @@ fn directory_node(directory: &Directory) -> DirectoryNode<Cow<'_, str>> {
 }
 
 fn delete_success(output: &DeleteOutput) -> DeleteSuccess<Cow<'_, str>> {
-    DeleteSuccess { path: lossy(&output.path), file_size: output.file_size }
+    DeleteSuccess { path: path_text(&output.path), file_size: output.file_size }
 }
 
 fn todos_success(todos: &[Todo]) -> TodosSuccess<Cow<'_, str>> {

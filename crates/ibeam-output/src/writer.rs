@@ -33,7 +33,7 @@ pub trait EventWriter {
     ///
     /// # Errors
     /// The inner writer failed, as in `write`.
-    fn finish_incomplete(&mut self) -> io::Result<()> {
+    fn finish_incomplete_run(&mut self) -> io::Result<()> {
         self.flush()
     }
 }

@@ -36,9 +36,9 @@ impl NoticePrinter {
                 return Vec::new();
             }
             EventKind::Retrying { attempt, delay_ms, reason, usage: _ } => {
-                self.catalogue.retrying(*attempt, *delay_ms, reason)
+                self.catalogue.retry_warning(*attempt, *delay_ms, reason)
             }
-            EventKind::Compacted(compacted) => self.catalogue.compacted(compacted),
+            EventKind::Compacted(compacted) => self.catalogue.compaction_warning(compacted),
             EventKind::SessionStarted(head) => {
                 self.change_expected = match head.permission_mode {
                     PermissionMode::Default | PermissionMode::Force => true,
@@ -65,7 +65,7 @@ impl NoticePrinter {
                     && run.outcome == RunOutcome::Completed
                     && run.totals.files_changed.is_empty();
                 if unchanged {
-                    let line = self.catalogue.no_file_changed(self.changes_uncounted);
+                    let line = self.catalogue.no_change_warning(self.changes_uncounted);
                     self.closing.push(format!("warning: {line}"));
                 }
                 return std::mem::take(&mut self.closing);

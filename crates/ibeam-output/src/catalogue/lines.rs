@@ -229,7 +229,8 @@ pub(crate) enum PageLine<'a> {
     /// The heading of a prompt.
     Prompt,
     /// The heading of a prompt that is not part of the conversation.
-    Withheld,
+    #[serde(rename = "withheld")]
+    WithheldPrompt,
     /// The heading of an answer.
     Answer,
     /// The heading of a call's arguments.
@@ -239,7 +240,8 @@ pub(crate) enum PageLine<'a> {
     /// A call without a result.
     NoResult,
     /// The duration of a call.
-    Took { duration_ms: u64 },
+    #[serde(rename = "took")]
+    CallDuration { duration_ms: u64 },
     /// The run succeeded.
     Completed { duration_ms: u64 },
     /// The run failed.
@@ -249,7 +251,8 @@ pub(crate) enum PageLine<'a> {
     /// The tokens of a run.
     Tokens { input: u64, output: u64 },
     /// The heading of the changed files.
-    Changed,
+    #[serde(rename = "changed")]
+    ChangedFiles,
 }
 
 impl CatalogueLine for PageLine<'_> {

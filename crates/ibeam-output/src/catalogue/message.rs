@@ -38,7 +38,7 @@ impl Message {
     }
 
     /// Adds a text unchanged; the caller has made it printable.
-    pub(crate) fn exact(mut self, name: impl Into<Cow<'static, str>>, text: &str) -> Self {
+    pub(crate) fn unescaped_text(mut self, name: impl Into<Cow<'static, str>>, text: &str) -> Self {
         self.args.set(name, FluentValue::from(text.to_owned()));
         self
     }

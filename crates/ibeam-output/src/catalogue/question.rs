@@ -33,7 +33,7 @@ impl Catalogue {
         if !subject.contains('\n') {
             return format!(
                 "{cause}\n{} ",
-                self.render(&Message::new("ask-allow").exact("what", &subject), None)
+                self.render(&Message::new("ask-allow").unescaped_text("what", &subject), None)
             );
         }
         let lines: String = subject.split('\n').map(|line| format!("  | {line}\n")).collect();

@@ -38,15 +38,15 @@ impl Markup {
 
     /// Adds the time of day, with the date for programs. Nothing is added for 0.
     pub(super) fn time(&mut self, at_ms: u64) -> &mut Self {
-        self.timed(at_ms, "%H:%M:%S")
+        self.timestamp(at_ms, "%H:%M:%S")
     }
 
     /// Adds date and time.
     pub(super) fn date(&mut self, at_ms: u64) -> &mut Self {
-        self.timed(at_ms, "%Y-%m-%d %H:%M:%S UTC")
+        self.timestamp(at_ms, "%Y-%m-%d %H:%M:%S UTC")
     }
 
-    fn timed(&mut self, at_ms: u64, format: &str) -> &mut Self {
+    fn timestamp(&mut self, at_ms: u64, format: &str) -> &mut Self {
         let at = i64::try_from(at_ms).ok().filter(|at_ms| *at_ms > 0);
         let Some(at) = at.and_then(|at_ms| Timestamp::from_millisecond(at_ms).ok()) else { return self };
         let (machine, shown) = (at.to_string(), at.strftime(format).to_string());

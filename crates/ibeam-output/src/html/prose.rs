@@ -20,7 +20,7 @@ pub(super) struct Prose {
 
 impl Prose {
     /// Whether there was no text since the last `end`.
-    pub(super) fn is_new(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         !self.is_open && self.pending.is_empty()
     }
 
@@ -75,7 +75,7 @@ mod tests {
         deltas.iter().for_each(|delta| prose.push(delta, &mut page));
         prose.end(&mut page);
         assert_eq!(page.as_str(), expect);
-        assert!(prose.is_new());
+        assert!(prose.is_empty());
     }
 
     #[test]

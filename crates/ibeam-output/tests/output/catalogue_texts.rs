@@ -148,7 +148,7 @@ fn milliseconds_are_shown_as_seconds() {
 fn a_retry_has_its_reason_and_delay() {
     let reason = Reason::ProviderFailed { provider: "groq".into(), detail: "overloaded".into() };
     assert_eq!(
-        Catalogue::new(Locale::En).retrying(2, 1480, &reason),
+        Catalogue::new(Locale::En).retry_warning(2, 1480, &reason),
         "`groq` failed: overloaded (attempt 2); trying again in 1.5 s"
     );
 }
@@ -375,7 +375,7 @@ fn every_message_is_one_complete_line_in_every_language() {
 fn every_class_of_failures_has_its_meaning_in_every_language() {
     for locale in Locale::ALL {
         for code in FailureCode::ALL {
-            let meaning = Catalogue::new(locale).code(code);
+            let meaning = Catalogue::new(locale).code_meaning(code);
             assert!(!meaning.starts_with("code-") && !meaning.is_empty(), "{locale:?}: {code:?}");
         }
     }

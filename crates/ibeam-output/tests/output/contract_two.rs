@@ -115,7 +115,7 @@ fn a_replay_of_a_run_without_an_end_prints_its_text() {
     for event in &RunEvents::new().user("go").text("Half").events {
         writer.write(event).unwrap();
     }
-    writer.finish_incomplete().unwrap();
+    writer.finish_incomplete_run().unwrap();
     assert_eq!(summarized(&out.text()), ["system", "user", r#""Half" - -"#]);
 }
 

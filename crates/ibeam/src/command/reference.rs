@@ -25,13 +25,16 @@ pub(super) fn errors(base: &BaseContext, format: ReportFormat, stdout: &mut File
         } else {
             String::new()
         };
-        text.push_str(&format!("{exit:>4}  {token:<13} {again:<6} {}{signal}\n", base.catalogue.code(code)));
+        text.push_str(&format!(
+            "{exit:>4}  {token:<13} {again:<6} {}{signal}\n",
+            base.catalogue.code_meaning(code)
+        ));
         rows.push(json!({
             "exit_code": exit,
             "code": token,
             "retryable": retryable,
             "resumable": code.is_resumable(),
-            "meaning": base.catalogue.code(code),
+            "meaning": base.catalogue.code_meaning(code),
         }));
     }
     report(stdout, format, &text, &json!(rows))

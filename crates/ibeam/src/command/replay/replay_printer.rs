@@ -142,7 +142,7 @@ impl<'a> ReplayPrinter<'a> {
         if std::mem::take(&mut self.is_open) && self.is_requested() {
             match &mut self.output {
                 ReplayOutput::None => {}
-                ReplayOutput::Events(writer) => writer.finish_incomplete()?,
+                ReplayOutput::Events(writer) => writer.finish_incomplete_run()?,
                 ReplayOutput::Lines(out) => out.flush()?,
             }
             warn(self.base, &ReplayLine::NoEnd { run: self.runs });
