@@ -274,7 +274,7 @@ fn start_process(config: &ServerConfig) -> Result<(PipedProcess, Sender), String
         directory: &config.directory,
     };
     PipedProcess::spawn(&config.launcher, &command).map_err(|error| match error {
-        StartProcessError::Spawn(SpawnError::Refused(errno)) => errno.to_string(),
+        StartProcessError::Spawn(SpawnError::System(errno)) => errno.to_string(),
         StartProcessError::Spawn(SpawnError::NulByte | SpawnError::ServerLost | SpawnError::Sandbox(_))
         | StartProcessError::Pipe(_) => error.to_string(),
     })

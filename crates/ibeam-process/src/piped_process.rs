@@ -185,7 +185,7 @@ mod tests {
         run(async {
             let command = CommandSpec { program: Path::new("/nonexistent"), ..bash(&[]) };
             let error = PipedProcess::spawn(&Launcher::default(), &command).unwrap_err();
-            assert!(matches!(error, StartProcessError::Spawn(SpawnError::Refused(_))), "{error:?}");
+            assert!(matches!(error, StartProcessError::Spawn(SpawnError::System(_))), "{error:?}");
         });
     }
 }

@@ -50,7 +50,7 @@ pub(crate) struct PreparedConfinement {
     pub(crate) max_file_size: Option<u64>,
     /// `None` where the system does not have Landlock.
     pub(crate) landlock: Option<landlock::LandlockRules>,
-    pub(crate) filter: seccomp::Program,
+    pub(crate) filter: seccomp::ServerFilter,
     /// The rules by which supervisors make the connections of commands. `None` where commands have no sockets.
     pub(crate) connections: Option<ConnectionRules>,
     /// The process that commands must not signal. `None` where commands have their own pid namespace.

@@ -104,7 +104,7 @@ pub(crate) fn start_confined(
     confinement: &Confinement,
     previous: Option<PreviousServer>,
 ) -> Result<ConfinedServer, SandboxUnavailable> {
-    let confinement = confinement.resolved();
+    let confinement = confinement.with_canonical_paths();
     let landlock = landlock::abi();
     let mut failures = Vec::new();
     for backend in
@@ -153,7 +153,7 @@ impl Backend {
             landlock: rules,
             client: (!self.visibility.has_pid_namespace())
                 .then(|| ProtectedClient { pid: getpid(), group: getpgrp() }),
-            filter: seccomp::program(filter_context)
+            filter: seccomp::server_filter(filter_context)
                 .map_err(|_other_machine| (SetupStep::Filter, Errno::NOSYS))?,
             connections: namespaces
                 .then(|| ConnectionRules::new(&confinement.sockets))

@@ -22,7 +22,7 @@ impl Cgroup {
     pub(crate) fn new(processes: u32) -> Option<Self> {
         let own_groups = fs::read_to_string("/proc/self/cgroup").ok()?;
         let parent = candidate_parents(&own_groups).into_iter().find(|parent| parent.is_dir())?;
-        remove_stale(&parent);
+        remove_stale_cgroups(&parent);
         let pid = std::process::id();
         let path = (0..64).map(|number| parent.join(format!("{PREFIX}{pid}-{number}"))).find(|path| {
             // An existing name belongs to another server of this process.
@@ -46,7 +46,7 @@ impl Cgroup {
 
     /// Returns the file to which a process writes `0` to become a member. Everything that it forks afterwards is a
     /// member too.
-    pub(crate) fn members(&self) -> &File {
+    pub(crate) fn members_file(&self) -> &File {
         &self.members
     }
 }
@@ -54,7 +54,7 @@ impl Cgroup {
 impl Drop for Cgroup {
     fn drop(&mut self) {
         // A command may itself have been an ibeam process that was killed.
-        remove_stale(&self.path);
+        remove_stale_cgroups(&self.path);
         drop(fs::remove_dir(&self.path));
     }
 }
@@ -75,7 +75,7 @@ fn candidate_parents(own_groups: &str) -> Vec<PathBuf> {
 }
 
 /// Removes the cgroups of killed processes. The system refuses this while a cgroup has members.
-fn remove_stale(parent: &Path) {
+fn remove_stale_cgroups(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let creator = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());

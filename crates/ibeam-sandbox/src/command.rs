@@ -21,19 +21,19 @@ pub(crate) fn become_command(
     supervisor: Pid,
     rules: Option<(&ConnectionRules, BorrowedFd<'_>)>,
 ) -> i32 {
-    let errno = attempt(request, stdio, supervisor, rules);
+    let errno = exec_command(request, stdio, supervisor, rules);
     launch_request::set_error(request.bytes(), errno.raw_os_error());
     127
 }
 
-fn attempt(
+fn exec_command(
     request: &mut SharedRequest,
     stdio: &[OwnedFd; 3],
     supervisor: Pid,
     rules: Option<(&ConnectionRules, BorrowedFd<'_>)>,
 ) -> Errno {
     let Some(layout) = Layout::parse(request.bytes()) else { return Errno::INVAL };
-    if let Err(errno) = prepare(request, layout.directory, stdio, supervisor) {
+    if let Err(errno) = prepare_process(request, layout.directory, stdio, supervisor) {
         return errno;
     }
     if let Some((rules, listener_channel)) = rules
@@ -45,7 +45,7 @@ fn attempt(
     request.exec(&layout)
 }
 
-fn prepare(
+fn prepare_process(
     request: &SharedRequest,
     directory: usize,
     stdio: &[OwnedFd; 3],

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-use crate::existing_paths::filter_existing;
+use crate::existing_paths::paths_that_may_exist;
 
 /// Directories whose files are interfaces of the kernel.
 const KERNEL_DIRS: [&str; 3] = ["/dev", "/proc", "/sys"];
@@ -48,7 +48,7 @@ impl Confinement {
     /// Returns the confinement with canonical paths, without those that do not exist.
     ///
     /// A directory below another writable one is left out. Directories of the kernel are never writable.
-    pub(crate) fn resolved(&self) -> Self {
+    pub(crate) fn with_canonical_paths(&self) -> Self {
         let resolve = |paths: &[PathBuf]| -> Vec<PathBuf> {
             let found: BTreeSet<PathBuf> =
                 paths.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
@@ -65,7 +65,9 @@ impl Confinement {
         Self {
             writable,
             read_only: resolve(&self.read_only),
-            hidden: resolve(&filter_existing(&[self.hidden.as_slice(), &self.hidden_when_created].concat())),
+            hidden: resolve(&paths_that_may_exist(
+                &[self.hidden.as_slice(), &self.hidden_when_created].concat(),
+            )),
             hidden_when_created: Vec::new(),
             visible: resolve(&self.visible),
             sockets: resolve(&self.sockets),

@@ -35,7 +35,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 
 use crate::descendants::{ProcPath, parse_number, to_own_pid, to_proc_pid};
 use crate::raw::{self, ForkMode, Notification};
-use crate::seccomp::{CommandProgram, Connections, command_program};
+use crate::seccomp::{CommandFilter, Connections, command_filter};
 
 /// Maximum length of all granted paths together, in bytes.
 const MAX_GRANTED_BYTES: usize = 4096;
@@ -48,9 +48,9 @@ const PATH_OFFSET: usize = 2;
 #[derive(Clone, Copy)]
 pub(crate) struct ConnectionRules {
     /// The filter that hands connections to the supervisor.
-    checked: CommandProgram,
+    checked: CommandFilter,
     /// The filter for a command whose connections the supervisor cannot check.
-    unchecked: CommandProgram,
+    unchecked: CommandFilter,
     /// The granted paths, each ended by NUL.
     granted: [u8; MAX_GRANTED_BYTES],
 }
@@ -61,7 +61,7 @@ impl ConnectionRules {
     /// # Errors
     /// `NAMETOOLONG`: the paths are longer than 4 KiB together. `NOSYS`: this machine does not have a filter.
     pub(crate) fn new(granted: &[PathBuf]) -> Result<Self, Errno> {
-        let compile = |connections| command_program(connections).map_err(|_other_machine| Errno::NOSYS);
+        let compile = |connections| command_filter(connections).map_err(|_other_machine| Errno::NOSYS);
         let mut texts = [0; MAX_GRANTED_BYTES];
         let bytes: Vec<u8> =
             granted.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect();
@@ -128,7 +128,7 @@ pub(crate) fn receive_listener(socket: BorrowedFd<'_>) -> Option<OwnedFd> {
 }
 
 /// Answers the next `connect` of the command. A connection that may block is made by a child of this process.
-pub(crate) fn answer_next(listener: BorrowedFd<'_>, rules: &ConnectionRules) {
+pub(crate) fn answer_next_connect(listener: BorrowedFd<'_>, rules: &ConnectionRules) {
     let Ok(call) = raw::receive_notification(listener) else { return };
     match Connection::read(listener, &call) {
         Ok(connection) if connection.may_wait => {
@@ -250,7 +250,7 @@ fn is_bound_here(file: &OwnedFd, found: &Stat) -> bool {
         return true;
     }
     // Some file systems (btrfs) show different device numbers to users than the kernel uses.
-    let own = mount_device::of_file(file).filter(|own| *own != device);
+    let own = mount_device::for_file(file).filter(|own| *own != device);
     own.is_some_and(|own| listens_at(found.st_ino, own).unwrap_or(false))
 }
 
@@ -263,9 +263,9 @@ fn listens_at(inode: u64, device: (u32, u32)) -> Result<bool, Errno> {
     loop {
         let (count, _) = recv(&socket, &mut buffer[..], RecvFlags::empty())?;
         match diag::find(buffer.get(..count).unwrap_or_default(), inode, device)? {
-            diag::Answer::Found => return Ok(true),
-            diag::Answer::More if count > 0 => {}
-            diag::Answer::More | diag::Answer::End => return Ok(false),
+            diag::SearchResult::Found => return Ok(true),
+            diag::SearchResult::More if count > 0 => {}
+            diag::SearchResult::More | diag::SearchResult::End => return Ok(false),
         }
     }
 }
@@ -289,7 +289,7 @@ mod diag {
     const MESSAGE: usize = 16;
 
     /// The result of searching one part of the list.
-    pub(super) enum Answer {
+    pub(super) enum SearchResult {
         /// The file is in this part.
         Found,
         /// The file is not in this part, and more parts follow.
@@ -321,21 +321,21 @@ mod diag {
     }
 
     /// Searches the sockets of one answer for the file.
-    pub(super) fn find(mut rest: &[u8], inode: u64, device: (u32, u32)) -> Result<Answer, Errno> {
+    pub(super) fn find(mut rest: &[u8], inode: u64, device: (u32, u32)) -> Result<SearchResult, Errno> {
         while rest.len() >= HEADER {
             let length = word(rest, 0)? as usize;
             let kind = half(rest, 4)?;
             let message = rest.get(HEADER..length).ok_or(Errno::PROTO)?;
             match kind {
-                DONE => return Ok(Answer::End),
+                DONE => return Ok(SearchResult::End),
                 // The kernel was built without this list.
                 ERROR => return Err(Errno::OPNOTSUPP),
-                BY_FAMILY if is_at(message, inode, device)? => return Ok(Answer::Found),
+                BY_FAMILY if is_at(message, inode, device)? => return Ok(SearchResult::Found),
                 _ => {}
             }
             rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         }
-        Ok(Answer::More)
+        Ok(SearchResult::More)
     }
 
     fn is_at(message: &[u8], inode: u64, (major, minor): (u32, u32)) -> Result<bool, Errno> {
@@ -376,7 +376,7 @@ mod mount_device {
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx};
 
     /// Returns major and minor number of the file's device; `None` where the system does not report the mount.
-    pub(super) fn of_file(file: &OwnedFd) -> Option<(u32, u32)> {
+    pub(super) fn for_file(file: &OwnedFd) -> Option<(u32, u32)> {
         let found = statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID).ok()?;
         let mount = (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
@@ -385,7 +385,7 @@ mod mount_device {
         let mut line = Line::default();
         while let Ok(count @ 1..) = rustix::io::read(&mounts, &mut buffer) {
             for byte in buffer.get(..count)? {
-                if line.read(*byte) && line.mount == mount {
+                if line.feed(*byte) && line.mount == mount {
                     return Some((line.major, line.minor));
                 }
                 if *byte == b'\n' {
@@ -407,7 +407,7 @@ mod mount_device {
 
     impl Line {
         /// Reads the next byte. Returns whether the numbers are complete.
-        fn read(&mut self, byte: u8) -> bool {
+        fn feed(&mut self, byte: u8) -> bool {
             let digit = byte.wrapping_sub(b'0');
             match (self.field, byte) {
                 (0, b'0'..=b'9') => self.mount = self.mount.wrapping_mul(10).wrapping_add(digit.into()),
@@ -430,7 +430,7 @@ mod mount_device {
             let complete: Vec<bool> =
                 b"2143 98 0:37 /sub /home rw,relatime shared:1 - btrfs /dev/vda5 rw 4 5"
                     .iter()
-                    .map(|byte| line.read(*byte))
+                    .map(|byte| line.feed(*byte))
                     .collect();
             assert_eq!((line.mount, line.major, line.minor), (2143, 0, 37));
             assert_eq!(complete.iter().position(|complete| *complete), Some(12));
@@ -441,7 +441,7 @@ mod mount_device {
             let file = OwnedFd::from(std::fs::File::open("/proc/self/mounts").unwrap());
             let found = rustix::fs::fstat(&file).unwrap();
             let expected = (rustix::fs::major(found.st_dev), rustix::fs::minor(found.st_dev));
-            assert_eq!(of_file(&file), Some(expected));
+            assert_eq!(for_file(&file), Some(expected));
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn detect_pid_level() {
 
 /// Sends the signals to every descendant of this process, except `spared` children and their descendants. Returns the
 /// number of processes.
-pub(crate) fn signal_all(spared: impl Fn(Pid) -> bool, signals: &[Signal]) -> usize {
+pub(crate) fn signal_descendants(spared: impl Fn(Pid) -> bool, signals: &[Signal]) -> usize {
     let mut found = ProcessList { pids: [0; MAX_PROCESSES], count: 0 };
     found.add_own_children();
     // Only direct children can be spared.
@@ -50,25 +50,25 @@ pub(crate) fn signal_all(spared: impl Fn(Pid) -> bool, signals: &[Signal]) -> us
 }
 
 /// Sends the signals to every descendant of `root`, a pid as `/proc` shows it. Returns the number of processes.
-pub(crate) fn signal_below(root: Pid, signals: &[Signal]) -> usize {
+pub(crate) fn signal_descendants_of(root: Pid, signals: &[Signal]) -> usize {
     let mut found = ProcessList { pids: [0; MAX_PROCESSES], count: 0 };
-    found.add_below(root.as_raw_pid());
+    found.add_children_of(root.as_raw_pid());
     found.signal(signals)
 }
 
 /// Kills every descendant of this process except the `spared` ones. They end shortly afterwards. A process that is just
 /// being forked may survive.
-pub(crate) fn kill_all(spared: impl Fn(Pid) -> bool) {
+pub(crate) fn kill_descendants(spared: impl Fn(Pid) -> bool) {
     let mut before = usize::MAX;
     for _ in 0..MAX_STOPPING_PASSES {
-        let count = signal_all(&spared, &[Signal::STOP]);
+        let count = signal_descendants(&spared, &[Signal::STOP]);
         if count == before {
             break;
         }
         before = count;
     }
     if before > 0 {
-        signal_all(spared, &[Signal::KILL]);
+        signal_descendants(spared, &[Signal::KILL]);
     }
 }
 
@@ -77,12 +77,12 @@ pub(crate) fn kill_all(spared: impl Fn(Pid) -> bool) {
 /// For a server that does not end by itself. While the server exists, its descendants cannot leave it.
 pub(crate) fn kill_tree(root: Pid) {
     for _ in 0..MAX_STOPPING_PASSES {
-        signal_below(root, &[Signal::STOP]);
-        signal_below(root, &[Signal::KILL]);
+        signal_descendants_of(root, &[Signal::STOP]);
+        signal_descendants_of(root, &[Signal::KILL]);
         // The server reaps ended children and ends the others if it can.
         let _ = kill_process(root, Signal::CONT);
         std::thread::sleep(PASS_PAUSE);
-        if signal_below(root, &[]) == 0 {
+        if signal_descendants_of(root, &[]) == 0 {
             break;
         }
     }
@@ -150,7 +150,7 @@ impl ProcessList {
                     let _ = kill_process(own, *signal);
                 }
             }
-            self.add_below(pid);
+            self.add_children_of(pid);
         }
         index
     }
@@ -161,12 +161,12 @@ impl ProcessList {
     }
 
     /// Adds the children of all threads of a process.
-    fn add_below(&mut self, pid: i32) {
-        for_each_thread(pid, |task| self.add_children(pid, task));
+    fn add_children_of(&mut self, pid: i32) {
+        for_each_thread(pid, |task| self.add_thread_children(pid, task));
     }
 
     /// Adds the children of one thread.
-    fn add_children(&mut self, pid: i32, task: i32) {
+    fn add_thread_children(&mut self, pid: i32, task: i32) {
         let mut path = ProcPath::new();
         path.text(b"/proc/").number(pid).text(b"/task/").number(task).text(b"/children");
         if let Some(path) = path.as_c_str() {
@@ -239,7 +239,7 @@ fn find_proc_thread(thread: Pid) -> Option<i32> {
         if shown.is_some() {
             return shown;
         }
-        found.add_below(pid);
+        found.add_children_of(pid);
     }
     None
 }

@@ -14,14 +14,14 @@ type Names = Option<HashSet<OsString>>;
 
 /// Returns the `paths` that may exist. Names are compared without the case of ASCII letters, for file systems that
 /// ignore case.
-pub fn filter_existing(paths: &[PathBuf]) -> Vec<PathBuf> {
+pub fn paths_that_may_exist(paths: &[PathBuf]) -> Vec<PathBuf> {
     // Keyed by bytes, because hashing a path by its components takes ten times as long.
     let mut directories: HashMap<&OsStr, Names> = HashMap::new();
     let mut found = Vec::new();
     for path in paths {
         let may_exist = match (path.parent(), path.file_name()) {
             (Some(parent), Some(name)) => {
-                let names = directories.entry(parent.as_os_str()).or_insert_with(|| names(parent));
+                let names = directories.entry(parent.as_os_str()).or_insert_with(|| read_names(parent));
                 names.as_ref().is_none_or(|names| names.contains(&name.to_ascii_lowercase()))
             }
             (None, _) | (_, None) => true,
@@ -33,7 +33,7 @@ pub fn filter_existing(paths: &[PathBuf]) -> Vec<PathBuf> {
     found
 }
 
-fn names(directory: &Path) -> Names {
+fn read_names(directory: &Path) -> Names {
     let entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -68,8 +68,8 @@ mod tests {
         let missing = ["home/.ssh", "home/.config/op", "home/none/a/b", "home/.file/x", "home/.netr"].map(at);
         let all: Vec<PathBuf> =
             there.iter().zip(&missing).flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
-        assert_eq!(filter_existing(&all), there);
-        assert_eq!(filter_existing(&[PathBuf::from("/")]), [PathBuf::from("/")]);
+        assert_eq!(paths_that_may_exist(&all), there);
+        assert_eq!(paths_that_may_exist(&[PathBuf::from("/")]), [PathBuf::from("/")]);
     }
 
     #[test]
@@ -81,7 +81,7 @@ mod tests {
         let top = ibeam_testkit::Workspace::new();
         std::fs::set_permissions(top.path(), PermissionsExt::from_mode(0o300)).unwrap();
         let hidden = vec![top.path().join(".ssh")];
-        assert_eq!(filter_existing(&hidden), hidden);
+        assert_eq!(paths_that_may_exist(&hidden), hidden);
         std::fs::set_permissions(top.path(), PermissionsExt::from_mode(0o700)).unwrap();
     }
 }

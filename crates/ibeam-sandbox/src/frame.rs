@@ -11,9 +11,9 @@ pub(crate) enum Frame {
     /// The server is ready, or a command runs, with this process id in its own pid namespace.
     Started(i32),
     /// The command could not be executed, with this error number.
-    Failed(i32),
+    SpawnFailed(i32),
     /// The server could not be confined: number of the failed step, and error number.
-    Refused(u8, i32),
+    SetupFailed(u8, i32),
     /// The socket for the proxy is attached to this frame.
     Listening,
     /// The command has ended with this status of waitpid(2); its descendants may still run.
@@ -25,9 +25,9 @@ impl Frame {
     pub(crate) fn encode(self) -> [u8; FRAME_LENGTH] {
         let (tag, number): (u32, i32) = match self {
             Self::Started(pid) => (1, pid),
-            Self::Failed(errno) => (2, errno),
+            Self::SpawnFailed(errno) => (2, errno),
             Self::Ended(status) => (3, status),
-            Self::Refused(step, errno) => (4 | u32::from(step) << 8, errno),
+            Self::SetupFailed(step, errno) => (4 | u32::from(step) << 8, errno),
             Self::Listening => (5, 0),
         };
         (u64::from(tag) << 32 | u64::from(number.cast_unsigned())).to_ne_bytes()
@@ -40,9 +40,9 @@ impl Frame {
         let [tag, step, 0, 0] = ((both >> 32) as u32).to_le_bytes() else { return None };
         match (tag, step) {
             (1, 0) => Some(Self::Started(number)),
-            (2, 0) => Some(Self::Failed(number)),
+            (2, 0) => Some(Self::SpawnFailed(number)),
             (3, 0) => Some(Self::Ended(number)),
-            (4, step) => Some(Self::Refused(step, number)),
+            (4, step) => Some(Self::SetupFailed(step, number)),
             (5, 0) => Some(Self::Listening),
             (_, _) => None,
         }
@@ -61,8 +61,8 @@ mod tests {
     #[test]
     fn a_frame_is_read_as_it_was_sent() {
         let ends = [Frame::Ended(-1), Frame::Ended(i32::MAX)];
-        let refusals = [Frame::Refused(0, 1), Frame::Refused(255, -1)];
-        let others = [Frame::Started(7), Frame::Failed(2), Frame::Listening];
+        let refusals = [Frame::SetupFailed(0, 1), Frame::SetupFailed(255, -1)];
+        let others = [Frame::Started(7), Frame::SpawnFailed(2), Frame::Listening];
         for frame in ends.into_iter().chain(refusals).chain(others) {
             assert_eq!(Frame::decode(frame.encode()), Some(frame));
         }

@@ -35,10 +35,10 @@ pub struct LaunchSpec<'a> {
 
 /// A text of the request contains a NUL byte.
 #[derive(Debug)]
-pub(crate) struct ContainsNul;
+pub(crate) struct NulByteError;
 
 /// Encodes the request. `temporary` replaces the variable `TMPDIR`.
-pub(crate) fn encode(launch: &LaunchSpec<'_>, temporary: Option<&Path>) -> Result<Vec<u8>, ContainsNul> {
+pub(crate) fn encode(launch: &LaunchSpec<'_>, temporary: Option<&Path>) -> Result<Vec<u8>, NulByteError> {
     let given = launch.environment.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
     let temporary = temporary.map(|path| (OsStr::new(TMPDIR), path.as_os_str()));
     let variables: Vec<Vec<u8>> = given
@@ -51,7 +51,7 @@ pub(crate) fn encode(launch: &LaunchSpec<'_>, temporary: Option<&Path>) -> Resul
     let mut texts = Vec::new();
     let mut push_text = |text: &[u8]| {
         if text.contains(&0) {
-            return Err(ContainsNul);
+            return Err(NulByteError);
         }
         texts.extend_from_slice(text);
         texts.push(0);

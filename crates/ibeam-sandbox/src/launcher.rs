@@ -78,7 +78,7 @@ impl Launcher {
         let mut servers = self.lock();
         let running = self.current_server(&mut servers).map_err(|error| match error {
             SpawnError::Sandbox(unavailable) => unavailable,
-            SpawnError::Refused(errno) => supervision_failure(errno),
+            SpawnError::System(errno) => supervision_failure(errno),
             SpawnError::NulByte | SpawnError::ServerLost => supervision_failure(Errno::CHILD),
         })?;
         Ok(Layers { tier: running.tier, names: running.server.layers() })

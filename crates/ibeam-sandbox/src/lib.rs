@@ -56,7 +56,7 @@ mod supervised_tree;
 mod supervisor;
 
 pub use confinement::{BackendFailure, Confinement, Layers, SandboxUnavailable, Tier};
-pub use existing_paths::filter_existing;
+pub use existing_paths::paths_that_may_exist;
 pub use launch_request::LaunchSpec;
 pub use launcher::{DEFAULT_PROCESS_LIMIT, Launcher};
 pub use memory::redact_arguments;

@@ -65,7 +65,7 @@ pub fn redact_arguments<'a>(secrets: impl IntoIterator<Item = &'a str>) {
 }
 
 /// Overwrites arguments and environment and unmaps the heap. Only for a child whose code uses neither.
-pub(crate) fn discard_inherited(area: &ArgumentArea) {
+pub(crate) fn discard_inherited_memory(area: &ArgumentArea) {
     if let Some([start, _, end]) = area.0 {
         raw::wipe(start..end);
     }
@@ -79,7 +79,7 @@ pub(crate) fn discard_inherited(area: &ArgumentArea) {
     while let Ok(count @ 1..) = rustix::io::read(&maps, &mut buffer) {
         for byte in buffer.get(..count).unwrap_or_default() {
             if line.feed(*byte)
-                && line.is_heap()
+                && line.is_anonymous_memory()
                 && !spared.iter().any(|address| line.range().contains(address))
             {
                 raw::unmap(&line.range());
@@ -134,7 +134,7 @@ impl MapsLine {
     }
 
     /// Whether the line is about private memory without a file: the heap, arenas, stacks of other threads.
-    fn is_heap(&self) -> bool {
+    fn is_anonymous_memory(&self) -> bool {
         // `[heap]` and nameless memory count; the stack and special mappings of the kernel do not.
         let is_special = self.name == Some(b'[') && self.is_stack;
         self.writable && self.private && self.inode == 0 && self.start != self.file_end && !is_special
@@ -168,7 +168,7 @@ mod tests {
         let mut line = MapsLine::default();
         let mut heap = Vec::new();
         for byte in maps.bytes() {
-            if line.feed(byte) && line.is_heap() {
+            if line.feed(byte) && line.is_anonymous_memory() {
                 heap.push((line.range().start, line.range().end));
             }
         }

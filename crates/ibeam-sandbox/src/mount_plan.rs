@@ -127,8 +127,8 @@ pub(crate) struct BindMount {
 pub(crate) enum BindKind {
     /// Read and write.
     Writable,
-    /// Read only.
-    Visible,
+    /// Read, but not write.
+    ReadOnly,
     /// Use a device.
     Device,
 }
@@ -190,8 +190,8 @@ impl MountPlan {
         }
         plan.overmount_system_dirs();
         plan.add_bind_mounts(confinement);
-        plan.pin_protected(confinement);
-        plan.mask_hidden(confinement);
+        plan.pin_protected_paths(confinement);
+        plan.mask_hidden_paths(confinement);
         plan
     }
 
@@ -226,7 +226,7 @@ impl MountPlan {
                     self.tmpfs_entries.push(TmpfsEntry::Link(name, c_string(&target)));
                 }
             } else if found.is_file() {
-                self.keep_visible(preserved, BindKind::Visible);
+                self.keep_visible(preserved, BindKind::ReadOnly);
             }
         }
     }
@@ -281,7 +281,7 @@ impl MountPlan {
     fn add_bind_mounts(&mut self, confinement: &Confinement) {
         let writable = confinement.writable.iter().map(|path| (path, BindKind::Writable));
         let visible =
-            confinement.visible.iter().chain(&confinement.sockets).map(|path| (path, BindKind::Visible));
+            confinement.visible.iter().chain(&confinement.sockets).map(|path| (path, BindKind::ReadOnly));
         // Parents come first. If a path is both visible and writable, it is writable.
         for (path, kind) in visible.chain(writable).collect::<BTreeMap<_, _>>() {
             if path != Path::new("/") {
@@ -295,9 +295,9 @@ impl MountPlan {
         let above = self.bind_mounts.iter().rfind(|mount| path.starts_with(to_path(&mount.path)));
         let is_covered = self.overmounts.iter().any(|overmount| path.starts_with(to_path(&overmount.path)));
         match (above.map(|above| above.kind), kind) {
-            (Some(BindKind::Writable), _) | (Some(BindKind::Visible), BindKind::Visible) => return,
-            (None, BindKind::Visible) if !is_covered => return,
-            (Some(BindKind::Visible | BindKind::Device) | None, _) => {}
+            (Some(BindKind::Writable), _) | (Some(BindKind::ReadOnly), BindKind::ReadOnly) => return,
+            (None, BindKind::ReadOnly) if !is_covered => return,
+            (Some(BindKind::ReadOnly | BindKind::Device) | None, _) => {}
         }
         if above.is_none()
             && let Some(entry) = self.create_parents(path)
@@ -311,7 +311,7 @@ impl MountPlan {
         self.bind_mounts.push(BindMount { path: c_string(path), kind });
     }
 
-    fn pin_protected(&mut self, confinement: &Confinement) {
+    fn pin_protected_paths(&mut self, confinement: &Confinement) {
         let mut pinned: BTreeMap<&Path, bool> = BTreeMap::new();
         let protected = confinement.read_only.iter().map(|path| (path, true));
         let hidden = confinement.hidden.iter().map(|path| (path, false));
@@ -338,7 +338,7 @@ impl MountPlan {
         }
     }
 
-    fn mask_hidden(&mut self, confinement: &Confinement) {
+    fn mask_hidden_paths(&mut self, confinement: &Confinement) {
         let sensitive = SENSITIVE_PATHS.map(PathBuf::from);
         let candidates = confinement.hidden.iter().chain(&sensitive);
         let candidates =
@@ -438,7 +438,7 @@ mod tests {
         let mount: Vec<_> = plan.bind_mounts.iter().filter(|mount| mount.kind != BindKind::Device).collect();
         let kinds: Vec<_> = mount.iter().map(|mount| mount.kind).collect();
         assert_eq!(paths(mount.iter().map(|mount| &mount.path)), ["/tmp/u/home", "/tmp/u/home/work"]);
-        assert_eq!(kinds, [BindKind::Visible, BindKind::Writable]);
+        assert_eq!(kinds, [BindKind::ReadOnly, BindKind::Writable]);
         // Its parent is created and cannot be renamed.
         let read_only =
             plan.overmounts.iter().filter(|overmount| overmount.read_only).map(|overmount| &overmount.path);

@@ -39,7 +39,7 @@ pub(crate) fn apply(plan: &MountPlan, last_pid: &str) -> Result<(), (SetupStep, 
     for (slot, bind) in clones.iter_mut().zip(&plan.bind_mounts) {
         let attributes = match bind.kind {
             BindKind::Writable => SAFE_ATTRIBUTES,
-            BindKind::Visible => READ_ONLY_ATTRIBUTES,
+            BindKind::ReadOnly => READ_ONLY_ATTRIBUTES,
             BindKind::Device => MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC,
         };
         *slot = match (clone_mount(&bind.path, attributes), bind.kind) {
@@ -47,7 +47,7 @@ pub(crate) fn apply(plan: &MountPlan, last_pid: &str) -> Result<(), (SetupStep, 
             // Commands have fewer privileges, so they cannot reach the directory either and get an error.
             (Err(Errno::NOENT | Errno::ACCESS), BindKind::Writable) => None,
             (Err(errno), BindKind::Writable) => return Err((SetupStep::Writable, errno)),
-            (Err(_), BindKind::Visible | BindKind::Device) => None,
+            (Err(_), BindKind::ReadOnly | BindKind::Device) => None,
         };
     }
     if plan.visibility == ProcessVisibility::OwnNamespaceSharedProc {
@@ -68,7 +68,7 @@ pub(crate) fn apply(plan: &MountPlan, last_pid: &str) -> Result<(), (SetupStep, 
     for (tree, bind) in clones.iter().zip(&plan.bind_mounts) {
         let Some(tree) = tree else { continue };
         match (attach(tree.as_fd(), &bind.path), bind.kind) {
-            (Ok(()), _) | (Err(_), BindKind::Visible | BindKind::Device) => {}
+            (Ok(()), _) | (Err(_), BindKind::ReadOnly | BindKind::Device) => {}
             (Err(errno), BindKind::Writable) => return Err((SetupStep::Writable, errno)),
         }
     }

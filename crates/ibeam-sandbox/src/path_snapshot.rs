@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::confinement::Confinement;
-use crate::existing_paths::filter_existing;
+use crate::existing_paths::paths_that_may_exist;
 
 /// The existing files and the absent paths of a confinement.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl PathSnapshot {
         } = confinement;
         let all = [writable, read_only, hidden, hidden_when_created, visible, sockets];
         let paths: Vec<PathBuf> = all.into_iter().flatten().cloned().collect();
-        let candidates: HashSet<PathBuf> = filter_existing(&paths).into_iter().collect();
+        let candidates: HashSet<PathBuf> = paths_that_may_exist(&paths).into_iter().collect();
         let mut present = Vec::new();
         let mut absent: BTreeMap<&Path, BTreeMap<PathBuf, Vec<PathBuf>>> = BTreeMap::new();
         let mut known = HashMap::new();
@@ -69,7 +69,7 @@ impl PathSnapshot {
             match found {
                 Some(found) => present.push((path.clone(), found)),
                 None => {
-                    let (directory, first) = first_absent(path, &mut known);
+                    let (directory, first) = split_at_first_missing(path, &mut known);
                     let paths_below = absent.entry(directory).or_default();
                     paths_below.entry(first.to_owned()).or_default().push(path.clone());
                 }
@@ -106,7 +106,7 @@ impl AbsentPaths {
 
 /// Returns the nearest existing directory above `path`, and the first name below it that does not exist. A broken link
 /// counts as existing. `known` caches earlier checks.
-fn first_absent<'a>(path: &'a Path, known: &mut HashMap<&'a Path, bool>) -> (&'a Path, &'a Path) {
+fn split_at_first_missing<'a>(path: &'a Path, known: &mut HashMap<&'a Path, bool>) -> (&'a Path, &'a Path) {
     let mut first = path;
     for above in path.ancestors().skip(1) {
         if *known.entry(above).or_insert_with(|| above.symlink_metadata().is_ok()) {

@@ -26,10 +26,11 @@ mod notify;
 #[cfg(test)]
 pub(crate) use filters::any_call;
 pub(crate) use filters::{
-    HandledRights, filter_calls, landlock_abi, landlock_grant, landlock_restrict, landlock_ruleset,
+    HandledRights, install_seccomp_filter, landlock_abi, landlock_grant, landlock_restrict, landlock_ruleset,
 };
 pub(crate) use notify::{
-    Notification, answer, connect, filter_calls_with_listener, is_pending, read_memory, receive_notification,
+    Notification, answer, connect, install_seccomp_filter_with_listener, is_pending, read_memory,
+    receive_notification,
 };
 
 /// The system call that creates a child.

@@ -59,14 +59,14 @@ pub(crate) enum Connections {
 }
 
 /// A compiled filter, ready for [`install`].
-pub(crate) struct Program(Vec<libc::sock_filter>);
+pub(crate) struct ServerFilter(Vec<libc::sock_filter>);
 
-/// Maximum number of instructions of a [`CommandProgram`].
+/// Maximum number of instructions of a [`CommandFilter`].
 const MAX_INSTRUCTIONS: usize = 128;
 
 /// A filter for commands, in memory of a fixed size, because the fork server has no heap.
 #[derive(Clone, Copy)]
-pub(crate) struct CommandProgram {
+pub(crate) struct CommandFilter {
     steps: [libc::sock_filter; MAX_INSTRUCTIONS],
     length: usize,
 }
@@ -75,33 +75,34 @@ pub(crate) struct CommandProgram {
 ///
 /// # Errors
 /// This machine is neither x86-64 nor 64-bit ARM.
-pub(crate) fn program(context: FilterContext) -> Result<Program, BackendError> {
-    let steps =
-        prologue(call_lists::absent(context)).into_iter().chain(compile(call_lists::refused(context))?);
-    Ok(Program(steps.collect()))
+pub(crate) fn server_filter(context: FilterContext) -> Result<ServerFilter, BackendError> {
+    let steps = prologue(call_lists::absent_calls(context))
+        .into_iter()
+        .chain(compile(call_lists::refused_calls(context))?);
+    Ok(ServerFilter(steps.collect()))
 }
 
 /// Compiles the additional filter of commands in namespaces.
 ///
 /// # Errors
 /// This machine is neither x86-64 nor 64-bit ARM.
-pub(crate) fn command_program(connections: Connections) -> Result<CommandProgram, BackendError> {
+pub(crate) fn command_filter(connections: Connections) -> Result<CommandFilter, BackendError> {
     let notify = match connections {
         Connections::Checked => vec![
             statement(LOAD, CALL_NUMBER_OFFSET),
-            unless(libc::BPF_JEQ, libc::SYS_connect as u32),
+            skip_next_unless(libc::BPF_JEQ, libc::SYS_connect as u32),
             statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_USER_NOTIF),
         ],
         Connections::Unchecked => Vec::new(),
     };
     let mut steps = [statement(0, 0); MAX_INSTRUCTIONS];
     let mut length = 0;
-    let compiled = notify.into_iter().chain(compile(call_lists::refused_to_commands(connections))?);
+    let compiled = notify.into_iter().chain(compile(call_lists::calls_refused_to_commands(connections))?);
     for (place, step) in steps.iter_mut().zip(compiled) {
         *place = step;
         length += 1;
     }
-    Ok(CommandProgram { steps, length })
+    Ok(CommandFilter { steps, length })
 }
 
 fn compile(
@@ -125,17 +126,17 @@ fn compile(
 ///
 /// # Errors
 /// Errors of seccomp(2): the system does not have filters, or has no memory.
-pub(crate) fn install(program: &Program) -> Result<(), Errno> {
-    raw::filter_calls(&program.0)
+pub(crate) fn install(program: &ServerFilter) -> Result<(), Errno> {
+    raw::install_seccomp_filter(&program.0)
 }
 
-impl CommandProgram {
+impl CommandFilter {
     /// Installs the filter. Uses only system calls.
     ///
     /// # Errors
     /// The errors of [`install`].
     pub(crate) fn install(&self) -> Result<(), Errno> {
-        raw::filter_calls(self.steps())
+        raw::install_seccomp_filter(self.steps())
     }
 
     /// Installs the filter. Returns the descriptor on which connections are announced.
@@ -143,7 +144,7 @@ impl CommandProgram {
     /// # Errors
     /// The errors of [`install`]; `BUSY` if an outer filter already has such a descriptor.
     pub(crate) fn install_with_listener(&self) -> Result<OwnedFd, Errno> {
-        raw::filter_calls_with_listener(self.steps())
+        raw::install_seccomp_filter_with_listener(self.steps())
     }
 
     fn steps(&self) -> &[libc::sock_filter] {
@@ -161,7 +162,7 @@ fn statement(code: u32, k: u32) -> libc::sock_filter {
 }
 
 /// Returns an instruction that skips the next one unless the test holds.
-fn unless(test: u32, k: u32) -> libc::sock_filter {
+fn skip_next_unless(test: u32, k: u32) -> libc::sock_filter {
     libc::sock_filter { code: (libc::BPF_JMP | test | libc::BPF_K) as u16, jt: 0, jf: 1, k }
 }
 
@@ -170,8 +171,9 @@ fn unless(test: u32, k: u32) -> libc::sock_filter {
 fn prologue(absent: &[c_long]) -> Vec<libc::sock_filter> {
     const REFUSAL: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
     let refuse = statement(libc::BPF_RET | libc::BPF_K, REFUSAL);
-    let mut steps = vec![statement(LOAD, CALL_NUMBER_OFFSET), unless(libc::BPF_JGT, NEWEST), refuse];
-    steps.extend(absent.iter().flat_map(|call| [unless(libc::BPF_JEQ, *call as u32), refuse]));
+    let mut steps =
+        vec![statement(LOAD, CALL_NUMBER_OFFSET), skip_next_unless(libc::BPF_JGT, NEWEST), refuse];
+    steps.extend(absent.iter().flat_map(|call| [skip_next_unless(libc::BPF_JEQ, *call as u32), refuse]));
     steps
 }
 

@@ -43,7 +43,7 @@ const DROP_TIMEOUT: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 pub enum SpawnError {
     /// The server or the command could not be started.
     #[error("the system refuses: {0}")]
-    Refused(#[source] Errno),
+    System(#[source] Errno),
     /// A text contains a NUL byte.
     #[error("a NUL byte cannot be part of a command")]
     NulByte,
@@ -73,7 +73,7 @@ impl ForkServer {
     /// to `processes` processes and threads, where the system can count them.
     ///
     /// # Errors
-    /// `Refused`: the system has no processes or descriptors left.
+    /// `System`: the system has no processes or descriptors left.
     pub fn start(processes: u32) -> Result<Self, SpawnError> {
         let limit = ProcessLimit::new(processes);
         // If the namespace is refused, by the system or by an outer sandbox, it is refused every time.
@@ -82,7 +82,7 @@ impl ForkServer {
             Ok(started) => (vec!["pid-namespace"], Ok(started)),
             Err(_refused) => (Vec::new(), fork_server(ForkMode::Plain, &limit, None)),
         };
-        let started = started.map_err(|(_, errno)| SpawnError::Refused(errno))?;
+        let started = started.map_err(|(_, errno)| SpawnError::System(errno))?;
         Ok(Self::new(started.pid, started.control, limit, layers))
     }
 
@@ -118,11 +118,11 @@ impl ForkServer {
     /// Starts a command. Returns when its program runs; waits at most 10 seconds.
     ///
     /// # Errors
-    /// `Refused` with the error of execve(2) or chdir(2), `NulByte`, or `ServerLost`.
+    /// `System` with the error of execve(2) or chdir(2), `NulByte`, or `ServerLost`.
     pub fn spawn(&self, launch: &LaunchSpec<'_>) -> Result<SupervisedTree, SpawnError> {
         let request = launch_request::encode(launch, self.private_tmp.as_ref().map(PrivateTmp::path))
-            .map_err(|launch_request::ContainsNul| SpawnError::NulByte)?;
-        let (socket, child_socket) = UnixStream::pair().map_err(refused)?;
+            .map_err(|launch_request::NulByteError| SpawnError::NulByte)?;
+        let (socket, child_socket) = UnixStream::pair().map_err(system_error)?;
         {
             let control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
             let mut control = control.as_ref().ok_or(SpawnError::ServerLost)?;
@@ -138,13 +138,15 @@ impl ForkServer {
         }
         drop(child_socket);
         match read_first_frame(&socket) {
-            Ok(Some(Frame::Started(pid))) => SupervisedTree::new(pid, socket, &self.trees).map_err(refused),
-            Ok(Some(Frame::Failed(errno))) => Err(SpawnError::Refused(Errno::from_raw_os_error(errno))),
+            Ok(Some(Frame::Started(pid))) => {
+                SupervisedTree::new(pid, socket, &self.trees).map_err(system_error)
+            }
+            Ok(Some(Frame::SpawnFailed(errno))) => Err(SpawnError::System(Errno::from_raw_os_error(errno))),
             // The command killed its supervisor at once: a tree that has ended.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                SupervisedTree::new(0, socket, &self.trees).map_err(refused)
+                SupervisedTree::new(0, socket, &self.trees).map_err(system_error)
             }
-            Ok(Some(Frame::Ended(_) | Frame::Refused(..) | Frame::Listening) | None) | Err(_) => {
+            Ok(Some(Frame::Ended(_) | Frame::SetupFailed(..) | Frame::Listening) | None) | Err(_) => {
                 Err(SpawnError::ServerLost)
             }
         }
@@ -183,7 +185,7 @@ pub(crate) fn fork_server(
     let setup = ServerSetup {
         has_pid_namespace: mode.creates(libc::CLONE_NEWPID),
         confined,
-        cgroup_members: limit.cgroup.as_ref().map(|cgroup| cgroup.members().as_fd()),
+        cgroup_members: limit.cgroup.as_ref().map(|cgroup| cgroup.members_file().as_fd()),
         // In a user namespace only processes inside are counted.
         processes: match mode.creates(libc::CLONE_NEWUSER) {
             true => Some(limit.processes.into()),
@@ -206,10 +208,10 @@ pub(crate) fn fork_server(
                 .map_err(|error| failed(errno(&error)))?;
             return Ok(StartedServer { pid, control: socket, listener });
         }
-        Ok((Frame::Refused(step, number), _)) => {
+        Ok((Frame::SetupFailed(step, number), _)) => {
             (SetupStep::from_number(step).unwrap_or(SetupStep::Start), Errno::from_raw_os_error(number))
         }
-        Ok((Frame::Failed(_) | Frame::Ended(_) | Frame::Listening, _)) | Err(_) => failed(Errno::CHILD),
+        Ok((Frame::SpawnFailed(_) | Frame::Ended(_) | Frame::Listening, _)) | Err(_) => failed(Errno::CHILD),
     };
     let _ = kill_process(pid, Signal::KILL);
     let _ = waitpid(Some(pid), WaitOptions::empty());
@@ -261,8 +263,8 @@ fn errno(error: &io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
-fn refused(error: io::Error) -> SpawnError {
-    SpawnError::Refused(errno(&error))
+fn system_error(error: io::Error) -> SpawnError {
+    SpawnError::System(errno(&error))
 }
 
 impl Drop for ForkServer {

@@ -20,9 +20,9 @@ use rustix::process::{
 
 use crate::apply_confinement::{self, PreparedConfinement};
 use crate::connections::ConnectionRules;
-use crate::descendants::{detect_pid_level, has_children, kill_all, reap, reap_and_report_stops};
+use crate::descendants::{detect_pid_level, has_children, kill_descendants, reap, reap_and_report_stops};
 use crate::frame::Frame;
-use crate::memory::{ArgumentArea, discard_inherited};
+use crate::memory::{ArgumentArea, discard_inherited_memory};
 use crate::raw::{self, ForkMode, SharedRequest};
 use crate::setup_step::SetupStep;
 use crate::supervisor::{self, PASS_INTERVAL, SIGNAL_FD, drain_signals, wait_for_signal};
@@ -57,14 +57,14 @@ pub(crate) fn run(control: BorrowedFd<'_>, setup: &ServerSetup<'_>) -> i32 {
     // Copied to the stack, because the client's heap is discarded.
     let connections = setup.confined.and_then(|confinement| confinement.connections);
     if let Err((step, errno)) = set_up(control, setup) {
-        Frame::Refused(step as u8, errno.raw_os_error()).send(raw::fixed_fd(CONTROL_FD));
+        Frame::SetupFailed(step as u8, errno.raw_os_error()).send(raw::fixed_fd(CONTROL_FD));
         return 1;
     }
     Frame::Started(getpid().as_raw_pid()).send(raw::fixed_fd(CONTROL_FD));
     Server { supervisors: [const { None }; MAX_SUPERVISORS], connections }.serve();
     if !setup.has_pid_namespace {
         while reap(|_, _| {}) {
-            kill_all(|_| false);
+            kill_descendants(|_| false);
             wait_for_signal(&PASS_INTERVAL);
         }
     }
@@ -86,7 +86,7 @@ fn set_up(control: BorrowedFd<'_>, setup: &ServerSetup<'_>) -> Result<(), (Setup
         apply_confinement::drop_privileges(confinement)?;
     }
     // Last, because the steps above read the client's memory.
-    discard_inherited(&setup.arguments);
+    discard_inherited_memory(&setup.arguments);
     Ok(())
 }
 
@@ -175,7 +175,7 @@ impl Server {
             if !orphans || !has_children(is_supervisor) {
                 return false;
             }
-            kill_all(is_supervisor);
+            kill_descendants(is_supervisor);
             wait_for_signal(&PASS_INTERVAL);
         }
         true
@@ -196,7 +196,7 @@ impl Server {
 
     fn start_supervisor(&mut self, session: OwnedFd, stdio: [OwnedFd; 3], request: SharedRequest) {
         let Some(place) = self.supervisors.iter_mut().find(|place| place.is_none()) else {
-            return Frame::Failed(Errno::AGAIN.raw_os_error()).send(&session);
+            return Frame::SpawnFailed(Errno::AGAIN.raw_os_error()).send(&session);
         };
         let own_pid = getpid();
         let connections = self.connections.as_ref();
@@ -209,7 +209,7 @@ impl Server {
         let Some((session, ..)) = launch else { return };
         match forked {
             Ok(pid) => *place = Some((pid, session)),
-            Err(errno) => Frame::Failed(errno.raw_os_error()).send(&session),
+            Err(errno) => Frame::SpawnFailed(errno.raw_os_error()).send(&session),
         }
     }
 }

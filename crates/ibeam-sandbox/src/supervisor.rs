@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, getpid, getppid, set_child_subreaper, set_par
 
 use crate::command::become_command;
 use crate::connections::{self, ConnectionRules};
-use crate::descendants::{kill_all, reap, signal_all};
+use crate::descendants::{kill_descendants, reap, signal_descendants};
 use crate::frame::Frame;
 use crate::launch_request;
 use crate::raw::{self, ForkMode, SharedRequest};
@@ -48,7 +48,7 @@ pub(crate) fn run(
     let channel = match rules.map(|_| connections::listener_channel()).transpose() {
         Ok(channel) => channel,
         Err(errno) => {
-            Frame::Failed(errno.raw_os_error()).send(&session);
+            Frame::SpawnFailed(errno.raw_os_error()).send(&session);
             return 0;
         }
     };
@@ -59,11 +59,11 @@ pub(crate) fn run(
     let command = match (forked, launch_request::read_error(request.bytes())) {
         (Ok(command), 0) => command,
         (Err(errno), _) => {
-            Frame::Failed(errno.raw_os_error()).send(&session);
+            Frame::SpawnFailed(errno.raw_os_error()).send(&session);
             return 0;
         }
         (Ok(_), errno) => {
-            Frame::Failed(errno).send(&session);
+            Frame::SpawnFailed(errno).send(&session);
             return 0;
         }
     };
@@ -105,7 +105,7 @@ fn supervise(command: Pid, mut rules: Option<&ConnectionRules>) {
             return;
         }
         if killing && !wait_for_signal(&PASS_INTERVAL) {
-            kill_all(|_| false);
+            kill_descendants(|_| false);
         }
         if killing {
             continue;
@@ -114,11 +114,11 @@ fn supervise(command: Pid, mut rules: Option<&ConnectionRules>) {
             StopRequest::None => {}
             StopRequest::Terminate => {
                 // A stopped process handles TERM only after CONT.
-                signal_all(|_| false, &[Signal::TERM, Signal::CONT]);
+                signal_descendants(|_| false, &[Signal::TERM, Signal::CONT]);
             }
             StopRequest::Kill => {
                 killing = true;
-                kill_all(|_| false);
+                kill_descendants(|_| false);
             }
         }
     }
@@ -141,7 +141,7 @@ fn wait_for_request(rules: &mut Option<&ConnectionRules>) -> StopRequest {
     let [from_session, from_signals, from_listener] = all.map(|descriptor| descriptor.revents());
     if let Some(given) = *rules {
         if from_listener.contains(PollFlags::IN) {
-            connections::answer_next(listener, given);
+            connections::answer_next_connect(listener, given);
         } else if !from_listener.is_empty() {
             // All processes that could connect have ended.
             *rules = None;

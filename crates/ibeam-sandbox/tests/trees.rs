@@ -171,7 +171,7 @@ trees! {
                 stdio: [null.as_fd(); 3],
             };
             match fixture.server.spawn(&launch) {
-                Err(SpawnError::Refused(errno)) => Some(errno),
+                Err(SpawnError::System(errno)) => Some(errno),
                 Err(SpawnError::NulByte) => None,
                 other => panic!("{other:?}"),
             }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ibeam_policy::{PathPolicy, read_only_git_entries};
-use ibeam_sandbox::{Confinement, filter_existing};
+use ibeam_sandbox::{Confinement, paths_that_may_exist};
 
 use crate::files::FileIds;
 use crate::git_directory::{GitDirectories, read_pointer};
@@ -79,7 +79,7 @@ pub fn plan_confinement(workspace: &Workspace, path_policy: &PathPolicy) -> Conf
         builder.protect(path);
     }
     let candidates = path_policy.hidden_paths();
-    let present: BTreeSet<PathBuf> = filter_existing(&candidates).into_iter().collect();
+    let present: BTreeSet<PathBuf> = paths_that_may_exist(&candidates).into_iter().collect();
     for hidden in candidates {
         match present.contains(&hidden).then(|| hidden.canonicalize()) {
             Some(Ok(real)) => {
@@ -128,7 +128,7 @@ pub(crate) fn denied_files(path_policy: &PathPolicy) -> FileIds {
     let mut found = FileIds::new();
     let mut remaining = MAX_LINK_SEARCH_ENTRIES;
     let searched = path_policy.search_roots().into_iter().map(|path| (path, false));
-    let hidden = filter_existing(&path_policy.hidden_paths())
+    let hidden = paths_that_may_exist(&path_policy.hidden_paths())
         .into_iter()
         .filter(|path| !path_policy.allows_read(path));
     let hidden = hidden.filter_map(|path| Some((path.canonicalize().ok()?, true)));

@@ -47,7 +47,7 @@ impl ReadPolicy {
             named.canonicalize().ok().filter(|real| *real != named).map(|real| (real, named))
         };
         self.links.get_or_init(|| {
-            ibeam_sandbox::filter_existing(&self.path_policy.hidden_paths())
+            ibeam_sandbox::paths_that_may_exist(&self.path_policy.hidden_paths())
                 .into_iter()
                 .filter_map(real_of)
                 .collect()

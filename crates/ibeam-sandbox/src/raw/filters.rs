@@ -31,7 +31,7 @@ const RULE_PATH_BENEATH: u32 = 1;
 const CREATE_RULESET_VERSION: u32 = 1;
 
 /// Applies the program to all further system calls of this process and its children. Cannot be undone.
-pub(crate) fn filter_calls(program: &[libc::sock_filter]) -> Result<(), Errno> {
+pub(crate) fn install_seccomp_filter(program: &[libc::sock_filter]) -> Result<(), Errno> {
     let program = libc::sock_fprog {
         len: program.len().try_into().map_err(|_long| Errno::INVAL)?,
         filter: program.as_ptr().cast_mut(),

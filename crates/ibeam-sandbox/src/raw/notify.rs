@@ -16,11 +16,11 @@ pub(crate) struct Notification {
     pub(crate) arguments: [u64; 6],
 }
 
-/// Installs a filter as [`super::filter_calls`] does and returns the descriptor on which its notifications arrive.
+/// Installs a filter as [`super::install_seccomp_filter`] does and returns the descriptor on which its notifications arrive.
 ///
 /// # Errors
 /// `BUSY`: an outer filter of this process has a listener already, and there can be only one.
-pub(crate) fn filter_calls_with_listener(program: &[libc::sock_filter]) -> Result<OwnedFd, Errno> {
+pub(crate) fn install_seccomp_filter_with_listener(program: &[libc::sock_filter]) -> Result<OwnedFd, Errno> {
     let program = libc::sock_fprog {
         len: program.len().try_into().map_err(|_long| Errno::INVAL)?,
         filter: program.as_ptr().cast_mut(),

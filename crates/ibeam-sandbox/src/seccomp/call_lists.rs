@@ -262,7 +262,7 @@ const READ_AND_TRUNCATE: i32 = libc::O_RDONLY | libc::O_TRUNC;
 
 /// Returns every call that is refused to the fork server and all its descendants, with its groups of tests. A call
 /// without groups is refused with any arguments. Groups of one call add up.
-pub(super) fn refused(context: FilterContext) -> impl Iterator<Item = RefusedCall> {
+pub(super) fn refused_calls(context: FilterContext) -> impl Iterator<Item = RefusedCall> {
     let (supervision, more): (&[c_long], &[&[RefusedCall]]) = match context {
         FilterContext::Namespaces => (&[], &[]),
         FilterContext::Landlock { handles_truncation: true } => {
@@ -277,7 +277,7 @@ pub(super) fn refused(context: FilterContext) -> impl Iterator<Item = RefusedCal
 }
 
 /// Returns the calls that are additionally refused to a command in namespaces.
-pub(super) fn refused_to_commands(connections: Connections) -> impl Iterator<Item = RefusedCall> {
+pub(super) fn calls_refused_to_commands(connections: Connections) -> impl Iterator<Item = RefusedCall> {
     let sockets: &[RefusedCall] = match connections {
         Connections::Checked => &[],
         Connections::Unchecked => REFUSED_UNIX_SOCKETS,
@@ -288,7 +288,7 @@ pub(super) fn refused_to_commands(connections: Connections) -> impl Iterator<Ite
 
 /// Returns calls whose arguments lie in memory and so cannot be checked. They fail as if they did not exist, so that
 /// programs use an older call that can be checked.
-pub(super) fn absent(context: FilterContext) -> &'static [c_long] {
+pub(super) fn absent_calls(context: FilterContext) -> &'static [c_long] {
     match context {
         FilterContext::Namespaces | FilterContext::Landlock { handles_truncation: true } => {
             &[libc::SYS_clone3]

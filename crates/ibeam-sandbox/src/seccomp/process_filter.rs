@@ -50,7 +50,7 @@ enum CallTest {
     /// The second argument is the first value, or it is the second value and the third argument is protected.
     Owner(u32, u32),
     /// The second argument is one of these values.
-    Command(u32, u32),
+    IoctlRequest(u32, u32),
 }
 
 /// The calls that the filter refuses, and under which condition.
@@ -65,7 +65,7 @@ const CALLS: [(c_long, CallTest); 17] = [
     (libc::SYS_pidfd_send_signal, CallTest::Missing),
     // Requests a signal when a descriptor becomes ready.
     (libc::SYS_fcntl, CallTest::Owner(F_SETOWN_EX, F_SETOWN)),
-    (libc::SYS_ioctl, CallTest::Command(FIOSETOWN, SIOCSPGRP)),
+    (libc::SYS_ioctl, CallTest::IoctlRequest(FIOSETOWN, SIOCSPGRP)),
     (libc::SYS_setpriority, CallTest::OtherProcessOrUser(PRIORITY_OF_USER)),
     (libc::SYS_ioprio_set, CallTest::OtherProcessOrUser(IO_PRIORITY_OF_USER)),
     (libc::SYS_sched_setparam, CallTest::OtherProcess(0)),
@@ -90,7 +90,7 @@ pub(crate) struct ProtectedClient {
 /// # Errors
 /// Errors of seccomp(2).
 pub(crate) fn install(server: Pid, client: ProtectedClient) -> Result<(), Errno> {
-    let program = Program::new([
+    let program = ProcessFilter::new([
         server.as_raw_pid(),
         -server.as_raw_pid(),
         client.pid.as_raw_pid(),
@@ -98,17 +98,17 @@ pub(crate) fn install(server: Pid, client: ProtectedClient) -> Result<(), Errno>
         ALL_PROCESSES,
     ])
     .ok_or(Errno::INVAL)?;
-    raw::filter_calls(program.steps())
+    raw::install_seccomp_filter(program.steps())
 }
 
-struct Program {
+struct ProcessFilter {
     steps: [libc::sock_filter; MAX_INSTRUCTIONS],
     length: usize,
     /// Whether an instruction did not fit.
     has_overflowed: bool,
 }
 
-impl Program {
+impl ProcessFilter {
     /// Builds the program. Returns `None` if it is too long.
     fn new(protected: [i32; 5]) -> Option<Self> {
         let empty = libc::sock_filter { code: 0, jt: 0, jf: 0, k: 0 };
@@ -144,7 +144,7 @@ impl Program {
                 self.refuse_equal(all);
                 self.refuse_others(1);
             }
-            CallTest::Missing => self.answer(Errno::NOSYS),
+            CallTest::Missing => self.push_errno(Errno::NOSYS),
             CallTest::Owner(refused, checked) => {
                 self.load(1);
                 self.refuse_equal(refused);
@@ -152,7 +152,7 @@ impl Program {
                 self.push(RETURN, libc::SECCOMP_RET_ALLOW, 0, 0);
                 self.refuse_protected(2, protected);
             }
-            CallTest::Command(one, other) => {
+            CallTest::IoctlRequest(one, other) => {
                 self.load(1);
                 self.refuse_equal(one);
                 self.refuse_equal(other);
@@ -170,12 +170,12 @@ impl Program {
     fn refuse_others(&mut self, argument: u8) {
         self.load(argument);
         self.push(EQUAL, 0, 1, 0);
-        self.answer(Errno::PERM);
+        self.push_errno(Errno::PERM);
     }
 
     fn refuse_equal(&mut self, value: u32) {
         self.push(EQUAL, value, 0, 1);
-        self.answer(Errno::PERM);
+        self.push_errno(Errno::PERM);
     }
 
     /// Loads the lower half of an argument. The system reads only this half of a pid.
@@ -183,7 +183,7 @@ impl Program {
         self.push(LOAD, 16 + 8 * u32::from(argument), 0, 0);
     }
 
-    fn answer(&mut self, errno: Errno) {
+    fn push_errno(&mut self, errno: Errno) {
         self.push(RETURN, libc::SECCOMP_RET_ERRNO | errno.raw_os_error().cast_unsigned(), 0, 0);
     }
 
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn the_program_fits_its_buffer() {
-        assert!(Program::new([1; 5]).unwrap().length < MAX_INSTRUCTIONS - 16);
+        assert!(ProcessFilter::new([1; 5]).unwrap().length < MAX_INSTRUCTIONS - 16);
     }
 
     #[test]

@@ -8,7 +8,9 @@ use rustix::process::{WaitOptions, waitpid};
 use rustix::thread::set_no_new_privs;
 
 use super::call_lists::{self, NEWEST, REFUSED_CALLS};
-use super::{CommandProgram, Connections, FilterContext, Program, command_program, install, program};
+use super::{
+    CommandFilter, Connections, FilterContext, ServerFilter, command_filter, install, server_filter,
+};
 use crate::raw::{self, ForkMode, any_call};
 
 const PAIRS: FilterContext = FilterContext::Landlock { handles_truncation: true };
@@ -23,21 +25,21 @@ const NO_FILTER: i32 = 255;
 
 /// The filters of a command whose connections are checked.
 struct Filters {
-    all: Program,
-    command: Option<CommandProgram>,
+    all: ServerFilter,
+    command: Option<CommandFilter>,
 }
 
 impl Filters {
     fn new(context: FilterContext) -> Self {
         let command =
-            (context == FilterContext::Namespaces).then(|| command_program(Connections::Checked).unwrap());
-        Self { all: program(context).unwrap(), command }
+            (context == FilterContext::Namespaces).then(|| command_filter(Connections::Checked).unwrap());
+        Self { all: server_filter(context).unwrap(), command }
     }
 
     fn install(&self) -> Result<(), Errno> {
         set_no_new_privs(true)?;
         install(&self.all)?;
-        self.command.as_ref().map_or(Ok(()), CommandProgram::install)
+        self.command.as_ref().map_or(Ok(()), CommandFilter::install)
     }
 }
 
@@ -216,8 +218,8 @@ fn only_sockets_that_other_layers_limit_are_allowed() {
 #[test]
 fn without_connection_checks_unix_sockets_are_refused() {
     let filters = Filters {
-        all: program(FilterContext::Namespaces).unwrap(),
-        command: Some(command_program(Connections::Unchecked).unwrap()),
+        all: server_filter(FilterContext::Namespaces).unwrap(),
+        command: Some(command_filter(Connections::Unchecked).unwrap()),
     };
     let call = |call, given| call_result(Some(&filters), call, given);
     let socket = |domain| call(libc::SYS_socket, arguments([domain, libc::SOCK_STREAM]));
@@ -240,7 +242,7 @@ fn supervisors_may_read_memory_that_commands_may_not() {
     for call in call_lists::SUPERVISOR_CALLS {
         check_refused(FilterContext::Namespaces, *call, [BAD; 6], Errno::PERM);
         check_refused(PAIRS, *call, [BAD; 6], Errno::PERM);
-        let filters = Filters { all: program(FilterContext::Namespaces).unwrap(), command: None };
+        let filters = Filters { all: server_filter(FilterContext::Namespaces).unwrap(), command: None };
         assert_ne!(call_result(Some(&filters), *call, [BAD; 6]), Err(Errno::PERM));
     }
 }
@@ -338,8 +340,8 @@ fn before_abi_3_the_filter_refuses_truncation() {
 #[test]
 fn a_call_without_argument_tests_is_listed_once() {
     for context in ALL {
-        let calls: Vec<_> = call_lists::refused(context)
-            .chain(call_lists::absent(context).iter().map(|call| (*call, NO_GROUPS)))
+        let calls: Vec<_> = call_lists::refused_calls(context)
+            .chain(call_lists::absent_calls(context).iter().map(|call| (*call, NO_GROUPS)))
             .collect();
         let all: BTreeSet<_> = calls.iter().map(|(call, _)| *call).collect();
         for call in all {
@@ -355,7 +357,7 @@ fn a_call_without_argument_tests_is_listed_once() {
 }
 
 /// Runs the program as the system does, for numbers that this system may not have.
-fn verdict(program: &Program, machine: u32, number: u32) -> u32 {
+fn verdict(program: &ServerFilter, machine: u32, number: u32) -> u32 {
     const A_LOAD: u16 = 0x20;
     const A_JUMP: u16 = 0x05;
     const IF_EQUAL: u16 = 0x15;
@@ -389,7 +391,7 @@ fn unknown_call_numbers_fail_as_missing() {
     let absent = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned();
     let getpid = u32::try_from(libc::SYS_getpid).unwrap();
     for context in ALL {
-        let program = program(context).unwrap();
+        let program = server_filter(context).unwrap();
         assert_eq!(verdict(&program, machine, getpid), libc::SECCOMP_RET_ALLOW);
         assert_eq!(verdict(&program, machine, NEWEST - 1), libc::SECCOMP_RET_ALLOW);
         for number in [NEWEST + 1, X32, X32 | getpid, X32 | 519, u32::MAX] {

@@ -95,11 +95,11 @@ const NON_INTERACTIVE_VARIABLES: [(&str, &str); 9] = [
 /// Returns the error as a line for the model.
 fn error_text(error: &StartProcessError) -> String {
     let errno = match error {
-        StartProcessError::Spawn(SpawnError::Refused(Errno::TOOBIG)) => {
+        StartProcessError::Spawn(SpawnError::System(Errno::TOOBIG)) => {
             return "the command is too long for the system (E2BIG); write it to a file and run that"
                 .to_owned();
         }
-        StartProcessError::Spawn(SpawnError::Refused(errno)) => Some(*errno),
+        StartProcessError::Spawn(SpawnError::System(errno)) => Some(*errno),
         StartProcessError::Spawn(SpawnError::NulByte | SpawnError::ServerLost | SpawnError::Sandbox(_)) => {
             None
         }
