@@ -36,7 +36,7 @@ pub(crate) fn digest(payload: &[u8]) -> String {
 pub(crate) fn store(directory: &Path, sha256: &str, payload: &[u8]) -> io::Result<File> {
     let target = path(directory, sha256);
     // A power cut may have left a blob without its content: such a blob is written again.
-    if read_expected(&target, payload.len() as u64).is_ok_and(|stored| stored == payload) {
+    if read_with_length(&target, payload.len() as u64).is_ok_and(|stored| stored == payload) {
         return private_files::open(&target);
     }
     let blobs = directory.join(BLOB_DIRECTORY);
@@ -62,7 +62,7 @@ pub(crate) fn load(directory: &Path, blob: &BlobRef) -> Result<EventKind, String
         return Err("the name of its payload is not a SHA-256".to_owned());
     }
     let problem = |detail: &str| format!("its payload `{BLOB_DIRECTORY}/{}` {detail}", blob.sha256);
-    let bytes = read_expected(&path(directory, &blob.sha256), blob.bytes).map_err(|error| {
+    let bytes = read_with_length(&path(directory, &blob.sha256), blob.bytes).map_err(|error| {
         if error.kind() == ErrorKind::NotFound {
             problem("is missing")
         } else {
@@ -91,7 +91,7 @@ pub(crate) fn stored_digests(directory: &Path) -> io::Result<Vec<String>> {
 }
 
 /// Returns the content of a file of `bytes` bytes. A file of another length is not read, and the result is empty.
-fn read_expected(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
+fn read_with_length(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     let file = private_files::open(path)?;
     let mut content = Vec::new();
     if file.metadata()?.len() == bytes {

@@ -144,7 +144,7 @@ impl Session {
             Durability::Written => Ok(()),
             Durability::Synced => self.sync(),
         };
-        self.or_removed(written.and(synced))
+        self.prefer_removed_error(written.and(synced))
     }
 
     /// Flushes, and starts to sync what was flushed, without waiting for the disk.
@@ -154,8 +154,8 @@ impl Session {
     pub fn checkpoint(&mut self) -> Result<(), SessionError> {
         let flushed = self.flush();
         let started = self.start_sync();
-        let done = self.or_removed(flushed.and(started));
-        self.check_removed(self.segment.is_removed()).and(done)
+        let done = self.prefer_removed_error(flushed.and(started));
+        self.check_not_removed(self.segment.is_removed()).and(done)
     }
 
     /// Flushes, releases the reserved space, and waits until all records survive a power cut. Called at the end of a
@@ -168,7 +168,7 @@ impl Session {
         let reserve_released = self.segment.release_reserve().map_err(|source| self.io_error(source));
         let synced = self.sync();
         let is_replaced = self.segment.is_replaced();
-        self.check_removed(is_replaced).and(written).and(reserve_released).and(synced)
+        self.check_not_removed(is_replaced).and(written).and(reserve_released).and(synced)
     }
 
     /// Closes and syncs the current segment and creates the next one, unless the current one has no records.
@@ -177,7 +177,7 @@ impl Session {
     /// The errors of `flush`. After an error, the current segment stays open.
     pub fn rotate(&mut self) -> Result<(), SessionError> {
         self.write()?;
-        self.next_segment()
+        self.start_next_segment()
     }
 
     fn write_and_reserve(&mut self) -> Result<(), SessionError> {
@@ -192,7 +192,7 @@ impl Session {
         if self.pending.is_empty() {
             return Ok(());
         }
-        let written = self.write_what_fits();
+        let written = self.write_records_that_fit();
         self.pending.clear();
         self.record_ends.clear();
         self.sync_before.retain(
@@ -203,10 +203,10 @@ impl Session {
     }
 
     fn rotate_if_long(&mut self) -> Result<(), SessionError> {
-        if self.segment.len() >= self.options.segment_bytes { self.next_segment() } else { Ok(()) }
+        if self.segment.len() >= self.options.segment_bytes { self.start_next_segment() } else { Ok(()) }
     }
 
-    fn write_what_fits(&mut self) -> io::Result<()> {
+    fn write_records_that_fit(&mut self) -> io::Result<()> {
         let Err(error) = self.segment.write(&self.pending) else { return Ok(()) };
         if self.record_ends.len() < 2 {
             return Err(error);
@@ -222,7 +222,7 @@ impl Session {
         lost.map_or(Ok(()), Err)
     }
 
-    fn next_segment(&mut self) -> Result<(), SessionError> {
+    fn start_next_segment(&mut self) -> Result<(), SessionError> {
         if self.segment.has_only_header() {
             return Ok(());
         }
@@ -277,14 +277,14 @@ impl Session {
     }
 
     /// Returns `Removed` instead of an `Io` error if the session was moved or removed, because that is the cause.
-    fn or_removed(&self, done: Result<(), SessionError>) -> Result<(), SessionError> {
+    fn prefer_removed_error(&self, done: Result<(), SessionError>) -> Result<(), SessionError> {
         if matches!(done, Err(SessionError::Io { .. })) && self.segment.is_replaced().is_ok_and(|it| it) {
-            return self.check_removed(Ok(true));
+            return self.check_not_removed(Ok(true));
         }
         done
     }
 
-    fn check_removed(&self, is_removed: io::Result<bool>) -> Result<(), SessionError> {
+    fn check_not_removed(&self, is_removed: io::Result<bool>) -> Result<(), SessionError> {
         match is_removed {
             Ok(false) => Ok(()),
             Ok(true) => Err(SessionError::Removed { path: self.segment.path.clone() }),

@@ -89,13 +89,15 @@ fn try_acquire(
         }
         Ok(()) => Ok(None),
         Err(TryLockError::WouldBlock) => Err(SessionError::Busy { holder: holder_name(lock_file) }),
-        Err(TryLockError::Error(error)) if cannot_lock(&error) => LeaseFile::acquire(directory).map(Some),
+        Err(TryLockError::Error(error)) if is_lock_unsupported(&error) => {
+            LeaseFile::acquire(directory).map(Some)
+        }
         Err(TryLockError::Error(source)) => Err(io_error(&directory.join(LOCK_FILE))(source)),
     }
 }
 
 /// Whether the file system does not support locks, like some network file systems.
-fn cannot_lock(error: &std::io::Error) -> bool {
+fn is_lock_unsupported(error: &std::io::Error) -> bool {
     let number = error.raw_os_error();
     [Errno::NOLCK, Errno::NOSYS, Errno::OPNOTSUPP].iter().any(|errno| number == Some(errno.raw_os_error()))
 }

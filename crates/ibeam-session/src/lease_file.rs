@@ -62,7 +62,7 @@ impl LeaseFile {
                 Err(error) => return Err(io_error(&path)(error)),
             };
             match holder_state(&found) {
-                HolderState::Ended => remove_stale(&path, &found).map_err(io_error(&path))?,
+                HolderState::Ended => remove_stale_file(&path, &found).map_err(io_error(&path))?,
                 HolderState::Running => return Err(SessionError::Busy { holder: holder_name(&found) }),
                 HolderState::Unknown => {
                     return Err(SessionError::Leased { holder: holder_name(&found), path });
@@ -93,7 +93,7 @@ enum HolderState {
 /// namespace, the number and the start time of the process.
 fn lease_content() -> String {
     let pid = std::process::id();
-    format!("{}\n{} {pid} {}\n", process_name(), system_id(), process_start(pid).unwrap_or_default())
+    format!("{}\n{} {pid} {}\n", process_name(), system_id(), process_start_time(pid).unwrap_or_default())
 }
 
 fn holder_name(content: &str) -> String {
@@ -107,7 +107,7 @@ fn holder_state(content: &str) -> HolderState {
     };
     let mut words = rest.split_ascii_whitespace();
     let Some(pid) = words.next().and_then(|pid| pid.parse().ok()) else { return HolderState::Unknown };
-    match process_start(pid) {
+    match process_start_time(pid) {
         Some(start) if words.next() == Some(start.as_str()) => HolderState::Running,
         Some(_) | None => HolderState::Ended,
     }
@@ -121,7 +121,7 @@ fn system_id() -> String {
 }
 
 /// Returns the start time of a process of this system; `None` if no such process runs.
-fn process_start(pid: u32) -> Option<String> {
+fn process_start_time(pid: u32) -> Option<String> {
     if !Path::new("/proc/self/stat").exists() {
         let pid = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
         return match rustix::process::test_kill_process(pid) {
@@ -142,7 +142,7 @@ fn read(path: &Path) -> io::Result<String> {
 
 /// Removes the lease file whose content is `stale`. If another process has replaced the file meanwhile, the new file is
 /// restored.
-fn remove_stale(path: &Path, stale: &str) -> io::Result<()> {
+fn remove_stale_file(path: &Path, stale: &str) -> io::Result<()> {
     let moved = path.with_extension(std::process::id().to_string());
     match fs::rename(path, &moved) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -202,9 +202,9 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join(LEASE_FILE);
         fs::write(&path, "new").unwrap();
-        remove_stale(&path, "stale").unwrap();
+        remove_stale_file(&path, "stale").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "new");
-        remove_stale(&path, "new").unwrap();
+        remove_stale_file(&path, "new").unwrap();
         assert!(!path.exists());
     }
 

@@ -94,7 +94,7 @@ fn next_record(head: &mut impl BufRead, line: &mut Vec<u8>) -> Option<Record> {
 
 fn prompt(directory: &Path, record: Record) -> Option<Vec<String>> {
     let kind = match record {
-        Record::Header(_) | Record::Newer(_) => return None,
+        Record::Header(_) | Record::NewerHeader(_) => return None,
         Record::Event(event) => event.kind,
         Record::Blob(blob) if blob.bytes > MAX_PROMPT_BYTES => return None,
         Record::Blob(blob) => blob::load(directory, &blob).ok()?,

@@ -55,7 +55,7 @@ impl Session {
         let directory = find_session_directory(sessions, id)?;
         let lease = lease::acquire(&directory, options)?;
         let (header, walked) = load(&directory, &options.cancel, on_event)?;
-        let segment = reopen(&directory, &walked, options)?;
+        let segment = reopen_last_segment(&directory, &walked, options)?;
         let mut session = Self::from_parts(directory.clone(), header.clone(), options, segment, lease);
         if walked.torn_bytes > 0 {
             session.sync_before.push(session.file_data_step());
@@ -108,10 +108,14 @@ fn load(
 }
 
 /// Returns the last segment, open for appending after its valid records, and moves a torn record to `events.torn`.
-fn reopen(directory: &Path, walked: &WalkResult, options: &SessionOptions) -> Result<Segment, SessionError> {
+fn reopen_last_segment(
+    directory: &Path,
+    walked: &WalkResult,
+    options: &SessionOptions,
+) -> Result<Segment, SessionError> {
     let last =
         walked.segments.get(walked.last_index).cloned().unwrap_or_else(|| layout::segment_path(directory, 1));
-    let file = private_files::append(&last.path).map_err(io_error(&last.path))?;
+    let file = private_files::open_for_append(&last.path).map_err(io_error(&last.path))?;
     if walked.torn_bytes > 0 {
         back_up(&last.path, walked.valid_bytes, &directory.join(TORN_RECORDS_FILE))?;
     }
@@ -127,6 +131,6 @@ fn reopen(directory: &Path, walked: &WalkResult, options: &SessionOptions) -> Re
 pub(crate) fn back_up(path: &Path, offset: u64, backup: &Path) -> Result<(), SessionError> {
     let mut source = private_files::open(path).map_err(io_error(path))?;
     source.seek(SeekFrom::Start(offset)).map_err(io_error(path))?;
-    let mut target = private_files::append(backup).map_err(io_error(backup))?;
+    let mut target = private_files::open_for_append(backup).map_err(io_error(backup))?;
     io::copy(&mut source, &mut target).and_then(|_| target.sync_data()).map_err(io_error(backup))
 }

@@ -61,13 +61,13 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 }
 
 /// Opens or creates a regular file for appending, with mode 0600 independent of the umask.
-pub(crate) fn append(path: &Path) -> io::Result<File> {
+pub(crate) fn open_for_append(path: &Path) -> io::Result<File> {
     restrict_mode(open_options().append(true).create(true).open(path)?)
 }
 
 /// Creates or truncates a regular file for appending, with mode 0600 independent of the umask.
 pub(crate) fn create_empty(path: &Path) -> io::Result<File> {
-    let file = append(path)?;
+    let file = open_for_append(path)?;
     file.set_len(0)?;
     Ok(file)
 }

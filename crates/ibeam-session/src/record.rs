@@ -27,7 +27,7 @@ pub(crate) enum Record {
     Event(Box<Event>),
     Blob(BlobRef),
     /// The version in a header of a newer format.
-    Newer(u32),
+    NewerHeader(u32),
 }
 
 /// The first record of a segment.
@@ -43,7 +43,7 @@ pub struct Header {
     /// The time of creation, in milliseconds since the Unix epoch.
     pub created_ms: u64,
     /// The position of the segment in the session, from 1.
-    #[serde(default = "first", skip_serializing_if = "is_first")]
+    #[serde(default = "first_segment", skip_serializing_if = "is_first_segment")]
     pub segment: u32,
     /// The session that this session was forked from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,19 +59,19 @@ impl Header {
             session_id,
             cwd: cwd.to_owned(),
             created_ms: u64::try_from(now).unwrap_or(u64::MAX),
-            segment: first(),
+            segment: first_segment(),
             forked_from: None,
         }
     }
 }
 
-fn first() -> u32 {
+fn first_segment() -> u32 {
     1
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_first(segment: &u32) -> bool {
-    *segment == first()
+fn is_first_segment(segment: &u32) -> bool {
+    *segment == first_segment()
 }
 
 /// An event whose kind is stored as a blob.
@@ -89,7 +89,7 @@ pub(crate) struct BlobRef {
 
 /// The part of a header that is common to all versions.
 #[derive(Deserialize)]
-struct Version {
+struct HeaderVersion {
     format: u32,
 }
 
@@ -180,11 +180,11 @@ pub(crate) fn parse(line: &[u8]) -> Result<Record, String> {
     }
     match kind {
         RecordKind::Header => {
-            let Version { format } = decode_flat(payload)?;
+            let HeaderVersion { format } = decode_flat(payload)?;
             if format == FORMAT_VERSION {
                 decode_flat(payload).map(Record::Header)
             } else {
-                Ok(Record::Newer(format))
+                Ok(Record::NewerHeader(format))
             }
         }
         RecordKind::Event => decode(payload).map(|event| Record::Event(Box::new(event))),

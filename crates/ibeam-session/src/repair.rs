@@ -70,7 +70,7 @@ pub fn repair(
         if index == 0 && walked.valid_bytes > 0 {
             back_up(&segment.path, walked.valid_bytes, &target)?;
             sync_entries(&directory).map_err(io_error(&directory))?;
-            let file = private_files::append(&segment.path).map_err(io_error(&segment.path))?;
+            let file = private_files::open_for_append(&segment.path).map_err(io_error(&segment.path))?;
             file.set_len(walked.valid_bytes)
                 .and_then(|()| file.sync_data())
                 .map_err(io_error(&segment.path))?;

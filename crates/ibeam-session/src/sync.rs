@@ -52,21 +52,21 @@ pub(crate) fn sync_entries(directory: &Path) -> io::Result<()> {
 /// A queue of steps, with the thread that runs them.
 #[derive(Debug, Default)]
 pub(crate) struct Syncer {
-    shared: Arc<Shared>,
+    shared: Arc<SharedQueue>,
     /// Whether the thread was started.
     is_started: bool,
 }
 
 /// The state that the owner of a `Syncer` and its thread share.
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedQueue {
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
 /// The queue of the thread and its progress.
 #[derive(Debug, Default)]
-struct State {
+struct QueueState {
     queue: VecDeque<SyncStep>,
     /// Whether the thread runs a batch of steps.
     is_busy: bool,
@@ -76,7 +76,7 @@ struct State {
     is_closing: bool,
 }
 
-impl State {
+impl QueueState {
     fn check(&self) -> io::Result<()> {
         match self.first_error {
             None => Ok(()),
@@ -137,12 +137,12 @@ impl Drop for Syncer {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedQueue {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    fn wait<'a>(&self, state: MutexGuard<'a, QueueState>) -> MutexGuard<'a, QueueState> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -175,11 +175,11 @@ fn interpret(
             let kind = blob::load(directory, &blob)?;
             Ok(Some((Event { seq: blob.seq, at_ms: blob.at_ms, kind }, Some(blob))))
         }
-        (Record::Newer(version), 1) => {
+        (Record::NewerHeader(version), 1) => {
             walked.is_newer_format = true;
             Err(format!("its format is version {version}; this program reads {FORMAT_VERSION}"))
         }
-        (Record::Header(_) | Record::Newer(_), _) => {
+        (Record::Header(_) | Record::NewerHeader(_), _) => {
             Err("it is a header, which must be the first line".to_owned())
         }
         (Record::Event(_) | Record::Blob(_), _) => Err("the first line is not a header".to_owned()),

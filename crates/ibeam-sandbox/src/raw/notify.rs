@@ -16,7 +16,8 @@ pub(crate) struct Notification {
     pub(crate) arguments: [u64; 6],
 }
 
-/// Installs a filter as [`super::install_seccomp_filter`] does and returns the descriptor on which its notifications arrive.
+/// Installs a filter as [`super::install_seccomp_filter`] does. Returns the descriptor on which its notifications
+/// arrive.
 ///
 /// # Errors
 /// `BUSY`: an outer filter of this process has a listener already, and there can be only one.
