@@ -103,7 +103,7 @@ impl Config {
     }
 
     /// Returns every key with all its settings, weakest first.
-    pub fn all(&self) -> impl Iterator<Item = (&[String], &[Setting])> {
+    pub fn all_settings(&self) -> impl Iterator<Item = (&[String], &[Setting])> {
         self.settings.iter().map(|(path, settings)| (path.as_slice(), settings.as_slice()))
     }
 
@@ -136,7 +136,7 @@ impl Config {
     }
 
     /// Returns the setting in force if the managed file sets it.
-    pub fn managed(&self, path: &[&str]) -> Option<&Setting> {
+    pub fn managed_setting(&self, path: &[&str]) -> Option<&Setting> {
         self.get(path).filter(|setting| matches!(setting.origin, Origin::Managed { .. }))
     }
 

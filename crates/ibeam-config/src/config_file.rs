@@ -33,10 +33,10 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
 pub fn read_managed(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
     let read = || {
         let check = |file: &Metadata| {
-            check_managed(file, "it")?;
+            check_only_root_writes(file, "it")?;
             match path.parent() {
                 // A user who may rename files in the directory can replace this file.
-                Some(directory) => check_managed(&fs::metadata(directory)?, "its directory"),
+                Some(directory) => check_only_root_writes(&fs::metadata(directory)?, "its directory"),
                 None => Ok(()),
             }
         };
@@ -53,7 +53,7 @@ pub fn read_managed(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
     none_if_missing(path, read())
 }
 
-fn check_managed(metadata: &Metadata, subject: &str) -> io::Result<()> {
+fn check_only_root_writes(metadata: &Metadata, subject: &str) -> io::Result<()> {
     let (owner, mode) = (metadata.uid(), metadata.mode());
     if owner != 0 {
         return Err(io::Error::other(format!("{subject} belongs to uid {owner}; it should belong to root")));

@@ -59,7 +59,7 @@ impl Dirs {
         Ok(Self {
             user_config: config.join("config.toml"),
             project_config: workspace.join(".ibeam").join("config.toml"),
-            user_cursor: user_cursor(home.as_deref())?,
+            user_cursor: user_cursor_files(home.as_deref())?,
             project_cursor: workspace.join(".cursor").join("cli.json"),
             managed_config: PathBuf::from("/etc/ibeam/config.toml"),
             credentials: config.join("credentials.toml"),
@@ -106,11 +106,11 @@ impl Dirs {
 ///
 /// # Errors
 /// `Invalid` for a relative `CURSOR_CONFIG_DIR`: the file would depend on the working directory.
-fn user_cursor(home: Option<&Path>) -> Result<Vec<PathBuf>, ConfigError> {
+fn user_cursor_files(home: Option<&Path>) -> Result<Vec<PathBuf>, ConfigError> {
     let given =
         |variable: &str| std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
     let directories = match given("CURSOR_CONFIG_DIR") {
-        Some(only) if !only.is_absolute() => return Err(relative_path("CURSOR_CONFIG_DIR", &only)),
+        Some(only) if !only.is_absolute() => return Err(relative_path_error("CURSOR_CONFIG_DIR", &only)),
         Some(only) => vec![only],
         None => {
             let xdg = given("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
@@ -136,7 +136,7 @@ fn home() -> Result<Option<PathBuf>, ConfigError> {
         return Ok(home.filter(|home| home.is_absolute() && home != Path::new("/")));
     };
     if !given.is_absolute() {
-        return Err(relative_path("HOME", &given));
+        return Err(relative_path_error("HOME", &given));
     }
     match access(&given, Access::EXEC_OK) {
         Err(Errno::ACCESS) => Err(ConfigError::cannot_create(
@@ -161,7 +161,7 @@ pub fn home_from_user_database() -> Option<PathBuf> {
     Some(found).filter(|home| home.is_absolute() && home != Path::new("/"))
 }
 
-fn relative_path(variable: &str, path: &Path) -> ConfigError {
+fn relative_path_error(variable: &str, path: &Path) -> ConfigError {
     ConfigError::Invalid {
         path: format!("${variable}"),
         line: None,

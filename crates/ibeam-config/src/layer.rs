@@ -129,7 +129,7 @@ impl Layer {
     }
 
     /// Whether the file sets this key.
-    pub(crate) fn has(&self, key: &str) -> bool {
+    pub(crate) fn sets_key(&self, key: &str) -> bool {
         self.entries.iter().any(|entry| entry.key.path == key)
     }
 }

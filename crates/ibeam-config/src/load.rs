@@ -150,7 +150,7 @@ impl Config {
             let Some(mut layer) = skip_error(cursor_file::parse(path, &bytes, owner), on_error)? else {
                 break;
             };
-            if own.as_ref().is_some_and(|own| own.has("permissions.allow")) {
+            if own.as_ref().is_some_and(|own| own.sets_key("permissions.allow")) {
                 // The lists that deny are merged. The list that allows comes from one file.
                 layer.entries.retain(|entry| entry.key.path != "permissions.allow");
             }

@@ -33,7 +33,7 @@ impl Dirs {
     /// # Errors
     /// `CannotCreate` with the directory and the variable that moves it.
     pub fn create_sessions_dir(&self) -> Result<(), ConfigError> {
-        self.check()?;
+        self.check_directories()?;
         let sessions = self.own_directory(self.sessions(), "XDG_DATA_HOME");
         sessions.create(&self.home).map_err(suggest_ephemeral)?;
         sessions.check()?;
@@ -44,7 +44,7 @@ impl Dirs {
     ///
     /// # Errors
     /// `CannotCreate` with the directory and the variable that moves it.
-    pub fn check(&self) -> Result<(), ConfigError> {
+    pub fn check_directories(&self) -> Result<(), ConfigError> {
         self.own_directories().iter().try_for_each(OwnDirectory::check)
     }
 
@@ -54,7 +54,7 @@ impl Dirs {
     /// # Errors
     /// `CannotCreate` for a link that commands could replace, or that leads to a directory that commands may write.
     pub fn protect_from_commands(&self, writable: &[PathBuf]) -> Result<Vec<PathBuf>, ConfigError> {
-        self.check()?;
+        self.check_directories()?;
         let is_writable = |path: &Path| writable.iter().any(|root| path.starts_with(root));
         let mut protected = Vec::new();
         for directory in self.own_directories() {
@@ -118,7 +118,7 @@ impl OwnDirectory {
         }
         missing.reverse();
         for path in missing {
-            create_one(path).map_err(|error| self.error(path, &error.to_string()))?;
+            create_and_sync_dir(path).map_err(|error| self.error(path, &error.to_string()))?;
         }
         Ok(())
     }
@@ -217,7 +217,7 @@ fn suggest_ephemeral(error: ConfigError) -> ConfigError {
 }
 
 /// Creates one directory and syncs its name to the disk.
-fn create_one(path: &Path) -> io::Result<()> {
+fn create_and_sync_dir(path: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(path) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(()),

@@ -64,7 +64,7 @@ impl PolicyFiles {
     }
 
     /// Returns the paths of the files that differ from the `trusted` ones, are new, or are missing.
-    pub(crate) fn changed_since(&self, trusted: &Fingerprints) -> Vec<PathBuf> {
+    pub(crate) fn changed_files(&self, trusted: &Fingerprints) -> Vec<PathBuf> {
         let differs = |(name, read): (&&str, &Result<Option<Vec<u8>>, ConfigError>)| {
             let is_same = match read {
                 Ok(bytes) => bytes.as_deref().map(fingerprint).as_ref() == trusted.get(*name),
@@ -105,7 +105,7 @@ mod tests {
                 None => fs::remove_file(workspace.join(name)).unwrap(),
             }
         }
-        let changed = PolicyFiles::read(workspace).changed_since(&known);
+        let changed = PolicyFiles::read(workspace).changed_files(&known);
         let expect: Vec<PathBuf> = expect.iter().map(|name| workspace.join(name)).collect();
         assert_eq!(changed, expect);
     }
@@ -127,7 +127,7 @@ mod tests {
         fs::create_dir_all(home.path().join(".ibeam/config.toml")).unwrap();
         let files = PolicyFiles::read(home.path());
         assert!(files.fingerprints().is_none());
-        assert_eq!(files.changed_since(&Fingerprints::new()), [home.path().join(".ibeam/config.toml")]);
+        assert_eq!(files.changed_files(&Fingerprints::new()), [home.path().join(".ibeam/config.toml")]);
         let path = home.path().join(".ibeam/config.toml");
         assert!(files.exists(&path) && files.bytes(&path).is_err());
     }

@@ -15,7 +15,7 @@ use crate::{Dirs, PolicyFiles, TrustStore, TrustedWorkspace};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrustRequest {
     /// No flag: the trust store decides.
-    Stored,
+    UseStored,
     /// Trust the workspace in this run only.
     ThisRun,
     /// Trust the workspace and store the trust.
@@ -55,8 +55,8 @@ impl Trust {
         let path = || store.path().display().to_string();
         let stored = store.load().map(|document| document.workspace(workspace).cloned());
         let state = match &stored {
-            _ if request != TrustRequest::Stored => TrustState::Trusted,
-            Ok(Some(trusted)) => match files.changed_since(&trusted.files) {
+            _ if request != TrustRequest::UseStored => TrustState::Trusted,
+            Ok(Some(trusted)) => match files.changed_files(&trusted.files) {
                 changed if changed.is_empty() => TrustState::Trusted,
                 changed => {
                     notices.push(Notice::TrustChanged { path: join_paths(&changed) });
@@ -91,7 +91,7 @@ impl Trust {
     }
 
     /// Returns this trust as if the workspace were trusted, to show what that would change.
-    pub fn assuming_trusted(&self) -> Self {
+    pub fn as_if_trusted(&self) -> Self {
         Self { state: TrustState::Trusted, ..self.clone() }
     }
 

@@ -33,7 +33,7 @@ const AGREEING_READS: u32 = 40;
 pub fn open(path: &Path, follow_links: bool) -> io::Result<File> {
     let kind = if follow_links { path.metadata()? } else { path.symlink_metadata()? }.file_type();
     if !kind.is_file() && !kind.is_symlink() {
-        return Err(not_regular());
+        return Err(not_regular_error());
     }
     let no_wait = OFlags::NONBLOCK | OFlags::NOCTTY;
     let flags = if follow_links { no_wait } else { no_wait | OFlags::NOFOLLOW };
@@ -41,11 +41,11 @@ pub fn open(path: &Path, follow_links: bool) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(not_regular()),
+        false => Err(not_regular_error()),
     }
 }
 
-fn not_regular() -> io::Error {
+fn not_regular_error() -> io::Error {
     io::Error::other("it is not a regular file")
 }
 
@@ -157,13 +157,13 @@ impl Reads {
 /// The content and the state of a file.
 struct Snapshot {
     bytes: Vec<u8>,
-    state: State,
+    state: FileState,
     /// Whether nothing changed during two reads.
     is_consistent: bool,
 }
 
 /// Device, inode, size, and the times of the last change of content and of the inode, in nanoseconds.
-type State = (u64, u64, u64, i128, i128);
+type FileState = (u64, u64, u64, i128, i128);
 
 impl PartialEq for Snapshot {
     fn eq(&self, other: &Self) -> bool {
@@ -200,7 +200,7 @@ impl Snapshot {
     }
 }
 
-fn state_of(found: &Metadata) -> State {
+fn state_of(found: &Metadata) -> FileState {
     let time = |seconds: i64, nanoseconds: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
     let content = time(found.mtime(), found.mtime_nsec());
     (found.dev(), found.ino(), found.size(), content, time(found.ctime(), found.ctime_nsec()))

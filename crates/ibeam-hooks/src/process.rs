@@ -86,7 +86,7 @@ impl ProcessRunner {
             let mut is_closed = false;
             let end = loop {
                 tokio::select! {
-                    status = tree.ended() => break ProcessEnd::Exited(status),
+                    status = tree.wait_for_exit() => break ProcessEnd::Exited(status),
                     () = &mut time_up => break ProcessEnd::TimedOut,
                     _ = &mut streams, if !is_closed => is_closed = true,
                 }
@@ -94,7 +94,7 @@ impl ProcessRunner {
             tree.kill();
             // When the process tree has ended, no process can write any more: the pipes can be read to their end.
             let rest = async {
-                tree.gone().await;
+                tree.wait_until_gone().await;
                 if !is_closed {
                     streams.await;
                 }

@@ -223,7 +223,7 @@ impl Connection {
             return message;
         };
         let mut tree = tree.lock().await;
-        let status = tree.exit_status_within(DRAIN_TIMEOUT).await;
+        let status = tree.wait_for_exit_within(DRAIN_TIMEOUT).await;
         tree.kill();
         if let Some(reader) = self.stderr_reader.lock().await.take() {
             // Another process may still hold the pipe, or write without end.
@@ -254,12 +254,12 @@ impl Connection {
         self.client.close();
         let Some(tree) = &self.tree else { return };
         let mut tree = tree.lock().await;
-        if !tree.gone_within(grace).await {
+        if !tree.wait_until_gone_within(grace).await {
             tree.terminate();
-            tree.gone_within(grace).await;
+            tree.wait_until_gone_within(grace).await;
         }
         tree.kill();
-        tree.gone_within(KILL_TIMEOUT).await;
+        tree.wait_until_gone_within(KILL_TIMEOUT).await;
     }
 }
 

@@ -164,7 +164,7 @@ mod tests {
             let arguments = bash_arguments("read line; echo \"out $line\"; echo err >&2; exit 3");
             let (mut process, mut stdin) = PipedProcess::spawn(&launcher, &bash(&arguments)).unwrap();
             stdin.write_all(b"in\n").await.unwrap();
-            assert_eq!(process.tree.ended().await.code(), Some(3));
+            assert_eq!(process.tree.wait_for_exit().await.code(), Some(3));
             assert_eq!(read_all(process.stdout).await, "out in\n");
             assert_eq!(read_all(process.stderr).await, "err\n");
         });

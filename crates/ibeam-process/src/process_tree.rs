@@ -48,42 +48,42 @@ impl ProcessTree {
         self.tree.terminate();
     }
 
-    /// Kills every process of the tree; [`Self::gone`] waits until that is done.
+    /// Kills every process of the tree; [`Self::wait_until_gone`] waits until that is done.
     pub fn kill(&self) {
         self.tree.kill();
     }
 
     /// Waits for the end of the first process. Cancel safe.
-    pub async fn ended(&mut self) -> ExitStatus {
+    pub async fn wait_for_exit(&mut self) -> ExitStatus {
         loop {
             if let Some(status) = self.status() {
                 return status;
             }
-            self.changed().await;
+            self.wait_for_change().await;
         }
     }
 
     /// Waits until no process of the tree is left. Cancel safe.
-    pub async fn gone(&mut self) {
+    pub async fn wait_until_gone(&mut self) {
         while !self.is_gone() {
-            self.changed().await;
+            self.wait_for_change().await;
         }
     }
 
     /// Waits until no process of the tree is left, for at most `timeout`; returns whether none is left. Cancel safe.
-    pub async fn gone_within(&mut self, timeout: Duration) -> bool {
-        let _ = tokio::time::timeout(timeout, self.gone()).await;
+    pub async fn wait_until_gone_within(&mut self, timeout: Duration) -> bool {
+        let _ = tokio::time::timeout(timeout, self.wait_until_gone()).await;
         self.is_gone()
     }
 
     /// Waits for the exit status of the first process, for at most `timeout`. Cancel safe.
-    pub async fn exit_status_within(&mut self, timeout: Duration) -> Option<ExitStatus> {
-        let _ = tokio::time::timeout(timeout, self.ended()).await;
+    pub async fn wait_for_exit_within(&mut self, timeout: Duration) -> Option<ExitStatus> {
+        let _ = tokio::time::timeout(timeout, self.wait_for_exit()).await;
         self.status()
     }
 
     /// Waits for a change of the tree. Cancel safe.
-    pub async fn changed(&mut self) {
+    pub async fn wait_for_change(&mut self) {
         if self.events.readable().await.is_err() {
             // The runtime is ending, and this future with it.
             return std::future::pending().await;

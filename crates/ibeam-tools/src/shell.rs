@@ -283,7 +283,7 @@ async fn wait_for_end(running: &mut RunningCommand, time: Duration, context: &To
     tokio::pin!(time_up);
     loop {
         tokio::select! {
-            status = running.tree.ended() => return CommandEnd::Exited(status),
+            status = running.tree.wait_for_exit() => return CommandEnd::Exited(status),
             () = &mut time_up => return CommandEnd::TimedOut,
             _ = context.stop.wait() => return CommandEnd::RunStopped,
             () = running.output.read(), if running.output.is_open() => {}
@@ -314,7 +314,7 @@ impl RunningCommand {
         tokio::pin!(time_up);
         while !self.tree.is_gone() {
             tokio::select! {
-                () = self.tree.gone() => {}
+                () = self.tree.wait_until_gone() => {}
                 () = &mut time_up => return,
                 () = self.output.read(), if self.output.is_open() => {}
             }

@@ -123,7 +123,7 @@ pub(crate) fn choose_model_named(app: &AppContext, name: &str, origin: &str) -> 
 
 /// Returns the aliases, each with its model name.
 pub(crate) fn aliases(app: &AppContext) -> Vec<(String, String)> {
-    let aliases = app.base.config.all().filter_map(|(path, _)| match path {
+    let aliases = app.base.config.all_settings().filter_map(|(path, _)| match path {
         [models, aliases, name] if (models.as_str(), aliases.as_str()) == ("models", "aliases") => {
             Some((name.clone(), alias_target(app, name)?))
         }

@@ -118,7 +118,7 @@ impl BackgroundProcesses {
         tokio::spawn(async move {
             while !running.tree.is_gone() {
                 tokio::select! {
-                    () = running.tree.changed() => {
+                    () = running.tree.wait_for_change() => {
                         // A signal that kills the shell is meant for the commands that it runs.
                         if running.tree.status().is_some_and(|status| status.signal().is_some()) {
                             running.tree.kill();

@@ -56,7 +56,7 @@ impl Flags {
         match (self.trust, self.force) {
             (true, _) => TrustRequest::Remember,
             (false, true) => TrustRequest::ThisRun,
-            (false, false) => TrustRequest::Stored,
+            (false, false) => TrustRequest::UseStored,
         }
     }
 }

@@ -39,7 +39,7 @@ impl Row {
 
 fn explain(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let mut rows = Vec::new();
-    for (path, settings) in app.base.config.all() {
+    for (path, settings) in app.base.config.all_settings() {
         let is_secret = match path {
             [table, _, env, _] if table == "mcp_servers" => env == "env",
             [table, _, headers, name] if table == "providers" => {

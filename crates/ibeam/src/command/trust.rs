@@ -99,17 +99,19 @@ fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Resu
 /// Shows what the project's files set, and which of these settings have an effect now.
 fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let mut rows: Vec<Row> = Vec::new();
-    let trusted =
-        Config::load(&app.base.flags.settings(), &app.dirs, &app.trust.assuming_trusted(), &variable)?;
-    for (path, settings) in trusted.all() {
+    let trusted = Config::load(&app.base.flags.settings(), &app.dirs, &app.trust.as_if_trusted(), &variable)?;
+    for (path, settings) in trusted.all_settings() {
         if path.first().is_some_and(|first| first == "mcp_servers") {
             continue;
         }
         for setting in settings {
             let Origin::Project { path: file, line } = &setting.origin else { continue };
             let key: Vec<&str> = path.iter().map(String::as_str).collect();
-            let now =
-                app.base.config.all().any(|(other, settings)| other == path && settings.contains(setting));
+            let now = app
+                .base
+                .config
+                .all_settings()
+                .any(|(other, settings)| other == path && settings.contains(setting));
             let what = format!("{} = {}", key.join("."), setting.value);
             rows.push(Row { what, file: format!("{}:{line}", file.display()), counts: now });
         }

@@ -157,7 +157,7 @@ struct TablesByLayer {
 /// Collects the tables `[mcp_servers.NAME]` of the configuration.
 fn server_tables(app: &AppContext) -> TablesByLayer {
     let mut tables = TablesByLayer::default();
-    for (path, settings) in app.base.config.all() {
+    for (path, settings) in app.base.config.all_settings() {
         let [first, name, key @ ..] = path else { continue };
         if first != "mcp_servers" {
             continue;

@@ -66,7 +66,7 @@ impl ConfiguredProvider {
             })?,
         };
         let variables = known.map_or(&[][..], |known| known.base_url_variables);
-        let managed = app.base.config.managed(&["providers", name, "base_url"]);
+        let managed = app.base.config.managed_setting(&["providers", name, "base_url"]);
         reject_contradiction("--endpoint", app.base.flags.endpoint.as_deref(), managed)?;
         let configured = || {
             let origin = app.base.config.get(&["providers", name, "base_url"])?.origin.to_string();
@@ -439,7 +439,7 @@ fn headers(app: &AppContext, provider: &str, with_configured: bool) -> Result<Ve
             .map_err(|error| Reason::Usage { detail: format!("`--header`: {error}") })?;
         let configured = app.base.config.children(&["providers", provider, "headers"]).into_iter();
         for configured in configured.filter(|other| other.eq_ignore_ascii_case(name.trim())) {
-            let managed = app.base.config.managed(&["providers", provider, "headers", configured]);
+            let managed = app.base.config.managed_setting(&["providers", provider, "headers", configured]);
             reject_contradiction("--header", Some(value.trim()), managed)?;
         }
         headers.push((name.trim().to_owned(), value.trim().to_owned()));

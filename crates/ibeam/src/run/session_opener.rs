@@ -149,7 +149,7 @@ impl SessionOpener {
         let sessions = self.dirs.sessions();
         match self.options {
             Some(_) => self.dirs.create_sessions_dir()?,
-            None => self.dirs.check()?,
+            None => self.dirs.check_directories()?,
         }
         let (id, is_stored) = match &self.target {
             SessionTarget::New => (self.new_id, false),
