@@ -78,11 +78,11 @@ fn violation(request: &Request) -> Option<String> {
     if !request.body["max_tokens"].is_u64() {
         return missing("max_tokens");
     }
-    unanswered_calls(request)
+    call_violation(request)
 }
 
 /// Checks that each call has its result in the next message, and each result its call in the previous one.
-pub(crate) fn unanswered_calls(request: &Request) -> Option<String> {
+pub(crate) fn call_violation(request: &Request) -> Option<String> {
     let ids = |message: Option<&Value>, kind: &str, key: &str| -> Vec<String> {
         let blocks = message.and_then(|message| message["content"].as_array()).into_iter().flatten();
         let of_kind = blocks.filter(|block| block["type"] == kind);
@@ -117,7 +117,7 @@ impl Blocks {
     /// Adds an event, whose name is the `type` of its data.
     fn push_event(&mut self, data: Value) {
         let name = data["type"].as_str().unwrap_or_default().to_owned();
-        self.frames.push(Frame::named(&name, &data));
+        self.frames.push(Frame::named_event(&name, &data));
     }
 
     fn start_block(&mut self, block: Value) -> usize {

@@ -110,7 +110,7 @@ impl Blocks {
     }
 
     /// Ends the open text block and returns the index of the next block.
-    fn new_index(&mut self) -> usize {
+    fn start_block(&mut self) -> usize {
         self.end_open_text();
         self.next += 1;
         self.next - 1
@@ -120,12 +120,12 @@ impl Blocks {
     fn push_step(&mut self, step: &Step) -> bool {
         match step {
             Step::Text(text) => {
-                let index = self.open.unwrap_or_else(|| self.new_index());
+                let index = self.open.unwrap_or_else(|| self.start_block());
                 self.open = Some(index);
                 self.push_delta(index, json!({ "text": text }));
             }
             Step::Thinking { text, signature } => {
-                let index = self.new_index();
+                let index = self.start_block();
                 for piece in pieces(text, 2) {
                     self.push_delta(index, json!({ "reasoningContent": { "text": piece } }));
                 }
@@ -133,7 +133,7 @@ impl Blocks {
                 self.end_block(index);
             }
             Step::Call { id, name, arguments } => {
-                let index = self.new_index();
+                let index = self.start_block();
                 let start = json!({ "toolUse": { "name": name, "toolUseId": id } });
                 let start = json!({ "contentBlockIndex": index, "p": "abc", "start": start });
                 self.push_event("contentBlockStart", start);

@@ -63,5 +63,5 @@ fn violation(request: &Request, version: &str, has_stream: bool) -> Option<Strin
     if request.messages().is_empty() {
         return Some("messages is missing".to_owned());
     }
-    anthropic::unanswered_calls(request)
+    anthropic::call_violation(request)
 }

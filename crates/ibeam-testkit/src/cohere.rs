@@ -19,7 +19,7 @@ pub(crate) const API: Api = Api {
     id_header: None,
     stream,
     error: |_status, _kind, message| json!({ "id": "8a2a5b6c", "message": message }),
-    violation: |request| request.missing_field().or_else(|| openai::unanswered_calls(request)),
+    violation: |request| request.missing_field().or_else(|| openai::call_violation(request)),
     transcript,
 };
 
@@ -75,7 +75,7 @@ fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
     let usage = json!({ "billed_units": tokens, "tokens": tokens, "cached_tokens": script.usage.cache_read });
     let delta = json!({ "finish_reason": finish_reason, "usage": usage });
     blocks.push_event(json!({ "type": "message-end", "delta": delta }));
-    blocks.frames.push(Frame::data("[DONE]"));
+    blocks.frames.push(Frame::unnamed_event("[DONE]"));
     blocks.frames
 }
 
@@ -91,7 +91,7 @@ struct Blocks {
 impl Blocks {
     fn push_event(&mut self, event: Value) {
         let name = event["type"].as_str().unwrap_or_default();
-        self.frames.push(Frame::named(name, &event));
+        self.frames.push(Frame::named_event(name, &event));
     }
 
     fn push_content(&mut self, kind: &'static str, text: &str) {

@@ -114,13 +114,13 @@ fn violation(request: &Request) -> Option<String> {
         if parts(content).is_empty() {
             return Some(format!("contents.{at}: no parts"));
         }
-        let calls = fields(Some(content), "functionCall");
-        let results = fields(contents.get(at + 1), "functionResponse");
+        let calls = ids_and_names(Some(content), "functionCall");
+        let results = ids_and_names(contents.get(at + 1), "functionResponse");
         if calls != results {
             return Some(format!("contents.{at}: the calls {calls:?} are answered by {results:?}"));
         }
     }
-    let results = fields(contents.first(), "functionResponse");
+    let results = ids_and_names(contents.first(), "functionResponse");
     (!results.is_empty()).then(|| format!("contents.0: no calls for the results {results:?}"))
 }
 
@@ -129,7 +129,7 @@ fn parts(content: &Value) -> &[Value] {
 }
 
 /// Returns id and name of each call, or of each result.
-fn fields<'a>(content: Option<&'a Value>, kind: &str) -> Vec<(Option<&'a str>, Option<&'a str>)> {
+fn ids_and_names<'a>(content: Option<&'a Value>, kind: &str) -> Vec<(Option<&'a str>, Option<&'a str>)> {
     let parts = content.map(parts).unwrap_or_default().iter().filter_map(|part| part.get(kind));
     parts.map(|field| (field["id"].as_str(), field["name"].as_str())).collect()
 }

@@ -65,7 +65,7 @@ struct Steps {
 impl Steps {
     fn push_event(&mut self, data: Value) {
         let name = data["event_type"].as_str().unwrap_or_default().to_owned();
-        self.frames.push(Frame::named(&name, &data));
+        self.frames.push(Frame::named_event(&name, &data));
     }
 
     fn start_step(&mut self, step: Value) -> usize {

@@ -44,7 +44,7 @@ pub use request::Request;
 pub use script::Answer;
 pub use server::{ModelServer, unreachable_url};
 pub use stream::Stream;
-pub use surviving_processes::surviving_processes;
+pub use surviving_processes::kill_surviving_processes;
 pub use trace::{Disk, Errno, PowerLoss, StepKind, TraceAction, TraceError, TracePoint, TraceResult};
 pub use wire::Wire;
 pub use workspace::Workspace;

@@ -19,7 +19,7 @@ pub(crate) const API: Api = Api {
     id_header: None,
     stream,
     error: |_status, _kind, message| json!({ "error": message }),
-    violation: |request| request.missing_field().or_else(|| unanswered_calls(request)),
+    violation: |request| request.missing_field().or_else(|| call_violation(request)),
     transcript,
 };
 
@@ -78,7 +78,7 @@ fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
 }
 
 /// Checks that the results of calls follow each message with calls, in the order of the calls.
-fn unanswered_calls(request: &Request) -> Option<String> {
+fn call_violation(request: &Request) -> Option<String> {
     let mut open: Vec<(&Value, &Value)> = Vec::new();
     for (at, message) in request.messages().iter().enumerate() {
         if message["role"] == "tool" {

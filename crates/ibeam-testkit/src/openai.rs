@@ -19,7 +19,7 @@ pub(crate) const API: Api = Api {
     id_header: Some("x-request-id"),
     stream,
     error,
-    violation: |request| request.missing_field().or_else(|| unanswered_calls(request)),
+    violation: |request| request.missing_field().or_else(|| call_violation(request)),
     transcript: request::transcript_of,
 };
 
@@ -34,7 +34,7 @@ fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
         if !usage.is_null() {
             chunk["usage"] = usage;
         }
-        Frame::data(&chunk.to_string())
+        Frame::unnamed_event(&chunk.to_string())
     };
     let delta = |delta: Value| {
         chunk(json!([{ "index": 0, "delta": delta, "logprobs": null, "finish_reason": null }]), Value::Null)
@@ -88,7 +88,7 @@ fn stream(script: &AnswerScript<'_>) -> Vec<Frame> {
         "prompt_tokens_details": { "cached_tokens": usage.cache_read },
     });
     frames.push(chunk(json!([]), total));
-    frames.push(Frame::data("[DONE]"));
+    frames.push(Frame::unnamed_event("[DONE]"));
     frames
 }
 
@@ -98,7 +98,7 @@ fn error(_status: u16, kind: &str, message: &str) -> Value {
 }
 
 /// Checks that `tool` messages with the results follow each assistant message with calls.
-pub(crate) fn unanswered_calls(request: &Request) -> Option<String> {
+pub(crate) fn call_violation(request: &Request) -> Option<String> {
     let mut open: Vec<&str> = Vec::new();
     for (at, message) in request.messages().iter().enumerate() {
         if message["role"] == "tool" {

@@ -194,7 +194,7 @@ impl Ibeam {
         let mut open_stdin: Option<File> = None;
         let mut screen = None;
         if self.terminal {
-            let (own_end, program_end) = terminal();
+            let (own_end, program_end) = open_terminal();
             command
                 .stdin(Stdio::from(program_end.try_clone().expect("a descriptor")))
                 .stdout(Stdio::from(program_end));
@@ -265,13 +265,13 @@ pub struct RunningProgram {
 /// The state of a running program, which threads update, and the signal of its changes.
 #[derive(Default)]
 struct OutputMonitor {
-    state: Mutex<State>,
+    state: Mutex<OutputState>,
     changed: Condvar,
 }
 
 /// The output of a program so far, and its end.
 #[derive(Default)]
-struct State {
+struct OutputState {
     stdout: Vec<u8>,
     stderr: Vec<u8>,
     /// The number of pipes that are still read.
@@ -280,7 +280,7 @@ struct State {
     ended: Option<(ExitStatus, Duration)>,
 }
 
-impl State {
+impl OutputState {
     fn is_finished(&self) -> bool {
         self.open_pipes == 0 && self.ended.is_some()
     }
@@ -292,11 +292,11 @@ impl State {
 }
 
 impl OutputMonitor {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, OutputState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut State)) {
+    fn change(&self, change: impl FnOnce(&mut OutputState)) {
         change(&mut self.lock());
         self.changed.notify_all();
     }
@@ -306,7 +306,7 @@ impl OutputMonitor {
         self: &Arc<Self>,
         pipe: Option<impl Read + Send + 'static>,
         pace: Option<Duration>,
-        put: fn(&mut State, &[u8]),
+        put: fn(&mut OutputState, &[u8]),
     ) {
         let Some(mut pipe) = pipe else { return };
         self.change(|state| state.open_pipes += 1);
@@ -355,7 +355,7 @@ impl RunningProgram {
     #[track_caller]
     pub fn wait_for_stdout(&self, text: &str) {
         let mut search = Search::new(text);
-        let state = self.wait(|state| search.is_found(&state.stdout) || state.is_finished());
+        let state = self.wait(|state| search.advance(&state.stdout) || state.is_finished());
         assert!(search.found, "the program ended without `{text}` on stdout; {}", state.report());
     }
 
@@ -366,7 +366,7 @@ impl RunningProgram {
     #[track_caller]
     pub fn wait_for_stderr(&self, text: &str) {
         let mut search = Search::new(text);
-        let state = self.wait(|state| search.is_found(&state.stderr) || state.is_finished());
+        let state = self.wait(|state| search.advance(&state.stderr) || state.is_finished());
         assert!(search.found, "the program ended without `{text}` on stderr; {}", state.report());
     }
 
@@ -495,7 +495,7 @@ impl RunningProgram {
     /// At the timeout, or if a stream violates the contract.
     #[track_caller]
     pub fn finish(self) -> ProgramOutput {
-        let mut state = self.wait(State::is_finished);
+        let mut state = self.wait(OutputState::is_finished);
         let (status, elapsed) = state.ended.expect("an end");
         let finished = ProgramOutput {
             code: status.code(),
@@ -526,7 +526,7 @@ impl RunningProgram {
     }
 
     #[track_caller]
-    fn wait(&self, mut is_done: impl FnMut(&State) -> bool) -> MutexGuard<'_, State> {
+    fn wait(&self, mut is_done: impl FnMut(&OutputState) -> bool) -> MutexGuard<'_, OutputState> {
         let deadline = self.started + self.timeout;
         let mut state = self.monitor.lock();
         while !is_done(&state) {
@@ -559,7 +559,7 @@ impl Drop for RunningProgram {
 }
 
 /// Opens a new terminal: the test's end and the program's end.
-fn terminal() -> (File, OwnedFd) {
+fn open_terminal() -> (File, OwnedFd) {
     let own_end = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
     grantpt(&own_end).expect("rights on the terminal");
     unlockpt(&own_end).expect("an unlocked terminal");
@@ -583,7 +583,8 @@ impl<'a> Search<'a> {
         Self { text: text.as_bytes(), searched: 0, found: false }
     }
 
-    fn is_found(&mut self, bytes: &[u8]) -> bool {
+    /// Searches the bytes that are new since the last call. Returns whether the text was found, now or before.
+    fn advance(&mut self, bytes: &[u8]) -> bool {
         self.found =
             self.found || bytes[self.searched..].windows(self.text.len()).any(|window| window == self.text);
         self.searched = bytes.len().saturating_sub(self.text.len());

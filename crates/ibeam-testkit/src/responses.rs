@@ -84,7 +84,7 @@ struct Items {
 impl Items {
     fn push_event(&mut self, data: Value) {
         let name = data["type"].as_str().unwrap_or_default().to_owned();
-        self.frames.push(Frame::named(&name, &data));
+        self.frames.push(Frame::named_event(&name, &data));
     }
 
     fn start_item(&mut self, item: &Value) {

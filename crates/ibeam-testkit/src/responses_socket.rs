@@ -28,7 +28,7 @@ struct LastResponse {
 }
 
 /// A connection that ends.
-struct Closed;
+struct ConnectionClosed;
 
 /// Answers the requests of one connection until it ends.
 pub(crate) async fn serve(
@@ -39,7 +39,7 @@ pub(crate) async fn serve(
 ) {
     let mut last = None;
     while let Ok(message) = receive(&mut socket).await {
-        let request = match request(&message, last.as_ref()) {
+        let request = match http_body(&message, last.as_ref()) {
             Ok(body) => Request {
                 wire: Wire::Responses,
                 path: path.clone(),
@@ -56,18 +56,18 @@ pub(crate) async fn serve(
         };
         match answer(&mut socket, &script, request).await {
             Ok(response) => last = response,
-            Err(Closed) => return,
+            Err(ConnectionClosed) => return,
         }
     }
 }
 
 /// Returns the next message of the client.
-async fn receive(socket: &mut WebSocket) -> Result<Value, Closed> {
+async fn receive(socket: &mut WebSocket) -> Result<Value, ConnectionClosed> {
     loop {
         match tokio::time::timeout(PING_INTERVAL, socket.recv()).await {
             Ok(Some(Ok(Message::Text(text)))) => return Ok(serde_json::from_str(&text).unwrap_or_default()),
             Ok(Some(Ok(Message::Pong(_) | Message::Ping(_) | Message::Binary(_)))) => {}
-            Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) => return Err(Closed),
+            Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) => return Err(ConnectionClosed),
             Err(_) => {
                 if let Some(text) = ping(socket).await? {
                     return Ok(serde_json::from_str(&text).unwrap_or_default());
@@ -78,21 +78,21 @@ async fn receive(socket: &mut WebSocket) -> Result<Value, Closed> {
 }
 
 /// Sends a ping and waits for its pong. Returns a text that arrived before it.
-async fn ping(socket: &mut WebSocket) -> Result<Option<String>, Closed> {
-    socket.send(Message::Ping("are you there?".into())).await.map_err(|_| Closed)?;
+async fn ping(socket: &mut WebSocket) -> Result<Option<String>, ConnectionClosed> {
+    socket.send(Message::Ping("are you there?".into())).await.map_err(|_| ConnectionClosed)?;
     let mut text = None;
     loop {
         match tokio::time::timeout(PONG_TIMEOUT, socket.recv()).await {
             Ok(Some(Ok(Message::Pong(_)))) => return Ok(text),
             Ok(Some(Ok(Message::Text(early)))) => text = Some(early.to_string()),
             Ok(Some(Ok(Message::Ping(_) | Message::Binary(_)))) => {}
-            Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) | Err(_) => return Err(Closed),
+            Ok(Some(Ok(Message::Close(_)) | Err(_)) | None) | Err(_) => return Err(ConnectionClosed),
         }
     }
 }
 
 /// Returns the body that the request would have over HTTP.
-fn request(message: &Value, last: Option<&LastResponse>) -> Result<Value, &'static str> {
+fn http_body(message: &Value, last: Option<&LastResponse>) -> Result<Value, &'static str> {
     let mut body = message.clone();
     let fields = body.as_object_mut().ok_or("the message is not an object")?;
     if fields.remove("type") != Some(json!("response.create")) {
@@ -116,7 +116,7 @@ async fn answer(
     socket: &mut WebSocket,
     script: &ServerState,
     request: Request,
-) -> Result<Option<LastResponse>, Closed> {
+) -> Result<Option<LastResponse>, ConnectionClosed> {
     let api = Wire::Responses.api();
     let (violation, model, mut items) =
         ((api.violation)(&request), request.model(), request.messages().to_vec());
@@ -144,7 +144,7 @@ async fn answer(
         match frame {
             Frame::Bytes(bytes) => send_frame(socket, &bytes, &mut last).await?,
             Frame::Pause(pause) => tokio::time::sleep(pause).await,
-            Frame::Cut => return Err(Closed),
+            Frame::Cut => return Err(ConnectionClosed),
             Frame::Stall => std::future::pending().await,
         }
     }
@@ -159,7 +159,7 @@ async fn answer(
 }
 
 /// Sends a part of a stream: the data of an event as text, a comment as a ping, anything else as a binary message.
-async fn send_frame(socket: &mut WebSocket, bytes: &[u8], last: &mut Value) -> Result<(), Closed> {
+async fn send_frame(socket: &mut WebSocket, bytes: &[u8], last: &mut Value) -> Result<(), ConnectionClosed> {
     let text = String::from_utf8_lossy(bytes);
     if text.starts_with(':') {
         return ping(socket).await.map(|_| ());
@@ -169,7 +169,7 @@ async fn send_frame(socket: &mut WebSocket, bytes: &[u8], last: &mut Value) -> R
             *last = serde_json::from_str(data).unwrap_or_default();
             send_text(socket, data).await
         }
-        None => socket.send(Message::Binary(bytes.to_vec().into())).await.map_err(|_| Closed),
+        None => socket.send(Message::Binary(bytes.to_vec().into())).await.map_err(|_| ConnectionClosed),
     }
 }
 
@@ -180,7 +180,7 @@ async fn send_error(
     kind: &str,
     message: &str,
     headers: &[(String, String)],
-) -> Result<(), Closed> {
+) -> Result<(), ConnectionClosed> {
     let mut error = (Wire::Responses.api().error)(status, kind, message);
     error["type"] = "error".into();
     error["status"] = status.into();
@@ -189,6 +189,6 @@ async fn send_error(
     send_text(socket, &error.to_string()).await
 }
 
-async fn send_text(socket: &mut WebSocket, text: &str) -> Result<(), Closed> {
-    socket.send(Message::Text(text.to_owned().into())).await.map_err(|_| Closed)
+async fn send_text(socket: &mut WebSocket, text: &str) -> Result<(), ConnectionClosed> {
+    socket.send(Message::Text(text.to_owned().into())).await.map_err(|_| ConnectionClosed)
 }

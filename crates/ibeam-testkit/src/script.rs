@@ -203,12 +203,12 @@ pub(crate) enum Frame {
 
 impl Frame {
     /// Returns a server-sent event with a name, as the Anthropic API sends it.
-    pub(crate) fn named(name: &str, data: &Value) -> Self {
+    pub(crate) fn named_event(name: &str, data: &Value) -> Self {
         Self::Bytes(format!("event: {name}\ndata: {data}\n\n").into_bytes())
     }
 
     /// Returns a server-sent event without a name, as the OpenAI API sends it.
-    pub(crate) fn data(data: &str) -> Self {
+    pub(crate) fn unnamed_event(data: &str) -> Self {
         Self::Bytes(format!("data: {data}\n\n").into_bytes())
     }
 }

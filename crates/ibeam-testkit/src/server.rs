@@ -218,13 +218,13 @@ fn header_texts(headers: &HeaderMap) -> Vec<(String, String)> {
 async fn models() -> Response<Body> {
     let entry = |(id, name): &(&str, &str)| json!({ "id": id, "object": "model", "type": "model", "display_name": name, "created": 1_790_000_000 });
     let data: Vec<Value> = MODELS.iter().map(entry).collect();
-    document(200, &json!({ "object": "list", "data": data, "has_more": false }))
+    json_response(200, &json!({ "object": "list", "data": data, "has_more": false }))
 }
 
 async fn gemini_models() -> Response<Body> {
     let entry = |(id, name): &(&str, &str)| json!({ "name": format!("models/{id}"), "displayName": name, "supportedGenerationMethods": ["generateContent"] });
     let models: Vec<Value> = MODELS.iter().map(entry).collect();
-    document(200, &json!({ "models": models }))
+    json_response(200, &json!({ "models": models }))
 }
 
 /// Records a request, checks the rules of its API, and sends the next answer of the script.
@@ -243,7 +243,7 @@ async fn answer(
     let number = script.record(request);
     let error = |status: u16, kind: &str, message: &str| {
         let body = (api.error)(status, kind, message);
-        document(status, &body)
+        json_response(status, &body)
     };
     if let Some(violation) = violation {
         return error(
@@ -297,7 +297,7 @@ fn body_of_frames(frames: Vec<Frame>) -> Body {
 }
 
 /// Returns a response with a JSON body.
-fn document(status: u16, body: &Value) -> Response<Body> {
+fn json_response(status: u16, body: &Value) -> Response<Body> {
     response(status, "application/json", Body::from(body.to_string()))
 }
 

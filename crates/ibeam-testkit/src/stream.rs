@@ -121,7 +121,7 @@ impl Stream {
 
     /// Returns the texts of the `assistant` events.
     pub fn deltas(&self) -> Vec<&str> {
-        self.of_type("assistant")
+        self.events_of_type("assistant")
             .filter_map(|event| event["message"]["content"][0]["text"].as_str())
             .collect()
     }
@@ -129,7 +129,7 @@ impl Stream {
     /// Returns the text of each `assistant` event, whether it has `model_call_id` and whether it has `timestamp_ms`.
     pub fn forms(&self) -> Vec<(&str, bool, bool)> {
         let keys = |event: &Value| ["model_call_id", "timestamp_ms"].map(|key| event.get(key).is_some());
-        let events = self.of_type("assistant").map(keys);
+        let events = self.events_of_type("assistant").map(keys);
         self.deltas().into_iter().zip(events).map(|(text, [answer, time])| (text, answer, time)).collect()
     }
 
@@ -141,7 +141,7 @@ impl Stream {
 
     /// Returns the completed calls: the key of the tool and its value.
     pub fn completed(&self) -> Vec<(&str, &Value)> {
-        let completed = self.of_type("tool_call").filter(|event| event["subtype"] == "completed");
+        let completed = self.events_of_type("tool_call").filter(|event| event["subtype"] == "completed");
         completed.filter_map(|event| tool_and_body(event).ok()).collect()
     }
 
@@ -158,13 +158,13 @@ impl Stream {
         self.events.iter().map(word).collect()
     }
 
-    fn of_type(&self, kind: &str) -> impl Iterator<Item = &Value> {
+    fn events_of_type(&self, kind: &str) -> impl Iterator<Item = &Value> {
         self.events.iter().filter(move |event| event["type"] == kind)
     }
 
     /// Checks that no text is empty, and that a delta is one block.
     fn check_messages(&self) -> Result<(), String> {
-        for event in self.of_type("user").chain(self.of_type("assistant")) {
+        for event in self.events_of_type("user").chain(self.events_of_type("assistant")) {
             let blocks = event["message"]["content"].as_array().map(Vec::as_slice).unwrap_or_default();
             let empty = blocks.iter().any(|block| block["text"] == "");
             require(!empty, format!("content is text: {event}"))?;

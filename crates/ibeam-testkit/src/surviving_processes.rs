@@ -22,7 +22,7 @@ impl Ibeam {
         command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("the program");
-        let stdout = PipeReader::from(child.stdout.take());
+        let stdout = BackgroundPipeReader::from(child.stdout.take());
         std::thread::sleep(after);
         child.kill().expect("a child to kill");
         child.wait().expect("its status");
@@ -31,9 +31,9 @@ impl Ibeam {
 }
 
 /// The data that a thread reads from a pipe.
-pub(crate) struct PipeReader(Receiver<Vec<u8>>);
+pub(crate) struct BackgroundPipeReader(Receiver<Vec<u8>>);
 
-impl<R: Read + Send + 'static> From<Option<R>> for PipeReader {
+impl<R: Read + Send + 'static> From<Option<R>> for BackgroundPipeReader {
     fn from(pipe: Option<R>) -> Self {
         let (sender, chunks) = channel();
         std::thread::spawn(move || {
@@ -47,7 +47,7 @@ impl<R: Read + Send + 'static> From<Option<R>> for PipeReader {
     }
 }
 
-impl PipeReader {
+impl BackgroundPipeReader {
     /// Returns all data until the pipe is closed, or until 10 s without data.
     pub(crate) fn read_to_end(self) -> String {
         let pieces = std::iter::from_fn(|| self.0.recv_timeout(Duration::from_secs(10)).ok());
@@ -56,7 +56,7 @@ impl PipeReader {
 }
 
 /// Returns the command lines of processes with this HOME that still exist after `timeout`, and kills these processes.
-pub fn surviving_processes(home: &Path, timeout: Duration) -> Vec<String> {
+pub fn kill_surviving_processes(home: &Path, timeout: Duration) -> Vec<String> {
     let deadline = Instant::now() + timeout;
     let mut pause = Duration::from_millis(1);
     loop {

@@ -21,7 +21,7 @@ pub use disk::{Disk, PowerLoss};
 pub use trace_point::{Errno, StepKind, TraceAction, TracePoint};
 
 use crate::program::Ibeam;
-use crate::surviving_processes::PipeReader;
+use crate::surviving_processes::BackgroundPipeReader;
 
 /// The result of a traced run.
 #[derive(Debug)]
@@ -70,8 +70,10 @@ impl Ibeam {
                 command.env_clear().envs(self.environment.iter().map(|(name, value)| (name, value)));
                 command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
                 let mut child = command.spawn().expect("a shell");
-                let (stdout, stderr) =
-                    (PipeReader::from(child.stdout.take()), PipeReader::from(child.stderr.take()));
+                let (stdout, stderr) = (
+                    BackgroundPipeReader::from(child.stdout.take()),
+                    BackgroundPipeReader::from(child.stderr.take()),
+                );
                 match tracer::Tracer::seize(&child, disk, act) {
                     Ok(tracer) => {
                         let mut stdin = child.stdin.take().expect("a pipe to the shell");

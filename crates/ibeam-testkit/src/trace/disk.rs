@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 
 /// The identity of a file: device and inode.
-type Id = (u64, u64);
+type FileId = (u64, u64);
 
 /// The unsynced data that a power cut loses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +28,9 @@ pub enum PowerLoss {
 /// The synced state of a directory tree.
 pub struct Disk {
     root: PathBuf,
-    nodes: HashMap<Id, Node>,
+    nodes: HashMap<FileId, Node>,
     /// The identity of `root`.
-    top: Id,
+    top: FileId,
 }
 
 /// A file or directory.
@@ -44,7 +44,7 @@ struct Node {
 /// The content of a file or directory after a power cut.
 enum SyncedState {
     File(Vec<u8>),
-    Directory(BTreeMap<OsString, Id>),
+    Directory(BTreeMap<OsString, FileId>),
     Link(PathBuf),
     /// A pipe or a socket, which has no stored content.
     Other,
@@ -141,7 +141,7 @@ impl Disk {
     }
 
     /// Records a complete tree as synced.
-    fn read_tree(&mut self, path: &Path) -> io::Result<Id> {
+    fn read_tree(&mut self, path: &Path) -> io::Result<FileId> {
         let id = self.add_unsynced(path)?;
         let synced = match &self.nodes[&id].synced {
             SyncedState::Directory(_) => {
@@ -160,7 +160,7 @@ impl Disk {
     }
 
     /// Records that a file exists, without synced content.
-    fn add_unsynced(&mut self, path: &Path) -> io::Result<Id> {
+    fn add_unsynced(&mut self, path: &Path) -> io::Result<FileId> {
         let metadata = path.symlink_metadata()?;
         let id = (metadata.dev(), metadata.ino());
         if let Entry::Vacant(entry) = self.nodes.entry(id) {
@@ -183,7 +183,7 @@ impl Disk {
         Ok(id)
     }
 
-    fn write_node(&self, id: Id, path: &Path) -> io::Result<()> {
+    fn write_node(&self, id: FileId, path: &Path) -> io::Result<()> {
         let Node { mode, synced, .. } = &self.nodes[&id];
         match synced {
             SyncedState::File(content) => fs::write(path, content)?,
@@ -202,7 +202,7 @@ impl Disk {
 
 /// The state of a file when its sync began.
 pub(super) struct PendingSync {
-    id: Id,
+    id: FileId,
     mode: u32,
     open_file: File,
     content: SyncedState,

@@ -81,7 +81,7 @@ impl SystemCall {
     }
 
     /// Returns the descriptor that the call syncs.
-    pub(super) fn synced(self) -> Option<u64> {
+    pub(super) fn synced_descriptor(self) -> Option<u64> {
         let sync = matches!(self.number, libc::SYS_fsync | libc::SYS_fdatasync);
         sync.then_some(self.arguments[0])
     }

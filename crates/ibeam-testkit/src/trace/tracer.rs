@@ -43,7 +43,7 @@ pub(super) struct Tracer<'a, F> {
 enum PendingAction {
     Kill,
     Fail(Errno),
-    Synced(PendingSync),
+    CommitSync(PendingSync),
 }
 
 impl<'a, F: FnMut(&TracePoint) -> TraceAction> Tracer<'a, F> {
@@ -209,17 +209,17 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Tracer<'a, F> {
                 }
             }
         }
-        if let Some(descriptor) = entry.synced()
+        if let Some(descriptor) = entry.synced_descriptor()
             && let Ok(pending_sync) = self.disk.read_for_sync(&thread.descriptor_link(descriptor))
         {
-            self.pending.entry(pid).or_insert(PendingAction::Synced(pending_sync));
+            self.pending.entry(pid).or_insert(PendingAction::CommitSync(pending_sync));
         }
     }
 
     fn on_exit(&mut self, pid: Pid, pending: PendingAction) {
         match pending {
             PendingAction::Kill => self.kill(),
-            PendingAction::Synced(pending_sync) => {
+            PendingAction::CommitSync(pending_sync) => {
                 if ptrace::getregs(pid).is_ok_and(|registers| registers.rax == 0) {
                     self.disk.commit_sync(pending_sync);
                 }

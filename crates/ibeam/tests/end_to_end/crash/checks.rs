@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ibeam_protocol::Event;
 use ibeam_session::{Session, SessionError, SessionOptions};
-use ibeam_testkit::surviving_processes;
+use ibeam_testkit::kill_surviving_processes;
 use serde_json::Value;
 
 use super::scenario::{COUNTER, Scenario, UUID};
@@ -67,7 +67,7 @@ pub(super) fn check_after_kill(
     // After the first orphan a short wait is enough.
     let timeout =
         if recorder.findings.orphans.is_empty() { EXIT_TIMEOUT } else { Duration::from_millis(500) };
-    for process in surviving_processes(scene.workspace.home(), timeout) {
+    for process in kill_surviving_processes(scene.workspace.home(), timeout) {
         recorder.orphan(&process);
     }
     let executions = scene.workspace.read(COUNTER).unwrap_or_default().lines().count();
