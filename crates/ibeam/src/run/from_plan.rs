@@ -64,7 +64,7 @@ pub(crate) fn load_plan(app: &AppContext, target: &SessionTarget) -> Result<Opti
         let detail = "`--from-plan` is for one prompt, not for `--input-format stream-json`".to_owned();
         return Err(Reason::Usage { detail }.into());
     }
-    app.dirs.check()?;
+    app.dirs.check_directories()?;
     let sessions = app.dirs.sessions();
     let session = session_id(&sessions, &app.workspace, name)?;
     let mut search = PlanSearch::default();
