@@ -150,7 +150,7 @@ async fn answer(
     }
     if headers.iter().any(|header| header.0.eq_ignore_ascii_case("connection") && header.1 == "close") {
         drop(socket.send(Message::Close(None)).await);
-        return Err(Closed);
+        return Err(ConnectionClosed);
     }
     let response = &last["response"];
     let id = response["id"].as_str().map(str::to_owned);
