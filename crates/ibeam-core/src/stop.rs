@@ -21,7 +21,7 @@ impl Stop {
     }
 
     /// Returns the reason, if a stop was requested.
-    pub fn requested(&self) -> Option<&Reason> {
+    pub fn reason(&self) -> Option<&Reason> {
         self.reason.get()
     }
 

@@ -167,7 +167,7 @@ impl Run {
             Err(failure) => RunOutcome::Failed(failure),
         };
         self.run_end_hooks(journal, &outcome).await?;
-        if let (RunOutcome::Completed, Some(reason)) = (&outcome, self.stop.requested()) {
+        if let (RunOutcome::Completed, Some(reason)) = (&outcome, self.stop.reason()) {
             outcome = RunOutcome::Failed(reason.clone().into());
         }
         let denied = u32::try_from(journal.tally().totals.denials.len()).unwrap_or(u32::MAX);
@@ -332,7 +332,7 @@ impl Run {
 
     /// Fails a run that was successful so far if it was stopped meanwhile, or if a `--fail-on` condition holds.
     fn apply_fail_on(&self, journal: &Journal) -> Result<(), Failure> {
-        if let Some(reason) = self.stop.requested().cloned().or_else(|| (self.precondition)()) {
+        if let Some(reason) = self.stop.reason().cloned().or_else(|| (self.precondition)()) {
             return Err(reason.into());
         }
         let totals = &journal.tally().totals;

@@ -123,11 +123,11 @@ impl FailureCode {
             Self::Sandbox => Class::new("sandbox", 40),
             Self::Untrusted => Class::new("untrusted", 41),
             Self::TooLarge => Class::new("too_large", 64),
-            Self::Data => Class::new("data", 65).without_session(),
+            Self::Data => Class::new("data", 65).not_resumable(),
             Self::NoInput => Class::new("noinput", 66),
             Self::Internal => Class::new("internal", 70),
             Self::Os => Class::new("os", 71),
-            Self::CantCreate => Class::new("cantcreat", 73).without_session(),
+            Self::CantCreate => Class::new("cantcreat", 73).not_resumable(),
             Self::Io => Class::new("io", 74),
             Self::Busy => Class::new("busy", 75).retryable(),
             Self::Config => Class::new("config", 78),
@@ -178,7 +178,7 @@ impl Class {
     }
 
     /// Returns the class for failures after which the session cannot be resumed, because it was not written.
-    const fn without_session(self) -> Self {
+    const fn not_resumable(self) -> Self {
         Self { is_resumable: false, ..self }
     }
 }

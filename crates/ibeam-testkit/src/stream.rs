@@ -127,7 +127,7 @@ impl Stream {
     }
 
     /// Returns the text of each `assistant` event, whether it has `model_call_id` and whether it has `timestamp_ms`.
-    pub fn forms(&self) -> Vec<(&str, bool, bool)> {
+    pub fn assistant_forms(&self) -> Vec<(&str, bool, bool)> {
         let keys = |event: &Value| ["model_call_id", "timestamp_ms"].map(|key| event.get(key).is_some());
         let events = self.events_of_type("assistant").map(keys);
         self.deltas().into_iter().zip(events).map(|(text, [answer, time])| (text, answer, time)).collect()

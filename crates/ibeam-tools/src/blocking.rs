@@ -101,7 +101,7 @@ async fn run(
     context: ToolContext,
     work: impl FnOnce(&EndFlag) -> ToolOutcome + Send + 'static,
 ) -> ToolOutcome {
-    if context.stop.requested().is_some() {
+    if context.stop.reason().is_some() {
         return interrupted_outcome();
     }
     if LATE_THREADS.load(Ordering::Relaxed) >= MAX_LATE_THREADS {
@@ -138,7 +138,7 @@ async fn run(
         }
         None => {
             late_thread.mark_late();
-            if context.stop.requested().is_some() {
+            if context.stop.reason().is_some() {
                 interrupted_unknown_outcome()
             } else {
                 timed_out_outcome(context.file_timeout)

@@ -113,7 +113,7 @@ mod tests {
             assert!(waited.is_err(), "the first call holds the turn");
             drop(first);
             assert!(second.await.is_some());
-            assert_eq!(other.stop.requested(), None);
+            assert_eq!(other.stop.reason(), None);
 
             let attempts = Cell::new(0);
             let freed_later = || {
@@ -123,7 +123,7 @@ mod tests {
             assert!(acquire_when_low(&context, freed_later).await.is_some(), "descriptors are waited for");
 
             assert!(acquire_when_low(&context, || Err(Errno::MFILE)).await.is_none());
-            let reason = context.stop.requested();
+            let reason = context.stop.reason();
             assert!(
                 matches!(reason, Some(Reason::System { what, .. }) if what == "descriptor"),
                 "{reason:?}"
@@ -145,7 +145,7 @@ mod tests {
             let context = context();
             let failure = ToolFailure::SpawnFailed { message: message.to_owned() };
             end_run_if_exhausted(&context, &ToolOutcome::Failure { failure, for_model: message.into() });
-            assert_eq!(context.stop.requested().is_some(), is_end, "{message}");
+            assert_eq!(context.stop.reason().is_some(), is_end, "{message}");
         }
     }
 }

@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn an_interrupt_ends_the_running_turn_or_the_next_one() {
-        let interrupted = |message: &QueuedMessage| message.stop.requested().is_some();
+        let interrupted = |message: &QueuedMessage| message.stop.reason().is_some();
         let queue = queue(&[("a", Delivery::Queue), ("b", Delivery::Queue)]);
         let first = queue.take_next().unwrap().unwrap().unwrap();
         queue.interrupt();

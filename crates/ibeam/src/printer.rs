@@ -257,11 +257,11 @@ impl PrinterState {
             return;
         }
         if self.is_unsynced && self.unwritten.is_none() {
-            self.unwritten = stop.get().requested().cloned();
+            self.unwritten = stop.get().reason().cloned();
         }
         if let Err(error) = self.print_events(events) {
             self.has_reader = false;
-            let reason = match (error.kind(), stop.get().requested()) {
+            let reason = match (error.kind(), stop.get().reason()) {
                 (io::ErrorKind::BrokenPipe, _) => Reason::OutputClosed,
                 // The wait for a reader times out only after a stop, whose reason ended the run.
                 (io::ErrorKind::TimedOut, Some(reason)) => reason.clone(),

@@ -41,13 +41,13 @@ pub(crate) fn watch(target: &CurrentStop) -> std::io::Result<JoinSet<()>> {
         watchers.spawn(async move {
             while arrivals.recv().await.is_some() {
                 let stop = target.get();
-                if stop.requested().is_none() {
+                if stop.reason().is_none() {
                     stop.request(Reason::Signalled(name));
                     continue;
                 }
                 tokio::time::sleep(SECOND_SIGNAL_TIMEOUT).await;
                 // If another run has started, the first signal has ended the previous run.
-                if let Some(reason) = target.get().requested() {
+                if let Some(reason) = target.get().reason() {
                     exit::force_exit(reason);
                 }
             }

@@ -96,7 +96,7 @@ impl BackpressuredStdout {
 
     /// Fails with `TimedOut` if the reader has read nothing for too long after a stop.
     fn check_timeout(&self, idle_since: &mut Option<Instant>) -> io::Result<()> {
-        if self.stop.get().requested().is_none() {
+        if self.stop.get().reason().is_none() {
             return Ok(());
         }
         let since = *idle_since.get_or_insert_with(Instant::now);

@@ -33,7 +33,7 @@ impl Run {
         if journal.history().ends_with_answer() {
             return Ok(());
         }
-        while self.stop.requested().is_none()
+        while self.stop.reason().is_none()
             && let Some(message) = self.steering.next_message()
         {
             self.submit_message(journal, message, false).await?;

@@ -138,7 +138,7 @@ impl Run {
         };
         loop {
             while running.len() < max_concurrent {
-                if let Some(reason) = self.stop.requested() {
+                if let Some(reason) = self.stop.reason() {
                     self.drain_running_calls(journal, model_call_id, &mut running, &mut unfinished).await?;
                     return Err(reason.clone().into());
                 }

@@ -357,7 +357,7 @@ impl<'a> RunSession<'a> {
             }
         }));
         self.run.head.resumed = true;
-        if let Some(reason) = stop.requested().filter(|reason| ends_process(reason)) {
+        if let Some(reason) = stop.reason().filter(|reason| ends_process(reason)) {
             // From here on the watchdog bounds the end of the process.
             self.process.stop.request(reason.clone());
         }
@@ -389,7 +389,7 @@ impl<'a> RunSession<'a> {
     pub(super) fn must_close(&self, failed: &ExitFailure) -> bool {
         failed.run.is_none()
             || ends_process(&failed.failure.reason)
-            || self.process.stop.requested().is_some()
+            || self.process.stop.reason().is_some()
             || self.printer.is_taken_over()
             || self.printer.unwritten().is_some()
     }
@@ -465,7 +465,7 @@ async fn run_to_completion(
         },
         Err(_closed) => {
             let detail = "the event stream closed without a reason".to_owned();
-            Err(run.stop.requested().cloned().unwrap_or(Reason::Internal { detail }).into())
+            Err(run.stop.reason().cloned().unwrap_or(Reason::Internal { detail }).into())
         }
     }
 }
@@ -503,7 +503,7 @@ fn end_open_run(failed: ExitFailure, printer: &Printer, shutdown: &Shutdown) -> 
 
 /// Prints on stdout a run that a stop ended before it started.
 fn print_unstarted_run(app: &AppContext, stop: &Stop, failure: Failure) -> ExitFailure {
-    if stop.requested().is_none() {
+    if stop.reason().is_none() {
         return failure.into();
     }
     // Without a head of the run, the writer of the dialect prints the failure.

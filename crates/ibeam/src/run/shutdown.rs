@@ -68,7 +68,7 @@ impl Shutdown {
     pub(super) fn join(&self, thread: &PumpThread, printer: &Printer, stop: &Stop) -> Option<Reason> {
         let deadline = Instant::now() + self.remaining();
         while !thread.has_ended_within(POLL_INTERVAL) {
-            let is_limited = stop.requested().is_some() || !printer.has_open_run();
+            let is_limited = stop.reason().is_some() || !printer.has_open_run();
             if printer.is_taken_over() || (is_limited && Instant::now() >= deadline) {
                 break;
             }

@@ -45,13 +45,18 @@ fn scene(answers: Vec<Answer>) -> Scene {
 #[track_caller]
 fn check_forms(stream: &Stream, expect: &[(&str, (bool, bool))]) {
     let forms: Vec<_> =
-        stream.forms().into_iter().map(|(text, answer, time)| (text, (answer, time))).collect();
+        stream.assistant_forms().into_iter().map(|(text, answer, time)| (text, (answer, time))).collect();
     assert_eq!(forms, expect);
 }
 
 /// Returns the text of the `assistant` lines that are not deltas: the answer.
 fn segments(stream: &Stream) -> String {
-    stream.forms().iter().filter(|(_, answer, time)| (*answer, *time) != DELTA).map(|form| form.0).collect()
+    stream
+        .assistant_forms()
+        .iter()
+        .filter(|(_, answer, time)| (*answer, *time) != DELTA)
+        .map(|form| form.0)
+        .collect()
 }
 
 #[test]
@@ -170,7 +175,7 @@ fn a_failed_run_prints_its_text_before_the_error() {
 
     let partial = scene(cut_answers()).print(PARTIAL).run().stream();
     assert_eq!(segments(&partial), "I look.Half an answe");
-    assert_eq!(partial.forms().last(), Some(&("Half an answe", false, false)));
+    assert_eq!(partial.assistant_forms().last(), Some(&("Half an answe", false, false)));
 
     for format in ["text", "json"] {
         let output = scene(cut_answers()).print(TWO).args(["--output-format", format]).run();
