@@ -26,6 +26,8 @@ pub struct History {
     evidence: BTreeMap<CallId, String>,
     /// The tokens that the provider counted, and the number of messages that it counted, from the oldest.
     counted_tokens: Option<(u64, usize)>,
+    /// The files of the rules that were added to the conversation and are still in it.
+    added_rules: BTreeSet<String>,
     /// Set if events are missing or moved.
     out_of_order: Option<OutOfOrder>,
 }
@@ -69,6 +71,11 @@ impl History {
         self.counted_tokens
     }
 
+    /// Returns the files of the rules that were added to the conversation. A compaction removes all of them.
+    pub fn added_rules(&self) -> &BTreeSet<String> {
+        &self.added_rules
+    }
+
     /// Prepares for missing or moved events from here on.
     pub(crate) fn expect_gaps(&mut self) {
         self.out_of_order.get_or_insert_default();
@@ -85,6 +92,11 @@ impl History {
                 let mut parts: Vec<UserPart> = content.iter().cloned().map(UserPart::Text).collect();
                 parts.extend(attachments.iter().flat_map(UserPart::from_attachment));
                 self.push(Message::User(parts));
+            }
+            EventKind::RulesAdded { files, text } => {
+                self.close_answer();
+                self.added_rules.extend(files.iter().cloned());
+                self.push(Message::User(vec![text.as_str().into()]));
             }
             EventKind::TextDelta { text } => self.partial.push_str(text),
             EventKind::ModelRequestFinished { answer, .. } => {
@@ -108,6 +120,8 @@ impl History {
             EventKind::Compacted(compacted) => {
                 self.push_results();
                 if compacted.replaced > 0 {
+                    // The rules are added again when the model uses such a file again.
+                    self.added_rules.clear();
                     let retained = self.messages.split_off(compacted.replaced.min(self.messages.len()));
                     self.messages = vec![Arc::new(Message::User(vec![compacted.summary.clone().into()]))];
                     // If messages are missing, the cut may be between calls and their results.

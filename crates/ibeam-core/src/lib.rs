@@ -22,13 +22,14 @@ pub use ibeam_policy::Access;
 pub use journal::{Envelope, Journal, JournalClosed, ResumedState};
 pub use json_schema::{InvalidSchema, JsonSchema, Violation};
 pub use ports::{
-    ApprovalRequest, Approver, Background, CallRunner, Clock, FinishedCall, HookBlock, HookDecision,
-    HookEvent, HookOutput, Hooks, ModelEvent, ModelRequest, ModelStream, NoApprover, NoBackground, NoHooks,
-    NoSteering, Notices, PreparedCall, Provider, ProviderError, Retry, Steering, Tool, ToolContext,
-    ToolInputError, ToolSet,
+    AddedRules, ApprovalRequest, Approver, Background, CallRunner, Clock, FinishedCall, HookBlock,
+    HookDecision, HookEvent, HookOutput, Hooks, ModelEvent, ModelRequest, ModelStream, NoApprover,
+    NoBackground, NoHooks, NoScopedRules, NoSteering, Notices, PreparedCall, Provider, ProviderError, Retry,
+    ScopedRules, Steering, Tool, ToolContext, ToolInputError, ToolSet,
 };
 pub use redact::Redactor;
 pub use retry::RetryPolicy;
 pub use stop::Stop;
 pub use tally::{Prices, Tally};
+pub use token_estimator::estimated_tokens;
 pub use turn::{FailOn, FallbackModel, Run, RunPrecondition};

@@ -3,8 +3,9 @@
 //!
 //! Implementations live in other crates. A port holds no policy: the gate decides what may run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -387,6 +388,39 @@ pub struct NoSteering;
 impl Steering for NoSteering {
     fn next_message(&self) -> Option<UserPrompt> {
         None
+    }
+}
+
+/// The rules for parts of the workspace. The model receives them once it has used a file there.
+pub trait ScopedRules: Send + Sync {
+    /// Returns the rules for these files, without those of the `known` files of rules. Returns `None` when there are
+    /// none.
+    fn rules_for<'a>(
+        &'a self,
+        paths: Vec<PathBuf>,
+        known: &'a BTreeSet<String>,
+    ) -> BoxFuture<'a, Option<AddedRules>>;
+}
+
+/// Rules for the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AddedRules {
+    /// The files of the rules.
+    pub files: Vec<String>,
+    /// The text for the model.
+    pub text: String,
+}
+
+/// A run without rules for parts of the workspace.
+pub struct NoScopedRules;
+
+impl ScopedRules for NoScopedRules {
+    fn rules_for<'a>(
+        &'a self,
+        _: Vec<PathBuf>,
+        _: &'a BTreeSet<String>,
+    ) -> BoxFuture<'a, Option<AddedRules>> {
+        Box::pin(std::future::ready(None))
     }
 }
 

@@ -70,6 +70,7 @@ impl Tally {
             }
             EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
+            | EventKind::RulesAdded { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::CallInterrupted { .. }

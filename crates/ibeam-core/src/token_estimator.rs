@@ -22,6 +22,11 @@ pub(crate) struct TokenEstimator {
     calibrated_messages: usize,
 }
 
+/// Returns the estimated tokens of so many bytes, for a model that has not counted any yet.
+pub fn estimated_tokens(bytes: usize) -> u64 {
+    TokenEstimator::default().tokens(bytes)
+}
+
 impl Default for TokenEstimator {
     fn default() -> Self {
         Self { bytes_per_token: DEFAULT_BYTES_PER_TOKEN, calibrated_messages: 0 }

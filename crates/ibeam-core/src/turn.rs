@@ -10,6 +10,7 @@ mod model_request;
 mod structured_answer;
 mod tool_calls;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use crate::gate::Gate;
 use crate::journal::{Journal, JournalClosed};
 use crate::json_schema::JsonSchema;
 use crate::limits::{LimitTracker, REPETITION_STOP_AT, RepetitionGuard};
-use crate::ports::{Background, Clock, Hooks, Provider, Steering, ToolSet};
+use crate::ports::{AddedRules, Background, Clock, Hooks, Provider, ScopedRules, Steering, ToolSet};
 use crate::retry::RetryPolicy;
 use crate::stop::Stop;
 use crate::tally::Prices;
@@ -113,6 +114,8 @@ pub struct Run {
     pub file_timeout: Duration,
     /// The messages that the user adds while a turn runs.
     pub steering: Arc<dyn Steering>,
+    /// The rules for parts of the workspace.
+    pub scoped_rules: Arc<dyn ScopedRules>,
     /// Ends the run from outside.
     pub stop: Stop,
 }
@@ -238,9 +241,10 @@ impl Run {
             }
             let is_cut = answer.stop == StopReason::MaxTokens;
             let calls_left = limits.calls_left(&journal.tally().totals);
-            let AnswerCallsResult { calls, repeated } = self
+            let AnswerCallsResult { calls, repeated, used_paths } = self
                 .run_tool_calls(journal, &model_call_id, &answer, is_cut, calls_left, &mut repetition)
                 .await?;
+            self.add_scoped_rules(journal, used_paths).await?;
             if let Some(limit) = self.head.limits.max_tool_calls
                 && calls_left.is_some_and(|left| calls > left)
             {
@@ -299,6 +303,22 @@ impl Run {
                 }
             }
         }
+    }
+
+    /// Records the rules for the files that tool calls used.
+    async fn add_scoped_rules(&self, journal: &mut Journal, paths: Vec<PathBuf>) -> Result<(), TurnError> {
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let rules = tokio::select! {
+            biased;
+            reason = self.stop.wait() => return Err(reason.into()),
+            rules = self.scoped_rules.rules_for(paths, journal.history().added_rules()) => rules,
+        };
+        if let Some(AddedRules { files, text }) = rules {
+            journal.record(EventKind::RulesAdded { files, text }).await?;
+        }
+        Ok(())
     }
 
     /// Records what can be found of calls that a killed run had started and not finished.

@@ -24,6 +24,8 @@ mod images;
 mod interrupted;
 #[path = "turn/limits.rs"]
 mod limits;
+#[path = "turn/scoped_rules.rs"]
+mod scoped_rules;
 #[path = "turn/secrets.rs"]
 mod secrets;
 #[path = "turn/steering.rs"]
@@ -269,6 +271,7 @@ fn fixture(replies: Vec<Reply>) -> Fixture {
         precondition: Arc::new(|| None),
         file_timeout: Duration::from_secs(60),
         steering: Arc::new(ibeam_core::NoSteering),
+        scoped_rules: Arc::new(ibeam_core::NoScopedRules),
         stop: Stop::default(),
     };
     Fixture { provider, run, max_running }
@@ -318,6 +321,7 @@ fn kind_name(kind: &EventKind) -> String {
         EventKind::SessionStarted(_) => "Started".into(),
         EventKind::UserMessage { .. } => "User".into(),
         EventKind::PromptWithheld { .. } => "Refused".into(),
+        EventKind::RulesAdded { files, .. } => format!("Rules({})", files.join(", ")),
         EventKind::TextDelta { text } => format!("Text({text})"),
         EventKind::ThinkingDelta { text } => format!("Thinking({text})"),
         EventKind::ModelRequestFinished { .. } => "Answer".into(),

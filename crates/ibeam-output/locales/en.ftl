@@ -303,6 +303,8 @@ notice-hooks-not-run = `{ $path }` has hooks that this version does not run: { $
 notice-trust-changed = `{ $path }` has changed since this workspace was trusted: its files cannot widen or run anything until it is trusted again (`ibeam trust show`, `--trust`)
 notice-trust-not-kept = what was trusted or approved counts for this run only, because `{ $path }` could not be written: { $detail }
 notice-trust-unreadable = `{ $path }` cannot be used, so no workspace is trusted: { $detail }
+notice-text-file-ignored = `{ $path }` is not used: { $detail }
+notice-texts-cut = too long, so the model receives only a part: { $files } (`ibeam context` shows the sizes)
 notice-rules-lost = `{ $path }` is empty or missing, but it held permission rules in the last run; they do not apply now
 notice-git-objects-hidden = commands cannot read the objects of git, so most git commands fail: git tracks `{ $path }`, which a rule denies to read (`--allow '{ $rule }'` shows them)
 notice-mcp-tools-changed = tools of the MCP server `{ $server }` are not those that were approved and will not be called: { $tools } (`--approve-mcps` approves them)
@@ -406,6 +408,18 @@ command-approved-tools = { $count ->
        *[other] approved on { $since }, { $count } tools
     }
 command-no-servers = no MCP servers are configured; docs/mcp.md explains how to add one
+
+## `context`
+context-bytes = bytes
+context-tokens = tokens*
+context-system = System prompt
+context-tools = Tools
+context-repository = Content of the repository, which is not trusted
+context-prompt = Prompt
+context-total = total (* estimated, at 3 bytes each)
+context-window = Context window of `{ $model }`: { $tokens } tokens
+context-servers = Not counted, because they are not started here: the tools of { $servers }
+context-commands = Commands for a prompt
 
 ## `--help`
 help-usage = Usage

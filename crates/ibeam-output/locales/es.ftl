@@ -301,6 +301,8 @@ notice-hooks-not-run = `{ $path }` tiene hooks que esta versión no ejecuta: { $
 notice-trust-changed = `{ $path }` ha cambiado desde que se confió en este espacio de trabajo: sus archivos no pueden ampliar ni ejecutar nada hasta que se vuelva a confiar en él (`ibeam trust show`, `--trust`)
 notice-trust-not-kept = lo que se dio por fiable o se aprobó solo cuenta en esta ejecución, porque no se pudo escribir `{ $path }`: { $detail }
 notice-trust-unreadable = `{ $path }` no da confianza a ningún espacio de trabajo, porque no está como debería: { $detail }
+notice-text-file-ignored = `{ $path }` no se usa: { $detail }
+notice-texts-cut = demasiado largo, por lo que el modelo recibe solo una parte: { $files } (`ibeam context` muestra los tamaños)
 notice-rules-lost = `{ $path }` está vacío o falta, pero en la última ejecución contenía reglas de permisos; ahora no se aplican
 notice-git-objects-hidden = los comandos no pueden leer los objetos de git, por lo que la mayoría de los comandos de git fallan: git rastrea `{ $path }`, cuya lectura deniega una regla (`--allow '{ $rule }'` los muestra)
 notice-mcp-tools-changed = las herramientas del servidor MCP `{ $server }` no son las que se aprobaron y no se llamarán: { $tools } (`--approve-mcps` las aprueba)
@@ -404,6 +406,18 @@ command-approved-tools = { $count ->
        *[other] aprobado el { $since }, { $count } herramientas
     }
 command-no-servers = no hay servidores MCP configurados; docs/mcp.md explica cómo añadir uno
+
+## `context`
+context-bytes = bytes
+context-tokens = tokens*
+context-system = Mensaje del sistema
+context-tools = Herramientas
+context-repository = Contenido del repositorio, que no es de confianza
+context-prompt = Mensaje
+context-total = total (* estimados, 3 bytes cada uno)
+context-window = Ventana de contexto de `{ $model }`: { $tokens } tokens
+context-servers = Sin contar, porque aquí no se inician: las herramientas de { $servers }
+context-commands = Comandos para un mensaje
 
 ## `--help`
 help-usage = Uso

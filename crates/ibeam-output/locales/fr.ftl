@@ -301,6 +301,8 @@ notice-hooks-not-run = `{ $path }` contient des hooks que cette version n'exécu
 notice-trust-changed = `{ $path }` a changé depuis que cet espace de travail a été approuvé : ses fichiers ne peuvent rien élargir ni exécuter tant qu’il n’est pas approuvé à nouveau (`ibeam trust show`, `--trust`)
 notice-trust-not-kept = ce qui a été approuvé ne compte que pour cette exécution, car `{ $path }` n’a pas pu être écrit : { $detail }
 notice-trust-unreadable = `{ $path }` n’approuve aucun espace de travail, car il n’est pas comme il devrait : { $detail }
+notice-text-file-ignored = `{ $path }` n'est pas utilisé : { $detail }
+notice-texts-cut = trop long, le modèle n'en reçoit qu'une partie : { $files } (`ibeam context` montre les tailles)
 notice-rules-lost = `{ $path }` est vide ou absent, alors qu’il contenait des règles d’autorisation lors de la dernière exécution ; elles ne s’appliquent plus
 notice-git-objects-hidden = les commandes ne peuvent pas lire les objets de git, donc la plupart des commandes git échouent : git suit `{ $path }`, dont une règle interdit la lecture (`--allow '{ $rule }'` les montre)
 notice-mcp-tools-changed = des outils du serveur MCP `{ $server }` ne sont pas ceux qui ont été approuvés et ne seront pas appelés : { $tools } (`--approve-mcps` les approuve)
@@ -404,6 +406,18 @@ command-approved-tools = { $count ->
        *[other] approuvé le { $since }, { $count } outils
     }
 command-no-servers = aucun serveur MCP n'est configuré ; docs/mcp.md explique comment en ajouter un
+
+## `context`
+context-bytes = octets
+context-tokens = jetons*
+context-system = Message système
+context-tools = Outils
+context-repository = Contenu du dépôt, qui n'est pas de confiance
+context-prompt = Message
+context-total = total (* estimés, à 3 octets chacun)
+context-window = Fenêtre de contexte de `{ $model }` : { $tokens } jetons
+context-servers = Non comptés, car ils ne sont pas démarrés ici : les outils de { $servers }
+context-commands = Commandes pour un message
 
 ## `--help`
 help-usage = Utilisation

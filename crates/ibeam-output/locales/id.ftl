@@ -274,6 +274,8 @@ notice-hooks-not-run = `{ $path }` memuat hook yang tidak dijalankan versi ini: 
 notice-trust-changed = `{ $path }` telah berubah sejak ruang kerja ini dipercaya: berkasnya tidak dapat memperluas atau menjalankan apa pun sampai dipercaya lagi (`ibeam trust show`, `--trust`)
 notice-trust-not-kept = yang dipercaya atau disetujui hanya berlaku untuk kali ini, karena `{ $path }` tidak dapat ditulis: { $detail }
 notice-trust-unreadable = `{ $path }` tidak memercayai ruang kerja mana pun, karena isinya tidak semestinya: { $detail }
+notice-text-file-ignored = `{ $path }` tidak dipakai: { $detail }
+notice-texts-cut = terlalu panjang, sehingga model hanya menerima sebagian: { $files } (`ibeam context` menampilkan ukurannya)
 notice-rules-lost = `{ $path }` kosong atau tidak ada, padahal pada eksekusi terakhir berisi aturan izin; aturan itu sekarang tidak berlaku
 notice-git-objects-hidden = perintah tidak dapat membaca objek git, sehingga sebagian besar perintah git gagal: git melacak `{ $path }`, yang dilarang dibaca oleh sebuah aturan (`--allow '{ $rule }'` menampilkannya)
 notice-mcp-tools-changed = alat dari server MCP `{ $server }` bukan yang disetujui dan tidak akan dipanggil: { $tools } (`--approve-mcps` menyetujuinya)
@@ -367,6 +369,18 @@ command-nothing-to-forget = tidak ada yang perlu dilupakan: `{ $path }` tidak di
 command-nothing-trusted = tidak ada yang dipercaya; `--trust` memercayai ruang kerja
 command-approved-tools = disetujui pada { $since }, { $count } alat
 command-no-servers = tidak ada server MCP yang dikonfigurasi; docs/mcp.md menjelaskan cara menambahkannya
+
+## `context`
+context-bytes = byte
+context-tokens = token*
+context-system = Prompt sistem
+context-tools = Alat
+context-repository = Isi repositori yang tidak tepercaya
+context-prompt = Prompt
+context-total = total (* perkiraan, masing-masing 3 byte)
+context-window = Jendela konteks `{ $model }`: { $tokens } token
+context-servers = Tidak dihitung, karena tidak dijalankan di sini: alat dari { $servers }
+context-commands = Perintah untuk prompt
 
 ## `--help`
 help-usage = Penggunaan

@@ -274,6 +274,8 @@ notice-hooks-not-run = `{ $path }` には、このバージョンでは実行し
 notice-trust-changed = このワークスペースを信頼した後に `{ $path }` が変更されました: 再び信頼するまで、プロジェクトのファイルによる許可の拡大や実行は無効です (`ibeam trust show`、`--trust`)
 notice-trust-not-kept = `{ $path }` に書き込めなかったため、信頼や承認が有効なのは今回の実行だけです: { $detail }
 notice-trust-unreadable = `{ $path }` の内容が正しくないため、どのワークスペースも信頼されません: { $detail }
+notice-text-file-ignored = `{ $path }` は使用しません: { $detail }
+notice-texts-cut = 長すぎるため、モデルには一部だけが渡されます: { $files } (サイズは `ibeam context` で確認できます)
 notice-rules-lost = `{ $path }` は空か存在しませんが、前回の実行では権限ルールが書かれていました。そのルールは現在適用されません
 notice-git-objects-hidden = コマンドは git のオブジェクトを読めないため、ほとんどの git コマンドは失敗します。ルールで読み取りが拒否されている `{ $path }` を git が追跡しているためです（`--allow '{ $rule }'` で読めるようになります）
 notice-mcp-tools-changed = `{ $server }` という MCP サーバーのツールが承認時と異なるため、呼び出しません: { $tools } (`--approve-mcps` で承認できます)
@@ -367,6 +369,18 @@ command-nothing-to-forget = 解除するものはありません: `{ $path }` �
 command-nothing-trusted = 信頼されているものはありません。`--trust` でワークスペースを信頼できます
 command-approved-tools = { $since } に承認、ツール { $count } 個
 command-no-servers = MCP サーバーは設定されていません。追加方法は docs/mcp.md にあります
+
+## `context`
+context-bytes = バイト
+context-tokens = トークン*
+context-system = システムプロンプト
+context-tools = ツール
+context-repository = 信頼していないリポジトリの内容
+context-prompt = プロンプト
+context-total = 合計 (* 1 トークンを 3 バイトとした推定)
+context-window = `{ $model }` のコンテキストウィンドウ: { $tokens } トークン
+context-servers = ここでは起動しないため含まれません: { $servers } のツール
+context-commands = プロンプトで使えるコマンド
 
 ## `--help`
 help-usage = 使い方

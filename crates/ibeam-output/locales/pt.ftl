@@ -301,6 +301,8 @@ notice-hooks-not-run = `{ $path }` tem hooks que esta versão não executa: { $w
 notice-trust-changed = `{ $path }` mudou desde que se confiou neste espaço de trabalho: os seus arquivos não podem ampliar nem executar nada até se voltar a confiar nele (`ibeam trust show`, `--trust`)
 notice-trust-not-kept = o que se deu por fiável ou se aprovou só conta nesta execução, porque não foi possível escrever `{ $path }`: { $detail }
 notice-trust-unreadable = `{ $path }` não dá confiança a nenhum espaço de trabalho, porque não está como devia: { $detail }
+notice-text-file-ignored = `{ $path }` não é usado: { $detail }
+notice-texts-cut = longo demais, por isso o modelo recebe apenas uma parte: { $files } (`ibeam context` mostra os tamanhos)
 notice-rules-lost = `{ $path }` está vazio ou em falta, mas na última execução continha regras de permissão; agora elas não se aplicam
 notice-git-objects-hidden = os comandos não podem ler os objetos do git, por isso a maioria dos comandos git falha: o git rastreia `{ $path }`, cuja leitura uma regra nega (`--allow '{ $rule }'` mostra-os)
 notice-mcp-tools-changed = as ferramentas do servidor MCP `{ $server }` não são as que foram aprovadas e não serão chamadas: { $tools } (`--approve-mcps` aprova-as)
@@ -404,6 +406,18 @@ command-approved-tools = { $count ->
        *[other] aprovado em { $since }, { $count } ferramentas
     }
 command-no-servers = não há servidores MCP configurados; docs/mcp.md explica como adicionar um
+
+## `context`
+context-bytes = bytes
+context-tokens = tokens*
+context-system = Mensagem do sistema
+context-tools = Ferramentas
+context-repository = Conteúdo do repositório, que não é confiável
+context-prompt = Mensagem
+context-total = total (* estimados, a 3 bytes cada)
+context-window = Janela de contexto de `{ $model }`: { $tokens } tokens
+context-servers = Não contados, porque não são iniciados aqui: as ferramentas de { $servers }
+context-commands = Comandos para uma mensagem
 
 ## `--help`
 help-usage = Uso

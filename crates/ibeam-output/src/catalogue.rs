@@ -20,7 +20,8 @@ use unic_langid::LanguageIdentifier;
 pub(crate) use self::action::{Action, ActionEnding};
 pub(crate) use self::lines::PageLine;
 pub use self::lines::{
-    CatalogueLine, CheckLine, ConvertLine, PolicyLine, ReplayLine, SessionLine, ShimLine, SubcommandLine,
+    CatalogueLine, CheckLine, ContextLine, ConvertLine, PolicyLine, ReplayLine, SessionLine, ShimLine,
+    SubcommandLine,
 };
 use self::message::{Message, line_message, notice_message, reason_message, variant_message};
 pub use self::question::ApprovalQuestion;

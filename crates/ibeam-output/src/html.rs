@@ -210,6 +210,7 @@ impl<W: Write> EventWriter for Html<W> {
             | EventKind::ModelRequestFinished { .. }
             | EventKind::ModelRequestFailed { .. }
             | EventKind::PermissionDecided(_)
+            | EventKind::RulesAdded { .. }
             | EventKind::CallInterrupted { .. } => {}
             EventKind::SessionStarted(_)
             | EventKind::UserMessage { .. }
@@ -249,6 +250,7 @@ impl<W: Write> EventWriter for Html<W> {
             | EventKind::ModelRequestFinished { .. }
             | EventKind::ModelRequestFailed { .. }
             | EventKind::PermissionDecided(_)
+            | EventKind::RulesAdded { .. }
             | EventKind::CallInterrupted { .. } => {}
         }
         self.lines.append(|bytes| bytes.write_all(page.as_bytes()))

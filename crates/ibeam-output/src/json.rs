@@ -59,6 +59,7 @@ impl<W: Write> EventWriter for Json<W> {
             EventKind::SessionStarted(_)
             | EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
+            | EventKind::RulesAdded { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)

@@ -18,8 +18,8 @@ mod tool_call_line;
 mod writer;
 
 pub use catalogue::{
-    ApprovalQuestion, Catalogue, CatalogueLine, CheckLine, ConvertLine, Explanation, PolicyLine, ReplayLine,
-    SessionLine, ShimLine, SubcommandLine,
+    ApprovalQuestion, Catalogue, CatalogueLine, CheckLine, ContextLine, ConvertLine, Explanation, PolicyLine,
+    ReplayLine, SessionLine, ShimLine, SubcommandLine,
 };
 pub use html::Html;
 pub use ibeam_protocol::{escape_invisible, escape_invisible_in_json, escape_to_one_line};

@@ -175,6 +175,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
             }
             EventKind::RunFinished(run) => self.write_end(run),
             EventKind::ThinkingDelta { .. }
+            | EventKind::RulesAdded { .. }
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }

@@ -127,6 +127,7 @@ impl<W: Write> EventWriter for Text<W> {
             EventKind::SessionStarted(_)
             | EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
+            | EventKind::RulesAdded { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)

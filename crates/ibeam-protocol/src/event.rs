@@ -51,6 +51,13 @@ pub enum EventKind {
         /// Text blocks, verbatim.
         content: Vec<String>,
     },
+    /// The model received rules for files that it had just used.
+    RulesAdded {
+        /// The files of the rules.
+        files: Vec<String>,
+        /// The text for the model.
+        text: String,
+    },
     /// The model wrote visible text. It is never repeated and never withdrawn.
     TextDelta {
         /// The fragment.

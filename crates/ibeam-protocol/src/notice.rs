@@ -160,6 +160,18 @@ pub enum Notice {
         #[serde(rename = "said")]
         detail: String,
     },
+    /// A rule file, skill or slash command is not valid and not used.
+    TextFileIgnored {
+        /// The file.
+        path: String,
+        /// The reason.
+        detail: String,
+    },
+    /// Rule files or skills are too long for the model, which receives only a part of them.
+    TextsCut {
+        /// The files, separated by commas.
+        files: String,
+    },
     /// A configuration file that held permission rules in the last run is now empty.
     RulesLost {
         /// The file.
@@ -235,7 +247,19 @@ pub enum Notice {
     },
 }
 
+/// The number of files that [`Notice::TextsCut`] names.
+const MAX_NAMED_FILES: usize = 5;
+
 impl Notice {
+    /// Returns the notice about texts that are too long; `None` if there are none.
+    pub fn texts_cut(files: &[String]) -> Option<Self> {
+        let mut named = files.iter().take(MAX_NAMED_FILES).cloned().collect::<Vec<_>>().join(", ");
+        if files.len() > MAX_NAMED_FILES {
+            named.push_str(&format!(", … ({})", files.len()));
+        }
+        (!files.is_empty()).then_some(Self::TextsCut { files: named })
+    }
+
     /// Returns the text for the model, in English, if the notice is for the model too.
     pub fn for_model(&self) -> Option<String> {
         match self {
@@ -304,6 +328,8 @@ impl Notice {
             | Self::TrustChanged { .. }
             | Self::TrustNotSaved { .. }
             | Self::TrustUnreadable { .. }
+            | Self::TextFileIgnored { .. }
+            | Self::TextsCut { .. }
             | Self::RulesLost { .. }
             | Self::GitObjectsHidden { .. }
             | Self::McpToolsChanged { .. }

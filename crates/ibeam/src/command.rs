@@ -4,6 +4,7 @@
 
 mod check;
 mod config;
+mod context;
 mod convert;
 mod diagnostics;
 mod login;
@@ -59,6 +60,9 @@ pub(crate) fn execute(app: &AppContext, command: &Command, stdout: &mut File) ->
         Command::Config { what } => config::config(app, what, stdout),
         Command::Setup { from } => setup::setup(app, from.as_deref(), stdout),
         Command::Doctor => diagnostics::doctor(app, stdout),
+        Command::Context { full, format, words } => {
+            context::context(app, words, *full, format.unwrap_or_default(), stdout)
+        }
         Command::Mcp { what } => mcp::mcp(app, what, stdout),
         Command::Trust { what } => trust::trust(app, what, stdout),
         Command::Acp => Err(Reason::Unsupported { what: "acp".to_owned() }.into()),
@@ -96,7 +100,8 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
             ConfigUse::Incidental
         }
         // With an invalid file, a key could be sent to another server, or a rule could be missing.
-        Command::CreateChat
+        Command::Context { .. }
+        | Command::CreateChat
         | Command::Mcp { .. }
         | Command::Models { .. }
         | Command::Policy { .. }

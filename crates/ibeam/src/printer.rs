@@ -348,6 +348,7 @@ impl PrinterState {
             EventKind::RunFinished(_) => self.run = None,
             EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
+            | EventKind::RulesAdded { .. }
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::ToolCallStarted { .. }

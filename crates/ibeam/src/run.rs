@@ -2,6 +2,7 @@
 
 mod answer_schema;
 mod attachments;
+pub(crate) mod context_preview;
 mod from_plan;
 mod host_model;
 mod hosted;

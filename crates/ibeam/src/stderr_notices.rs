@@ -71,6 +71,7 @@ impl NoticePrinter {
                 return std::mem::take(&mut self.closing);
             }
             EventKind::PromptWithheld { .. }
+            | EventKind::RulesAdded { .. }
             | EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }

@@ -3,6 +3,7 @@
 //! Calls that only read run at the same time. Any other call waits for those before it and runs alone. Every started
 //! call finishes exactly once, on refusal, failure and stop too.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +29,26 @@ pub(super) struct AnswerCallsResult {
     pub(super) calls: u32,
     /// The tool of a repeated call, and how often it was called.
     pub(super) repeated: Option<(String, u32)>,
+    /// The files and directories that successful calls read or changed.
+    pub(super) used_paths: Vec<PathBuf>,
+}
+
+/// The calls of an answer that have ended.
+#[derive(Default)]
+struct FinishedCalls {
+    /// The results for the model.
+    results: Vec<(ToolCall, Arc<str>)>,
+    /// The files and directories that successful calls read or changed.
+    used_paths: Vec<PathBuf>,
+}
+
+/// A call that ran.
+struct FinishedRun {
+    call: ToolCall,
+    outcome: ToolOutcome,
+    duration: Duration,
+    /// The file or directory that the call was allowed to read or change.
+    used_path: Option<PathBuf>,
 }
 
 /// A call before it starts.
@@ -59,9 +80,9 @@ impl Run {
         calls_left: Option<u32>,
         repetition: &mut RepetitionGuard,
     ) -> Result<AnswerCallsResult, TurnError> {
-        let mut calls_result = AnswerCallsResult { calls: 0, repeated: None };
+        let mut calls_result = AnswerCallsResult { calls: 0, repeated: None, used_paths: Vec::new() };
         let mut batch = Vec::new();
-        let mut finished = Vec::new();
+        let mut finished = FinishedCalls::default();
         for call in answer.calls() {
             let mut planned = match calls_left {
                 Some(left) if calls_result.calls >= left => {
@@ -86,7 +107,8 @@ impl Run {
         }
         self.run_batch(journal, model_call_id, &mut batch, &mut finished).await?;
         repetition.start_answer();
-        for (call, result) in finished {
+        calls_result.used_paths = finished.used_paths;
+        for (call, result) in finished.results {
             if let Some(count) = repetition.record_call(&call, &result) {
                 calls_result.repeated = Some((call.name, count));
             }
@@ -117,7 +139,7 @@ impl Run {
         journal: &mut Journal,
         model_call_id: &ModelCallId,
         batch: &mut Vec<PlannedCall>,
-        finished: &mut Vec<(ToolCall, Arc<str>)>,
+        finished: &mut FinishedCalls,
     ) -> Result<(), TurnError> {
         let context = ToolContext::new(self.stop.clone(), self.file_timeout);
         let mut waiting = std::mem::take(batch).into_iter();
@@ -128,8 +150,9 @@ impl Run {
         let is_pinned = self.clock.is_pinned();
         // The order in which calls end at the same time depends on the machine.
         let max_concurrent = if is_pinned { 1 } else { MAX_CONCURRENT_CALLS };
+        let FinishedCalls { results, used_paths } = finished;
         let mut finish = async |journal: &mut Journal, call: ToolCall, outcome: ToolOutcome, duration| {
-            finished.push((call.clone(), outcome.for_model()));
+            results.push((call.clone(), outcome.for_model()));
             if wants_results {
                 finished_calls.push(FinishedCall { call: call.clone(), outcome: outcome.clone(), duration });
             }
@@ -172,6 +195,13 @@ impl Run {
                             }
                             None => {
                                 unfinished.push(call.clone());
+                                let used_path = match access {
+                                    Access::Read(path) | Access::Write(path) => Some(path),
+                                    Access::Command { .. }
+                                    | Access::Fetch { .. }
+                                    | Access::Mcp { .. }
+                                    | Access::Nothing => None,
+                                };
                                 let context = context.clone();
                                 running.push(async move {
                                     let began = self.clock.monotonic();
@@ -179,7 +209,8 @@ impl Run {
                                     if is_pinned {
                                         outcome.zero_times();
                                     }
-                                    (call, outcome, self.clock.monotonic().saturating_sub(began))
+                                    let duration = self.clock.monotonic().saturating_sub(began);
+                                    FinishedRun { call, outcome, duration, used_path }
                                 });
                             }
                         }
@@ -195,8 +226,9 @@ impl Run {
                 }
             };
             match next {
-                Some((call, outcome, duration)) => {
+                Some(FinishedRun { call, outcome, duration, used_path }) => {
                     unfinished.retain(|other| other.id != call.id);
+                    used_paths.extend(used_path.filter(|_| matches!(outcome, ToolOutcome::Success { .. })));
                     finish(journal, call, outcome, duration).await?;
                     for notice in context.notices.take() {
                         journal.record(EventKind::Notice(notice)).await?;
@@ -234,7 +266,7 @@ impl Run {
         unfinished: &mut Vec<ToolCall>,
     ) -> Result<(), TurnError>
     where
-        F: Future<Output = (ToolCall, ToolOutcome, Duration)>,
+        F: Future<Output = FinishedRun>,
     {
         let mut grace = self.clock.sleep(STOP_GRACE);
         loop {
@@ -243,7 +275,7 @@ impl Run {
                 next = running.next() => next,
                 () = &mut grace => None,
             };
-            let Some((call, outcome, _)) = next else { break };
+            let Some(FinishedRun { call, outcome, .. }) = next else { break };
             unfinished.retain(|other| other.id != call.id);
             let model_call_id = model_call_id.clone();
             journal.record(EventKind::ToolCallFinished { model_call_id, call, outcome }).await?;

@@ -71,6 +71,37 @@ impl CatalogueLine for SubcommandLine<'_> {
     const PREFIX: &'static str = "command";
 }
 
+/// The headings and lines of `context`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
+pub enum ContextLine<'a> {
+    /// The heading of the column with bytes.
+    Bytes,
+    /// The heading of the column with estimated tokens.
+    Tokens,
+    /// The heading of the system prompt.
+    System,
+    /// The heading of the tools.
+    Tools,
+    /// The heading of the texts of a repository that is not trusted.
+    Repository,
+    /// The heading of the prompt.
+    Prompt,
+    /// The name of the sum.
+    Total,
+    /// The context window of the model.
+    Window { model: &'a str, tokens: u64 },
+    /// The MCP servers whose tools are not counted.
+    Servers { servers: &'a str },
+    /// The heading of the slash commands.
+    Commands,
+}
+
+impl CatalogueLine for ContextLine<'_> {
+    const PREFIX: &'static str = "context";
+}
+
 /// The lines about the losses of `convert`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

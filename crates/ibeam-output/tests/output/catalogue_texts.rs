@@ -1,8 +1,8 @@
 //! Texts for people. Expected texts are English, unless a test is about another language.
 
 use ibeam_output::{
-    Catalogue, CatalogueLine, CheckLine, ConvertLine, Locale, PolicyLine, ReplayLine, SessionLine, ShimLine,
-    SubcommandLine,
+    Catalogue, CatalogueLine, CheckLine, ContextLine, ConvertLine, Locale, PolicyLine, ReplayLine,
+    SessionLine, ShimLine, SubcommandLine,
 };
 use ibeam_protocol::{
     Failure, FailureCode, LimitKind, Notice, Reason, RunFinished, RunOutcome, Signal, UnusedKey,
@@ -338,6 +338,8 @@ pub(crate) fn every_notice() -> Vec<Notice> {
         Notice::TrustChanged { path: s() },
         Notice::TrustNotSaved { path: s(), detail: s() },
         Notice::TrustUnreadable { path: s(), detail: s() },
+        Notice::TextFileIgnored { path: s(), detail: s() },
+        Notice::TextsCut { files: s() },
         Notice::RulesLost { path: s() },
         Notice::GitObjectsHidden { path: s(), rule: s() },
         Notice::McpToolsChanged { server: s(), tools: s() },
@@ -404,6 +406,28 @@ fn every_subcommand_line_exists_in_every_language() {
     assert_eq!(deleted(0), "there was no stored key to delete");
     assert_eq!(deleted(1), "deleted 1 stored key");
     assert_eq!(deleted(2), "deleted 2 stored keys");
+}
+
+#[test]
+fn every_line_about_the_context_exists_in_every_language() {
+    let lines = [
+        ContextLine::Bytes,
+        ContextLine::Tokens,
+        ContextLine::System,
+        ContextLine::Tools,
+        ContextLine::Repository,
+        ContextLine::Prompt,
+        ContextLine::Total,
+        ContextLine::Window { model: "m", tokens: 1 },
+        ContextLine::Servers { servers: "s" },
+        ContextLine::Commands,
+    ];
+    for locale in Locale::ALL {
+        for line in &lines {
+            let text = Catalogue::new(locale).line(line);
+            assert!(!text.starts_with("context-") && !text.contains(['{', '\n']), "{locale:?}: {text}");
+        }
+    }
 }
 
 /// Checks that each line has a complete text in every language, and that the texts are translated.

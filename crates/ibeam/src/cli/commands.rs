@@ -92,6 +92,21 @@ pub(crate) enum Command {
     },
     /// Check the installation and suggest fixes
     Doctor,
+    /// Show what a run would send to the model first, with the size of each part; sends nothing
+    #[command(
+        after_help = "The parts: docs/rules.md. MCP servers are not started, so their tools are not counted."
+    )]
+    Context {
+        /// Print the texts too
+        #[arg(long)]
+        full: bool,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+        /// The prompt
+        #[arg(value_name = "PROMPT")]
+        words: Vec<OsString>,
+    },
     /// List MCP servers and their tools, enable and disable servers
     Mcp {
         #[command(subcommand)]
@@ -356,6 +371,7 @@ pub(super) const LISTED_FLAGS: &[(&str, &[&str])] = &[
     ("check", &["contract"]),
     ("completions", &[]),
     ("config", CONFIG_FLAGS),
+    ("context", CONTEXT_FLAGS),
     ("convert", &["fail_on"]),
     ("create-chat", &["workspace"]),
     ("doctor", &["add_dir", "api_key", "endpoint", "model", "sandbox", "trust", "workspace"]),
@@ -398,6 +414,28 @@ const CONFIG_FLAGS: &[&str] = &[
     "timeout",
     "trust",
     "verbose",
+    "workspace",
+];
+
+/// The flags that change the first request of a run.
+const CONTEXT_FLAGS: &[&str] = &[
+    "add_dir",
+    "allow",
+    "allow_net",
+    "append_system_prompt",
+    "file",
+    "force",
+    "image",
+    "json_schema",
+    "mcp_config",
+    "mode",
+    "model",
+    "plan",
+    "sandbox",
+    "strict_mcp_config",
+    "system_prompt",
+    "trust",
+    "without",
     "workspace",
 ];
 

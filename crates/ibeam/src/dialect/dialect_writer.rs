@@ -198,6 +198,7 @@ impl EventWriter for DialectWriter {
                 }
             }
             EventKind::ThinkingDelta { .. }
+            | EventKind::RulesAdded { .. }
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }

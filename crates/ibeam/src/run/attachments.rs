@@ -5,8 +5,9 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::time::Duration;
 
-use ibeam_core::{Access, PreparedCall, Run, Stop, ToolContext};
+use ibeam_core::{Access, Gate, PreparedCall, Run, Stop, ToolContext, ToolSet};
 use ibeam_protocol::{
     AcceptedMedia, Attachment, Failure, Media, MediaType, Reason, ToolFailure, ToolOutcome, ToolOutput,
     UserPrompt,
@@ -43,6 +44,12 @@ impl RunMedia {
     pub(super) fn new(choice: &ModelChoice, chain: &FallbackChain) -> Self {
         let fallbacks = chain.choices.iter().map(ModelMedia::new).collect();
         Self { model: ModelMedia::new(choice), fallbacks }
+    }
+
+    /// Returns the media of a model that is not known yet: it may accept all.
+    pub(super) fn unknown() -> Self {
+        let accepted = AcceptedMedia { images: true, documents: true };
+        Self { model: ModelMedia { model: String::new(), accepted }, fallbacks: Vec::new() }
     }
 
     /// Replaces the first model.
@@ -194,6 +201,21 @@ pub(super) fn check_limits(attachments: &[Attachment]) -> Result<(), Reason> {
     }
 }
 
+/// The parts of a run that read the files which a prompt names.
+pub(super) struct MentionReader<'a> {
+    pub(super) tools: &'a ToolSet,
+    pub(super) gate: &'a Gate,
+    pub(super) workspace: &'a Path,
+    pub(super) file_timeout: Duration,
+}
+
+impl<'a> From<&'a Run> for MentionReader<'a> {
+    fn from(run: &'a Run) -> Self {
+        let Run { tools, gate, head, file_timeout, .. } = run;
+        Self { tools, gate, workspace: &head.cwd, file_timeout: *file_timeout }
+    }
+}
+
 /// Attaches the files of the workspace that the first text of `prompt` names as `@PATH`, through the tool `read`.
 ///
 /// What does not name a file, or names one that the policy does not let the model read, stays text.
@@ -201,13 +223,13 @@ pub(super) fn check_limits(attachments: &[Attachment]) -> Result<(), Reason> {
 /// # Errors
 /// `Usage` for an image or document that the model does not accept or that is too large.
 pub(super) async fn attach_mentioned(
-    run: &Run,
+    reader: &MentionReader<'_>,
     models: &RunMedia,
     stop: Stop,
     prompt: &mut UserPrompt,
 ) -> Result<(), Failure> {
-    let Some(read) = run.tools.get("read") else { return Ok(()) };
-    let workspace = &run.head.cwd;
+    let MentionReader { tools, gate, workspace, file_timeout } = reader;
+    let Some(read) = tools.get("read") else { return Ok(()) };
     let text = prompt.texts.first().cloned().unwrap_or_default();
     let mut names: Vec<&str> = Vec::new();
     for mention in mentions(&text) {
@@ -219,13 +241,13 @@ pub(super) async fn attach_mentioned(
         let Ok(call) = read.prepare(&json!({ "path": name })) else { continue };
         let PreparedCall { access, run: call, .. } = call;
         let Access::Read(path) = &access else { continue };
-        if !path.starts_with(workspace) || !run.gate.allows(&access) {
+        if !path.starts_with(workspace) || !gate.allows(&access) {
             continue;
         }
         if let Some(media_type) = media_type_of(path) {
             models.check(name, media_type)?;
         }
-        match call(ToolContext::new(stop.clone(), run.file_timeout)).await {
+        match call(ToolContext::new(stop.clone(), *file_timeout)).await {
             ToolOutcome::Success { output: ToolOutput::Read(mut output), for_model } => {
                 prompt.attachments.push(match output.media.pop() {
                     Some(media) => Attachment::Media(media),

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{
-    Approver, FailOn, FallbackModel, Gate, Hooks, JsonSchema, PreparedCall, Provider, RetryPolicy, Run,
-    RunPrecondition, Steering, Stop, Tool, ToolInputError, ToolSet,
+    Approver, FailOn, FallbackModel, Gate, Hooks, JsonSchema, NoScopedRules, PreparedCall, Provider,
+    RetryPolicy, Run, RunPrecondition, ScopedRules, Steering, Stop, Tool, ToolInputError, ToolSet,
 };
+use ibeam_policy::PathPolicy;
 use ibeam_protocol::{
-    AcceptedMedia, Failure, ModelInfo, Reason, SessionId, SessionStarted, ToolOutcome, ToolSpec,
+    AcceptedMedia, Failure, ModelInfo, Notice, Reason, SessionId, SessionStarted, ToolOutcome, ToolSpec,
 };
 use ibeam_providers::known_model;
 use ibeam_tools::{BackgroundProcesses, CommandTimeouts, PastFileAccess, ToolSettings, Workspace};
@@ -20,8 +21,11 @@ use crate::cli::FailOnArg;
 use crate::clock::SystemClock;
 use crate::context::{Context, ContextInputs};
 use crate::dialect::ModelLimits;
+use crate::instructions::{Instructions, WorkspaceRules};
 use crate::mcp::McpServers;
 use crate::model::ModelChoice;
+use crate::skills::{SkillTool, Skills};
+use crate::text_sources::TextSources;
 
 /// A run, and the resources that its turns share.
 pub(super) struct RunResources {
@@ -29,6 +33,11 @@ pub(super) struct RunResources {
     pub(super) background: BackgroundProcesses,
     /// The proxy through which confined commands reach granted hosts. It works while it is polled.
     pub(super) proxy: Option<BoxFuture<'static, ()>>,
+    /// The places of rule files, skills and slash commands.
+    pub(super) text_sources: TextSources,
+    pub(super) skills: Arc<Skills>,
+    /// Notices about rule files and skills.
+    pub(super) notices: Vec<Notice>,
 }
 
 /// The inputs of a run other than the configuration.
@@ -53,6 +62,25 @@ pub(super) struct RunInputs {
     pub(super) past_file_access: PastFileAccess,
     /// The images and documents that the model accepts.
     pub(super) accepted_media: AcceptedMedia,
+}
+
+/// The rule files and skills of the workspace and the user.
+pub(super) struct ProjectTexts {
+    pub(super) sources: TextSources,
+    pub(super) instructions: Instructions,
+    pub(super) skills: Arc<Skills>,
+}
+
+impl ProjectTexts {
+    /// Reads the rule files and the headers of the skills.
+    pub(super) fn load(app: &AppContext, path_policy: PathPolicy) -> Self {
+        let sources = TextSources::new(app, path_policy);
+        let (instructions, skills) = match app.base.flags.without_instructions {
+            true => (Instructions::default(), Skills::default()),
+            false => (Instructions::load(&sources), Skills::load(&sources)),
+        };
+        Self { sources, instructions, skills: Arc::new(skills) }
+    }
 }
 
 /// Builds the run and the resources that its turns share.
@@ -110,6 +138,12 @@ pub(super) fn build(
     tools.extend(servers.tools(head.permission_mode));
     let web_tools = web.tools(app, &policy);
     tools.extend(if app.replays() { offline_tools(web_tools) } else { web_tools });
+    let ProjectTexts { sources: text_sources, instructions, skills } = ProjectTexts::load(app, path_policy);
+    let notices = instructions.notices().iter().chain(skills.notices()).cloned().collect();
+    if skills.has_offered() {
+        let tool = SkillTool::new(text_sources.clone(), Arc::clone(&skills));
+        tools.insert(tool.spec().name.into_owned(), Arc::new(tool));
+    }
     tools.retain(|name, _| !app.base.flags.without.contains(name));
     head.tools = tools.keys().cloned().collect();
     head.mcp_servers.clone_from(&servers.statuses);
@@ -119,15 +153,20 @@ pub(super) fn build(
         trusted: app.trust.is_trusted(),
         mode: head.permission_mode,
         sandbox: &head.sandbox,
-        path_policy: &path_policy,
+        instructions: &instructions,
+        skills: &skills,
         has_person,
-        reads_instructions: !app.base.flags.without_instructions,
         replacement: replacement.as_deref(),
         extra_instructions: &extra_instructions,
         environment: head.environment.take(),
         now_ms: ibeam_core::Clock::unix_ms(clock.as_ref()),
     });
+    let (system, repository) = (context.system(), context.repository());
     head.environment = Some(context.environment);
+    let scoped_rules: Arc<dyn ScopedRules> = match app.base.flags.without_instructions {
+        true => Arc::new(NoScopedRules),
+        false => Arc::new(WorkspaceRules::new(text_sources.clone(), &instructions)),
+    };
     let head_model = head.model.clone();
     let prices = model_info::check_price(app, &head_model)?;
     set_dialect_limits(app, &head_model);
@@ -148,8 +187,8 @@ pub(super) fn build(
         },
         answer_schema,
         clock,
-        system: context.system.into(),
-        preface: context.repository.map(Into::into),
+        system: system.into(),
+        preface: repository.map(Into::into),
         max_output_tokens: model_info::configured_output_tokens(app),
         context_window: model_info::context_window(app, &head_model),
         prices,
@@ -158,9 +197,10 @@ pub(super) fn build(
         precondition,
         file_timeout: app.base.config.timeout("files"),
         steering,
+        scoped_rules,
         stop,
     };
-    Ok(RunResources { run, background, proxy })
+    Ok(RunResources { run, background, proxy, text_sources, skills, notices })
 }
 
 /// Returns the tools without their effect, for a replay: they are offered to the model, and each call fails.

@@ -21,7 +21,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use super::answer_schema;
-use super::attachments::{self, RunMedia};
+use super::attachments::{self, MentionReader, RunMedia};
 use super::prepare::{self, PreparedRun};
 use super::resources::{self, RunInputs, RunResources};
 use super::sandbox::PendingSandbox;
@@ -38,9 +38,11 @@ use crate::model::{FallbackChain, ModelChoice};
 use crate::printer::Printer;
 use crate::prompt::Prompt;
 use crate::pump::{CurrentStop, MAX_WAITING_EVENTS, Pump, PumpThread};
+use crate::skills::Skills;
 use crate::stderr_notices::NoticePrinter;
 use crate::stdout::{self, BackpressuredStdout};
-use crate::{exit, signals, stderr};
+use crate::text_sources::TextSources;
+use crate::{exit, signals, slash_commands, stderr};
 
 /// The number of runs of the process, and the effect of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,6 +220,9 @@ pub(super) struct RunSession<'a> {
     attachments: Vec<Attachment>,
     background: ibeam_tools::BackgroundProcesses,
     servers: McpServers,
+    /// The places of slash commands.
+    text_sources: TextSources,
+    skills: Arc<Skills>,
     hooks: Arc<HookRunner>,
     journal: Journal,
     printer: Arc<Printer>,
@@ -295,7 +300,9 @@ impl<'a> RunSession<'a> {
             past_file_access,
             accepted_media: media.accepted(),
         };
-        let RunResources { run, background, proxy } = resources::build(app, inputs, &servers, stop)?;
+        let RunResources { run, background, proxy, text_sources, skills, notices: text_notices } =
+            resources::build(app, inputs, &servers, stop)?;
+        notices.extend(text_notices);
         if let Some(proxy) = proxy {
             // The task ends with the runtime.
             drop(runtime.spawn(proxy));
@@ -322,6 +329,8 @@ impl<'a> RunSession<'a> {
             attachments,
             background,
             servers,
+            text_sources,
+            skills,
             hooks,
             journal,
             printer,
@@ -347,7 +356,8 @@ impl<'a> RunSession<'a> {
         self.run.stop = stop.clone();
         self.process.current_stop.set(stop.clone());
         self.shutdown = new_shutdown(self.process.app);
-        let notices = std::mem::take(&mut self.notices);
+        let mut notices = std::mem::take(&mut self.notices);
+        notices.extend(slash_commands::expand(&self.text_sources, &self.skills, &mut prompt));
         prompt.attachments.splice(..0, std::mem::take(&mut self.attachments));
         let turn = run_to_completion(&self.shutdown, &self.run, &mut self.journal, prompt, notices);
         let outcome = self.process.runtime.block_on(self.process.with_limits(&stop, async {
@@ -374,7 +384,8 @@ impl<'a> RunSession<'a> {
             return Ok(());
         }
         let stop = self.process.new_stop();
-        self.process.wait(attachments::attach_mentioned(&self.run, &self.media, stop, prompt))
+        let reader = MentionReader::from(&self.run);
+        self.process.wait(attachments::attach_mentioned(&reader, &self.media, stop, prompt))
     }
 
     /// Checks the files of a prompt that a program sent.

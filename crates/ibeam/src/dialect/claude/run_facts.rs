@@ -87,6 +87,7 @@ impl RunFacts {
             EventKind::TextDelta { .. }
             | EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
+            | EventKind::RulesAdded { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::ToolCallStarted { .. }

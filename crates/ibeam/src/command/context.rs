@@ -1,0 +1,199 @@
+//! `context`: what a run would send to the model first, with the bytes and the estimated tokens of each part.
+
+use std::ffi::OsString;
+use std::fs::File;
+
+use ibeam_core::estimated_tokens;
+use ibeam_output::{ContextLine, escape_to_one_line};
+use ibeam_protocol::{Attachment, McpStatus, ToolSpec, UserPart};
+use serde_json::{Map, Value, json};
+
+use super::report;
+use crate::app::AppContext;
+use crate::cli::ReportFormat;
+use crate::cli_error::CliError;
+use crate::context::ContextPart;
+use crate::run::context_preview::ContextPreview;
+use crate::stderr;
+
+/// A part of the request.
+struct Part {
+    /// The kind of the part: the key `kind` in JSON.
+    kind: String,
+    /// The key and the value that identify the part, if there are several of its kind.
+    name: Option<(&'static str, String)>,
+    text: String,
+    /// The size for the estimate, which differs from that of the text for images and documents.
+    bytes: usize,
+}
+
+/// The parts under one heading.
+struct Section {
+    /// The key in JSON.
+    key: &'static str,
+    heading: ContextLine<'static>,
+    parts: Vec<Part>,
+}
+
+pub(super) fn context(
+    app: &AppContext,
+    words: &[OsString],
+    full: bool,
+    format: ReportFormat,
+    stdout: &mut File,
+) -> Result<(), CliError> {
+    let preview = ContextPreview::new(app, words)?;
+    for notice in &preview.notices {
+        stderr::write_line(&format!("warning: {}", app.base.catalogue.notice(notice)));
+    }
+    let sections = sections(&preview);
+    let text = as_text(app, &preview, &sections, full);
+    report(stdout, format, &text, &as_json(app, &preview, &sections, full))
+}
+
+fn sections(preview: &ContextPreview) -> [Section; 4] {
+    let mut repository: Vec<Part> = preview.context.repository_parts().iter().map(context_part).collect();
+    if let Some(content) = preview.context.repository() {
+        let bytes = content.len() - repository.iter().map(|part| part.bytes).sum::<usize>();
+        repository.insert(0, Part { kind: "marker".to_owned(), name: None, text: String::new(), bytes });
+    }
+    let texts = preview.prompt.texts.iter().map(|text| part("text", None, text.clone()));
+    let attachments = preview.prompt.attachments.iter().map(attachment_part);
+    [
+        Section {
+            key: "system",
+            heading: ContextLine::System,
+            parts: preview.context.parts().iter().map(context_part).collect(),
+        },
+        Section {
+            key: "tools",
+            heading: ContextLine::Tools,
+            parts: preview.tools.iter().map(tool_part).collect(),
+        },
+        Section { key: "repository", heading: ContextLine::Repository, parts: repository },
+        Section { key: "prompt", heading: ContextLine::Prompt, parts: texts.chain(attachments).collect() },
+    ]
+}
+
+fn part(kind: &str, name: Option<(&'static str, String)>, text: String) -> Part {
+    Part { kind: kind.to_owned(), name, bytes: text.len(), text }
+}
+
+fn context_part(found: &ContextPart) -> Part {
+    let kind = serde_json::to_value(&found.kind).ok();
+    let kind = kind.as_ref().and_then(Value::as_str).unwrap_or_default();
+    part(kind, found.path.clone().map(|path| ("path", path)), found.text.clone())
+}
+
+fn tool_part(tool: &ToolSpec) -> Part {
+    let text = format!("{}\n{}", tool.description, tool.parameters);
+    // The name, without the line break before the parameters.
+    let bytes = tool.name.len() + text.len() - 1;
+    Part { bytes, ..part("tool", Some(("name", tool.name.to_string())), text) }
+}
+
+fn attachment_part(attachment: &Attachment) -> Part {
+    let (name, media_bytes) = match attachment {
+        Attachment::Text { name, .. } => (name.clone(), 0),
+        Attachment::Media(media) => (media.name.clone(), media.estimated_bytes()),
+    };
+    let parts = UserPart::from_attachment(attachment);
+    let texts = parts.iter().filter_map(|part| match part {
+        UserPart::Text(text) => Some(text.as_str()),
+        UserPart::Media(_) => None,
+    });
+    let found = part("attachment", Some(("name", name)), texts.collect());
+    Part { bytes: found.bytes + media_bytes, ..found }
+}
+
+/// Returns all bytes of the request.
+fn total(sections: &[Section]) -> usize {
+    sections.iter().flat_map(|section| &section.parts).map(|part| part.bytes).sum()
+}
+
+fn as_text(app: &AppContext, preview: &ContextPreview, sections: &[Section], full: bool) -> String {
+    let line = |line: ContextLine<'_>| app.base.catalogue.line(&line);
+    let mut text = format!("{:>9} {:>8}\n", line(ContextLine::Bytes), line(ContextLine::Tokens));
+    for section in sections.iter().filter(|section| !section.parts.is_empty()) {
+        text.push_str(&format!("{}\n", line(section.heading)));
+        for part in &section.parts {
+            let name = part.name.as_ref().map(|(_, name)| format!(" {}", escape_to_one_line(name)));
+            text.push_str(&format!(
+                "{:>9} {:>8}  {}{}\n",
+                part.bytes,
+                estimated_tokens(part.bytes),
+                part.kind,
+                name.unwrap_or_default()
+            ));
+            if full && !part.text.is_empty() {
+                let indented = part.text.trim_matches('\n').lines().map(|line| format!("    | {line}\n"));
+                text.extend(indented);
+            }
+        }
+    }
+    let bytes = total(sections);
+    text.push_str(&format!("{bytes:>9} {:>8}  {}\n", estimated_tokens(bytes), line(ContextLine::Total)));
+    if let (Some(model), Some(tokens)) = (&preview.model, preview.context_window) {
+        text.push_str(&format!("{}\n", line(ContextLine::Window { model: &model.id, tokens })));
+    }
+    let starts = preview.servers.iter().filter(|server| server.status == McpStatus::Connected);
+    let servers: Vec<&str> = starts.map(|server| server.name.as_str()).collect();
+    if !servers.is_empty() {
+        let servers = escape_to_one_line(&servers.join(", "));
+        text.push_str(&format!("{}\n", line(ContextLine::Servers { servers: &servers })));
+    }
+    if !preview.commands.is_empty() {
+        text.push_str(&format!("{}\n", line(ContextLine::Commands)));
+        for command in &preview.commands {
+            let hint = command.argument_hint.as_ref().map(|hint| format!(" {hint}")).unwrap_or_default();
+            text.push_str(&format!("  /{}{hint}: {}\n", command.name, command.description));
+        }
+    }
+    text
+}
+
+fn as_json(app: &AppContext, preview: &ContextPreview, sections: &[Section], full: bool) -> Value {
+    let mut object = Map::new();
+    object.insert("workspace".to_owned(), json!(app.workspace.display().to_string()));
+    object.insert("trusted".to_owned(), json!(app.trust.is_trusted()));
+    for section in sections {
+        let parts: Vec<Value> = section.parts.iter().map(|part| part_json(part, full)).collect();
+        object.insert(section.key.to_owned(), json!(parts));
+    }
+    let servers: Vec<Value> = preview
+        .servers
+        .iter()
+        .map(|server| json!({ "name": server.name, "status": status(server.status) }))
+        .collect();
+    object.insert("mcp_servers".to_owned(), json!(servers));
+    object.insert("commands".to_owned(), json!(preview.commands));
+    let bytes = total(sections);
+    object.insert("total".to_owned(), json!({ "bytes": bytes, "tokens": estimated_tokens(bytes) }));
+    object.insert("model".to_owned(), json!(preview.model.as_ref().map(|model| &model.id)));
+    object.insert("context_window".to_owned(), json!(preview.context_window));
+    Value::Object(object)
+}
+
+fn part_json(part: &Part, full: bool) -> Value {
+    let mut object = Map::new();
+    object.insert("kind".to_owned(), json!(part.kind));
+    if let Some((key, name)) = &part.name {
+        object.insert((*key).to_owned(), json!(name));
+    }
+    object.insert("bytes".to_owned(), json!(part.bytes));
+    object.insert("tokens".to_owned(), json!(estimated_tokens(part.bytes)));
+    if full {
+        object.insert("text".to_owned(), json!(part.text));
+    }
+    Value::Object(object)
+}
+
+/// Returns the status of a server that was not started.
+fn status(status: McpStatus) -> &'static str {
+    match status {
+        McpStatus::Connected | McpStatus::Failed => "not_started",
+        McpStatus::Untrusted => "untrusted",
+        McpStatus::Unsupported => "unsupported",
+        McpStatus::Disabled => "disabled",
+    }
+}

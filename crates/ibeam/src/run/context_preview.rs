@@ -1,0 +1,140 @@
+//! The context of a first request, without starting a run: for `ibeam context`. Needs no key and no network.
+//!
+//! Not part of it is what only a run finds out: the tools of MCP servers, the texts that hooks add, and the rules for
+//! files that the model uses later.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ibeam_core::{Clock, Gate, NoApprover, Stop, Tool};
+use ibeam_protocol::{
+    Failure, McpServer, McpStatus, ModelInfo, Notice, Reason, Sandbox, SandboxMode, ToolSpec, UserPrompt,
+};
+use ibeam_tools::{ToolSettings, Workspace};
+
+use super::attachments::{self, MentionReader, RunMedia};
+use super::resources::ProjectTexts;
+use super::system_prompt::SystemPromptFlags;
+use super::web::Web;
+use super::{answer_schema, model_info, on_runtime, permission_mode, policy_rules, sandbox};
+use crate::app::AppContext;
+use crate::cli::Stdin;
+use crate::clock::SystemClock;
+use crate::context::{Context, ContextInputs};
+use crate::mcp;
+use crate::model::{self, FallbackChain};
+use crate::prompt::{self, StdinTimeouts};
+use crate::skills::SkillTool;
+use crate::slash_commands::{self, SlashCommand};
+
+/// The context of the first request of a run.
+pub(crate) struct ContextPreview {
+    pub(crate) context: Context,
+    /// The tools, without those of MCP servers.
+    pub(crate) tools: Vec<ToolSpec>,
+    /// The MCP servers, none of which was started.
+    pub(crate) servers: Vec<McpServer>,
+    /// The prompt with its attachments and the text of its command.
+    pub(crate) prompt: UserPrompt,
+    /// The commands that a prompt can name.
+    pub(crate) commands: Vec<SlashCommand>,
+    /// The model, if one can be chosen.
+    pub(crate) model: Option<ModelInfo>,
+    /// The largest number of tokens of prompt and answer together, if it is known.
+    pub(crate) context_window: Option<u64>,
+    /// Notices about files that are not used, or only in part.
+    pub(crate) notices: Vec<Notice>,
+}
+
+impl ContextPreview {
+    /// Returns the context of a run in print mode with the flags of `app` and the prompt `words`.
+    ///
+    /// # Errors
+    /// The errors with which such a run would not start, except those about the model and the sandbox.
+    pub(crate) fn new(app: &AppContext, words: &[OsString]) -> Result<Self, Failure> {
+        let choice = model::choose_model(app).ok();
+        let media = match &choice {
+            Some(choice) => RunMedia::new(choice, &FallbackChain::choose(app, choice)?),
+            None => RunMedia::unknown(),
+        };
+        let mode = permission_mode(app);
+        let mut policy = policy_rules::build_policy(app, mode)?;
+        policy.sandboxed = sandbox::is_sandbox_enabled(app);
+        let workspace = Workspace::new(&app.workspace, &policy.extra_dirs).map_err(|error| {
+            Reason::NoInput { path: app.workspace.display().to_string(), detail: error.to_string() }
+        })?;
+        let web = Web::new(app, &policy, true)?;
+        let path_policy = policy.path_policy();
+        let settings = ToolSettings {
+            path_policy: path_policy.clone(),
+            accepted_media: media.accepted(),
+            ..ToolSettings::default()
+        };
+        let mut tools = ibeam_tools::all(workspace, settings);
+        tools.extend(web.tools(app, &policy));
+        let ProjectTexts { sources, instructions, skills } = ProjectTexts::load(app, path_policy);
+        if skills.has_offered() {
+            let tool = SkillTool::new(sources.clone(), Arc::clone(&skills));
+            tools.insert(tool.spec().name.into_owned(), Arc::new(tool));
+        }
+        tools.retain(|name, _| !app.base.flags.without.contains(name));
+        let SystemPromptFlags { replacement, mut appended } = SystemPromptFlags::load(&app.base.flags)?;
+        appended.extend(answer_schema::load(app)?.map(|schema| answer_schema::instruction(&schema)));
+        // The layers of the sandbox do not change the prompt.
+        let sandbox_mode = if policy.sandboxed { SandboxMode::Namespaces } else { SandboxMode::Off };
+        let sandbox = Sandbox { mode: sandbox_mode, network: web.is_granted(), ..Sandbox::default() };
+        let context = Context::new(&ContextInputs {
+            workspace: &app.workspace,
+            trusted: app.trust.is_trusted(),
+            mode,
+            sandbox: &sandbox,
+            instructions: &instructions,
+            skills: &skills,
+            has_person: false,
+            replacement: replacement.as_deref(),
+            extra_instructions: &appended,
+            environment: None,
+            now_ms: SystemClock::since(app.started_at).unix_ms(),
+        });
+        let mut prompt = read_words(words)?;
+        prompt.attachments = attachments::load(app, &media)?;
+        let gate = Gate::new(policy, Arc::new(NoApprover));
+        let file_timeout = app.base.config.timeout("files");
+        let reader = MentionReader { tools: &tools, gate: &gate, workspace: &app.workspace, file_timeout };
+        on_runtime(|runtime| {
+            runtime.block_on(attachments::attach_mentioned(&reader, &media, Stop::default(), &mut prompt))
+        })?;
+        let mut notices: Vec<Notice> =
+            instructions.notices().iter().chain(skills.notices()).cloned().collect();
+        notices.extend(slash_commands::expand(&sources, &skills, &mut prompt));
+        let model = choice.map(|choice| choice.info().clone());
+        let servers = mcp::declared_servers(app)?.into_iter().map(|server| McpServer {
+            name: server.name,
+            status: match server.status {
+                // A server that a run would start.
+                McpStatus::Connected | McpStatus::Failed => McpStatus::Connected,
+                other => other,
+            },
+        });
+        Ok(Self {
+            context,
+            tools: tools.values().map(|tool| tool.spec()).collect(),
+            servers: servers.collect(),
+            commands: slash_commands::available(&sources, &skills),
+            context_window: model.as_ref().and_then(|model| model_info::context_window(app, model)),
+            model,
+            prompt,
+            notices,
+        })
+    }
+}
+
+/// Returns the prompt of the command line; it may be missing.
+fn read_words(words: &[OsString]) -> Result<UserPrompt, Reason> {
+    if !prompt::has_text(words) {
+        return Ok(UserPrompt::default());
+    }
+    let timeouts = StdinTimeouts { silence: Duration::ZERO, context: Duration::ZERO };
+    Ok(UserPrompt::from(prompt::read_prompt(words, Stdin::Ignore, timeouts)?.blocks))
+}

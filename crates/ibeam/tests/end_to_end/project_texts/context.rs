@@ -1,0 +1,87 @@
+//! `ibeam context`, which needs neither a key nor the network.
+
+use ibeam_testkit::Workspace;
+use serde_json::Value;
+
+use crate::scene::{Scene, answer_text};
+
+fn workspace() -> Workspace {
+    Workspace::new()
+        .file("AGENTS.md", "Use tabs.")
+        .file(".cursor/rules/ts.mdc", "---\nglobs: *.ts\nalwaysApply: false\n---\nx")
+        .file(".agents/skills/review/SKILL.md", "---\nname: review\ndescription: Reviews\n---\nRead.")
+        .file(".cursor/commands/tidy.md", "# Tidy up\n")
+        .file(".cursor/mcp.json", "{\"mcpServers\": {\"files\": {\"command\": \"never-started\"}}}")
+        .file("notes.txt", "some notes\n")
+}
+
+fn json(scene: &Scene, args: &[&str]) -> Value {
+    let args = ["context", "--format", "json"].iter().chain(args);
+    serde_json::from_str(&scene.ibeam_without_model(args).run().succeeded().stdout).unwrap()
+}
+
+fn kinds(section: &Value) -> Vec<&str> {
+    section.as_array().unwrap().iter().map(|part| part["kind"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn the_context_lists_each_part_with_its_size() {
+    let scene = Scene::new([]).with_workspace(workspace());
+    let trusted = json(&scene, &["--trust", "--", "/tidy", "@notes.txt"]);
+    assert_eq!(kinds(&trusted["system"]), ["role", "rules", "rule_list", "skills", "environment"]);
+    assert!(trusted["system"][1]["path"].as_str().unwrap().ends_with("/AGENTS.md"));
+    assert_eq!(kinds(&trusted["prompt"]), ["text", "text", "attachment"]);
+    assert_eq!(kinds(&trusted["repository"]), Vec::<&str>::new());
+    assert!(trusted["tools"].as_array().unwrap().iter().any(|tool| tool["name"] == "skill"));
+    assert_eq!(trusted["mcp_servers"][0]["status"], "not_started");
+    let names: Vec<_> =
+        trusted["commands"].as_array().unwrap().iter().map(|command| &command["name"]).collect();
+    assert_eq!(names, ["tidy", "review"]);
+    let sections = ["system", "tools", "repository", "prompt"];
+    let parts = sections.iter().flat_map(|key| trusted[key].as_array().unwrap());
+    let sum: u64 = parts.map(|part| part["bytes"].as_u64().unwrap()).sum();
+    assert_eq!(trusted["total"]["bytes"], sum);
+}
+
+#[test]
+fn the_texts_are_those_that_a_run_sends() {
+    for flags in [&["--trust"][..], &["--mode", "plan"]] {
+        let scene = Scene::new([answer_text("done")]).with_workspace(workspace());
+        let context = json(&scene, &[flags, &["--full", "--append-system-prompt", "Be brief."]].concat());
+        scene.print(flags).args(["--append-system-prompt", "Be brief."]).run().succeeded();
+        let request = &scene.server.requests()[0];
+        let text = |section: &Value| -> String {
+            section.as_array().unwrap().iter().filter_map(|part| part["text"].as_str()).collect()
+        };
+        assert_eq!(request.body["system"][0]["text"].as_str().unwrap(), text(&context["system"]));
+        let repository = text(&context["repository"]);
+        assert!(request.transcript().join("\n").contains(repository.trim()), "{repository}");
+        let offered: Vec<_> =
+            request.body["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+        let listed: Vec<_> = context["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+        assert_eq!(listed, offered);
+    }
+}
+
+#[test]
+fn the_text_form_is_a_table() {
+    let scene = Scene::new([]).with_workspace(workspace());
+    let output = scene.ibeam_without_model(["context"]).run().succeeded();
+    for expect in
+        ["System prompt\n", "  marker\n", "  rules ", "  tool read\n", " total (", "  /tidy: Tidy up\n"]
+    {
+        assert!(output.stdout.contains(expect), "{expect}: {output}");
+    }
+    assert!(!output.stdout.contains("Use tabs."), "{output}");
+    let output = scene.ibeam_without_model(["context", "--full"]).run().succeeded();
+    assert!(output.stdout.contains("    | Use tabs.\n"), "{output}");
+}
+
+#[test]
+fn texts_that_are_too_long_are_named() {
+    let workspace = Workspace::new().file("AGENTS.md", "x".repeat(40_000));
+    let scene = Scene::new([]).with_workspace(workspace);
+    let output = scene.ibeam_without_model(["context"]).run().succeeded();
+    let warnings = output.stderr_lines("warning: ");
+    assert!(matches!(warnings.as_slice(), [line] if line.contains("AGENTS.md (`ibeam context`")), "{output}");
+}
