@@ -48,8 +48,8 @@ fn rules_follow_all_results_of_an_answer_once() {
 }
 
 #[test]
-fn calls_that_use_no_file_or_were_refused_bring_no_rules() {
-    let calls = vec![call("1", "wait", json!({})), call("2", "outside", json!({}))];
+fn a_refused_call_brings_no_rules() {
+    let calls = vec![call("1", "outside", json!({}))];
     let fixture = with_rule(vec![calls_reply(calls), text_reply(&["ok"])]);
     let (_, events) = run_turn(&fixture, &[]);
     assert!(!events.iter().any(|event| matches!(event.kind, EventKind::RulesAdded { .. })));
