@@ -11,6 +11,7 @@ mod template;
 
 use std::path::PathBuf;
 
+use ibeam_core::Redactor;
 use ibeam_output::{escape_invisible, escape_to_one_line};
 use ibeam_protocol::{Notice, UserPrompt};
 use serde::Serialize;
@@ -87,8 +88,13 @@ pub(crate) fn available(sources: &TextSources, skills: &Skills) -> Vec<SlashComm
     commands
 }
 
-/// Adds the text of a command to a prompt that begins with one. Returns the notices about it.
-pub(crate) fn expand(sources: &TextSources, skills: &Skills, prompt: &mut UserPrompt) -> Vec<Notice> {
+/// Adds the text of a command, without secrets, to a prompt that begins with one. Returns the notices about it.
+pub(crate) fn expand(
+    sources: &TextSources,
+    skills: &Skills,
+    redactor: &Redactor,
+    prompt: &mut UserPrompt,
+) -> Vec<Notice> {
     let Some((name, arguments)) = prompt.texts.first().and_then(|text| invocation(text)) else {
         return Vec::new();
     };
@@ -103,7 +109,8 @@ pub(crate) fn expand(sources: &TextSources, skills: &Skills, prompt: &mut UserPr
             .find(|skill| skill.is_invocable && skill.name == name)
             .and_then(|skill| invoked_skill_text(sources, skill, arguments)),
     };
-    if let Some(text) = text {
+    if let Some(mut text) = text {
+        redactor.redact_value(&mut text);
         prompt.texts.insert(1, text);
     }
     notices

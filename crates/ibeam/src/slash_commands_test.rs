@@ -25,7 +25,7 @@ fn places(files: &[(&str, &str)], is_trusted: bool) -> (tempfile::TempDir, TextS
 fn added(sources: &TextSources, prompt: &str) -> Option<String> {
     let mut prompt = UserPrompt::from(vec![prompt.to_owned(), "piped".to_owned()]);
     let words = prompt.texts[0].clone();
-    let notices = expand(sources, &Skills::load(sources), &mut prompt);
+    let notices = expand(sources, &Skills::load(sources), &Redactor::new([]), &mut prompt);
     assert!(notices.is_empty(), "{notices:?}");
     assert_eq!((prompt.texts[0].as_str(), prompt.texts.last().unwrap().as_str()), (words.as_str(), "piped"));
     (prompt.texts.len() == 3).then(|| prompt.texts[1].clone())
@@ -116,7 +116,7 @@ fn the_list_describes_each_command_once() {
 fn a_command_with_an_invalid_header_is_named() {
     let (_directory, sources) = places(&[("project/.claude/commands/fix.md", "---\na: \"b\n---\nx")], true);
     let mut prompt = UserPrompt::from(vec!["/fix".to_owned()]);
-    let notices = expand(&sources, &Skills::default(), &mut prompt);
+    let notices = expand(&sources, &Skills::default(), &Redactor::new([]), &mut prompt);
     assert!(matches!(notices.as_slice(), [Notice::TextFileIgnored { .. }]), "{notices:?}");
     assert_eq!(prompt.texts, ["/fix"]);
 }

@@ -107,7 +107,7 @@ impl ContextPreview {
         })?;
         let mut notices: Vec<Notice> =
             instructions.notices().iter().chain(skills.notices()).cloned().collect();
-        notices.extend(slash_commands::expand(&sources, &skills, &mut prompt));
+        notices.extend(slash_commands::expand(&sources, &skills, app.redactor(), &mut prompt));
         let model = choice.map(|choice| choice.info().clone());
         let servers = mcp::declared_servers(app)?.into_iter().map(|server| McpServer {
             name: server.name,

@@ -357,7 +357,8 @@ impl<'a> RunSession<'a> {
         self.process.current_stop.set(stop.clone());
         self.shutdown = new_shutdown(self.process.app);
         let mut notices = std::mem::take(&mut self.notices);
-        notices.extend(slash_commands::expand(&self.text_sources, &self.skills, &mut prompt));
+        let redactor = self.process.app.redactor();
+        notices.extend(slash_commands::expand(&self.text_sources, &self.skills, redactor, &mut prompt));
         prompt.attachments.splice(..0, std::mem::take(&mut self.attachments));
         let turn = run_to_completion(&self.shutdown, &self.run, &mut self.journal, prompt, notices);
         let outcome = self.process.runtime.block_on(self.process.with_limits(&stop, async {

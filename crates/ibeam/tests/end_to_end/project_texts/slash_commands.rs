@@ -66,3 +66,17 @@ fn piped_text_next_to_a_prompt_names_no_command() {
     scene.ibeam(["-p", "--trust", "explain"]).stdin(Stdin::Piped(b"/tidy\n".to_vec())).run().succeeded();
     assert!(!prompt_texts(&scene).contains("Tidy the code."));
 }
+
+#[test]
+fn a_person_may_type_a_command() {
+    let scene =
+        Scene::new([answer_text("One it is.\n"), answer_text("Two it is.\n")]).with_workspace(workspace());
+    let running = scene.ibeam(["--trust", "say one"]).terminal().start();
+    running.wait_for_stdout("One it is.");
+    running.type_text("/tidy\n");
+    running.wait_for_stdout("Two it is.");
+    running.type_text("\u{4}");
+    running.finish().succeeded();
+    let text = scene.server.requests()[1].transcript().join("\n");
+    assert!(text.contains("Tidy the code."), "{text}");
+}
