@@ -1,6 +1,7 @@
 //! Slash commands in print mode, interactive mode and messages on stdin.
 
 use ibeam_testkit::{Stdin, Workspace};
+use serde_json::json;
 
 use crate::scene::{Scene, answer_text};
 
@@ -54,7 +55,9 @@ fn a_prompt_on_stdin_may_name_a_command() {
     scene.ibeam(["-p", "--trust"]).stdin(Stdin::Piped(b"/tidy\n".to_vec())).run().succeeded();
     assert!(prompt_texts(&scene).contains("Tidy the code."));
     let scene = Scene::new([answer_text("done")]).with_workspace(workspace());
-    let message = "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"/tidy\"}}\n";
+    let content = json!([{ "type": "text", "text": "/tidy" }]);
+    let message = json!({ "type": "user", "message": { "role": "user", "content": content } });
+    let message = format!("{message}\n");
     let flags = ["-p", "--trust", "--output-format", "stream-json", "--input-format", "stream-json"];
     scene.ibeam(flags).stdin(Stdin::Piped(message.into())).run().succeeded();
     assert!(prompt_texts(&scene).contains("Tidy the code."));
