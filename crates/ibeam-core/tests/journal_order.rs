@@ -59,7 +59,7 @@ fn started(call: &ToolCall) -> EventKind {
 fn finished(call: &ToolCall) -> EventKind {
     let for_model = format!("content of {}", call.id).as_str().into();
     let outcome = ToolOutcome::Failure { failure: ToolFailure::Interrupted, for_model };
-    EventKind::ToolCallFinished { model_call_id: "m".into(), call: call.clone(), outcome }
+    EventKind::ToolCallFinished { model_call_id: "m".into(), call: call.clone(), outcome: Box::new(outcome) }
 }
 
 /// Returns a journal: for each turn, an answer for each of the numbers, with that number of calls.

@@ -330,7 +330,7 @@ fn kind_name(kind: &EventKind) -> String {
         }
         EventKind::ToolCallStarted { call, .. } => format!("Call({})", call.id),
         EventKind::ToolCallFinished { call, outcome, .. } => {
-            let result = match outcome {
+            let result = match outcome.as_ref() {
                 ToolOutcome::Success { .. } => "Done",
                 ToolOutcome::Failure { failure: ToolFailure::Interrupted, .. } => "Interrupted",
                 ToolOutcome::Failure { .. } => "Failed",

@@ -107,7 +107,7 @@ fn call() -> [Event; 2] {
     let outcome = ToolOutcome::Success { output, for_model: content.into() };
     [
         event(1, EventKind::ToolCallStarted { model_call_id: model_call_id.clone(), call: call.clone() }),
-        event(2, EventKind::ToolCallFinished { model_call_id, call, outcome }),
+        event(2, EventKind::ToolCallFinished { model_call_id, call, outcome: Box::new(outcome) }),
     ]
 }
 

@@ -164,7 +164,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
                 self.write_call(model_call_id, timestamp_ms, call, None)
             }
             EventKind::ToolCallFinished { model_call_id, call, outcome } => {
-                self.write_call(model_call_id, timestamp_ms, call, Some(outcome))
+                self.write_call(model_call_id, timestamp_ms, call, Some(outcome.as_ref()))
             }
             EventKind::Notice(notice) => {
                 let session_id = self.session_id.as_deref().unwrap_or_default();

@@ -107,7 +107,7 @@ pub enum EventKind {
         /// The call as it started.
         call: ToolCall,
         /// The outcome.
-        outcome: ToolOutcome,
+        outcome: Box<ToolOutcome>,
     },
     /// A model request failed before its first text and is retried after a delay.
     Retrying {

@@ -22,10 +22,10 @@ pub struct PastFileAccess {
 impl PastFileAccess {
     /// Applies the next event of the session.
     pub fn fold(&mut self, event: &Event) {
-        let EventKind::ToolCallFinished { call, outcome: ToolOutcome::Success { .. }, .. } = &event.kind
-        else {
+        let EventKind::ToolCallFinished { call, outcome, .. } = &event.kind else { return };
+        if !matches!(**outcome, ToolOutcome::Success { .. }) {
             return;
-        };
+        }
         let Some(path) = call.arguments.get("path").and_then(|path| path.as_str()) else { return };
         match call.name.as_str() {
             "read" | "write" | "edit" => {
@@ -81,7 +81,11 @@ mod tests {
             ToolOutcome::error("no".to_owned())
         };
         let model_call_id = ModelCallId::from("m");
-        Event { seq: 0, at_ms, kind: EventKind::ToolCallFinished { model_call_id, call, outcome } }
+        Event {
+            seq: 0,
+            at_ms,
+            kind: EventKind::ToolCallFinished { model_call_id, call, outcome: Box::new(outcome) },
+        }
     }
 
     #[test]

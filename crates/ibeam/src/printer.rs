@@ -376,7 +376,7 @@ impl PrinterState {
         for (_, (model_call_id, call)) in mem::take(&mut run.calls) {
             let for_model = "interrupted: the run ended before this call did; its effect is unknown".into();
             let outcome = ToolOutcome::Failure { failure: ToolFailure::Interrupted, for_model };
-            kinds.push(EventKind::ToolCallFinished { model_call_id, call, outcome });
+            kinds.push(EventKind::ToolCallFinished { model_call_id, call, outcome: Box::new(outcome) });
         }
         kinds.iter().for_each(|kind| run.tally.fold(kind, Duration::ZERO));
         run.tally.totals.unsynced = true;

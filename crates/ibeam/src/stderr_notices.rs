@@ -52,7 +52,7 @@ impl NoticePrinter {
                 return Vec::new();
             }
             EventKind::ToolCallFinished { outcome, .. } => {
-                self.changes_uncounted |= match outcome {
+                self.changes_uncounted |= match outcome.as_ref() {
                     ToolOutcome::Success { output, .. } => {
                         matches!(output, ToolOutput::Shell(_) | ToolOutput::Mcp(_))
                     }

@@ -157,7 +157,9 @@ impl Run {
                 finished_calls.push(FinishedCall { call: call.clone(), outcome: outcome.clone(), duration });
             }
             let model_call_id = model_call_id.clone();
-            journal.record(EventKind::ToolCallFinished { model_call_id, call, outcome }).await
+            journal
+                .record(EventKind::ToolCallFinished { model_call_id, call, outcome: Box::new(outcome) })
+                .await
         };
         loop {
             while running.len() < max_concurrent {
@@ -278,7 +280,9 @@ impl Run {
             let Some(FinishedRun { call, outcome, .. }) = next else { break };
             unfinished.retain(|other| other.id != call.id);
             let model_call_id = model_call_id.clone();
-            journal.record(EventKind::ToolCallFinished { model_call_id, call, outcome }).await?;
+            journal
+                .record(EventKind::ToolCallFinished { model_call_id, call, outcome: Box::new(outcome) })
+                .await?;
         }
         running.clear();
         for call in unfinished.drain(..) {
@@ -288,7 +292,9 @@ impl Run {
                     .into(),
             };
             let model_call_id = model_call_id.clone();
-            journal.record(EventKind::ToolCallFinished { model_call_id, call, outcome }).await?;
+            journal
+                .record(EventKind::ToolCallFinished { model_call_id, call, outcome: Box::new(outcome) })
+                .await?;
         }
         Ok(())
     }

@@ -103,8 +103,8 @@ fn a_blocked_call_does_not_run_and_names_the_hook() {
         });
         assert_eq!(decided, Some((false, "hook: guard".to_owned())));
         let rejected = events.iter().any(|event| match &event.kind {
-            EventKind::ToolCallFinished { outcome: ToolOutcome::Rejected { reason }, .. } => {
-                reason == "not here"
+            EventKind::ToolCallFinished { outcome, .. } => {
+                matches!(outcome.as_ref(), ToolOutcome::Rejected { reason } if reason == "not here")
             }
             _ => false,
         });
@@ -256,7 +256,10 @@ fn a_prompt_that_hooks_have_not_checked_is_not_part_of_the_conversation() {
 
 fn has_successful_call(events: &[ibeam_protocol::Event]) -> bool {
     events.iter().any(|event| {
-        matches!(&event.kind, EventKind::ToolCallFinished { outcome: ToolOutcome::Success { .. }, .. })
+        matches!(
+            &event.kind,
+            EventKind::ToolCallFinished { outcome, .. } if matches!(**outcome, ToolOutcome::Success { .. })
+        )
     })
 }
 

@@ -43,7 +43,7 @@ fn documented_run() -> Vec<Event> {
         .text("I will ")
         .text("read it.")
         .event(EventKind::ToolCallStarted { model_call_id: "1".into(), call: call.clone() })
-        .event(EventKind::ToolCallFinished { model_call_id: "1".into(), call, outcome: read })
+        .event(EventKind::ToolCallFinished { model_call_id: "1".into(), call, outcome: Box::new(read) })
         .event(EventKind::RunFinished(Box::new(end)))
         .events;
     for (event, ms) in events.iter_mut().zip([0, 0, 0, 40, 300, 302, 0]) {

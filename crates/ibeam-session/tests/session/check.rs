@@ -29,8 +29,11 @@ fn a_call_is_open_until_it_is_finished() {
     let started = call_started(0, json!({}));
     let EventKind::ToolCallStarted { model_call_id, call } = started.kind.clone() else { unreachable!() };
     let mut finished = text(1, "");
-    finished.kind =
-        EventKind::ToolCallFinished { model_call_id, call, outcome: ToolOutcome::error("no such file") };
+    finished.kind = EventKind::ToolCallFinished {
+        model_call_id,
+        call,
+        outcome: Box::new(ToolOutcome::error("no such file")),
+    };
     assert_eq!(Store::with_events(std::slice::from_ref(&started)).check().open_calls, 1);
     assert_eq!(Store::with_events(&[started.clone(), finished]).check().open_calls, 0);
     assert_eq!(Store::with_events(&[started, prompt(1, "again")]).check().open_calls, 0);

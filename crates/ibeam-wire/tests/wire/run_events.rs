@@ -64,6 +64,7 @@ impl RunEvents {
     }
 
     pub(crate) fn finish_call(self, call: &ToolCall, outcome: ToolOutcome) -> Self {
+        let outcome = Box::new(outcome);
         self.event(EventKind::ToolCallFinished { model_call_id: "m1".into(), call: call.clone(), outcome })
     }
 

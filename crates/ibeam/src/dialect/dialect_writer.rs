@@ -183,7 +183,7 @@ impl EventWriter for DialectWriter {
             }
             EventKind::ToolCallFinished { model_call_id, call, outcome } => {
                 let session = state.check_started()?;
-                let event = call_event(session, model_call_id, event.at_ms, call, Some(outcome));
+                let event = call_event(session, model_call_id, event.at_ms, call, Some(outcome.as_ref()));
                 let step = Step::from_call_end(&event);
                 state.final_message.is_open = false;
                 state.write(step)

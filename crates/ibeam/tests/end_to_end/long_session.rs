@@ -63,7 +63,7 @@ pub(crate) fn record(workspace: &Workspace, turns: usize) -> SessionId {
             content: content.clone(),
         });
         let outcome = ToolOutcome::Success { output, for_model: content.into() };
-        append(EventKind::ToolCallFinished { model_call_id, call, outcome });
+        append(EventKind::ToolCallFinished { model_call_id, call, outcome: Box::new(outcome) });
     }
     append(EventKind::RunFinished(Box::new(RunFinished {
         session_id: id,

@@ -52,7 +52,7 @@ pub(super) fn to_event(event: Event, new_text: &mut NewText) -> Result<Option<Ev
                 CallPhase::Started => EventKind::ToolCallStarted { model_call_id, call },
                 CallPhase::Completed => {
                     let outcome = tool_outcome(&event.tool_call);
-                    EventKind::ToolCallFinished { model_call_id, call, outcome }
+                    EventKind::ToolCallFinished { model_call_id, call, outcome: Box::new(outcome) }
                 }
             }
         }

@@ -120,7 +120,9 @@ mod tests {
         for event in &events {
             let form = match &event.kind {
                 EventKind::ToolCallStarted { call, .. } => CallForm::new(head, call, None),
-                EventKind::ToolCallFinished { call, outcome, .. } => CallForm::new(head, call, Some(outcome)),
+                EventKind::ToolCallFinished { call, outcome, .. } => {
+                    CallForm::new(head, call, Some(outcome.as_ref()))
+                }
                 _ => continue,
             };
             let form = form.unwrap();
