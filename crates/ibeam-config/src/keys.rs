@@ -141,6 +141,7 @@ pub(crate) const KEYS: &[Key] = &[
     // Too short a time would end a hook before it can deny a call.
     key("timeouts.hook", Kind::Time, Some("60s"), ProjectScope::Trusted),
     key("timeouts.api_key_command", Kind::Time, Some("30s"), ProjectScope::Never),
+    key("timeouts.checkpoint", Kind::Time, Some("10s"), ProjectScope::Trusted),
     key("timeouts.mcp_start", Kind::Time, Some("10s"), ProjectScope::MayLower),
     key("timeouts.mcp_call", Kind::Time, Some("120s"), ProjectScope::MayLower),
     key("mcp_servers.*.command", Kind::Text, None, ProjectScope::Delegated),
@@ -153,6 +154,8 @@ pub(crate) const KEYS: &[Key] = &[
     with_variable(key("local.model", Kind::NonBlankText, None, ProjectScope::Trusted), "IBEAM_LOCAL_MODEL"),
     // A project must not be able to prevent the recording of a run.
     with_variable(key("session.ephemeral", Kind::Switch, None, ProjectScope::Trusted), "IBEAM_EPHEMERAL"),
+    // A project must not be able to prevent an undo.
+    key("session.checkpoints", Kind::Switch, Some("true"), ProjectScope::Trusted),
     key("session.durability", Kind::NonBlankText, Some("default"), ProjectScope::IfEqual("strict")),
 ];
 

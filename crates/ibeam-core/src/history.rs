@@ -150,6 +150,7 @@ impl History {
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }
             | EventKind::ModelRequestFailed { .. }
+            | EventKind::CheckpointTaken(_)
             | EventKind::RunFinished(_) => {}
         }
     }

@@ -122,6 +122,7 @@ impl Journal {
             | EventKind::ToolCallFinished { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
+            | EventKind::CheckpointTaken(_)
             | EventKind::Retrying { .. }
             | EventKind::ModelRequestFailed { .. }
             | EventKind::Notice(_)
@@ -223,6 +224,7 @@ impl Journal {
             EventKind::SessionStarted(_)
             | EventKind::PromptWithheld { .. }
             | EventKind::PermissionDecided(_)
+            | EventKind::CheckpointTaken(_)
             | EventKind::Notice(_) => {}
         }
         true
@@ -293,7 +295,7 @@ fn redact_outcome(redactor: &Redactor, outcome: &mut ToolOutcome) {
 }
 
 /// Whether nothing later may become visible before this event is written: the prompt and rules, a complete answer, the
-/// start and the end of each call, a compaction, the end of the run.
+/// start and the end of each call, a compaction, a checkpoint, the end of the run.
 fn is_durable(kind: &EventKind) -> bool {
     match kind {
         EventKind::UserMessage { .. }
@@ -303,6 +305,7 @@ fn is_durable(kind: &EventKind) -> bool {
         | EventKind::ToolCallStarted { .. }
         | EventKind::ToolCallFinished { .. }
         | EventKind::Compacted(_)
+        | EventKind::CheckpointTaken(_)
         | EventKind::RunFinished(_) => true,
         EventKind::SessionStarted(_)
         | EventKind::TextDelta { .. }

@@ -13,7 +13,8 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use ibeam_policy::Access;
 use ibeam_protocol::{
-    Answer, Failure, Message, Notice, RunOutcome, ToolCall, ToolOutcome, ToolSpec, Usage, UserPrompt,
+    Answer, Checkpoint, CheckpointMoment, Failure, Message, Notice, RunOutcome, ToolCall, ToolOutcome,
+    ToolSpec, Usage, UserPrompt,
 };
 use serde_json::Value;
 
@@ -421,6 +422,33 @@ impl ScopedRules for NoScopedRules {
         _: &'a BTreeSet<String>,
     ) -> BoxFuture<'a, Option<AddedRules>> {
         Box::pin(std::future::ready(None))
+    }
+}
+
+/// Saves the files of the workspace, so that the changes of a turn can be shown and undone.
+pub trait Checkpoints: Send + Sync {
+    /// Saves the files at this moment of a turn, within a time limit. `unix_ms` is the time now. Returns `None` where
+    /// nothing can be saved, e.g. outside of a repository.
+    ///
+    /// Dropping the future ends the work and changes nothing that a user sees.
+    fn save(&self, moment: CheckpointMoment, unix_ms: u64) -> Option<BoxFuture<'_, SavedFiles>>;
+}
+
+/// The result of saving files.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SavedFiles {
+    /// The checkpoint; `None` if the files could not be saved.
+    pub checkpoint: Option<Checkpoint>,
+    /// What people should know: why there is no checkpoint, or which files it does not contain.
+    pub notices: Vec<Notice>,
+}
+
+/// A run whose changes cannot be undone.
+pub struct NoCheckpoints;
+
+impl Checkpoints for NoCheckpoints {
+    fn save(&self, _: CheckpointMoment, _: u64) -> Option<BoxFuture<'_, SavedFiles>> {
+        None
     }
 }
 

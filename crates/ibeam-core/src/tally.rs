@@ -20,6 +20,10 @@ pub struct Tally {
     pub text: String,
     /// Why calls were refused: the first few reasons, each once.
     pub denial_reasons: Vec<String>,
+    /// Whether the files of the workspace were saved in this run.
+    pub has_checkpoint: bool,
+    /// Whether saving them was tried, so that it is not tried before every change.
+    pub checkpoint_tried: bool,
     /// When the run began, on the monotonic clock.
     pub started: Duration,
     /// The model that receives the requests, as `PROVIDER/ID`.
@@ -64,6 +68,10 @@ impl Tally {
                 let (from, to, reason) = (from.clone(), to.clone(), reason.clone());
                 self.totals.fallbacks.push(ModelFallback { from, to, reason });
             }
+            EventKind::CheckpointTaken(_) => {
+                (self.has_checkpoint, self.checkpoint_tried) = (true, true);
+            }
+            EventKind::Notice(Notice::CheckpointSkipped { .. }) => self.checkpoint_tried = true,
             EventKind::Notice(Notice::AnswerInterrupted { .. }) => self.totals.continuations += 1,
             EventKind::Notice(Notice::BackgroundStopped { count }) => {
                 self.totals.background_stopped += count;

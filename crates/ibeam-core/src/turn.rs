@@ -4,6 +4,7 @@
 //! `RunFinished`, whatever happens in between.
 
 mod active_model;
+mod checkpoint;
 mod compaction;
 mod hooks;
 mod model_request;
@@ -23,7 +24,9 @@ use crate::gate::Gate;
 use crate::journal::{Journal, JournalClosed};
 use crate::json_schema::JsonSchema;
 use crate::limits::{LimitTracker, REPETITION_STOP_AT, RepetitionGuard};
-use crate::ports::{AddedRules, Background, Clock, Hooks, Provider, ScopedRules, Steering, ToolSet};
+use crate::ports::{
+    AddedRules, Background, Checkpoints, Clock, Hooks, Provider, ScopedRules, Steering, ToolSet,
+};
 use crate::retry::RetryPolicy;
 use crate::stop::Stop;
 use crate::tally::Prices;
@@ -104,6 +107,8 @@ pub struct Run {
     pub context_window: Option<u64>,
     /// The prices of tokens; `None` where they are unknown.
     pub prices: Option<Prices>,
+    /// Saves the files of the workspace before a turn changes them.
+    pub checkpoints: Arc<dyn Checkpoints>,
     /// The commands that tools left running.
     pub background: Arc<dyn Background>,
     /// Whether a successful run waits for commands in the background instead of stopping them.
@@ -165,6 +170,7 @@ impl Run {
             Err(TurnError::JournalClosed) => return Err(JournalClosed),
         };
         self.finish_background(journal, result.is_ok()).await?;
+        self.save_changed_files(journal).await?;
         let mut outcome = match result.and_then(|()| self.apply_fail_on(journal)) {
             Ok(()) => RunOutcome::Completed,
             Err(failure) => RunOutcome::Failed(failure),

@@ -266,6 +266,7 @@ fn fixture(replies: Vec<Reply>) -> Fixture {
         max_output_tokens: None,
         context_window: None,
         prices: None,
+        checkpoints: Arc::new(ibeam_core::NoCheckpoints),
         background: Arc::new(ibeam_core::NoBackground),
         await_background: false,
         precondition: Arc::new(|| None),
@@ -339,6 +340,7 @@ fn kind_name(kind: &EventKind) -> String {
             format!("{result}({})", call.id)
         }
         EventKind::CallInterrupted { call_id, .. } => format!("Evidence({call_id})"),
+        EventKind::CheckpointTaken(checkpoint) => format!("Checkpoint({})", checkpoint.commit),
         EventKind::Compacted(compacted) => format!("Compacted({})", compacted.replaced),
         EventKind::Retrying { attempt, .. } => format!("Retrying({attempt})"),
         EventKind::ModelRequestFailed { .. } => "RequestFailed".into(),

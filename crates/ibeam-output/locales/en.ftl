@@ -172,6 +172,19 @@ reason-unknown-session = there is no session `{ $session }`
     .hint = `ibeam ls` lists the sessions
 cli-unknown-run = `{ $source }` has no run { $run }; it has { $runs }
     .hint = leave `--run` out to see all of them
+cli-nothing-to-undo = session `{ $session }` has nothing to undo
+    .hint = checkpoints exist in git repositories, for turns that ran tools which may change files; `ibeam diff` shows what a session changed
+cli-unknown-turn = session `{ $session }` has no turn { $turn }; it has { $turns }
+    .hint = `ibeam replay SESSION` shows the turns
+cli-no-repository = the workspace `{ $path }` is in no git repository of this user
+    .hint = checkpoints need git; for another workspace use `--workspace DIR`
+cli-files-changed-since = { $count ->
+        [one] `{ $path }` was changed since by somebody else; nothing was restored
+       *[other] { $count } files were changed since by somebody else, such as `{ $path }`; nothing was restored
+    }
+    .hint = `--force` overwrites them; `ibeam undo --redo` then brings them back
+cli-checkpoint-failed = cannot use the checkpoint: { $detail }
+    .hint = `ibeam doctor` checks the installation; the checkpoints are commits under `refs/ibeam/`
 cli-stream-damaged = `{ $source }` is not a valid stream (line { $line }: { $detail })
     .hint = check that it is the right file and complete; `ibeam check FILE` lists what is wrong in a stream of ibeam
 reason-retold = { $detail }
@@ -307,6 +320,12 @@ notice-text-file-ignored = `{ $path }` is not used: { $detail }
 notice-texts-cut = too long, so the model receives only a part: { $files } (`ibeam context` shows the sizes)
 notice-rules-lost = `{ $path }` is empty or missing, but it held permission rules in the last run; they do not apply now
 notice-git-objects-hidden = commands cannot read the objects of git, so most git commands fail: git tracks `{ $path }`, which a rule denies to read (`--allow '{ $rule }'` shows them)
+notice-checkpoint-skipped = the files were not saved before the first change, so this turn cannot be undone: { $detail }
+notice-checkpoint-incomplete = { $count ->
+        [one] the checkpoint does not contain `{ $path }`, which is too large or cannot be read
+       *[other] the checkpoint does not contain { $count } files that are too large or cannot be read, such as `{ $path }`
+    }
+notice-worktree-used = this run works in the git worktree `{ $path }`, on the branch `{ $branch }`
 notice-mcp-tools-changed = tools of the MCP server `{ $server }` are not those that were approved and will not be called: { $tools } (`--approve-mcps` approves them)
 notice-background-awaited = { $count ->
         [one] waiting for { $count } background command to end
@@ -354,6 +373,19 @@ session-gaps = events missing, repeated or moved: { $count } places (records tha
 session-open-calls = calls without a result: { $count } (the next run tells the model)
 session-damage = first damage: `{ $file }`, line { $line }: { $detail }
 session-moved = moved aside: `{ $path }`
+undo-restores = restore: { $path }
+undo-removes = remove: { $path }
+undo-keeps = leave alone: { $path } (it was ignored or too large to be saved)
+undo-changed-since = changed since by somebody else: `{ $path }`
+undo-unchanged = the files are as they were already
+undo-done = { $count ->
+        [one] { $count } file; to take this back: { $command }
+       *[other] { $count } files; to take this back: { $command }
+    }
+undo-redone = { $count ->
+        [one] { $count } file; the undo is taken back
+       *[other] { $count } files; the undo is taken back
+    }
 
 ## `replay`
 replay-no-end = run { $run } has no end in the record: it was killed, or is still running

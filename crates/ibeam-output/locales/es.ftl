@@ -170,6 +170,19 @@ reason-unknown-session = no existe la sesión `{ $session }`
     .hint = `ibeam ls` muestra las sesiones
 cli-unknown-run = `{ $source }` no tiene la ejecución { $run }; tiene { $runs }
     .hint = sin `--run` se muestran todas
+cli-nothing-to-undo = la sesión `{ $session }` no tiene nada que deshacer
+    .hint = hay puntos de control en repositorios de git, para turnos con herramientas que pueden cambiar archivos; `ibeam diff` muestra lo que cambió una sesión
+cli-unknown-turn = la sesión `{ $session }` no tiene el turno { $turn }; tiene { $turns }
+    .hint = `ibeam replay SESSION` muestra los turnos
+cli-no-repository = el espacio de trabajo `{ $path }` no está en ningún repositorio de git de este usuario
+    .hint = los puntos de control necesitan git; para otro espacio de trabajo use `--workspace DIR`
+cli-files-changed-since = { $count ->
+        [one] otra persona o programa ha cambiado `{ $path }` desde entonces; no se restauró nada
+       *[other] otra persona o programa ha cambiado { $count } archivos desde entonces, como `{ $path }`; no se restauró nada
+    }
+    .hint = `--force` los sobrescribe; después `ibeam undo --redo` los recupera
+cli-checkpoint-failed = no se puede usar el punto de control: { $detail }
+    .hint = `ibeam doctor` comprueba la instalación; los puntos de control son commits en `refs/ibeam/`
 cli-stream-damaged = `{ $source }` no es un flujo válido (línea { $line }: { $detail })
     .hint = comprueba que es el archivo correcto y que está completo; `ibeam check FILE` muestra los errores de un flujo de ibeam
 reason-retold = { $detail }
@@ -305,6 +318,12 @@ notice-text-file-ignored = `{ $path }` no se usa: { $detail }
 notice-texts-cut = demasiado largo, por lo que el modelo recibe solo una parte: { $files } (`ibeam context` muestra los tamaños)
 notice-rules-lost = `{ $path }` está vacío o falta, pero en la última ejecución contenía reglas de permisos; ahora no se aplican
 notice-git-objects-hidden = los comandos no pueden leer los objetos de git, por lo que la mayoría de los comandos de git fallan: git rastrea `{ $path }`, cuya lectura deniega una regla (`--allow '{ $rule }'` los muestra)
+notice-checkpoint-skipped = los archivos no se guardaron antes del primer cambio, así que este turno no se puede deshacer: { $detail }
+notice-checkpoint-incomplete = { $count ->
+        [one] el punto de control no contiene `{ $path }`, que es demasiado grande o no se puede leer
+       *[other] el punto de control no contiene { $count } archivos demasiado grandes o que no se pueden leer, como `{ $path }`
+    }
+notice-worktree-used = esta ejecución trabaja en el worktree de git `{ $path }`, en la rama `{ $branch }`
 notice-mcp-tools-changed = las herramientas del servidor MCP `{ $server }` no son las que se aprobaron y no se llamarán: { $tools } (`--approve-mcps` las aprueba)
 notice-background-awaited = { $count ->
         [one] esperando a que termine { $count } comando en segundo plano
@@ -352,6 +371,19 @@ session-gaps = eventos que faltan, se repiten o están movidos: { $count } lugar
 session-open-calls = llamadas sin resultado: { $count } (la próxima ejecución se lo dice al modelo)
 session-damage = primer daño: `{ $file }`, línea { $line }: { $detail }
 session-moved = apartado en: `{ $path }`
+undo-restores = restaurar: { $path }
+undo-removes = eliminar: { $path }
+undo-keeps = no tocar: { $path } (se ignoraba o era demasiado grande para guardarlo)
+undo-changed-since = cambiado desde entonces por otra persona o programa: `{ $path }`
+undo-unchanged = los archivos ya están como estaban
+undo-done = { $count ->
+        [one] { $count } archivo; para revertir esto: { $command }
+       *[other] { $count } archivos; para revertir esto: { $command }
+    }
+undo-redone = { $count ->
+        [one] { $count } archivo; se ha revertido la operación de deshacer
+       *[other] { $count } archivos; se ha revertido la operación de deshacer
+    }
 
 ## `replay`
 replay-no-end = la ejecución { $run } no tiene final registrado: se la mató o sigue en curso

@@ -170,6 +170,19 @@ reason-unknown-session = la session `{ $session }` n'existe pas
     .hint = `ibeam ls` affiche les sessions
 cli-unknown-run = `{ $source }` n'a pas d'exécution { $run } ; il y en a { $runs }
     .hint = sans `--run`, toutes sont montrées
+cli-nothing-to-undo = la session `{ $session }` n'a rien à annuler
+    .hint = il y a des points de contrôle dans les dépôts git, pour les tours dont les outils peuvent modifier des fichiers ; `ibeam diff` montre ce qu'une session a modifié
+cli-unknown-turn = la session `{ $session }` n'a pas de tour { $turn } ; elle en a { $turns }
+    .hint = `ibeam replay SESSION` montre les tours
+cli-no-repository = l'espace de travail `{ $path }` n'est dans aucun dépôt git de cet utilisateur
+    .hint = les points de contrôle nécessitent git ; pour un autre espace de travail, utilisez `--workspace DIR`
+cli-files-changed-since = { $count ->
+        [one] `{ $path }` a été modifié depuis par quelqu'un d'autre ; rien n'a été restauré
+       *[other] { $count } fichiers ont été modifiés depuis par quelqu'un d'autre, comme `{ $path }` ; rien n'a été restauré
+    }
+    .hint = `--force` les écrase ; `ibeam undo --redo` les rétablit ensuite
+cli-checkpoint-failed = impossible d'utiliser le point de contrôle : { $detail }
+    .hint = `ibeam doctor` vérifie l'installation ; les points de contrôle sont des commits sous `refs/ibeam/`
 cli-stream-damaged = `{ $source }` n'est pas un flux valide (ligne { $line } : { $detail })
     .hint = vérifiez que c'est le bon fichier et qu'il est complet ; `ibeam check FILE` affiche les erreurs d'un flux d'ibeam
 reason-retold = { $detail }
@@ -305,6 +318,12 @@ notice-text-file-ignored = `{ $path }` n'est pas utilisé : { $detail }
 notice-texts-cut = trop long, le modèle n'en reçoit qu'une partie : { $files } (`ibeam context` montre les tailles)
 notice-rules-lost = `{ $path }` est vide ou absent, alors qu’il contenait des règles d’autorisation lors de la dernière exécution ; elles ne s’appliquent plus
 notice-git-objects-hidden = les commandes ne peuvent pas lire les objets de git, donc la plupart des commandes git échouent : git suit `{ $path }`, dont une règle interdit la lecture (`--allow '{ $rule }'` les montre)
+notice-checkpoint-skipped = les fichiers n'ont pas été enregistrés avant la première modification ; ce tour ne peut donc pas être annulé : { $detail }
+notice-checkpoint-incomplete = { $count ->
+        [one] le point de contrôle ne contient pas `{ $path }`, qui est trop grand ou illisible
+       *[other] le point de contrôle ne contient pas { $count } fichiers trop grands ou illisibles, comme `{ $path }`
+    }
+notice-worktree-used = cette exécution travaille dans le worktree git `{ $path }`, sur la branche `{ $branch }`
 notice-mcp-tools-changed = des outils du serveur MCP `{ $server }` ne sont pas ceux qui ont été approuvés et ne seront pas appelés : { $tools } (`--approve-mcps` les approuve)
 notice-background-awaited = { $count ->
         [one] attente de la fin de { $count } commande en arrière-plan
@@ -352,6 +371,19 @@ session-gaps = événements manquants, répétés ou déplacés : { $count } end
 session-open-calls = appels sans résultat : { $count } (la prochaine exécution le dit au modèle)
 session-damage = premier dommage : `{ $file }`, ligne { $line } : { $detail }
 session-moved = mis de côté : `{ $path }`
+undo-restores = restaurer : { $path }
+undo-removes = supprimer : { $path }
+undo-keeps = laisser tel quel : { $path } (il était ignoré ou trop grand pour être enregistré)
+undo-changed-since = modifié depuis par quelqu'un d'autre : `{ $path }`
+undo-unchanged = les fichiers sont déjà dans cet état
+undo-done = { $count ->
+        [one] { $count } fichier ; pour revenir en arrière : { $command }
+       *[other] { $count } fichiers ; pour revenir en arrière : { $command }
+    }
+undo-redone = { $count ->
+        [one] { $count } fichier ; l'annulation est levée
+       *[other] { $count } fichiers ; l'annulation est levée
+    }
 
 ## `replay`
 replay-no-end = l'exécution { $run } n'a pas de fin enregistrée : elle a été tuée ou continue

@@ -170,6 +170,19 @@ reason-unknown-session = a sessão `{ $session }` não existe
     .hint = `ibeam ls` mostra as sessões
 cli-unknown-run = `{ $source }` não tem a execução { $run }; tem { $runs }
     .hint = sem `--run` todas são mostradas
+cli-nothing-to-undo = a sessão `{ $session }` não tem nada para desfazer
+    .hint = há pontos de verificação em repositórios git, para turnos com ferramentas que podem alterar arquivos; `ibeam diff` mostra o que uma sessão alterou
+cli-unknown-turn = a sessão `{ $session }` não tem o turno { $turn }; ela tem { $turns }
+    .hint = `ibeam replay SESSION` mostra os turnos
+cli-no-repository = o espaço de trabalho `{ $path }` não está em nenhum repositório git deste usuário
+    .hint = os pontos de verificação precisam do git; para outro espaço de trabalho use `--workspace DIR`
+cli-files-changed-since = { $count ->
+        [one] `{ $path }` foi alterado por outra pessoa ou programa desde então; nada foi restaurado
+       *[other] { $count } arquivos foram alterados por outra pessoa ou programa desde então, como `{ $path }`; nada foi restaurado
+    }
+    .hint = `--force` os sobrescreve; depois `ibeam undo --redo` os traz de volta
+cli-checkpoint-failed = não é possível usar o ponto de verificação: { $detail }
+    .hint = `ibeam doctor` verifica a instalação; os pontos de verificação são commits em `refs/ibeam/`
 cli-stream-damaged = `{ $source }` não é um fluxo válido (linha { $line }: { $detail })
     .hint = verifique se é o arquivo certo e se está completo; `ibeam check FILE` mostra os erros de um fluxo do ibeam
 reason-retold = { $detail }
@@ -305,6 +318,12 @@ notice-text-file-ignored = `{ $path }` não é usado: { $detail }
 notice-texts-cut = longo demais, por isso o modelo recebe apenas uma parte: { $files } (`ibeam context` mostra os tamanhos)
 notice-rules-lost = `{ $path }` está vazio ou em falta, mas na última execução continha regras de permissão; agora elas não se aplicam
 notice-git-objects-hidden = os comandos não podem ler os objetos do git, por isso a maioria dos comandos git falha: o git rastreia `{ $path }`, cuja leitura uma regra nega (`--allow '{ $rule }'` mostra-os)
+notice-checkpoint-skipped = os arquivos não foram salvos antes da primeira alteração, portanto este turno não pode ser desfeito: { $detail }
+notice-checkpoint-incomplete = { $count ->
+        [one] o ponto de verificação não contém `{ $path }`, que é grande demais ou não pode ser lido
+       *[other] o ponto de verificação não contém { $count } arquivos grandes demais ou que não podem ser lidos, como `{ $path }`
+    }
+notice-worktree-used = esta execução trabalha no worktree do git `{ $path }`, no branch `{ $branch }`
 notice-mcp-tools-changed = as ferramentas do servidor MCP `{ $server }` não são as que foram aprovadas e não serão chamadas: { $tools } (`--approve-mcps` aprova-as)
 notice-background-awaited = { $count ->
         [one] à espera do fim de { $count } comando em segundo plano
@@ -352,6 +371,19 @@ session-gaps = eventos ausentes, repetidos ou fora de lugar: { $count } lugares 
 session-open-calls = chamadas sem resultado: { $count } (a próxima execução avisa o modelo)
 session-damage = primeiro dano: `{ $file }`, linha { $line }: { $detail }
 session-moved = separado em: `{ $path }`
+undo-restores = restaurar: { $path }
+undo-removes = remover: { $path }
+undo-keeps = manter: { $path } (era ignorado ou grande demais para ser salvo)
+undo-changed-since = alterado desde então por outra pessoa ou programa: `{ $path }`
+undo-unchanged = os arquivos já estão como estavam
+undo-done = { $count ->
+        [one] { $count } arquivo; para reverter isto: { $command }
+       *[other] { $count } arquivos; para reverter isto: { $command }
+    }
+undo-redone = { $count ->
+        [one] { $count } arquivo; a operação foi revertida
+       *[other] { $count } arquivos; a operação foi revertida
+    }
 
 ## `replay`
 replay-no-end = a execução { $run } não tem fim registrado: foi morta ou continua

@@ -21,7 +21,7 @@ pub(crate) use self::action::{Action, ActionEnding};
 pub(crate) use self::lines::PageLine;
 pub use self::lines::{
     CatalogueLine, CheckLine, ContextLine, ConvertLine, PolicyLine, ReplayLine, SessionLine, ShimLine,
-    SubcommandLine,
+    SubcommandLine, UndoLine,
 };
 use self::message::{Message, line_message, notice_message, reason_message, variant_message};
 pub use self::question::ApprovalQuestion;

@@ -211,6 +211,7 @@ impl<W: Write> EventWriter for Html<W> {
             | EventKind::ModelRequestFailed { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::RulesAdded { .. }
+            | EventKind::CheckpointTaken(_)
             | EventKind::CallInterrupted { .. } => {}
             EventKind::SessionStarted(_)
             | EventKind::UserMessage { .. }
@@ -251,6 +252,7 @@ impl<W: Write> EventWriter for Html<W> {
             | EventKind::ModelRequestFailed { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::RulesAdded { .. }
+            | EventKind::CheckpointTaken(_)
             | EventKind::CallInterrupted { .. } => {}
         }
         self.lines.append(|bytes| bytes.write_all(page.as_bytes()))

@@ -68,6 +68,7 @@ impl<W: Write> EventWriter for Json<W> {
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
+            | EventKind::CheckpointTaken(_)
             | EventKind::Notice(_) => Ok(()),
         }
     }

@@ -19,7 +19,7 @@ mod writer;
 
 pub use catalogue::{
     ApprovalQuestion, Catalogue, CatalogueLine, CheckLine, ContextLine, ConvertLine, Explanation, PolicyLine,
-    ReplayLine, SessionLine, ShimLine, SubcommandLine,
+    ReplayLine, SessionLine, ShimLine, SubcommandLine, UndoLine,
 };
 pub use html::Html;
 pub use ibeam_protocol::{escape_invisible, escape_invisible_in_json, escape_to_one_line};

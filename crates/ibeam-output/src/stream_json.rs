@@ -181,7 +181,8 @@ impl<W: Write> EventWriter for StreamJson<W> {
             | EventKind::Retrying { .. }
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
-            | EventKind::Compacted(_) => Ok(()),
+            | EventKind::Compacted(_)
+            | EventKind::CheckpointTaken(_) => Ok(()),
         }
     }
 

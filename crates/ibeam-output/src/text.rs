@@ -135,6 +135,7 @@ impl<W: Write> EventWriter for Text<W> {
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
+            | EventKind::CheckpointTaken(_)
             | EventKind::Notice(_) => Ok(()),
         }
     }

@@ -130,6 +130,8 @@ pub enum EventKind {
     },
     /// The conversation had become too long for the model and was shortened.
     Compacted(Box<Compacted>),
+    /// The files of the workspace were saved. Those before and after an undo are recorded between two runs.
+    CheckpointTaken(Checkpoint),
     /// A notice for people; some are for the model too.
     Notice(Notice),
     /// The run ended: the last event.
@@ -238,6 +240,35 @@ pub struct ShortenedResults {
     pub messages: usize,
     /// The number of bytes that each result retains, from its beginning and its end.
     pub bytes: usize,
+}
+
+/// The saved files of a workspace: a commit in its repository, which no branch contains.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checkpoint {
+    /// The moment at which the files were saved.
+    pub moment: CheckpointMoment,
+    /// The hash of the commit.
+    pub commit: String,
+    /// The files that were not saved, relative to the work tree, with `/` between names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
+}
+
+/// The moment at which files are saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckpointMoment {
+    /// Before the first change of a turn.
+    TurnStart,
+    /// At the end of a turn that may have changed files.
+    TurnEnd,
+    /// Before an undo.
+    UndoStart {
+        /// The turn before which the undo restores the files; `None` if it takes back the last undo.
+        turn: Option<u32>,
+    },
+    /// After an undo.
+    UndoEnd,
 }
 
 /// The end of a run.

@@ -184,6 +184,25 @@ pub enum Notice {
         /// The rule that would make the objects visible.
         rule: String,
     },
+    /// The files of the workspace could not be saved before a change, so the turn cannot be undone.
+    CheckpointSkipped {
+        /// The reason: an English sentence without a full stop.
+        detail: String,
+    },
+    /// A checkpoint does not contain some files.
+    CheckpointIncomplete {
+        /// The number of files.
+        count: u64,
+        /// The first of them.
+        path: String,
+    },
+    /// The run works in a git worktree of its own.
+    WorktreeUsed {
+        /// The directory.
+        path: String,
+        /// The branch that is checked out there.
+        branch: String,
+    },
     /// Tools of an MCP server differ from those that a person approved, and are not called.
     McpToolsChanged {
         /// The server.
@@ -332,6 +351,9 @@ impl Notice {
             | Self::TextsCut { .. }
             | Self::RulesLost { .. }
             | Self::GitObjectsHidden { .. }
+            | Self::CheckpointSkipped { .. }
+            | Self::CheckpointIncomplete { .. }
+            | Self::WorktreeUsed { .. }
             | Self::McpToolsChanged { .. }
             | Self::NetworkDenied
             | Self::BackgroundAwaited { .. }

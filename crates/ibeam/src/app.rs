@@ -59,6 +59,8 @@ pub(crate) struct AppContext {
     pub(crate) dialect_writer: Option<DialectWriter>,
     /// Whether the traffic with models is recorded or replayed.
     pub(crate) traffic: TrafficMode,
+    /// The notice about the worktree that is the workspace: `--worktree`.
+    pub(crate) worktree: Option<Notice>,
     /// The keys that files and commands gave.
     pub(crate) deferred_keys: DeferredKeys,
     /// See [`Self::redactor`].
@@ -153,6 +155,7 @@ impl AppContext {
             started_at,
             dialect_writer,
             traffic,
+            worktree: None,
             deferred_keys: DeferredKeys::default(),
             redactor: OnceLock::new(),
         };
@@ -226,9 +229,6 @@ fn reject_unsupported_flags(flags: &Flags) -> Result<(), Reason> {
     reject_empty_values(flags)?;
     if flags.insecure {
         return unsupported("--insecure");
-    }
-    if flags.worktree.is_some() {
-        return unsupported("--worktree");
     }
     if flags.cloud {
         return unsupported("--cloud");

@@ -393,8 +393,8 @@ pub(crate) struct Flags {
     #[arg(short = 'k', long, global = true, hide = true)]
     pub(crate) insecure: bool,
 
-    /// Not supported yet
-    #[arg(short, long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "", global = true, hide = true)]
+    /// Run in a git worktree of its own, on the branch `ibeam/NAME`; it is created if it does not exist, and stays
+    #[arg(short, long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "", global = true)]
     pub(crate) worktree: Option<String>,
 
     /// Not supported: there is no cloud

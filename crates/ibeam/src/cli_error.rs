@@ -33,6 +33,16 @@ pub(crate) enum CliError {
     StreamDamaged { source: String, line: u64, detail: String },
     /// `--run` names a run that does not exist.
     UnknownRun { source: String, run: u64, runs: u64 },
+    /// A session has no checkpoint that an undo could restore.
+    NothingToUndo { session: String },
+    /// `--to` or `--turn` names a turn that does not exist.
+    UnknownTurn { session: String, turn: u32, turns: u32 },
+    /// The workspace of a session is in no repository that can be used.
+    NoRepository { path: String },
+    /// Somebody else changed files that an undo would overwrite.
+    FilesChangedSince { count: u64, path: String },
+    /// Files could not be compared or restored.
+    CheckpointFailed { detail: String },
 }
 
 impl CliError {
@@ -44,7 +54,12 @@ impl CliError {
             Self::NameTaken { .. } => FailureCode::CantCreate,
             Self::SetupFailed { .. } => FailureCode::Model,
             Self::StreamDamaged { .. } => FailureCode::Data,
-            Self::UnknownRun { .. } => FailureCode::NoInput,
+            Self::UnknownRun { .. }
+            | Self::NothingToUndo { .. }
+            | Self::UnknownTurn { .. }
+            | Self::NoRepository { .. } => FailureCode::NoInput,
+            Self::FilesChangedSince { .. } => FailureCode::Failed,
+            Self::CheckpointFailed { .. } => FailureCode::Io,
         }
     }
 
@@ -56,7 +71,12 @@ impl CliError {
             | Self::NameTaken { .. }
             | Self::SetupFailed { .. }
             | Self::StreamDamaged { .. }
-            | Self::UnknownRun { .. } => catalogue.cli_error(self),
+            | Self::UnknownRun { .. }
+            | Self::NothingToUndo { .. }
+            | Self::UnknownTurn { .. }
+            | Self::NoRepository { .. }
+            | Self::FilesChangedSince { .. }
+            | Self::CheckpointFailed { .. } => catalogue.cli_error(self),
         }
     }
 
@@ -68,7 +88,12 @@ impl CliError {
             | Self::NameTaken { .. }
             | Self::SetupFailed { .. }
             | Self::StreamDamaged { .. }
-            | Self::UnknownRun { .. } => cli_error_object(self.code(), self),
+            | Self::UnknownRun { .. }
+            | Self::NothingToUndo { .. }
+            | Self::UnknownTurn { .. }
+            | Self::NoRepository { .. }
+            | Self::FilesChangedSince { .. }
+            | Self::CheckpointFailed { .. } => cli_error_object(self.code(), self),
         }
     }
 
@@ -80,7 +105,12 @@ impl CliError {
             | Self::NameTaken { .. }
             | Self::SetupFailed { .. }
             | Self::StreamDamaged { .. }
-            | Self::UnknownRun { .. } => cli_error_event(self.code(), self),
+            | Self::UnknownRun { .. }
+            | Self::NothingToUndo { .. }
+            | Self::UnknownTurn { .. }
+            | Self::NoRepository { .. }
+            | Self::FilesChangedSince { .. }
+            | Self::CheckpointFailed { .. } => cli_error_event(self.code(), self),
         }
     }
 
@@ -92,7 +122,12 @@ impl CliError {
             | Self::NameTaken { .. }
             | Self::SetupFailed { .. }
             | Self::StreamDamaged { .. }
-            | Self::UnknownRun { .. } => None,
+            | Self::UnknownRun { .. }
+            | Self::NothingToUndo { .. }
+            | Self::UnknownTurn { .. }
+            | Self::NoRepository { .. }
+            | Self::FilesChangedSince { .. }
+            | Self::CheckpointFailed { .. } => None,
         }
     }
 
@@ -137,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 5] {
+    fn every_command_error() -> [CliError; 10] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s() },
@@ -145,6 +180,11 @@ mod tests {
             CliError::SetupFailed { detail: s() },
             CliError::StreamDamaged { source: s(), line: 1, detail: s() },
             CliError::UnknownRun { source: s(), run: 3, runs: 2 },
+            CliError::NothingToUndo { session: s() },
+            CliError::UnknownTurn { session: s(), turn: 3, turns: 2 },
+            CliError::NoRepository { path: s() },
+            CliError::FilesChangedSince { count: 2, path: s() },
+            CliError::CheckpointFailed { detail: s() },
         ]
     }
 
@@ -167,7 +207,7 @@ mod tests {
         let golden = include_str!("cli_error_golden.txt");
         let differs = table.lines().zip(golden.lines()).find(|(line, expected)| line != expected);
         assert_eq!(differs, None, "the whole table:\n{table}");
-        assert_eq!(table.len(), golden.len());
+        assert_eq!(table.len(), golden.len(), "the whole table:\n{table}");
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod sessions;
 mod setup;
 mod shim;
 mod trust;
+mod undo;
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -56,6 +57,11 @@ pub(crate) fn execute(app: &AppContext, command: &Command, stdout: &mut File) ->
         Command::About { format } => diagnostics::about(app, format.unwrap_or_default(), stdout),
         Command::CreateChat => sessions::create_chat(app, stdout),
         Command::Ls { all, format } => sessions::ls(app, *all, format.unwrap_or_default(), stdout),
+        Command::Diff { id, stat, turn } => undo::diff(app, id.as_deref(), *stat, *turn, stdout),
+        Command::Undo { id, to, redo, dry_run } => {
+            let target = undo::target(*to, *redo);
+            undo::undo(app, id.as_deref(), target, *dry_run, stdout)
+        }
         Command::Sessions { what } => sessions::sessions(app, what, stdout),
         Command::Config { what } => config::config(app, what, stdout),
         Command::Setup { from } => setup::setup(app, from.as_deref(), stdout),
@@ -102,6 +108,8 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         // With an invalid file, a key could be sent to another server, or a rule could be missing.
         Command::Context { .. }
         | Command::CreateChat
+        | Command::Diff { .. }
+        | Command::Undo { .. }
         | Command::Mcp { .. }
         | Command::Models { .. }
         | Command::Policy { .. }

@@ -28,8 +28,19 @@ pub(crate) fn describe_head(top: &Path) -> String {
     }
 }
 
+/// Returns the directory with the objects and references of the git directory `git_dir`: that of a linked work tree shares
+/// those of the main one.
+pub(crate) fn common_dir(git_dir: &Path) -> Option<PathBuf> {
+    let pointer = git_dir.join("commondir");
+    let common = match pointer.symlink_metadata() {
+        Ok(_) => git_dir.join(read_line(&pointer)?).canonicalize().ok()?,
+        Err(_) => return Some(git_dir.to_owned()),
+    };
+    (git_dir.parent() == Some(&common.join("worktrees"))).then_some(common)
+}
+
 /// Returns the git directory of the work tree `top`.
-fn git_dir(top: &Path) -> Option<PathBuf> {
+pub(crate) fn git_dir(top: &Path) -> Option<PathBuf> {
     let dot_git = top.join(".git");
     if dot_git.symlink_metadata().ok()?.is_dir() {
         return Some(dot_git);

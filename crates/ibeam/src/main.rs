@@ -5,6 +5,7 @@
 
 mod app;
 mod change_request;
+mod checkpoint;
 mod cli;
 mod cli_error;
 mod clock;
@@ -35,6 +36,7 @@ mod stderr;
 mod stderr_notices;
 mod stdout;
 mod text_sources;
+mod worktree;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -71,7 +73,7 @@ fn main() -> ExitCode {
         let cli = cli::parse(&translated.args)?;
         Ok((cli, translated.options))
     });
-    let (Cli { flags, words, command, command_path }, options) = match parsed {
+    let (Cli { mut flags, words, command, command_path }, options) = match parsed {
         Ok(parsed) => parsed,
         Err(ParseExit::Help(text)) => {
             drop(stdout.write_all(text.as_bytes()));
@@ -135,7 +137,14 @@ fn main() -> ExitCode {
         }
     }
     let config_use = command.as_ref().map_or(ConfigUse::Needed, command::config_use);
-    match AppContext::new(flags, dialect_writer.clone(), config_use, started) {
+    // The flag concerns runs only.
+    let worktree = if is_run { worktree::enter(&mut flags) } else { Ok(None) };
+    let with_worktree = |worktree| {
+        let mut app = AppContext::new(flags, dialect_writer.clone(), config_use, started)?;
+        app.worktree = worktree;
+        Ok(app)
+    };
+    match worktree.and_then(with_worktree) {
         Ok(app) => dispatch(&app, words, command, stdout, stdout_terminal, startup)
             .unwrap_or_else(|error| fail(error, &app.base.catalogue)),
         Err(reason) => unstarted(reason),

@@ -357,6 +357,7 @@ impl PrinterState {
             | EventKind::Retrying { .. }
             | EventKind::ModelRequestFailed { .. }
             | EventKind::Compacted(_)
+            | EventKind::CheckpointTaken(_)
             | EventKind::Notice(_) => {
                 let Some(run) = &mut self.run else { return };
                 run.tally.fold(kind, Duration::ZERO);

@@ -78,6 +78,7 @@ impl NoticePrinter {
             | EventKind::ModelRequestFailed { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::ToolCallStarted { .. }
+            | EventKind::CheckpointTaken(_)
             | EventKind::CallInterrupted { .. } => return Vec::new(),
         };
         vec![format!("warning: {line}")]

@@ -16,6 +16,8 @@ mod attachments;
 mod bounds;
 #[path = "end_to_end/check.rs"]
 mod check;
+#[path = "end_to_end/checkpoints.rs"]
+mod checkpoints;
 #[path = "end_to_end/claude.rs"]
 mod claude;
 #[path = "end_to_end/claude_hooks.rs"]

@@ -196,6 +196,14 @@ impl Run {
                                 finish(journal, call, rejected, Duration::ZERO).await?;
                             }
                             None => {
+                                if !access.is_read_only()
+                                    && let Err(reason) = self.save_unchanged_files(journal).await?
+                                {
+                                    finish(journal, call, stopped_before_decision(), Duration::ZERO).await?;
+                                    self.drain_running(journal, model_call_id, &mut running, &mut unfinished)
+                                        .await?;
+                                    return Err(reason.into());
+                                }
                                 unfinished.push(call.clone());
                                 let used_path = match access {
                                     Access::Read(path) | Access::Write(path) => Some(path),

@@ -229,6 +229,31 @@ impl CatalogueLine for SessionLine<'_> {
     const PREFIX: &'static str = "session";
 }
 
+/// The lines of `undo`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
+pub enum UndoLine<'a> {
+    /// A file gets its old content.
+    Restores { path: &'a str },
+    /// A file did not exist and is removed.
+    Removes { path: &'a str },
+    /// A file was ignored or too large to be saved, and is left alone.
+    Keeps { path: &'a str },
+    /// A file was changed since by somebody else.
+    ChangedSince { path: &'a str },
+    /// The files are as they were already.
+    Unchanged,
+    /// The undo is done; `command` takes it back.
+    Done { count: u64, command: &'a str },
+    /// The undo was taken back.
+    Redone { count: u64 },
+}
+
+impl CatalogueLine for UndoLine<'_> {
+    const PREFIX: &'static str = "undo";
+}
+
 /// The lines of `shim`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

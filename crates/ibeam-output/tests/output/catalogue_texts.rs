@@ -2,7 +2,7 @@
 
 use ibeam_output::{
     Catalogue, CatalogueLine, CheckLine, ContextLine, ConvertLine, Locale, PolicyLine, ReplayLine,
-    SessionLine, ShimLine, SubcommandLine,
+    SessionLine, ShimLine, SubcommandLine, UndoLine,
 };
 use ibeam_protocol::{
     Failure, FailureCode, LimitKind, Notice, Reason, RunFinished, RunOutcome, Signal, UnusedKey,
@@ -342,6 +342,9 @@ pub(crate) fn every_notice() -> Vec<Notice> {
         Notice::TextsCut { files: s() },
         Notice::RulesLost { path: s() },
         Notice::GitObjectsHidden { path: s(), rule: s() },
+        Notice::CheckpointSkipped { detail: s() },
+        Notice::CheckpointIncomplete { count: 2, path: s() },
+        Notice::WorktreeUsed { path: s(), branch: s() },
         Notice::McpToolsChanged { server: s(), tools: s() },
         Notice::NetworkDenied,
         Notice::BackgroundAwaited { count: 1 },
@@ -482,6 +485,20 @@ fn every_convert_line_exists_in_every_language() {
         ConvertLine::Changed { key: "k", count: 1, line: 2 },
         ConvertLine::Joined { key: "k", count: 1, line: 2 },
         ConvertLine::MoreLosses { count: 1 },
+    ];
+    check_translated(&lines);
+}
+
+#[test]
+fn every_undo_line_exists_in_every_language() {
+    let lines = [
+        UndoLine::Restores { path: "p" },
+        UndoLine::Removes { path: "p" },
+        UndoLine::Keeps { path: "p" },
+        UndoLine::ChangedSince { path: "p" },
+        UndoLine::Unchanged,
+        UndoLine::Done { count: 2, command: "c" },
+        UndoLine::Redone { count: 2 },
     ];
     check_translated(&lines);
 }

@@ -1,7 +1,7 @@
 //! The list of sub-commands: their arguments, and the flags of runs that their help lists.
 
 use std::ffi::OsString;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -66,6 +66,38 @@ pub(crate) enum Command {
         /// The prompt
         #[arg(value_name = "PROMPT")]
         words: Vec<OsString>,
+    },
+    /// Show what a session changed in the files of its workspace, as a unified diff
+    #[command(
+        after_help = "The changes are those between checkpoints, which exist in git repositories: docs/checkpoints.md"
+    )]
+    Diff {
+        /// The session ID, or `-1` for the newest of this directory, `-2` … [default: -1]
+        #[arg(value_name = "SESSION", allow_negative_numbers = true)]
+        id: Option<String>,
+        /// Print how many lines of each file changed instead
+        #[arg(long)]
+        stat: bool,
+        /// Only the changes of this turn, counted from 1 [default: all]
+        #[arg(long, value_name = "N")]
+        turn: Option<NonZeroU32>,
+    },
+    /// Restore the files of the workspace as they were before a turn
+    #[command(after_help = "Files that somebody else changed since are not overwritten without `--force`.\n\
+                      Exit codes: 0 done, 1 files were changed since, 66 nothing to undo. More: docs/checkpoints.md")]
+    Undo {
+        /// The session ID, or `-1` for the newest of this directory, `-2` … [default: -1]
+        #[arg(value_name = "SESSION", allow_negative_numbers = true)]
+        id: Option<String>,
+        /// Restore the state before this turn, counted from 1 [default: the last turn that changed files]
+        #[arg(long, value_name = "N", conflicts_with = "redo")]
+        to: Option<NonZeroU32>,
+        /// Take back the last undo
+        #[arg(long)]
+        redo: bool,
+        /// Show what would be restored, and change nothing
+        #[arg(long)]
+        dry_run: bool,
     },
     /// Manage stored sessions
     Sessions {
@@ -374,6 +406,7 @@ pub(super) const LISTED_FLAGS: &[(&str, &[&str])] = &[
     ("context", CONTEXT_FLAGS),
     ("convert", &["fail_on"]),
     ("create-chat", &["workspace"]),
+    ("diff", &["workspace"]),
     ("doctor", &["add_dir", "api_key", "endpoint", "model", "sandbox", "trust", "workspace"]),
     ("errors", &[]),
     ("login", &["api_key"]),
@@ -389,6 +422,7 @@ pub(super) const LISTED_FLAGS: &[(&str, &[&str])] = &[
     ("shim", &[]),
     ("status", &["api_key", "endpoint", "model", "workspace"]),
     ("trust", &["trust", "workspace"]),
+    ("undo", &["force", "workspace"]),
 ];
 
 /// The flags that set a value of the configuration, which `config explain` shows.

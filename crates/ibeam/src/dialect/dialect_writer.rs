@@ -205,6 +205,7 @@ impl EventWriter for DialectWriter {
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
+            | EventKind::CheckpointTaken(_)
             | EventKind::Notice(_) => Ok(()),
         }
     }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{
-    Approver, FailOn, FallbackModel, Gate, Hooks, JsonSchema, NoScopedRules, PreparedCall, Provider,
-    RetryPolicy, Run, RunPrecondition, ScopedRules, Steering, Stop, Tool, ToolInputError, ToolSet,
+    Approver, Checkpoints, FailOn, FallbackModel, Gate, Hooks, JsonSchema, NoCheckpoints, NoScopedRules,
+    PreparedCall, Provider, RetryPolicy, Run, RunPrecondition, ScopedRules, Steering, Stop, Tool,
+    ToolInputError, ToolSet,
 };
 use ibeam_policy::PathPolicy;
 use ibeam_protocol::{
@@ -17,6 +18,7 @@ use ibeam_tools::{BackgroundProcesses, CommandTimeouts, PastFileAccess, ToolSett
 use super::sandbox::RunSandbox;
 use super::{answer_schema, model_info};
 use crate::app::AppContext;
+use crate::checkpoint::RunCheckpoints;
 use crate::cli::FailOnArg;
 use crate::clock::SystemClock;
 use crate::context::{Context, ContextInputs};
@@ -148,6 +150,11 @@ pub(super) fn build(
     head.tools = tools.keys().cloned().collect();
     head.mcp_servers.clone_from(&servers.statuses);
     let clock = Arc::new(SystemClock::since(app.started_at));
+    let checkpoints: Arc<dyn Checkpoints> =
+        match !head.ephemeral && app.base.config.is_enabled(&["session", "checkpoints"]) {
+            true => Arc::new(RunCheckpoints::new(app, head.session_id, path_policy.clone())),
+            false => Arc::new(NoCheckpoints),
+        };
     let context = Context::new(&ContextInputs {
         workspace: &app.workspace,
         trusted: app.trust.is_trusted(),
@@ -192,6 +199,7 @@ pub(super) fn build(
         max_output_tokens: model_info::configured_output_tokens(app),
         context_window: model_info::context_window(app, &head_model),
         prices,
+        checkpoints,
         background: Arc::new(background.clone()),
         await_background: waits_for_background(app)?,
         precondition,

@@ -283,6 +283,7 @@ impl<'a> RunSession<'a> {
         notices.extend(servers.notices.iter().cloned());
         notices.extend(configured_hooks.notices.iter().cloned());
         notices.extend(app.ignored_arguments_notice());
+        notices.extend(app.worktree.clone());
         notices.extend(front_end.notices());
         let hooks = hooks::runner(configured_hooks, app, &head, process.kind == RunKind::Single);
         let inputs = RunInputs {

@@ -127,7 +127,7 @@ fn f163_an_invalid_command_line_is_a_usage_error() {
         &["-p", "x", "--lang", "tlh"],
         &["-p", "x", "--plan", "--mode", "ask"],
         &["-p", "x", "--contract", "7"],
-        &["-p", "x", "--worktree"],
+        &["-p", "x", "--worktree=.."],
         &["-p", "x", "--model"],
         &["-p", "x", "--timeout", "0"],
         &["-p", "x", "--timeout", "1e300"],

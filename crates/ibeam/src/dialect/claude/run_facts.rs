@@ -96,6 +96,7 @@ impl RunFacts {
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
+            | EventKind::CheckpointTaken(_)
             | EventKind::Notice(_) => {}
         }
     }

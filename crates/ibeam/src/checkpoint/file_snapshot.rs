@@ -1,0 +1,324 @@
+//! Saves the files of a workspace as a tree of git objects, and as a commit under `refs/ibeam/`.
+//!
+//! The index of the repository, its branches and `HEAD` are not changed. This program keeps an index of its own, so that
+//! the next snapshot reads only files that changed. A process that is killed leaves at most unreferenced objects.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use ibeam_protocol::SessionId;
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+
+use super::repository::{CheckpointError, GitSetup, Repository, line, paths};
+
+/// The size of the largest file that is saved, in bytes.
+pub(super) const MAX_FILE_BYTES: u64 = 64 << 20;
+/// The largest total size of new and changed files, in bytes.
+const MAX_TOTAL_BYTES: u64 = 2 << 30;
+/// The largest number of new and changed files.
+const MAX_FILES: usize = 500_000;
+/// The largest number of files that a checkpoint leaves out.
+const MAX_LEFT_OUT: usize = 1000;
+
+/// The saved files of a workspace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Snapshot {
+    /// The hash of the tree of the work tree's root.
+    pub(super) tree: String,
+    /// The files that were too large or could not be read, relative to the work tree.
+    pub(super) left_out: Vec<String>,
+}
+
+/// Which ignored files a snapshot contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum IgnoredFiles {
+    /// None: files that are ignored now are no longer saved.
+    Drop,
+    /// Those that the snapshot before contains: the run itself may have changed the ignore rules.
+    Keep,
+}
+
+/// The changes of the index that a snapshot needs.
+#[derive(Default)]
+struct IndexChanges {
+    removed: BTreeSet<PathBuf>,
+    updated: BTreeSet<PathBuf>,
+    left_out: BTreeSet<PathBuf>,
+}
+
+impl Repository {
+    /// Saves the files of the workspace.
+    ///
+    /// # Errors
+    /// `NoGit`, `Git`, `Io`, `Unsafe`, `TooLarge`.
+    pub(super) async fn snapshot(&self, ignored: IgnoredFiles) -> Result<Snapshot, CheckpointError> {
+        self.prepare()?;
+        let index = IndexCopy::new(&self.index())?;
+        let own = GitSetup::Own(Some(&index.path));
+        let changes = self.index_changes(own, ignored).await?;
+        let IndexChanges { removed, updated, left_out } = changes;
+        if !removed.is_empty() {
+            let zeros = if self.uses_sha256() { "0".repeat(64) } else { "0".repeat(40) };
+            let mut input = Vec::new();
+            for path in &removed {
+                input.extend_from_slice(format!("0 {zeros}\t").as_bytes());
+                input.extend_from_slice(path.as_os_str().as_bytes());
+                input.push(0);
+            }
+            self.run(own, ["update-index", "-z", "--index-info"], &input).await?;
+        }
+        if !updated.is_empty() {
+            let input: Vec<u8> =
+                updated.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect();
+            let arguments = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
+            self.run(own, arguments, &input).await?;
+        }
+        let tree = line(&self.run(own, ["write-tree"], b"").await?);
+        if !removed.is_empty() || !updated.is_empty() {
+            index.keep()?;
+        }
+        let left_out = left_out.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        Ok(Snapshot { tree, left_out })
+    }
+
+    /// Returns the arguments that limit a listing to the workspace.
+    fn workspace_paths(&self) -> Vec<&std::ffi::OsStr> {
+        match self.prefix.as_os_str() {
+            prefix if prefix.is_empty() => Vec::new(),
+            prefix => vec!["--".as_ref(), prefix],
+        }
+    }
+
+    /// Lists files with `git ls-files`.
+    async fn list(&self, setup: GitSetup<'_>, options: &[&str]) -> Result<Vec<u8>, CheckpointError> {
+        let arguments = ["ls-files", "-z"].iter().chain(options).map(|option| option.as_ref());
+        self.run(setup, arguments.chain(self.workspace_paths()), b"").await
+    }
+
+    /// Determines what changed since the last snapshot.
+    async fn index_changes(
+        &self,
+        own: GitSetup<'_>,
+        ignored: IgnoredFiles,
+    ) -> Result<IndexChanges, CheckpointError> {
+        // Files that the repository tracks although they are ignored. An index that cannot be read has none.
+        let tracked = self.list(GitSetup::UserIndex, &["-c", "-i", "--exclude-standard"]).await;
+        let tracked = tracked.unwrap_or_default();
+        let tracked: BTreeSet<&Path> = paths(&tracked).collect();
+        let mut changes = IndexChanges::default();
+        if ignored == IgnoredFiles::Drop {
+            let saved = self.list(own, &["-c", "-i", "--exclude-standard"]).await?;
+            let dropped = paths(&saved).filter(|path| !tracked.contains(path));
+            changes.removed.extend(dropped.map(Path::to_owned));
+        }
+        if self.has_exclusions() {
+            let saved = self.list(own, &["-c"]).await?;
+            let denied = paths(&saved).filter(|path| self.is_excluded(&self.top.join(path)));
+            changes.removed.extend(denied.map(Path::to_owned));
+        }
+        let changed = self.list(own, &["-m", "-d", "-o", "--exclude-standard"]).await?;
+        let mut classifier = Classifier { repository: self, parents: BTreeMap::new(), bytes: 0 };
+        for path in paths(&changed).chain(tracked.iter().copied()) {
+            // A directory is a repository of its own.
+            if !path.as_os_str().as_bytes().ends_with(b"/") && !changes.removed.contains(path) {
+                classifier.add(path, &mut changes)?;
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Returns a commit with this tree, which has no parent.
+    ///
+    /// # Errors
+    /// `NoGit`, `Git`.
+    pub(super) async fn commit(
+        &self,
+        tree: &str,
+        message: &str,
+        unix_ms: u64,
+    ) -> Result<String, CheckpointError> {
+        let mut command = self.command(GitSetup::Own(None), ["commit-tree", "--no-gpg-sign", tree])?;
+        let date = format!("@{} +0000", unix_ms / 1000);
+        let email = format!("{}@ibeam", self.store_id()?);
+        command.envs([
+            ("GIT_AUTHOR_NAME", "ibeam"),
+            ("GIT_AUTHOR_EMAIL", &email),
+            ("GIT_AUTHOR_DATE", &date),
+            ("GIT_COMMITTER_NAME", "ibeam"),
+            ("GIT_COMMITTER_EMAIL", &email),
+            ("GIT_COMMITTER_DATE", &date),
+        ]);
+        let failed = |detail| CheckpointError::Git { command: "commit-tree".to_owned(), detail };
+        let commit = super::repository::run_command(command, message.as_bytes()).await.map_err(failed)?;
+        Ok(line(&commit))
+    }
+
+    /// Sets a reference to a commit of a checkpoint.
+    ///
+    /// # Errors
+    /// `NoGit`, `Git`.
+    pub(super) async fn set_reference(&self, name: &str, commit: &str) -> Result<(), CheckpointError> {
+        self.run(GitSetup::References, ["update-ref", name, commit], b"").await.map(drop)
+    }
+
+    /// Deletes a reference.
+    ///
+    /// # Errors
+    /// `NoGit`, `Git`.
+    pub(super) async fn delete_reference(&self, name: &str) -> Result<(), CheckpointError> {
+        self.run(GitSetup::References, ["update-ref", "-d", name], b"").await.map(drop)
+    }
+
+    /// Deletes the references of sessions that no longer exist. Those of another data directory are deleted when they
+    /// are older than `MAX_FOREIGN_AGE`.
+    ///
+    /// # Errors
+    /// `NoGit`, `Git`, `Io`.
+    pub(super) async fn prune_references(&self, unix_ms: u64) -> Result<(), CheckpointError> {
+        /// Seconds.
+        const MAX_FOREIGN_AGE: u64 = 30 * 24 * 60 * 60;
+        let format = "--format=%(refname) %(authoremail) %(committerdate:unix)";
+        let arguments = ["for-each-ref", format, "refs/ibeam/"];
+        let listed = self.run(GitSetup::References, arguments, b"").await?;
+        let own = format!("<{}@ibeam>", self.store_id()?);
+        let mut input = String::new();
+        for line in String::from_utf8_lossy(&listed).lines() {
+            let mut words = line.split(' ');
+            let (Some(name), Some(email), Some(date)) = (words.next(), words.next(), words.next()) else {
+                continue;
+            };
+            let id = name.strip_prefix("refs/ibeam/").and_then(|rest| rest.split('/').next());
+            let Some(id) = id.and_then(|id| id.parse::<SessionId>().ok()) else { continue };
+            let age = (unix_ms / 1000).saturating_sub(date.parse().unwrap_or(u64::MAX));
+            let is_gone = !ibeam_session::exists(&self.sessions, id);
+            if is_gone && (email == own || age > MAX_FOREIGN_AGE) {
+                input.push_str(&format!("delete {name}\n"));
+            }
+        }
+        match input.is_empty() {
+            true => Ok(()),
+            false => {
+                self.run(GitSetup::References, ["update-ref", "--stdin"], input.as_bytes()).await.map(drop)
+            }
+        }
+    }
+
+    /// Returns the random name of the data directory, which the commits of checkpoints carry.
+    fn store_id(&self) -> Result<String, CheckpointError> {
+        let path = self.sessions.with_file_name("checkpoints").join("store-id");
+        if let Ok(text) = fs::read_to_string(&path)
+            && text.parse::<SessionId>().is_ok()
+        {
+            return Ok(text);
+        }
+        let id = SessionId::random().to_string();
+        ibeam_files::private_file::replace(&path, id.as_bytes()).map_err(CheckpointError::io(&path))?;
+        Ok(id)
+    }
+}
+
+/// Decides for each path how the index changes.
+struct Classifier<'a> {
+    repository: &'a Repository,
+    /// Whether each parent directory is a directory and not a link.
+    parents: BTreeMap<PathBuf, bool>,
+    /// The size of all files that are saved.
+    bytes: u64,
+}
+
+impl Classifier<'_> {
+    /// Adds a path that may have changed.
+    fn add(&mut self, path: &Path, changes: &mut IndexChanges) -> Result<(), CheckpointError> {
+        let full = self.repository.top.join(path);
+        if self.repository.is_excluded(&full) {
+            changes.removed.insert(path.to_owned());
+            return Ok(());
+        }
+        let found = match self.is_below_directories(path) {
+            true => full.symlink_metadata(),
+            false => Err(io::ErrorKind::NotFound.into()),
+        };
+        let Ok(found) = found.map_err(|_| ()) else {
+            changes.removed.insert(path.to_owned());
+            return Ok(());
+        };
+        if found.is_file() {
+            let is_readable = accessat(CWD, &full, Access::READ_OK, AtFlags::EACCESS).is_ok();
+            if found.size() > MAX_FILE_BYTES || !is_readable {
+                changes.removed.insert(path.to_owned());
+                changes.left_out.insert(path.to_owned());
+                return match changes.left_out.len() > MAX_LEFT_OUT {
+                    true => Err(too_large(MAX_LEFT_OUT as u64, "files that cannot be saved")),
+                    false => Ok(()),
+                };
+            }
+            self.bytes += found.size();
+        } else if !found.is_symlink() {
+            changes.removed.insert(path.to_owned());
+            return Ok(());
+        }
+        changes.updated.insert(path.to_owned());
+        if changes.updated.len() > MAX_FILES {
+            return Err(too_large(MAX_FILES as u64, "files"));
+        }
+        match self.bytes > MAX_TOTAL_BYTES {
+            true => Err(too_large(MAX_TOTAL_BYTES, "bytes")),
+            false => Ok(()),
+        }
+    }
+
+    fn is_below_directories(&mut self, path: &Path) -> bool {
+        let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) else { return true };
+        if let Some(known) = self.parents.get(parent) {
+            return *known;
+        }
+        let is_directory = self.is_below_directories(parent)
+            && self.repository.top.join(parent).symlink_metadata().is_ok_and(|found| found.is_dir());
+        self.parents.insert(parent.to_owned(), is_directory);
+        is_directory
+    }
+}
+
+fn too_large(limit: u64, unit: &'static str) -> CheckpointError {
+    CheckpointError::TooLarge { limit, unit }
+}
+
+/// A temporary copy of the index that this program keeps, deleted with the value.
+struct IndexCopy {
+    path: PathBuf,
+    original: PathBuf,
+}
+
+impl IndexCopy {
+    /// Copies the index, with its time: git compares the time with those of the files.
+    fn new(original: &Path) -> Result<Self, CheckpointError> {
+        let path = original.with_file_name(format!("index.{}", SessionId::random()));
+        let copy = Self { path, original: original.to_owned() };
+        match fs::copy(original, &copy.path) {
+            Ok(_) => {
+                let times = fs::metadata(original).and_then(|found| found.modified());
+                let set = |time| fs::File::options().write(true).open(&copy.path)?.set_modified(time);
+                times.and_then(set).map_err(CheckpointError::io(&copy.path))?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(CheckpointError::io(original)(error)),
+        }
+        Ok(copy)
+    }
+
+    /// Makes the copy the index for the next snapshot.
+    fn keep(&self) -> Result<(), CheckpointError> {
+        fs::rename(&self.path, &self.original).map_err(CheckpointError::io(&self.original))
+    }
+}
+
+impl Drop for IndexCopy {
+    fn drop(&mut self) {
+        // After `keep` it is gone.
+        let _ = fs::remove_file(&self.path);
+    }
+}

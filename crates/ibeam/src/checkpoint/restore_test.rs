@@ -1,0 +1,351 @@
+use std::collections::BTreeMap;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use ibeam_config::Dirs;
+use ibeam_policy::PathPolicy;
+use ibeam_protocol::{Event, EventKind};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::programs::Programs;
+
+/// A repository with files of many kinds, and a data directory beside it.
+struct Fixture {
+    home: tempfile::TempDir,
+    session: SessionId,
+    changes: SessionChanges,
+}
+
+/// The kind, the executable bit and the content of each file, without git directories.
+type Files = BTreeMap<PathBuf, (&'static str, bool, Vec<u8>)>;
+
+impl Fixture {
+    fn new() -> Self {
+        let fixture = Self {
+            home: tempfile::tempdir().unwrap(),
+            session: SessionId::random(),
+            changes: SessionChanges::default(),
+        };
+        fs::create_dir(fixture.root()).unwrap();
+        fs::create_dir_all(fixture.path("../data/sessions")).unwrap();
+        fixture.git(&["init", "-q"]);
+        // What the configuration of a repository can make git run.
+        let evil = format!("touch {}/ran; cat", fixture.home.path().display());
+        for key in ["filter.evil.clean", "filter.evil.smudge", "core.fsmonitor", "diff.evil.textconv"] {
+            fixture.git(&["config", key, &evil]);
+        }
+        fixture.put(".gitattributes", "*.txt text eol=crlf\n*.bin filter=evil diff=evil\n*.c ident\n");
+        fixture.put(".gitignore", "*.log\nignored/\n");
+        fixture.put("tracked.txt", "one\r\ntwo\n");
+        fixture.put("data.bin", [0, 1, 2, 13, 10]);
+        fixture.put("a.c", "$Id$\n");
+        fixture.put("forced.log", "tracked although it is ignored\n");
+        fixture.put("ignored/x", "x");
+        fixture.put("sub/inner", "of another repository");
+        Command::new("git").args(["init", "-q"]).current_dir(fixture.path("sub")).status().unwrap();
+        fixture.git(&["-c", "core.fsmonitor=false", "add", "--force", "tracked.txt", "forced.log"]);
+        let _ = fs::remove_file(fixture.home.path().join("ran"));
+        fixture
+    }
+
+    fn root(&self) -> PathBuf {
+        self.home.path().canonicalize().unwrap().join("ws")
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.root().join(path)
+    }
+
+    fn put(&self, path: &str, content: impl AsRef<[u8]>) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    fn git(&self, arguments: &[&str]) {
+        let status = Command::new("git").args(arguments).current_dir(self.root()).status().unwrap();
+        assert!(status.success(), "{arguments:?}");
+    }
+
+    fn repository(&self) -> Repository {
+        let outside = self.home.path().canonicalize().unwrap();
+        let dirs = Dirs {
+            user_config: outside.join("config/config.toml"),
+            project_config: self.path(".ibeam/config.toml"),
+            user_cursor: Vec::new(),
+            project_cursor: self.path(".cursor/cli.json"),
+            managed_config: outside.join("managed"),
+            credentials: outside.join("config/credentials.toml"),
+            data: outside.join("data"),
+            cache: outside.join("cache"),
+            home: outside,
+        };
+        let programs = Programs::new(std::env::var_os("PATH").as_deref(), vec![self.root()]);
+        Repository::find(&self.root(), &dirs, &programs, PathPolicy::default()).unwrap()
+    }
+
+    fn files(&self) -> Files {
+        let mut files = Files::new();
+        let mut pending = vec![self.root()];
+        while let Some(directory) = pending.pop() {
+            for entry in fs::read_dir(directory).unwrap().flatten() {
+                let (path, kind) = (entry.path(), entry.file_type().unwrap());
+                if kind.is_dir() && entry.file_name() != ".git" {
+                    pending.push(path);
+                } else if kind.is_symlink() {
+                    let target = fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes();
+                    files.insert(path, ("link", false, target));
+                } else if kind.is_file() {
+                    let is_executable = path.metadata().unwrap().permissions().mode() & 0o100 != 0;
+                    files.insert(path.clone(), ("file", is_executable, fs::read(&path).unwrap()));
+                }
+            }
+        }
+        files
+    }
+
+    fn record(&mut self, checkpoint: Checkpoint) {
+        let seq = self.changes.next_seq;
+        self.changes.fold(Event { seq, at_ms: seq, kind: EventKind::CheckpointTaken(checkpoint) });
+    }
+
+    async fn save(&mut self, moment: CheckpointMoment) {
+        let repository = self.repository();
+        let ignored = match moment {
+            CheckpointMoment::TurnStart => IgnoredFiles::Drop,
+            _ => IgnoredFiles::Keep,
+        };
+        let Snapshot { tree, left_out } = repository.snapshot(ignored).await.unwrap();
+        let at_ms = self.changes.next_seq;
+        let (commit, _) = repository.save(&tree, self.session, moment, at_ms).await.unwrap();
+        self.record(Checkpoint { moment, commit, left_out });
+    }
+
+    /// Plays a turn that makes these edits.
+    async fn turn(&mut self, edit: impl FnOnce(&Self)) {
+        self.changes.turns += 1;
+        self.save(CheckpointMoment::TurnStart).await;
+        edit(self);
+        self.save(CheckpointMoment::TurnEnd).await;
+    }
+
+    async fn undo(&mut self, target: crate::checkpoint::UndoTarget) -> UndoPlan {
+        let repository = self.repository();
+        let (first, turn) = self.changes.resolve(target).unwrap();
+        let plan = repository.plan_undo(&self.changes, first).await.unwrap();
+        let at_ms = self.changes.next_seq;
+        let before = repository.save_before_undo(&plan, self.session, turn, at_ms).await.unwrap();
+        self.record(before);
+        repository.restore(&plan).await.unwrap();
+        let after = repository.save_after_undo(self.session, at_ms + 1).await.unwrap();
+        self.record(after);
+        plan
+    }
+}
+
+/// An edit of one of a few paths, which may be files, directories and links in turn.
+#[derive(Clone, Debug)]
+enum Edit {
+    Write(&'static str, Vec<u8>),
+    Delete(&'static str),
+    Link(&'static str, &'static str),
+    Executable(&'static str, bool),
+    Rename(&'static str, &'static str),
+}
+
+impl Edit {
+    /// Makes the edit where it is possible.
+    fn apply(&self, fixture: &Fixture) {
+        let remove = |path: &Path| drop(fs::remove_file(path).or_else(|_| fs::remove_dir_all(path)));
+        let make_room = |path: &Path| {
+            for above in path.ancestors().skip(1).take_while(|above| above.starts_with(fixture.root())) {
+                if above.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+                    remove(above);
+                }
+            }
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+        };
+        match self {
+            Self::Write(path, content) => {
+                let path = fixture.path(path);
+                make_room(&path);
+                if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
+                    remove(&path);
+                }
+                fs::write(path, content).unwrap();
+            }
+            Self::Delete(path) => remove(&fixture.path(path)),
+            Self::Link(path, target) => {
+                let path = fixture.path(path);
+                make_room(&path);
+                remove(&path);
+                symlink(target, path).unwrap();
+            }
+            Self::Executable(path, is_executable) => {
+                let path = fixture.path(path);
+                if path.symlink_metadata().is_ok_and(|found| found.is_file()) {
+                    let mode = if *is_executable { 0o755 } else { 0o644 };
+                    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+                }
+            }
+            Self::Rename(from, to) => {
+                let (from, to) = (fixture.path(from), fixture.path(to));
+                if !to.starts_with(&from) && !from.starts_with(&to) && from.symlink_metadata().is_ok() {
+                    make_room(&to);
+                    remove(&to);
+                    let _ = fs::rename(from, to);
+                }
+            }
+        }
+    }
+}
+
+fn edits() -> impl Strategy<Value = Vec<Edit>> {
+    let path = || {
+        let names = ["tracked.txt", "data.bin", "a.c", "forced.log", "d", "d/a", "d/b/c", "e", "new\nname"];
+        proptest::sample::select(names.to_vec())
+    };
+    let content = prop_oneof![
+        Just(b"one\r\ntwo\n".to_vec()),
+        Just(Vec::new()),
+        vec(prop_oneof![Just(b'\r'), Just(b'\n'), Just(b'x'), any::<u8>()], 0..12),
+    ];
+    let targets = proptest::sample::select(vec!["d", "tracked.txt", "../nowhere", "/etc/hostname"]);
+    let edit = prop_oneof![
+        4 => (path(), content).prop_map(|(path, content)| Edit::Write(path, content)),
+        2 => path().prop_map(Edit::Delete),
+        1 => (path(), targets).prop_map(|(path, target)| Edit::Link(path, target)),
+        1 => (path(), any::<bool>()).prop_map(|(path, bit)| Edit::Executable(path, bit)),
+        1 => (path(), path()).prop_map(|(from, to)| Edit::Rename(from, to)),
+    ];
+    vec(edit, 0..8)
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_undo_restores_every_file_and_its_redo_brings_the_changes_back(
+        before in edits(),
+        first in edits(),
+        second in edits(),
+    ) {
+        let mut fixture = Fixture::new();
+        before.iter().for_each(|edit| edit.apply(&fixture));
+        let index = fs::read(fixture.path(".git/index")).unwrap();
+        let old = fixture.files();
+        block_on(async {
+            fixture.turn(|fixture| first.iter().for_each(|edit| edit.apply(fixture))).await;
+            let middle = fixture.files();
+            fixture.turn(|fixture| second.iter().for_each(|edit| edit.apply(fixture))).await;
+            let new = fixture.files();
+            use crate::checkpoint::UndoTarget;
+            if fixture.changes.resolve(UndoTarget::Turn(1)).is_some() {
+                let plan = fixture.undo(UndoTarget::Turn(1)).await;
+                assert!(plan.conflicts.is_empty(), "{:?}", plan.conflicts);
+                assert_eq!(fixture.files(), old);
+                let plan = fixture.undo(UndoTarget::LastUndo).await;
+                assert!(plan.conflicts.is_empty(), "{:?}", plan.conflicts);
+                assert_eq!(fixture.files(), new);
+                fixture.undo(UndoTarget::Turn(2)).await;
+                assert_eq!(fixture.files(), middle);
+            }
+        });
+        prop_assert_eq!(fs::read(fixture.path(".git/index")).unwrap(), index);
+        prop_assert!(!fixture.home.path().join("ran").exists(), "a program of the repository ran");
+    }
+}
+
+#[test]
+fn files_that_the_ignore_rules_covered_are_never_removed() {
+    let mut fixture = Fixture::new();
+    let old = fixture.files();
+    block_on(async {
+        fixture.turn(|fixture| fixture.put(".gitignore", "tracked.txt\na.c\n")).await;
+        let plan = fixture.undo(crate::checkpoint::UndoTarget::LastTurn).await;
+        let kept: Vec<_> = plan.actions().filter(|(_, action)| *action == UndoAction::Keep).collect();
+        assert_eq!(kept, [(Path::new("ignored/x"), UndoAction::Keep)]);
+    });
+    assert_eq!(fixture.files(), old);
+}
+
+#[test]
+fn files_that_somebody_else_changed_are_conflicts_and_other_files_of_theirs_stay() {
+    let mut fixture = Fixture::new();
+    block_on(async {
+        fixture.turn(|fixture| fixture.put("a.c", "turn")).await;
+        fixture.put("theirs", "theirs");
+        fixture.turn(|fixture| fixture.put("tracked.txt", "turn")).await;
+        fixture.put("a.c", "theirs");
+        let plan = fixture.undo(crate::checkpoint::UndoTarget::Turn(1)).await;
+        assert_eq!(plan.conflicts, BTreeSet::from([PathBuf::from("a.c")]));
+    });
+    assert_eq!(fs::read(fixture.path("a.c")).unwrap(), b"$Id$\n", "the caller did not refuse");
+    assert_eq!(fs::read(fixture.path("theirs")).unwrap(), b"theirs");
+}
+
+#[test]
+fn objects_that_were_changed_in_the_repository_are_not_restored() {
+    let mut fixture = Fixture::new();
+    block_on(async {
+        fixture.turn(|fixture| fixture.put("a.c", "turn")).await;
+        // Another content under the hash of the old one.
+        let output = Command::new("git").args(["hash-object", "a.c"]).current_dir(fixture.root()).output();
+        let new = line(&output.unwrap().stdout);
+        let mut reader = ObjectReader::start(&fixture.repository()).unwrap();
+        let tree = reader.tree_of(&fixture.changes.changes[0].start).await.unwrap();
+        let old = reader.files_named(&tree, Path::new("a.c")).await.unwrap()[Path::new("a.c")].hash.clone();
+        let object = |hash: &str| fixture.path(".git/objects").join(&hash[..2]).join(&hash[2..]);
+        fs::remove_file(object(&old)).unwrap();
+        fs::copy(object(&new), object(&old)).unwrap();
+        let plan = fixture.repository().plan_undo(&fixture.changes, 0).await.unwrap();
+        let restored = fixture.repository().restore(&plan).await;
+        assert!(matches!(restored, Err(CheckpointError::Damaged(_))), "{restored:?}");
+    });
+    assert_eq!(fs::read(fixture.path("a.c")).unwrap(), b"turn");
+}
+
+#[test]
+fn references_of_deleted_sessions_are_removed() {
+    let mut fixture = Fixture::new();
+    let references = |fixture: &Fixture| {
+        let arguments = ["for-each-ref", "refs/ibeam/"];
+        let output = Command::new("git").args(arguments).current_dir(fixture.root()).output().unwrap();
+        output.stdout.split(|byte| *byte == b'\n').count() - 1
+    };
+    block_on(async {
+        fixture.turn(|fixture| fixture.put("a.c", "turn")).await;
+        assert_eq!(references(&fixture), 2);
+        let session = fixture.path("../data/sessions").join(fixture.session.to_string());
+        fs::create_dir(&session).unwrap();
+        fs::write(session.join("events.jsonl"), "").unwrap();
+        fixture.repository().prune_references(0).await.unwrap();
+        assert_eq!(references(&fixture), 2);
+        fs::remove_dir_all(session).unwrap();
+        fixture.repository().prune_references(0).await.unwrap();
+        assert_eq!(references(&fixture), 0);
+    });
+}
+
+#[test]
+fn a_diff_has_the_changes_of_the_session_and_not_those_of_others() {
+    let mut fixture = Fixture::new();
+    let diff = block_on(async {
+        fixture.turn(|fixture| fixture.put("a.c", "turn\n")).await;
+        fixture.put("theirs", "theirs\n");
+        fixture.turn(|fixture| fixture.put("data.bin", "turn\n")).await;
+        let repository = fixture.repository();
+        let whole = repository.diff(&fixture.changes, None, false).await.unwrap();
+        let stat = repository.diff(&fixture.changes, Some(1), true).await.unwrap();
+        String::from_utf8([whole, stat].concat()).unwrap()
+    });
+    assert!(diff.contains("\n-$Id$\n+turn\n") && diff.contains(" data.bin | "), "{diff}");
+    assert!(!diff.contains("theirs"), "{diff}");
+    assert!(!fixture.home.path().join("ran").exists(), "a program of the repository ran");
+}

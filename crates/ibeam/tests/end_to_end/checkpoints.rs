@@ -1,0 +1,216 @@
+//! Checkpoints, `undo` and `diff`, and the example of docs/checkpoints.md.
+
+use std::fs;
+use std::process::Command;
+
+use ibeam_testkit::Answer;
+use serde_json::json;
+
+use crate::scene::{Scene, answer_call, answer_shell, answer_text, journal};
+
+const PAGE: &str = include_str!("../../../../docs/checkpoints.md");
+/// The session of the example.
+const DOCUMENTED_SESSION: &str = "0f0e0d0c-0b0a-4908-8706-050403020100";
+
+/// Runs git in the workspace and returns what it printed.
+fn git(scene: &Scene, arguments: &[&str]) -> String {
+    let mut command = Command::new("git");
+    let output = command
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+        .args(arguments)
+        .current_dir(scene.workspace.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Returns a scene whose workspace is a repository with `calc.py`.
+fn repository(answers: impl IntoIterator<Item = Answer>) -> Scene {
+    let scene = Scene::new(answers);
+    git(&scene, &["init", "-q"]);
+    fs::write(scene.workspace.path().join("calc.py"), "def add(a, b):\n    return a + b\n").unwrap();
+    git(&scene, &["add", "calc.py"]);
+    git(&scene, &["commit", "-q", "-m", "one"]);
+    scene
+}
+
+fn rename() -> Answer {
+    answer_call("e1", "edit", &json!({ "path": "calc.py", "oldText": "def add", "newText": "def sum" }))
+}
+
+/// Returns the answers of a turn that runs a command.
+fn shell(command: &str) -> [Answer; 2] {
+    [answer_shell(command), answer_text("done")]
+}
+
+#[test]
+fn the_documented_example_is_what_happens() {
+    let example = PAGE.split("```console\n").nth(1).unwrap().split("```").next().unwrap();
+    let read = || answer_call("r1", "read", &json!({ "path": "calc.py" }));
+    let scene = repository([read(), rename(), answer_text("Renamed it.")]);
+    let mut session = String::new();
+    for step in example.split("$ ibeam ").skip(1) {
+        let (command, expect) = step.split_once('\n').unwrap();
+        let arguments: Vec<String> = command
+            .split('"')
+            .enumerate()
+            .flat_map(|(index, part)| match index % 2 {
+                0 => part.split_whitespace().map(str::to_owned).collect(),
+                _ => vec![part.to_owned()],
+            })
+            .collect();
+        let output = scene.ibeam(&arguments).run().succeeded();
+        if session.is_empty() {
+            let sessions = scene.ibeam_without_model(["ls", "--format", "json"]).run().succeeded().json();
+            session = sessions[0]["session_id"].as_str().unwrap().to_owned();
+        }
+        // The hashes of the example are not those of its files.
+        let comparable = |text: &str| -> Vec<String> {
+            let text = text.replace(&session, DOCUMENTED_SESSION);
+            text.lines()
+                .filter(|line| !line.starts_with("index ") && *line != "Read file")
+                .map(str::to_owned)
+                .collect()
+        };
+        assert_eq!(comparable(&output.stdout), comparable(expect), "ibeam {command}: {output}");
+    }
+    assert!(scene.workspace.read("calc.py").unwrap().starts_with("def add"));
+}
+
+#[test]
+fn a_command_is_undone_with_all_its_files_while_index_and_branch_stay() {
+    let scene =
+        repository(shell("rm calc.py; mkdir -p new/deep; echo x > new/deep/file; echo y >> untracked"));
+    fs::write(scene.workspace.path().join("untracked"), "mine\n").unwrap();
+    fs::write(scene.workspace.path().join("calc.py"), "staged\n").unwrap();
+    git(&scene, &["add", "calc.py"]);
+    fs::write(scene.workspace.path().join("calc.py"), "not staged\n").unwrap();
+    let state = |scene: &Scene| {
+        (git(scene, &["rev-parse", "HEAD"]), git(scene, &["diff", "--cached"]), git(scene, &["branch", "-a"]))
+    };
+    let before = state(&scene);
+    let output = scene.print(["--force"]).run().succeeded();
+    assert_eq!(output.stderr, "");
+    let session = output.stream().events[0]["session_id"].as_str().unwrap().to_owned();
+    assert_eq!(git(&scene, &["for-each-ref", "refs/ibeam/"]).lines().count(), 2);
+    let moments: Vec<_> = journal(&scene, &session)
+        .iter()
+        .filter_map(|event| event["kind"]["checkpoint_taken"]["moment"].as_str().map(str::to_owned))
+        .collect();
+    assert_eq!(moments, ["turn_start", "turn_end"]);
+    let stat = scene.ibeam_without_model(["diff", &session, "--stat", "--turn", "1"]).run().succeeded();
+    assert!(stat.stdout.contains("new/deep/file"), "{stat}");
+
+    let dry = scene.ibeam_without_model(["undo", "--dry-run"]).run().succeeded();
+    let listed = "restore: calc.py\nremove: new/deep/file\nrestore: untracked\n";
+    assert_eq!(dry.stdout, listed, "{dry}");
+    assert_eq!(scene.workspace.read("calc.py"), None);
+    let undone = scene.ibeam_without_model(["undo"]).run().succeeded();
+    assert!(undone.stdout.starts_with(listed), "{undone}");
+    let read = |path: &str| scene.workspace.read(path);
+    assert_eq!((read("calc.py"), read("untracked")), (Some("not staged\n".into()), Some("mine\n".into())));
+    assert!(!scene.workspace.path().join("new").exists());
+    assert_eq!(state(&scene), before);
+    assert_eq!(scene.ibeam_without_model(["diff"]).run().succeeded().stdout, "");
+
+    let again = scene.ibeam_without_model(["undo"]).run();
+    assert_eq!((again.code, again.stderr_lines("error: ").len()), (Some(66), 1), "{again}");
+    scene.ibeam_without_model(["undo", &session, "--redo"]).run().succeeded();
+    assert_eq!((read("calc.py"), read("new/deep/file")), (None, Some("x\n".into())));
+    // The session is whole, and can be resumed and shown.
+    scene.ibeam_without_model(["sessions", "check", &session]).run().succeeded();
+    scene.ibeam_without_model(["replay", &session, "--output-format", "json"]).run().succeeded();
+}
+
+#[test]
+fn files_that_somebody_else_changed_are_overwritten_only_with_force() {
+    let scene = repository(shell("echo turn > calc.py"));
+    scene.print(["--force"]).run().succeeded();
+    fs::write(scene.workspace.path().join("calc.py"), "mine\n").unwrap();
+    let refused = scene.ibeam_without_model(["undo"]).run();
+    assert_eq!(refused.code, Some(1), "{refused}");
+    assert!(refused.stderr.contains("`calc.py` was changed since by somebody else"), "{refused}");
+    assert_eq!(scene.workspace.read("calc.py").as_deref(), Some("mine\n"));
+    scene.ibeam_without_model(["undo", "--force"]).run().succeeded();
+    assert!(scene.workspace.read("calc.py").unwrap().starts_with("def add"));
+    scene.ibeam_without_model(["undo", "--redo"]).run().succeeded();
+    assert_eq!(scene.workspace.read("calc.py").as_deref(), Some("mine\n"));
+}
+
+#[test]
+fn turns_without_changes_leave_nothing_and_unknown_turns_are_named() {
+    let scene = repository([answer_call("r1", "read", &json!({ "path": "calc.py" })), answer_text("read")]);
+    scene.print([""; 0]).run().succeeded();
+    assert_eq!(git(&scene, &["for-each-ref", "refs/ibeam/"]), "");
+    assert!(!scene.workspace.home().join(".local/share/ibeam/checkpoints").exists());
+    for (arguments, code) in
+        [(["diff", "--turn", "1"], 0), (["diff", "--turn", "2"], 66), (["undo", "--to", "1"], 66)]
+    {
+        let output = scene.ibeam_without_model(arguments).run();
+        assert_eq!(output.code, Some(code), "{arguments:?}: {output}");
+    }
+    let scene = scene.with_answers(shell("true"));
+    scene.print(["--force", "--continue"]).run().succeeded();
+    assert_eq!(git(&scene, &["for-each-ref", "refs/ibeam/"]), "", "the command changed nothing");
+    assert_eq!(scene.ibeam_without_model(["undo"]).run().code, Some(66));
+}
+
+#[test]
+fn configuration_and_ephemeral_runs_switch_checkpoints_off() {
+    let scene = repository(shell("echo x > x"));
+    scene.print(["--force", "--ephemeral"]).run().succeeded();
+    assert_eq!(git(&scene, &["for-each-ref", "refs/ibeam/"]), "");
+    let scene = scene.with_answers(shell("echo y > x"));
+    let config = scene.workspace.home().join(".config/ibeam/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    fs::write(config, "[session]\ncheckpoints = false\n").unwrap();
+    scene.print(["--force"]).run().succeeded();
+    assert_eq!(git(&scene, &["for-each-ref", "refs/ibeam/"]), "");
+}
+
+#[test]
+fn a_repository_that_cannot_be_saved_gives_a_warning_and_the_run_continues() {
+    let scene = repository(shell("echo x > x"));
+    let objects = scene.workspace.path().join(".git/objects");
+    std::os::unix::fs::symlink("/tmp", objects.join("zz")).unwrap();
+    let output = scene.print(["--force"]).run().succeeded();
+    let warnings = output.stderr_lines("warning: ");
+    assert!(warnings.len() == 1 && warnings[0].contains("cannot be undone"), "{output}");
+    assert_eq!(scene.workspace.read("x").as_deref(), Some("x\n"));
+}
+
+#[test]
+fn a_worktree_has_a_branch_of_its_own_and_stays() {
+    let scene = repository(shell("pwd; echo x > x"));
+    // Programs that the repository names.
+    let path = scene.workspace.path();
+    let ran = scene.workspace.outside().join("ran");
+    fs::write(path.join(".gitattributes"), "*.py filter=evil\n").unwrap();
+    git(&scene, &["add", ".gitattributes"]);
+    git(&scene, &["commit", "-q", "-m", "two"]);
+    git(&scene, &["config", "filter.evil.smudge", &format!("touch {}; cat", ran.display())]);
+    let hook = path.join(".git/hooks/post-checkout");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    fs::write(&hook, format!("#!/bin/sh\ntouch {}\n", ran.display())).unwrap();
+    fs::set_permissions(&hook, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let output = scene.print(["--force", "--worktree=fix-1"]).run().succeeded();
+    let cwd = output.stream().events[0]["cwd"].as_str().unwrap().to_owned();
+    assert!(cwd.contains(".local/state/ibeam/worktrees/") && cwd.ends_with("/fix-1"), "{cwd}");
+    assert!(output.stderr.contains("on the branch `ibeam/fix-1`"), "{output}");
+    assert_eq!(scene.workspace.read("x"), None);
+    assert_eq!(fs::read_to_string(format!("{cwd}/x")).unwrap(), "x\n");
+    assert!(git(&scene, &["branch", "--list", "ibeam/fix-1"]).contains("ibeam/fix-1"));
+    assert!(!ran.exists(), "a program of the repository ran");
+    // The second run finds the worktree, and undo works there.
+    let scene = scene.with_answers(shell("cat x"));
+    let again = scene.print(["--force", "--worktree=fix-1", "--continue"]).run().succeeded();
+    assert_eq!(again.stream().events[0]["cwd"], cwd.as_str());
+    scene.ibeam_without_model(["undo", "--workspace", &cwd]).run().succeeded();
+    assert!(!std::path::Path::new(&cwd).join("x").exists());
+
+    let scene = Scene::new([]);
+    let refused = scene.print(["--worktree"]).run();
+    assert_eq!(refused.code, Some(66), "{refused}");
+    assert!(refused.stderr.contains("needs a git repository"), "{refused}");
+}
