@@ -4,7 +4,7 @@
 //! `RunFinished`, whatever happens in between.
 
 mod active_model;
-mod checkpoint;
+mod changed_files;
 mod compaction;
 mod hooks;
 mod model_request;

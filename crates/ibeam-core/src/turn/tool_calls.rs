@@ -199,9 +199,14 @@ impl Run {
                                 if !access.is_read_only()
                                     && let Err(reason) = self.save_unchanged_files(journal).await?
                                 {
-                                    finish(journal, call, stopped_before_decision(), Duration::ZERO).await?;
-                                    self.drain_running(journal, model_call_id, &mut running, &mut unfinished)
-                                        .await?;
+                                    finish(journal, call, stopped_call_outcome(), Duration::ZERO).await?;
+                                    self.drain_running_calls(
+                                        journal,
+                                        model_call_id,
+                                        &mut running,
+                                        &mut unfinished,
+                                    )
+                                    .await?;
                                     return Err(reason.into());
                                 }
                                 unfinished.push(call.clone());

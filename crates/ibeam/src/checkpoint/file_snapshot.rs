@@ -242,7 +242,7 @@ impl Classifier<'_> {
             true => full.symlink_metadata(),
             false => Err(io::ErrorKind::NotFound.into()),
         };
-        let Ok(found) = found.map_err(|_| ()) else {
+        let Ok(found) = found else {
             changes.removed.insert(path.to_owned());
             return Ok(());
         };

@@ -212,8 +212,8 @@ impl Repository {
     /// Refuses links at which git would leave the repository while it writes objects and references.
     fn reject_links(&self) -> Result<(), CheckpointError> {
         let objects = self.common_dir.join("objects");
-        let entries = fs::read_dir(&objects).map_err(CheckpointError::io(&objects))?.flatten();
-        let link = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink())).next();
+        let mut entries = fs::read_dir(&objects).map_err(CheckpointError::io(&objects))?.flatten();
+        let link = entries.find(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
         let references = self.common_dir.join("refs/ibeam");
         let is_link = references.symlink_metadata().is_ok_and(|found| found.is_symlink());
         match link.map(|entry| entry.path()).or_else(|| is_link.then_some(references)) {

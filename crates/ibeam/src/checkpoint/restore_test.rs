@@ -113,10 +113,8 @@ impl Fixture {
 
     async fn save(&mut self, moment: CheckpointMoment) {
         let repository = self.repository();
-        let ignored = match moment {
-            CheckpointMoment::TurnStart => IgnoredFiles::Drop,
-            _ => IgnoredFiles::Keep,
-        };
+        let is_start = moment == CheckpointMoment::TurnStart;
+        let ignored = if is_start { IgnoredFiles::Drop } else { IgnoredFiles::Keep };
         let Snapshot { tree, left_out } = repository.snapshot(ignored).await.unwrap();
         let at_ms = self.changes.next_seq;
         let (commit, _) = repository.save(&tree, self.session, moment, at_ms).await.unwrap();

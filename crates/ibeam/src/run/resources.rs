@@ -140,6 +140,11 @@ pub(super) fn build(
     tools.extend(servers.tools(head.permission_mode));
     let web_tools = web.tools(app, &policy);
     tools.extend(if app.replays() { offline_tools(web_tools) } else { web_tools });
+    let checkpoints: Arc<dyn Checkpoints> =
+        match !head.ephemeral && app.base.config.is_enabled(&["session", "checkpoints"]) {
+            true => Arc::new(RunCheckpoints::new(app, head.session_id, path_policy.clone())),
+            false => Arc::new(NoCheckpoints),
+        };
     let ProjectTexts { sources: text_sources, instructions, skills } = ProjectTexts::load(app, path_policy);
     let notices = instructions.notices().iter().chain(skills.notices()).cloned().collect();
     if skills.has_offered() {
@@ -150,11 +155,6 @@ pub(super) fn build(
     head.tools = tools.keys().cloned().collect();
     head.mcp_servers.clone_from(&servers.statuses);
     let clock = Arc::new(SystemClock::since(app.started_at));
-    let checkpoints: Arc<dyn Checkpoints> =
-        match !head.ephemeral && app.base.config.is_enabled(&["session", "checkpoints"]) {
-            true => Arc::new(RunCheckpoints::new(app, head.session_id, path_policy.clone())),
-            false => Arc::new(NoCheckpoints),
-        };
     let context = Context::new(&ContextInputs {
         workspace: &app.workspace,
         trusted: app.trust.is_trusted(),
