@@ -234,6 +234,27 @@ impl Peer {
         }
     }
 
+    /// Sends a notification, and waits for room in the queue of lines.
+    pub async fn notify(&self, method: &str, params: impl Serialize) {
+        if let (Some(outgoing), Ok(line)) =
+            (self.outgoing(), to_line(&OutgoingMessage::notification(method, params)))
+        {
+            // An error means that the connection is closed.
+            let _ = outgoing.send(line).await;
+        }
+    }
+
+    /// Sends a notification, and blocks the thread until there is room in the queue of lines. Must not be called within
+    /// an async runtime.
+    ///
+    /// # Errors
+    /// `BrokenPipe` if the connection is closed, `InvalidData` if the parameters cannot be serialized.
+    pub fn notify_blocking(&self, method: &str, params: impl Serialize) -> io::Result<()> {
+        let line = to_line(&OutgoingMessage::notification(method, params))?;
+        let outgoing = self.outgoing().ok_or(io::ErrorKind::BrokenPipe)?;
+        outgoing.blocking_send(line).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+
     /// Returns the reason why the connection is closed; `None` while it is open.
     pub fn close_reason(&self) -> Option<CloseReason> {
         self.pending.lock().close_reason.clone()

@@ -71,7 +71,7 @@ pub(crate) fn execute(app: &AppContext, command: &Command, stdout: &mut File) ->
         }
         Command::Mcp { what } => mcp::mcp(app, what, stdout),
         Command::Trust { what } => trust::trust(app, what, stdout),
-        Command::Acp => Err(Reason::Unsupported { what: "acp".to_owned() }.into()),
+        Command::Acp => acp(app, stdout),
         Command::Resume { .. } => Err(Reason::Internal { detail: "`resume` is a run".to_owned() }.into()),
         // Commands with several exit codes of success.
         Command::Policy { what } => return policy::policy(app, what, stdout),
@@ -116,6 +116,13 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         | Command::Resume { .. }
         | Command::Trust { what: TrustCommand::Show { .. } } => ConfigUse::Needed,
     }
+}
+
+/// Serves an editor until it closes stdin.
+fn acp(app: &AppContext, stdout: &File) -> Result<(), CliError> {
+    let io = |error: io::Error| Reason::Io { what: "stdout".to_owned(), detail: error.to_string() };
+    let stdout = stdout.try_clone().map_err(io)?;
+    crate::run::serve_editor(app, stdout).map_err(|failure| CliError::from(failure.reason))
 }
 
 fn warn(app: &AppContext, error: &Reason) {

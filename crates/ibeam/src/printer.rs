@@ -92,7 +92,7 @@ struct OpenRun {
 }
 
 impl Printer {
-    /// Returns a printer to `writer` and, on stderr, of `notice_printer`. Registers it as the printer of this process.
+    /// Returns a printer to `writer` and, on stderr, of `notice_printer`.
     pub(crate) fn new(
         session: Option<Session>,
         writer: Box<dyn EventWriter + Send>,
@@ -111,10 +111,13 @@ impl Printer {
             run: None,
             next_seq: 0,
         };
-        let printer = Arc::new(Self { state: Mutex::new(state), session: Mutex::new(session), stop });
+        Arc::new(Self { state: Mutex::new(state), session: Mutex::new(session), stop })
+    }
+
+    /// Makes this the printer of this process, which a forced exit uses.
+    pub(crate) fn register(self: &Arc<Self>) {
         // A process has one printer.
-        let _ = CURRENT.set(Arc::clone(&printer));
-        printer
+        let _ = CURRENT.set(Arc::clone(self));
     }
 
     /// Holds a batch while it is recorded. Returns false when nothing more may be printed.

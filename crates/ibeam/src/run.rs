@@ -1,5 +1,6 @@
-//! Runs: the three front ends, and the driver that they share.
+//! Runs: the front ends, and the driver that they share.
 
+mod acp;
 mod answer_schema;
 mod attachments;
 pub(crate) mod context_preview;
@@ -34,6 +35,7 @@ use tokio::runtime::Runtime;
 use crate::app::BaseContext;
 use crate::cli::Format;
 
+pub(crate) use acp::serve_editor;
 pub(crate) use attachments::media_from_base64;
 pub(crate) use from_plan::{PlanHandover, load_plan};
 pub(crate) use hosted::run_hosted;

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use ibeam_output::escape_invisible;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -46,4 +47,17 @@ fn is_writable() -> bool {
             Err(_) => return true,
         }
     }
+}
+
+/// Prints a line on stderr every `seconds`, for people who watch a silent run. Ends with the runtime.
+pub(crate) fn start_heartbeat(seconds: Option<u64>) {
+    let Some(period) = seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs) else { return };
+    let start = Instant::now();
+    tokio::spawn(async move {
+        let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
+        loop {
+            ticks.tick().await;
+            write_line(&format!("heartbeat: {} s", start.elapsed().as_secs()));
+        }
+    });
 }

@@ -10,6 +10,8 @@
     reason = "clippy recognizes only functions with #[test] as tests, and these modules contain helpers"
 )]
 
+#[path = "end_to_end/acp.rs"]
+mod acp;
 #[path = "end_to_end/attachments.rs"]
 mod attachments;
 #[path = "end_to_end/bounds.rs"]

@@ -45,6 +45,11 @@ const CRATE_RULES: &[CrateRule] = &[
         ],
         exclusive: &["grep-searcher", "grep-regex", "similar"],
     },
+    CrateRule {
+        name: "ibeam-acp",
+        may_use: &["ibeam-protocol"],
+        exclusive: &["agent-client-protocol-schema"],
+    },
     CrateRule { name: "ibeam-json-rpc", may_use: &["ibeam-protocol"], exclusive: &[] },
     CrateRule {
         name: "ibeam-mcp",
@@ -80,10 +85,12 @@ const CRATE_RULES: &[CrateRule] = &[
         may_use: &[
             "ibeam-protocol",
             "ibeam-policy",
+            "ibeam-acp",
             "ibeam-core",
             "ibeam-files",
             "ibeam-config",
             "ibeam-hooks",
+            "ibeam-json-rpc",
             "ibeam-providers",
             "ibeam-local",
             "ibeam-tools",

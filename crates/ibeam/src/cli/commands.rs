@@ -144,8 +144,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: McpCommand,
     },
-    /// Not there yet: the editor protocol
-    #[command(hide = true)]
+    /// Serve an editor over the Agent Client Protocol on stdin and stdout
     Acp,
     /// Manage the trusted workspaces
     Trust {

@@ -7,7 +7,7 @@
 use std::convert::Infallible;
 use std::fs::File;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::future::{join, pending};
 use ibeam_core::{Approver, Hooks, Journal, NoSteering, Run, Steering, Stop};
@@ -53,6 +53,9 @@ pub(super) enum RunKind {
     Interactive,
     /// A run for each message on stdin. A signal ends the process; a message interrupts a run.
     Hosted,
+    /// A run for each prompt in one of the sessions of an editor. The editor cancels a run, and the end of the process
+    /// ends all sessions. No failure of a session ends the process.
+    Editor,
 }
 
 /// The parts of a session that depend on the front end. The defaults are those of print mode.
@@ -99,14 +102,24 @@ pub(super) struct RunProcess<'a> {
     stop: Stop,
     /// The stop of the current run, or of the wait for a prompt.
     current_stop: CurrentStop,
-    watchdog: Watchdog,
-    _watch: Watch,
-    stdout: File,
-    new_writer: NewWriter<'a>,
+    /// The watchdog and its watch over the process; `None` for one of the sessions of an editor.
+    watchdog: Option<(Watchdog, Watch)>,
+    output: RunOutput<'a>,
+}
+
+/// The destination of the events of runs.
+enum RunOutput<'a> {
+    /// To stdout of the process.
+    Stdout(File, NewWriter<'a>),
+    /// To an editor.
+    Editor(NewEditorWriter<'a>),
 }
 
 /// Returns a writer of events to stdout.
 pub(super) type NewWriter<'a> = Box<dyn Fn(BackpressuredStdout) -> Box<dyn EventWriter + Send> + 'a>;
+
+/// Returns a writer of events to an editor.
+pub(super) type NewEditorWriter<'a> = Box<dyn Fn() -> Box<dyn EventWriter + Send> + 'a>;
 
 impl<'a> RunProcess<'a> {
     /// Takes over stdout and the signals.
@@ -130,31 +143,49 @@ impl<'a> RunProcess<'a> {
         let (stop, signalled, watchdog, watch) = startup.hand_over(limit, shutdown.budget());
         let current_stop = match kind {
             RunKind::Single | RunKind::Interactive => signalled,
-            RunKind::Hosted => CurrentStop::new(Stop::default()),
+            RunKind::Hosted | RunKind::Editor => CurrentStop::new(Stop::default()),
         };
         exit::set_catalogue(&app.base.catalogue);
-        let process =
-            Self { app, runtime, kind, stop, current_stop, watchdog, _watch: watch, stdout, new_writer };
+        let (watchdog, output) = (Some((watchdog, watch)), RunOutput::Stdout(stdout, new_writer));
+        let process = Self { app, runtime, kind, stop, current_stop, watchdog, output };
         if kind == RunKind::Hosted {
             process.watch_reader()?;
         }
         exit::set_unstarted_run_writer(process.writer()?);
         let _context = runtime.enter();
-        start_heartbeat(app.base.flags.heartbeat);
+        stderr::start_heartbeat(app.base.flags.heartbeat);
         Ok(process)
+    }
+
+    /// Returns the process as one of the sessions of an editor uses it. The session ends when `stop` is requested.
+    pub(super) fn for_editor(
+        runtime: &'a Runtime,
+        app: &'a AppContext,
+        stop: Stop,
+        new_writer: NewEditorWriter<'a>,
+    ) -> Self {
+        let current_stop = CurrentStop::new(Stop::default());
+        let output = RunOutput::Editor(new_writer);
+        Self { app, runtime, kind: RunKind::Editor, stop, current_stop, watchdog: None, output }
     }
 
     /// Requests the current stop when the reader closes stdout.
     fn watch_reader(&self) -> Result<(), Failure> {
-        let stdout = self.stdout.try_clone().map_err(|error| system_error("descriptor", &error))?;
+        let RunOutput::Stdout(stdout, _) = &self.output else { return Ok(()) };
+        let stdout = stdout.try_clone().map_err(|error| system_error("descriptor", &error))?;
         stdout::watch_reader(stdout, &self.current_stop).map_err(thread_error)
     }
 
-    /// Returns a writer of events to stdout.
+    /// Returns a writer of events to the output.
     fn writer(&self) -> Result<Box<dyn EventWriter + Send>, Reason> {
-        let stdout = self.stdout.try_clone().map_err(|error| system_error("descriptor", &error))?;
-        let timeout = new_shutdown(self.app).reader_timeout();
-        Ok((self.new_writer)(BackpressuredStdout::new(stdout, &self.current_stop, timeout)))
+        match &self.output {
+            RunOutput::Editor(new_writer) => Ok(new_writer()),
+            RunOutput::Stdout(stdout, new_writer) => {
+                let stdout = stdout.try_clone().map_err(|error| system_error("descriptor", &error))?;
+                let timeout = new_shutdown(self.app).reader_timeout();
+                Ok(new_writer(BackpressuredStdout::new(stdout, &self.current_stop, timeout)))
+            }
+        }
     }
 
     /// Returns the stop of the process.
@@ -190,14 +221,27 @@ impl<'a> RunProcess<'a> {
             // The stop of the process is that of the run.
             return work.await;
         }
-        let _watch = self.watchdog.watch(stop, time_limit(self.app), new_shutdown(self.app).budget());
+        let limit = time_limit(self.app);
+        let _watch = self
+            .watchdog
+            .as_ref()
+            .map(|(watchdog, _)| watchdog.watch(stop, limit, new_shutdown(self.app).budget()));
         let end_with_process = async {
             stop.request(self.stop.wait().await);
+            pending::<Infallible>().await
+        };
+        // Without a watchdog, the time limit is enforced here. It does not end the process.
+        let end_at_limit = async {
+            if let Some(limit) = limit.filter(|_| self.watchdog.is_none()) {
+                tokio::time::sleep(limit.limit).await;
+                stop.request(limit.reason());
+            }
             pending::<Infallible>().await
         };
         tokio::select! {
             biased;
             never = end_with_process => match never {},
+            never = end_at_limit => match never {},
             done = work => done,
         }
     }
@@ -206,7 +250,7 @@ impl<'a> RunProcess<'a> {
     fn new_stop(&self) -> Stop {
         match self.kind {
             RunKind::Single => self.stop.clone(),
-            RunKind::Interactive | RunKind::Hosted => Stop::default(),
+            RunKind::Interactive | RunKind::Hosted | RunKind::Editor => Stop::default(),
         }
     }
 }
@@ -290,7 +334,7 @@ impl<'a> RunSession<'a> {
             hooks: front_end.hooks(Arc::clone(&hooks) as _, &head),
             approver: front_end.approver(),
             steering: front_end.steering(),
-            has_person: process.kind == RunKind::Interactive,
+            has_person: matches!(process.kind, RunKind::Interactive | RunKind::Editor),
             replacement,
             extra_instructions: [appended, front_end.instructions()].concat(),
             answer_schema,
@@ -312,12 +356,15 @@ impl<'a> RunSession<'a> {
             // The watch starts only now, so that a run whose stdout is closed from the start still creates its session.
             RunKind::Single => process.watch_reader()?,
             // A terminal that is closed sends SIGHUP. In a hosted session, the watch started with the process.
-            RunKind::Interactive | RunKind::Hosted => {}
+            RunKind::Interactive | RunKind::Hosted | RunKind::Editor => {}
         }
         let (events, receiver) = mpsc::channel(MAX_WAITING_EVENTS);
         let writer = process.writer()?;
         let notice_printer = NoticePrinter::new(Arc::clone(&app.base.catalogue));
         let printer = Printer::new(session, writer, notice_printer, process.current_stop.clone());
+        if process.kind != RunKind::Editor {
+            printer.register();
+        }
         let pump = Pump { printer: Arc::clone(&printer) }.start(receiver).map_err(thread_error)?;
         let journal =
             Journal::new(past, Arc::clone(&run.clock), events).with_redactor(app.redactor().clone());
@@ -534,19 +581,6 @@ fn ends_process(reason: &Reason) -> bool {
         Reason::Signalled(Signal::Hup | Signal::Quit | Signal::Term) => true,
         reason => matches!(reason, Reason::OutputClosed | Reason::Io { .. }),
     }
-}
-
-/// Prints a line on stderr every `seconds`, for people who watch a silent run. Ends with the runtime.
-fn start_heartbeat(seconds: Option<u64>) {
-    let Some(period) = seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs) else { return };
-    let start = Instant::now();
-    tokio::spawn(async move {
-        let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
-        loop {
-            ticks.tick().await;
-            stderr::write_line(&format!("heartbeat: {} s", start.elapsed().as_secs()));
-        }
-    });
 }
 
 /// Returns the time budget of a future end.

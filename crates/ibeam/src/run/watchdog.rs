@@ -51,6 +51,13 @@ pub(super) struct TimeLimit {
     pub(super) since: Instant,
 }
 
+impl TimeLimit {
+    /// Returns the reason for a run that reached the limit.
+    pub(super) fn reason(self) -> Reason {
+        Reason::TimedOut { timeout_ms: u64::try_from(self.limit.as_millis()).unwrap_or(u64::MAX) }
+    }
+}
+
 /// The watch over signals and `--timeout` before the configuration is read, because reading the home directory may
 /// hang.
 pub(crate) struct StartupWatchdog {
@@ -123,8 +130,7 @@ impl Watchdog {
             if let Some(TimeLimit { limit, since }) = limit {
                 tokio::select! {
                     () = tokio::time::sleep(limit.saturating_sub(since.elapsed())) => {
-                        let timeout_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-                        stop.request(Reason::TimedOut { timeout_ms });
+                        stop.request(TimeLimit { limit, since }.reason());
                     }
                     _ = stop.wait() => {}
                 }

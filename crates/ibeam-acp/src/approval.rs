@@ -1,0 +1,82 @@
+//! The question whether a call may run, and its answer.
+
+use std::path::Path;
+
+use agent_client_protocol_schema::v1::{
+    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
+    RequestPermissionResponse,
+};
+use ibeam_protocol::ToolCall;
+
+use crate::tool_call;
+
+/// The decision of the user of the editor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PermissionAnswer {
+    /// The call may run.
+    AllowOnce,
+    /// The call and similar ones may run, until the session is closed.
+    AllowAlways,
+    /// The call must not run.
+    RejectOnce,
+    /// The call and similar ones must not run, until the session is closed.
+    RejectAlways,
+}
+
+impl PermissionAnswer {
+    const ALL: [Self; 4] = [Self::AllowOnce, Self::AllowAlways, Self::RejectOnce, Self::RejectAlways];
+
+    /// Returns the answer in a response. A cancelled question, and an unknown option, reject the call.
+    pub fn from_response(response: &RequestPermissionResponse) -> Self {
+        let RequestPermissionOutcome::Selected(selected) = &response.outcome else { return Self::RejectOnce };
+        let id = &*selected.option_id.0;
+        Self::ALL.into_iter().find(|answer| answer.id() == id).unwrap_or(Self::RejectOnce)
+    }
+
+    /// Whether the call may run.
+    pub fn is_allowed(self) -> bool {
+        match self {
+            Self::AllowOnce | Self::AllowAlways => true,
+            Self::RejectOnce | Self::RejectAlways => false,
+        }
+    }
+
+    /// Whether the answer is also that of similar calls.
+    pub fn is_lasting(self) -> bool {
+        match self {
+            Self::AllowAlways | Self::RejectAlways => true,
+            Self::AllowOnce | Self::RejectOnce => false,
+        }
+    }
+
+    fn id(self) -> &'static str {
+        match self {
+            Self::AllowOnce => "allow-once",
+            Self::AllowAlways => "allow-always",
+            Self::RejectOnce => "reject-once",
+            Self::RejectAlways => "reject-always",
+        }
+    }
+
+    fn option(self) -> PermissionOption {
+        let (name, kind) = match self {
+            Self::AllowOnce => ("Allow", PermissionOptionKind::AllowOnce),
+            Self::AllowAlways => ("Always allow in this session", PermissionOptionKind::AllowAlways),
+            Self::RejectOnce => ("Reject", PermissionOptionKind::RejectOnce),
+            Self::RejectAlways => ("Always reject in this session", PermissionOptionKind::RejectAlways),
+        };
+        PermissionOption::new(self.id(), name, kind)
+    }
+}
+
+/// Returns the question about `call` in the workspace `cwd`; `can_last` offers answers for similar calls.
+pub fn permission_request(
+    session_id: &str,
+    cwd: &Path,
+    call: &ToolCall,
+    can_last: bool,
+) -> RequestPermissionRequest {
+    let options = PermissionAnswer::ALL.into_iter().filter(|answer| can_last || !answer.is_lasting());
+    let options = options.map(PermissionAnswer::option).collect();
+    RequestPermissionRequest::new(session_id.to_owned(), tool_call::question(call, cwd), options)
+}

@@ -1,0 +1,86 @@
+//! The first exchange with a client: what it can do, and what this agent can do.
+
+use agent_client_protocol_schema::ProtocolVersion;
+use agent_client_protocol_schema::v1::{
+    AgentAuthCapabilities, AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodTerminal,
+    ClientCapabilities, Implementation, InitializeResponse, LogoutCapabilities, PromptCapabilities,
+    SessionAdditionalDirectoriesCapabilities, SessionCapabilities, SessionCloseCapabilities,
+    SessionDeleteCapabilities, SessionListCapabilities, SessionResumeCapabilities, StopReason,
+};
+use ibeam_protocol::{Reason, RunOutcome};
+
+/// The ids of the methods of `authenticate`. The second is that of the Cursor CLI, whose clients expect it.
+pub const AUTH_METHODS: [&str; 2] = ["ibeam_keys", "cursor_login"];
+/// The method that the client runs in a terminal.
+pub const TERMINAL_METHOD: &str = "ibeam_login";
+
+/// The optional features of a client that change what this agent sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientFeatures {
+    /// Whether the client shows notices.
+    pub notices: bool,
+    /// Whether the client shows compactions of the conversation.
+    pub compaction: bool,
+    /// Whether the client runs login commands in a terminal.
+    pub terminal_login: bool,
+}
+
+impl ClientFeatures {
+    /// Returns the features that `capabilities` announce.
+    pub fn new(capabilities: &ClientCapabilities) -> Self {
+        let session = capabilities.session.as_ref();
+        Self {
+            notices: session.is_some_and(|session| session.notices.is_some()),
+            compaction: session.is_some_and(|session| session.compaction.is_some()),
+            terminal_login: capabilities.auth.terminal,
+        }
+    }
+}
+
+/// Returns the response to `initialize` for a client with these features; `version` is that of the program.
+pub fn initialize_response(features: ClientFeatures, version: &str) -> InitializeResponse {
+    let session = SessionCapabilities::new()
+        .list(SessionListCapabilities::new())
+        .delete(SessionDeleteCapabilities::new())
+        .additional_directories(SessionAdditionalDirectoriesCapabilities::new())
+        .resume(SessionResumeCapabilities::new())
+        .close(SessionCloseCapabilities::new());
+    let capabilities = AgentCapabilities::new()
+        .load_session(true)
+        .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
+        .session_capabilities(session)
+        .auth(AgentAuthCapabilities::new().logout(LogoutCapabilities::new()));
+    InitializeResponse::new(ProtocolVersion::V1)
+        .agent_capabilities(capabilities)
+        .auth_methods(auth_methods(features))
+        .agent_info(Implementation::new("ibeam", version).title("ibeam".to_owned()))
+}
+
+fn auth_methods(features: ClientFeatures) -> Vec<AuthMethod> {
+    let description = "Uses the keys that `ibeam login`, variables or the configuration provide".to_owned();
+    let mut methods: Vec<AuthMethod> = AUTH_METHODS
+        .iter()
+        .map(|id| {
+            AuthMethod::Agent(AuthMethodAgent::new(*id, "Stored keys").description(description.clone()))
+        })
+        .collect();
+    if features.terminal_login {
+        let method = AuthMethodTerminal::new(TERMINAL_METHOD, "ibeam login")
+            .args(vec!["login".to_owned()])
+            .description("Asks for the key of a provider in a terminal and stores it".to_owned());
+        methods.push(AuthMethod::Terminal(method));
+    }
+    methods
+}
+
+/// Returns why a turn stopped; `None` for a failure, which is the error of the request.
+pub fn stop_reason(outcome: &RunOutcome) -> Option<StopReason> {
+    let RunOutcome::Failed(failure) = outcome else { return Some(StopReason::EndTurn) };
+    match &failure.reason {
+        Reason::Signalled(_) => Some(StopReason::Cancelled),
+        Reason::Refused | Reason::RefusedWithMessage { .. } => Some(StopReason::Refusal),
+        Reason::TurnLimit { .. } | Reason::ToolCallLimit { .. } => Some(StopReason::MaxTurnRequests),
+        Reason::TokenLimit { .. } | Reason::OutputLimit => Some(StopReason::MaxTokens),
+        _ => None,
+    }
+}

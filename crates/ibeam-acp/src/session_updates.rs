@@ -1,0 +1,265 @@
+//! Converts the events of a session into updates for an editor, while a turn runs and for the turns of the past.
+
+use std::path::PathBuf;
+
+use agent_client_protocol_schema::v1::{
+    CompactionStatus, CompactionUpdate, ContentChunk, Cost, MessageId, Notice as ShownNotice, NoticeSeverity,
+    SessionInfoUpdate, SessionUpdate, UsageUpdate,
+};
+use ibeam_protocol::{Compacted, Event, EventKind, Notice, ToolOutcome, ToolOutput, Usage};
+
+use crate::client::ClientFeatures;
+use crate::tool_call::{self, Detail, text_block};
+
+/// Maximum number of bytes of a payload of a past call.
+const MAX_PAST_PAYLOAD_BYTES: usize = 2 << 10;
+/// Maximum number of characters of the title of a session.
+const MAX_TITLE_CHARS: usize = 100;
+
+/// The properties of a session that its updates depend on.
+#[derive(Clone, Debug)]
+pub struct UpdateOptions {
+    /// The workspace.
+    pub cwd: PathBuf,
+    /// The optional features of the client.
+    pub features: ClientFeatures,
+    /// The context window of the model in tokens, if it is known.
+    pub context_window: Option<u64>,
+}
+
+/// The state of the conversion of one session.
+#[derive(Debug)]
+pub struct SessionUpdates {
+    options: UpdateOptions,
+    /// Whether the events are those of the past.
+    is_replay: bool,
+    /// The texts of a past answer that are not sent yet: visible text, or reasoning.
+    pending: Option<(TextKind, String)>,
+    /// The kind of the last chunk, and the number of its message.
+    message: (Option<TextKind>, u64),
+    has_title: bool,
+    cost_micros: Option<u64>,
+    /// The tokens of the last request and its answer.
+    used_tokens: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TextKind {
+    User,
+    Answer,
+    Thought,
+}
+
+impl SessionUpdates {
+    /// Returns the conversion for a session without a past.
+    pub fn new(options: UpdateOptions) -> Self {
+        Self {
+            options,
+            is_replay: false,
+            pending: None,
+            message: (None, 0),
+            has_title: false,
+            cost_micros: None,
+            used_tokens: None,
+        }
+    }
+
+    /// Starts or ends the conversion of the past, which shortens large payloads and joins the deltas of an answer.
+    /// Returns what was still pending.
+    pub fn set_replay(&mut self, is_replay: bool) -> Vec<SessionUpdate> {
+        let updates = self.flush_text().into_iter().collect();
+        self.is_replay = is_replay;
+        updates
+    }
+
+    /// Replaces the options after a change of the model.
+    pub fn set_options(&mut self, options: UpdateOptions) {
+        self.options = options;
+    }
+
+    /// Folds an event of the past without showing it, for the title and the cost.
+    pub fn skip(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::UserMessage { .. } => self.has_title = true,
+            EventKind::ModelRequestFinished { answer, cost_micros, .. } => {
+                self.add_usage(answer.usage, *cost_micros);
+            }
+            EventKind::Compacted(compacted) => self.add_compaction(compacted),
+            EventKind::SessionStarted(_)
+            | EventKind::PromptWithheld { .. }
+            | EventKind::TextDelta { .. }
+            | EventKind::ThinkingDelta { .. }
+            | EventKind::ModelRequestFailed { .. }
+            | EventKind::PermissionDecided(_)
+            | EventKind::ToolCallStarted { .. }
+            | EventKind::ToolCallFinished { .. }
+            | EventKind::Retrying { .. }
+            | EventKind::CallInterrupted { .. }
+            | EventKind::Notice(_)
+            | EventKind::RulesAdded { .. }
+            | EventKind::CheckpointTaken(_)
+            | EventKind::RunFinished(_) => {}
+        }
+    }
+
+    /// Returns the updates for an event. `notice_text` returns the sentence of a notice for people.
+    pub fn convert(&mut self, event: &Event, notice_text: &dyn Fn(&Notice) -> String) -> Vec<SessionUpdate> {
+        let mut updates = Vec::new();
+        match &event.kind {
+            EventKind::TextDelta { text } => return self.delta(TextKind::Answer, text).into_iter().collect(),
+            EventKind::ThinkingDelta { text } => {
+                return self.delta(TextKind::Thought, text).into_iter().collect();
+            }
+            EventKind::SessionStarted(_) => updates.extend(self.flush_text()),
+            EventKind::UserMessage { content, attachments } => {
+                updates.extend(self.flush_text());
+                if self.is_replay {
+                    let mut text = content.join("\n\n");
+                    for attachment in attachments {
+                        text.push_str(&format!("\n[attached: {}]", attachment.name()));
+                    }
+                    updates.push(self.chunk(TextKind::User, text));
+                }
+                updates.extend(self.title(content.first().map_or("", String::as_str), event.at_ms));
+            }
+            EventKind::PromptWithheld { content } if self.is_replay => {
+                updates.extend(self.flush_text());
+                updates.push(self.chunk(TextKind::User, content.join("\n\n")));
+            }
+            EventKind::ModelRequestFinished { answer, cost_micros, .. } => {
+                updates.extend(self.flush_text());
+                self.message.0 = None;
+                self.add_usage(answer.usage, *cost_micros);
+                if !self.is_replay {
+                    updates.extend(self.usage());
+                }
+            }
+            EventKind::ToolCallStarted { call, .. } => {
+                updates.extend(self.flush_text());
+                let call = tool_call::started(call, &self.options.cwd, self.detail());
+                updates.push(SessionUpdate::ToolCall(call));
+            }
+            EventKind::PermissionDecided(decided) if decided.allowed && !self.is_replay => {
+                updates.push(SessionUpdate::ToolCallUpdate(tool_call::approved(decided.call_id.as_str())));
+            }
+            EventKind::ToolCallFinished { call, outcome, .. } => {
+                updates.extend(self.flush_text());
+                let finished = tool_call::finished(call, outcome, &self.options.cwd, self.detail());
+                updates.push(SessionUpdate::ToolCallUpdate(finished));
+                if let ToolOutcome::Success { output: ToolOutput::Todos(todos), .. } = outcome.as_ref() {
+                    updates.push(SessionUpdate::Plan(tool_call::plan(todos)));
+                }
+            }
+            EventKind::Compacted(compacted) => {
+                updates.extend(self.flush_text());
+                self.add_compaction(compacted);
+                if self.options.features.compaction {
+                    let id = format!("compaction-{}", event.seq);
+                    let update = CompactionUpdate::new(id, CompactionStatus::Completed)
+                        .summary(vec![text_block(compacted.summary.as_str())]);
+                    updates.push(SessionUpdate::CompactionUpdate(update));
+                } else if self.options.features.notices && !self.is_replay {
+                    let title =
+                        "The conversation was shortened, because it had become too long for the model";
+                    updates.push(SessionUpdate::Notice(ShownNotice::new(NoticeSeverity::Info, title)));
+                }
+            }
+            EventKind::Notice(notice) if self.options.features.notices && !self.is_replay => {
+                let notice = ShownNotice::new(NoticeSeverity::Warning, notice_text(notice));
+                updates.push(SessionUpdate::Notice(notice));
+            }
+            EventKind::RunFinished(_) => updates.extend(self.flush_text()),
+            EventKind::PromptWithheld { .. }
+            | EventKind::ModelRequestFailed { .. }
+            | EventKind::PermissionDecided(_)
+            | EventKind::Retrying { .. }
+            | EventKind::CallInterrupted { .. }
+            | EventKind::RulesAdded { .. }
+            | EventKind::CheckpointTaken(_)
+            | EventKind::Notice(_) => {}
+        }
+        updates
+    }
+
+    /// Returns the tokens in the context window and the cost of the session, if both are known.
+    pub fn usage(&self) -> Option<SessionUpdate> {
+        let usage = UsageUpdate::new(self.used_tokens?, self.options.context_window?);
+        // Millionths of a dollar are far below the precision of a double.
+        #[expect(clippy::cast_precision_loss, reason = "the cost of a session is below 2^53 millionths")]
+        let cost = self.cost_micros.map(|micros| Cost::new(micros as f64 / 1e6, "USD"));
+        Some(SessionUpdate::UsageUpdate(usage.cost(cost)))
+    }
+
+    fn detail(&self) -> Detail {
+        if self.is_replay { Detail::Shortened(MAX_PAST_PAYLOAD_BYTES) } else { Detail::Full }
+    }
+
+    /// Returns the chunk of a delta. The deltas of the past are joined.
+    fn delta(&mut self, kind: TextKind, text: &str) -> Option<SessionUpdate> {
+        if !self.is_replay {
+            return Some(self.chunk(kind, text.to_owned()));
+        }
+        match &mut self.pending {
+            Some((pending, joined)) if *pending == kind => {
+                joined.push_str(text);
+                None
+            }
+            Some(_) | None => {
+                let flushed = self.flush_text();
+                self.pending = Some((kind, text.to_owned()));
+                flushed
+            }
+        }
+    }
+
+    fn flush_text(&mut self) -> Option<SessionUpdate> {
+        let (kind, text) = self.pending.take()?;
+        Some(self.chunk(kind, text))
+    }
+
+    /// Returns a chunk of text. Consecutive chunks of one kind belong to one message.
+    fn chunk(&mut self, kind: TextKind, text: String) -> SessionUpdate {
+        if self.message.0 != Some(kind) || kind == TextKind::User {
+            self.message = (Some(kind), self.message.1 + 1);
+        }
+        let id = format!("message-{}", self.message.1);
+        let chunk = ContentChunk::new(text_block(text)).message_id(MessageId::new(id));
+        match kind {
+            TextKind::User => SessionUpdate::UserMessageChunk(chunk),
+            TextKind::Answer => SessionUpdate::AgentMessageChunk(chunk),
+            TextKind::Thought => SessionUpdate::AgentThoughtChunk(chunk),
+        }
+    }
+
+    /// Returns the title of the session, which is the start of its first prompt.
+    fn title(&mut self, prompt: &str, _at_ms: u64) -> Option<SessionUpdate> {
+        let is_first = !std::mem::replace(&mut self.has_title, true);
+        let title = title_of(prompt).filter(|_| is_first)?;
+        Some(SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(title)))
+    }
+
+    fn add_usage(&mut self, usage: Option<Usage>, cost_micros: Option<u64>) {
+        if let Some(Usage { input, output, cache_read, cache_write, .. }) = usage {
+            self.used_tokens = Some(input + output + cache_read + cache_write);
+        }
+        self.add_cost(cost_micros);
+    }
+
+    fn add_compaction(&mut self, compacted: &Compacted) {
+        self.used_tokens = Some(compacted.after_tokens);
+        self.add_cost(compacted.cost_micros);
+    }
+
+    fn add_cost(&mut self, micros: Option<u64>) {
+        if let Some(micros) = micros {
+            *self.cost_micros.get_or_insert(0) += micros;
+        }
+    }
+}
+
+/// Returns the first line of a prompt that is not empty, shortened.
+pub fn title_of(prompt: &str) -> Option<String> {
+    let line = prompt.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let title: String = line.chars().take(MAX_TITLE_CHARS).collect();
+    Some(if title.len() < line.len() { format!("{title}…") } else { title })
+}

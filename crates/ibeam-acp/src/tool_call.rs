@@ -1,0 +1,331 @@
+//! Tool calls as an editor shows them: title, kind, locations, diffs and output.
+
+use std::path::{Path, PathBuf};
+
+use agent_client_protocol_schema::v1::{
+    Content, ContentBlock, Diff, ImageContent, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus,
+    TextContent, ToolCall as ShownCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields, ToolKind,
+};
+use ibeam_protocol::tool_output::{Todo, TodoStatus};
+use ibeam_protocol::{Elision, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
+use serde_json::Value;
+
+use crate::diff;
+
+/// Maximum number of characters of a title.
+const MAX_TITLE_CHARS: usize = 200;
+
+/// The amount of a call that is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// Everything, for a call that is running.
+    Full,
+    /// Large payloads are shortened to this number of bytes, and images left out, for calls of the past.
+    Shortened(usize),
+}
+
+impl Detail {
+    fn text(self, text: &str) -> String {
+        match self {
+            Self::Full => text.to_owned(),
+            Self::Shortened(bytes) => Elision::mostly_head(bytes).apply(text).into_owned(),
+        }
+    }
+
+    fn allows(self, bytes: usize) -> bool {
+        match self {
+            Self::Full => true,
+            Self::Shortened(limit) => bytes <= limit,
+        }
+    }
+}
+
+/// Returns a call that has started and may still need approval.
+pub(crate) fn started(call: &ToolCall, cwd: &Path, detail: Detail) -> ShownCall {
+    let arguments = Arguments { call, cwd };
+    ShownCall::new(call.id.as_str().to_owned(), arguments.title())
+        .name(call.name.clone())
+        .kind(kind(&call.name))
+        .status(ToolCallStatus::Pending)
+        .locations(arguments.locations())
+        .content(arguments.diffs(detail))
+        .raw_input(detail.allows(payload_bytes(&call.arguments)).then(|| call.arguments.clone()))
+}
+
+/// Returns the update of a call that was approved.
+pub(crate) fn approved(call_id: &str) -> ToolCallUpdate {
+    ToolCallUpdate::new(call_id.to_owned(), ToolCallUpdateFields::new().status(ToolCallStatus::InProgress))
+}
+
+/// Returns the call in a question for approval.
+pub(crate) fn question(call: &ToolCall, cwd: &Path) -> ToolCallUpdate {
+    let arguments = Arguments { call, cwd };
+    let fields = ToolCallUpdateFields::new()
+        .title(arguments.title())
+        .name(call.name.clone())
+        .kind(kind(&call.name))
+        .status(ToolCallStatus::Pending)
+        .locations(arguments.locations())
+        .content(arguments.diffs(Detail::Full))
+        .raw_input(call.arguments.clone());
+    ToolCallUpdate::new(call.id.as_str().to_owned(), fields)
+}
+
+/// Returns the update of a call that has ended.
+pub(crate) fn finished(call: &ToolCall, outcome: &ToolOutcome, cwd: &Path, detail: Detail) -> ToolCallUpdate {
+    let status = if outcome.is_error() { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
+    let fields = ToolCallUpdateFields::new().status(status);
+    let fields = match content(call, outcome, cwd, detail) {
+        Some(content) => fields.content(content),
+        None => fields,
+    };
+    let fields = match outcome {
+        ToolOutcome::Success { output: ToolOutput::Edit(output), .. } => {
+            let line = diff::hunks(&output.diff).first().and_then(|hunk| hunk.line);
+            fields.locations(vec![ToolCallLocation::new(output.path.clone()).line(line)])
+        }
+        ToolOutcome::Success { .. } | ToolOutcome::Failure { .. } | ToolOutcome::Rejected { .. } => fields,
+    };
+    ToolCallUpdate::new(call.id.as_str().to_owned(), fields)
+}
+
+/// Returns the plan that a to-do list is. Cancelled tasks are left out: a plan has no such state.
+pub(crate) fn plan(todos: &[Todo]) -> Plan {
+    let entry = |todo: &Todo| {
+        let status = match todo.status {
+            TodoStatus::Pending => PlanEntryStatus::Pending,
+            TodoStatus::InProgress => PlanEntryStatus::InProgress,
+            TodoStatus::Completed => PlanEntryStatus::Completed,
+            TodoStatus::Cancelled => return None,
+        };
+        Some(PlanEntry::new(todo.content.as_str(), PlanEntryPriority::Medium, status))
+    };
+    Plan::new(todos.iter().filter_map(entry).collect())
+}
+
+/// Returns a block of text.
+pub(crate) fn text_block(text: impl Into<String>) -> ContentBlock {
+    ContentBlock::Text(TextContent::new(text))
+}
+
+fn kind(tool: &str) -> ToolKind {
+    match tool {
+        "read" | "ls" => ToolKind::Read,
+        "grep" | "glob" | "web_search" => ToolKind::Search,
+        "write" | "edit" => ToolKind::Edit,
+        "delete" => ToolKind::Delete,
+        "shell" => ToolKind::Execute,
+        "web_fetch" => ToolKind::Fetch,
+        "update_todos" => ToolKind::Think,
+        _ => ToolKind::Other,
+    }
+}
+
+/// Returns the content of a finished call; `None` leaves what the start of the call showed.
+fn content(
+    call: &ToolCall,
+    outcome: &ToolOutcome,
+    cwd: &Path,
+    detail: Detail,
+) -> Option<Vec<ToolCallContent>> {
+    match outcome {
+        ToolOutcome::Success { output: ToolOutput::Edit(output), .. } => {
+            let is_shown = detail.allows(output.diff.len());
+            let hunks = if is_shown { diff::hunks(&output.diff) } else { Vec::new() };
+            if hunks.is_empty() {
+                return Some(vec![text(&output.message)]);
+            }
+            let diff = |hunk: diff::Hunk| {
+                ToolCallContent::Diff(Diff::new(output.path.clone(), hunk.new).old_text(hunk.old))
+            };
+            Some(hunks.into_iter().map(diff).collect())
+        }
+        ToolOutcome::Success { output: ToolOutput::Write(_), .. } => {
+            let diffs = Arguments { call, cwd }.diffs(detail);
+            if diffs.is_empty() { Some(vec![text(&outcome.for_model())]) } else { None }
+        }
+        ToolOutcome::Success { output: ToolOutput::Shell(output), .. }
+        | ToolOutcome::Failure { failure: ToolFailure::CommandFailed(output), .. }
+        | ToolOutcome::Failure { failure: ToolFailure::TimedOut { partial: output, .. }, .. } => {
+            let mut shown = fenced(&detail.text(&output.interleaved));
+            if outcome.is_error() {
+                shown.push_str(&match (&output.signal, outcome) {
+                    (_, ToolOutcome::Failure { failure: ToolFailure::TimedOut { timeout_ms, .. }, .. }) => {
+                        format!("\nTimed out after {timeout_ms} ms")
+                    }
+                    (Some(signal), _) => format!("\nEnded by {signal}"),
+                    (None, _) => format!("\nExit code {}", output.exit_code),
+                });
+            }
+            Some(vec![text(&shown)])
+        }
+        ToolOutcome::Success { .. } | ToolOutcome::Failure { .. } | ToolOutcome::Rejected { .. } => {
+            let mut content = vec![text(&detail.text(&outcome.for_model()))];
+            if detail == Detail::Full {
+                let images = outcome.media().iter().filter(|media| media.media_type.is_image());
+                content.extend(images.map(|media| {
+                    let image = ImageContent::new(&*media.data, media.media_type.name());
+                    ToolCallContent::Content(Content::new(ContentBlock::Image(image)))
+                }));
+            }
+            Some(content)
+        }
+    }
+}
+
+fn text(text: &str) -> ToolCallContent {
+    ToolCallContent::Content(Content::new(text_block(text)))
+}
+
+/// Returns the output of a command as a block of Markdown. The fence is longer than each in the output.
+fn fenced(output: &str) -> String {
+    let longest = output.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    let end = if output.ends_with('\n') || output.is_empty() { "" } else { "\n" };
+    format!("{fence}console\n{output}{end}{fence}")
+}
+
+/// Returns the number of bytes of all texts in a value, as an estimate of its size.
+fn payload_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(values) => values.iter().map(payload_bytes).sum(),
+        Value::Object(fields) => fields.values().map(payload_bytes).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+    }
+}
+
+/// The arguments of a call in the workspace `cwd`.
+struct Arguments<'a> {
+    call: &'a ToolCall,
+    cwd: &'a Path,
+}
+
+impl Arguments<'_> {
+    fn text(&self, name: &str) -> Option<&str> {
+        self.call.arguments.get(name)?.as_str()
+    }
+
+    fn path(&self) -> Option<&str> {
+        self.text("path").or_else(|| self.text("targetDirectory")).filter(|path| !path.is_empty())
+    }
+
+    /// Returns the path for people: relative to the workspace where it is in it.
+    fn shown_path(&self) -> String {
+        let path = self.path().unwrap_or(".");
+        let relative = Path::new(path).strip_prefix(self.cwd).ok().filter(|path| *path != Path::new(""));
+        relative.map_or_else(|| path.to_owned(), |path| path.display().to_string())
+    }
+
+    fn title(&self) -> String {
+        let title = match self.call.name.as_str() {
+            "shell" => format!("`{}`", self.text("command").unwrap_or_default()),
+            "read" => format!("Read {}", self.shown_path()),
+            "write" => format!("Write {}", self.shown_path()),
+            "edit" => format!("Edit {}", self.shown_path()),
+            "delete" => format!("Delete {}", self.shown_path()),
+            "ls" => format!("List {}", self.shown_path()),
+            "grep" => format!("Search for `{}`", self.text("pattern").unwrap_or_default()),
+            "glob" => format!("Find `{}`", self.text("globPattern").unwrap_or_default()),
+            "web_fetch" => format!("Fetch {}", self.text("url").unwrap_or_default()),
+            "update_todos" => "Update the to-do list".to_owned(),
+            name => match (self.text("providerIdentifier"), self.text("toolName")) {
+                (Some(server), Some(tool)) => format!("{server}: {tool}"),
+                _ => name.to_owned(),
+            },
+        };
+        let line: String = title.lines().next().unwrap_or_default().chars().take(MAX_TITLE_CHARS).collect();
+        if line.len() < title.len() { format!("{line}…") } else { line }
+    }
+
+    fn locations(&self) -> Vec<ToolCallLocation> {
+        let is_file = matches!(self.call.name.as_str(), "read" | "write" | "edit" | "delete");
+        let Some(path) = self.path().filter(|_| is_file) else { return Vec::new() };
+        let line = self.call.arguments.get("offset").and_then(Value::as_u64).filter(|line| *line > 0);
+        let line = line.and_then(|line| u32::try_from(line).ok());
+        vec![ToolCallLocation::new(self.absolute(path)).line(line)]
+    }
+
+    fn absolute(&self, path: &str) -> PathBuf {
+        self.cwd.join(path)
+    }
+
+    /// Returns the changes that the arguments state, before the call has run.
+    fn diffs(&self, detail: Detail) -> Vec<ToolCallContent> {
+        let Some(path) = self.path() else { return Vec::new() };
+        if !detail.allows(payload_bytes(&self.call.arguments)) {
+            return Vec::new();
+        }
+        let path = self.absolute(path);
+        let replacement = |edit: &Value| {
+            let text = |name: &str| Some(edit.get(name)?.as_str()?.to_owned());
+            Some(Diff::new(path.clone(), text("newText")?).old_text(text("oldText")?))
+        };
+        let arguments = &self.call.arguments;
+        let diffs: Vec<Diff> = match self.call.name.as_str() {
+            "write" => self.text("fileText").map(|text| Diff::new(path.clone(), text)).into_iter().collect(),
+            "edit" => {
+                let one = arguments.get("strReplace").into_iter();
+                let several = arguments.pointer("/multiStrReplace/edits").and_then(Value::as_array);
+                one.chain(several.into_iter().flatten()).filter_map(replacement).collect()
+            }
+            _ => Vec::new(),
+        };
+        diffs.into_iter().map(ToolCallContent::Diff).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn call(name: &str, arguments: Value) -> ToolCall {
+        ToolCall { id: "c".into(), name: name.to_owned(), arguments }
+    }
+
+    #[track_caller]
+    fn check_start(call: &ToolCall, expect: Value) {
+        let shown = serde_json::to_value(started(call, Path::new("/w"), Detail::Full)).unwrap();
+        for (key, value) in expect.as_object().unwrap() {
+            assert_eq!(shown.get(key).unwrap_or(&Value::Null), value, "{key} of {shown}");
+        }
+    }
+
+    #[test]
+    fn a_call_is_shown_with_its_title_kind_and_place() {
+        check_start(
+            &call("read", json!({ "path": "/w/src/a.rs", "offset": 7 })),
+            json!({ "title": "Read src/a.rs", "kind": "read",
+                "locations": [{ "path": "/w/src/a.rs", "line": 7 }] }),
+        );
+        check_start(
+            &call("shell", json!({ "command": "make\nmake test" })),
+            json!({ "title": "`make…", "kind": "execute" }),
+        );
+        check_start(
+            &call("edit", json!({ "path": "a", "strReplace": { "oldText": "x", "newText": "y" } })),
+            json!({ "title": "Edit a", "kind": "edit",
+                "content": [{ "type": "diff", "path": "/w/a", "oldText": "x", "newText": "y" }] }),
+        );
+    }
+
+    #[test]
+    fn the_past_is_shortened() {
+        let call = call("write", json!({ "path": "a", "fileText": "x".repeat(100) }));
+        let shown = serde_json::to_string(&started(&call, Path::new("/w"), Detail::Shortened(50))).unwrap();
+        assert!(!shown.contains("xxx"), "{shown}");
+        let outcome = ToolOutcome::error("y".repeat(100));
+        let shown = finished(&call, &outcome, Path::new("/w"), Detail::Shortened(50));
+        let shown = serde_json::to_string(&shown).unwrap();
+        assert!(!shown.contains(&"y".repeat(51)) && shown.contains("\"failed\""), "{shown}");
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_each_in_the_output() {
+        assert_eq!(fenced("a"), "```console\na\n```");
+        assert_eq!(fenced("````\n"), "`````console\n````\n`````");
+    }
+}

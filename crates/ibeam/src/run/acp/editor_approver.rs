@@ -1,0 +1,85 @@
+//! Asks the user of the editor about calls that no rule decides.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::BoxFuture;
+use ibeam_acp::{PermissionAnswer, permission_request};
+use ibeam_core::{Access, ApprovalRequest, Approver};
+use ibeam_json_rpc::Peer;
+use ibeam_protocol::ToolCall;
+
+use super::turn_control::lock;
+
+/// The prefix of the rule of a hook's question. A hook decides on each call anew, so no answer to it lasts.
+const HOOK_RULE: &str = "hook: ";
+
+/// The answers that last until the session is closed.
+pub(super) type LastingAnswers = Arc<Mutex<HashMap<AnsweredCalls, PermissionAnswer>>>;
+
+/// The calls to which an answer applies: those that the same rule asks about for the same subject.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct AnsweredCalls {
+    rule: String,
+    tool: String,
+    subject: String,
+}
+
+impl AnsweredCalls {
+    /// Returns the calls like `call`; `None` if each needs an answer of its own.
+    fn like(call: &ToolCall, access: &Access, rule: &str) -> Option<Self> {
+        if rule.starts_with(HOOK_RULE) {
+            return None;
+        }
+        let subject = match access {
+            // Other arguments may do anything else.
+            Access::Command { text, directory: None } => text.clone(),
+            Access::Command { text, directory: Some(directory) } => {
+                format!("{}$ {text}", directory.display())
+            }
+            Access::Read(path) | Access::Write(path) => {
+                path.parent().map(|directory| directory.display().to_string()).unwrap_or_default()
+            }
+            Access::Nothing => String::new(),
+            Access::Fetch { url } => url.split('/').take(3).collect::<Vec<_>>().join("/"),
+            Access::Mcp { server, tool, .. } => format!("{server}:{tool}"),
+        };
+        Some(Self { rule: rule.to_owned(), tool: call.name.clone(), subject })
+    }
+}
+
+/// The approver of a session of an editor.
+pub(super) struct EditorApprover {
+    pub(super) peer: Arc<Peer>,
+    pub(super) session_id: String,
+    pub(super) cwd: PathBuf,
+    pub(super) answers: LastingAnswers,
+}
+
+impl Approver for EditorApprover {
+    fn decide<'a>(
+        &'a self,
+        call: &'a ToolCall,
+        access: &'a Access,
+        request: ApprovalRequest<'a>,
+    ) -> BoxFuture<'a, bool> {
+        Box::pin(async move {
+            let similar = AnsweredCalls::like(call, access, request.rule);
+            let lasting = similar.as_ref().and_then(|calls| lock(&self.answers).get(calls).copied());
+            if let Some(answer) = lasting {
+                return answer.is_allowed();
+            }
+            let question = permission_request(&self.session_id, &self.cwd, call, similar.is_some());
+            let Ok(response) = self.peer.request("session/request_permission", question).await else {
+                return false;
+            };
+            let Ok(response) = serde_json::from_str(response.get()) else { return false };
+            let answer = PermissionAnswer::from_response(&response);
+            if let Some(calls) = similar.filter(|_| answer.is_lasting()) {
+                lock(&self.answers).insert(calls, answer);
+            }
+            answer.is_allowed()
+        })
+    }
+}

@@ -1,0 +1,263 @@
+//! `ibeam acp`: an editor that speaks the Agent Client Protocol. Includes the example of docs/editors.md.
+
+use ibeam_protocol::Signal;
+use ibeam_testkit::{Answer, ProgramOutput, RunningProgram, Stdin};
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, answer_call, answer_text, journal};
+
+/// An editor, connected to the program.
+struct Editor {
+    program: RunningProgram,
+    last_id: u64,
+}
+
+impl Editor {
+    /// Starts the program and initializes the connection.
+    fn start(scene: &Scene, args: &[&str]) -> Self {
+        let program = scene.ibeam(args).args(["acp"]).stdin(Stdin::SilentPipe).start();
+        let mut editor = Self { program, last_id: 0 };
+        editor.request("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+        editor
+    }
+
+    /// Sends a request and returns its id.
+    fn send(&mut self, method: &str, params: &Value) -> u64 {
+        self.last_id += 1;
+        self.write(&json!({ "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params }));
+        self.last_id
+    }
+
+    fn write(&self, message: &Value) {
+        self.program.type_text(&format!("{message}\n"));
+    }
+
+    fn notify(&self, method: &str, params: &Value) {
+        self.write(&json!({ "jsonrpc": "2.0", "method": method, "params": params }));
+    }
+
+    /// Sends a request and waits for its response.
+    fn request(&mut self, method: &str, params: &Value) {
+        let id = self.send(method, params);
+        self.wait_for_response(id);
+    }
+
+    fn wait_for_response(&self, id: u64) {
+        self.program.wait_for_stdout(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},"));
+    }
+
+    /// Begins the stored session `id` in the workspace of the scene.
+    fn open(&mut self, method: &str, scene: &Scene, id: &str) {
+        self.request(method, &json!({ "sessionId": id, "cwd": scene.workspace.path(), "mcpServers": [] }));
+    }
+
+    fn send_prompt(&mut self, session: &str, text: &str) -> u64 {
+        let blocks = json!([{ "type": "text", "text": text }]);
+        self.send("session/prompt", &json!({ "sessionId": session, "prompt": blocks }))
+    }
+
+    fn prompt(&mut self, session: &str, text: &str) {
+        let id = self.send_prompt(session, text);
+        self.wait_for_response(id);
+    }
+
+    /// Closes stdin, checks the exit code, and returns the messages.
+    #[track_caller]
+    fn end(mut self) -> Vec<Value> {
+        self.program.close_stdin();
+        let output = self.program.finish();
+        assert_eq!(output.code, Some(0), "{}", output.stderr);
+        messages(&output)
+    }
+}
+
+fn messages(output: &ProgramOutput) -> Vec<Value> {
+    output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Returns the result or the error of the response `id`.
+fn response(messages: &[Value], id: u64) -> &Value {
+    let found = messages.iter().find(|message| message["id"] == id && message.get("method").is_none());
+    let found = found.unwrap_or_else(|| panic!("no response {id} in {messages:?}"));
+    found.get("result").unwrap_or_else(|| &found["error"])
+}
+
+/// Returns the updates of this kind.
+fn updates<'a>(messages: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    let updates = messages.iter().map(|message| &message["params"]["update"]);
+    updates.filter(|update| update["sessionUpdate"] == kind).collect()
+}
+
+fn texts(messages: &[Value], kind: &str) -> String {
+    updates(messages, kind).iter().filter_map(|update| update["content"]["text"].as_str()).collect()
+}
+
+/// Creates a session with one prompt on the command line and returns its id.
+fn stored_session(scene: &Scene, prompt: &str) -> String {
+    let output = scene.ibeam(["-p", prompt]).run();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    messages(&output)[0]["session_id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_session_of_an_editor_resumes_on_the_command_line_and_back() {
+    let scene = Scene::new([
+        answer_text("One."),
+        answer_call("t1", "read", &json!({ "path": "a.txt" })),
+        answer_text("Two."),
+        answer_text("Three."),
+    ]);
+    std::fs::write(scene.workspace.path().join("a.txt"), "x").unwrap();
+    let id = stored_session(&scene, "first");
+    let mut editor = Editor::start(&scene, &[]);
+    editor.open("session/load", &scene, &id);
+    editor.prompt(&id, "second");
+    let messages = editor.end();
+    assert_eq!(texts(&messages, "user_message_chunk"), "first");
+    assert_eq!(texts(&messages, "agent_message_chunk"), "One.Two.");
+    assert_eq!(response(&messages, 3), &json!({ "stopReason": "end_turn" }));
+    let call = updates(&messages, "tool_call")[0];
+    assert_eq!((&call["title"], &call["kind"]), (&json!("Read a.txt"), &json!("read")));
+    let states: Vec<_> =
+        updates(&messages, "tool_call_update").iter().map(|update| update["status"].clone()).collect();
+    assert_eq!(states, ["in_progress", "completed"]);
+    let output = scene.ibeam(["-p", "third", &format!("--resume={id}")]).run();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let prompts: Vec<_> = journal(&scene, &id)
+        .iter()
+        .filter_map(|event| event.pointer("/kind/user_message/content/0")?.as_str().map(str::to_owned))
+        .collect();
+    assert_eq!(prompts, ["first", "second", "third"]);
+}
+
+#[test]
+fn nothing_about_a_session_precedes_the_response_that_begins_it() {
+    let scene = Scene::new([answer_text("Hello.")]);
+    let mut editor = Editor::start(&scene, &[]);
+    editor.request("session/new", &json!({ "cwd": scene.workspace.path(), "mcpServers": [] }));
+    let messages = editor.end();
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    let session = response(&messages, 2);
+    assert_eq!(session["modes"]["currentModeId"], "agent");
+    let options: Vec<_> =
+        session["configOptions"].as_array().unwrap().iter().map(|option| option["id"].clone()).collect();
+    assert_eq!(options, ["mode", "model", "effort"]);
+}
+
+#[test]
+fn the_user_of_the_editor_approves_a_command_once_or_always() {
+    let scene = Scene::new([
+        answer_text("Hello."),
+        answer_call("t1", "shell", &json!({ "command": "touch one" })),
+        answer_call("t2", "shell", &json!({ "command": "touch one" })),
+        answer_call("t3", "shell", &json!({ "command": "touch two" })),
+        answer_text("Done."),
+    ]);
+    let id = stored_session(&scene, "first");
+    let mut editor = Editor::start(&scene, &[]);
+    editor.open("session/resume", &scene, &id);
+    let prompt = editor.send_prompt(&id, "go");
+    for (question, option) in [(1, "allow-always"), (2, "reject-once")] {
+        editor
+            .program
+            .wait_for_stdout(&format!("\"id\":{question},\"method\":\"session/request_permission\""));
+        let outcome = json!({ "outcome": { "outcome": "selected", "optionId": option } });
+        editor.write(&json!({ "jsonrpc": "2.0", "id": question, "result": outcome }));
+    }
+    editor.wait_for_response(prompt);
+    let messages = editor.end();
+    assert_eq!(response(&messages, prompt), &json!({ "stopReason": "end_turn" }));
+    assert!(scene.workspace.path().join("one").exists());
+    assert!(!scene.workspace.path().join("two").exists());
+    let states: Vec<_> = updates(&messages, "tool_call_update")
+        .iter()
+        .map(|update| update["status"].clone())
+        .filter(|status| status != "in_progress")
+        .collect();
+    assert_eq!(states, ["completed", "completed", "failed"]);
+}
+
+#[test]
+fn a_cancelled_prompt_ends_and_other_sessions_continue() {
+    let scene = Scene::new([answer_text("A."), answer_text("B."), Answer::new().text("Slow").stall()]);
+    let (first, second) = (stored_session(&scene, "a"), stored_session(&scene, "b"));
+    let mut editor = Editor::start(&scene, &[]);
+    editor.open("session/resume", &scene, &first);
+    editor.open("session/resume", &scene, &second);
+    let slow = editor.send_prompt(&first, "slow");
+    editor.program.wait_for_stdout("Slow");
+    let busy = editor.send_prompt(&first, "too early");
+    editor.wait_for_response(busy);
+    let mode = json!({ "sessionId": second, "modeId": "plan" });
+    let mode = editor.send("session/set_mode", &mode);
+    editor.wait_for_response(mode);
+    editor.notify("session/cancel", &json!({ "sessionId": first }));
+    editor.wait_for_response(slow);
+    let messages = editor.end();
+    assert_eq!(response(&messages, slow), &json!({ "stopReason": "cancelled" }));
+    assert_eq!(response(&messages, busy)["code"], -32600);
+    assert_eq!(updates(&messages, "config_option_update").len(), 1);
+}
+
+#[test]
+fn a_request_in_a_wrong_state_is_an_error() {
+    let scene = Scene::new([]);
+    let mut editor = Editor::start(&scene, &[]);
+    let prompt = editor.send_prompt("unknown", "a");
+    let relative = editor.send("session/new", &json!({ "cwd": "a", "mcpServers": [] }));
+    let unknown = editor.send("session/fly", &json!({}));
+    let invalid = editor.send("session/prompt", &json!({ "prompt": 1 }));
+    let missing =
+        json!({ "sessionId": "11111111-2222-4333-8444-555555555555", "cwd": "/", "mcpServers": [] });
+    let missing = editor.send("session/load", &missing);
+    editor.wait_for_response(missing);
+    editor.program.type_text("not JSON\n");
+    editor.program.wait_for_stdout("-32700");
+    let messages = editor.end();
+    for (id, code) in [(prompt, -32002), (relative, -32602), (unknown, -32601), (invalid, -32602)] {
+        assert_eq!(response(&messages, id)["code"], code, "{id}");
+    }
+    assert_eq!(response(&messages, missing)["code"], -32002);
+}
+
+#[test]
+fn the_end_of_stdin_and_a_signal_end_running_prompts_in_order() {
+    for signal in [None, Some(Signal::Term)] {
+        let scene = Scene::new([answer_text("A."), Answer::new().text("Slow").stall()]);
+        let id = stored_session(&scene, "a");
+        let mut editor = Editor::start(&scene, &[]);
+        editor.open("session/resume", &scene, &id);
+        let slow = editor.send_prompt(&id, "slow");
+        editor.program.wait_for_stdout("Slow");
+        match signal {
+            Some(signal) => editor.program.signal(signal),
+            None => editor.program.close_stdin(),
+        }
+        let output = editor.program.finish();
+        assert_eq!(output.code, Some(if signal.is_some() { 143 } else { 0 }), "{}", output.stderr);
+        assert_eq!(response(&messages(&output), slow), &json!({ "stopReason": "cancelled" }));
+        let last = journal(&scene, &id).pop().unwrap();
+        assert!(last.pointer("/kind/run_finished").is_some(), "{last}");
+    }
+}
+
+/// Runs the lines of the example in docs/editors.md and compares the responses with those of the page.
+#[test]
+fn the_documented_example_works() {
+    let page = include_str!("../../../../docs/editors.md");
+    let example = page.split("```console\n").nth(1).unwrap().split("```").next().unwrap();
+    let scene = Scene::new([]);
+    let input: String =
+        example.lines().filter_map(|line| line.strip_prefix("→ ")).map(|line| format!("{line}\n")).collect();
+    let input = input.replace("/home/me/project", scene.workspace.path().to_str().unwrap());
+    let output = scene.ibeam(["acp"]).stdin(Stdin::Piped(input.into())).run();
+    assert_eq!(output.code, Some(0), "{}", output.stderr);
+    let expected: Vec<&str> = example.lines().filter_map(|line| line.strip_prefix("← ")).collect();
+    assert!(!expected.is_empty());
+    for line in expected {
+        let start = line.split('…').next().unwrap();
+        let id = |line: &str| line.split(",\"result\"").next().unwrap_or_default().to_owned();
+        let found = output.stdout.lines().find(|printed| id(printed) == id(line));
+        assert!(found.is_some_and(|printed| printed.starts_with(start)), "{line} in {}", output.stdout);
+    }
+}
