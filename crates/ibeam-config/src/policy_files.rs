@@ -10,8 +10,15 @@ use sha2::{Digest, Sha256};
 use crate::{ConfigError, config_file};
 
 /// The paths of the files in a workspace. A workspace is no longer trusted when one of them changes.
-pub(crate) const POLICY_FILES: [&str; 5] =
-    [".cursor/cli.json", ".cursor/hooks.json", ".cursor/mcp.json", ".ibeam/config.toml", ".ibeam/hooks.json"];
+pub(crate) const POLICY_FILES: [&str; 7] = [
+    ".cursor/cli.json",
+    ".cursor/hooks.json",
+    ".cursor/mcp.json",
+    ".ibeam/config.toml",
+    ".ibeam/hooks.json",
+    ".ibeam/mcp.json",
+    ".mcp.json",
+];
 
 /// The SHA-256 of each existing file in hexadecimal, by relative path.
 pub(crate) type Fingerprints = BTreeMap<String, String>;

@@ -134,6 +134,14 @@ fn parse_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, InvalidPem> {
     })
 }
 
+/// Returns the private key of a PEM file in its binary form.
+///
+/// # Errors
+/// `NoKey`, `EncryptedKey`, `Malformed`.
+pub fn private_key_der(pem: &[u8]) -> Result<Vec<u8>, InvalidPem> {
+    parse_key(pem).map(|key| key.secret_der().to_vec())
+}
+
 /// Returns the TLS configuration of all clients: ring's cryptography, safe protocol versions, the certificate store of
 /// the system, the certificates of the user, and HTTP/2 if the server supports it.
 ///

@@ -1,41 +1,39 @@
-//! A connection to a running server: its process, the handshake, its list of tools and the end of its stderr.
+//! A connection to a server, over stdio or HTTP: the handshake, its list of tools, and requests.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use ibeam_process::{CommandSpec, PipeReader, PipedProcess, ProcessTree, SpawnError, StartProcessError};
+use ibeam_json_rpc::{CloseReason, MAX_QUOTED_CHARS, METHOD_NOT_FOUND, RequestError, RpcError};
 use ibeam_protocol::elide_end;
-use rustix::fs::{Access, access};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::unix::pipe::Sender;
 use tokio::sync::Mutex;
-use tokio::task::JoinHandle;
 
-use crate::ServerConfig;
+use crate::elicitation::Elicitation;
+use crate::http_client::{HttpClient, HttpError};
+use crate::lifecycle::{
+    RevisionChoice, SESSION_REVISION, SESSION_REVISIONS, STATELESS_REVISION, UNSUPPORTED_REVISION,
+    add_request_metadata, client_capabilities, client_info,
+};
+use crate::listed_tool::ListedTool;
+use crate::param_headers::{ParamHeader, has_safe_integers};
 use crate::rpc_client::RpcClient;
+use crate::server_process::ServerProcess;
 use crate::stderr_tail::{StderrBuffer, StderrTail};
-use ibeam_json_rpc::{CloseReason, MAX_QUOTED_CHARS, METHOD_NOT_FOUND, RequestError};
+use crate::{ServerConfig, TransportConfig};
 
-/// The revision of the protocol that this client requests.
-const REVISION: &str = "2025-06-18";
-/// The revisions that do not differ in what this client uses.
-const KNOWN_REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", REVISION, "2025-11-25"];
 /// Maximum number of tools of one server; no model can choose among more.
 const MAX_TOOLS: usize = 1000;
 /// Maximum size of the list of tools; a longer one leaves no room in the context window.
 const MAX_TOOL_LIST_BYTES: usize = 1 << 20;
 const MAX_TOOL_NAME_BYTES: usize = 256;
-/// Maximum number of pages of the list, against a cursor that never ends.
+/// Maximum number of pages of a list, against a cursor that never ends.
 const MAX_PAGES: usize = 100;
-/// The time limit for the exit status, and for the rest of stderr, after stdout has ended.
-const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
-/// The time limit for the end of a process tree that was killed.
-const KILL_TIMEOUT: Duration = Duration::from_millis(500);
+/// Maximum number of times that a server may ask for input before it gives one result.
+const MAX_INPUT_ROUNDS: usize = 10;
 
 /// The reason why a server could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +54,7 @@ pub enum StartError {
         /// The end of its stderr.
         stderr: StderrTail,
     },
-    /// An attached server was not ready in time.
+    /// A server that another program runs was not ready in time.
     #[error("it was not ready within {} s", timeout.as_secs_f64())]
     AttachTimedOut {
         /// The start timeout.
@@ -72,50 +70,86 @@ pub enum StartError {
     },
 }
 
-/// A tool as its server describes it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ListedTool {
-    /// The name, any text.
-    pub name: String,
-    /// The description for the model.
-    pub description: Option<String>,
-    /// The JSON Schema of the arguments.
-    #[serde(default)]
-    pub input_schema: Value,
-    #[serde(default)]
-    annotations: Option<ToolAnnotations>,
+/// The reason why a request has no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallError {
+    /// The server responded with an error.
+    #[error("it answered with error {}: {}", .0.code, .0.message)]
+    Rejected(RpcError),
+    /// The connection over stdio is closed.
+    #[error("{0}")]
+    Closed(CloseReason),
+    /// The request cannot be serialized.
+    #[error("the request cannot be written: {0}")]
+    NotSerializable(#[from] serde_json::Error),
+    /// HTTP gave no result.
+    #[error("{0}")]
+    Http(#[from] HttpError),
+    /// The server asks for something that this client does not have, or too often.
+    #[error("{0}")]
+    Input(String),
 }
 
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ToolAnnotations {
-    read_only_hint: Option<bool>,
-}
-
-impl ListedTool {
-    /// Whether the server declares that the tool changes nothing.
-    pub fn is_read_only(&self) -> bool {
-        self.annotations.as_ref().and_then(|annotations| annotations.read_only_hint) == Some(true)
+impl From<RequestError> for CallError {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Closed(reason) => Self::Closed(reason),
+            RequestError::Rejected(error) => Self::Rejected(error),
+            RequestError::NotSerializable(error) => Self::NotSerializable(error),
+        }
     }
 }
 
 /// An initialized connection to a server. Dropping it kills the process and everything that it started.
 pub(crate) struct Connection {
-    pub(crate) client: RpcClient,
-    /// The processes of the server; `None` for an attached server.
-    tree: Option<Mutex<ProcessTree>>,
-    stderr: Arc<StderrBuffer>,
-    stderr_reader: Mutex<Option<JoinHandle<()>>>,
+    channel: Channel,
+    elicitation: Elicitation,
+    choice: RevisionChoice,
+    /// The result of the handshake.
+    agreement: OnceLock<Agreement>,
+    /// Held while an expired session is replaced.
+    renewal: Mutex<()>,
+}
+
+enum Channel {
+    Stdio {
+        client: RpcClient,
+        /// `None` for a server that another program runs.
+        process: Option<Box<ServerProcess>>,
+    },
+    Http(Arc<HttpClient>),
+}
+
+struct Agreement {
+    is_stateless: bool,
+    capabilities: Value,
 }
 
 impl Connection {
-    /// Starts the server, initializes the connection and requests the tools, all within `config.start_timeout`. A
-    /// server that is not ready by then is killed.
+    /// Starts or reaches the server, initializes the connection and requests the tools, all within
+    /// `config.start_timeout`. A process that is not ready by then is killed.
     pub(crate) async fn open(config: &ServerConfig) -> Result<(Self, Vec<ListedTool>), StartError> {
+        let timeout = config.start_timeout;
         let stderr = Arc::new(StderrBuffer::default());
         let ready = async {
-            let connection = Self::start(config, &stderr)?;
+            let channel = match &config.transport {
+                TransportConfig::Stdio(stdio) => {
+                    let (process, stdin, stdout) =
+                        ServerProcess::start(stdio, &stderr).map_err(|message| StartError::NotStarted {
+                            command: stdio.command.clone(),
+                            message,
+                        })?;
+                    let client = RpcClient::new(stdin, stdout, config.elicitation);
+                    Channel::Stdio { client, process: Some(Box::new(process)) }
+                }
+                TransportConfig::Http(http) => {
+                    let client = HttpClient::new((**http).clone(), config.elicitation).map_err(|error| {
+                        StartError::Failed { message: error.to_string(), stderr: StderrTail::default() }
+                    })?;
+                    Channel::Http(client)
+                }
+            };
+            let connection = Self::new(channel, config.elicitation, config.revision);
             match connection.initialize().await {
                 Ok(tools) => Ok((connection, tools)),
                 Err(message) => {
@@ -124,10 +158,12 @@ impl Connection {
                 }
             }
         };
-        let timeout = config.start_timeout;
-        tokio::time::timeout(timeout, ready)
-            .await
-            .unwrap_or_else(|_| Err(StartError::TimedOut { timeout, stderr: stderr.tail() }))
+        tokio::time::timeout(timeout, ready).await.unwrap_or_else(|_| {
+            Err(match config.transport {
+                TransportConfig::Stdio(_) => StartError::TimedOut { timeout, stderr: stderr.tail() },
+                TransportConfig::Http(_) => StartError::AttachTimedOut { timeout },
+            })
+        })
     }
 
     /// Initializes a connection to a server that another program runs, over `input` and `output`, and requests its
@@ -137,12 +173,9 @@ impl Connection {
         output: impl AsyncRead + Send + Unpin + 'static,
         timeout: Duration,
     ) -> Result<(Self, Vec<ListedTool>), StartError> {
-        let connection = Self {
-            client: RpcClient::new(input, output),
-            tree: None,
-            stderr: Arc::new(StderrBuffer::default()),
-            stderr_reader: Mutex::new(None),
-        };
+        let elicitation = Elicitation::default();
+        let channel = Channel::Stdio { client: RpcClient::new(input, output, elicitation), process: None };
+        let connection = Self::new(channel, elicitation, RevisionChoice::Session);
         match tokio::time::timeout(timeout, connection.initialize()).await {
             Ok(Ok(tools)) => Ok((connection, tools)),
             Ok(Err(message)) => Err(StartError::Failed { message, stderr: StderrTail::default() }),
@@ -150,48 +183,107 @@ impl Connection {
         }
     }
 
-    /// Starts the process of the server, without a request.
-    fn start(config: &ServerConfig, stderr: &Arc<StderrBuffer>) -> Result<Self, StartError> {
-        let (process, stdin) = start_process(config)
-            .map_err(|message| StartError::NotStarted { command: config.command.clone(), message })?;
-        let buffer = Arc::clone(stderr);
-        let reader = PipeReader::new(process.stderr);
-        let reader = tokio::spawn(async move { buffer.read_all(reader).await });
-        Ok(Self {
-            client: RpcClient::new(stdin, process.stdout),
-            tree: Some(Mutex::new(process.tree)),
-            stderr: Arc::clone(stderr),
-            stderr_reader: Mutex::new(Some(reader)),
-        })
+    fn new(channel: Channel, elicitation: Elicitation, choice: RevisionChoice) -> Self {
+        let (agreement, renewal) = (OnceLock::new(), Mutex::new(()));
+        Self { channel, elicitation, choice, agreement, renewal }
     }
 
     /// Performs the handshake, then requests the list of tools.
     async fn initialize(&self) -> Result<Vec<ListedTool>, String> {
-        let params = json!({
-            "protocolVersion": REVISION,
-            "capabilities": {},
-            "clientInfo": { "name": "ibeam", "version": env!("CARGO_PKG_VERSION") },
-        });
-        let result = self.client.request("initialize", params).await.map_err(|error| error.to_string())?;
-        let InitializeResult { protocol_version, capabilities } = parse_result("initialize", &result)?;
-        if !KNOWN_REVISIONS.contains(&protocol_version.as_str()) {
-            let revision = elide_end(&protocol_version, MAX_QUOTED_CHARS);
-            return Err(format!("it uses revision `{revision}` of MCP, which is not supported"));
+        if let Channel::Http(client) = &self.channel {
+            client.log_in().await.map_err(|error| error.to_string())?;
         }
-        self.client.notify("notifications/initialized", json!({}));
-        self.list_tools(capabilities.get("tools").is_some()).await
+        let agreement = self.shake_hands().await?;
+        let announces_tools = agreement.capabilities.get("tools").is_some();
+        // Set once: only this function sets it, before any other request.
+        let _ = self.agreement.set(agreement);
+        self.list_tools(announces_tools).await
+    }
+
+    /// Agrees on a revision. Over HTTP the newest is tried first: a server that does not know it answers at once. Over
+    /// stdio a server of an older revision may end or wait after an unknown request, so `initialize` is first.
+    async fn shake_hands(&self) -> Result<Agreement, String> {
+        match (self.choice, &self.channel) {
+            (RevisionChoice::Session, _) => self.begin_session().await.map_err(|error| error.to_string()),
+            (RevisionChoice::Stateless, _) => self.discover().await.map_err(|error| error.to_string()),
+            (RevisionChoice::Auto, Channel::Http(client)) => match self.discover().await {
+                Ok(agreement) => Ok(agreement),
+                Err(error) if is_unknown_revision(&error) => {
+                    client.reset_session();
+                    self.begin_session().await.map_err(|error| error.to_string())
+                }
+                Err(error) => Err(error.to_string()),
+            },
+            (RevisionChoice::Auto, Channel::Stdio { .. }) => match self.begin_session().await {
+                Err(CallError::Rejected(error))
+                    if [METHOD_NOT_FOUND, UNSUPPORTED_REVISION].contains(&error.code) =>
+                {
+                    self.discover().await.map_err(|_| CallError::Rejected(error).to_string())
+                }
+                result => result.map_err(|error| error.to_string()),
+            },
+        }
+    }
+
+    /// Begins a session with `initialize`.
+    async fn begin_session(&self) -> Result<Agreement, CallError> {
+        let params = json!({
+            "protocolVersion": SESSION_REVISION,
+            "capabilities": client_capabilities(),
+            "clientInfo": client_info(),
+        });
+        let result = self.send("initialize", params, &[], false).await?;
+        let result: InitializeResult = parse_result("initialize", &result).map_err(CallError::Input)?;
+        let InitializeResult { protocol_version, capabilities } = result;
+        if !SESSION_REVISIONS.contains(&protocol_version.as_str()) {
+            let revision = elide_end(&protocol_version, MAX_QUOTED_CHARS);
+            let message = format!("it uses revision `{revision}` of MCP, which is not supported");
+            return Err(CallError::Input(message));
+        }
+        match &self.channel {
+            Channel::Stdio { client, .. } => client.notify("notifications/initialized", json!({})),
+            Channel::Http(client) => {
+                client.set_revision(&protocol_version);
+                client.notify("notifications/initialized", json!({})).await;
+                client.listen();
+            }
+        }
+        Ok(Agreement { is_stateless: false, capabilities })
+    }
+
+    /// Asks what the server supports, as revision 2026-07-28 does instead of a session. A server that rejects the
+    /// revision although it lists it is asked again.
+    async fn discover(&self) -> Result<Agreement, CallError> {
+        if let Channel::Http(client) = &self.channel {
+            client.use_stateless();
+        }
+        let result = match self.send("server/discover", json!({}), &[], true).await {
+            Err(CallError::Rejected(error)) if lists_revision(&error) => {
+                self.send("server/discover", json!({}), &[], true).await?
+            }
+            result => result?,
+        };
+        let result: DiscoverResult = parse_result("server/discover", &result).map_err(CallError::Input)?;
+        if !result.supported_versions.iter().any(|version| version == STATELESS_REVISION) {
+            let versions = elide_end(&result.supported_versions.join(", "), MAX_QUOTED_CHARS);
+            return Err(CallError::Rejected(RpcError::new(
+                UNSUPPORTED_REVISION,
+                format!("it supports only the revisions {versions}"),
+            )));
+        }
+        Ok(Agreement { is_stateless: true, capabilities: result.capabilities })
     }
 
     /// Requests every page of the list of tools. A server that does not announce tools may reject the request.
     async fn list_tools(&self, announces_tools: bool) -> Result<Vec<ListedTool>, String> {
-        let mut tools = Vec::new();
+        let mut tools: Vec<ListedTool> = Vec::new();
         let mut cursor: Option<String> = None;
         let mut length = 0;
         for _ in 0..MAX_PAGES {
             let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-            let page = match self.client.request("tools/list", params).await {
+            let page = match self.request("tools/list", params, &[]).await {
                 Ok(page) => page,
-                Err(RequestError::Rejected(error)) if error.code == METHOD_NOT_FOUND && !announces_tools => {
+                Err(CallError::Rejected(error)) if error.code == METHOD_NOT_FOUND && !announces_tools => {
                     return Ok(Vec::new());
                 }
                 Err(error) => return Err(error.to_string()),
@@ -210,27 +302,136 @@ impl Connection {
             }
             match next_cursor.filter(|cursor| !cursor.is_empty()) {
                 Some(next) => cursor = Some(next),
-                None => return Ok(tools),
+                None => return Ok(self.with_valid_headers(tools)),
             }
         }
         Err(format!("its list of tools has more than {MAX_PAGES} pages"))
     }
 
-    /// Kills the process tree if the connection is closed. Returns the exit status as a message if the server ended by
-    /// itself, else `message`. Waits at most twice `DRAIN_TIMEOUT`: for the status and for the rest of stderr.
-    pub(crate) async fn kill_and_describe(&self, message: String) -> String {
-        let (Some(closed), Some(tree)) = (self.client.close_reason(), &self.tree) else {
-            return message;
-        };
-        let mut tree = tree.lock().await;
-        let status = tree.wait_for_exit_within(DRAIN_TIMEOUT).await;
-        tree.kill();
-        if let Some(reader) = self.stderr_reader.lock().await.take() {
-            // Another process may still hold the pipe, or write without end.
-            let _ = tokio::time::timeout(DRAIN_TIMEOUT, reader).await;
+    /// Returns the tools with the headers of their calls, without the tools whose headers are not valid. Only HTTP without
+    /// sessions has such headers.
+    fn with_valid_headers(&self, mut tools: Vec<ListedTool>) -> Vec<ListedTool> {
+        if matches!(self.channel, Channel::Http(_)) && self.is_stateless() {
+            tools.retain_mut(|tool| match ParamHeader::from_schema(&tool.input_schema) {
+                Ok(headers) => {
+                    tool.param_headers = headers;
+                    true
+                }
+                Err(_) => false,
+            });
         }
+        tools
+    }
+
+    /// Calls a tool and waits for its result, without a time limit. Dropping the future cancels the call.
+    pub(crate) async fn call_tool(
+        &self,
+        tool: &ListedTool,
+        arguments: &Value,
+    ) -> Result<Box<RawValue>, CallError> {
+        if !has_safe_integers(&tool.param_headers, arguments) {
+            let message = "an argument is an integer that a header cannot carry exactly";
+            return Err(CallError::Input(message.to_owned()));
+        }
+        let value = |header: &ParamHeader| Some((header.name.clone(), header.value(arguments)?));
+        let headers: Vec<_> = tool.param_headers.iter().filter_map(value).collect();
+        let params = json!({ "name": tool.name, "arguments": arguments });
+        self.request_with_input("tools/call", params, &headers).await
+    }
+
+    /// Sends a request, and repeats it with answers as long as the server asks for input (revision 2026-07-28).
+    pub(crate) async fn request_with_input(
+        &self,
+        method: &str,
+        mut params: Value,
+        headers: &[(String, String)],
+    ) -> Result<Box<RawValue>, CallError> {
+        for _ in 0..MAX_INPUT_ROUNDS {
+            let result = self.request(method, params.clone(), headers).await?;
+            let is_complete = |kind: &ResultKind| kind.result_type.as_deref() != Some("input_required");
+            let kind = match serde_json::from_str::<ResultKind>(result.get()) {
+                Ok(kind) if self.is_stateless() && !is_complete(&kind) => kind,
+                Ok(_) | Err(_) => return Ok(result),
+            };
+            let Some(params) = params.as_object_mut() else { return Ok(result) };
+            let mut responses = Map::new();
+            for (key, request) in kind.input_requests {
+                let answer = self.elicitation.answer_request(&request.method, &request.params);
+                let answer = answer.map_err(|error| {
+                    CallError::Input(format!(
+                        "it asks for what this client does not offer: {}",
+                        error.message
+                    ))
+                })?;
+                responses.insert(key, answer);
+            }
+            params.insert("inputResponses".to_owned(), Value::Object(responses));
+            match kind.request_state {
+                Some(state) => params.insert("requestState".to_owned(), state),
+                None => params.shift_remove("requestState"),
+            };
+        }
+        Err(CallError::Input(format!("it asked for input {MAX_INPUT_ROUNDS} times and gave no result")))
+    }
+
+    /// Sends a request and waits for its result, without a time limit. Dropping the future cancels the request. An
+    /// expired session is replaced, once.
+    pub(crate) async fn request(
+        &self,
+        method: &str,
+        params: Value,
+        headers: &[(String, String)],
+    ) -> Result<Box<RawValue>, CallError> {
+        let is_stateless = self.is_stateless();
+        match (self.send(method, params.clone(), headers, is_stateless).await, &self.channel) {
+            (Err(CallError::Http(HttpError::SessionExpired)), Channel::Http(client)) => {
+                let _renewal = self.renewal.lock().await;
+                client.reset_session();
+                self.begin_session().await?;
+                self.send(method, params, headers, is_stateless).await
+            }
+            (result, _) => result,
+        }
+    }
+
+    async fn send(
+        &self,
+        method: &str,
+        mut params: Value,
+        headers: &[(String, String)],
+        is_stateless: bool,
+    ) -> Result<Box<RawValue>, CallError> {
+        match &self.channel {
+            Channel::Stdio { client, .. } => {
+                if is_stateless {
+                    add_request_metadata(&mut params);
+                }
+                Ok(client.request(method, params).await?)
+            }
+            Channel::Http(client) => client.request(method, params, headers).await,
+        }
+    }
+
+    fn is_stateless(&self) -> bool {
+        self.agreement.get().is_some_and(|agreement| agreement.is_stateless)
+    }
+
+    /// Returns the reason why the connection is closed; `None` while it is open, and for HTTP.
+    pub(crate) fn close_reason(&self) -> Option<CloseReason> {
+        match &self.channel {
+            Channel::Stdio { client, .. } => client.close_reason(),
+            Channel::Http(_) => None,
+        }
+    }
+
+    /// Kills the process tree if the connection is closed. Returns the exit status as a message if the server ended by
+    /// itself, else `message`.
+    pub(crate) async fn kill_and_describe(&self, message: String) -> String {
+        let Channel::Stdio { client, process: Some(process) } = &self.channel else { return message };
+        let Some(closed) = client.close_reason() else { return message };
+        let status = process.kill_and_describe().await;
         match (closed, status) {
-            (CloseReason::EndOfOutput, Some(status)) => format!("it ended ({status})"),
+            (CloseReason::EndOfOutput, Some(status)) => status,
             (CloseReason::EndOfOutput | CloseReason::InvalidOutput(_) | CloseReason::ClosedHere, _) => {
                 message
             }
@@ -238,61 +439,67 @@ impl Connection {
     }
 
     pub(crate) fn stderr_tail(&self) -> StderrTail {
-        self.stderr.tail()
+        match &self.channel {
+            Channel::Stdio { process: Some(process), .. } => process.stderr_tail(),
+            Channel::Stdio { process: None, .. } | Channel::Http(_) => StderrTail::default(),
+        }
     }
 
     /// Kills the process and everything that it started, without waiting for their end.
     pub(crate) async fn kill(&self) {
-        if let Some(tree) = &self.tree {
-            tree.lock().await.kill();
+        if let Channel::Stdio { process: Some(process), .. } = &self.channel {
+            process.kill().await;
         }
     }
 
-    /// Closes stdin of the server, then ends the process and everything that it started: after `grace` with TERM,
-    /// after another `grace` with KILL.
+    /// Ends the session, or the process and everything that it started: after `grace` with TERM, after another `grace`
+    /// with KILL.
     pub(crate) async fn shut_down(&self, grace: Duration) {
-        self.client.close();
-        let Some(tree) = &self.tree else { return };
-        let mut tree = tree.lock().await;
-        if !tree.wait_until_gone_within(grace).await {
-            tree.terminate();
-            tree.wait_until_gone_within(grace).await;
+        match &self.channel {
+            Channel::Stdio { client, process } => {
+                client.close();
+                if let Some(process) = process {
+                    process.shut_down(grace).await;
+                }
+            }
+            Channel::Http(client) => client.close(grace).await,
         }
-        tree.kill();
-        tree.wait_until_gone_within(KILL_TIMEOUT).await;
     }
 }
 
-/// Starts the program of a server and returns it with the pipe to its stdin. Must be called within an async runtime.
-fn start_process(config: &ServerConfig) -> Result<(PipedProcess, Sender), String> {
-    let program = find_program(config)?;
-    let command = std::iter::once(&config.command).chain(&config.args);
-    let command = CommandSpec {
-        program: &program,
-        arguments: &command.map(OsStr::new).collect::<Vec<_>>(),
-        environment: &config.environment,
-        directory: &config.directory,
-    };
-    PipedProcess::spawn(&config.launcher, &command).map_err(|error| match error {
-        StartProcessError::Spawn(SpawnError::System(errno)) => errno.to_string(),
-        StartProcessError::Spawn(SpawnError::NulByte | SpawnError::ServerLost | SpawnError::Sandbox(_))
-        | StartProcessError::Pipe(_) => error.to_string(),
-    })
-}
-
-/// Returns the path of the program. A relative path starts in the server's directory; a name is looked up in
-/// `program_directories`.
-fn find_program(config: &ServerConfig) -> Result<PathBuf, String> {
-    if config.command.contains('/') {
-        return Ok(config.directory.join(&config.command));
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Channel::Http(client) = &self.channel {
+            client.stop_listening();
+        }
     }
-    let candidates = config.program_directories.iter().map(|directory| directory.join(&config.command));
-    let mut found = candidates.filter(|candidate| is_program(candidate));
-    found.next().ok_or_else(|| "no such program in PATH".to_owned())
 }
 
-fn is_program(candidate: &Path) -> bool {
-    candidate.is_file() && access(candidate, Access::EXEC_OK).is_ok()
+/// Whether an error says that the server does not know revision 2026-07-28. A refused or failed connection does not.
+fn is_unknown_revision(error: &CallError) -> bool {
+    match error {
+        CallError::Rejected(_) | CallError::Input(_) => true,
+        CallError::Http(HttpError::Status { status, .. }) => {
+            (400..500).contains(status) && ![401, 403, 429].contains(status)
+        }
+        CallError::Http(HttpError::InvalidAnswer(_) | HttpError::EndOfAnswer) => true,
+        CallError::Http(
+            HttpError::Configuration(_)
+            | HttpError::Connection(_)
+            | HttpError::Redirect(_)
+            | HttpError::Authorization(_)
+            | HttpError::SessionExpired,
+        )
+        | CallError::Closed(_)
+        | CallError::NotSerializable(_) => false,
+    }
+}
+
+/// Whether an error about the revision lists revision 2026-07-28 as supported.
+fn lists_revision(error: &RpcError) -> bool {
+    let supported = error.data.as_ref().and_then(|data| data.get("supported")?.as_array());
+    error.code == UNSUPPORTED_REVISION
+        && supported.is_some_and(|supported| supported.iter().any(|version| version == STATELESS_REVISION))
 }
 
 #[derive(Deserialize)]
@@ -305,12 +512,38 @@ struct InitializeResult {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
+struct DiscoverResult {
+    supported_versions: Vec<String>,
+    #[serde(default)]
+    capabilities: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct ListToolsResult {
     tools: Vec<ListedTool>,
     next_cursor: Option<String>,
 }
 
-fn parse_result<'a, T: Deserialize<'a>>(method: &str, result: &'a RawValue) -> Result<T, String> {
+/// The fields of a result that say whether it is complete.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResultKind {
+    result_type: Option<String>,
+    #[serde(default)]
+    input_requests: BTreeMap<String, InputRequest>,
+    request_state: Option<Value>,
+}
+
+/// A request of the server within a result.
+#[derive(Deserialize)]
+struct InputRequest {
+    method: String,
+    #[serde(default)]
+    params: Value,
+}
+
+pub(crate) fn parse_result<'a, T: Deserialize<'a>>(method: &str, result: &'a RawValue) -> Result<T, String> {
     serde_json::from_str(result.get()).map_err(|error| {
         elide_end(&format!("its answer to `{method}` is not valid: {error}"), MAX_QUOTED_CHARS)
     })

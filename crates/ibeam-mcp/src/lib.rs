@@ -1,13 +1,21 @@
-//! A client for MCP servers over stdio, whose tools become tools of a run.
+//! A client for MCP servers over stdio and HTTP, whose tools become tools of a run.
 //!
-//! Uses the JSON-RPC of this project: the crate `rmcp` limits neither a line nor stderr, and ends only the direct child.
-//! Rejects servers over HTTP and every request of a server except `ping`. Does not decide what is permitted.
-//! Source: modelcontextprotocol.io, revision 2025-06-18.
+//! Uses the JSON-RPC and the HTTP client of this project: the crate `rmcp` limits neither a line nor stderr, and ends only
+//! the direct child. Rejects every request of a server except `ping` and elicitation. Does not decide what is permitted.
+//! Source: modelcontextprotocol.io, revisions 2025-11-25 and 2026-07-28.
 
 mod call_result;
 mod connection;
+mod elicitation;
+mod http_client;
+mod http_config;
+mod lifecycle;
+mod listed_tool;
+mod oauth;
+mod param_headers;
 mod rpc_client;
 mod server;
+mod server_process;
 mod stderr_tail;
 mod tool;
 mod tool_name;
@@ -17,16 +25,45 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use connection::{ListedTool, StartError};
+pub use connection::StartError;
+pub use elicitation::Elicitation;
+pub use http_config::{HeaderReader, HttpConfig};
 pub use ibeam_process::Launcher;
+pub use lifecycle::RevisionChoice;
+pub use listed_tool::ListedTool;
+pub use oauth::{Grant, LoginStore, OAuthConfig, OAuthSettings, UserAgent};
 pub use server::Server;
 pub use tool::tool_set;
 
-/// The settings with which a server is started.
+/// The settings with which a server is started or reached.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
     /// The configured name of the server.
     pub name: String,
+    /// The transport of its messages.
+    pub transport: TransportConfig,
+    /// The revision of the protocol.
+    pub revision: RevisionChoice,
+    /// The answer to every question of the server.
+    pub elicitation: Elicitation,
+    /// The limit from the start of the server to its complete list of tools.
+    pub start_timeout: Duration,
+    /// The limit of one call.
+    pub call_timeout: Duration,
+}
+
+/// The transport of a server.
+#[derive(Clone, Debug)]
+pub enum TransportConfig {
+    /// A process, over stdio.
+    Stdio(StdioConfig),
+    /// A URL, over HTTP.
+    Http(Box<HttpConfig>),
+}
+
+/// The settings with which the process of a server is started.
+#[derive(Clone, Debug)]
+pub struct StdioConfig {
     /// The program: a name to look up in `program_directories`, or a path.
     pub command: String,
     /// The arguments of the program.
@@ -39,8 +76,4 @@ pub struct ServerConfig {
     pub program_directories: Vec<PathBuf>,
     /// The launcher that forks the program.
     pub launcher: Arc<Launcher>,
-    /// The limit from the start of the server to its complete list of tools.
-    pub start_timeout: Duration,
-    /// The limit of one call.
-    pub call_timeout: Duration,
 }

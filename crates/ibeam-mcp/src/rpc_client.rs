@@ -1,18 +1,20 @@
 //! The JSON-RPC connection to a server: its limits, and the answers to its requests.
 //!
-//! Independent of processes. Answers `ping`, rejects every other request of the server, and ignores a limited number
+//! Independent of processes. Answers `ping` and elicitation, rejects every other request of the server, and ignores a limited number
 //! of bytes that are not messages.
 
 use ibeam_json_rpc::{
     CloseReason, Handler, InvalidLine, Notification, Peer, PeerOptions, Request, RequestError, Responder,
-    RpcError, write_lines,
+    write_lines,
 };
 use serde::Serialize;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+
+use crate::elicitation::Elicitation;
 
 /// Maximum length of a line; a page of results is far below it.
 const MAX_LINE_BYTES: usize = 16 << 20;
@@ -33,6 +35,7 @@ impl RpcClient {
     pub(crate) fn new(
         input: impl AsyncWrite + Send + Unpin + 'static,
         output: impl AsyncRead + Send + Unpin + 'static,
+        elicitation: Elicitation,
     ) -> Self {
         let options = PeerOptions {
             max_line_bytes: MAX_LINE_BYTES,
@@ -42,7 +45,7 @@ impl RpcClient {
             },
         };
         let (outgoing, lines) = mpsc::channel(OUTGOING_QUEUE_LINES);
-        let peer = Peer::new(options, outgoing, output, ServerMessages { invalid_bytes: 0 });
+        let peer = Peer::new(options, outgoing, output, ServerMessages { elicitation, invalid_bytes: 0 });
         // After an error of stdin, the server's output ends too.
         let writer = tokio::spawn(async { drop(write_lines(input, lines).await) });
         Self { peer, writer }
@@ -81,15 +84,14 @@ impl Drop for RpcClient {
 
 /// Answers the messages of a server.
 struct ServerMessages {
+    elicitation: Elicitation,
     invalid_bytes: usize,
 }
 
 impl Handler for ServerMessages {
     async fn on_request(&mut self, request: Request, responder: Responder) {
-        responder.try_respond(match request.method.as_str() {
-            "ping" => Ok(json!({})),
-            method => Err(RpcError::method_not_found("client", method)),
-        });
+        let params = request.parse_params::<Value>().unwrap_or_default();
+        responder.try_respond(self.elicitation.answer_request(&request.method, &params));
     }
 
     /// Includes `tools/list_changed`: the tools of a run do not change.

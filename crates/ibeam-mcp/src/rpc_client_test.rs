@@ -34,7 +34,7 @@ fn run<F: Future<Output = ()>>(script: impl FnOnce(RpcClient, FakeServer) -> F) 
         let (output, input) = split(client_end);
         let (server_input, server_output) = split(server_end);
         let server = FakeServer { input: BufReader::new(server_input), output: server_output };
-        let script = script(RpcClient::new(input, output), server);
+        let script = script(RpcClient::new(input, output, Elicitation::Decline), server);
         tokio::time::timeout(Duration::from_secs(20), script).await.expect("the script hangs");
     });
 }

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ibeam_json_rpc::MAX_QUOTED_CHARS;
 use ibeam_protocol::{ToolFailure, ToolOutcome, elide_end};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 
 use crate::ServerConfig;
 use crate::call_result::parse_outcome;
-use crate::connection::{Connection, ListedTool, StartError};
-use ibeam_json_rpc::{MAX_QUOTED_CHARS, RequestError};
+use crate::connection::{CallError, Connection, StartError};
+use crate::http_client::HttpError;
+use crate::listed_tool::ListedTool;
 
 /// An MCP server whose list of tools was read. Dropping it kills the process and everything that it started.
 pub struct Server {
@@ -79,7 +81,7 @@ impl Server {
     }
 
     /// Calls a tool and waits for its result. Dropping the future cancels the call.
-    pub(crate) async fn call(&self, tool: &str, arguments: &Value) -> ToolOutcome {
+    pub(crate) async fn call(&self, tool: &ListedTool, arguments: &Value) -> ToolOutcome {
         let name = self.name();
         let connection = match self.connection().await {
             Ok(connection) => connection,
@@ -87,30 +89,56 @@ impl Server {
                 return ToolOutcome::error(format!("the MCP server `{name}` does not run: {reason}"));
             }
         };
-        let params = json!({ "name": tool, "arguments": arguments });
-        let result = connection.client.request("tools/call", params);
-        match tokio::time::timeout(self.call_timeout, result).await {
-            Ok(Ok(result)) => parse_outcome(&result).unwrap_or_else(|error| {
-                let detail = elide_end(&error.to_string(), MAX_QUOTED_CHARS);
-                ToolOutcome::error(format!("the MCP server `{name}` returned an invalid result: {detail}"))
-            }),
-            Ok(Err(RequestError::Rejected(error))) => {
-                ToolOutcome::error(format!("the MCP server `{name}` rejected the call: {}", error.message))
+        let call = connection.call_tool(tool, arguments);
+        let error = match tokio::time::timeout(self.call_timeout, call).await {
+            Ok(Ok(result)) => {
+                return parse_outcome(&result).unwrap_or_else(|error| {
+                    let detail = elide_end(&error.to_string(), MAX_QUOTED_CHARS);
+                    ToolOutcome::error(format!(
+                        "the MCP server `{name}` returned an invalid result: {detail}"
+                    ))
+                });
             }
-            Ok(Err(RequestError::NotSerializable(error))) => ToolOutcome::error(error.to_string()),
-            Ok(Err(RequestError::Closed(reason))) => {
+            Ok(Err(error)) => error,
+            Err(_) => {
+                return ToolOutcome::error(format!(
+                    "`{}` of the MCP server `{name}` returned no result within {} s and was cancelled; its effect \
+                     is unknown",
+                    tool.name,
+                    self.call_timeout.as_secs_f64()
+                ));
+            }
+        };
+        ToolOutcome::error(match error {
+            CallError::Rejected(error) => {
+                format!("the MCP server `{name}` rejected the call: {}", error.message)
+            }
+            CallError::NotSerializable(error) => error.to_string(),
+            CallError::Input(message) => {
+                format!("the MCP server `{name}` did not complete the call: {message}")
+            }
+            CallError::Http(
+                error @ (HttpError::Configuration(_) | HttpError::Redirect(_) | HttpError::Authorization(_)),
+            ) => {
+                format!("the MCP server `{name}` cannot be called: {error}")
+            }
+            CallError::Http(
+                error @ (HttpError::Connection(_)
+                | HttpError::Status { .. }
+                | HttpError::SessionExpired
+                | HttpError::EndOfAnswer
+                | HttpError::InvalidAnswer(_)),
+            ) => {
+                format!("the MCP server `{name}` failed during the call, whose effect is unknown: {error}")
+            }
+            CallError::Closed(reason) => {
                 let detail = connection.kill_and_describe(reason.to_string()).await;
-                ToolOutcome::error(format!(
+                format!(
                     "the MCP server `{name}` failed during the call, whose effect is unknown: {detail}{}",
                     connection.stderr_tail()
-                ))
+                )
             }
-            Err(_) => ToolOutcome::error(format!(
-                "`{tool}` of the MCP server `{name}` returned no result within {} s and was cancelled; its effect \
-                 is unknown",
-                self.call_timeout.as_secs_f64()
-            )),
-        }
+        })
     }
 
     /// Returns the connection, after a restart if the server crashed for the first time. If the future is dropped, the
@@ -119,7 +147,7 @@ impl Server {
         let mut state = self.state.lock().await;
         let (closed, close_reason, can_restart) = match &*state {
             ServerState::Ended(reason) => return Err(reason.clone()),
-            ServerState::Running { connection, can_restart } => match connection.client.close_reason() {
+            ServerState::Running { connection, can_restart } => match connection.close_reason() {
                 None => return Ok(Arc::clone(connection)),
                 Some(reason) => (Arc::clone(connection), reason, *can_restart),
             },

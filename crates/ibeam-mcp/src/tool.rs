@@ -7,7 +7,7 @@ use ibeam_core::{Access, PreparedCall, Tool, ToolContext, ToolInputError, ToolSe
 use ibeam_protocol::{ToolSpec, escape_invisible, escape_to_one_line};
 use serde_json::{Value, json};
 
-use crate::connection::ListedTool;
+use crate::listed_tool::ListedTool;
 use crate::server::{Server, interrupted_outcome};
 use crate::tool_name::name_for_model;
 
@@ -22,12 +22,7 @@ pub fn tool_set(servers: &[Arc<Server>], is_read_only: bool) -> ToolSet {
         for tool in server.tools().iter().filter(|tool| !is_read_only || tool.is_read_only()) {
             let name = name_for_model(server.name(), &tool.name, |name| tools.contains_key(name));
             let spec = spec(&name, server.name(), tool);
-            let tool = McpTool {
-                server: Arc::clone(server),
-                name: tool.name.as_str().into(),
-                is_read_only: tool.is_read_only(),
-                spec,
-            };
+            let tool = McpTool { server: Arc::clone(server), tool: Arc::new(tool.clone()), spec };
             tools.insert(name, Arc::new(tool));
         }
     }
@@ -36,9 +31,7 @@ pub fn tool_set(servers: &[Arc<Server>], is_read_only: bool) -> ToolSet {
 
 struct McpTool {
     server: Arc<Server>,
-    /// The name in the server's list.
-    name: Arc<str>,
-    is_read_only: bool,
+    tool: Arc<ListedTool>,
     spec: ToolSpec,
 }
 
@@ -61,21 +54,21 @@ impl Tool for McpTool {
         };
         let server = self.server.name();
         let canonical = json!({
-            "name": format!("{server}-{}", self.name),
+            "name": format!("{server}-{}", self.tool.name),
             "args": args.clone(),
             "providerIdentifier": server,
-            "toolName": self.name,
+            "toolName": self.tool.name,
         });
         let access = Access::Mcp {
             server: server.to_owned(),
-            tool: self.name.to_string(),
-            read_only: self.is_read_only,
+            tool: self.tool.name.clone(),
+            read_only: self.tool.is_read_only(),
         };
-        let (server, name) = (Arc::clone(&self.server), Arc::clone(&self.name));
+        let (server, tool) = (Arc::clone(&self.server), Arc::clone(&self.tool));
         Ok(PreparedCall::new(canonical, access, async move |context: ToolContext| {
             tokio::select! {
                 biased;
-                outcome = server.call(&name, &args) => outcome,
+                outcome = server.call(&tool, &args) => outcome,
                 _ = context.stop.wait() => interrupted_outcome(),
             }
         }))

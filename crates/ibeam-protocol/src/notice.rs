@@ -230,7 +230,7 @@ pub enum Notice {
         /// The file.
         path: String,
     },
-    /// An MCP server uses HTTP, which this version does not support.
+    /// An MCP server uses the old transport `sse`, which this version does not support.
     McpServerUnsupported {
         /// The server.
         server: String,

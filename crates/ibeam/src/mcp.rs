@@ -3,8 +3,11 @@
 //! All servers start at the same time, and the first model request waits for them, so that no run silently lacks tools.
 //! The servers of a project start only in a trusted workspace: their author is unknown.
 
-mod cursor_file;
+mod auth_declaration;
 mod declaration;
+mod http_server;
+mod json_file;
+mod login;
 mod placeholder;
 mod tool_fingerprint;
 
@@ -17,12 +20,13 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use ibeam_config::ServerTools;
 use ibeam_core::{Stop, ToolSet};
-use ibeam_mcp::{Launcher, Server, ServerConfig, StartError};
+use ibeam_mcp::{Launcher, Server, ServerConfig, StartError, StdioConfig, TransportConfig, UserAgent};
 use ibeam_protocol::{McpServer, McpStatus, Notice, PermissionMode, Reason};
 use tokio::io::DuplexStream;
 
 use crate::app::AppContext;
 pub(crate) use declaration::{ServerDeclaration, ServerTransport, declared_servers};
+pub(crate) use login::{TerminalUser, login_file};
 
 use placeholder::Placeholders;
 use tool_fingerprint::tool_fingerprint;
@@ -56,9 +60,11 @@ impl McpServers {
         let started = join_all(declarations.into_iter().map(async |declaration| {
             let outcome = match declaration.status {
                 McpStatus::Connected => {
-                    start_server(app, &declaration, Arc::clone(&launcher)).await.map(Some)
+                    start_server(app, &declaration, Arc::clone(&launcher), None).await.map(Some)
                 }
-                McpStatus::Unsupported if declaration.required => Err("HTTP is not supported".to_owned()),
+                McpStatus::Unsupported if declaration.required => {
+                    Err("its transport `sse` is not supported".to_owned())
+                }
                 McpStatus::Failed | McpStatus::Untrusted | McpStatus::Unsupported | McpStatus::Disabled => {
                     Ok(None)
                 }
@@ -207,7 +213,10 @@ impl McpServers {
     }
 }
 
-/// Starts a declared server.
+/// The limit of a login.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Starts or reaches a declared server; with `user`, logs in there if that is needed.
 ///
 /// # Errors
 /// The message why it could not be started.
@@ -215,9 +224,23 @@ pub(crate) async fn start_server(
     app: &AppContext,
     declaration: &ServerDeclaration,
     launcher: Arc<Launcher>,
+    user: Option<Arc<dyn UserAgent>>,
 ) -> Result<Server, String> {
-    let config = config_of(app, declaration, launcher)?;
+    let config = config_of(app, declaration, launcher, user)?;
     Server::start(config).await.map_err(|error: StartError| error.to_string())
+}
+
+/// Returns the URL of a declared server, with all placeholders filled.
+///
+/// # Errors
+/// The message why there is none.
+pub(crate) fn server_url(app: &AppContext, declaration: &ServerDeclaration) -> Result<String, String> {
+    match &declaration.transport {
+        ServerTransport::Http(http) => Filler::new(app, declaration).fill(&http.url),
+        ServerTransport::Command { .. } | ServerTransport::Sse(_) => {
+            Err(format!("`{}` is not a server over HTTP, so there is no login", declaration.name))
+        }
+    }
 }
 
 /// Returns the configuration to start a declared server, with all placeholders filled.
@@ -228,38 +251,85 @@ fn config_of(
     app: &AppContext,
     declaration: &ServerDeclaration,
     launcher: Arc<Launcher>,
+    user: Option<Arc<dyn UserAgent>>,
 ) -> Result<ServerConfig, String> {
-    let ServerTransport::Command { command, args, environment: own, directory } = &declaration.transport
-    else {
-        return Err("it is reached over HTTP, which is not supported".to_owned());
+    let start_timeout = match user {
+        // A person needs more time than a server.
+        Some(_) => LOGIN_TIMEOUT,
+        None => app.base.config.timeout("mcp_start"),
     };
-    let placeholders = Placeholders { home: &app.dirs.home, workspace: &app.workspace };
-    let keys = if declaration.source.of_project { ModelKeys::new(app) } else { ModelKeys::default() };
-    let fill = |text: &String| placeholders.fill(text, &|name| keys.variable(name));
-    let mut environment = inherited_environment(app);
-    let own_path = own.iter().rfind(|(name, _)| name == "PATH").map(|(_, path)| fill(path)).transpose()?;
-    let programs = match own_path {
-        Some(path) => app.programs.with_path(path.as_ref()),
-        None => app.programs.clone(),
-    };
-    for (name, value) in own {
-        environment.push((name.into(), fill(value)?.into()));
-    }
-    let directory = match directory {
-        Some(directory) => app.workspace.join(PathBuf::from(fill(directory)?)),
-        None => app.workspace.clone(),
+    let filler = Filler::new(app, declaration);
+    let transport = match &declaration.transport {
+        ServerTransport::Command { command, args, environment, directory } => {
+            TransportConfig::Stdio(StdioConfig {
+                command: filler.fill(command)?,
+                args: filler.fill_all(args)?,
+                directory: match directory {
+                    Some(directory) => app.workspace.join(PathBuf::from(filler.fill(directory)?)),
+                    None => app.workspace.clone(),
+                },
+                program_directories: program_directories(app, environment, &filler)?,
+                environment: {
+                    let mut all = inherited_environment(app);
+                    for (name, value) in environment {
+                        all.push((name.into(), filler.fill(value)?.into()));
+                    }
+                    all
+                },
+                launcher,
+            })
+        }
+        ServerTransport::Http(http) => {
+            TransportConfig::Http(Box::new(http_server::config(app, &declaration.name, http, &filler, user)?))
+        }
+        ServerTransport::Sse(_) => return Err("its transport `sse` is not supported".to_owned()),
     };
     Ok(ServerConfig {
         name: declaration.name.clone(),
-        command: fill(command)?,
-        args: args.iter().map(fill).collect::<Result<_, _>>()?,
-        environment,
-        directory,
-        program_directories: programs.directories().to_vec(),
-        launcher,
-        start_timeout: app.base.config.timeout("mcp_start"),
+        transport,
+        revision: declaration.revision,
+        elicitation: declaration.elicitation,
+        start_timeout,
         call_timeout: app.base.config.timeout("mcp_call"),
     })
+}
+
+/// Returns the directories in which the program of a server is looked up: those of its own `PATH`, if it has one.
+fn program_directories(
+    app: &AppContext,
+    environment: &[(String, String)],
+    filler: &Filler<'_>,
+) -> Result<Vec<PathBuf>, String> {
+    let own_path = environment.iter().rfind(|(name, _)| name == "PATH").map(|(_, path)| filler.fill(path));
+    let programs = match own_path.transpose()? {
+        Some(path) => app.programs.with_path(path.as_ref()),
+        None => app.programs.clone(),
+    };
+    Ok(programs.directories().to_vec())
+}
+
+/// Fills the placeholders of one declaration.
+struct Filler<'a> {
+    placeholders: Placeholders<'a>,
+    keys: ModelKeys,
+    of_project: bool,
+}
+
+impl<'a> Filler<'a> {
+    fn new(app: &'a AppContext, declaration: &ServerDeclaration) -> Self {
+        let placeholders = Placeholders { home: &app.dirs.home, workspace: &app.workspace };
+        let of_project = declaration.source.of_project;
+        let keys = if of_project { ModelKeys::new(app) } else { ModelKeys::default() };
+        Self { placeholders, keys, of_project }
+    }
+
+    fn fill(&self, text: &str) -> Result<String, String> {
+        self.placeholders.fill(text, &|name| self.keys.variable(name))
+    }
+
+    fn fill_all(&self, texts: &[String]) -> Result<Vec<String>, String> {
+        texts.iter().map(|text| self.fill(text)).collect()
+    }
 }
 
 /// The API keys of models. A server of a project never receives them: the user approved the server, but not that it

@@ -25,8 +25,8 @@ pub(crate) use configured_provider::{
     key_variable_names, provider_names,
 };
 pub(crate) use connect::list_models;
-pub(crate) use connection::{secret_files, tls_settings};
-pub(crate) use deferred_key::DeferredKeys;
+pub(crate) use connection::{ServiceConnection, secret_files, tls_settings};
+pub(crate) use deferred_key::{DeferredKeys, KeyCommandRunner};
 pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file};
 pub(crate) use fallback_chain::FallbackChain;
 pub(crate) use list_cache::{ListCache, MAX_AGE as LIST_MAX_AGE};

@@ -82,6 +82,8 @@ mod limits;
 mod long_session;
 #[path = "end_to_end/mcp.rs"]
 mod mcp;
+#[path = "end_to_end/mcp_http.rs"]
+mod mcp_http;
 #[path = "end_to_end/model_apis.rs"]
 mod model_apis;
 #[path = "end_to_end/model_settings.rs"]

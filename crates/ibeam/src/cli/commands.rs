@@ -139,7 +139,7 @@ pub(crate) enum Command {
         #[arg(value_name = "PROMPT")]
         words: Vec<OsString>,
     },
-    /// List MCP servers and their tools, enable and disable servers
+    /// List MCP servers and their tools, log in, enable and disable servers
     Mcp {
         #[command(subcommand)]
         what: McpCommand,
@@ -281,9 +281,13 @@ pub(crate) enum McpCommand {
         /// The server
         name: String,
     },
-    /// Not supported: servers over HTTP
-    #[command(hide = true)]
+    /// Log in to a server over HTTP
     Login {
+        /// The server
+        name: String,
+    },
+    /// Delete the login to a server
+    Logout {
         /// The server
         name: String,
     },

@@ -41,7 +41,11 @@ fn explain(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<
     let mut rows = Vec::new();
     for (path, settings) in app.base.config.all_settings() {
         let is_secret = match path {
-            [table, _, env, _] if table == "mcp_servers" => env == "env",
+            [table, _, group, name] if table == "mcp_servers" => match group.as_str() {
+                "env" | "headers" => true,
+                "auth" => name == "client_secret",
+                _ => false,
+            },
             [table, _, headers, name] if table == "providers" => {
                 headers == "headers" && is_secret_header(name)
             }

@@ -1,11 +1,12 @@
-//! `mcp`: lists the declared servers and the tools of a server; enables and disables a server.
+//! `mcp`: lists the declared servers and the tools of a server; logs in and out; enables and disables a server.
 
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use ibeam_config::set_mcp_server_enabled;
+use ibeam_config::{Credentials, set_mcp_server_enabled};
 use ibeam_core::Stop;
+use ibeam_mcp::{Server, UserAgent};
 use ibeam_output::{SubcommandLine, escape_to_one_line};
 use ibeam_protocol::{Failure, McpStatus, Reason};
 use serde_json::json;
@@ -21,7 +22,8 @@ pub(super) fn mcp(app: &AppContext, what: &McpCommand, stdout: &mut File) -> Res
     match what {
         McpCommand::List { format } => list(app, format.unwrap_or_default(), stdout),
         McpCommand::ListTools { name } => list_tools(app, name, stdout),
-        McpCommand::Login { .. } => Err(Reason::Unsupported { what: "mcp login".to_owned() }.into()),
+        McpCommand::Login { name } => login(app, name, stdout),
+        McpCommand::Logout { name } => logout(app, name, stdout),
         McpCommand::Enable { name } => switch(app, name, true, stdout),
         McpCommand::Disable { name } => switch(app, name, false, stdout),
     }
@@ -38,7 +40,7 @@ fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
     let mut text = String::new();
     for server in &servers {
         let (status, source, target) =
-            (status_name(server.status), escape_to_one_line(&source(server)), target(server));
+            (status_name(server.status), escape_to_one_line(&source(server)), server.transport.target());
         let name = escape_to_one_line(&server.name);
         text.push_str(&format!(
             "{name:width$}  {status:11}  {}  # {source}\n",
@@ -64,30 +66,8 @@ fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
 
 /// Starts a server and prints its tools.
 fn list_tools(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), CliError> {
-    let server = find(app, name)?;
-    match server.status {
-        McpStatus::Untrusted => {
-            let detail = format!(
-                "`{name}` is a server of `{}`, a file of the project; add `--approve-mcps` or `--trust` to start it",
-                server.source.path.display()
-            );
-            return Err(Reason::Usage { detail }.into());
-        }
-        McpStatus::Unsupported => return Err(Reason::Unsupported { what: "MCP over HTTP".to_owned() }.into()),
-        // The user named the server, so it is started even if it is disabled.
-        McpStatus::Connected | McpStatus::Failed | McpStatus::Disabled => {}
-    }
-    let stop = Stop::default();
-    let listing = async {
-        let system =
-            |error: io::Error| Reason::System { what: "sigaction".to_owned(), detail: error.to_string() };
-        let _watch = signals::watch(&crate::pump::CurrentStop::new(stop.clone())).map_err(system)?;
-        let failed = |detail| Reason::McpServerFailed { server: name.to_owned(), detail };
-        let started = tokio::select! {
-            biased;
-            reason = stop.wait() => return Err(reason),
-            started = mcp::start_server(app, &server, Arc::default()) => started.map_err(failed)?,
-        };
+    let server = find_startable(app, name)?;
+    let text = with_server(app, &server, None, |started| {
         let mut text = String::new();
         for tool in started.tools() {
             let first_line = tool.description.as_deref().unwrap_or_default().trim().lines().next();
@@ -96,11 +76,84 @@ fn list_tools(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), Cli
                 (escape_to_one_line(&tool.name), escape_to_one_line(first_line.unwrap_or_default()));
             text.push_str(&format!("{name}{reads}: {detail}\n"));
         }
-        started.shut_down(mcp::GRACE).await;
-        Ok::<_, Reason>(text)
-    };
-    let text = run::on_runtime(|runtime| runtime.block_on(listing).map_err(Failure::from))?;
+        text
+    })?;
     print_text(stdout, &text)
+}
+
+/// Logs in to a server over HTTP, which must then list its tools.
+fn login(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), CliError> {
+    let server = find_startable(app, name)?;
+    if !matches!(server.transport, ServerTransport::Http(_)) {
+        let detail = format!("`{name}` is a program, which needs no login");
+        return Err(Reason::Usage { detail }.into());
+    }
+    let user: Arc<dyn UserAgent> = Arc::new(mcp::TerminalUser::new(app));
+    let count = with_server(app, &server, Some(user), |started| started.tools().len())?;
+    let name = escape_to_one_line(name);
+    let tools = if count == 1 { "tool" } else { "tools" };
+    print_text(stdout, &format!("Logged in to {name}, which offers {count} {tools}\n"))
+}
+
+/// Deletes the login to a server.
+fn logout(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), CliError> {
+    let server = find(app, name)?;
+    let mut credentials = Credentials::load(&mcp::login_file(app))?;
+    let url = mcp::server_url(app, &server).map_err(|detail| Reason::Usage { detail })?;
+    let removed = credentials.remove(Some(&url))?;
+    let name = escape_to_one_line(name);
+    print_text(
+        stdout,
+        &match removed {
+            0 => format!("There is no login to {name}\n"),
+            _ => format!("Logged out of {name}\n"),
+        },
+    )
+}
+
+/// Returns the declared server of this name, if it may start.
+fn find_startable(app: &AppContext, name: &str) -> Result<ServerDeclaration, Reason> {
+    let server = find(app, name)?;
+    match server.status {
+        McpStatus::Untrusted => {
+            let detail = format!(
+                "`{name}` is a server of `{}`, a file of the project; add `--approve-mcps` or `--trust` to start it",
+                server.source.path.display()
+            );
+            return Err(Reason::Usage { detail });
+        }
+        McpStatus::Unsupported => {
+            return Err(Reason::Unsupported { what: "the MCP transport `sse`".to_owned() });
+        }
+        // The user named the server, so it is started even if it is disabled.
+        McpStatus::Connected | McpStatus::Failed | McpStatus::Disabled => {}
+    }
+    Ok(server)
+}
+
+/// Starts or reaches a server, and returns what `read` returns of it.
+fn with_server<T>(
+    app: &AppContext,
+    server: &ServerDeclaration,
+    user: Option<Arc<dyn UserAgent>>,
+    read: impl FnOnce(&Server) -> T,
+) -> Result<T, CliError> {
+    let stop = Stop::default();
+    let work = async {
+        let system =
+            |error: io::Error| Reason::System { what: "sigaction".to_owned(), detail: error.to_string() };
+        let _watch = signals::watch(&crate::pump::CurrentStop::new(stop.clone())).map_err(system)?;
+        let failed = |detail| Reason::McpServerFailed { server: server.name.clone(), detail };
+        let started = tokio::select! {
+            biased;
+            reason = stop.wait() => return Err(reason),
+            started = mcp::start_server(app, server, Arc::default(), user) => started.map_err(failed)?,
+        };
+        let value = read(&started);
+        started.shut_down(mcp::GRACE).await;
+        Ok::<_, Reason>(value)
+    };
+    Ok(run::on_runtime(|runtime| runtime.block_on(work).map_err(Failure::from))?)
 }
 
 /// Sets `enabled` of the server in the user's file, which overrides the files that declare the server.
@@ -141,12 +194,4 @@ fn status_name(status: McpStatus) -> &'static str {
 fn source(server: &ServerDeclaration) -> String {
     let path = server.source.path.display();
     server.source.line.map_or_else(|| path.to_string(), |line| format!("{path}:{line}"))
-}
-
-/// Returns the command line or the URL of the server.
-fn target(server: &ServerDeclaration) -> String {
-    match &server.transport {
-        ServerTransport::Command { command, args, .. } => format!("{command} {}", args.join(" ")),
-        ServerTransport::Url(url) => url.clone(),
-    }
 }

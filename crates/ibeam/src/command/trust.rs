@@ -14,7 +14,7 @@ use crate::cli::{ReportFormat, TrustCommand};
 use crate::cli_error::CliError;
 use crate::environment::variable;
 use crate::hooks;
-use crate::mcp::{ServerTransport, declared_servers};
+use crate::mcp::declared_servers;
 
 pub(super) fn trust(app: &AppContext, what: &TrustCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
@@ -121,12 +121,8 @@ fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
         rows.push(Row { what, file, counts: app.trust.is_trusted() });
     }
     for server in declared_servers(app)?.into_iter().filter(|server| server.source.of_project) {
-        let target = match &server.transport {
-            ServerTransport::Command { command, args, .. } => format!("{command} {}", args.join(" ")),
-            ServerTransport::Url(url) => url.clone(),
-        };
-        let (what, file) =
-            (format!("MCP server {}: {target}", server.name), server.source.path.display().to_string());
+        let what = format!("MCP server {}: {}", server.name, server.transport.target());
+        let file = server.source.path.display().to_string();
         rows.push(Row { what, file, counts: app.trust.is_trusted() || app.base.flags.approve_mcps });
     }
     let status = app.trust.status();

@@ -1,8 +1,8 @@
 //! The declared MCP servers, and whether each may start.
 //!
 //! The files, in order of precedence: the managed file, `--mcp-config`, the project's `.ibeam/config.toml`, its
-//! `.cursor/mcp.json`, the user's `config.toml`, the user's `~/.cursor/mcp.json`. The first of them that declares a
-//! server provides the whole declaration, so that no project sends a user's token to its own program. An untrusted
+//! `.ibeam/mcp.json`, `.mcp.json` and `.cursor/mcp.json`, the user's `config.toml` and `mcp.json`, the user's
+//! `~/.cursor/mcp.json`. The first of them that declares a server provides the whole declaration, so that no project sends a user's token to its own program. An untrusted
 //! project replaces nothing.
 
 use std::collections::BTreeMap;
@@ -10,9 +10,11 @@ use std::path::{Path, PathBuf};
 
 use ibeam_config::{Origin, Value, config_file};
 use ibeam_files::regular_file;
+use ibeam_mcp::{Elicitation, RevisionChoice};
 use ibeam_protocol::{McpStatus, Reason};
 
-use super::cursor_file;
+use super::auth_declaration::AuthDeclaration;
+use super::json_file;
 use crate::app::AppContext;
 
 /// A declared server.
@@ -21,6 +23,8 @@ pub(crate) struct ServerDeclaration {
     pub(crate) name: String,
     pub(crate) source: ServerSource,
     pub(crate) transport: ServerTransport,
+    pub(crate) revision: RevisionChoice,
+    pub(crate) elicitation: Elicitation,
     /// Whether a run fails if the server cannot be started.
     pub(crate) required: bool,
     /// `Connected` for a server that may start.
@@ -46,18 +50,71 @@ pub(crate) enum ServerTransport {
         /// The working directory relative to the workspace; `None` for the workspace.
         directory: Option<String>,
     },
-    /// A URL, over HTTP.
-    Url(String),
+    /// A URL, over streamable HTTP.
+    Http(HttpDeclaration),
+    /// A URL of the older transport with server-sent events, which is not supported.
+    Sse(String),
+}
+
+/// A server over HTTP.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HttpDeclaration {
+    pub(crate) url: String,
+    /// Headers of every request, name and value.
+    pub(crate) headers: Vec<(String, String)>,
+    /// The program, with its arguments, that prints further headers; empty for none.
+    pub(crate) headers_command: Vec<String>,
+    pub(crate) auth: AuthDeclaration,
+}
+
+impl ServerTransport {
+    /// Returns the command line or the URL, for people.
+    pub(crate) fn target(&self) -> String {
+        match self {
+            Self::Command { command, args, .. } => format!("{command} {}", args.join(" ")),
+            Self::Http(HttpDeclaration { url, .. }) | Self::Sse(url) => url.clone(),
+        }
+    }
 }
 
 impl ServerDeclaration {
     pub(super) fn new(name: String, source: ServerSource, transport: ServerTransport, enabled: bool) -> Self {
         let status = match transport {
             _ if !enabled => McpStatus::Disabled,
-            ServerTransport::Command { .. } => McpStatus::Connected,
-            ServerTransport::Url(_) => McpStatus::Unsupported,
+            ServerTransport::Command { .. } | ServerTransport::Http(_) => McpStatus::Connected,
+            ServerTransport::Sse(_) => McpStatus::Unsupported,
         };
-        Self { name, source, transport, required: false, status }
+        let (revision, elicitation) = (RevisionChoice::default(), Elicitation::default());
+        Self { name, source, transport, revision, elicitation, required: false, status }
+    }
+
+    /// Sets the revision of the protocol, if one is given.
+    ///
+    /// # Errors
+    /// The end of a sentence that begins with the name of the server.
+    pub(super) fn set_revision(&mut self, value: Option<&str>) -> Result<(), String> {
+        if let Some(value) = value {
+            self.revision = RevisionChoice::parse(value).ok_or_else(|| {
+                format!("has the unknown revision `{value}`; use `auto`, `2025-11-25` or `2026-07-28`")
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Sets the answer to questions of the server, if one is given.
+    ///
+    /// # Errors
+    /// The end of a sentence that begins with the name of the server.
+    pub(super) fn set_elicitation(&mut self, value: Option<&str>) -> Result<(), String> {
+        self.elicitation = match value {
+            None => self.elicitation,
+            Some("decline") => Elicitation::Decline,
+            Some("defaults") => Elicitation::Defaults,
+            Some(value) => {
+                return Err(format!("has the unknown elicitation `{value}`; use `decline` or `defaults`"));
+            }
+        };
+        Ok(())
     }
 }
 
@@ -80,15 +137,18 @@ pub(crate) fn declared_servers(app: &AppContext) -> Result<Vec<ServerDeclaration
         servers.extend(declarations(&managed, &switch)?);
         return Ok(servers.into_values().collect());
     }
-    let path = app.dirs.home.join(".cursor/mcp.json");
-    for server in cursor_file::parse(&path, config_file::read(&path)?, false, &switch)? {
-        servers.insert(server.name.clone(), server);
+    for path in [app.dirs.home.join(".cursor/mcp.json"), app.dirs.config_directory().join("mcp.json")] {
+        for server in json_file::parse(&path, config_file::read(&path)?, false, &switch)? {
+            servers.insert(server.name.clone(), server);
+        }
     }
     servers.extend(declarations(&user, &switch)?);
     let mut of_project = BTreeMap::new();
-    let path = app.workspace.join(".cursor/mcp.json");
-    for server in cursor_file::parse(&path, app.trust.files.bytes(&path)?, true, &switch)? {
-        of_project.insert(server.name.clone(), server);
+    for name in [".cursor/mcp.json", ".mcp.json", ".ibeam/mcp.json"] {
+        let path = app.workspace.join(name);
+        for server in json_file::parse(&path, app.trust.files.bytes(&path)?, true, &switch)? {
+            of_project.insert(server.name.clone(), server);
+        }
     }
     of_project.extend(declarations(&project, &switch)?);
     for (name, mut server) in of_project {
@@ -126,7 +186,7 @@ fn servers_of_flag(
                 )
             }
         };
-        for server in cursor_file::parse(&path, Some(bytes), false, switch)? {
+        for server in json_file::parse(&path, Some(bytes), false, switch)? {
             servers.insert(server.name.clone(), server);
         }
     }
@@ -142,6 +202,13 @@ struct ServerTable {
     environment: Vec<(String, String)>,
     directory: Option<String>,
     url: Option<String>,
+    headers: Vec<(String, String)>,
+    headers_command: Vec<String>,
+    auth: AuthDeclaration,
+    /// The end of a sentence about a wrong key.
+    mistake: Option<String>,
+    revision: Option<String>,
+    elicitation: Option<String>,
     required: bool,
     enabled: Option<bool>,
 }
@@ -187,6 +254,16 @@ impl ServerTable {
             (["env", name], Value::Text(text)) => self.environment.push(((*name).to_owned(), text.clone())),
             (["cwd"], Value::Text(text)) => self.directory = Some(text.clone()),
             (["url"], Value::Text(text)) => self.url = Some(text.clone()),
+            (["headers", name], Value::Text(text)) => self.headers.push(((*name).to_owned(), text.clone())),
+            (["headers_command"], Value::List(entries)) => self.headers_command.clone_from(entries),
+            (["auth", "scopes"], Value::List(entries)) => self.auth.scopes.clone_from(entries),
+            (["auth", "redirect_port"], Value::Number(port)) => match u16::try_from(*port) {
+                Ok(port) => self.auth.redirect_port = Some(port),
+                Err(_) => self.mistake = Some("has a `redirect_port` over 65535".to_owned()),
+            },
+            (["auth", name], Value::Text(text)) => self.mistake = self.auth.set(name, text).err(),
+            (["revision"], Value::Text(text)) => self.revision = Some(text.clone()),
+            (["elicitation"], Value::Text(text)) => self.elicitation = Some(text.clone()),
             (["required"], Value::Switch(on)) => self.required = *on,
             (["enabled"], Value::Switch(on)) => self.enabled = Some(*on),
             // The configuration accepts no other keys of a server.
@@ -203,6 +280,15 @@ fn declarations(
     let mut servers = BTreeMap::new();
     for (name, table) in tables {
         let Some(source) = &table.source else { continue };
+        let invalid = |message: String| Reason::BadConfig {
+            path: source.path.display().to_string(),
+            line: source.line,
+            column: None,
+            detail: format!("`mcp_servers.{name}` {message}"),
+        };
+        if let Some(mistake) = &table.mistake {
+            return Err(invalid(mistake.clone()));
+        }
         let transport = match (&table.command, &table.url) {
             (Some(command), _) => ServerTransport::Command {
                 command: command.clone(),
@@ -210,20 +296,20 @@ fn declarations(
                 environment: table.environment.clone(),
                 directory: table.directory.clone(),
             },
-            (None, Some(url)) => ServerTransport::Url(url.clone()),
+            (None, Some(url)) => ServerTransport::Http(HttpDeclaration {
+                url: url.clone(),
+                headers: table.headers.clone(),
+                headers_command: table.headers_command.clone(),
+                auth: table.auth.clone(),
+            }),
             // The table only enables or disables a server of another file.
             (None, None) if table.enabled.is_some() => continue,
-            (None, None) => {
-                return Err(Reason::BadConfig {
-                    path: source.path.display().to_string(),
-                    line: source.line,
-                    column: None,
-                    detail: format!("`mcp_servers.{name}` has neither `command` nor `url`"),
-                });
-            }
+            (None, None) => return Err(invalid("has neither `command` nor `url`".to_owned())),
         };
         let enabled = switch(name).unwrap_or(true);
-        let server = ServerDeclaration::new(name.clone(), source.clone(), transport, enabled);
+        let mut server = ServerDeclaration::new(name.clone(), source.clone(), transport, enabled);
+        server.set_revision(table.revision.as_deref()).map_err(invalid)?;
+        server.set_elicitation(table.elicitation.as_deref()).map_err(invalid)?;
         servers.insert(name.clone(), ServerDeclaration { required: table.required, ..server });
     }
     Ok(servers)

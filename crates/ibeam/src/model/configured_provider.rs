@@ -12,7 +12,7 @@ use ibeam_providers::{
     is_secret_header, with_default_scheme,
 };
 
-use super::connection::{Connection, proxy_passwords};
+use super::connection::{ServiceConnection, proxy_passwords};
 use super::deferred_key::DeferredKey;
 use crate::app::AppContext;
 use crate::environment::variable;
@@ -41,7 +41,7 @@ pub(crate) struct ConfiguredProvider {
     /// Whether a flag, variable or file sets the base URL.
     pub(crate) has_own_address: bool,
     /// The proxy and the certificates, after [`Self::with_connection`].
-    pub(crate) connection: Connection,
+    pub(crate) connection: ServiceConnection,
 }
 
 impl ConfiguredProvider {
@@ -149,7 +149,7 @@ impl ConfiguredProvider {
             },
             timeouts: timeouts(app, known),
             has_own_address,
-            connection: Connection::default(),
+            connection: ServiceConnection::default(),
         }))
     }
 
@@ -185,10 +185,10 @@ impl ConfiguredProvider {
     /// Checks the base URL, and returns the provider with the proxy and the certificates of its connections.
     ///
     /// # Errors
-    /// The errors of [`Self::check_address`] and [`Connection::for_url`].
+    /// The errors of [`Self::check_address`] and [`ServiceConnection::for_url`].
     pub(crate) fn with_connection(self, app: &AppContext) -> Result<Self, Reason> {
         self.check_address(app)?;
-        let connection = Connection::for_url(app, &self.base_url)?;
+        let connection = ServiceConnection::for_url(app, &self.base_url)?;
         Ok(Self { connection, ..self })
     }
 

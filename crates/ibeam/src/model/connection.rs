@@ -18,12 +18,12 @@ const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The settings of connections to one service.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Connection {
+pub(crate) struct ServiceConnection {
     pub(crate) proxy: Option<ProxyServer>,
     pub(crate) tls: TlsSettings,
 }
 
-impl Connection {
+impl ServiceConnection {
     /// Returns the settings for connections to `base_url`.
     ///
     /// # Errors

@@ -141,14 +141,14 @@ fn parse_key(text: &str) -> Result<String, String> {
 
 /// Runs the command of `api_key_command`.
 #[derive(Clone)]
-struct KeyCommandRunner {
+pub(crate) struct KeyCommandRunner {
     programs: crate::programs::Programs,
     home: PathBuf,
     timeout: Duration,
 }
 
 impl KeyCommandRunner {
-    fn new(app: &AppContext) -> Self {
+    pub(crate) fn new(app: &AppContext) -> Self {
         let timeout = app.base.config.timeout("api_key_command");
         Self { programs: app.programs.clone(), home: app.dirs.home.clone(), timeout }
     }
@@ -157,7 +157,7 @@ impl KeyCommandRunner {
     ///
     /// # Errors
     /// A message with the reason and the error output.
-    async fn run(&self, words: &[String], redactor: &Redactor) -> Result<String, String> {
+    pub(crate) async fn run(&self, words: &[String], redactor: &Redactor) -> Result<String, String> {
         let (program, arguments) = words.split_first().ok_or("the command is empty")?;
         let path = self.find(program)?;
         let mut child = Command::new(&path)

@@ -310,13 +310,13 @@ fn an_invalid_file_is_reported_with_its_position() {
 }
 
 #[test]
-fn a_server_over_http_is_unsupported() {
-    let cursor = r#"{"mcpServers": {"far": {"url": "https://example.org/mcp"}}}"#;
+fn the_old_transport_is_unsupported() {
+    let cursor = r#"{"mcpServers": {"far": {"type": "sse", "url": "https://example.org/mcp"}}}"#;
     let workspace = Workspace::new().file("../home/.cursor/mcp.json", cursor);
     let scene = Scene::new([answer_text("done")]).with_workspace(workspace);
     let output = scene.print::<&str>([]).run().succeeded();
     assert_eq!(servers(&scene, &output), json!([{ "name": "far", "status": "unsupported" }]), "{output}");
-    assert!(output.stderr_lines("warning: ")[0].contains("HTTP"), "{output}");
+    assert!(output.stderr_lines("warning: ")[0].contains("`sse`"), "{output}");
 }
 
 // ---- commands
@@ -364,7 +364,7 @@ fn the_commands_report_what_they_cannot_do() {
         (&["mcp", "list-tools", "gone"][..], 2, "there are: test"),
         (&["mcp", "list-tools", "test"], 2, "--approve-mcps"),
         (&["mcp", "disable", "gone"], 2, "there are: test"),
-        (&["mcp", "login", "test"], 2, "mcp login"),
+        (&["mcp", "login", "test"], 2, "--approve-mcps"),
     ] {
         let output = scene.ibeam_without_model(args).run();
         assert_eq!(output.code, Some(code), "{output}");

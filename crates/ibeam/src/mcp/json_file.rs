@@ -1,6 +1,6 @@
-//! Parses `mcp.json` of editors: `{"mcpServers": {"name": {"command", "args", "env"}}}`.
+//! Parses `mcp.json`: `{"mcpServers": {"name": {"command", "args", "env"} | {"url", "headers"}}}`.
 //!
-//! A missing file declares no servers. Invalid JSON is an error with its position.
+//! Accepts the keys of several editors. A missing file declares no servers. Invalid JSON is an error with its position.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,8 @@ use std::path::Path;
 use ibeam_config::ConfigError;
 use serde::Deserialize;
 
-use super::declaration::{ServerDeclaration, ServerSource, ServerTransport};
+use super::auth_declaration::AuthDeclaration;
+use super::declaration::{HttpDeclaration, ServerDeclaration, ServerSource, ServerTransport};
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -20,13 +21,25 @@ struct McpFile {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
+    /// `stdio`, `http` or `sse`.
+    #[serde(rename = "type")]
+    kind: Option<String>,
     command: Option<String>,
     #[serde(default)]
     args: Vec<String>,
     #[serde(default)]
     env: BTreeMap<String, String>,
     cwd: Option<String>,
+    #[serde(alias = "serverUrl")]
     url: Option<String>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    #[serde(default)]
+    headers_command: Vec<String>,
+    #[serde(default)]
+    auth: AuthDeclaration,
+    revision: Option<String>,
+    elicitation: Option<String>,
     #[serde(default)]
     disabled: bool,
 }
@@ -50,22 +63,33 @@ pub(super) fn parse(
         ConfigError::at(path, error.line(), error.column(), message)
     })?;
     let servers = file.mcp_servers.into_iter().map(|(name, entry)| {
+        let invalid = |message: String| ConfigError::in_file(path, format!("`mcpServers.{name}` {message}"));
         let enabled = switch(&name).unwrap_or(!entry.disabled);
         let source = ServerSource { path: path.to_owned(), line: None, of_project };
-        let transport = entry.into_transport().ok_or_else(|| {
-            ConfigError::in_file(path, format!("`mcpServers.{name}` has neither `command` nor `url`"))
-        })?;
-        Ok(ServerDeclaration::new(name, source, transport, enabled))
+        let (revision, elicitation) = (entry.revision.clone(), entry.elicitation.clone());
+        let transport =
+            entry.into_transport().ok_or_else(|| invalid("has neither `command` nor `url`".to_owned()))?;
+        let mut server = ServerDeclaration::new(name.clone(), source, transport, enabled);
+        server.set_revision(revision.as_deref()).map_err(invalid)?;
+        server.set_elicitation(elicitation.as_deref()).map_err(invalid)?;
+        Ok(server)
     });
     servers.collect()
 }
 
 impl Entry {
     fn into_transport(self) -> Option<ServerTransport> {
-        let Self { command, args, env, cwd, url, disabled: _ } = self;
+        let Self { kind, command, args, env, cwd, url, headers, headers_command, auth, .. } = self;
         let environment = env.into_iter().collect();
         let process =
             command.map(|command| ServerTransport::Command { command, args, environment, directory: cwd });
-        process.or_else(|| url.map(ServerTransport::Url))
+        process.or_else(|| {
+            let url = url?;
+            if kind.as_deref() == Some("sse") {
+                return Some(ServerTransport::Sse(url));
+            }
+            let headers = headers.into_iter().collect();
+            Some(ServerTransport::Http(HttpDeclaration { url, headers, headers_command, auth }))
+        })
     }
 }

@@ -1,0 +1,281 @@
+//! Metadata: of the server as a protected resource (RFC 9728), and of its authorization server (RFC 8414, OpenID Connect
+//! Discovery).
+//!
+//! Every value comes from servers, so URLs are checked before they are used: they are encrypted, and do not lead into the
+//! network of the user unless the server itself is there.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use ibeam_http::base_url::is_loopback;
+use reqwest::header::ACCEPT;
+use reqwest::{Client, StatusCode, Url};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::{AuthError, Challenge};
+use crate::http_client::{innermost, read_body};
+
+/// Maximum size of a metadata document.
+const MAX_METADATA_BYTES: usize = 1 << 20;
+/// The limit of one request.
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The metadata of a server and of its authorization server.
+#[derive(Clone, Debug)]
+pub(super) struct Discovered {
+    /// The identifier of the server, exactly as it publishes it.
+    pub(super) resource: String,
+    pub(super) scopes_supported: Vec<String>,
+    pub(super) requires_dpop: bool,
+    pub(super) server: AuthorizationServer,
+}
+
+#[derive(Deserialize)]
+struct ResourceMetadata {
+    resource: String,
+    #[serde(default)]
+    authorization_servers: Vec<String>,
+    #[serde(default)]
+    scopes_supported: Vec<String>,
+    #[serde(default)]
+    dpop_bound_access_tokens_required: bool,
+}
+
+/// The metadata of an authorization server.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct AuthorizationServer {
+    pub(super) issuer: String,
+    pub(super) authorization_endpoint: Option<String>,
+    pub(super) token_endpoint: String,
+    pub(super) registration_endpoint: Option<String>,
+    pub(super) device_authorization_endpoint: Option<String>,
+    #[serde(default)]
+    pub(super) scopes_supported: Vec<String>,
+    pub(super) token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    #[serde(default)]
+    pub(super) code_challenge_methods_supported: Vec<String>,
+    #[serde(default)]
+    pub(super) client_id_metadata_document_supported: bool,
+    #[serde(default)]
+    pub(super) authorization_response_iss_parameter_supported: bool,
+}
+
+/// Finds the authorization server of the server at `server_url`.
+///
+/// # Errors
+/// The metadata is missing, contradicts itself or the URL of the server, or leads to a place that must not be contacted.
+pub(super) async fn discover(
+    client: &Client,
+    server_url: &Url,
+    challenge: &Challenge,
+) -> Result<Discovered, AuthError> {
+    let metadata = resource_metadata(client, server_url, challenge).await?;
+    let (resource, issuer, scopes_supported, requires_dpop) = match metadata {
+        Some(metadata) => {
+            if !covers(&metadata.resource, server_url) {
+                return Err(AuthError::Metadata(format!(
+                    "it publishes metadata of another server, `{}`",
+                    metadata.resource
+                )));
+            }
+            let issuer = metadata.authorization_servers.into_iter().next().ok_or_else(|| {
+                AuthError::Metadata("its metadata names no authorization server".to_owned())
+            })?;
+            let requires_dpop = metadata.dpop_bound_access_tokens_required || challenge.is_dpop;
+            (metadata.resource, issuer, metadata.scopes_supported, requires_dpop)
+        }
+        // Before revision 2025-06-18, the server was its own authorization server.
+        None => (
+            server_url.as_str().to_owned(),
+            server_url.origin().ascii_serialization(),
+            Vec::new(),
+            challenge.is_dpop,
+        ),
+    };
+    let server = authorization_server(client, server_url, &issuer).await?;
+    Ok(Discovered { resource, scopes_supported, requires_dpop, server })
+}
+
+/// Returns the metadata of the server from the URL of the challenge, else from the well-known places.
+async fn resource_metadata(
+    client: &Client,
+    server_url: &Url,
+    challenge: &Challenge,
+) -> Result<Option<ResourceMetadata>, AuthError> {
+    if let Some(url) = &challenge.resource_metadata {
+        let url = check_url(url, server_url)?;
+        if url.origin() != server_url.origin() {
+            let message = format!("its metadata is on another host: `{url}`");
+            return Err(AuthError::Metadata(message));
+        }
+        let metadata = fetch(client, &url).await?;
+        return metadata
+            .map(Some)
+            .ok_or_else(|| AuthError::Metadata(format!("there is no metadata at `{url}`")));
+    }
+    let path = server_url.path().trim_end_matches('/');
+    for path in [path, ""].iter().take(if path.is_empty() { 1 } else { 2 }) {
+        let url = with_path(server_url, &format!("/.well-known/oauth-protected-resource{path}"));
+        if let Some(metadata) = fetch(client, &url).await? {
+            return Ok(Some(metadata));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the metadata of the authorization server `issuer`.
+async fn authorization_server(
+    client: &Client,
+    server_url: &Url,
+    issuer: &str,
+) -> Result<AuthorizationServer, AuthError> {
+    let base = check_url(issuer, server_url)?;
+    let path = base.path().trim_end_matches('/').to_owned();
+    let mut places = vec![
+        format!("/.well-known/oauth-authorization-server{path}"),
+        format!("/.well-known/openid-configuration{path}"),
+    ];
+    if !path.is_empty() {
+        places.push(format!("{path}/.well-known/openid-configuration"));
+    }
+    for place in places {
+        let Some(found) = fetch::<AuthorizationServer>(client, &with_path(&base, &place)).await? else {
+            continue;
+        };
+        if found.issuer != issuer {
+            return Err(AuthError::Metadata(format!(
+                "the metadata of the authorization server `{issuer}` is that of `{}`",
+                found.issuer
+            )));
+        }
+        let endpoints = [&found.registration_endpoint, &found.authorization_endpoint]
+            .into_iter()
+            .chain([&found.device_authorization_endpoint])
+            .flatten()
+            .chain([&found.token_endpoint]);
+        for endpoint in endpoints {
+            check_url(endpoint, server_url)?;
+        }
+        return Ok(found);
+    }
+    Err(AuthError::Metadata(format!("the authorization server `{issuer}` publishes no metadata")))
+}
+
+/// Whether the identifier of a protected resource is the URL of the server, or a place above it.
+fn covers(resource: &str, server_url: &Url) -> bool {
+    Url::parse(resource).is_ok_and(|resource| {
+        let path = resource.path().trim_end_matches('/');
+        let rest = server_url.path().strip_prefix(path);
+        resource.origin() == server_url.origin()
+            && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
+}
+
+/// Returns a URL that a server has named, unless it must not be used: it is not encrypted, or leads into a private network
+/// in which the server is not.
+pub(super) fn check_url(url: &str, server_url: &Url) -> Result<Url, AuthError> {
+    let refuse = |reason: &str| Err(AuthError::Metadata(format!("`{url}` is not used: {reason}")));
+    let parsed = match Url::parse(url) {
+        Ok(parsed) => parsed,
+        Err(error) => return refuse(&error.to_string()),
+    };
+    let is_server_private = server_url.host_str().is_some_and(is_private);
+    let is_private_host = parsed.host_str().is_none_or(is_private);
+    let is_local = parsed.host_str().is_some_and(is_loopback);
+    match parsed.scheme() {
+        "https" if is_private_host && !is_server_private => refuse("it is an address of a private network"),
+        "https" => Ok(parsed),
+        "http" if is_local && is_server_private => Ok(parsed),
+        _ => refuse("it is not encrypted"),
+    }
+}
+
+/// Whether a host is this machine, or an address that is not public.
+fn is_private(host: &str) -> bool {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    match host.parse::<IpAddr>() {
+        Ok(IpAddr::V4(address)) => {
+            address.is_loopback()
+                || address.is_private()
+                || address.is_link_local()
+                || address.is_unspecified()
+        }
+        Ok(IpAddr::V6(address)) => {
+            address.is_loopback()
+                || address.is_unspecified()
+                || address.is_unique_local()
+                || address.is_unicast_link_local()
+                || address.to_ipv4_mapped().is_some()
+        }
+        Err(_) => is_loopback(host),
+    }
+}
+
+fn with_path(url: &Url, path: &str) -> Url {
+    let mut url = url.clone();
+    url.set_path(path);
+    url.set_query(None);
+    url.set_fragment(None);
+    url
+}
+
+/// Returns the JSON document at `url`; `None` if there is none.
+async fn fetch<T: DeserializeOwned>(client: &Client, url: &Url) -> Result<Option<T>, AuthError> {
+    let request = client.get(url.clone()).header(ACCEPT, "application/json").timeout(REQUEST_TIMEOUT);
+    let response = request
+        .send()
+        .await
+        .map_err(|error| AuthError::Metadata(format!("cannot read `{url}`: {}", innermost(&error))))?;
+    if response.status() != StatusCode::OK {
+        return Ok(None);
+    }
+    let body = read_body(response, MAX_METADATA_BYTES)
+        .await
+        .map_err(|error| AuthError::Metadata(format!("cannot read `{url}`: {error}")))?;
+    serde_json::from_slice(&body)
+        .map(Some)
+        .map_err(|error| AuthError::Metadata(format!("the metadata at `{url}` is not valid: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_of_servers_do_not_lead_into_a_private_network() {
+        let check = |url: &str, server: &str| check_url(url, &Url::parse(server).unwrap()).is_ok();
+        let (public, local) = ("https://mcp.example.com/x", "http://localhost:8/mcp");
+        for (url, server, expect) in [
+            ("https://auth.example.com", public, true),
+            ("http://auth.example.com", public, false),
+            ("http://localhost:9", public, false),
+            ("https://localhost:9", public, false),
+            ("https://169.254.169.254/latest", public, false),
+            ("https://10.0.0.1", public, false),
+            ("https://[::1]", public, false),
+            ("http://localhost:9", local, true),
+            ("https://auth.example.com", local, true),
+            ("http://10.0.0.1", local, false),
+            ("file:///etc/passwd", local, false),
+        ] {
+            assert_eq!(check(url, server), expect, "{url} {server}");
+        }
+    }
+
+    #[test]
+    fn a_resource_covers_the_paths_below_it() {
+        let server = Url::parse("https://a.example/mcp/x").unwrap();
+        for (resource, expect) in [
+            ("https://a.example/mcp/x", true),
+            ("https://a.example/mcp", true),
+            ("https://a.example", true),
+            ("https://a.example/mc", false),
+            ("https://b.example/mcp/x", false),
+            ("http://a.example/mcp/x", false),
+            ("x", false),
+        ] {
+            assert_eq!(covers(resource, &server), expect, "{resource}");
+        }
+    }
+}
