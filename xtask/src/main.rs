@@ -7,6 +7,7 @@
 
 mod bench;
 mod clients;
+mod conformance;
 mod faults;
 mod full_size_tests;
 mod local_eval;
@@ -30,6 +31,8 @@ usage: cargo xtask SUBCOMMAND
   bounds  resume a session of 10,000 turns and receive long answers; prints time and memory
   clients [NAME…] [--bin PATH] [--embedded]
           run third-party clients with this program; prints what they parsed
+  conformance [--bin PATH]
+          run the official conformance suite of MCP with this program; writes docs/conformance.md
   corpus attacks [FILE.jsonl] [OPTION…]
           run every case of a file of attacks with the real program, as root and as nobody
   faults  write docs/faults.md from the corpus of faults and their tests
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         "bench" => bench::run(&root(), args).map_err(|error| error.to_string()),
         "bounds" => full_size_tests::run_bounds(&root()).map_err(|error| error.to_string()),
         "clients" => clients::run(&root(), args).map_err(|error| error.to_string()),
+        "conformance" => conformance::run(&root(), args).map_err(|error| error.to_string()),
         "corpus" => run_attacks(&root(), args),
         "faults" => faults::run(&root()).map_err(|error| error.to_string()),
         "flood" => {

@@ -252,13 +252,13 @@ fn install_from_pypi(directory: &Path, pin: &str) -> Result<(), String> {
     install_once(directory, pin, &[&venv, &pip])
 }
 
-/// Installs a package of npm, without optional dependencies and install scripts. The error is the requirement that this
+/// Installs packages of npm, separated by spaces, without optional dependencies and install scripts. The error is the requirement that this
 /// machine lacks.
-fn install_from_npm(directory: &Path, pin: &str) -> Result<(), String> {
+pub(crate) fn install_from_npm(directory: &Path, pin: &str) -> Result<(), String> {
     let display_path = directory.display().to_string();
     let npm =
         ["npm", "install", "--prefix", &display_path, "--omit=optional", "--ignore-scripts", "--no-audit"];
-    let npm: Vec<&str> = npm.into_iter().chain(["--no-fund", "--silent", pin]).collect();
+    let npm: Vec<&str> = npm.into_iter().chain(["--no-fund", "--silent"]).chain(pin.split(' ')).collect();
     let written = fs::create_dir_all(directory);
     written
         .and_then(|()| fs::write(directory.join("package.json"), "{\"private\":true}\n"))

@@ -38,6 +38,7 @@ pub(crate) fn run(root: &Path) -> Result<(), TestError> {
         run_step(root, &["cargo", "xtask", "clients", "--embedded"])?;
     }
     run_step(root, &["cargo", "xtask", "sdks"])?;
+    run_step(root, &["cargo", "xtask", "conformance"])?;
     run_step(root, &["cargo", "xtask", "servers"])?;
     run_step(root, &["cargo", "xtask", "size", "--without-engine"])?;
     // The attacks must succeed without protection, and must fail with only the sandbox and with the complete program.
