@@ -14,7 +14,7 @@ use ibeam_protocol::Notice;
 use crate::frontmatter::Frontmatter;
 use crate::instructions::shorten_description;
 use crate::text_sources::{MAX_ENTRIES, TextOwner, TextSources};
-pub(crate) use skill_tool::{SkillTool, skill_text};
+pub(crate) use skill_tool::{NAME as SKILL_TOOL_NAME, SkillTool, skill_text};
 
 /// The file of a skill.
 pub(crate) const SKILL_FILE: &str = "SKILL.md";
@@ -99,6 +99,11 @@ impl Skills {
     /// Returns the skill of this name.
     pub(crate) fn named(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|skill| skill.name == name)
+    }
+
+    /// Leaves it to the user to start skills.
+    pub(crate) fn offer_none(&mut self) {
+        self.skills.iter_mut().for_each(|skill| skill.is_offered = false);
     }
 
     /// Whether the model may load any skill.

@@ -55,7 +55,7 @@ impl ContextPreview {
     pub(crate) fn new(app: &AppContext, words: &[OsString]) -> Result<Self, Failure> {
         let choice = model::choose_model(app).ok();
         let media = match &choice {
-            Some(choice) => RunMedia::new(choice, &FallbackChain::choose(app, choice)?),
+            Some(choice) => RunMedia::new(choice, &FallbackChain::choose(app, choice).unwrap_or_default()),
             None => RunMedia::unknown(),
         };
         let mode = permission_mode(app);

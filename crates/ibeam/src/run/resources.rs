@@ -26,7 +26,7 @@ use crate::dialect::ModelLimits;
 use crate::instructions::{Instructions, WorkspaceRules};
 use crate::mcp::McpServers;
 use crate::model::ModelChoice;
-use crate::skills::{SkillTool, Skills};
+use crate::skills::{SKILL_TOOL_NAME, SkillTool, Skills};
 use crate::text_sources::TextSources;
 
 /// A run, and the resources that its turns share.
@@ -77,11 +77,15 @@ impl ProjectTexts {
     /// Reads the rule files and the headers of the skills.
     pub(super) fn load(app: &AppContext, path_policy: PathPolicy) -> Self {
         let sources = TextSources::new(app, path_policy);
-        let (instructions, skills) = match app.base.flags.without_instructions {
-            true => (Instructions::default(), Skills::default()),
-            false => (Instructions::load(&sources), Skills::load(&sources)),
-        };
-        Self { sources, instructions, skills: Arc::new(skills) }
+        let flags = &app.base.flags;
+        if flags.without_instructions {
+            return Self { sources, instructions: Instructions::default(), skills: Arc::default() };
+        }
+        let mut skills = Skills::load(&sources);
+        if flags.without.iter().any(|name| name == SKILL_TOOL_NAME) {
+            skills.offer_none();
+        }
+        Self { instructions: Instructions::load(&sources), sources, skills: Arc::new(skills) }
     }
 }
 

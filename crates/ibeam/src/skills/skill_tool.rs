@@ -17,7 +17,7 @@ use crate::frontmatter::Frontmatter;
 use crate::text_sources::{TextOwner, TextSources, list_files, mark_untrusted};
 
 /// The name of the tool.
-const NAME: &str = "skill";
+pub(crate) const NAME: &str = "skill";
 const DESCRIPTION: &str = include_str!("../../prompts/skill.md");
 /// The number of bytes of the instructions that the model receives.
 const MAX_BYTES: usize = 64 * 1024;

@@ -59,6 +59,14 @@ fn without_skills_there_is_no_tool_for_them() {
 }
 
 #[test]
+fn without_the_tool_no_skill_is_offered() {
+    let scene = Scene::new([answer_text("done")]).with_workspace(workspace());
+    scene.print(["--trust", "--without", "skill"]).run().succeeded();
+    let body = scene.server.requests()[0].body.to_string();
+    assert!(!body.contains("release-notes"), "{body}");
+}
+
+#[test]
 fn a_skill_that_does_not_exist_is_an_error_with_the_names_of_those_that_do() {
     let call = answer_call("1", "skill", &json!({ "name": "other" }));
     let scene = Scene::new([call, answer_text("done")]).with_workspace(workspace());
