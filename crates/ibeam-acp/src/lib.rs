@@ -19,7 +19,7 @@ pub use config_options::{
     mode_state, parse_mode,
 };
 pub use content::{ContentError, PromptPart, prompt_parts};
-pub use session_updates::{SessionUpdates, UpdateOptions, title_of};
+pub use session_updates::{SessionUpdates, UpdateOptions, available_commands, title_of};
 
 /// The error code for a request that needs authentication first.
 pub const AUTH_REQUIRED: i64 = -32000;

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1::{
-    CompactionStatus, CompactionUpdate, ContentChunk, Cost, MessageId, Notice as ShownNotice, NoticeSeverity,
-    SessionInfoUpdate, SessionUpdate, UsageUpdate,
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, CompactionStatus, CompactionUpdate,
+    ContentChunk, Cost, MessageId, Notice as ShownNotice, NoticeSeverity, SessionInfoUpdate, SessionUpdate,
+    UnstructuredCommandInput, UsageUpdate,
 };
 use ibeam_protocol::{Compacted, Event, EventKind, Notice, ToolOutcome, ToolOutput, Usage};
 
@@ -255,6 +256,16 @@ impl SessionUpdates {
             *self.cost_micros.get_or_insert(0) += micros;
         }
     }
+}
+
+/// Returns the update with these slash commands: the name, the description, and the arguments for people.
+pub fn available_commands(commands: impl Iterator<Item = (String, String, Option<String>)>) -> SessionUpdate {
+    let command = |(name, description, arguments): (String, String, Option<String>)| {
+        let input =
+            arguments.map(|hint| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)));
+        AvailableCommand::new(name, description).input(input)
+    };
+    SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands.map(command).collect()))
 }
 
 /// Returns the first line of a prompt that is not empty, shortened.

@@ -15,8 +15,8 @@ use ibeam_acp::schema::{
 };
 use ibeam_acp::{
     ClientFeatures, EFFORT_OPTION, MODE_OPTION, MODEL_OPTION, PromptPart, REQUEST_CANCELLED, SessionSettings,
-    SessionUpdates, UpdateOptions, config_options, mode_name, mode_state, parse_mode, prompt_parts,
-    stop_reason,
+    SessionUpdates, UpdateOptions, available_commands, config_options, mode_name, mode_state, parse_mode,
+    prompt_parts, stop_reason,
 };
 use ibeam_core::Approver;
 use ibeam_json_rpc::{INTERNAL_ERROR, INVALID_PARAMS, Peer, Responder, RpcError};
@@ -37,7 +37,10 @@ use crate::prompt::Prompt;
 use crate::run::run_session::{FrontEnd, RunProcess, RunSession};
 use crate::run::sandbox::RunSandbox;
 use crate::run::session_opener::{SessionTarget, damaged_session_reason, session_error_reason};
-use crate::run::{attachments, model_info, on_runtime};
+use crate::run::{attachments, model_info, on_runtime, policy_rules};
+use crate::skills::Skills;
+use crate::slash_commands;
+use crate::text_sources::TextSources;
 
 /// The method of all updates.
 const UPDATE: &str = "session/update";
@@ -158,6 +161,7 @@ impl<'a> ServedSession<'a> {
         if !self.respond_start(&app, responder) {
             return;
         }
+        self.send_commands(&app);
         let mut waiting = None;
         loop {
             match self.serve_opened(&app, waiting.take()) {
@@ -204,6 +208,21 @@ impl<'a> ServedSession<'a> {
             }
         });
         is_open
+    }
+
+    /// Sends the slash commands that a prompt can name, if there are any.
+    fn send_commands(&self, app: &AppContext) {
+        // A policy that cannot be built is the error of the first prompt.
+        let Ok(policy) = policy_rules::build_policy(app, self.settings.mode) else { return };
+        let sources = TextSources::new(app, policy.path_policy());
+        let commands = slash_commands::available(&sources, &Skills::load(&sources));
+        if commands.is_empty() || app.base.flags.without_instructions {
+            return;
+        }
+        let commands =
+            commands.into_iter().map(|command| (command.name, command.description, command.argument_hint));
+        let update = self.session.notification(available_commands(commands));
+        self.runtime.block_on(self.session.peer.notify(UPDATE, update));
     }
 
     /// Sends the updates of the past.
