@@ -115,7 +115,7 @@ struct PendingRequests(Mutex<RequestTable>);
 #[derive(Default)]
 struct RequestTable {
     last_id: u64,
-    responses: BTreeMap<u64, oneshot::Sender<Result<Box<RawValue>, RpcError>>>,
+    response_senders: BTreeMap<u64, oneshot::Sender<Result<Box<RawValue>, RpcError>>>,
     close_reason: Option<CloseReason>,
 }
 
@@ -128,19 +128,19 @@ impl PendingRequests {
     fn close(&self, reason: CloseReason) {
         let mut table = self.lock();
         table.close_reason.get_or_insert(reason);
-        table.responses.clear();
+        table.response_senders.clear();
     }
 }
 
-/// A request that was sent. Dropping it before the response arrives cancels the request.
-struct SentRequest<'a> {
+/// A request without a response. Dropping it before the response arrives cancels the request.
+struct PendingRequest<'a> {
     peer: &'a Peer,
     id: u64,
 }
 
-impl Drop for SentRequest<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
-        if self.peer.pending.lock().responses.remove(&self.id).is_some() {
+        if self.peer.pending.lock().response_senders.remove(&self.id).is_some() {
             let (method, params) = (self.peer.cancellation)(self.id);
             // Best effort: another program that is stuck must not block this one.
             self.peer.try_notify(method, params);
@@ -204,17 +204,17 @@ impl Peer {
     /// The other program rejects the request, or the connection is closed.
     pub async fn request(&self, method: &str, params: impl Serialize) -> Result<Box<RawValue>, RequestError> {
         let (sender, response) = oneshot::channel();
-        let request = {
+        let (_pending, line) = {
             let mut table = self.pending.lock();
             if let Some(reason) = &table.close_reason {
                 return Err(RequestError::Closed(reason.clone()));
             }
             table.last_id += 1;
             let id = table.last_id;
-            table.responses.insert(id, sender);
-            SentRequest { peer: self, id }
+            let line = to_line(&OutgoingMessage::request(id, method, params))?;
+            table.response_senders.insert(id, sender);
+            (PendingRequest { peer: self, id }, line)
         };
-        let line = to_line(&OutgoingMessage::request(request.id, method, params))?;
         if let Some(outgoing) = self.outgoing() {
             // An error means that the writer has ended; then no response arrives either.
             let _ = outgoing.send(line).await;
@@ -326,7 +326,7 @@ impl<R: AsyncRead + Unpin, H: Handler> Reader<R, H> {
             for message in messages {
                 match message {
                     IncomingMessage::Response { id, result } => {
-                        let sender = pending.lock().responses.remove(&id);
+                        let sender = pending.lock().response_senders.remove(&id);
                         if let Some(sender) = sender {
                             // The request may have been cancelled in the meantime.
                             let _ = sender.send(result);
