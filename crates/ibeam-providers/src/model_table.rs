@@ -22,8 +22,8 @@ pub struct KnownModel {
     pub label: &'static str,
     /// The maximum size of input and output together, in tokens.
     pub context_window: u32,
-    /// The default output limit, in tokens.
-    pub max_output_tokens: u32,
+    /// The output limit of an answer, in tokens; `None` if it is unknown.
+    pub max_output_tokens: Option<u32>,
     /// The list prices; `None` if they are unknown or depend on the length of the prompt.
     #[serde(default)]
     list_prices: Option<ListPrices>,
@@ -261,7 +261,7 @@ mod tests {
                 serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
             assert_eq!(line_id(line), Some(model.id));
             assert_eq!(find_line(model.id), Some(line));
-            assert!(model.context_window > 0 && model.max_output_tokens > 0, "{line}");
+            assert!(model.context_window > 0 && model.max_output_tokens != Some(0), "{line}");
             assert!(model.prices().is_none_or(|prices| prices.input > 0 && prices.output > 0), "{line}");
             let date: Vec<usize> = model.date.split('-').map(str::len).collect();
             assert!(date == [4, 2, 2] && !model.source.is_empty(), "{line}");

@@ -118,7 +118,7 @@ fn endpoint(provider: &ConfiguredProvider, model: &str) -> Endpoint {
         quirks: provider.quirks,
         transport: provider.transport,
         timeouts: provider.timeouts,
-        max_output_tokens: known_model(model).map(|known| known.max_output_tokens),
+        max_output_tokens: known_model(model).and_then(|known| known.max_output_tokens),
     }
 }
 

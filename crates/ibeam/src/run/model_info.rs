@@ -20,7 +20,7 @@ pub(crate) fn max_output_tokens(app: &AppContext, model: &ModelInfo) -> Option<u
     app.base
         .config
         .number(&["limits", "max_output_tokens"])
-        .or_else(|| known_model(&model.id).map(|known| known.max_output_tokens.into()))
+        .or_else(|| known_model(&model.id)?.max_output_tokens.map(u64::from))
 }
 
 /// Returns the limit of an answer that the user set, in tokens.

@@ -264,7 +264,7 @@ pub(super) fn connect_fallback(
     let context_window = model_info::context_window(app, &model);
     set_dialect_limits(app, &model);
     // The limit is set for the first model; a larger one than that of the next model would be an error there.
-    let longest_answer = known_model(&model.id).map_or(u32::MAX, |known| known.max_output_tokens);
+    let longest_answer = known_model(&model.id).and_then(|known| known.max_output_tokens).unwrap_or(u32::MAX);
     let max_output_tokens =
         model_info::configured_output_tokens(app).map(|tokens| tokens.min(longest_answer));
     Ok(FallbackModel { model, provider, context_window, max_output_tokens, prices })
