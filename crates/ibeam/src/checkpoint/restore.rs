@@ -366,6 +366,7 @@ fn write(top: &Path, path: &Path, mode: FileMode, content: &[u8]) -> io::Result<
             }
             file.sync_all()?;
         }
+        remove_empty_directories(&directory, &name);
         renameat(&directory, &temporary, &directory, &name)?;
         Ok(())
     })();
@@ -373,6 +374,21 @@ fn write(top: &Path, path: &Path, mode: FileMode, content: &[u8]) -> io::Result<
         let _ = unlinkat(&directory, &temporary, AtFlags::empty());
     }
     done
+}
+
+/// Removes a directory that contains no files, which would block a restored file of its name. Anything else stays.
+fn remove_empty_directories(parent: &OwnedFd, name: &OsStr) {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let Ok(directory) = openat(parent, name, flags, Mode::empty()) else { return };
+    let inner = rustix::fs::Dir::read_from(&directory).into_iter().flatten().flatten();
+    for entry in inner {
+        let inner = OsStr::from_bytes(entry.file_name().to_bytes());
+        if inner != "." && inner != ".." {
+            remove_empty_directories(&directory, inner);
+        }
+    }
+    // A directory with a file in it stays.
+    let _ = unlinkat(parent, name, AtFlags::REMOVEDIR);
 }
 
 /// Returns the permissions of an existing regular file.

@@ -347,3 +347,19 @@ fn a_diff_has_the_changes_of_the_session_and_not_those_of_others() {
     assert!(!diff.contains("theirs"), "{diff}");
     assert!(!fixture.home.path().join("ran").exists(), "a program of the repository ran");
 }
+
+#[test]
+fn an_empty_directory_in_the_place_of_a_file_is_replaced() {
+    let mut fixture = Fixture::new();
+    let old = fixture.files();
+    block_on(async {
+        fixture
+            .turn(|fixture| {
+                fs::remove_file(fixture.path("a.c")).unwrap();
+                fs::create_dir_all(fixture.path("a.c/inner/empty")).unwrap();
+            })
+            .await;
+        fixture.undo(crate::checkpoint::UndoTarget::LastTurn).await;
+    });
+    assert_eq!(fixture.files(), old);
+}
