@@ -898,6 +898,54 @@ export interface ShellResult {
   isBackground?: boolean;
 }
 
+/** The task of a sub-agent. */
+export interface TaskArgs {
+  /** The task in a few words. (since 0.1.0) */
+  description: string;
+  /** The prompt of the sub-agent. (since 0.1.0) */
+  prompt: string;
+  /** The name of the definition of the sub-agent. (since 0.1.0) */
+  subagentType?: string;
+  /** The model of the sub-agent, if it is not that of the run. (since 0.1.0) */
+  model?: string;
+  /** The id of an earlier sub-agent, which continues. (since 0.1.0) */
+  resume?: string;
+  /** Whether the sub-agent may only read. (since 0.1.0) */
+  readonly?: boolean;
+  /** The id of the sub-agent, which is the id of its session. (since 0.1.0) */
+  agentId?: string;
+}
+
+/** Runs a sub-agent. */
+export interface TaskCall {
+  /** The arguments as the model wrote them; they may not fit the tool. (since 0.1.0) */
+  args: TaskArgs | Record<string, unknown>;
+  /** The outcome of the call; in `completed` only. (since 0.1.0) */
+  result?: TaskResult;
+}
+
+/** The outcome of `taskToolCall`: exactly one arm. */
+export interface TaskResult {
+  /** The call succeeded. (since 0.1.0) */
+  success?: TaskSuccess;
+  /** The call was refused and did not run. (since 0.1.0) */
+  rejected?: Rejected;
+  /** The operating system denied access. (since 0.1.0) */
+  permissionDenied?: PermissionDenied;
+  /** The call failed, or the end of the run interrupted it. (since 0.1.0) */
+  error?: ErrorMessage;
+}
+
+/** The work of a sub-agent. */
+export interface TaskSuccess {
+  /** The steps of the conversation; the last one is the result. (since 0.1.0) */
+  conversationSteps: Array<unknown>;
+  /** The id of the sub-agent. (since 0.1.0) */
+  agentId: string;
+  /** The duration. [ms] (since 0.1.0) */
+  durationMs?: number;
+}
+
 /** A block of text. */
 export interface TextBlock {
   /** The type of the object. (since 0.1.0) */
@@ -974,6 +1022,8 @@ export interface ToolCall {
   webFetchToolCall?: WebFetchCall;
   /** Calls a tool of an MCP server. (since 0.1.0) */
   mcpToolCall?: McpCall;
+  /** Runs a sub-agent. (since 0.1.0) */
+  taskToolCall?: TaskCall;
   /** Calls a tool without its own key, or one that does not exist. (since 0.1.0) */
   function?: FunctionCall;
 }

@@ -1183,6 +1183,70 @@ class ShellResult(TypedDict):
     """True for a command that continues in the background; a key next to the arm. (since 0.1.0)"""
 
 
+class TaskArgs(TypedDict):
+    """The task of a sub-agent."""
+
+    description: str
+    """The task in a few words. (since 0.1.0)"""
+
+    prompt: str
+    """The prompt of the sub-agent. (since 0.1.0)"""
+
+    subagentType: NotRequired[str]
+    """The name of the definition of the sub-agent. (since 0.1.0)"""
+
+    model: NotRequired[str]
+    """The model of the sub-agent, if it is not that of the run. (since 0.1.0)"""
+
+    resume: NotRequired[str]
+    """The id of an earlier sub-agent, which continues. (since 0.1.0)"""
+
+    readonly: NotRequired[bool]
+    """Whether the sub-agent may only read. (since 0.1.0)"""
+
+    agentId: NotRequired[str]
+    """The id of the sub-agent, which is the id of its session. (since 0.1.0)"""
+
+
+class TaskCall(TypedDict):
+    """Runs a sub-agent."""
+
+    args: Union["TaskArgs", dict[str, Any]]
+    """The arguments as the model wrote them; they may not fit the tool. (since 0.1.0)"""
+
+    result: NotRequired["TaskResult"]
+    """The outcome of the call; in `completed` only. (since 0.1.0)"""
+
+
+class TaskResult(TypedDict):
+    """The outcome of `taskToolCall`: exactly one arm."""
+
+    success: NotRequired["TaskSuccess"]
+    """The call succeeded. (since 0.1.0)"""
+
+    rejected: NotRequired["Rejected"]
+    """The call was refused and did not run. (since 0.1.0)"""
+
+    permissionDenied: NotRequired["PermissionDenied"]
+    """The operating system denied access. (since 0.1.0)"""
+
+    error: NotRequired["ErrorMessage"]
+    """The call failed, or the end of the run interrupted it. (since 0.1.0)"""
+
+
+class TaskSuccess(TypedDict):
+    """The work of a sub-agent."""
+
+    conversationSteps: list[Any]
+    """The steps of the conversation; the last one is the result. (since 0.1.0)"""
+
+    agentId: str
+    """The id of the sub-agent. (since 0.1.0)"""
+
+    durationMs: NotRequired[int]
+    """The duration. [ms] (since 0.1.0)"""
+
+
 class TextBlock(TypedDict):
     """A block of text."""
 
@@ -1284,6 +1348,9 @@ class ToolCall(TypedDict):
 
     mcpToolCall: NotRequired["McpCall"]
     """Calls a tool of an MCP server. (since 0.1.0)"""
+
+    taskToolCall: NotRequired["TaskCall"]
+    """Runs a sub-agent. (since 0.1.0)"""
 
     function: NotRequired["FunctionCall"]
     """Calls a tool without its own key, or one that does not exist. (since 0.1.0)"""

@@ -116,6 +116,9 @@ pub(crate) const KEYS: &[Key] = &[
     key("limits.max_tokens", Kind::Number, None, ProjectScope::MayLower),
     key("limits.max_cost", Kind::Money, None, ProjectScope::MayLower),
     key("limits.max_tool_calls", Kind::Number, None, ProjectScope::MayLower),
+    // Sub-agents cost more.
+    key("subagents.mode", Kind::Choice(&["enabled", "disabled"]), None, ProjectScope::IfEqual("disabled")),
+    key("subagents.max_depth", Kind::Number, Some("1"), ProjectScope::MayLower),
     key("limits.file_size", Kind::Size, None, ProjectScope::MayLower),
     // With too few processes, a hook that denies calls could not start the programs that it needs.
     key("limits.processes", Kind::Number, Some("4096"), ProjectScope::Trusted),

@@ -112,6 +112,7 @@ impl Trust {
                 notice,
                 Notice::UntrustedConfigKey { .. }
                     | Notice::HooksUntrusted { .. }
+                    | Notice::SubagentsUntrusted { .. }
                     | Notice::McpServerUntrusted { .. }
             )
         };

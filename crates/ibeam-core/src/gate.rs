@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ibeam_policy::{Access, Policy, Verdict};
-use ibeam_protocol::ToolCall;
+use ibeam_protocol::{PermissionMode, ToolCall};
 
 use crate::ports::{ApprovalRequest, Approver, HookBlock};
 
@@ -33,6 +33,7 @@ impl From<String> for Refusal {
 }
 
 /// Policy and approver; deny beats ask beats allow.
+#[derive(Clone)]
 pub struct Gate {
     policy: Policy,
     approver: Arc<dyn Approver>,
@@ -42,6 +43,14 @@ impl Gate {
     /// Returns a gate that asks `approver` where `policy` requires approval.
     pub fn new(policy: Policy, approver: Arc<dyn Approver>) -> Self {
         Self { policy, approver }
+    }
+
+    /// Returns the gate of a sub-agent: with the same rules and approver, and if it may only read, in ask mode.
+    #[must_use]
+    pub fn for_subagent(&self, read_only: bool) -> Self {
+        let mut gate = self.clone();
+        gate.policy.mode = subagent_mode(gate.policy.mode, read_only);
+        gate
     }
 
     /// Whether the policy allows an access without approval.
@@ -71,5 +80,13 @@ impl Gate {
             true => Decision { rule: "approved".to_owned(), refusal: None },
             false => Decision { rule, refusal: Some(refusal) },
         }
+    }
+}
+
+/// Returns the mode of a sub-agent of a run in `mode`; it never allows more.
+pub fn subagent_mode(mode: PermissionMode, read_only: bool) -> PermissionMode {
+    match mode {
+        PermissionMode::Default | PermissionMode::Force if read_only => PermissionMode::Ask,
+        mode => mode,
     }
 }

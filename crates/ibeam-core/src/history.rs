@@ -19,7 +19,8 @@ pub struct History {
     /// Calls of the last answer, in its order; empty once all have results.
     open: Vec<ToolCall>,
     results: BTreeMap<CallId, ToolResult>,
-    started: Vec<CallId>,
+    /// The calls of the last answer that have started, with canonical arguments.
+    started: Vec<ToolCall>,
     /// Visible text of an answer that is not complete yet.
     partial: String,
     /// Evidence of calls that a killed run left open.
@@ -59,11 +60,10 @@ impl History {
         &self.messages
     }
 
-    /// Returns the calls that a killed run had started and not finished.
+    /// Returns the calls that a killed run had started and not finished, with canonical arguments.
     pub fn interrupted_calls(&self) -> impl Iterator<Item = &ToolCall> {
-        self.open
-            .iter()
-            .filter(|call| self.started.contains(&call.id) && !self.results.contains_key(&call.id))
+        let is_open = |call: &&ToolCall| self.open.iter().any(|open| open.id == call.id);
+        self.started.iter().filter(is_open).filter(|call| !self.results.contains_key(&call.id))
     }
 
     /// Returns the tokens that the provider counted and the number of messages that it counted, if there is a count.
@@ -112,7 +112,7 @@ impl History {
                 }
                 self.apply_early_results();
             }
-            EventKind::ToolCallStarted { call, .. } => self.started.push(call.id.clone()),
+            EventKind::ToolCallStarted { call, .. } => self.started.push(call.clone()),
             EventKind::ToolCallFinished { call, outcome, .. } => self.record_result(call, outcome),
             EventKind::CallInterrupted { call_id, evidence } => {
                 self.evidence.insert(call_id.clone(), evidence.clone());
@@ -290,11 +290,11 @@ fn find_result<'a>(messages: &'a mut [Arc<Message>], id: &CallId) -> Option<&'a 
 
 fn unfinished_result(
     call: &ToolCall,
-    started: &[CallId],
+    started: &[ToolCall],
     evidence: &BTreeMap<CallId, String>,
     has_gaps: bool,
 ) -> ToolResult {
-    let text = if started.contains(&call.id) {
+    let text = if started.iter().any(|started| started.id == call.id) {
         let unknown = "interrupted: the run ended before this call did; its effect is unknown";
         match evidence.get(&call.id) {
             Some(found) => format!("{unknown}. Now: {found}"),

@@ -10,6 +10,7 @@ use std::time::Duration;
 use ibeam_protocol::{Attachment, Event, EventKind, EventOrder, EventPosition, Notice, ToolOutcome};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::budget::{Budget, UsedAmounts};
 use crate::history::History;
 use crate::ports::Clock;
 use crate::redact::{DeltaRedactor, Redactor};
@@ -72,6 +73,8 @@ pub struct Journal {
     history: History,
     tally: Tally,
     redactor: Redactor,
+    /// The budget of the run whose sub-agent records here.
+    outer_budget: Option<Budget>,
     text: DeltaRedactor,
     thinking: DeltaRedactor,
     events: mpsc::Sender<Envelope>,
@@ -86,6 +89,7 @@ impl Journal {
             history: past.history,
             tally: Tally::default(),
             redactor: Redactor::default(),
+            outer_budget: None,
             text: DeltaRedactor::default(),
             thinking: DeltaRedactor::default(),
             events,
@@ -96,6 +100,17 @@ impl Journal {
     #[must_use]
     pub fn with_redactor(self, redactor: Redactor) -> Self {
         Self { redactor, ..self }
+    }
+
+    /// Returns the journal of a sub-agent, which adds what it uses to the budget of its parent.
+    #[must_use]
+    pub fn with_outer_budget(self, budget: Budget) -> Self {
+        Self { outer_budget: Some(budget), ..self }
+    }
+
+    /// Returns the budget of the run whose sub-agent records here.
+    pub(crate) fn outer_budget(&self) -> Option<&Budget> {
+        self.outer_budget.as_ref()
     }
 
     /// Records an event. At a durable point returns only when the readers have received it.
@@ -184,10 +199,22 @@ impl Journal {
     /// Folds, numbers and dates an event that is about to be sent.
     fn next_envelope(&mut self, kind: EventKind, receipt: Option<oneshot::Sender<()>>) -> Envelope {
         self.history.fold(&kind);
-        self.tally.fold(&kind, self.clock.monotonic());
+        self.fold_totals(&kind);
         let event = Event { seq: self.next_seq, at_ms: self.clock.unix_ms(), kind };
         self.next_seq += 1;
         Envelope { event, receipt }
+    }
+
+    /// Folds an event into the totals, and adds the difference to the budget of the parent.
+    fn fold_totals(&mut self, kind: &EventKind) {
+        let now = self.clock.monotonic();
+        let Some(budget) = &self.outer_budget else { return self.tally.fold(kind, now) };
+        let before = UsedAmounts::from_totals(&self.tally.totals);
+        self.tally.fold(kind, now);
+        // The outcome of a call has the totals of a sub-agent, which has added them already.
+        if !matches!(kind, EventKind::ToolCallFinished { .. } | EventKind::SessionStarted(_)) {
+            budget.add(UsedAmounts::from_totals(&self.tally.totals).since(before));
+        }
     }
 
     /// Removes the secrets from an event, except from what the user typed. Returns false for a delta that is held back

@@ -3,6 +3,7 @@
 //! Reaches everything outside through the traits of `ports`. Refuses files, sockets, processes, the terminal, the
 //! environment and every output format.
 
+mod budget;
 pub mod gate;
 pub mod history;
 pub mod journal;
@@ -16,7 +17,8 @@ pub mod tally;
 mod token_estimator;
 pub mod turn;
 
-pub use gate::Gate;
+pub use budget::Budget;
+pub use gate::{Gate, subagent_mode};
 pub use history::History;
 pub use ibeam_policy::Access;
 pub use journal::{Envelope, Journal, JournalClosed, ResumedState};

@@ -18,6 +18,7 @@ use ibeam_protocol::{
 };
 use serde_json::Value;
 
+use crate::budget::Budget;
 use crate::gate::Refusal;
 use crate::json_schema::JsonSchema;
 use crate::stop::Stop;
@@ -186,12 +187,14 @@ pub struct ToolContext {
     pub file_timeout: Duration,
     /// Collects the call's notices for people.
     pub notices: Notices,
+    /// The budget that the sub-agents of these calls share.
+    pub budget: Budget,
 }
 
 impl ToolContext {
     /// Returns the context of a call without notices.
     pub fn new(stop: Stop, file_timeout: Duration) -> Self {
-        Self { stop, file_timeout, notices: Notices::default() }
+        Self { stop, file_timeout, notices: Notices::default(), budget: Budget::unlimited() }
     }
 }
 

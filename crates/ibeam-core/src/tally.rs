@@ -5,7 +5,8 @@ use std::time::Duration;
 use ibeam_protocol::event::PermissionDecided;
 use ibeam_protocol::run::{Denial, RunTotals};
 use ibeam_protocol::{
-    ClassCosts, EventKind, FailedUsage, ModelFallback, ModelTotals, Notice, ToolOutcome, Usage,
+    ClassCosts, EventKind, FailedUsage, ModelFallback, ModelTotals, Notice, ToolFailure, ToolOutcome,
+    ToolOutput, Usage,
 };
 
 /// Number of different reasons that the warning about refused calls lists; more would hide the rest of stderr.
@@ -152,11 +153,45 @@ impl Tally {
         }
     }
 
+    /// Adds the totals of a sub-agent. Its time at the model is not added: the time of the call contains it, and
+    /// sub-agents run at the same time.
+    fn fold_subagent(&mut self, child: &RunTotals) {
+        let own = &mut self.totals;
+        own.turns += child.turns;
+        own.tool_calls += child.tool_calls;
+        own.failed_tool_calls += child.failed_tool_calls;
+        own.retries += child.retries;
+        own.continuations += child.continuations;
+        own.compactions += child.compactions;
+        own.denials.extend(child.denials.iter().cloned());
+        own.usage = child.usage.map(|usage| own.usage.unwrap_or_default().plus(usage)).or(own.usage);
+        own.cost_micros = add_costs(own.cost_micros, child.cost_micros);
+        for path in &child.files_changed {
+            if !own.files_changed.contains(path) {
+                own.files_changed.push(path.clone());
+            }
+        }
+        for model in &child.models {
+            match own.models.iter_mut().find(|totals| totals.model == model.model) {
+                Some(totals) => add_model_totals(totals, model),
+                None => own.models.push(model.clone()),
+            }
+        }
+    }
+
     fn fold_outcome(&mut self, outcome: &ToolOutcome) {
         let changed = match outcome {
-            ToolOutcome::Success { output, .. } => output.changed_path(),
-            ToolOutcome::Failure { .. } => {
+            ToolOutcome::Success { output, .. } => {
+                if let ToolOutput::Task(task) = output {
+                    self.fold_subagent(&task.totals);
+                }
+                output.changed_path()
+            }
+            ToolOutcome::Failure { failure, .. } => {
                 self.totals.failed_tool_calls += 1;
+                if let ToolFailure::TaskFailed { totals, .. } = failure {
+                    self.fold_subagent(totals);
+                }
                 None
             }
             ToolOutcome::Rejected { .. } => None,
@@ -167,6 +202,21 @@ impl Tally {
             self.totals.files_changed.push(path.clone());
         }
     }
+}
+
+/// Returns the sum of two costs, of which either may be unknown; saturating.
+fn add_costs(first: Option<u64>, second: Option<u64>) -> Option<u64> {
+    second.map(|cost| first.unwrap_or(0).saturating_add(cost)).or(first)
+}
+
+/// Adds the requests of a sub-agent to the same model.
+fn add_model_totals(own: &mut ModelTotals, child: &ModelTotals) {
+    own.requests += child.requests;
+    own.failed_requests += child.failed_requests;
+    own.uncounted_requests += child.uncounted_requests;
+    own.usage = child.usage.map(|usage| own.usage.unwrap_or_default().plus(usage)).or(own.usage);
+    own.cost_micros = add_costs(own.cost_micros, child.cost_micros);
+    own.costs = child.costs.map(|costs| own.costs.unwrap_or_default().plus(costs)).or(own.costs);
 }
 
 /// Prices of a model, in millionths of a US dollar for a million tokens; equally, in dollars for a million million.

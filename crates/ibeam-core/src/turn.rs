@@ -20,6 +20,7 @@ use ibeam_protocol::{
     StopReason, ToolSpec, UserPrompt,
 };
 
+use crate::budget::Budget;
 use crate::gate::Gate;
 use crate::journal::{Journal, JournalClosed};
 use crate::json_schema::JsonSchema;
@@ -62,6 +63,7 @@ pub struct FailOn {
 pub type RunPrecondition = Arc<dyn Fn() -> Option<Reason> + Send + Sync>;
 
 /// A model that takes over while the models before it are unavailable.
+#[derive(Clone)]
 pub struct FallbackModel {
     /// The name of the model.
     pub model: ModelInfo,
@@ -76,6 +78,7 @@ pub struct FallbackModel {
 }
 
 /// Everything that a run needs, resolved once. The loop reads nothing else.
+#[derive(Clone)]
 pub struct Run {
     /// The first event: session, model, limits.
     pub head: SessionStarted,
@@ -225,9 +228,9 @@ impl Run {
         let mut has_answer = false;
         let mut retried_empty = false;
         loop {
-            if let Some(reason) =
-                (self.precondition)().or_else(|| limits.reached_limit(&journal.tally().totals))
-            {
+            let outer_limit = || journal.outer_budget().and_then(Budget::exceeded);
+            let exceeded = || limits.reached_limit(&journal.tally().totals).or_else(outer_limit);
+            if let Some(reason) = (self.precondition)().or_else(exceeded) {
                 return Err(reason.into());
             }
             if let Some(near) = limits.next_warning(&journal.tally().totals, journal.elapsed_ms()) {
@@ -246,13 +249,16 @@ impl Run {
                 journal.record(EventKind::Notice(notice)).await?;
             }
             let is_cut = answer.stop == StopReason::MaxTokens;
-            let calls_left = limits.calls_left(&journal.tally().totals);
+            let calls_left = limits.calls_left(&journal.tally().totals).zip(self.head.limits.max_tool_calls);
+            let outer_calls_left = journal.outer_budget().and_then(Budget::calls_left);
+            let call_limit = calls_left.into_iter().chain(outer_calls_left).min();
+            let calls_left = call_limit.map(|(left, _)| left);
             let AnswerCallsResult { calls, repeated, used_paths } = self
                 .run_tool_calls(journal, &model_call_id, &answer, is_cut, calls_left, &mut repetition)
                 .await?;
             self.add_scoped_rules(journal, used_paths).await?;
-            if let Some(limit) = self.head.limits.max_tool_calls
-                && calls_left.is_some_and(|left| calls > left)
+            if let Some((left, limit)) = call_limit
+                && calls > left
             {
                 return Err(Reason::ToolCallLimit { limit }.into());
             }

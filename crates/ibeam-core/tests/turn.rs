@@ -247,6 +247,7 @@ fn fixture(replies: Vec<Reply>) -> Fixture {
         limits: Limits { max_turns: 50, ..Limits::NONE },
         resumed: false,
         journal_gaps: 0,
+        parent: None,
         ephemeral: false,
         environment: None,
     };

@@ -3,7 +3,7 @@
 //! Each dialect has a table of its tools. Keys of arguments are renamed by the table; other keys are passed through.
 
 pub(crate) use ibeam_wire::tool::mcp::KEY as MCP;
-use ibeam_wire::tool::{FUNCTION, Tool, task};
+use ibeam_wire::tool::{FUNCTION, Tool};
 use serde_json::{Value, json};
 
 use crate::contract::ContractCall;
@@ -76,15 +76,12 @@ pub(crate) fn name_to_contract(tools: &[ToolRow], name: &str) -> String {
     contract.map_or_else(|| name.to_owned(), str::to_owned)
 }
 
-/// The name of the sub-agents in the list of tools of contract 1. The name is not fixed in `ibeam_wire`.
-const TASK: &str = "task";
-
 fn key_for_listed_name(name: &str) -> Option<&'static str> {
-    if name == TASK { Some(task::KEY) } else { Tool::named(name).map(|tool| tool.key) }
+    Tool::named(name).map(|tool| tool.key)
 }
 
 fn listed_name_for_key(key: &str) -> Option<&'static str> {
-    if key == task::KEY { Some(TASK) } else { Tool::with_key(key)?.name }
+    Tool::with_key(key)?.name
 }
 
 impl ToolRow {

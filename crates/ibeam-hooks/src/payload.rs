@@ -54,6 +54,7 @@ impl<'a> ToolCallPayload<'a> {
             "ls" => "LS".to_owned(),
             "update_todos" => "TodoWrite".to_owned(),
             "web_fetch" => "WebFetch".to_owned(),
+            "task" => "Task".to_owned(),
             name if name.starts_with("mcp_") && call.arguments.get("toolName").is_some() => {
                 input = call.arguments.get("args").cloned().unwrap_or_default();
                 format!("MCP:{}", text("toolName"))
@@ -92,7 +93,11 @@ impl<'a> ToolCallPayload<'a> {
                 let fields = json!({"file_path": path.to_string_lossy(), "attachments": []});
                 Some((EventName::BeforeReadFile, self.name.clone(), fields))
             }
-            Access::Read(_) | Access::Write(_) | Access::Fetch { .. } | Access::Nothing => None,
+            Access::Read(_)
+            | Access::Write(_)
+            | Access::Fetch { .. }
+            | Access::Task { .. }
+            | Access::Nothing => None,
         }
     }
 }
@@ -120,6 +125,7 @@ pub(crate) fn post_tool_event(call: &ToolCallPayload<'_>, finished: &FinishedCal
             | ToolFailure::PermissionDenied { .. }
             | ToolFailure::SpawnFailed { .. }
             | ToolFailure::McpError(_)
+            | ToolFailure::TaskFailed { .. }
             | ToolFailure::Interrupted
             | ToolFailure::Error { .. } => None,
         },
@@ -277,6 +283,7 @@ fn failure_type(outcome: &ToolOutcome) -> Option<&'static str> {
             | ToolFailure::CommandFailed(_)
             | ToolFailure::SpawnFailed { .. }
             | ToolFailure::McpError(_)
+            | ToolFailure::TaskFailed { .. }
             | ToolFailure::Interrupted
             | ToolFailure::Error { .. } => "error",
         }),

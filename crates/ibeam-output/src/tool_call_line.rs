@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ibeam_protocol::tool_output::{
     DeleteOutput, Directory, EditOutput, FileMatches, GlobOutput, GrepMatches, GrepOutput, LsOutput,
-    McpOutput, ReadOutput, ShellOutput, Todo, TodoStatus, WebFetchOutput, WriteOutput,
+    McpOutput, ReadOutput, ShellOutput, TaskOutput, Todo, TodoStatus, WebFetchOutput, WriteOutput,
 };
 use ibeam_protocol::{ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 use ibeam_wire::tool::delete::DeleteSuccess;
@@ -17,6 +17,7 @@ use ibeam_wire::tool::grep::{
 use ibeam_wire::tool::ls::{DirectoryNode, FileNode, LsSuccess};
 use ibeam_wire::tool::mcp::{self, McpArgs, McpBlock, McpSuccess, McpText};
 use ibeam_wire::tool::read::ReadSuccess;
+use ibeam_wire::tool::task::TaskSuccess;
 use ibeam_wire::tool::update_todos::{TodoEntry, TodosSuccess};
 use ibeam_wire::tool::web_fetch::WebFetchSuccess;
 use ibeam_wire::tool::write::WriteSuccess;
@@ -26,7 +27,7 @@ use ibeam_wire::tool::{
 };
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::run_lines::{borrowed, path_text};
 
@@ -172,6 +173,7 @@ fn failure_arm<'a>(tool: &str, failure: &'a ToolFailure) -> CallArm<Payload<'a>,
         }
         // A failure that the MCP server itself reports has the arm `success`, with `isError`.
         ToolFailure::McpError(output) => CallArm::Success(Payload::McpError(output)),
+        ToolFailure::TaskFailed { message, totals: _ } => error(borrowed(message)),
         ToolFailure::Interrupted => {
             error(borrowed("interrupted: the run ended before the call did; its effect is unknown"))
         }
@@ -205,6 +207,7 @@ impl Serialize for Payload<'_> {
             ToolOutput::Todos(todos) => todos_success(todos).serialize(serializer),
             ToolOutput::WebFetch(output) => web_fetch_success(output).serialize(serializer),
             ToolOutput::Mcp(output) => mcp_success(output, false).serialize(serializer),
+            ToolOutput::Task(output) => task_success(output).serialize(serializer),
             ToolOutput::Other(value) => value.serialize(serializer),
         }
     }
@@ -337,4 +340,14 @@ fn web_fetch_success(output: &WebFetchOutput) -> WebFetchSuccess<Cow<'_, str>> {
 fn mcp_success(output: &McpOutput, is_error: bool) -> McpSuccess<Cow<'_, str>> {
     let blocks = output.content.iter().map(|text| McpBlock { text: McpText { text: borrowed(text) } });
     McpSuccess { content: blocks.collect(), is_error }
+}
+
+fn task_success(output: &TaskOutput) -> TaskSuccess<Cow<'_, str>> {
+    let TaskOutput { steps, session_id, duration_ms, totals: _ } = output;
+    let steps = steps.iter().map(|text| json!({"assistantMessage": {"text": text}}));
+    TaskSuccess {
+        conversation_steps: steps.collect(),
+        agent_id: Cow::Owned(session_id.to_string()),
+        duration_ms: Some(*duration_ms),
+    }
 }

@@ -83,7 +83,7 @@ impl Policy {
     pub fn explain(&self, access: &Access) -> VerdictExplanation {
         let verdict = self.decide(access);
         let (unanalyzable, mut parts) = match access {
-            Access::Nothing => (None, Vec::new()),
+            Access::Nothing | Access::Task { .. } => (None, Vec::new()),
             Access::Command { text, directory } => match wrapper::parse_steps(text) {
                 Ok(steps) => (None, self.explain_command(&steps, self.start_directory(directory.as_deref()))),
                 Err(Unanalyzable(what)) => (Some(what), Vec::new()),

@@ -87,6 +87,11 @@ pub enum Access {
         /// The server declares that the tool changes nothing.
         read_only: bool,
     },
+    /// Runs a sub-agent. The same policy decides on each of its calls.
+    Task {
+        /// Whether the sub-agent may only read.
+        read_only: bool,
+    },
 }
 
 impl Access {
@@ -99,7 +104,7 @@ impl Access {
     pub fn is_read_only(&self) -> bool {
         match self {
             Self::Nothing | Self::Read(_) | Self::Fetch { .. } => true,
-            Self::Mcp { read_only, .. } => *read_only,
+            Self::Mcp { read_only, .. } | Self::Task { read_only } => *read_only,
             Self::Write(_) | Self::Command { .. } => false,
         }
     }
@@ -168,7 +173,7 @@ impl Policy {
     /// analyzed.
     pub fn decide(&self, access: &Access) -> Verdict {
         match access {
-            Access::Nothing => Verdict::allow("default"),
+            Access::Nothing | Access::Task { .. } => Verdict::allow("default"),
             Access::Read(path) => self.decide_read(path),
             Access::Write(path) => self.decide_write(path),
             Access::Command { text, directory } => self.decide_command(text, directory.as_deref()),

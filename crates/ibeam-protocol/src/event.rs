@@ -172,6 +172,9 @@ pub struct SessionStarted {
     /// Whether the run keeps no session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ephemeral: bool,
+    /// The session of the run whose sub-agent this run is; `None` for any other run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<SessionId>,
     /// The environment at the start of the session; `None` in sessions of earlier versions. Later runs repeat it, so that
     /// their system prompt is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -245,6 +245,18 @@ pub enum Notice {
         #[serde(rename = "said")]
         detail: String,
     },
+    /// The definitions of sub-agents of a project are not used, because the workspace is not trusted.
+    SubagentsUntrusted {
+        /// The directory of the definitions.
+        path: String,
+    },
+    /// A definition of a sub-agent is not used, or only in part.
+    SubagentDefinition {
+        /// The file.
+        path: String,
+        /// The reason, in English.
+        detail: String,
+    },
     /// A file of a project has hooks, and the workspace is not trusted.
     HooksUntrusted {
         /// The file.
@@ -343,6 +355,8 @@ impl Notice {
             | Self::McpServerUnsupported { .. }
             | Self::HookFailed { .. }
             | Self::HooksUntrusted { .. }
+            | Self::SubagentsUntrusted { .. }
+            | Self::SubagentDefinition { .. }
             | Self::HooksNotRun { .. }
             | Self::TrustChanged { .. }
             | Self::TrustNotSaved { .. }

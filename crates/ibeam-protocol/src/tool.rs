@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::id::CallId;
 use crate::media::Media;
+use crate::run::RunTotals;
 use crate::tool_output::{McpOutput, ShellOutput, ToolOutput};
 
 /// The description of a tool for the model.
@@ -94,6 +95,9 @@ impl ToolOutcome {
 
     /// Sets the measured times to 0.
     pub fn zero_times(&mut self) {
+        if let Self::Success { output: ToolOutput::Task(task), .. } = self {
+            (task.duration_ms, task.totals.api_ms) = (0, 0);
+        }
         let output = match self {
             Self::Success { output: ToolOutput::Shell(output), .. }
             | Self::Failure { failure: ToolFailure::CommandFailed(output), .. }
@@ -144,6 +148,13 @@ pub enum ToolFailure {
     },
     /// A tool of an MCP server reported a failure.
     McpError(McpOutput),
+    /// A sub-agent failed.
+    TaskFailed {
+        /// One line that names the cause.
+        message: String,
+        /// The totals of its run.
+        totals: Box<RunTotals>,
+    },
     /// The run ended before the call did; the effect of the call is unknown.
     Interrupted,
     /// Any other failure.

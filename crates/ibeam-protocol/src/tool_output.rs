@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::id::SessionId;
 use crate::media::Media;
+use crate::run::RunTotals;
 
 /// The output of a successful call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -33,6 +35,8 @@ pub enum ToolOutput {
     WebFetch(WebFetchOutput),
     /// A tool of an MCP server
     Mcp(McpOutput),
+    /// `task`
+    Task(TaskOutput),
     /// A tool without its own key in the contract
     #[serde(rename = "free")]
     Other(Value),
@@ -53,6 +57,7 @@ impl ToolOutput {
             | Self::Delete(_)
             | Self::Todos(_)
             | Self::WebFetch(_)
+            | Self::Task(_)
             | Self::Other(_) => &[],
         }
     }
@@ -70,6 +75,7 @@ impl ToolOutput {
             | Self::Delete(_)
             | Self::Todos(_)
             | Self::WebFetch(_)
+            | Self::Task(_)
             | Self::Other(_) => None,
         }
     }
@@ -88,6 +94,7 @@ impl ToolOutput {
             | Self::Todos(_)
             | Self::WebFetch(_)
             | Self::Mcp(_)
+            | Self::Task(_)
             | Self::Other(_) => None,
         }
     }
@@ -266,6 +273,19 @@ pub struct McpOutput {
     /// The images among the blocks that models accept.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub media: Vec<Media>,
+}
+
+/// The work of a sub-agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskOutput {
+    /// The visible text of each answer, the last of them the result; bounded.
+    pub steps: Vec<String>,
+    /// The session of the sub-agent.
+    pub session_id: SessionId,
+    /// From the prompt to the result, in milliseconds.
+    pub duration_ms: u64,
+    /// The totals of its run.
+    pub totals: Box<RunTotals>,
 }
 
 /// One line of the to-do list.

@@ -35,6 +35,8 @@ pub struct SessionSummary {
     pub updated_ms: u64,
     /// The first prompt; `None` if the session has no prompt yet.
     pub title: Option<String>,
+    /// The session whose sub-agent it was created for; `None` for any other session.
+    pub parent: Option<SessionId>,
 }
 
 /// Whether the session `id` has a journal, valid or damaged. A directory without a journal, which a killed process may
@@ -79,11 +81,19 @@ fn summary(directory: &Path, cwd: Option<&Path>) -> Option<SessionSummary> {
     if cwd.is_some_and(|cwd| cwd != created_for) {
         return None;
     }
+    let mut parent = None;
     let title = std::iter::from_fn(|| next_record(&mut head, &mut line))
+        .inspect(|record| {
+            if let Record::Event(event) = record
+                && let EventKind::SessionStarted(started) = &event.kind
+            {
+                parent = started.parent;
+            }
+        })
         .find_map(|record| prompt(directory, record))
         .and_then(|content| content.into_iter().next());
     let updated_ms = u64::try_from(modified.as_millis()).unwrap_or(u64::MAX);
-    Some(SessionSummary { id, cwd: created_for, created_ms, updated_ms, title })
+    Some(SessionSummary { id, cwd: created_for, created_ms, updated_ms, title, parent })
 }
 
 fn next_record(head: &mut impl BufRead, line: &mut Vec<u8>) -> Option<Record> {

@@ -43,6 +43,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 use ibeam_output::Catalogue;
@@ -142,7 +143,7 @@ fn main() -> ExitCode {
     let with_worktree = |worktree| {
         let mut app = AppContext::new(flags, dialect_writer.clone(), config_use, started)?;
         app.worktree = worktree;
-        Ok(app)
+        Ok(Arc::new(app))
     };
     match worktree.and_then(with_worktree) {
         Ok(app) => dispatch(&app, words, command, stdout, stdout_terminal, startup)
@@ -183,7 +184,7 @@ fn keep_memory_private() {
 /// # Errors
 /// The error of the command or of the run.
 fn dispatch(
-    app: &AppContext,
+    app: &Arc<AppContext>,
     words: Vec<OsString>,
     command: Option<Command>,
     mut stdout: File,

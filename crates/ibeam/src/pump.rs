@@ -107,7 +107,11 @@ impl Pump {
     }
 }
 
-fn record(session: &mut Session, events: &[Event], is_durable: bool) -> Result<(), SessionError> {
+/// Records events on the disk.
+///
+/// # Errors
+/// The error of the journal.
+pub(crate) fn record(session: &mut Session, events: &[Event], is_durable: bool) -> Result<(), SessionError> {
     let mut appended = Ok(());
     let (mut ended, mut compacted) = (false, false);
     for event in events {
@@ -127,7 +131,7 @@ fn record(session: &mut Session, events: &[Event], is_durable: bool) -> Result<(
 }
 
 /// Returns why the session cannot be written: a resource of the system is exhausted, or the disk fails.
-fn reason_of(error: &SessionError) -> Reason {
+pub(crate) fn reason_of(error: &SessionError) -> Reason {
     let source = match error {
         SessionError::Unusable { source, .. }
         | SessionError::LowDiskSpace { source, .. }

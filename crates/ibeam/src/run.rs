@@ -19,6 +19,7 @@ mod run_session;
 pub(crate) mod sandbox;
 mod session_opener;
 mod shutdown;
+mod subagents;
 pub(crate) mod system_prompt;
 mod turn_loop;
 mod watchdog;

@@ -112,6 +112,8 @@ mod signals;
 mod stable_prefix;
 #[path = "end_to_end/structured_answers.rs"]
 mod structured_answers;
+#[path = "end_to_end/subagents.rs"]
+mod subagents;
 #[path = "end_to_end/terminal.rs"]
 mod terminal;
 #[path = "end_to_end/tools.rs"]

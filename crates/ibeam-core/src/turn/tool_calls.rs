@@ -13,6 +13,7 @@ use ibeam_policy::Access;
 use ibeam_protocol::{Answer, EventKind, ModelCallId, PermissionDecided, ToolCall, ToolFailure, ToolOutcome};
 
 use super::{Run, TurnError};
+use crate::budget::Budget;
 use crate::gate::Decision;
 use crate::journal::Journal;
 use crate::limits::RepetitionGuard;
@@ -141,7 +142,10 @@ impl Run {
         batch: &mut Vec<PlannedCall>,
         finished: &mut FinishedCalls,
     ) -> Result<(), TurnError> {
-        let context = ToolContext::new(self.stop.clone(), self.file_timeout);
+        let context = ToolContext {
+            budget: self.batch_budget(journal, batch.len()),
+            ..ToolContext::new(self.stop.clone(), self.file_timeout)
+        };
         let mut waiting = std::mem::take(batch).into_iter();
         let mut running = FuturesUnordered::new();
         let mut unfinished: Vec<ToolCall> = Vec::new();
@@ -252,6 +256,12 @@ impl Run {
                 None => return self.run_post_tool_hooks(journal, finished_calls).await,
             }
         }
+    }
+
+    /// Returns the budget that the sub-agents of a batch share. The calls of the batch count as made.
+    fn batch_budget(&self, journal: &Journal, calls: usize) -> Budget {
+        let calls = u32::try_from(calls).unwrap_or(u32::MAX);
+        Budget::new(self.head.limits, &journal.tally().totals, calls, journal.outer_budget().cloned())
     }
 
     /// Records the gate's decision. Returns the sentence for the model if the call is refused.

@@ -32,6 +32,8 @@ pub(crate) enum Action<'a> {
     Fetch,
     /// A tool of an MCP server was called.
     Mcp,
+    /// A sub-agent ran.
+    Task,
     /// A tool without its own text.
     Other {
         /// The name of the tool.
@@ -69,6 +71,7 @@ impl<'a> Action<'a> {
             "delete" => Self::Delete,
             "update_todos" => Self::Todos,
             "web_fetch" => Self::Fetch,
+            "task" => Self::Task,
             _ if mcp_tool(call).is_some() => Self::Mcp,
             tool => Self::Other { tool },
         }

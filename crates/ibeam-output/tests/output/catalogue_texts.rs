@@ -334,6 +334,8 @@ pub(crate) fn every_notice() -> Vec<Notice> {
         Notice::McpServerUnsupported { server: s() },
         Notice::HookFailed { hook: s(), event: s(), detail: s() },
         Notice::HooksUntrusted { path: s() },
+        Notice::SubagentsUntrusted { path: s() },
+        Notice::SubagentDefinition { path: s(), detail: s() },
         Notice::HooksNotRun { path: s(), what: s() },
         Notice::TrustChanged { path: s() },
         Notice::TrustNotSaved { path: s(), detail: s() },

@@ -34,6 +34,7 @@ impl RunEvents {
             limits: Limits { max_turns: 100, timeout_ms: Some(1), ..Limits::NONE },
             resumed: false,
             journal_gaps: 0,
+            parent: None,
             ephemeral: false,
             environment: None,
         })))

@@ -40,8 +40,9 @@ pub(super) fn ls(
     stdout: &mut File,
 ) -> Result<(), CliError> {
     let cwd = (!all).then_some(app.workspace.as_path());
-    let sessions =
+    let mut sessions =
         ibeam_session::list(&app.dirs.sessions(), cwd).map_err(|error| session_store_reason(&error))?;
+    sessions.retain(|session| all || session.parent.is_none());
     let mut text = String::new();
     for session in &sessions {
         let title: String =
@@ -59,6 +60,7 @@ pub(super) fn ls(
                 "created_ms": session.created_ms,
                 "updated_ms": session.updated_ms,
                 "title": session.title,
+                "parent": session.parent,
             })
         })
         .collect();

@@ -74,7 +74,7 @@ impl FrontEnd for HostFrontEnd<'_> {
 /// # Errors
 /// A failure before the first run, or the failure of the last run.
 pub(crate) fn run_hosted(
-    app: &AppContext,
+    app: &Arc<AppContext>,
     target: &SessionTarget,
     dialect_writer: &DialectWriter,
     stdout: File,

@@ -64,7 +64,7 @@ impl TurnSource for InputStream {
 /// # Errors
 /// A failure before the first turn; else the last failure of a turn or of stdin.
 pub(crate) fn run_input_stream(
-    app: &AppContext,
+    app: &Arc<AppContext>,
     target: &SessionTarget,
     stdout: File,
     startup: StartupWatchdog,

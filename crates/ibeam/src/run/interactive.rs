@@ -41,7 +41,7 @@ impl FrontEnd for TerminalFrontEnd {
 /// A failure before the first run, or one that no further run can follow. Other failed runs are printed, and the loop
 /// continues.
 pub(crate) fn run_interactive(
-    app: &AppContext,
+    app: &Arc<AppContext>,
     target: &SessionTarget,
     first: Option<String>,
     stdout: File,
@@ -119,7 +119,7 @@ impl Approver for TerminalApprover {
                     let arguments = call.arguments.get("args").map(ToString::to_string).unwrap_or_default();
                     format!("{server}:{tool} {arguments}")
                 }
-                Access::Nothing => call.name.clone(),
+                Access::Nothing | Access::Task { .. } => call.name.clone(),
             };
             let ApprovalRequest { rule, reason } = request;
             let question = self.catalogue.question(&ApprovalQuestion { subject: &subject, rule, reason });

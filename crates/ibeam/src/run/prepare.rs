@@ -35,7 +35,7 @@ pub(super) fn prepare(
     choice: ModelChoice,
     chain: FallbackChain,
 ) -> Result<PreparedRun, Failure> {
-    let OpenedSession { id, session, past, past_file_access, environment } = opened;
+    let OpenedSession { id, session, past, past_file_access, parent, environment } = opened;
     let mut notices = app.base.config.notices.clone();
     notices.extend(rule_markers::update(app, session.is_none()));
     let journal_gaps = past.gaps();
@@ -47,7 +47,7 @@ pub(super) fn prepare(
     notices.extend(choices.filter_map(|choice| choice.reasoning_notice(app)));
     notices.extend(chain.notices);
     let resumed = !past.is_empty();
-    let head = SessionStarted { resumed, journal_gaps, environment, ..head_of(app, id, &choice) };
+    let head = SessionStarted { resumed, journal_gaps, parent, environment, ..head_of(app, id, &choice) };
     let (provider, ..) = choice.connect(app, id)?;
     let connect = |choice| resources::connect_fallback(app, choice, id);
     let fallbacks = chain.choices.into_iter().map(connect).collect::<Result<Vec<_>, _>>()?;
@@ -89,6 +89,7 @@ fn head_of(app: &AppContext, id: SessionId, choice: &ModelChoice) -> SessionStar
         resumed: false,
         journal_gaps: 0,
         ephemeral: is_ephemeral(app),
+        parent: None,
         environment: None,
     }
 }

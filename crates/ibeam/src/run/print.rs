@@ -43,7 +43,7 @@ pub(crate) struct PrintInput<'a> {
 /// # Errors
 /// The failure of the run; it is in the stream too if the run had started.
 pub(crate) fn print(
-    app: &AppContext,
+    app: &Arc<AppContext>,
     target: &SessionTarget,
     input: PrintInput<'_>,
     format: Format,

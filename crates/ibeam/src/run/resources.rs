@@ -16,6 +16,7 @@ use ibeam_providers::known_model;
 use ibeam_tools::{BackgroundProcesses, CommandTimeouts, PastFileAccess, ToolSettings, Workspace};
 
 use super::sandbox::RunSandbox;
+use super::subagents::{SubagentHost, SubagentSettings, ToolFactory};
 use super::{answer_schema, model_info};
 use crate::app::AppContext;
 use crate::checkpoint::RunCheckpoints;
@@ -33,6 +34,8 @@ use crate::text_sources::TextSources;
 pub(super) struct RunResources {
     pub(super) run: Run,
     pub(super) background: BackgroundProcesses,
+    /// Starts sub-agents, if the model is offered them.
+    pub(super) subagents: Option<Arc<SubagentHost>>,
     /// The proxy through which confined commands reach granted hosts. It works while it is polled.
     pub(super) proxy: Option<BoxFuture<'static, ()>>,
     /// The places of rule files, skills and slash commands.
@@ -64,6 +67,8 @@ pub(super) struct RunInputs {
     pub(super) past_file_access: PastFileAccess,
     /// The images and documents that the model accepts.
     pub(super) accepted_media: AcceptedMedia,
+    /// The settings of sub-agents; `None` if the model is not offered them.
+    pub(super) subagents: Option<SubagentSettings>,
 }
 
 /// The rule files and skills of the workspace and the user.
@@ -94,7 +99,7 @@ impl ProjectTexts {
 /// # Errors
 /// `BadConfig` for an invalid value.
 pub(super) fn build(
-    app: &AppContext,
+    app: &Arc<AppContext>,
     inputs: RunInputs,
     servers: &McpServers,
     stop: Stop,
@@ -113,6 +118,7 @@ pub(super) fn build(
         answer_schema,
         past_file_access,
         accepted_media,
+        subagents,
     } = inputs;
     if let Some(schema) = &answer_schema {
         extra_instructions.push(answer_schema::instruction(schema));
@@ -126,24 +132,27 @@ pub(super) fn build(
     let listener = listener.filter(|_| !app.replays());
     let proxy = listener.map(|(listener, _)| Arc::clone(&web).serve(listener, background.clone()));
     let precondition = workspace_exists(workspace.clone());
-    let mut tools = ibeam_tools::all(
-        workspace,
-        ToolSettings {
-            environment: std::env::vars_os().collect(),
-            secret_variables: crate::model::key_variable_names(app),
-            log_directory: Some(app.dirs.background_logs()),
-            extra_variables: extra_variables(app),
-            command_environment,
-            path_policy: path_policy.clone(),
-            quarantine: Some(app.dirs.quarantine()),
-            background: background.clone(),
-            past_file_access,
-            accepted_media,
-        },
-    );
-    tools.extend(servers.tools(head.permission_mode));
+    let settings = ToolSettings {
+        environment: std::env::vars_os().collect(),
+        secret_variables: crate::model::key_variable_names(app),
+        log_directory: Some(app.dirs.background_logs()),
+        extra_variables: extra_variables(app),
+        command_environment,
+        path_policy: path_policy.clone(),
+        quarantine: Some(app.dirs.quarantine()),
+        background: background.clone(),
+        past_file_access,
+        accepted_media,
+    };
     let web_tools = web.tools(app, &policy);
-    tools.extend(if app.replays() { offline_tools(web_tools) } else { web_tools });
+    let web_tools = if app.replays() { offline_tools(web_tools) } else { web_tools };
+    let subagents = subagents.map(|subagents| {
+        let (workspace, settings) = (workspace.clone(), settings.clone());
+        (subagents, ToolFactory::new(workspace, settings, servers, &web_tools, head.permission_mode))
+    });
+    let mut tools = ibeam_tools::all(workspace, settings);
+    tools.extend(servers.tools(head.permission_mode));
+    tools.extend(web_tools);
     let checkpoints: Arc<dyn Checkpoints> =
         match !head.ephemeral && app.base.config.is_enabled(&["session", "checkpoints"]) {
             true => Arc::new(RunCheckpoints::new(app, head.session_id, path_policy.clone())),
@@ -182,7 +191,7 @@ pub(super) fn build(
     let prices = model_info::check_price(app, &head_model)?;
     set_dialect_limits(app, &head_model);
     let fail_on = |word| app.base.flags.fail_on.contains(&word);
-    let run = Run {
+    let mut run = Run {
         head,
         provider,
         fallbacks,
@@ -212,7 +221,9 @@ pub(super) fn build(
         scoped_rules,
         stop,
     };
-    Ok(RunResources { run, background, proxy, text_sources, skills, notices })
+    let subagents =
+        subagents.map(|(settings, factory)| SubagentHost::offer(app, &mut run, settings, factory));
+    Ok(RunResources { run, background, subagents, proxy, text_sources, skills, notices })
 }
 
 /// Returns the tools without their effect, for a replay: they are offered to the model, and each call fails.

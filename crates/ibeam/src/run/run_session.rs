@@ -27,6 +27,7 @@ use super::resources::{self, RunInputs, RunResources};
 use super::sandbox::PendingSandbox;
 use super::session_opener::{SessionOpener, SessionTarget};
 use super::shutdown::Shutdown;
+use super::subagents::{SubagentHost, SubagentSettings};
 use super::system_prompt::SystemPromptFlags;
 use super::watchdog::{StartupWatchdog, TimeLimit, Watch, Watchdog};
 use super::{system_error, thread_error};
@@ -95,7 +96,7 @@ pub(super) trait FrontEnd {
 
 /// The process around a session: its output, its signals, its time limit.
 pub(super) struct RunProcess<'a> {
-    pub(super) app: &'a AppContext,
+    pub(super) app: &'a Arc<AppContext>,
     pub(super) runtime: &'a Runtime,
     kind: RunKind,
     /// The stop of the process.
@@ -131,7 +132,7 @@ impl<'a> RunProcess<'a> {
     /// `System` for a thread or descriptor that the system refuses.
     pub(super) fn start(
         runtime: &'a Runtime,
-        app: &'a AppContext,
+        app: &'a Arc<AppContext>,
         kind: RunKind,
         startup: StartupWatchdog,
         stdout: File,
@@ -263,6 +264,7 @@ pub(super) struct RunSession<'a> {
     /// The files of the flags, which the first prompt gets.
     attachments: Vec<Attachment>,
     background: ibeam_tools::BackgroundProcesses,
+    subagents: Option<Arc<SubagentHost>>,
     servers: McpServers,
     /// The places of slash commands.
     text_sources: TextSources,
@@ -330,6 +332,8 @@ impl<'a> RunSession<'a> {
         notices.extend(app.worktree.clone());
         notices.extend(front_end.notices());
         let hooks = hooks::runner(configured_hooks, app, &head, process.kind == RunKind::Single);
+        let (subagents, subagent_notices) = SubagentSettings::load(app, &head);
+        notices.extend(subagent_notices);
         let inputs = RunInputs {
             hooks: front_end.hooks(Arc::clone(&hooks) as _, &head),
             approver: front_end.approver(),
@@ -344,8 +348,9 @@ impl<'a> RunSession<'a> {
             sandbox,
             past_file_access,
             accepted_media: media.accepted(),
+            subagents,
         };
-        let RunResources { run, background, proxy, text_sources, skills, notices: text_notices } =
+        let RunResources { run, background, subagents, proxy, text_sources, skills, notices: text_notices } =
             resources::build(app, inputs, &servers, stop)?;
         notices.extend(text_notices);
         if let Some(proxy) = proxy {
@@ -376,6 +381,7 @@ impl<'a> RunSession<'a> {
             media,
             attachments,
             background,
+            subagents,
             servers,
             text_sources,
             skills,
@@ -477,6 +483,9 @@ impl<'a> RunSession<'a> {
         let mut media = self.media.clone();
         media.set_model(&choice);
         resources::change_model(self.process.app, &mut self.run, choice)?;
+        if let Some(subagents) = &self.subagents {
+            subagents.set_parent(&self.run);
+        }
         self.media = media;
         Ok(())
     }

@@ -57,6 +57,8 @@ pub(super) struct OpenedSession {
     pub(super) session: Option<Session>,
     pub(super) past: ResumedState,
     pub(super) past_file_access: PastFileAccess,
+    /// The session whose sub-agent the session belongs to.
+    pub(super) parent: Option<SessionId>,
     /// The environment at the start of the session, if it was in this workspace.
     pub(super) environment: Option<Environment>,
 }
@@ -68,6 +70,7 @@ struct StoredContent {
     past_file_access: PastFileAccess,
     /// The workspace of its last run.
     cwd: Option<PathBuf>,
+    parent: Option<SessionId>,
     /// The environment at the start of the session.
     environment: Option<Environment>,
 }
@@ -78,6 +81,7 @@ impl StoredContent {
         self.past_file_access.fold(&event);
         if let EventKind::SessionStarted(head) = event.kind {
             self.cwd = Some(head.cwd);
+            self.parent = head.parent;
             self.environment = head.environment.or_else(|| self.environment.take());
         }
     }
@@ -100,6 +104,15 @@ impl SessionOpener {
             options: options.map(|options| SessionOptions { cancel: cancel.clone(), ..options }),
             cancel,
         })
+    }
+
+    /// Returns an opener of the session `id` of a sub-agent, which is created if it does not exist.
+    ///
+    /// # Errors
+    /// `BadConfig` for an unknown durability.
+    pub(super) fn for_subagent(app: &AppContext, id: SessionId) -> Result<Self, Reason> {
+        let opener = Self::new(app, &SessionTarget::Named(id.to_string()))?;
+        Ok(Self { forks: false, ..opener })
     }
 
     /// Returns the id of the session, where it is known before the session is found.
@@ -180,7 +193,7 @@ impl SessionOpener {
                 Some(Session::open(&sessions, id, options, &mut each).map_err(failed)?.0)
             }
         };
-        let StoredContent { past, past_file_access, cwd, environment } = stored;
+        let StoredContent { past, past_file_access, cwd, parent, environment } = stored;
         let environment = environment.filter(|_| cwd.as_ref() == Some(&self.workspace));
         if !self.forks
             && let Some(cwd) = cwd.filter(|cwd| self.is_other_workspace(cwd))
@@ -188,7 +201,9 @@ impl SessionOpener {
             let session = id.to_string();
             return Err(Reason::SessionElsewhere { session, cwd: cwd.display().to_string() }.into());
         }
-        Ok(OpenedSession { id: run_id, session, past, past_file_access, environment })
+        // A fork is a session of the user.
+        let parent = parent.filter(|_| !self.forks);
+        Ok(OpenedSession { id: run_id, session, past, past_file_access, parent, environment })
     }
 
     /// Returns the id of the session `name`, and whether the session exists. An unknown UUID is that of a new session.
@@ -267,7 +282,9 @@ pub(crate) fn session_options(app: &AppContext) -> Result<SessionOptions, Reason
 pub(crate) fn nth_newest(sessions: &Path, workspace: &Path, position: usize) -> Result<SessionId, Failure> {
     let sessions =
         ibeam_session::list(sessions, Some(workspace)).map_err(|error| session_store_reason(&error))?;
-    let found = position.checked_sub(1).and_then(|index| sessions.get(index));
+    // The session of a sub-agent is resumed by its id only.
+    let mut sessions = sessions.iter().filter(|session| session.parent.is_none());
+    let found = position.checked_sub(1).and_then(|index| sessions.nth(index));
     let none = || match position {
         1 => Reason::NoSessionToContinue { cwd: workspace.display().to_string() },
         position => Reason::UnknownSession { session: format!("-{position}") },

@@ -94,6 +94,7 @@ fn session_started(init: InitEvent) -> Result<SessionStarted, String> {
         limits: Limits::NONE,
         resumed: false,
         journal_gaps: 0,
+        parent: None,
     })
 }
 

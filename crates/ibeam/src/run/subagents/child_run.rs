@@ -1,0 +1,233 @@
+//! The run of a sub-agent: from the task to the outcome of the call that started it.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use ibeam_core::{
+    FailOn, FinishedCall, HookEvent, HookOutput, Hooks, Journal, NoBackground, NoSteering, Run, ToolContext,
+    subagent_mode,
+};
+use ibeam_output::{Catalogue, Locale};
+use ibeam_protocol::tool_output::TaskOutput;
+use ibeam_protocol::{
+    Elision, Failure, Notice, Reason, RunFinished, RunOutcome, RunTotals, ToolFailure, ToolOutcome,
+    ToolOutput, UserPrompt,
+};
+
+use super::SubagentHost;
+use super::child_recorder::{ChildRecord, ChildRecorder};
+use super::task_tool::Task;
+use crate::model::{self, ModelChoice};
+use crate::run::session_opener::{OpenedSession, SessionOpener};
+use crate::run::{model_info, thread_error};
+
+/// The bytes of the final answer that the parent receives.
+const MAX_RESULT_BYTES: usize = 48 * 1024;
+
+/// The part of the system prompt that only sub-agents have.
+const ROLE: &str = "\n# Your role\n\nYou are a sub-agent: another agent gave you one task and reads only your final \
+                    answer. Put everything that it needs to know there.\n";
+/// The instruction for a sub-agent that may only read.
+const READ_ONLY: &str = "You may only read: change nothing and run no commands.\n";
+
+/// Runs a sub-agent to its end.
+///
+/// When the stop of the context is requested, the run ends in order, with its calls. Dropping the future ends it too.
+pub(super) async fn run(host: Arc<SubagentHost>, task: Task, context: ToolContext) -> ToolOutcome {
+    if let Some(reason) = context.budget.exceeded() {
+        return ToolOutcome::error(format!("the sub-agent was not started: {}", sentence(&reason)));
+    }
+    match start(&host, &task, &context).await {
+        Ok(child) => child.finish(&task, &context).await,
+        Err(failure) => {
+            ToolOutcome::error(format!("the sub-agent was not started: {}", sentence(&failure.reason)))
+        }
+    }
+}
+
+/// A sub-agent that is ready to run.
+struct Child {
+    run: Run,
+    journal: Journal,
+    recorder: ChildRecorder,
+}
+
+/// Opens the session of the sub-agent and derives its run from that of the parent.
+///
+/// # Errors
+/// The errors of the model and of the session; `UnknownSession` for the session of another run.
+async fn start(host: &SubagentHost, task: &Task, context: &ToolContext) -> Result<Child, Failure> {
+    let app = &host.app;
+    let mut run = host.parent();
+    let parent = run.head.session_id;
+    let session_id = task.session;
+    let choice = choose_model(host, task, context)?;
+    let accepted_media = match &choice {
+        Some(choice) => choice.accepted_media(),
+        None => host.tools.settings.accepted_media,
+    };
+    let is_resumed = task.arguments.resume.is_some();
+    let unknown = || Reason::UnknownSession { session: session_id.to_string() };
+    if is_resumed && !ibeam_session::exists(&app.dirs.sessions(), session_id) {
+        return Err(unknown().into());
+    }
+    let opened = SessionOpener::for_subagent(app, session_id)?.open_cancellable(&context.stop).await?;
+    let OpenedSession { session, past, past_file_access, parent: recorded_parent, .. } = opened;
+    // A model must not read the sessions of other runs.
+    if is_resumed && recorded_parent != Some(parent) {
+        return Err(unknown().into());
+    }
+    if let Some(choice) = choice {
+        let prices = model_info::check_price(app, choice.info())?;
+        let (provider, model, key_source) = choice.connect(app, session_id)?;
+        run.context_window = model_info::context_window(app, &model);
+        (run.provider, run.prices) = (provider, prices);
+        (run.head.model, run.head.key_source) = (model, key_source);
+        run.fallbacks.clear();
+    }
+    run.head.session_id = session_id;
+    run.head.parent = Some(parent);
+    run.head.resumed = !past.is_empty();
+    run.head.journal_gaps = past.gaps();
+    run.head.permission_mode = subagent_mode(run.head.permission_mode, task.read_only);
+    run.head.limits = context.budget.remaining();
+    run.tools = host.tools.build(past_file_access, accepted_media, task.read_only);
+    run.tools.retain(|name, _| {
+        let is_allowed = task.definition.as_ref().is_none_or(|definition| definition.allows_tool(name));
+        is_allowed && !app.base.flags.without.contains(name)
+    });
+    run.head.tools = run.tools.keys().cloned().collect();
+    run.gate = run.gate.for_subagent(task.read_only);
+    run.hooks = Arc::new(CallHooks(Arc::clone(&run.hooks)));
+    run.system = system_prompt(&run.system, task).into();
+    (run.fail_on, run.answer_schema) = (FailOn::default(), None);
+    // Commands that a sub-agent leaves in the background belong to the parent, which ends them.
+    (run.background, run.await_background) = (Arc::new(NoBackground), false);
+    run.steering = Arc::new(NoSteering);
+    run.stop = context.stop.clone();
+    if task.definition.as_ref().is_none_or(|definition| definition.allows_tool(super::TASK_NAME)) {
+        host.offer_nested(&mut run);
+    }
+    let (recorder, events) = ChildRecorder::start(session).map_err(thread_error)?;
+    let journal = Journal::new(past, Arc::clone(&run.clock), events)
+        .with_redactor(app.redactor().clone())
+        .with_outer_budget(context.budget.clone());
+    Ok(Child { run, journal, recorder })
+}
+
+/// Returns the model that the call or the definition names; `None` for that of the parent.
+///
+/// A definition may have been written for another program, so a name that is unknown here is only a warning.
+///
+/// # Errors
+/// The errors of [`model::choose_model_named`] for a name in the call.
+fn choose_model(
+    host: &SubagentHost,
+    task: &Task,
+    context: &ToolContext,
+) -> Result<Option<ModelChoice>, Failure> {
+    if let Some(name) =
+        task.arguments.model.as_deref().filter(|name| !matches!(*name, "" | "inherit" | "auto"))
+    {
+        return Ok(Some(model::choose_model_named(&host.app, name, "the call")?));
+    }
+    let Some(definition) = &task.definition else { return Ok(None) };
+    let Some(name) = &definition.model else { return Ok(None) };
+    let path = definition.path.display().to_string();
+    match model::choose_model_named(&host.app, name, &path) {
+        Ok(choice) => Ok(Some(choice)),
+        Err(reason) => {
+            let detail = format!(
+                "the model of the run is used: {}; `models.aliases.{name}` can give the name a meaning",
+                sentence(&reason)
+            );
+            context.notices.add(Notice::SubagentDefinition { path, detail });
+            Ok(None)
+        }
+    }
+}
+
+/// Returns the system prompt of the parent with the role and the instructions of the sub-agent.
+fn system_prompt(parent: &str, task: &Task) -> String {
+    let mut system = format!("{parent}{ROLE}");
+    if task.read_only {
+        system.push_str(READ_ONLY);
+    }
+    if let Some(definition) = &task.definition {
+        system.push_str(&format!("\n{}\n", definition.instructions));
+    }
+    system
+}
+
+impl Child {
+    /// Runs the task and returns the outcome of its call.
+    async fn finish(self, task: &Task, _context: &ToolContext) -> ToolOutcome {
+        let Self { run, mut journal, recorder } = self;
+        let prompt = UserPrompt::from(vec![task.arguments.prompt.clone()]);
+        let finished = run.run_turn(&mut journal, prompt, Vec::new()).await;
+        let totals = journal.tally().totals.clone();
+        // The recorder ends with its sender.
+        drop(journal);
+        let record = recorder.finish().await;
+        outcome(task, finished.ok(), totals, record)
+    }
+}
+
+/// Returns the outcome of a call whose sub-agent has ended; `finished` is `None` if its journal could not be written.
+fn outcome(
+    task: &Task,
+    finished: Option<RunFinished>,
+    totals: RunTotals,
+    record: ChildRecord,
+) -> ToolOutcome {
+    let session = task.session;
+    let result = record.texts.last().map(|text| Elision::mostly_head(MAX_RESULT_BYTES).apply(text));
+    let result = result.as_deref().unwrap_or_default();
+    let (totals, failure) = match finished {
+        Some(RunFinished { outcome: RunOutcome::Completed, duration_ms, totals, .. }) => {
+            let for_model = format!("{result}\n\n(sub-agent {session}; `resume` with this id continues it)");
+            let output =
+                TaskOutput { steps: record.texts, session_id: session, duration_ms, totals: totals.into() };
+            return ToolOutcome::Success { output: ToolOutput::Task(output), for_model: for_model.into() };
+        }
+        Some(RunFinished { outcome: RunOutcome::Failed(failure), totals, .. }) => (totals, failure.reason),
+        None => {
+            let lost = || Reason::Internal { detail: "its events were lost".to_owned() };
+            (totals, record.unwritten.unwrap_or_else(lost))
+        }
+    };
+    let message = format!("the sub-agent {session} failed: {}", sentence(&failure));
+    let mut for_model = format!("{message}; `resume` with its id continues it");
+    if !result.is_empty() {
+        for_model.push_str(&format!("\nIts last answer:\n{result}"));
+    }
+    let failure = ToolFailure::TaskFailed { message, totals: totals.into() };
+    ToolOutcome::Failure { failure, for_model: for_model.into() }
+}
+
+/// Returns the English sentence of a reason.
+fn sentence(reason: &Reason) -> String {
+    Catalogue::new(Locale::En).reason(reason).message
+}
+
+/// The hooks of the parent, as far as they decide on calls. The events of the parent's run are not those of a sub-agent.
+struct CallHooks(Arc<dyn Hooks>);
+
+impl Hooks for CallHooks {
+    fn wants_tool_results(&self) -> bool {
+        self.0.wants_tool_results()
+    }
+
+    fn grace(&self) -> std::time::Duration {
+        self.0.grace()
+    }
+
+    fn run<'a>(&'a self, event: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
+        match event {
+            HookEvent::BeforeToolCall { .. } | HookEvent::AfterToolCall(FinishedCall { .. }) => {
+                self.0.run(event)
+            }
+            HookEvent::RunStart | HookEvent::PromptSubmit(_) | HookEvent::RunEnd(_) => None,
+        }
+    }
+}
