@@ -219,6 +219,7 @@ impl Run {
                                     Access::Command { .. }
                                     | Access::Fetch { .. }
                                     | Access::Mcp { .. }
+                                    | Access::Task { .. }
                                     | Access::Nothing => None,
                                 };
                                 let context = context.clone();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{
-    FailOn, FinishedCall, HookEvent, HookOutput, Hooks, Journal, NoBackground, NoSteering, Run, ToolContext,
-    subagent_mode,
+    FailOn, FinishedCall, HookEvent, HookOutput, Hooks, Journal, NoBackground, NoCheckpoints, NoSteering,
+    Run, ToolContext, subagent_mode,
 };
 use ibeam_output::{Catalogue, Locale};
 use ibeam_protocol::tool_output::TaskOutput;
@@ -104,6 +104,8 @@ async fn start(host: &SubagentHost, task: &Task, context: &ToolContext) -> Resul
     // Commands that a sub-agent leaves in the background belong to the parent, which ends them.
     (run.background, run.await_background) = (Arc::new(NoBackground), false);
     run.steering = Arc::new(NoSteering);
+    // The parent saves the files before a call that may change some.
+    run.checkpoints = Arc::new(NoCheckpoints);
     run.stop = context.stop.clone();
     if task.definition.as_ref().is_none_or(|definition| definition.allows_tool(super::TASK_NAME)) {
         host.offer_nested(&mut run);
