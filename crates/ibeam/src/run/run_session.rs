@@ -161,7 +161,7 @@ impl<'a> RunProcess<'a> {
     /// Returns the process as one of the sessions of an editor uses it. The session ends when `stop` is requested.
     pub(super) fn for_editor(
         runtime: &'a Runtime,
-        app: &'a AppContext,
+        app: &'a Arc<AppContext>,
         stop: Stop,
         new_writer: NewEditorWriter<'a>,
     ) -> Self {

@@ -44,6 +44,7 @@ impl AnsweredCalls {
             Access::Nothing => String::new(),
             Access::Fetch { url } => url.split('/').take(3).collect::<Vec<_>>().join("/"),
             Access::Mcp { server, tool, .. } => format!("{server}:{tool}"),
+            Access::Task { read_only } => format!("read-only: {read_only}"),
         };
         Some(Self { rule: rule.to_owned(), tool: call.name.clone(), subject })
     }

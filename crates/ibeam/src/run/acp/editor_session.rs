@@ -157,7 +157,8 @@ struct ServedSession<'a> {
 }
 
 impl<'a> ServedSession<'a> {
-    fn serve(mut self, mut app: AppContext, responder: Responder) {
+    fn serve(mut self, app: AppContext, responder: Responder) {
+        let mut app = Arc::new(app);
         if !self.respond_start(&app, responder) {
             return;
         }
@@ -169,7 +170,7 @@ impl<'a> ServedSession<'a> {
                 Next::Wait => {}
                 Next::Reopen(request) => match self.reread_configuration() {
                     Ok(changed) => {
-                        app = changed;
+                        app = Arc::new(changed);
                         self.is_changed = false;
                         waiting = Some(request);
                     }
@@ -250,7 +251,7 @@ impl<'a> ServedSession<'a> {
     }
 
     /// Runs prompts in one opening of the session, until its settings change or it ends.
-    fn serve_opened(&mut self, app: &AppContext, first: Option<PromptRequest>) -> Next {
+    fn serve_opened(&mut self, app: &Arc<AppContext>, first: Option<PromptRequest>) -> Next {
         let Some(first) = first.or_else(|| self.next_prompt(app)) else { return Next::End };
         if self.is_changed {
             return Next::Reopen(first);
@@ -283,7 +284,7 @@ impl<'a> ServedSession<'a> {
     }
 
     /// Opens the journal and starts what the runs need.
-    fn open<'b>(&self, app: &'b AppContext) -> Result<RunSession<'b>, ExitFailure>
+    fn open<'b>(&self, app: &'b Arc<AppContext>) -> Result<RunSession<'b>, ExitFailure>
     where
         'a: 'b,
     {
