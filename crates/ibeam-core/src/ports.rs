@@ -442,7 +442,7 @@ pub trait Checkpoints: Send + Sync {
 pub struct SavedFiles {
     /// The checkpoint; `None` if the files could not be saved.
     pub checkpoint: Option<Checkpoint>,
-    /// What people should know: why there is no checkpoint, or which files it does not contain.
+    /// The notices for people: why there is no checkpoint, or which files it does not contain.
     pub notices: Vec<Notice>,
 }
 

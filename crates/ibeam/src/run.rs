@@ -15,6 +15,7 @@ mod prepare;
 mod print;
 mod resources;
 mod rule_markers;
+mod run_process;
 mod run_session;
 pub(crate) mod sandbox;
 mod session_opener;

@@ -33,12 +33,12 @@ pub(super) struct Snapshot {
     pub(super) left_out: Vec<String>,
 }
 
-/// Which ignored files a snapshot contains.
+/// The ignored files that a snapshot contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IgnoredFiles {
-    /// None: files that are ignored now are no longer saved.
+    /// No ignored files: files that are ignored now are no longer saved.
     Drop,
-    /// Those that the snapshot before contains: the run itself may have changed the ignore rules.
+    /// The ignored files that the snapshot before contains: the run itself may have changed the ignore rules.
     Keep,
 }
 

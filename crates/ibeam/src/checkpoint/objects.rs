@@ -28,7 +28,7 @@ pub(super) struct TreeFile {
     pub(super) hash: String,
 }
 
-/// What git stores of the mode of a file.
+/// The mode of a file as git stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileMode {
     Regular,

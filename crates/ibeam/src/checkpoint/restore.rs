@@ -27,7 +27,7 @@ const IGNORE_FILE: &str = ".gitignore";
 const FILE_MODE: u32 = 0o666;
 const EXECUTABLE_MODE: u32 = 0o777;
 
-/// What an undo does with a file.
+/// The effect of an undo on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UndoAction {
     /// Writes its old content.

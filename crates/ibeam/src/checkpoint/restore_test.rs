@@ -274,7 +274,7 @@ fn files_that_the_ignore_rules_covered_are_never_removed() {
 }
 
 #[test]
-fn files_that_somebody_else_changed_are_conflicts_and_other_files_of_theirs_stay() {
+fn files_that_somebody_else_changed_are_conflicts_and_their_other_files_stay() {
     let mut fixture = Fixture::new();
     block_on(async {
         fixture.turn(|fixture| fixture.put("a.c", "turn")).await;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ibeam_protocol::{Checkpoint, CheckpointMoment, Event, EventKind};
 
-/// What changed files.
+/// The cause of a change of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     /// A turn, counted from 1 in its session.
@@ -41,11 +41,11 @@ impl Change {
 /// The state that an undo restores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UndoTarget {
-    /// That before the last turn that changed files and is not undone.
+    /// The state before the last turn that changed files and is not undone.
     LastTurn,
-    /// That before this turn.
+    /// The state before this turn.
     Turn(u32),
-    /// That before the last undo.
+    /// The state before the last undo.
     LastUndo,
 }
 

@@ -12,7 +12,8 @@ use ibeam_protocol::{Failure, McpServer, McpStatus, Notice, SessionStarted};
 use tokio::io::DuplexStream;
 
 use super::host_model::HostModel;
-use super::run_session::{FrontEnd, NewWriter, RunKind, RunProcess, RunSession};
+use super::run_process::{NewWriter, RunKind, RunProcess};
+use super::run_session::{FrontEnd, RunSession};
 use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
 use super::turn_loop::{TurnSource, run_turns};

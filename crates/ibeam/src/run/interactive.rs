@@ -14,7 +14,8 @@ use ibeam_output::{ApprovalQuestion, Catalogue, Text, TextOptions};
 use ibeam_protocol::{Failure, Reason, ToolCall, UserPrompt};
 use tokio::sync::{Mutex, mpsc};
 
-use super::run_session::{FrontEnd, NewWriter, RunKind, RunProcess, RunSession};
+use super::run_process::{NewWriter, RunKind, RunProcess};
+use super::run_session::{FrontEnd, RunSession};
 use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
 use super::watchdog::StartupWatchdog;

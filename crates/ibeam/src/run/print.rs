@@ -10,7 +10,8 @@ use ibeam_protocol::{Reason, UserPrompt};
 use tokio::sync::oneshot;
 
 use super::from_plan::PlanHandover;
-use super::run_session::{FrontEnd, NewWriter, RunKind, RunProcess, RunSession};
+use super::run_process::{NewWriter, RunKind, RunProcess};
+use super::run_session::{FrontEnd, RunSession};
 use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
 use super::watchdog::StartupWatchdog;
@@ -62,7 +63,7 @@ pub(crate) fn print(
         let process = RunProcess::start(runtime, app, RunKind::Single, startup, stdout, new_writer)?;
         // The sandbox starts while the prompt is read.
         let sandbox = RunSandbox::spawn(app, true)?;
-        let read_prompt = || runtime.block_on(read_prompt(app, words, process.stop()));
+        let read_prompt = || runtime.block_on(read_prompt(app, words, &process.stop));
         // If the words are a prompt, a wrong model is reported before the wait for stdin. Otherwise a missing prompt is
         // reported first.
         let (model, mut prompt) = if prompt::has_text(words) {
