@@ -4,6 +4,7 @@
 //! the steps at start is observable and relevant for speed: the sandbox starts while the prompt is read, and it is
 //! joined before the session is opened.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use futures_util::future::join;
