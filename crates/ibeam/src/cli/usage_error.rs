@@ -146,6 +146,7 @@ mod tests {
         check_command("ibeam --lang fr trust --verbose show x", "ibeam trust show", &[]);
         check_command("ibeam whoami --wrong", "ibeam status", &[]);
         check_command("ibeam help config nothing", "ibeam config", &["explain", "path"]);
-        check_command("ibeam mcp -- list", "ibeam mcp", &["list", "list-tools", "enable", "disable"]);
+        let expected = ["list", "list-tools", "login", "logout", "enable", "disable"];
+        check_command("ibeam mcp -- list", "ibeam mcp", &expected);
     }
 }
