@@ -261,7 +261,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) ca_file: Option<String>,
 
-    /// Certificate of yours in PEM, for model servers that request one
+    /// Client certificate in PEM, for model servers that request one
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) client_cert: Option<String>,
 

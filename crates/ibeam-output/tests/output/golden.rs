@@ -287,32 +287,8 @@ fn totals() -> RunTotals {
         continuations: 2,
         compactions: 4,
         cost_micros: Some(12_500),
-        fallbacks: vec![ModelFallback {
-            from: "anthropic/claude-sonnet-4-5".into(),
-            to: "openai/gpt-5".into(),
-            reason: Box::new(Reason::RateLimited {
-                provider: "anthropic".into(),
-                detail: "slow down".into(),
-            }),
-        }],
-        models: vec![
-            ModelTotals {
-                model: "anthropic/claude-sonnet-4-5".into(),
-                requests: 2,
-                failed_requests: 3,
-                uncounted_requests: 1,
-                usage: Some(Usage { input: 11, output: 22, cache_read: 33, cache_write: 44, reasoning: 5 }),
-                cost_micros: Some(12_500),
-                costs: Some(ClassCosts {
-                    input: 33_000_000,
-                    output: 330_000_000,
-                    cache_read: 9_900_000,
-                    cache_write: 165_000_000,
-                    reasoning: 75_000_000,
-                }),
-            },
-            ModelTotals { model: "openai/gpt-5".into(), failed_requests: 1, ..ModelTotals::default() },
-        ],
+        fallbacks: fallback_of_a_run(),
+        models: models_of_a_run(),
         tool_calls: 5,
         background_stopped: 6,
         unsynced: true,
@@ -400,4 +376,35 @@ fn write_the_golden_files() {
     for (name, printed) in files() {
         std::fs::write(path(name), printed).unwrap();
     }
+}
+
+/// Returns the change of the model in a run with two models.
+pub(crate) fn fallback_of_a_run() -> Vec<ModelFallback> {
+    vec![ModelFallback {
+        from: "anthropic/claude-sonnet-4-5".into(),
+        to: "openai/gpt-5".into(),
+        reason: Box::new(Reason::RateLimited { provider: "anthropic".into(), detail: "slow down".into() }),
+    }]
+}
+
+/// Returns the totals of a run with two models.
+pub(crate) fn models_of_a_run() -> Vec<ModelTotals> {
+    vec![
+        ModelTotals {
+            model: "anthropic/claude-sonnet-4-5".into(),
+            requests: 2,
+            failed_requests: 3,
+            uncounted_requests: 1,
+            usage: Some(Usage { input: 11, output: 22, cache_read: 33, cache_write: 44, reasoning: 5 }),
+            cost_micros: Some(12_500),
+            costs: Some(ClassCosts {
+                input: 33_000_000,
+                output: 330_000_000,
+                cache_read: 9_900_000,
+                cache_write: 165_000_000,
+                reasoning: 75_000_000,
+            }),
+        },
+        ModelTotals { model: "openai/gpt-5".into(), failed_requests: 1, ..ModelTotals::default() },
+    ]
 }

@@ -2,11 +2,11 @@
 
 use ibeam_protocol::run::{Denial, McpServer, McpStatus};
 use ibeam_protocol::{
-    ClassCosts, EventKind, KeySource, Limits, ModelFallback, ModelTotals, PermissionMode, Reason, RunOutcome,
-    RunTotals, ToolOutcome, Usage,
+    EventKind, KeySource, Limits, PermissionMode, Reason, RunOutcome, RunTotals, ToolOutcome, Usage,
 };
 use serde_json::{Value, json};
 
+use crate::golden::{fallback_of_a_run, models_of_a_run};
 use crate::run_events::{self, RunEvents, session_started};
 
 fn totals() -> RunTotals {
@@ -21,32 +21,8 @@ fn totals() -> RunTotals {
         continuations: 2,
         compactions: 0,
         cost_micros: Some(12_500),
-        fallbacks: vec![ModelFallback {
-            from: "anthropic/claude-sonnet-4-5".into(),
-            to: "openai/gpt-5".into(),
-            reason: Box::new(Reason::RateLimited {
-                provider: "anthropic".into(),
-                detail: "slow down".into(),
-            }),
-        }],
-        models: vec![
-            ModelTotals {
-                model: "anthropic/claude-sonnet-4-5".into(),
-                requests: 2,
-                failed_requests: 3,
-                uncounted_requests: 1,
-                usage: Some(Usage { input: 11, output: 22, cache_read: 33, cache_write: 44, reasoning: 5 }),
-                cost_micros: Some(12_500),
-                costs: Some(ClassCosts {
-                    input: 33_000_000,
-                    output: 330_000_000,
-                    cache_read: 9_900_000,
-                    cache_write: 165_000_000,
-                    reasoning: 75_000_000,
-                }),
-            },
-            ModelTotals { model: "openai/gpt-5".into(), failed_requests: 1, ..ModelTotals::default() },
-        ],
+        fallbacks: fallback_of_a_run(),
+        models: models_of_a_run(),
         tool_calls: 4,
         background_stopped: 0,
         unsynced: false,

@@ -288,7 +288,7 @@ impl Repository {
     }
 }
 
-/// A directory beside the index of this program, deleted with the value.
+/// A temporary directory in the directory of this program's index. It is deleted when the value is dropped.
 struct TemporaryDirectory(PathBuf);
 
 impl TemporaryDirectory {

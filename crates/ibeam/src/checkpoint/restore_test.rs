@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::programs::Programs;
 
-/// A repository with files of many kinds, and a data directory beside it.
+/// A repository with files of many kinds, and a data directory outside of it.
 struct Fixture {
     home: tempfile::TempDir,
     session: SessionId,
