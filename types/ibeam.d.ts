@@ -1020,6 +1020,8 @@ export interface ToolCall {
   updateTodosToolCall?: UpdateTodosCall;
   /** Fetches a page. (since 0.1.0) */
   webFetchToolCall?: WebFetchCall;
+  /** Searches the web. (since 0.1.0) */
+  webSearchToolCall?: WebSearchCall;
   /** Calls a tool of an MCP server. (since 0.1.0) */
   mcpToolCall?: McpCall;
   /** Runs a sub-agent. (since 0.1.0) */
@@ -1154,6 +1156,40 @@ export interface WebFetchSuccess {
   url: string;
   /** The text of the page as Markdown. (since 0.1.0) */
   markdown: string;
+}
+
+/** The words to search for. */
+export interface WebSearchArgs {
+  /** The words. (since 0.1.0) */
+  searchTerm: string;
+  /** The `call_id` of the event. (since 0.1.0) */
+  toolCallId: string;
+}
+
+/** Searches the web. */
+export interface WebSearchCall {
+  /** The arguments as the model wrote them; they may not fit the tool. (since 0.1.0) */
+  args: WebSearchArgs | Record<string, unknown>;
+  /** The outcome of the call; in `completed` only. (since 0.1.0) */
+  result?: WebSearchResult;
+}
+
+/** The outcome of `webSearchToolCall`: exactly one arm. */
+export interface WebSearchResult {
+  /** The call succeeded. (since 0.1.0) */
+  success?: WebSearchSuccess;
+  /** The call was refused and did not run. (since 0.1.0) */
+  rejected?: Rejected;
+  /** The operating system denied access. (since 0.1.0) */
+  permissionDenied?: PermissionDenied;
+  /** The call failed, or the end of the run interrupted it. (since 0.1.0) */
+  error?: ErrorMessage;
+}
+
+/** The results of a search. */
+export interface WebSearchSuccess {
+  /** Title, address and text of each result. (since 0.1.0) */
+  content: string;
 }
 
 /** A file and its complete new content. */

@@ -1346,6 +1346,9 @@ class ToolCall(TypedDict):
     webFetchToolCall: NotRequired["WebFetchCall"]
     """Fetches a page. (since 0.1.0)"""
 
+    webSearchToolCall: NotRequired["WebSearchCall"]
+    """Searches the web. (since 0.1.0)"""
+
     mcpToolCall: NotRequired["McpCall"]
     """Calls a tool of an MCP server. (since 0.1.0)"""
 
@@ -1522,6 +1525,49 @@ class WebFetchSuccess(TypedDict):
 
     markdown: str
     """The text of the page as Markdown. (since 0.1.0)"""
+
+
+class WebSearchArgs(TypedDict):
+    """The words to search for."""
+
+    searchTerm: str
+    """The words. (since 0.1.0)"""
+
+    toolCallId: str
+    """The `call_id` of the event. (since 0.1.0)"""
+
+
+class WebSearchCall(TypedDict):
+    """Searches the web."""
+
+    args: Union["WebSearchArgs", dict[str, Any]]
+    """The arguments as the model wrote them; they may not fit the tool. (since 0.1.0)"""
+
+    result: NotRequired["WebSearchResult"]
+    """The outcome of the call; in `completed` only. (since 0.1.0)"""
+
+
+class WebSearchResult(TypedDict):
+    """The outcome of `webSearchToolCall`: exactly one arm."""
+
+    success: NotRequired["WebSearchSuccess"]
+    """The call succeeded. (since 0.1.0)"""
+
+    rejected: NotRequired["Rejected"]
+    """The call was refused and did not run. (since 0.1.0)"""
+
+    permissionDenied: NotRequired["PermissionDenied"]
+    """The operating system denied access. (since 0.1.0)"""
+
+    error: NotRequired["ErrorMessage"]
+    """The call failed, or the end of the run interrupted it. (since 0.1.0)"""
+
+
+class WebSearchSuccess(TypedDict):
+    """The results of a search."""
+
+    content: str
+    """Title, address and text of each result. (since 0.1.0)"""
 
 
 class WriteArgs(TypedDict):

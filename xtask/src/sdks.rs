@@ -12,6 +12,8 @@ use std::process::Command;
 use ibeam_testkit::{Answer, BuildError, ModelServer, Request, Workspace, build_program};
 use serde_json::json;
 
+use crate::conformance::{ConformanceError, Counts, SuiteResult, record};
+
 /// The SDK of Claude Code for Python, built from source, since the wheel contains a program of 160 MB.
 const CLAUDE_PYTHON: &str = "claude-agent-sdk==0.2.187";
 /// The SDK of Claude Code for Node, installed without optional dependencies, which contain programs.
@@ -33,6 +35,9 @@ pub(crate) enum SdksError {
     /// The program could not be built.
     #[error(transparent)]
     Program(#[from] BuildError),
+    /// The result could not be recorded.
+    #[error(transparent)]
+    Record(#[from] ConformanceError),
     /// The number of failed SDKs, whose checks are already printed.
     #[error("{0} of the SDKs failed")]
     Checks(usize),
@@ -44,6 +49,21 @@ impl SdksError {
     }
 }
 
+/// The result of the checks of an SDK.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SdkResult {
+    Passed,
+    Failed,
+    /// This machine lacks a requirement.
+    Skipped,
+}
+
+impl SdkResult {
+    fn from_checks(passed: bool) -> Self {
+        if passed { Self::Passed } else { Self::Failed }
+    }
+}
+
 /// Runs all scripts and prints a line for each check.
 pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Result<(), SdksError> {
     let program = match (words.next().as_deref(), words.next(), words.next()) {
@@ -52,16 +72,29 @@ pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Resul
         _ => return Err(SdksError::Usage("the only option is `--bin PATH`".to_owned())),
     };
     let target = root.join("target/sdks");
-    let failed = [
+    let results = [
         run_claude_python(root, &target, &program)?,
         run_claude_node(root, &target, &program)?,
         run_codex(root, &target, &program)?,
     ];
-    let failed = failed.into_iter().filter(|passed| !passed).count();
-    if failed == 0 { Ok(()) } else { Err(SdksError::Checks(failed)) }
+    let count = |result: SdkResult| results.iter().filter(|other| **other == result).count();
+    let counts = Counts {
+        passed: count(SdkResult::Passed),
+        failed: count(SdkResult::Failed),
+        skipped: count(SdkResult::Skipped),
+        known_failures: 0,
+    };
+    let versions = [("PyPI", CLAUDE_PYTHON, "=="), ("npm", CLAUDE_NODE, "@"), ("npm", CODEX, "@")];
+    let version = |(registry, pin, separator): (&str, &str, &str)| {
+        let (name, version) = pin.rsplit_once(separator).unwrap_or((pin, ""));
+        format!("{registry} `{name}` {version}")
+    };
+    let versions = versions.into_iter().map(version).collect();
+    record(root, "sdks", SuiteResult { versions, counts, details: Vec::new() })?;
+    if counts.failed == 0 { Ok(()) } else { Err(SdksError::Checks(counts.failed)) }
 }
 
-fn run_claude_python(root: &Path, target: &Path, program: &Path) -> Result<bool, SdksError> {
+fn run_claude_python(root: &Path, target: &Path, program: &Path) -> Result<SdkResult, SdksError> {
     let directory = target.join("claude");
     if let Err(missing) = install_from_pypi(&directory, CLAUDE_PYTHON) {
         return Ok(print_skip("claude-agent-sdk", &missing));
@@ -109,10 +142,10 @@ fn run_claude_python(root: &Path, target: &Path, program: &Path) -> Result<bool,
         "claude-agent-sdk: the history has the turn before",
         body_contains(requests.get(4), "first"),
     );
-    Ok(passed)
+    Ok(SdkResult::from_checks(passed))
 }
 
-fn run_claude_node(root: &Path, target: &Path, program: &Path) -> Result<bool, SdksError> {
+fn run_claude_node(root: &Path, target: &Path, program: &Path) -> Result<SdkResult, SdksError> {
     let directory = target.join("claude-of-node");
     if let Err(missing) = install_from_npm(&directory, CLAUDE_NODE) {
         return Ok(print_skip("claude-agent-sdk.mjs", &missing));
@@ -140,10 +173,10 @@ fn run_claude_node(root: &Path, target: &Path, program: &Path) -> Result<bool, S
         "claude-agent-sdk.mjs: a resumed session has its history",
         body_contains(requests.get(2), "make a file"),
     );
-    Ok(passed)
+    Ok(SdkResult::from_checks(passed))
 }
 
-fn run_codex(root: &Path, target: &Path, program: &Path) -> Result<bool, SdksError> {
+fn run_codex(root: &Path, target: &Path, program: &Path) -> Result<SdkResult, SdksError> {
     let directory = target.join("codex");
     if let Err(missing) = install_from_npm(&directory, CODEX) {
         return Ok(print_skip("codex-sdk", &missing));
@@ -174,7 +207,7 @@ fn run_codex(root: &Path, target: &Path, program: &Path) -> Result<bool, SdksErr
         "codex-sdk: a resumed thread has its history",
         body_contains(requests.get(3), "make a file"),
     );
-    Ok(passed)
+    Ok(SdkResult::from_checks(passed))
 }
 
 fn text_answer(text: &str) -> Answer {
@@ -234,10 +267,10 @@ fn print_check(name: &str, is_passed: bool) -> bool {
     is_passed
 }
 
-/// Prints the requirement that this machine lacks. Returns `true`, since a skipped check does not fail.
-fn print_skip(name: &str, missing: &str) -> bool {
+/// Prints the requirement that this machine lacks.
+fn print_skip(name: &str, missing: &str) -> SdkResult {
     eprintln!("SKIP: {name}: {missing}");
-    true
+    SdkResult::Skipped
 }
 
 /// Installs a package of PyPI from its source, in a virtual environment. The error is the requirement that this machine

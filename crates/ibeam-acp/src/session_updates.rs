@@ -98,6 +98,7 @@ impl SessionUpdates {
             | EventKind::CallInterrupted { .. }
             | EventKind::Notice(_)
             | EventKind::RulesAdded { .. }
+            | EventKind::HookMessage { .. }
             | EventKind::CheckpointTaken(_)
             | EventKind::RunFinished(_) => {}
         }
@@ -176,6 +177,7 @@ impl SessionUpdates {
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::RulesAdded { .. }
+            | EventKind::HookMessage { .. }
             | EventKind::CheckpointTaken(_)
             | EventKind::Notice(_) => {}
         }

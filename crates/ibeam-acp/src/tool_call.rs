@@ -229,6 +229,7 @@ impl Arguments<'_> {
             "grep" => format!("Search for `{}`", self.text("pattern").unwrap_or_default()),
             "glob" => format!("Find `{}`", self.text("globPattern").unwrap_or_default()),
             "web_fetch" => format!("Fetch {}", self.text("url").unwrap_or_default()),
+            "web_search" => format!("Search the web for `{}`", self.text("searchTerm").unwrap_or_default()),
             "update_todos" => "Update the to-do list".to_owned(),
             name => match (self.text("providerIdentifier"), self.text("toolName")) {
                 (Some(server), Some(tool)) => format!("{server}: {tool}"),

@@ -38,6 +38,9 @@ impl ReportLine {
     }
 }
 
+/// The environment variable with the path of a file for the counts, which `cargo xtask` records.
+const COUNTS_VARIABLE: &str = "IBEAM_SUITE_COUNTS";
+
 /// The results of all cases.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
@@ -60,6 +63,9 @@ impl Report {
     /// Prints the report, and writes the transcripts of failed cases to `directory`.
     pub(crate) fn print(&self, directory: Option<&Path>) -> io::Result<()> {
         self.text().lines().for_each(|line| println!("{line}"));
+        if let Some(path) = std::env::var_os(COUNTS_VARIABLE) {
+            std::fs::write(path, self.counts())?;
+        }
         let Some(directory) = directory else { return Ok(()) };
         std::fs::create_dir_all(directory)?;
         let failed_lines = self.lines.iter().filter(|line| !line.result.transcript.is_empty());
@@ -69,6 +75,19 @@ impl Report {
             println!("written: {}", path.display());
         }
         Ok(())
+    }
+
+    /// Returns the numbers of passed and failed cases, of cases that reached a known limit, and of skipped cases.
+    fn counts(&self) -> String {
+        let count = |is_counted: &dyn Fn(&ReportLine) -> bool| {
+            self.lines.iter().filter(|line| is_counted(line)).count()
+        };
+        let passed = count(&|line| matches!(line.result.outcome, CaseOutcome::Passed));
+        let limits = count(&|line| {
+            line.known_limit.is_some() && matches!(line.result.outcome, CaseOutcome::Failed(_))
+        });
+        let skipped = count(&|line| matches!(line.result.outcome, CaseOutcome::Skipped(_)));
+        format!("{passed} {} {limits} {skipped}\n", self.failure_count())
     }
 
     /// Returns the report. Its last line has the counts.
@@ -143,5 +162,6 @@ mod tests {
                       1 passed, 1 failed, 1 skipped\n";
         assert_eq!(report.text(), expect);
         assert_eq!(report.failure_count(), 1);
+        assert_eq!(report.counts(), "2 1 1 1\n");
     }
 }

@@ -177,8 +177,22 @@ pub(crate) const KEYS: &[Key] = &[
     key("mcp_servers.*.auth.scopes", Kind::List, None, ProjectScope::Delegated),
     key("mcp_servers.*.auth.redirect_port", Kind::Number, None, ProjectScope::Delegated),
     key("mcp_servers.*.auth.*", Kind::Text, None, ProjectScope::Delegated),
+    key("mcp_servers.*.start_timeout", Kind::Time, None, ProjectScope::Delegated),
+    key("mcp_servers.*.call_timeout", Kind::Time, None, ProjectScope::Delegated),
     key("mcp_servers.*.required", Kind::Switch, None, ProjectScope::Delegated),
     key("mcp_servers.*.enabled", Kind::Switch, None, ProjectScope::Delegated),
+    // The service receives what the model searches for, and a key.
+    key(
+        "web_search.service",
+        Kind::Choice(&["brave", "searxng", "tavily", "mcp"]),
+        None,
+        ProjectScope::Never,
+    ),
+    key("web_search.url", Kind::NonBlankText, None, ProjectScope::Never),
+    key("web_search.tool", Kind::NonBlankText, None, ProjectScope::Never),
+    key("web_search.key_variable", Kind::NonBlankText, None, ProjectScope::Never),
+    key("web_search.api_key_command", Kind::List, None, ProjectScope::Never),
+    key("web_search.api_key_file", Kind::NonBlankText, None, ProjectScope::Never),
     with_variable(key("local.model", Kind::NonBlankText, None, ProjectScope::Trusted), "IBEAM_LOCAL_MODEL"),
     // A project must not be able to prevent the recording of a run.
     with_variable(key("session.ephemeral", Kind::Switch, None, ProjectScope::Trusted), "IBEAM_EPHEMERAL"),

@@ -2,21 +2,28 @@
 //!
 //! A file that cannot be read is an error for the code that needs it, and never counts as unchanged.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use crate::{ConfigError, config_file};
 
 /// The paths of the files in a workspace. A workspace is no longer trusted when one of them changes.
-pub(crate) const POLICY_FILES: [&str; 7] = [
+pub(crate) const POLICY_FILES: [&str; 11] = [
+    ".claude/settings.json",
+    ".claude/settings.local.json",
     ".cursor/cli.json",
     ".cursor/hooks.json",
     ".cursor/mcp.json",
+    ".cursor/worktrees.json",
     ".ibeam/config.toml",
     ".ibeam/hooks.json",
     ".ibeam/mcp.json",
+    ".ibeam/worktrees.json",
     ".mcp.json",
 ];
 
@@ -63,8 +70,8 @@ impl PolicyFiles {
     pub(crate) fn fingerprints(&self) -> Option<Fingerprints> {
         let mut fingerprints = Fingerprints::new();
         for (name, read) in &self.files {
-            if let Some(bytes) = read.as_ref().ok()? {
-                fingerprints.insert((*name).to_owned(), fingerprint(bytes));
+            if let Some(bytes) = read.as_ref().ok()?.as_deref().and_then(|bytes| trusted_part(name, bytes)) {
+                fingerprints.insert((*name).to_owned(), fingerprint(&bytes));
             }
         }
         Some(fingerprints)
@@ -74,12 +81,42 @@ impl PolicyFiles {
     pub(crate) fn changed_files(&self, trusted: &Fingerprints) -> Vec<PathBuf> {
         let differs = |(name, read): (&&str, &Result<Option<Vec<u8>>, ConfigError>)| {
             let is_same = match read {
-                Ok(bytes) => bytes.as_deref().map(fingerprint).as_ref() == trusted.get(*name),
+                Ok(bytes) => {
+                    let part = bytes.as_deref().and_then(|bytes| trusted_part(name, bytes));
+                    part.as_deref().map(fingerprint).as_ref() == trusted.get(*name)
+                }
                 Err(_) => false,
             };
             (!is_same).then(|| self.workspace.join(name))
         };
         self.files.iter().filter_map(differs).collect()
+    }
+}
+
+/// The keys of the settings of Claude Code that are used.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ClaudeSettings<'a> {
+    /// The text, in which keys may be repeated.
+    #[serde(borrow)]
+    hooks: Option<&'a RawValue>,
+    #[serde(default)]
+    disable_all_hooks: bool,
+}
+
+/// Returns the part of a policy file on which trust depends; `None` if there is none.
+///
+/// Claude Code changes its settings during its work, e.g. when a person approves a command. Only their hooks count here.
+fn trusted_part<'a>(name: &str, bytes: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+    if !name.starts_with(".claude/") {
+        return Some(Cow::Borrowed(bytes));
+    }
+    match serde_json::from_slice(bytes) {
+        Ok(ClaudeSettings { hooks, disable_all_hooks }) => {
+            hooks.map(|hooks| Cow::Owned(format!("{disable_all_hooks} {}", hooks.get()).into_bytes()))
+        }
+        // A repeated key is an error too.
+        Err(_) => Some(Cow::Borrowed(bytes)),
     }
 }
 
@@ -99,7 +136,7 @@ mod tests {
     fn check(first: &[(&str, &str)], later: &[(&str, Option<&str>)], expect: &[&str]) {
         let home = tempfile::tempdir().unwrap();
         let workspace = home.path();
-        for directory in [".cursor", ".ibeam"] {
+        for directory in [".claude", ".cursor", ".ibeam"] {
             fs::create_dir(workspace.join(directory)).unwrap();
         }
         for (name, text) in first {
@@ -126,6 +163,24 @@ mod tests {
         check(&[(config, "a")], &[(config, None)], &[config]);
         check(&[(config, "a")], &[(hooks, Some("")), (config, Some("b"))], &[hooks, config]);
         check(&[], &[("AGENTS.md", Some("not a policy file"))], &[]);
+    }
+
+    #[test]
+    fn of_the_settings_of_claude_code_only_the_hooks_count() {
+        let claude = ".claude/settings.local.json";
+        let compare = |before: &str, after: &str, is_same: bool| {
+            let expect: &[&str] = if is_same { &[] } else { &[claude] };
+            check(&[(claude, before)], &[(claude, Some(after))], expect);
+        };
+        compare(r#"{"permissions": {}}"#, r#"{"permissions": {"allow": ["Bash(ls)"]}}"#, true);
+        compare(r#"{"hooks": {"Stop": []}}"#, r#"{"model": "x", "hooks": {"Stop": []}}"#, true);
+        compare("{}", r#"{"hooks": {}}"#, false);
+        compare(r#"{"hooks": {"Stop": []}}"#, r#"{"hooks": {"Stop": [1], "Stop": []}}"#, false);
+        compare(r#"{"hooks": {"Stop": []}}"#, r#"{"hooks": [], "hooks": {"Stop": []}}"#, false);
+        compare(r#"{"hooks": {}, "disableAllHooks": true}"#, r#"{"hooks": {}}"#, false);
+        compare("{}", "{", false);
+        // A file that appears without hooks changes nothing.
+        check(&[], &[(claude, Some("{}"))], &[]);
     }
 
     #[test]

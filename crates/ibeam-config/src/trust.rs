@@ -90,6 +90,13 @@ impl Trust {
         self.state == TrustState::Trusted
     }
 
+    /// Whether another directory, a real path, is stored as trusted with the policy files that it has now.
+    pub fn is_directory_trusted(&self, directory: &Path) -> bool {
+        let stored = self.store.load().ok();
+        let trusted = stored.as_ref().and_then(|stored| stored.workspace(directory));
+        trusted.is_some_and(|trusted| PolicyFiles::read(directory).changed_files(&trusted.files).is_empty())
+    }
+
     /// Returns this trust as if the workspace were trusted, to show what that would change.
     pub fn as_if_trusted(&self) -> Self {
         Self { state: TrustState::Trusted, ..self.clone() }

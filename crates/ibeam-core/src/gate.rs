@@ -45,6 +45,11 @@ impl Gate {
         Self { policy, approver }
     }
 
+    /// Replaces the tools of MCP servers, by server and name, that are refused because they changed after their approval.
+    pub fn set_unapproved_mcp_tools(&mut self, tools: Vec<(String, String)>) {
+        self.policy.unapproved_mcp_tools = tools;
+    }
+
     /// Returns the gate of a sub-agent: with the same rules and approver, and if it may only read, in ask mode.
     #[must_use]
     pub fn for_subagent(&self, read_only: bool) -> Self {

@@ -98,6 +98,10 @@ impl History {
                 self.added_rules.extend(files.iter().cloned());
                 self.push(Message::User(vec![text.as_str().into()]));
             }
+            EventKind::HookMessage { text } => {
+                self.close_answer();
+                self.push(Message::User(vec![text.as_str().into()]));
+            }
             EventKind::TextDelta { text } => self.partial.push_str(text),
             EventKind::ModelRequestFinished { answer, .. } => {
                 self.partial.clear();

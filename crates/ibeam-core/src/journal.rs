@@ -131,6 +131,7 @@ impl Journal {
             | EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
             | EventKind::RulesAdded { .. }
+            | EventKind::HookMessage { .. }
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::ToolCallStarted { .. }
@@ -233,7 +234,9 @@ impl Journal {
                 Notice::AnswerInterrupted { reason } | Notice::ModelFallback { reason, .. },
             ) => self.redactor.redact_value(reason.as_mut()),
             EventKind::CallInterrupted { evidence, .. } => self.redactor.redact_value(evidence),
-            EventKind::RulesAdded { text, .. } => self.redactor.redact_value(text),
+            EventKind::RulesAdded { text, .. } | EventKind::HookMessage { text } => {
+                self.redactor.redact_value(text)
+            }
             EventKind::TextDelta { text } => {
                 *text = self.text.push(&model_text, std::mem::take(text));
                 return !text.is_empty();
@@ -321,13 +324,14 @@ fn redact_outcome(redactor: &Redactor, outcome: &mut ToolOutcome) {
     }
 }
 
-/// Whether nothing later may become visible before this event is written: the prompt and rules, a complete answer, the
-/// start and the end of each call, a compaction, a checkpoint, the end of the run.
+/// Whether nothing later may become visible before this event is written: the prompt, rules and messages of hooks, a
+/// complete answer, the start and the end of each call, a compaction, a checkpoint, the end of the run.
 fn is_durable(kind: &EventKind) -> bool {
     match kind {
         EventKind::UserMessage { .. }
         | EventKind::PromptWithheld { .. }
         | EventKind::RulesAdded { .. }
+        | EventKind::HookMessage { .. }
         | EventKind::ModelRequestFinished { .. }
         | EventKind::ToolCallStarted { .. }
         | EventKind::ToolCallFinished { .. }

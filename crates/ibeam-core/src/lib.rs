@@ -24,10 +24,11 @@ pub use ibeam_policy::Access;
 pub use journal::{Envelope, Journal, JournalClosed, ResumedState};
 pub use json_schema::{InvalidSchema, JsonSchema, Violation};
 pub use ports::{
-    AddedRules, ApprovalRequest, Approver, Background, CallRunner, Checkpoints, Clock, FinishedCall,
-    HookBlock, HookDecision, HookEvent, HookOutput, Hooks, ModelEvent, ModelRequest, ModelStream, NoApprover,
-    NoBackground, NoCheckpoints, NoHooks, NoScopedRules, NoSteering, Notices, PreparedCall, Provider,
-    ProviderError, Retry, SavedFiles, ScopedRules, Steering, Tool, ToolContext, ToolInputError, ToolSet,
+    AddedRules, AnswerEnd, ApprovalRequest, Approver, Background, CallRunner, Checkpoints, Clock,
+    FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks, ModelEvent, ModelRequest,
+    ModelStream, NoApprover, NoBackground, NoCheckpoints, NoHooks, NoScopedRules, NoSteering, Notices,
+    PreparedCall, Provider, ProviderError, Retry, SavedFiles, ScopedRules, Steering, Subagent, Tool,
+    ToolContext, ToolInputError, ToolSet,
 };
 pub use redact::Redactor;
 pub use retry::RetryPolicy;

@@ -13,8 +13,8 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use ibeam_policy::Access;
 use ibeam_protocol::{
-    Answer, Checkpoint, CheckpointMoment, Failure, Message, Notice, RunOutcome, ToolCall, ToolOutcome,
-    ToolSpec, Usage, UserPrompt,
+    Answer, Checkpoint, CheckpointMoment, Failure, Message, Notice, RunOutcome, SessionId, ToolCall,
+    ToolOutcome, ToolSpec, Usage, UserPrompt,
 };
 use serde_json::Value;
 
@@ -230,10 +230,47 @@ pub enum HookEvent<'a> {
         /// Whether a hook has updated the arguments already; a second update is ignored.
         is_rewritten: bool,
     },
-    /// A call that ended, whether it ran or not.
+    /// A call that ended, whether it ran or not. Hooks may add context for the model.
     AfterToolCall(&'a FinishedCall),
+    /// The answer is complete, or the run failed. Hooks may continue a run whose answer is complete.
+    AnswerEnd(AnswerEnd<'a>),
+    /// The answer of a sub-agent is complete, or its run failed. Hooks of the parent may continue it.
+    SubagentEnd {
+        /// The sub-agent.
+        subagent: &'a Subagent,
+        /// The end.
+        end: AnswerEnd<'a>,
+    },
     /// The run ends with this outcome.
     RunEnd(&'a RunOutcome),
+}
+
+/// The end of the answer of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct AnswerEnd<'a> {
+    /// `Completed`, or the failure of the run.
+    pub outcome: &'a RunOutcome,
+    /// The text of the last answer; empty if the run failed.
+    pub text: &'a str,
+    /// The number of messages with which hooks have continued this run.
+    pub follow_ups: u32,
+    /// The number of tool calls of the run.
+    pub tool_calls: u32,
+    /// The duration of the run.
+    pub duration_ms: u64,
+}
+
+/// The description of a sub-agent for hooks.
+#[derive(Clone, Debug)]
+pub struct Subagent {
+    /// The session of the sub-agent.
+    pub id: SessionId,
+    /// The name of its definition.
+    pub kind: String,
+    /// The prompt.
+    pub task: String,
+    /// The ID of its model.
+    pub model: String,
 }
 
 /// A tool call with its outcome.
@@ -252,8 +289,11 @@ pub struct FinishedCall {
 pub struct HookOutput {
     /// The strictest decision.
     pub decision: HookDecision,
-    /// Text for the model, added to the user's prompt; at `RunStart` and `PromptSubmit` only.
+    /// Text for the model. At `RunStart` and `PromptSubmit` it is added to the user's prompt, after a tool call it
+    /// becomes a message of the user. Other events ignore it.
     pub context: Vec<String>,
+    /// A message of the user that continues the run; at `AnswerEnd` and `SubagentEnd` only.
+    pub follow_up: Option<String>,
     /// Notices for people.
     pub notices: Vec<Notice>,
 }

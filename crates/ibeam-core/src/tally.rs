@@ -80,6 +80,7 @@ impl Tally {
             EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
             | EventKind::RulesAdded { .. }
+            | EventKind::HookMessage { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::CallInterrupted { .. }

@@ -32,6 +32,7 @@ use crate::retry::RetryPolicy;
 use crate::stop::Stop;
 use crate::tally::Prices;
 use crate::token_estimator::TokenEstimator;
+use hooks::AnswerEndHooks;
 use model_request::RecordedAnswer;
 use structured_answer::{AnswerVerdict, StructuredAnswer};
 use tool_calls::AnswerCallsResult;
@@ -167,7 +168,8 @@ impl Run {
         prompt: UserPrompt,
         notices: Vec<Notice>,
     ) -> Result<RunFinished, JournalClosed> {
-        let result = match self.run_loop(journal, prompt, notices).await {
+        let mut answer_end_hooks = AnswerEndHooks::default();
+        let result = match self.run_loop(journal, prompt, notices, &mut answer_end_hooks).await {
             Ok(()) => Ok(()),
             Err(TurnError::Failed(failure)) => Err(failure),
             Err(TurnError::JournalClosed) => return Err(JournalClosed),
@@ -178,7 +180,7 @@ impl Run {
             Ok(()) => RunOutcome::Completed,
             Err(failure) => RunOutcome::Failed(failure),
         };
-        self.run_end_hooks(journal, &outcome).await?;
+        self.run_end_hooks(journal, &outcome, &answer_end_hooks).await?;
         if let (RunOutcome::Completed, Some(reason)) = (&outcome, self.stop.reason()) {
             outcome = RunOutcome::Failed(reason.clone().into());
         }
@@ -212,6 +214,7 @@ impl Run {
         journal: &mut Journal,
         prompt: UserPrompt,
         notices: Vec<Notice>,
+        answer_end_hooks: &mut AnswerEndHooks,
     ) -> Result<(), TurnError> {
         journal.record(EventKind::SessionStarted(Box::new(self.head.clone()))).await?;
         self.record_interrupted_calls(journal).await?;
@@ -304,7 +307,12 @@ impl Run {
             }
             match (has_answer, retried_empty) {
                 (true, _) => match structured.take_verdict() {
-                    AnswerVerdict::Valid => return Ok(()),
+                    AnswerVerdict::Valid => {
+                        let text = visible_text(&answer);
+                        if !self.run_answer_end_hooks(journal, &text, answer_end_hooks).await? {
+                            return Ok(());
+                        }
+                    }
                     AnswerVerdict::Repair(notice) => journal.record(EventKind::Notice(notice)).await?,
                     AnswerVerdict::Failed(reason) => return Err(reason.into()),
                 },

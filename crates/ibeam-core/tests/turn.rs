@@ -324,6 +324,7 @@ fn kind_name(kind: &EventKind) -> String {
         EventKind::UserMessage { .. } => "User".into(),
         EventKind::PromptWithheld { .. } => "Refused".into(),
         EventKind::RulesAdded { files, .. } => format!("Rules({})", files.join(", ")),
+        EventKind::HookMessage { text } => format!("Hook({text})"),
         EventKind::TextDelta { text } => format!("Text({text})"),
         EventKind::ThinkingDelta { text } => format!("Thinking({text})"),
         EventKind::ModelRequestFinished { .. } => "Answer".into(),

@@ -15,6 +15,7 @@ const TEXT_KEYS: &[(&str, &str)] = &[
     ("deleteToolCall", "message"),
     ("shellToolCall", "interleavedOutput"),
     ("webFetchToolCall", "markdown"),
+    ("webSearchToolCall", "content"),
 ];
 
 /// Returns the result in contract 1 of a call with the output `output`; the keys of `extra` are added.
@@ -40,6 +41,7 @@ pub(crate) fn success_from_text(key: &str, args: &Object, output: &str, extra: O
             "command": args.get("command"), "exitCode": 0, "stdout": output, "stderr": "", "interleavedOutput": output,
         }),
         "webFetchToolCall" => json!({ "url": args.get("url"), "markdown": output }),
+        "webSearchToolCall" => json!({ "content": output }),
         _ => match ibeam_wire::parse::<Value>(output) {
             Ok(Value::Object(payload)) => Value::Object(payload),
             _ => json!({ "message": output }),

@@ -12,14 +12,17 @@ pub(crate) enum EventName {
     PostToolUse,
     PostToolUseFailure,
     AfterShellExecution,
+    AfterMcpExecution,
     AfterFileEdit,
+    SubagentStart,
+    SubagentStop,
     Stop,
     SessionEnd,
 }
 
 impl EventName {
     /// All names.
-    const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 15] = [
         Self::SessionStart,
         Self::BeforeSubmitPrompt,
         Self::PreToolUse,
@@ -29,7 +32,10 @@ impl EventName {
         Self::PostToolUse,
         Self::PostToolUseFailure,
         Self::AfterShellExecution,
+        Self::AfterMcpExecution,
         Self::AfterFileEdit,
+        Self::SubagentStart,
+        Self::SubagentStop,
         Self::Stop,
         Self::SessionEnd,
     ];
@@ -51,7 +57,10 @@ impl EventName {
             Self::PostToolUse => "postToolUse",
             Self::PostToolUseFailure => "postToolUseFailure",
             Self::AfterShellExecution => "afterShellExecution",
+            Self::AfterMcpExecution => "afterMCPExecution",
             Self::AfterFileEdit => "afterFileEdit",
+            Self::SubagentStart => "subagentStart",
+            Self::SubagentStop => "subagentStop",
             Self::Stop => "stop",
             Self::SessionEnd => "sessionEnd",
         }
@@ -64,14 +73,56 @@ impl EventName {
             | Self::PreToolUse
             | Self::BeforeShellExecution
             | Self::BeforeMcpExecution
-            | Self::BeforeReadFile => true,
+            | Self::BeforeReadFile
+            | Self::SubagentStart => true,
             Self::SessionStart
             | Self::PostToolUse
             | Self::PostToolUseFailure
             | Self::AfterShellExecution
+            | Self::AfterMcpExecution
             | Self::AfterFileEdit
+            | Self::SubagentStop
             | Self::Stop
             | Self::SessionEnd => false,
+        }
+    }
+
+    /// Whether a hook of this event can continue a run whose answer is complete.
+    pub(crate) fn can_continue(self) -> bool {
+        matches!(self, Self::Stop | Self::SubagentStop)
+    }
+
+    /// Whether a hook of this event can add context for the model.
+    pub(crate) fn can_add_context(self) -> bool {
+        matches!(
+            self,
+            Self::SessionStart | Self::BeforeSubmitPrompt | Self::PostToolUse | Self::PostToolUseFailure
+        )
+    }
+
+    /// Parses a name from the settings of Claude Code; `None` for an event that is not supported.
+    pub(crate) fn parse_claude(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|event| event.claude_name() == Some(name))
+    }
+
+    /// Returns the name as the settings of Claude Code spell it; `None` for an event that they do not have.
+    pub(crate) fn claude_name(self) -> Option<&'static str> {
+        match self {
+            Self::SessionStart => Some("SessionStart"),
+            Self::BeforeSubmitPrompt => Some("UserPromptSubmit"),
+            Self::PreToolUse => Some("PreToolUse"),
+            Self::PostToolUse => Some("PostToolUse"),
+            Self::PostToolUseFailure => Some("PostToolUseFailure"),
+            Self::SubagentStart => Some("SubagentStart"),
+            Self::SubagentStop => Some("SubagentStop"),
+            Self::Stop => Some("Stop"),
+            Self::SessionEnd => Some("SessionEnd"),
+            Self::BeforeShellExecution
+            | Self::BeforeMcpExecution
+            | Self::BeforeReadFile
+            | Self::AfterShellExecution
+            | Self::AfterMcpExecution
+            | Self::AfterFileEdit => None,
         }
     }
 }

@@ -1,47 +1,20 @@
-//! Hook files: `{"version": 1, "hooks": {"EVENT": [{"command", "matcher", "timeout", "failClosed"}]}}`.
+//! Hook files: `{"version": 1, "hooks": {"EVENT": [{"command", "matcher", "timeout", "failClosed", "loop_limit"}]}}`.
 //!
 //! A file that cannot be parsed is an error with line and column, because the user may rely on its hooks. Refuses
 //! another version, a hook without a command, an invalid matcher and an invalid time.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::marker::PhantomData;
+use std::path::Path;
 
-use ibeam_protocol::{Notice, elide_end};
 use regex::Regex;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use crate::event_name::EventName;
-
-/// The number of characters of a command that are the hook's name.
-const MAX_NAME_CHARS: usize = 80;
-
-/// A hook of a file.
-#[derive(Clone, Debug)]
-pub(crate) struct Hook {
-    /// The command, shortened.
-    pub(super) name: String,
-    /// The command line for the shell.
-    pub(super) command: String,
-    /// The working directory.
-    pub(super) directory: PathBuf,
-    /// The subjects of the event for which the hook runs; `None` for all.
-    pub(super) matcher: Option<Regex>,
-    /// The time limit; `None` for the configured one.
-    pub(super) timeout: Option<Duration>,
-    /// Whether a failure of the hook refuses what is about to happen.
-    pub(super) fail_closed: bool,
-}
-
-/// The hooks of all files by event, those of the strongest file first.
-#[derive(Debug, Default)]
-pub struct HookConfig {
-    pub(crate) hooks: BTreeMap<EventName, Vec<Hook>>,
-    /// Warnings about the files.
-    pub notices: Vec<Notice>,
-}
+use crate::hook_config::{
+    DEFAULT_LOOP_LIMIT, HookAction, HookConfig, HookFormat, HookSettings, HookSource, bad_matcher, time_limit,
+};
 
 impl HookConfig {
     /// Adds the hooks of the file at `path`, which run in `directory`. Files are added strongest first.
@@ -49,9 +22,10 @@ impl HookConfig {
     /// # Errors
     /// The line, the column and the message of a file that is not a valid hook file.
     pub fn add_file(&mut self, bytes: &[u8], path: &Path, directory: &Path) -> Result<(), HooksFileError> {
-        let hooks = HooksFile::parse(bytes)?;
+        let HooksFile { hooks, .. } = parse_object(bytes)?;
+        let source = HookSource { path, directory, format: HookFormat::HooksFile };
         let mut unsupported = Vec::new();
-        for (name, entries) in hooks {
+        for (name, entries) in hooks.0 {
             let event = EventName::parse(&name);
             if event.is_none() && !entries.is_empty() {
                 unsupported.push(name.clone());
@@ -59,41 +33,18 @@ impl HookConfig {
             let Some(event) = event else { continue };
             for entry in entries {
                 match entry {
-                    HookEntry::Command { command, matcher, timeout, fail_closed } => {
-                        let (name, directory) = (shorten(&command), directory.to_owned());
-                        let hook = Hook { name, command, directory, matcher, timeout, fail_closed };
-                        self.hooks.entry(event).or_default().push(hook);
+                    HookEntry::Supported(settings) if settings.action.can_run_at(event) => {
+                        self.add(event, source, settings);
                     }
+                    HookEntry::Supported(_) => unsupported.push(format!("{name} of type \"prompt\"")),
                     HookEntry::Unsupported { kind } => unsupported.push(format!("{name} of type {kind:?}")),
                 }
             }
         }
-        if !unsupported.is_empty() {
-            let path = path.display().to_string();
-            self.notices.push(Notice::HooksNotRun { path, what: unsupported.join(", ") });
-        }
+        self.add_unsupported(path, &unsupported);
         Ok(())
     }
-
-    /// Returns the name of the event and the command of each hook.
-    pub fn commands(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.hooks
-            .iter()
-            .flat_map(|(event, hooks)| hooks.iter().map(|hook| (event.as_str(), hook.command.as_str())))
-    }
 }
-
-/// Returns the command on one line, cut if it is long.
-fn shorten(command: &str) -> String {
-    let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
-    elide_end(&line, MAX_NAME_CHARS)
-}
-
-/// The longest time limit of a hook.
-const MAX_TIMEOUT: Duration = Duration::from_secs(600);
-
-/// The events of a file by name, with their hooks.
-type Events = Vec<(String, Vec<HookEntry>)>;
 
 /// An error in a hook file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -113,42 +64,47 @@ struct HooksFile {
     #[serde(default, rename = "version")]
     _version: Version,
     #[serde(default)]
-    hooks: EventList,
+    hooks: EventList<HookEntry>,
 }
 
-impl HooksFile {
-    /// Returns the events of the file with their hooks.
-    fn parse(bytes: &[u8]) -> Result<Events, HooksFileError> {
-        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        if !bytes.trim_ascii_start().starts_with(b"{") {
-            let message = "it should be a JSON object".to_owned();
-            return Err(HooksFileError { line: 1, column: 1, message });
-        }
-        let file: Self = serde_json::from_slice(bytes).map_err(|error| {
-            // serde_json appends the position, which is a field of the error.
-            let message = error.to_string();
-            let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-            HooksFileError { line: error.line(), column: error.column(), message: message.to_owned() }
-        })?;
-        Ok(file.hooks.0)
+/// Parses a file that contains one JSON object.
+///
+/// # Errors
+/// The line, the column and the message of the first error.
+pub(crate) fn parse_object<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, HooksFileError> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        let message = "it should be a JSON object".to_owned();
+        return Err(HooksFileError { line: 1, column: 1, message });
+    }
+    serde_json::from_slice(bytes).map_err(|error| {
+        // serde_json appends the position, which is a field of the error.
+        let message = error.to_string();
+        let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
+        HooksFileError { line: error.line(), column: error.column(), message: message.to_owned() }
+    })
+}
+
+/// The events in the order of the file, with their entries. The entries of an event that the file names twice all count.
+pub(crate) struct EventList<T>(pub(crate) Vec<(String, Vec<T>)>);
+
+impl<T> Default for EventList<T> {
+    fn default() -> Self {
+        Self(Vec::new())
     }
 }
 
-/// The events in the order of the file. The hooks of an event that the file names twice are all run.
-#[derive(Default)]
-struct EventList(Events);
-
-impl<'de> Deserialize<'de> for EventList {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for EventList<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct EventsVisitor;
-        impl<'de> Visitor<'de> for EventsVisitor {
-            type Value = EventList;
+        struct EventsVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for EventsVisitor<T> {
+            type Value = EventList<T>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object of events")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<EventList, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<EventList<T>, A::Error> {
                 let mut events = Vec::new();
                 while let Some(event) = map.next_entry()? {
                     events.push(event);
@@ -156,7 +112,7 @@ impl<'de> Deserialize<'de> for EventList {
                 Ok(EventList(events))
             }
         }
-        from.deserialize_map(EventsVisitor)
+        from.deserialize_map(EventsVisitor(PhantomData))
     }
 }
 
@@ -179,8 +135,8 @@ impl TryFrom<u64> for Version {
 #[derive(Deserialize)]
 #[serde(try_from = "RawEntry")]
 enum HookEntry {
-    /// A hook that is run.
-    Command { command: String, matcher: Option<Regex>, timeout: Option<Duration>, fail_closed: bool },
+    /// A hook of a supported type.
+    Supported(HookSettings),
     /// A hook of a type that is not supported.
     Unsupported { kind: String },
 }
@@ -190,44 +146,50 @@ struct RawEntry {
     #[serde(rename = "type")]
     kind: Option<String>,
     command: Option<String>,
+    prompt: Option<String>,
+    model: Option<String>,
     matcher: Option<String>,
     timeout: Option<f64>,
     #[serde(default, rename = "failClosed")]
     fail_closed: bool,
+    /// `Some(None)` for null, which is no limit.
+    #[serde(default, deserialize_with = "present")]
+    loop_limit: Option<Option<u32>>,
+}
+
+/// Deserializes a key that is present, so that null differs from no key.
+pub(crate) fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<u32>>, D::Error> {
+    Option::deserialize(from).map(Some)
 }
 
 impl TryFrom<RawEntry> for HookEntry {
     type Error = String;
 
     fn try_from(raw: RawEntry) -> Result<Self, String> {
-        let RawEntry { kind, command, matcher, timeout, fail_closed } = raw;
-        if let Some(kind) = kind.filter(|kind| kind != "command") {
-            return Ok(Self::Unsupported { kind });
-        }
-        let command = command.filter(|command| !command.trim().is_empty());
-        let command = command.ok_or("a hook has no `command`")?;
+        let RawEntry { kind, command, prompt, model, matcher, timeout, fail_closed, loop_limit } = raw;
+        let Some(action) = HookAction::new(kind.as_deref(), command, prompt, model)? else {
+            return Ok(Self::Unsupported { kind: kind.unwrap_or_default() });
+        };
         // `*` is not a regular expression; it means every subject.
         let matcher = matcher.filter(|matcher| !matcher.is_empty() && matcher != "*");
         let matcher =
             matcher.map(|matcher| Regex::new(&matcher).map_err(|error| bad_matcher(&matcher, &error)));
-        let seconds = |seconds: f64| {
-            let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
-            time.map(|time| time.min(MAX_TIMEOUT))
-                .ok_or_else(|| format!("a `timeout` of {seconds} s is not possible"))
-        };
-        let timeout = timeout.map(seconds).transpose()?;
-        Ok(Self::Command { command, matcher: matcher.transpose()?, timeout, fail_closed })
+        Ok(Self::Supported(HookSettings {
+            action,
+            matcher: matcher.transpose()?,
+            timeout: timeout.map(time_limit).transpose()?,
+            fail_closed,
+            loop_limit: loop_limit.unwrap_or(Some(DEFAULT_LOOP_LIMIT)),
+        }))
     }
-}
-
-fn bad_matcher(matcher: &str, error: &regex::Error) -> String {
-    let message = error.to_string();
-    let message = message.lines().last().unwrap_or_default().trim().trim_start_matches("error: ");
-    format!("the `matcher` {matcher:?} is not a regular expression: {message}")
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use ibeam_protocol::Notice;
+
     use super::*;
 
     fn parse(text: &str) -> Result<HookConfig, HooksFileError> {
@@ -260,31 +222,40 @@ mod tests {
     fn hooks_keep_the_order_of_the_file_and_their_time_limits() {
         let config = parse(
             r#"{"version": 1, "hooks": {"stop": [
-                {"command": "first  one", "timeout": 9999, "loop_limit": 5},
-                {"command": "second", "type": "command", "matcher": "*", "failClosed": true}],
+                {"command": "first  one", "timeout": 9999, "loop_limit": 7},
+                {"command": "second", "type": "command", "matcher": "*", "failClosed": true,
+                    "loop_limit": null}],
                 "stop": [{"command": "third"}]}}"#,
         );
         let hooks = &config.unwrap().hooks[&EventName::Stop];
         assert_eq!((hooks.len(), hooks[0].name.as_str()), (3, "first one"));
-        assert_eq!(hooks[0].timeout, Some(MAX_TIMEOUT));
+        assert_eq!(hooks[0].timeout, Some(Duration::from_secs(600)));
         assert!(hooks[1].fail_closed && hooks[1].matcher.is_none());
+        let limits: Vec<_> = hooks.iter().map(|hook| hook.loop_limit).collect();
+        assert_eq!(limits, [Some(7), None, Some(DEFAULT_LOOP_LIMIT)]);
     }
 
     #[test]
     fn hooks_that_are_not_supported_become_a_notice() {
         let config = parse(
-            r#"{"hooks": {"preCompact": [{"command": "a"}], "stop": [{"type": "prompt", "prompt": "b"}],
-                "workspaceOpen": []}}"#,
+            r#"{"hooks": {"preCompact": [{"command": "a"}], "sessionEnd": [{"type": "prompt", "prompt": "b"}],
+                "stop": [{"type": "http"}], "workspaceOpen": []}}"#,
         );
         let config = config.unwrap();
         assert!(config.hooks.is_empty());
         let [Notice::HooksNotRun { what, .. }] = &config.notices[..] else { panic!("{:?}", config.notices) };
-        assert_eq!(what, "preCompact, stop of type \"prompt\"");
+        assert_eq!(what, "preCompact, sessionEnd of type \"prompt\", stop of type \"http\"");
     }
 
     #[test]
-    fn a_long_command_has_a_short_name() {
-        assert_eq!(shorten("a\n  b\tc"), "a b c");
-        assert_eq!(shorten(&"é".repeat(200)).chars().count(), MAX_NAME_CHARS + 1);
+    fn a_prompt_is_a_hook_of_an_event_that_decides() {
+        let config = parse(
+            r#"{"hooks": {"beforeShellExecution": [
+                {"type": "prompt", "prompt": "Is it safe?", "model": "fast", "timeout": 9}]}}"#,
+        );
+        let hooks = &config.unwrap().hooks[&EventName::BeforeShellExecution];
+        let action = HookAction::Prompt { text: "Is it safe?".to_owned(), model: Some("fast".to_owned()) };
+        assert_eq!(hooks[0].action, action);
+        check_bad("{\"hooks\": {\"stop\": [{\"type\": \"prompt\"}]}}", "no `prompt`", 1);
     }
 }

@@ -5,14 +5,19 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ibeam_core::{Access, FinishedCall, Redactor};
-use ibeam_protocol::tool_output::ShellOutput;
+use ibeam_core::{Access, AnswerEnd, FinishedCall, Redactor, Subagent};
+use ibeam_protocol::tool_output::{McpOutput, ShellOutput};
 use ibeam_protocol::{
     PermissionMode, Reason, RunOutcome, SessionStarted, ToolCall, ToolFailure, ToolOutcome, ToolOutput,
 };
 use serde_json::{Map, Value, json};
 
+use crate::claude_call::ClaudeFields;
 use crate::event_name::EventName;
+use crate::hook_config::HookFormat;
+
+/// The type of a sub-agent without a definition.
+pub const GENERAL_SUBAGENT: &str = "generalPurpose";
 
 /// An event, its subject and its fields.
 type EventFields = (EventName, String, Value);
@@ -54,6 +59,7 @@ impl<'a> ToolCallPayload<'a> {
             "ls" => "LS".to_owned(),
             "update_todos" => "TodoWrite".to_owned(),
             "web_fetch" => "WebFetch".to_owned(),
+            "web_search" => "WebSearch".to_owned(),
             "task" => "Task".to_owned(),
             name if name.starts_with("mcp_") && call.arguments.get("toolName").is_some() => {
                 input = call.arguments.get("args").cloned().unwrap_or_default();
@@ -93,21 +99,35 @@ impl<'a> ToolCallPayload<'a> {
                 let fields = json!({"file_path": path.to_string_lossy(), "attachments": []});
                 Some((EventName::BeforeReadFile, self.name.clone(), fields))
             }
-            Access::Read(_)
-            | Access::Write(_)
-            | Access::Fetch { .. }
-            | Access::Task { .. }
-            | Access::Nothing => None,
+            Access::Task { .. } => {
+                let text = |name: &str| self.input.get(name).and_then(Value::as_str).unwrap_or_default();
+                let kind = match text("subagentType") {
+                    "" => GENERAL_SUBAGENT,
+                    kind => kind,
+                };
+                let fields = json!({
+                    "subagent_id": text("agentId"),
+                    "subagent_type": kind,
+                    "task": text("prompt"),
+                    "tool_call_id": self.call.id,
+                    "subagent_model": self.input.get("model"),
+                    "is_parallel_worker": false,
+                });
+                Some((EventName::SubagentStart, kind.to_owned(), fields))
+            }
+            Access::Read(_) | Access::Write(_) | Access::Fetch { .. } | Access::Nothing => None,
         }
     }
 }
 
-/// Returns the event after the effect of a call: a command that ran, a file that was changed.
+/// Returns the event after the effect of a call: a command that ran, an answer of an MCP server, a file that was changed.
 pub(crate) fn post_tool_event(call: &ToolCallPayload<'_>, finished: &FinishedCall) -> Option<EventFields> {
     match &finished.outcome {
         ToolOutcome::Success { output, .. } => {
             if let ToolOutput::Shell(output) = output {
                 Some(command_event(call, output, finished.duration))
+            } else if let ToolOutput::Mcp(output) = output {
+                mcp_event(call, output, false, finished.duration)
             } else if let ToolOutput::Write(output) = output {
                 let edits = json!([{"old_string": "", "new_string": call.input.get("fileText")}]);
                 Some(edit_event(call, &output.path, &edits))
@@ -124,10 +144,10 @@ pub(crate) fn post_tool_event(call: &ToolCallPayload<'_>, finished: &FinishedCal
             ToolFailure::FileNotFound { .. }
             | ToolFailure::PermissionDenied { .. }
             | ToolFailure::SpawnFailed { .. }
-            | ToolFailure::McpError(_)
             | ToolFailure::TaskFailed { .. }
             | ToolFailure::Interrupted
             | ToolFailure::Error { .. } => None,
+            ToolFailure::McpError(output) => mcp_event(call, output, true, finished.duration),
         },
         ToolOutcome::Rejected { .. } => None,
     }
@@ -141,6 +161,26 @@ fn command_event(call: &ToolCallPayload<'_>, output: &ShellOutput, duration: Dur
         "sandbox": call.is_sandboxed,
     });
     (EventName::AfterShellExecution, output.command.clone(), fields)
+}
+
+/// Returns the event after the answer of an MCP server; `None` for a call that is no tool of a server.
+fn mcp_event(
+    call: &ToolCallPayload<'_>,
+    output: &McpOutput,
+    is_error: bool,
+    duration: Duration,
+) -> Option<EventFields> {
+    let tool = call.name.strip_prefix("MCP:")?;
+    let content: Vec<Value> =
+        output.content.iter().map(|text| json!({"type": "text", "text": text})).collect();
+    let fields = json!({
+        "tool_name": tool,
+        "tool_input": call.input.to_string(),
+        "mcp_server_name": call.call.arguments.get("providerIdentifier"),
+        "result_json": json!({"content": content, "isError": is_error}).to_string(),
+        "duration": millis(duration),
+    });
+    Some((EventName::AfterMcpExecution, call.name.clone(), fields))
 }
 
 fn edit_event(call: &ToolCallPayload<'_>, path: &Path, edits: &Value) -> EventFields {
@@ -164,6 +204,7 @@ pub(crate) struct PayloadBuilder {
     model: String,
     workspace: PathBuf,
     mode: PermissionMode,
+    is_resumed: bool,
     redactor: Redactor,
 }
 
@@ -176,13 +217,28 @@ impl PayloadBuilder {
             model: head.model.id.clone(),
             workspace: head.cwd.clone(),
             mode: head.permission_mode,
+            is_resumed: head.resumed,
             redactor,
         }
     }
 
-    /// Returns the payload of `event` as a line of JSON: the common fields, then `fields`.
-    pub(crate) fn payload_line(&self, event: EventName, fields: &Value) -> Vec<u8> {
-        let mut payload = json!({
+    /// Returns the payload of `event` for hooks of `format` as a line of JSON: the common fields, then `fields`.
+    pub(crate) fn payload_line(&self, format: HookFormat, event: EventName, fields: &Value) -> Vec<u8> {
+        let mut payload = match format {
+            HookFormat::HooksFile => self.common_fields(event),
+            HookFormat::ClaudeSettings => self.claude_common_fields(event),
+        };
+        if let (Some(payload), Some(fields)) = (payload.as_object_mut(), fields.as_object()) {
+            payload.extend(fields.clone());
+        }
+        self.redactor.redact_value(&mut payload);
+        let mut bytes = payload.to_string().into_bytes();
+        bytes.push(b'\n');
+        bytes
+    }
+
+    fn common_fields(&self, event: EventName) -> Value {
+        json!({
             "conversation_id": self.session,
             "session_id": self.session,
             "generation_id": self.generation,
@@ -192,14 +248,63 @@ impl PayloadBuilder {
             "workspace_roots": [self.workspace.to_string_lossy()],
             "user_email": null,
             "transcript_path": null,
-        });
-        if let (Some(payload), Some(fields)) = (payload.as_object_mut(), fields.as_object()) {
-            payload.extend(fields.clone());
-        }
-        self.redactor.redact_value(&mut payload);
-        let mut bytes = payload.to_string().into_bytes();
-        bytes.push(b'\n');
-        bytes
+        })
+    }
+
+    fn claude_common_fields(&self, event: EventName) -> Value {
+        let mode = match self.mode {
+            PermissionMode::Default => "default",
+            PermissionMode::Force => "bypassPermissions",
+            PermissionMode::Plan | PermissionMode::Ask => "plan",
+        };
+        json!({
+            "session_id": self.session,
+            // ibeam stores no transcript in the format of Claude Code.
+            "transcript_path": "",
+            "cwd": self.workspace.to_string_lossy(),
+            "permission_mode": mode,
+            "hook_event_name": event.claude_name(),
+        })
+    }
+
+    /// Returns the ID of the session.
+    pub(crate) fn session(&self) -> &str {
+        &self.session
+    }
+
+    /// Removes secrets from a value for hooks.
+    pub(crate) fn redact(&self, value: &mut Value) {
+        self.redactor.redact_value(value);
+    }
+
+    /// Returns the fields of `SessionStart` in the settings of Claude Code.
+    pub(crate) fn claude_session_start(&self) -> ClaudeFields {
+        let source = if self.is_resumed { "resume" } else { "startup" };
+        ClaudeFields::new(source, json!({"source": source, "model": self.model}))
+    }
+
+    /// Returns the fields of `stop`.
+    pub(crate) fn stop(&self, end: AnswerEnd<'_>) -> Value {
+        let (status, _) = run_status(end.outcome);
+        json!({"status": status, "loop_count": end.follow_ups})
+    }
+
+    /// Returns the fields of `subagentStop`.
+    pub(crate) fn subagent_stop(&self, subagent: &Subagent, end: AnswerEnd<'_>) -> Value {
+        let (status, _) = run_status(end.outcome);
+        json!({
+            "subagent_id": subagent.id,
+            "subagent_type": subagent.kind,
+            "task": subagent.task,
+            "subagent_model": subagent.model,
+            "parent_conversation_id": self.session,
+            "status": status,
+            "summary": end.text,
+            "duration_ms": end.duration_ms,
+            "tool_call_count": end.tool_calls,
+            "loop_count": end.follow_ups,
+            "agent_transcript_path": null,
+        })
     }
 
     /// Returns the fields of `sessionStart`.

@@ -1,4 +1,4 @@
-//! The response of a hook, and the combined response of all hooks of an event.
+//! The response of a hook of a hook file.
 //!
 //! The exit code counts first, then the JSON object on stdout. Exit code 2 refuses, whatever is on stdout. With exit
 //! code 0, stdout must be empty or one JSON object. Everything else is a failure of the hook.
@@ -6,13 +6,9 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::time::Duration;
 
-use ibeam_core::{HookBlock, HookOutput};
-use ibeam_protocol::Notice;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::event_name::EventName;
-use crate::hooks_file::Hook;
 use crate::process::{MAX_RESPONSE_BYTES, ProcessEnd, ProcessOutput};
 
 /// The number of characters of stderr in the message about a hook that failed.
@@ -30,6 +26,8 @@ pub(crate) struct HookResponse {
     pub(crate) input: Option<Map<String, Value>>,
     /// Additional context for the model.
     pub(crate) context: Option<String>,
+    /// A message that continues a run whose answer is complete.
+    pub(crate) follow_up: Option<String>,
 }
 
 /// The permission of a hook. `allow` has no effect: no hook can allow what others refuse.
@@ -55,6 +53,7 @@ struct RawResponse {
     agent_message: Option<String>,
     updated_input: Option<Map<String, Value>>,
     additional_context: Option<String>,
+    followup_message: Option<String>,
 }
 
 impl HookResponse {
@@ -63,42 +62,25 @@ impl HookResponse {
     /// # Errors
     /// The reason why the hook failed.
     pub(crate) fn from_output(output: &ProcessOutput, timeout: Duration) -> Result<Self, String> {
-        let status = match &output.end {
-            ProcessEnd::TimedOut => {
-                let message = format!("it took longer than {} s and was ended", timeout.as_secs_f64());
-                return Err(with_stderr(message, output));
-            }
-            ProcessEnd::Exited(status) => status,
-        };
-        match (status.code(), status.signal()) {
-            (Some(0), _) => RawResponse::parse(output)?.into_response(),
-            (Some(2), _) => {
+        match SuccessfulExit::from_output(output, timeout)? {
+            SuccessfulExit::Zero => RawResponse::parse(output)?.into_response(),
+            SuccessfulExit::Two => {
                 let stderr = output.stderr.trim();
                 // Without stderr, the message may be on stdout, which is otherwise ignored.
                 let (message, for_people) = match stderr.is_empty() {
                     true => RawResponse::parse(output).map_or((None, None), RawResponse::messages),
                     false => (Some(stderr.to_owned()), None),
                 };
-                Ok(HookResponse {
-                    permission: Permission::Deny,
-                    message,
-                    for_people,
-                    ..HookResponse::default()
-                })
+                let permission = Permission::Deny;
+                Ok(HookResponse { permission, message, for_people, ..HookResponse::default() })
             }
-            (Some(code), _) => Err(with_stderr(format!("exit code {code}"), output)),
-            (None, Some(signal)) => Err(with_stderr(format!("signal {signal} ended it"), output)),
-            (None, None) => Err(with_stderr("it ended without an exit code".to_owned(), output)),
         }
     }
 }
 
 impl RawResponse {
     fn parse(output: &ProcessOutput) -> Result<Self, String> {
-        if output.stdout_length > MAX_RESPONSE_BYTES as u64 {
-            let length = output.stdout_length;
-            return Err(format!("it wrote {length} bytes to stdout; the limit is {MAX_RESPONSE_BYTES}"));
-        }
+        check_length(output)?;
         if output.stdout.trim_ascii().is_empty() {
             return Ok(Self::default());
         }
@@ -112,7 +94,6 @@ impl RawResponse {
     /// Returns the message for the model, and the message for people if it differs. If one of them is missing, the
     /// other replaces it.
     fn messages(self) -> (Option<String>, Option<String>) {
-        let given = |message: Option<String>| message.filter(|message| !message.trim().is_empty());
         match (given(self.agent_message), given(self.user_message)) {
             (None, message) => (message, None),
             messages => messages,
@@ -128,10 +109,60 @@ impl RawResponse {
                 return Err(format!("`permission` is {other:?}, not \"allow\", \"deny\" or \"ask\""));
             }
         };
-        let (input, context) = (self.updated_input.take(), self.additional_context.take());
-        let context = context.filter(|context| !context.trim().is_empty());
+        let input = self.updated_input.take();
+        let (context, follow_up) = (self.additional_context.take(), self.followup_message.take());
+        let (context, follow_up) = (given(context), given(follow_up));
         let (message, for_people) = self.messages();
-        Ok(HookResponse { permission, message, for_people, input, context })
+        Ok(HookResponse { permission, message, for_people, input, context, follow_up })
+    }
+}
+
+/// Checks the size of the stdout of a hook.
+///
+/// # Errors
+/// The message about more bytes than the limit.
+pub(crate) fn check_length(output: &ProcessOutput) -> Result<(), String> {
+    let length = output.stdout_length;
+    match length > MAX_RESPONSE_BYTES as u64 {
+        true => Err(format!("it wrote {length} bytes to stdout; the limit is {MAX_RESPONSE_BYTES}")),
+        false => Ok(()),
+    }
+}
+
+/// Returns the text unless it is blank.
+pub(crate) fn given(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.trim().is_empty())
+}
+
+/// The end of a hook that ran to its end without a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SuccessfulExit {
+    /// Exit code 0.
+    Zero,
+    /// Exit code 2, which refuses.
+    Two,
+}
+
+impl SuccessfulExit {
+    /// Returns how a hook with this `output`, which had `timeout` to run, ended.
+    ///
+    /// # Errors
+    /// The reason why the hook failed.
+    pub(crate) fn from_output(output: &ProcessOutput, timeout: Duration) -> Result<Self, String> {
+        let status = match &output.end {
+            ProcessEnd::TimedOut => {
+                let message = format!("it took longer than {} s and was ended", timeout.as_secs_f64());
+                return Err(with_stderr(message, output));
+            }
+            ProcessEnd::Exited(status) => status,
+        };
+        match (status.code(), status.signal()) {
+            (Some(0), _) => Ok(Self::Zero),
+            (Some(2), _) => Ok(Self::Two),
+            (Some(code), _) => Err(with_stderr(format!("exit code {code}"), output)),
+            (None, Some(signal)) => Err(with_stderr(format!("signal {signal} ended it"), output)),
+            (None, None) => Err(with_stderr("it ended without an exit code".to_owned(), output)),
+        }
     }
 }
 
@@ -142,68 +173,6 @@ fn with_stderr(message: String, output: &ProcessOutput) -> String {
     match stderr.get(from..).unwrap_or_default() {
         "" => message,
         stderr => format!("{message}: {stderr}"),
-    }
-}
-
-/// The combined response of several hooks: the first refusal, the first required approval and the first arguments.
-#[derive(Default)]
-pub(crate) struct CombinedResponse {
-    /// Context and notices; the decision is not set.
-    pub(crate) output: HookOutput,
-    pub(crate) refusal: Option<HookBlock>,
-    question: Option<HookBlock>,
-    /// The first hook that returned other arguments, and the arguments.
-    pub(crate) input: Option<(String, Map<String, Value>)>,
-}
-
-impl CombinedResponse {
-    /// Returns the refusal; without one, the required approval.
-    pub(crate) fn into_block(self) -> Option<HookBlock> {
-        self.refusal.or(self.question)
-    }
-
-    /// Adds the response of `hook` to `event`, or the reason why the hook failed.
-    pub(crate) fn add(&mut self, event: EventName, hook: &Hook, response: Result<HookResponse, String>) {
-        let block = |message, for_people, ask| {
-            let hook = hook.name.clone();
-            HookBlock { hook, message, for_people, ask }
-        };
-        let HookResponse { permission, message, for_people, input, context } = match response {
-            Ok(response) => response,
-            Err(error) if hook.fail_closed && event.can_refuse() => {
-                let message = format!("a hook that must agree (`failClosed`) failed: {error}");
-                self.refusal.get_or_insert(block(message, None, false));
-                return;
-            }
-            Err(error) => return self.warn(event, hook, error),
-        };
-        match (permission, event.can_refuse()) {
-            (Permission::None, _) | (Permission::Ask, false) => {}
-            (Permission::Ask, true) => {
-                let message = message.unwrap_or(
-                    "a hook requires the approval of a person, and no person approved it".to_owned(),
-                );
-                self.question.get_or_insert(block(message, for_people, true));
-            }
-            (Permission::Deny, true) => {
-                let message = message.unwrap_or("a hook refused it".to_owned());
-                self.refusal.get_or_insert(block(message, for_people, false));
-            }
-            (Permission::Deny, false) => {
-                self.warn(event, hook, message.unwrap_or("it refused what cannot be refused".to_owned()));
-            }
-        }
-        if let Some(input) = input {
-            self.input.get_or_insert((hook.name.clone(), input));
-        }
-        if let Some(context) = context {
-            self.output.context.push(format!("Context from the hook `{}`:\n{context}", hook.name));
-        }
-    }
-
-    fn warn(&mut self, event: EventName, hook: &Hook, detail: String) {
-        let event = event.as_str().to_owned();
-        self.output.notices.push(Notice::HookFailed { hook: hook.name.clone(), event, detail });
     }
 }
 

@@ -12,17 +12,27 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Access, FinishedCall, HookDecision, HookEvent, HookOutput, Hooks, Redactor};
+use ibeam_core::{
+    Access, AnswerEnd, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks, Redactor,
+    Subagent,
+};
 use ibeam_files::regular_file;
-use ibeam_protocol::{Notice, RunOutcome, SandboxMode, SessionId, SessionStarted, ToolCall};
-use serde_json::{Value, json};
+use ibeam_protocol::{Notice, RunOutcome, SandboxMode, SessionId, SessionStarted, ToolCall, ToolOutcome};
+use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
+use crate::claude_call::{ClaudeCall, ClaudeCalls, ClaudeFields};
+use crate::claude_response;
+use crate::combined_response::{CombinedResponse, HookInput};
 use crate::event_name::EventName;
-use crate::hooks_file::{Hook, HookConfig};
+use crate::hook_config::{Hook, HookAction, HookConfig, HookFormat};
 use crate::payload::{PayloadBuilder, ToolCallPayload, post_tool_event, run_status};
-use crate::process::ProcessRunner;
-use crate::response::{CombinedResponse, HookResponse};
+use crate::process::{ProcessOutput, ProcessRunner};
+use crate::prompt_hook::{self, PromptModel};
+use crate::response::HookResponse;
+
+/// The failure of a hook for which calls have no form.
+const NO_CLAUDE_FORM: &str = "the call has no form of Claude Code";
 
 /// The number of bytes of a file that `beforeReadFile` receives.
 const MAX_CONTENT_BYTES: u64 = 1 << 20;
@@ -49,6 +59,10 @@ pub struct RunnerOptions {
     pub is_single_run: bool,
     /// The time at which the session started.
     pub started_at: Instant,
+    /// The form of calls for hooks of the settings of Claude Code; without it, those hooks of calls fail.
+    pub claude_calls: Option<Arc<dyn ClaudeCalls>>,
+    /// The model for hooks of type `prompt`; without it, those hooks fail.
+    pub prompt_model: Option<Arc<dyn PromptModel>>,
 }
 
 /// Runs the configured hooks of a run.
@@ -56,6 +70,8 @@ pub struct HookRunner {
     config: HookConfig,
     payloads: PayloadBuilder,
     processes: ProcessRunner,
+    claude_calls: Option<Arc<dyn ClaudeCalls>>,
+    prompt_model: Option<Arc<dyn PromptModel>>,
     workspace: PathBuf,
     is_sandboxed: bool,
     timeout: Duration,
@@ -68,11 +84,23 @@ pub struct HookRunner {
     reported_failures: Mutex<BTreeSet<String>>,
 }
 
-/// An event, the hooks that match it, and its fields.
-struct HookInvocation<'a> {
-    event: EventName,
-    hooks: Vec<&'a Hook>,
-    fields: Value,
+/// The result of a hook that was run.
+pub(crate) enum FinishedHook {
+    /// The end and the output of a command.
+    Process(ProcessOutput),
+    /// The answer of a model.
+    Answer(String),
+}
+
+/// An event, the hooks that match it, and its fields in each format.
+pub(crate) struct HookInvocation<'a> {
+    pub(crate) event: EventName,
+    pub(crate) hooks: Vec<&'a Hook>,
+    pub(crate) fields: Value,
+    /// The fields for hooks of the settings of Claude Code, or the reason why the event has no such form.
+    pub(crate) claude_fields: Result<Value, String>,
+    /// The number of messages with which hooks have continued the run.
+    pub(crate) follow_ups: u32,
 }
 
 impl HookRunner {
@@ -83,6 +111,8 @@ impl HookRunner {
             config,
             payloads: PayloadBuilder::new(head, SessionId::random().to_string(), redactor),
             processes: ProcessRunner::new(bash, environment, process_limit),
+            claude_calls: options.claude_calls,
+            prompt_model: options.prompt_model,
             workspace,
             is_sandboxed: head.sandbox.mode != SandboxMode::Off,
             timeout: options.timeout,
@@ -99,35 +129,121 @@ impl HookRunner {
         self.notify_all([self.session_end_invocation(outcome)])
     }
 
-    /// Selects the hooks of `event` whose matcher accepts `subject`; without a subject, all hooks of the event.
-    fn invocation(&self, event: EventName, subject: Option<&str>, fields: Value) -> HookInvocation<'_> {
-        let hooks = self.config.hooks.get(&event).map(Vec::as_slice).unwrap_or_default();
-        let matches = |hook: &&Hook| match (&hook.matcher, subject) {
-            (Some(matcher), Some(subject)) => matcher.is_match(subject),
-            (None, _) | (_, None) => true,
+    /// Returns the configured hooks of `event`.
+    pub(crate) fn hooks_of(&self, event: EventName) -> &[Hook] {
+        self.config.hooks.get(&event).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Returns the workspace of the run.
+    pub(crate) fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    /// Selects the hooks of `event` whose matcher accepts a subject of the event; without subjects, all hooks of the
+    /// event. `claude` returns the event in the form of Claude Code, if a hook needs it.
+    pub(crate) fn invocation(
+        &self,
+        event: EventName,
+        subject: Option<&str>,
+        fields: Value,
+        claude: impl FnOnce() -> Result<ClaudeFields, String>,
+    ) -> HookInvocation<'_> {
+        let hooks = self.hooks_of(event);
+        let needs_claude = hooks.iter().any(|hook| hook.format == HookFormat::ClaudeSettings);
+        let claude = if needs_claude { claude() } else { Ok(ClaudeFields::default()) };
+        let (subjects, claude_fields) = match claude {
+            Ok(ClaudeFields { subjects, fields }) => (subjects, Ok(fields)),
+            // A hook that cannot check the event has failed.
+            Err(error) => (Vec::new(), Err(error)),
         };
-        HookInvocation { event, hooks: hooks.iter().filter(matches).collect(), fields }
+        let matches = |hook: &&Hook| match (&hook.matcher, hook.format) {
+            (None, _) => true,
+            (Some(matcher), HookFormat::HooksFile) => subject.is_none_or(|subject| matcher.is_match(subject)),
+            (Some(matcher), HookFormat::ClaudeSettings) => {
+                subjects.is_empty() || subjects.iter().any(|subject| matcher.is_match(subject))
+            }
+        };
+        let hooks = hooks.iter().filter(matches).collect();
+        HookInvocation { event, hooks, fields, claude_fields, follow_ups: 0 }
     }
 
     /// Runs the hooks one after the other and combines their responses.
     async fn invoke(&self, invocation: &HookInvocation<'_>) -> CombinedResponse {
-        let HookInvocation { event, hooks, fields } = invocation;
         let mut response = CombinedResponse::default();
-        if hooks.is_empty() {
-            return response;
-        }
-        let payload = self.payloads.payload_line(*event, fields);
-        for hook in hooks {
-            response.add(*event, hook, self.run_hook(hook, &payload).await);
+        for hook in &invocation.hooks {
+            let result = match self.run_hook(invocation, hook).await {
+                Ok(finished) => self.response(invocation.event, hook, &finished),
+                Err(error) => Err(error),
+            };
+            response.add(invocation.event, hook, invocation.follow_ups, result);
         }
         response.output.notices.retain(|failure| self.record_failure(failure));
         response
     }
 
-    async fn run_hook(&self, hook: &Hook, payload: &[u8]) -> Result<HookResponse, String> {
-        let timeout = hook.timeout.unwrap_or(self.timeout);
-        let output = self.processes.run(&hook.command, &hook.directory, payload, timeout).await?;
-        HookResponse::from_output(&output, timeout)
+    /// Runs a hook with its input.
+    ///
+    /// # Errors
+    /// The reason why it could not be run.
+    pub(crate) async fn run_hook(
+        &self,
+        invocation: &HookInvocation<'_>,
+        hook: &Hook,
+    ) -> Result<FinishedHook, String> {
+        let fields = match hook.format {
+            HookFormat::HooksFile => &invocation.fields,
+            HookFormat::ClaudeSettings => match &invocation.claude_fields {
+                Ok(fields) => fields,
+                Err(error) => return Err(format!("its input cannot be written: {error}")),
+            },
+        };
+        let payload = self.payloads.payload_line(hook.format, invocation.event, fields);
+        match &hook.action {
+            HookAction::Command(command) => {
+                let timeout = self.timeout_of(hook);
+                let output = self.processes.run(command, &hook.directory, &payload, timeout).await?;
+                Ok(FinishedHook::Process(output))
+            }
+            HookAction::Prompt { text, model } => {
+                let request = prompt_hook::request(text, model.as_deref(), &payload)?;
+                let model = self.prompt_model.as_ref().ok_or("there is no model to answer its prompt")?;
+                let timeout = self.timeout_of(hook);
+                match tokio::time::timeout(timeout, model.answer(request)).await {
+                    Ok(answer) => Ok(FinishedHook::Answer(answer?)),
+                    Err(_) => Err(format!("the model did not answer within {} s", timeout.as_secs_f64())),
+                }
+            }
+        }
+    }
+
+    /// Returns the time limit of a hook.
+    fn timeout_of(&self, hook: &Hook) -> Duration {
+        let default = match hook.action {
+            HookAction::Command(_) => self.timeout,
+            HookAction::Prompt { .. } => prompt_hook::DEFAULT_TIMEOUT.min(self.timeout),
+        };
+        hook.timeout.unwrap_or(default)
+    }
+
+    /// Returns the response of a hook that was run.
+    ///
+    /// # Errors
+    /// The reason why the hook failed.
+    pub(crate) fn response(
+        &self,
+        event: EventName,
+        hook: &Hook,
+        finished: &FinishedHook,
+    ) -> Result<HookResponse, String> {
+        match (finished, hook.format) {
+            (FinishedHook::Process(output), HookFormat::HooksFile) => {
+                HookResponse::from_output(output, self.timeout_of(hook))
+            }
+            (FinishedHook::Process(output), HookFormat::ClaudeSettings) => {
+                claude_response::from_output(event, output, self.timeout_of(hook))
+            }
+            (FinishedHook::Answer(answer), _) => prompt_hook::response(event, answer),
+        }
     }
 
     /// Records the failure. Returns whether it is new.
@@ -152,22 +268,25 @@ impl HookRunner {
                 let output = self.invoke(&invocation).await.output;
                 all.notices.extend(output.notices);
                 all.context.extend(output.context);
+                all.follow_up = all.follow_up.or(output.follow_up);
             }
             all
         }))
     }
 
     fn before_prompt<'a>(&'a self, content: &[String]) -> Option<BoxFuture<'a, HookOutput>> {
-        let fields = json!({"prompt": content.join("\n\n"), "attachments": []});
-        let invocation = self.invocation(EventName::BeforeSubmitPrompt, None, fields);
+        let prompt = content.join("\n\n");
+        let fields = json!({"prompt": prompt, "attachments": []});
+        let claude = || Ok(ClaudeFields::without_subject(json!({ "prompt": prompt })));
+        let invocation = self.invocation(EventName::BeforeSubmitPrompt, None, fields, claude);
         if invocation.hooks.is_empty() {
             return None;
         }
         Some(Box::pin(async move {
             let mut response = self.invoke(&invocation).await;
-            let notices = std::mem::take(&mut response.output.notices);
+            let output = std::mem::take(&mut response.output);
             let decision = response.into_block().map_or(HookDecision::Continue, HookDecision::Block);
-            HookOutput { decision, notices, ..HookOutput::default() }
+            HookOutput { decision, ..output }
         }))
     }
 
@@ -177,12 +296,27 @@ impl HookRunner {
         access: &'a Access,
         is_rewritten: bool,
     ) -> Option<BoxFuture<'a, HookOutput>> {
-        let call = ToolCallPayload::new(call, &self.workspace, self.is_sandboxed);
-        let fields = self.payloads.tool_call(&call);
-        let tool_invocation = self.invocation(EventName::PreToolUse, Some(&call.name), fields);
-        let access_invocation = call
+        let payload = ToolCallPayload::new(call, &self.workspace, self.is_sandboxed);
+        let fields = self.payloads.tool_call(&payload);
+        let mut form = None;
+        let tool_invocation = self.invocation(EventName::PreToolUse, Some(&payload.name), fields, || {
+            let form = form.insert(self.claude_call(call, None)?);
+            Ok(ClaudeFields::before_call(call, form))
+        });
+        let access_invocation = payload
             .access_event(access)
-            .map(|(event, subject, fields)| self.invocation(event, Some(&subject), fields))
+            .map(|(event, subject, mut fields)| {
+                let mut claude = ClaudeFields::default();
+                if event == EventName::SubagentStart
+                    && let Some(fields) = fields.as_object_mut()
+                {
+                    let agent = fields.get("subagent_id");
+                    claude = ClaudeFields::new(&subject, json!({"agent_id": agent, "agent_type": subject}));
+                    let parent = self.payloads.session().into();
+                    fields.insert("parent_conversation_id".to_owned(), parent);
+                }
+                self.invocation(event, Some(&subject), fields, || Ok(claude))
+            })
             .filter(|invocation| !invocation.hooks.is_empty());
         if tool_invocation.hooks.is_empty() && access_invocation.is_none() {
             return None;
@@ -192,10 +326,16 @@ impl HookRunner {
             let mut notices = std::mem::take(&mut first.output.notices);
             if first.refusal.is_none()
                 && !is_rewritten
-                && let Some((hook, input)) = first.input.take()
-                && call.input != Value::Object(input.clone())
+                && let Some(HookInput { hook, format, input }) = first.input.take()
+                && let Some(arguments) = self.changed_arguments(&payload, form.as_ref(), format, input)
             {
-                let decision = HookDecision::UpdateInput { hook, arguments: call.tool_arguments(input) };
+                let decision = match arguments {
+                    Ok(arguments) => HookDecision::UpdateInput { hook, arguments },
+                    Err(error) => {
+                        let message = format!("hook `{hook}` returned invalid arguments: {error}");
+                        HookDecision::Block(HookBlock { hook, message, for_people: None, ask: false })
+                    }
+                };
                 return HookOutput { decision, notices, ..HookOutput::default() };
             }
             let mut second = CombinedResponse::default();
@@ -212,27 +352,80 @@ impl HookRunner {
         }))
     }
 
+    /// Returns the arguments of the tool for the `input` that a hook returned; `None` if it is that of the call.
+    fn changed_arguments(
+        &self,
+        payload: &ToolCallPayload<'_>,
+        form: Option<&ClaudeCall>,
+        format: HookFormat,
+        input: Map<String, Value>,
+    ) -> Option<Result<Value, String>> {
+        match (format, form, &self.claude_calls) {
+            (HookFormat::ClaudeSettings, Some(form), Some(calls)) => {
+                (form.input.as_object() != Some(&input)).then(|| calls.arguments(form, input))
+            }
+            (HookFormat::ClaudeSettings, _, _) => Some(Err(NO_CLAUDE_FORM.to_owned())),
+            (HookFormat::HooksFile, _, _) => {
+                (payload.input.as_object() != Some(&input)).then(|| Ok(payload.tool_arguments(input)))
+            }
+        }
+    }
+
+    /// Returns a call in the form of Claude Code. Hooks receive a redacted input. If a hook returns it unchanged, it must
+    /// be equal to this input.
+    fn claude_call(&self, call: &ToolCall, outcome: Option<&ToolOutcome>) -> Result<ClaudeCall, String> {
+        let calls = self.claude_calls.as_ref().ok_or(NO_CLAUDE_FORM)?;
+        let mut form = calls.call(call, outcome)?;
+        self.payloads.redact(&mut form.input);
+        Ok(form)
+    }
+
     fn after_call<'a>(&'a self, finished: &'a FinishedCall) -> Option<BoxFuture<'a, HookOutput>> {
         let call = ToolCallPayload::new(&finished.call, &self.workspace, self.is_sandboxed);
         let (event, fields) = self.payloads.finished_call(&call, finished);
-        let tool_invocation = self.invocation(event, Some(&call.name), fields);
-        let effect_invocation = post_tool_event(&call, finished)
-            .map(|(event, subject, fields)| self.invocation(event, Some(&subject), fields));
+        let mut tool_invocation = self.invocation(event, Some(&call.name), fields, || {
+            let form = self.claude_call(&finished.call, Some(&finished.outcome))?;
+            Ok(ClaudeFields::after_call(finished, &form))
+        });
+        // For Claude Code, a call that never ran has not failed.
+        if let ToolOutcome::Rejected { .. } = &finished.outcome {
+            tool_invocation.hooks.retain(|hook| hook.format == HookFormat::HooksFile);
+        }
+        let effect_invocation = post_tool_event(&call, finished).map(|(event, subject, fields)| {
+            self.invocation(event, Some(&subject), fields, || Ok(ClaudeFields::default()))
+        });
         self.notify_all([tool_invocation].into_iter().chain(effect_invocation))
     }
 
+    fn answer_end<'a>(&'a self, end: AnswerEnd<'_>) -> Option<BoxFuture<'a, HookOutput>> {
+        let claude = || Ok(ClaudeFields::stop(end));
+        let invocation = self.invocation(EventName::Stop, None, self.payloads.stop(end), claude);
+        self.notify_all([HookInvocation { follow_ups: end.follow_ups, ..invocation }])
+    }
+
+    fn subagent_end<'a>(
+        &'a self,
+        subagent: &Subagent,
+        end: AnswerEnd<'_>,
+    ) -> Option<BoxFuture<'a, HookOutput>> {
+        let fields = self.payloads.subagent_stop(subagent, end);
+        let claude = || Ok(ClaudeFields::subagent_stop(subagent, end));
+        let invocation = self.invocation(EventName::SubagentStop, Some(&subagent.kind), fields, claude);
+        self.notify_all([HookInvocation { follow_ups: end.follow_ups, ..invocation }])
+    }
+
     fn run_end<'a>(&'a self, outcome: &RunOutcome) -> Option<BoxFuture<'a, HookOutput>> {
-        let (status, _) = run_status(outcome);
-        let stop = self.invocation(EventName::Stop, None, json!({"status": status, "loop_count": 0}));
-        self.notify_all(
-            [stop].into_iter().chain(self.is_single_run.then(|| self.session_end_invocation(outcome))),
-        )
+        if !self.is_single_run {
+            return None;
+        }
+        self.notify_all([self.session_end_invocation(outcome)])
     }
 
     fn session_end_invocation(&self, outcome: &RunOutcome) -> HookInvocation<'_> {
         let (status, error) = run_status(outcome);
         let fields = self.payloads.session_end(status, error.as_deref(), self.started_at.elapsed());
-        self.invocation(EventName::SessionEnd, None, fields)
+        let claude = || Ok(ClaudeFields::new("other", json!({"reason": "other"})));
+        self.invocation(EventName::SessionEnd, None, fields, claude)
     }
 }
 
@@ -242,6 +435,7 @@ impl Hooks for HookRunner {
             EventName::PostToolUse,
             EventName::PostToolUseFailure,
             EventName::AfterShellExecution,
+            EventName::AfterMcpExecution,
             EventName::AfterFileEdit,
         ];
         after.iter().any(|event| self.config.hooks.contains_key(event))
@@ -259,13 +453,16 @@ impl Hooks for HookRunner {
             HookEvent::RunStart if self.has_started.swap(true, Ordering::Relaxed) => None,
             HookEvent::RunStart => {
                 let fields = self.payloads.session_start();
-                self.notify_all([self.invocation(EventName::SessionStart, None, fields)])
+                let claude = || Ok(self.payloads.claude_session_start());
+                self.notify_all([self.invocation(EventName::SessionStart, None, fields, claude)])
             }
             HookEvent::PromptSubmit(content) => self.before_prompt(content),
             HookEvent::BeforeToolCall { call, access, is_rewritten } => {
                 self.before_call(call, access, is_rewritten)
             }
             HookEvent::AfterToolCall(finished) => self.after_call(finished),
+            HookEvent::AnswerEnd(end) => self.answer_end(end),
+            HookEvent::SubagentEnd { subagent, end } => self.subagent_end(subagent, end),
             HookEvent::RunEnd(outcome) => self.run_end(outcome),
         }
     }

@@ -8,6 +8,7 @@ pub mod base_url;
 mod client;
 pub mod framing;
 pub mod headers;
+pub mod post;
 mod sanitize;
 mod secret;
 pub mod sse;

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 /// Maximum number of images of a result.
 const MAX_IMAGES: usize = 10;
 /// Maximum size of a result for the model; the same as for commands.
-const MAX_RESULT_BYTES: usize = 30 << 10;
+pub(crate) const MAX_RESULT_BYTES: usize = 30 << 10;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -24,7 +24,7 @@ struct CallResult {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ContentBlock {
+pub(crate) struct ContentBlock {
     #[serde(rename = "type")]
     kind: String,
     text: Option<String>,
@@ -37,7 +37,7 @@ struct ContentBlock {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Resource {
+pub(crate) struct Resource {
     uri: Option<String>,
     mime_type: Option<String>,
     text: Option<String>,
@@ -86,16 +86,21 @@ impl ContentBlock {
     }
 
     /// Returns the text of the block, or a line that describes the block.
-    fn into_text(self) -> String {
+    pub(crate) fn into_text(self) -> String {
         let Self { kind, text, data, mime_type, uri, resource } = self;
         match (kind.as_str(), text, resource) {
             ("text", text, _) => text.unwrap_or_default(),
-            ("resource", _, Some(Resource { text: Some(text), .. })) => text,
-            ("resource", _, Some(Resource { uri, mime_type, blob, .. })) => {
-                summary("resource", [uri, mime_type, blob.as_deref().map(decoded_size)])
-            }
+            ("resource", _, Some(resource)) => resource.into_text(),
             (kind, _, _) => summary(kind, [uri, mime_type, data.as_deref().map(decoded_size)]),
         }
+    }
+}
+
+impl Resource {
+    /// Returns the text of the resource, or a line that describes it.
+    pub(crate) fn into_text(self) -> String {
+        let Self { uri, mime_type, text, blob } = self;
+        text.unwrap_or_else(|| summary("resource", [uri, mime_type, blob.as_deref().map(decoded_size)]))
     }
 }
 

@@ -18,7 +18,8 @@ use crate::lifecycle::{
     RevisionChoice, SESSION_REVISION, SESSION_REVISIONS, STATELESS_REVISION, UNSUPPORTED_REVISION,
     add_request_metadata, client_capabilities, client_info,
 };
-use crate::listed_tool::ListedTool;
+use crate::list_cache::PageInfo;
+use crate::listed_tool::{ListedTool, Offer};
 use crate::param_headers::{ParamHeader, has_safe_integers};
 use crate::rpc_client::RpcClient;
 use crate::server_process::ServerProcess;
@@ -128,7 +129,7 @@ struct Agreement {
 impl Connection {
     /// Starts or reaches the server, initializes the connection and requests the tools, all within
     /// `config.start_timeout`. A process that is not ready by then is killed.
-    pub(crate) async fn open(config: &ServerConfig) -> Result<(Self, Vec<ListedTool>), StartError> {
+    pub(crate) async fn open(config: &ServerConfig) -> Result<(Self, Offer), StartError> {
         let timeout = config.start_timeout;
         let stderr = Arc::new(StderrBuffer::default());
         let ready = async {
@@ -153,8 +154,8 @@ impl Connection {
             match connection.initialize().await {
                 Ok(tools) => Ok((connection, tools)),
                 Err(message) => {
-                    let message = connection.kill_and_describe(message).await;
-                    Err(StartError::Failed { message, stderr: stderr.tail() })
+                    let message = connection.describe_failure(message).await;
+                    Err(StartError::Failed { message, stderr: connection.kill_and_read_stderr().await })
                 }
             }
         };
@@ -172,7 +173,7 @@ impl Connection {
         input: impl AsyncWrite + Send + Unpin + 'static,
         output: impl AsyncRead + Send + Unpin + 'static,
         timeout: Duration,
-    ) -> Result<(Self, Vec<ListedTool>), StartError> {
+    ) -> Result<(Self, Offer), StartError> {
         let elicitation = Elicitation::default();
         let channel = Channel::Stdio { client: RpcClient::new(input, output, elicitation), process: None };
         let connection = Self::new(channel, elicitation, RevisionChoice::Session);
@@ -189,15 +190,17 @@ impl Connection {
     }
 
     /// Performs the handshake, then requests the list of tools.
-    async fn initialize(&self) -> Result<Vec<ListedTool>, String> {
+    async fn initialize(&self) -> Result<Offer, String> {
         if let Channel::Http(client) = &self.channel {
             client.log_in().await.map_err(|error| error.to_string())?;
         }
         let agreement = self.shake_hands().await?;
-        let announces_tools = agreement.capabilities.get("tools").is_some();
+        let announces = |name: &str| agreement.capabilities.get(name).is_some();
+        let (has_tools, has_prompts, has_resources) =
+            (announces("tools"), announces("prompts"), announces("resources"));
         // Set once: only this function sets it, before any other request.
         let _ = self.agreement.set(agreement);
-        self.list_tools(announces_tools).await
+        Ok(Offer { has_prompts, has_resources, ..self.list_tools(has_tools).await? })
     }
 
     /// Agrees on a revision. Over HTTP the newest is tried first: a server that does not know it answers at once. Over
@@ -275,16 +278,16 @@ impl Connection {
     }
 
     /// Requests every page of the list of tools. A server that does not announce tools may reject the request.
-    async fn list_tools(&self, announces_tools: bool) -> Result<Vec<ListedTool>, String> {
+    pub(crate) async fn list_tools(&self, announces_tools: bool) -> Result<Offer, String> {
         let mut tools: Vec<ListedTool> = Vec::new();
-        let mut cursor: Option<String> = None;
+        let (mut cursor, mut ttl) = (None::<String>, None::<Option<Duration>>);
         let mut length = 0;
         for _ in 0..MAX_PAGES {
             let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
             let page = match self.request("tools/list", params, &[]).await {
                 Ok(page) => page,
                 Err(CallError::Rejected(error)) if error.code == METHOD_NOT_FOUND && !announces_tools => {
-                    return Ok(Vec::new());
+                    return Ok(Offer::default());
                 }
                 Err(error) => return Err(error.to_string()),
             };
@@ -292,7 +295,12 @@ impl Connection {
             if length > MAX_TOOL_LIST_BYTES {
                 return Err(format!("its list of tools is longer than {} kB", MAX_TOOL_LIST_BYTES >> 10));
             }
-            let ListToolsResult { tools: more, next_cursor } = parse_result("tools/list", &page)?;
+            let ListToolsResult { tools: more } = parse_result("tools/list", &page)?;
+            let info: PageInfo = parse_result("tools/list", &page)?;
+            ttl = Some(match ttl {
+                None => info.ttl(),
+                Some(ttl) => ttl.zip(info.ttl()).map(|(ttl, of_page)| ttl.min(of_page)),
+            });
             if more.iter().any(|tool| tool.name.len() > MAX_TOOL_NAME_BYTES) {
                 return Err(format!("the name of a tool is longer than {MAX_TOOL_NAME_BYTES} bytes"));
             }
@@ -300,27 +308,31 @@ impl Connection {
             if tools.len() > MAX_TOOLS {
                 return Err(format!("it offers more than {MAX_TOOLS} tools"));
             }
-            match next_cursor.filter(|cursor| !cursor.is_empty()) {
+            match info.into_cursor() {
                 Some(next) => cursor = Some(next),
-                None => return Ok(self.with_valid_headers(tools)),
+                None => return Ok(Offer { ttl: ttl.flatten(), ..self.with_valid_headers(tools) }),
             }
         }
         Err(format!("its list of tools has more than {MAX_PAGES} pages"))
     }
 
-    /// Returns the tools with the headers of their calls, without the tools whose headers are not valid. Only HTTP without
+    /// Returns the tools with the headers of their calls, and apart the tools whose headers are not valid. Only HTTP without
     /// sessions has such headers.
-    fn with_valid_headers(&self, mut tools: Vec<ListedTool>) -> Vec<ListedTool> {
+    fn with_valid_headers(&self, mut tools: Vec<ListedTool>) -> Offer {
+        let mut left_out = Vec::new();
         if matches!(self.channel, Channel::Http(_)) && self.is_stateless() {
             tools.retain_mut(|tool| match ParamHeader::from_schema(&tool.input_schema) {
                 Ok(headers) => {
                     tool.param_headers = headers;
                     true
                 }
-                Err(_) => false,
+                Err(_) => {
+                    left_out.push(tool.name.clone());
+                    false
+                }
             });
         }
-        tools
+        Offer { tools: tools.into(), left_out, ..Offer::default() }
     }
 
     /// Calls a tool and waits for its result, without a time limit. Dropping the future cancels the call.
@@ -416,6 +428,14 @@ impl Connection {
         self.agreement.get().is_some_and(|agreement| agreement.is_stateless)
     }
 
+    /// Whether the server has reported since the last call that its tools have changed; never for HTTP.
+    pub(crate) fn take_tools_changed(&self) -> bool {
+        match &self.channel {
+            Channel::Stdio { client, .. } => client.take_tools_changed(),
+            Channel::Http(_) => false,
+        }
+    }
+
     /// Returns the reason why the connection is closed; `None` while it is open, and for HTTP.
     pub(crate) fn close_reason(&self) -> Option<CloseReason> {
         match &self.channel {
@@ -424,23 +444,24 @@ impl Connection {
         }
     }
 
-    /// Kills the process tree if the connection is closed. Returns the exit status as a message if the server ended by
-    /// itself, else `message`.
-    pub(crate) async fn kill_and_describe(&self, message: String) -> String {
+    /// Returns the exit status of the server if it has closed the connection and ended by itself, else `message`.
+    pub(crate) async fn describe_failure(&self, message: String) -> String {
         let Channel::Stdio { client, process: Some(process) } = &self.channel else { return message };
-        let Some(closed) = client.close_reason() else { return message };
-        let status = process.kill_and_describe().await;
-        match (closed, status) {
-            (CloseReason::EndOfOutput, Some(status)) => status,
-            (CloseReason::EndOfOutput | CloseReason::InvalidOutput(_) | CloseReason::ClosedHere, _) => {
-                message
+        match client.close_reason() {
+            Some(CloseReason::EndOfOutput) => {
+                process.wait_for_exit().await.map_or(message, |status| format!("it ended ({status})"))
             }
+            Some(CloseReason::InvalidOutput(_) | CloseReason::ClosedHere) | None => message,
         }
     }
 
-    pub(crate) fn stderr_tail(&self) -> StderrTail {
+    /// Kills the process and everything that it started, and returns the end of its stderr.
+    pub(crate) async fn kill_and_read_stderr(&self) -> StderrTail {
         match &self.channel {
-            Channel::Stdio { process: Some(process), .. } => process.stderr_tail(),
+            Channel::Stdio { process: Some(process), .. } => {
+                process.kill().await;
+                process.read_stderr_tail().await
+            }
             Channel::Stdio { process: None, .. } | Channel::Http(_) => StderrTail::default(),
         }
     }
@@ -519,10 +540,8 @@ struct DiscoverResult {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct ListToolsResult {
     tools: Vec<ListedTool>,
-    next_cursor: Option<String>,
 }
 
 /// The fields of a result that say whether it is complete.

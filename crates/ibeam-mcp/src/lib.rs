@@ -10,9 +10,12 @@ mod elicitation;
 mod http_client;
 mod http_config;
 mod lifecycle;
+mod list_cache;
 mod listed_tool;
 mod oauth;
 mod param_headers;
+mod prompt_list;
+mod resources;
 mod rpc_client;
 mod server;
 mod server_process;
@@ -32,8 +35,10 @@ pub use ibeam_process::Launcher;
 pub use lifecycle::RevisionChoice;
 pub use listed_tool::ListedTool;
 pub use oauth::{Grant, LoginStore, OAuthConfig, OAuthSettings, UserAgent};
+pub use prompt_list::{ListedPrompt, PromptArgument};
+pub use resources::{READ_RESOURCE_NAME, resource_tools};
 pub use server::Server;
-pub use tool::tool_set;
+pub use tool::{find_tool, tool_set};
 
 /// The settings with which a server is started or reached.
 #[derive(Clone, Debug)]

@@ -25,7 +25,7 @@ use tokio::sync::{Mutex, MutexGuard};
 
 pub(crate) use challenge::Challenge;
 use discovery::{Discovered, check_url, discover};
-use jwt::DpopKey;
+use jwt::{DpopKey, unix_time};
 pub use login_record::LoginStore;
 use login_record::{LoginRecord, StoredToken};
 pub(crate) use token_endpoint::dpop_nonce;
@@ -36,6 +36,8 @@ use token_endpoint::{ClientIdentity, IssuedToken, TokenEndpoint};
 pub struct OAuthSettings {
     /// The way in which tokens are obtained.
     pub grant: Grant,
+    /// The identifier of the authorization server that knows the client; `None` for the one that the server names.
+    pub issuer: Option<String>,
     /// The identifier of a registered client.
     pub client_id: Option<String>,
     /// The secret of that client.
@@ -140,6 +142,8 @@ struct State {
     requested: Vec<String>,
     /// The token that was refreshed without success.
     not_refreshed: Option<String>,
+    /// The token that was refreshed before it expired, with or without success.
+    refreshed_early: Option<String>,
     /// The error of a grant for machines, which is not repeated.
     failure: Option<AuthError>,
 }
@@ -164,6 +168,7 @@ impl Authorization {
     /// Returns the headers for a request, none without a token.
     pub(crate) async fn headers(&self, method: &str) -> Result<AuthorizedHeaders, AuthError> {
         let mut state = self.loaded().await?;
+        self.refresh_early(&mut state).await;
         let State { record: Some(record), nonce, .. } = &mut *state else { return Ok(Default::default()) };
         let Some(StoredToken { access, is_dpop, .. }) = &record.token else { return Ok(Default::default()) };
         let scheme = if *is_dpop { "DPoP" } else { "Bearer" };
@@ -251,7 +256,7 @@ impl Authorization {
         challenge: &Challenge,
         lacks_scope: bool,
     ) -> Result<(), AuthError> {
-        let discovered = discover(&self.http, &self.server_url, challenge).await?;
+        let discovered = self.discover(challenge).await?;
         let scopes = self.scopes(state, challenge, &discovered, lacks_scope)?;
         let key = match discovered.requires_dpop {
             true => Some(self.new_or_stored_key(state)?),
@@ -303,6 +308,24 @@ impl Authorization {
         Ok(scopes)
     }
 
+    /// Refreshes a token that expires soon, so that no request is refused and repeated. Without success, the token is
+    /// used until the server refuses it.
+    async fn refresh_early(&self, state: &mut State) {
+        let is_due = |token: &&StoredToken| token.refresh_at.is_some_and(|time| time <= unix_time());
+        let Some(token) = state.token().filter(is_due).cloned() else { return };
+        if state.refreshed_early.as_ref() == Some(&token.access) {
+            return;
+        }
+        state.refreshed_early = Some(token.access.clone());
+        if !self.refresh(state, &token, &Challenge::default()).await {
+            state.not_refreshed = None;
+        }
+    }
+
+    async fn discover(&self, challenge: &Challenge) -> Result<Discovered, AuthError> {
+        discover(&self.http, &self.server_url, challenge, self.config.settings.issuer.as_deref()).await
+    }
+
     /// Replaces the token by a refreshed one. Returns whether that succeeded.
     async fn refresh(&self, state: &mut State, token: &StoredToken, challenge: &Challenge) -> bool {
         let Some(refresh) = &token.refresh else { return false };
@@ -310,7 +333,7 @@ impl Authorization {
             return false;
         }
         state.not_refreshed = Some(token.access.clone());
-        let Ok(discovered) = discover(&self.http, &self.server_url, challenge).await else { return false };
+        let Ok(discovered) = self.discover(challenge).await else { return false };
         // A token of one authorization server must not reach another.
         if discovered.server.issuer != token.issuer {
             return false;
@@ -338,6 +361,7 @@ impl Authorization {
         discovered: &Discovered,
         requested: Vec<String>,
     ) -> Result<(), AuthError> {
+        let refresh_at = issued.refresh_at(unix_time());
         let is_dpop = issued.token_type.eq_ignore_ascii_case("dpop");
         if discovered.requires_dpop && !is_dpop {
             let message =
@@ -356,6 +380,7 @@ impl Authorization {
             client,
             is_dpop,
             scopes,
+            refresh_at,
         });
         record.save(&self.config.store).map_err(AuthError::Configuration)
     }

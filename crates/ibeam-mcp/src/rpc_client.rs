@@ -3,6 +3,9 @@
 //! Independent of processes. Answers `ping` and elicitation, rejects every other request of the server, and ignores a limited number
 //! of bytes that are not messages.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use ibeam_json_rpc::{
     CloseReason, Handler, InvalidLine, Notification, Peer, PeerOptions, Request, RequestError, Responder,
     write_lines,
@@ -20,6 +23,8 @@ use crate::elicitation::Elicitation;
 const MAX_LINE_BYTES: usize = 16 << 20;
 /// Number of lines that wait to be written. Beyond it, a server that sends requests without reading gets no replies.
 const OUTGOING_QUEUE_LINES: usize = 64;
+/// The notification that the tools of a server have changed.
+const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 /// Bytes of lines that are not messages, until the connection ends. Some servers print a banner.
 const MAX_INVALID_BYTES: usize = 64 << 10;
 
@@ -27,6 +32,7 @@ const MAX_INVALID_BYTES: usize = 64 << 10;
 pub(crate) struct RpcClient {
     peer: Peer,
     writer: JoinHandle<()>,
+    tools_changed: Arc<AtomicBool>,
 }
 
 impl RpcClient {
@@ -45,10 +51,13 @@ impl RpcClient {
             },
         };
         let (outgoing, lines) = mpsc::channel(OUTGOING_QUEUE_LINES);
-        let peer = Peer::new(options, outgoing, output, ServerMessages { elicitation, invalid_bytes: 0 });
+        let tools_changed = Arc::default();
+        let messages =
+            ServerMessages { elicitation, invalid_bytes: 0, tools_changed: Arc::clone(&tools_changed) };
+        let peer = Peer::new(options, outgoing, output, messages);
         // After an error of stdin, the server's output ends too.
         let writer = tokio::spawn(async { drop(write_lines(input, lines).await) });
-        Self { peer, writer }
+        Self { peer, writer, tools_changed }
     }
 
     /// Sends a request and waits for its result, without a time limit. Dropping the future cancels the request.
@@ -63,6 +72,11 @@ impl RpcClient {
     /// Sends a notification, unless the queue is full.
     pub(crate) fn notify(&self, method: &str, params: impl Serialize) {
         self.peer.try_notify(method, params);
+    }
+
+    /// Whether the server has reported since the last call that its tools have changed.
+    pub(crate) fn take_tools_changed(&self) -> bool {
+        self.tools_changed.swap(false, Ordering::Relaxed)
     }
 
     /// Returns the reason why the connection is closed; `None` while it is open.
@@ -86,6 +100,7 @@ impl Drop for RpcClient {
 struct ServerMessages {
     elicitation: Elicitation,
     invalid_bytes: usize,
+    tools_changed: Arc<AtomicBool>,
 }
 
 impl Handler for ServerMessages {
@@ -94,8 +109,12 @@ impl Handler for ServerMessages {
         responder.try_respond(self.elicitation.answer_request(&request.method, &params));
     }
 
-    /// Includes `tools/list_changed`: the tools of a run do not change.
-    async fn on_notification(&mut self, _: Notification) {}
+    /// Records that the tools have changed: their list is requested again before the next prompt, not during a run.
+    async fn on_notification(&mut self, notification: Notification) {
+        if notification.method == TOOLS_CHANGED {
+            self.tools_changed.store(true, Ordering::Relaxed);
+        }
+    }
 
     async fn on_invalid_line(&mut self, line: InvalidLine<'_>, _: Responder) -> Result<(), CloseReason> {
         match line {

@@ -1,11 +1,12 @@
 //! An MCP server of a run: started with the run, restarted once after a crash, ended with the run.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::time::{Duration, Instant};
 
 use ibeam_json_rpc::MAX_QUOTED_CHARS;
 use ibeam_protocol::{ToolFailure, ToolOutcome, elide_end};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 
@@ -13,16 +14,43 @@ use crate::ServerConfig;
 use crate::call_result::parse_outcome;
 use crate::connection::{CallError, Connection, StartError};
 use crate::http_client::HttpError;
-use crate::listed_tool::ListedTool;
+use crate::list_cache::ListCache;
+use crate::listed_tool::{ListedTool, Offer};
+use crate::prompt_list::ListedPrompt;
 
 /// An MCP server whose list of tools was read. Dropping it kills the process and everything that it started.
 pub struct Server {
     name: String,
+    start_timeout: Duration,
     call_timeout: Duration,
     /// The settings for a restart; `None` for an attached server.
     config: Option<ServerConfig>,
-    tools: Vec<ListedTool>,
+    offer: RwLock<StoredOffer>,
+    pub(crate) lists: Lists,
     state: Mutex<ServerState>,
+}
+
+/// The offer of a server, with the time at which its list of tools expires.
+struct StoredOffer {
+    offer: Offer,
+    expiry: Option<Instant>,
+}
+
+impl StoredOffer {
+    fn new(offer: Offer) -> RwLock<Self> {
+        let expiry = offer.ttl.map(|ttl| Instant::now() + ttl);
+        RwLock::new(Self { offer, expiry })
+    }
+}
+
+/// The lists that are requested when they are needed.
+#[derive(Debug, Default)]
+pub(crate) struct Lists {
+    pub(crate) prompts: ListCache<ListedPrompt>,
+    /// A line about each resource.
+    pub(crate) resources: ListCache<String>,
+    /// A line about each template of addresses.
+    pub(crate) templates: ListCache<String>,
 }
 
 enum ServerState {
@@ -38,10 +66,12 @@ impl Server {
     /// # Errors
     /// The server could not be started; no process of it is left.
     pub async fn start(config: ServerConfig) -> Result<Self, StartError> {
-        let (connection, tools) = Connection::open(&config).await?;
+        let (connection, offer) = Connection::open(&config).await?;
         let state = ServerState::Running { connection: Arc::new(connection), can_restart: true };
-        let (name, call_timeout) = (config.name.clone(), config.call_timeout);
-        Ok(Self { name, call_timeout, config: Some(config), tools, state: Mutex::new(state) })
+        let ServerConfig { name, start_timeout, call_timeout, .. } = config.clone();
+        let lists = Lists::default();
+        let (offer, state) = (StoredOffer::new(offer), Mutex::new(state));
+        Ok(Self { name, start_timeout, call_timeout, config: Some(config), offer, lists, state })
     }
 
     /// Connects to a server that another program runs, which reads from `input` and writes to `output`. It is not
@@ -56,9 +86,11 @@ impl Server {
         start_timeout: Duration,
         call_timeout: Duration,
     ) -> Result<Self, StartError> {
-        let (connection, tools) = Connection::attach(input, output, start_timeout).await?;
+        let (connection, offer) = Connection::attach(input, output, start_timeout).await?;
         let state = ServerState::Running { connection: Arc::new(connection), can_restart: false };
-        Ok(Self { name, call_timeout, config: None, tools, state: Mutex::new(state) })
+        let lists = Lists::default();
+        let (offer, state) = (StoredOffer::new(offer), Mutex::new(state));
+        Ok(Self { name, start_timeout, call_timeout, config: None, offer, lists, state })
     }
 
     /// Returns the configured name.
@@ -67,8 +99,65 @@ impl Server {
     }
 
     /// Returns the tools in the order of the server's list.
-    pub fn tools(&self) -> &[ListedTool] {
-        &self.tools
+    pub fn tools(&self) -> Arc<[ListedTool]> {
+        Arc::clone(&self.stored().offer.tools)
+    }
+
+    /// Returns the names of the tools that cannot be called, because their schemas name headers that are not valid.
+    pub fn left_out_tools(&self) -> Vec<String> {
+        self.stored().offer.left_out.clone()
+    }
+
+    /// Whether the server announces prompts.
+    pub fn has_prompts(&self) -> bool {
+        self.stored().offer.has_prompts
+    }
+
+    /// Whether the server announces resources.
+    pub fn has_resources(&self) -> bool {
+        self.stored().offer.has_resources
+    }
+
+    fn stored(&self) -> RwLockReadGuard<'_, StoredOffer> {
+        // No code panics while it holds the lock.
+        self.offer.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Requests the list of tools again if it has expired, or if the server has reported a change. Returns whether the
+    /// tools are other ones now. If the server does not answer, or does not run, the tools stay as they are.
+    pub async fn refresh_tools(&self) -> bool {
+        let connection = match &*self.state.lock().await {
+            ServerState::Running { connection, .. } if connection.close_reason().is_none() => {
+                Arc::clone(connection)
+            }
+            ServerState::Running { .. } | ServerState::Ended(_) => return false,
+        };
+        let is_changed = connection.take_tools_changed();
+        if !is_changed && self.stored().expiry.is_none_or(|expiry| Instant::now() < expiry) {
+            return false;
+        }
+        let listed = tokio::time::timeout(self.start_timeout, connection.list_tools(true)).await;
+        let Ok(Ok(listed)) = listed else { return false };
+        let mut stored = self.offer.write().unwrap_or_else(PoisonError::into_inner);
+        let is_other = listed.tools != stored.offer.tools;
+        let Offer { has_prompts, has_resources, .. } = stored.offer;
+        stored.expiry = listed.ttl.map(|ttl| Instant::now() + ttl);
+        stored.offer = Offer { has_prompts, has_resources, ..listed };
+        is_other
+    }
+
+    /// Sends a request within the limit of a call, and waits for its result.
+    ///
+    /// # Errors
+    /// A message that names the server.
+    pub(crate) async fn request(&self, method: &str, params: Value) -> Result<Box<RawValue>, String> {
+        let failed = |detail: String| format!("the MCP server `{}` did not answer: {detail}", self.name);
+        let connection = self.connection().await.map_err(failed)?;
+        let request = connection.request_with_input(method, params, &[]);
+        match tokio::time::timeout(self.call_timeout, request).await {
+            Ok(result) => result.map_err(|error| failed(elide_end(&error.to_string(), MAX_QUOTED_CHARS))),
+            Err(_) => Err(failed(format!("nothing came within {} s", self.call_timeout.as_secs_f64()))),
+        }
     }
 
     /// Ends the server: closes its stdin, sends TERM after `grace` and KILL after another `grace`.
@@ -132,10 +221,10 @@ impl Server {
                 format!("the MCP server `{name}` failed during the call, whose effect is unknown: {error}")
             }
             CallError::Closed(reason) => {
-                let detail = connection.kill_and_describe(reason.to_string()).await;
+                let detail = connection.describe_failure(reason.to_string()).await;
+                let stderr = connection.kill_and_read_stderr().await;
                 format!(
-                    "the MCP server `{name}` failed during the call, whose effect is unknown: {detail}{}",
-                    connection.stderr_tail()
+                    "the MCP server `{name}` failed during the call, whose effect is unknown: {detail}{stderr}"
                 )
             }
         })

@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,20 +45,17 @@ impl ServerProcess {
         Ok((started, stdin, process.stdout))
     }
 
-    /// Kills the process tree after its output has ended. Returns the exit status as a message if the server ended by
-    /// itself. Waits at most twice `DRAIN_TIMEOUT`: for the status and for the rest of stderr.
-    pub(crate) async fn kill_and_describe(&self) -> Option<String> {
-        let mut tree = self.tree.lock().await;
-        let status = tree.wait_for_exit_within(DRAIN_TIMEOUT).await;
-        tree.kill();
-        if let Some(reader) = self.stderr_reader.lock().await.take() {
-            // Another process may still hold the pipe, or write without end.
-            let _ = tokio::time::timeout(DRAIN_TIMEOUT, reader).await;
-        }
-        status.map(|status| format!("it ended ({status})"))
+    /// Returns the exit status if the first process ends by itself within `DRAIN_TIMEOUT`.
+    pub(crate) async fn wait_for_exit(&self) -> Option<ExitStatus> {
+        self.tree.lock().await.wait_for_exit_within(DRAIN_TIMEOUT).await
     }
 
-    pub(crate) fn stderr_tail(&self) -> StderrTail {
+    /// Returns the end of stderr, after waiting at most `DRAIN_TIMEOUT` for the rest: another process may still hold the
+    /// pipe, or write without end. Call it after the process was killed.
+    pub(crate) async fn read_stderr_tail(&self) -> StderrTail {
+        if let Some(reader) = self.stderr_reader.lock().await.take() {
+            let _ = tokio::time::timeout(DRAIN_TIMEOUT, reader).await;
+        }
         self.stderr.tail()
     }
 

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_has_64_kib_and_a_message_quotes_400_characters() {
+    fn f175_the_buffer_has_64_kib_and_a_message_quotes_400_characters() {
         let buffer = StderrBuffer::default();
         for _ in 0..100 {
             buffer.feed(&[b'x'; 5000]);

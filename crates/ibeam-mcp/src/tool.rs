@@ -8,6 +8,7 @@ use ibeam_protocol::{ToolSpec, escape_invisible, escape_to_one_line};
 use serde_json::{Value, json};
 
 use crate::listed_tool::ListedTool;
+use crate::resources::is_resource_tool;
 use crate::server::{Server, interrupted_outcome};
 use crate::tool_name::name_for_model;
 
@@ -20,13 +21,28 @@ pub fn tool_set(servers: &[Arc<Server>], is_read_only: bool) -> ToolSet {
     let mut tools: ToolSet = BTreeMap::new();
     for server in servers {
         for tool in server.tools().iter().filter(|tool| !is_read_only || tool.is_read_only()) {
-            let name = name_for_model(server.name(), &tool.name, |name| tools.contains_key(name));
+            let is_taken = |name: &str| tools.contains_key(name) || is_resource_tool(name);
+            let name = name_for_model(server.name(), &tool.name, is_taken);
             let spec = spec(&name, server.name(), tool);
             let tool = McpTool { server: Arc::clone(server), tool: Arc::new(tool.clone()), spec };
             tools.insert(name, Arc::new(tool));
         }
     }
     tools
+}
+
+/// Returns one tool of `servers` by the name that its server gives it; with `is_read_only`, only if it changes nothing.
+pub fn find_tool(
+    servers: &[Arc<Server>],
+    server: &str,
+    tool: &str,
+    is_read_only: bool,
+) -> Option<Arc<dyn Tool>> {
+    let server = servers.iter().find(|running| running.name() == server)?;
+    let tools = server.tools();
+    let tool = tools.iter().find(|listed| listed.name == tool && (!is_read_only || listed.is_read_only()))?;
+    let spec = spec(&name_for_model(server.name(), &tool.name, |_| false), server.name(), tool);
+    Some(Arc::new(McpTool { server: Arc::clone(server), tool: Arc::new(tool.clone()), spec }))
 }
 
 struct McpTool {

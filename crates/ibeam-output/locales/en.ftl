@@ -33,6 +33,9 @@ action-todos = Updated to-do list
 action-fetch = Fetched web page
     .failed = Failed to fetch web page
     .refused = Not allowed to fetch web page
+action-web-search = Searched the web
+    .failed = Failed to search the web
+    .refused = Not allowed to search the web
 action-mcp = Called MCP tool
     .failed = MCP tool failed
     .refused = Not allowed to call MCP tool
@@ -199,6 +202,8 @@ reason-session-elsewhere = the session `{ $session }` belongs to the workspace `
     .hint = resume it there, or name the workspace with `--workspace`
 reason-no-plan = no run of the session `{ $session }` ended with a plan
     .hint = make one first: `ibeam -p --mode plan "TASK"`, then `--from-plan` with the id of its session
+reason-invalid-trajectory = `{ $path }` is not a trajectory in the format ATIF: { $detail }
+    .hint = the format is a JSON object with `schema_version`, `agent` and `steps`; `ibeam replay SESSION --output-format atif` writes one
 reason-session-busy = the session `{ $session }` is held by `{ $holder }`
     .hint = wait for it to end, or continue in a new session with the same history: `--fork`
 reason-session-leased = the session `{ $session }` is held by `{ $holder }`, whose lease is the file `{ $path }`
@@ -211,6 +216,9 @@ reason-stdin-silent = stdin sent nothing and did not end within { $seconds } s
     .hint = give the prompt as an argument and close stdin with `</dev/null`
 reason-workspace-gone = the workspace `{ $path }` was removed while the run worked in it
     .hint-resume = the session is kept; resume it with `--resume` in another directory
+reason-worktree-setup = the set-up command `{ $command }` of the worktree failed (`{ $path }`): { $detail }
+    .hint-network = it runs in the sandbox, like the commands of the model: `--allow-net HOST` grants it a host
+    .hint-skip = the worktree stays, and the next run repeats the set-up; `--skip-worktree-setup` runs without it
 reason-no-input = cannot read `{ $path }`: { $detail }
     .hint = check the path and its permissions
 reason-cannot-create = cannot create `{ $path }`: { $detail }
@@ -331,7 +339,9 @@ notice-checkpoint-incomplete = { $count ->
        *[other] the checkpoint does not contain { $count } files that are too large or cannot be read, such as `{ $path }`
     }
 notice-worktree-used = this run works in the git worktree `{ $path }`, on the branch `{ $branch }`
+notice-worktree-setup-untrusted = the set-up commands of `{ $path }` were not run: only a trusted workspace may run programs (`--trust`)
 notice-mcp-tools-changed = tools of the MCP server `{ $server }` are not those that were approved and will not be called: { $tools } (`--approve-mcps` approves them)
+notice-mcp-tools-left-out = tools of the MCP server `{ $server }` are not offered, because an `x-mcp-header` in their schemas is not valid: { $tools }
 notice-background-awaited = { $count ->
         [one] waiting for { $count } background command to end
        *[other] waiting for { $count } background commands to end
@@ -405,12 +415,35 @@ page-answer = Answer
 page-arguments = Arguments
 page-result = Result
 page-no-result = no result
-page-took = { $seconds } s
 page-completed = Completed in { $seconds } s
 page-failed = Failed: { $message }
-page-requests = model requests: { $count }
-page-tokens = tokens: { $input } read, { $output } written
 page-changed = Changed files
+page-run = Run
+page-request = Model request
+page-requests = model requests
+page-calls = calls
+page-failed-calls = failed or refused
+page-tokens-read = tokens read
+page-tokens-cached = cached
+page-tokens-written = written
+page-time-line = Time line
+page-model-time = waiting for the model:
+page-tool-time = calls:
+page-contents = Contents
+page-search = Search
+page-previous-match = Previous match
+page-next-match = Next match
+page-theme = Light or dark
+page-keys = Keys
+page-key-row = next entry, previous entry
+page-key-prompt = next prompt, previous prompt
+page-key-open = open or close the call
+page-key-match = next match, previous match
+page-skip-to-rows = Skip to the session
+page-close = Close
+page-needs-script = This session is too long to be shown without JavaScript.
+trace-not-written = cannot write the trace to `{ $path }`: { $detail }
+trace-not-sent = cannot send the trace to `{ $url }`: { $detail }
 
 ask-allow = allow `{ $what }`? [y/N]
 ask-allow-this = allow this? [y/N]
@@ -445,17 +478,19 @@ command-approved-tools = { $count ->
        *[other] approved on { $since }, { $count } tools
     }
 command-no-servers = no MCP servers are configured; docs/mcp.md explains how to add one
+command-no-hooks = no hooks are configured; docs/hooks.md explains how to add one
 
 ## `context`
 context-bytes = bytes
 context-tokens = tokens*
 context-system = System prompt
 context-tools = Tools
+context-server-tools = Tools of MCP servers
 context-repository = Content of the repository, which is not trusted
 context-prompt = Prompt
 context-total = total (* estimated, at 3 bytes each)
 context-window = Context window of `{ $model }`: { $tokens } tokens
-context-servers = Not counted, because they are not started here: the tools of { $servers }
+context-servers = Not counted, because they are not started here (`--start-servers` starts them): the tools of { $servers }
 context-commands = Commands for a prompt
 
 ## `--help`

@@ -31,6 +31,9 @@ action-todos = Actualizó la lista de tareas
 action-fetch = Obtuvo una página web
     .failed = No pudo obtener una página web
     .refused = No tuvo permiso para obtener una página web
+action-web-search = Buscó en la web
+    .failed = No pudo buscar en la web
+    .refused = No tuvo permiso para buscar en la web
 action-mcp = Llamó a una herramienta MCP
     .failed = Falló la herramienta MCP
     .refused = No tuvo permiso para llamar a la herramienta MCP
@@ -197,6 +200,8 @@ reason-session-elsewhere = la sesión `{ $session }` pertenece al espacio de tra
     .hint = continúala allí, o con `--workspace`
 reason-no-plan = ninguna ejecución de la sesión `{ $session }` terminó con un plan
     .hint = crea uno antes: `ibeam -p --mode plan "TAREA"`, y luego `--from-plan` con el id de su sesión
+reason-invalid-trajectory = `{ $path }` no es una trayectoria en formato ATIF: { $detail }
+    .hint = el formato es un objeto JSON con `schema_version`, `agent` y `steps`; `ibeam replay SESSION --output-format atif` escribe uno
 reason-session-busy = la sesión `{ $session }` está en uso por `{ $holder }`
     .hint = espera a que termine, o continúa en una sesión nueva con el mismo historial: `--fork`
 reason-session-leased = la sesión `{ $session }` está en uso por `{ $holder }`, cuya reserva es el archivo `{ $path }`
@@ -209,6 +214,9 @@ reason-stdin-silent = stdin no envió nada ni terminó en { $seconds } s
     .hint = da el prompt como argumento y cierra stdin con `</dev/null`
 reason-workspace-gone = el espacio de trabajo `{ $path }` fue eliminado durante la ejecución
     .hint-resume = la sesión se conserva; continúe con `--resume` en otro directorio
+reason-worktree-setup = el comando de preparación `{ $command }` del worktree falló (`{ $path }`): { $detail }
+    .hint-network = se ejecuta en el entorno aislado, como los comandos del modelo: `--allow-net HOST` le permite un host
+    .hint-skip = el worktree se conserva y la próxima ejecución repite la preparación; `--skip-worktree-setup` la omite
 reason-no-input = no se puede leer `{ $path }`: { $detail }
     .hint = revisa la ruta y sus permisos
 reason-cannot-create = no se puede crear `{ $path }`: { $detail }
@@ -329,7 +337,9 @@ notice-checkpoint-incomplete = { $count ->
        *[other] el punto de control no contiene { $count } archivos demasiado grandes o que no se pueden leer, como `{ $path }`
     }
 notice-worktree-used = esta ejecución trabaja en el worktree de git `{ $path }`, en la rama `{ $branch }`
+notice-worktree-setup-untrusted = los comandos de preparación de `{ $path }` no se ejecutaron: solo un espacio de trabajo de confianza puede ejecutar programas (`--trust`)
 notice-mcp-tools-changed = las herramientas del servidor MCP `{ $server }` no son las que se aprobaron y no se llamarán: { $tools } (`--approve-mcps` las aprueba)
+notice-mcp-tools-left-out = no se ofrecen herramientas del servidor MCP `{ $server }`, porque un `x-mcp-header` de sus esquemas no es válido: { $tools }
 notice-background-awaited = { $count ->
         [one] esperando a que termine { $count } comando en segundo plano
        *[other] esperando a que terminen { $count } comandos en segundo plano
@@ -403,12 +413,35 @@ page-answer = Respuesta
 page-arguments = Argumentos
 page-result = Resultado
 page-no-result = sin resultado
-page-took = { $seconds } s
 page-completed = Terminado en { $seconds } s
 page-failed = Falló: { $message }
-page-requests = peticiones al modelo: { $count }
-page-tokens = tokens: { $input } leídos, { $output } escritos
 page-changed = Archivos modificados
+page-run = Ejecución
+page-request = Petición al modelo
+page-requests = peticiones al modelo
+page-calls = llamadas
+page-failed-calls = fallidas o rechazadas
+page-tokens-read = tokens leídos
+page-tokens-cached = en caché
+page-tokens-written = escritos
+page-time-line = Línea de tiempo
+page-model-time = espera del modelo:
+page-tool-time = llamadas:
+page-contents = Contenido
+page-search = Buscar
+page-previous-match = Coincidencia anterior
+page-next-match = Coincidencia siguiente
+page-theme = Claro u oscuro
+page-keys = Teclas
+page-key-row = entrada siguiente, entrada anterior
+page-key-prompt = instrucción siguiente, instrucción anterior
+page-key-open = abrir o cerrar la llamada
+page-key-match = coincidencia siguiente, coincidencia anterior
+page-skip-to-rows = Ir a la sesión
+page-close = Cerrar
+page-needs-script = Esta sesión es demasiado larga para mostrarla sin JavaScript.
+trace-not-written = no se puede escribir la traza en `{ $path }`: { $detail }
+trace-not-sent = no se puede enviar la traza a `{ $url }`: { $detail }
 
 ask-allow = ¿permitir `{ $what }`? [y/N]
 ask-allow-this = ¿permitir esto? [y/N]
@@ -443,17 +476,19 @@ command-approved-tools = { $count ->
        *[other] aprobado el { $since }, { $count } herramientas
     }
 command-no-servers = no hay servidores MCP configurados; docs/mcp.md explica cómo añadir uno
+command-no-hooks = no hay hooks configurados; docs/hooks.md explica cómo añadir uno
 
 ## `context`
 context-bytes = bytes
 context-tokens = tokens*
 context-system = Mensaje del sistema
 context-tools = Herramientas
+context-server-tools = Herramientas de servidores MCP
 context-repository = Contenido del repositorio, que no es de confianza
 context-prompt = Mensaje
 context-total = total (* estimados, 3 bytes cada uno)
 context-window = Ventana de contexto de `{ $model }`: { $tokens } tokens
-context-servers = Sin contar, porque aquí no se inician: las herramientas de { $servers }
+context-servers = Sin contar, porque aquí no se inician (`--start-servers` los inicia): las herramientas de { $servers }
 context-commands = Comandos para un mensaje
 
 ## `--help`

@@ -31,6 +31,9 @@ action-todos = Liste de tâches mise à jour
 action-fetch = Page web récupérée
     .failed = Échec de la récupération de la page web
     .refused = Récupération de la page web non autorisée
+action-web-search = Recherche web effectuée
+    .failed = Échec de la recherche web
+    .refused = Recherche web non autorisée
 action-mcp = Outil MCP appelé
     .failed = Échec de l'outil MCP
     .refused = Appel de l'outil MCP non autorisé
@@ -197,6 +200,8 @@ reason-session-elsewhere = la session `{ $session }` appartient à l'espace de t
     .hint = poursuivez-la là-bas, ou avec `--workspace`
 reason-no-plan = aucune exécution de la session `{ $session }` ne s'est terminée par un plan
     .hint = créez-en un d'abord : `ibeam -p --mode plan "TÂCHE"`, puis `--from-plan` avec l'identifiant de sa session
+reason-invalid-trajectory = `{ $path }` n’est pas une trajectoire au format ATIF : { $detail }
+    .hint = le format est un objet JSON avec `schema_version`, `agent` et `steps` ; `ibeam replay SESSION --output-format atif` en écrit un
 reason-session-busy = la session `{ $session }` est utilisée par `{ $holder }`
     .hint = attendez qu'elle se termine, ou continuez dans une nouvelle session avec le même historique : `--fork`
 reason-session-leased = la session `{ $session }` est détenue par `{ $holder }`, dont la réservation est le fichier `{ $path }`
@@ -209,6 +214,9 @@ reason-stdin-silent = stdin n'a rien envoyé et ne s'est pas terminé en { $seco
     .hint = donnez le prompt en argument et fermez stdin avec `</dev/null`
 reason-workspace-gone = l’espace de travail `{ $path }` a été supprimé pendant l’exécution
     .hint-resume = la session est conservée ; continuez avec `--resume` dans un autre répertoire
+reason-worktree-setup = la commande de préparation `{ $command }` du worktree a échoué (`{ $path }`) : { $detail }
+    .hint-network = elle s'exécute dans le bac à sable, comme les commandes du modèle : `--allow-net HOST` lui accorde un hôte
+    .hint-skip = le worktree est conservé et la prochaine exécution recommence la préparation ; `--skip-worktree-setup` l'omet
 reason-no-input = impossible de lire `{ $path }` : { $detail }
     .hint = vérifiez le chemin et ses permissions
 reason-cannot-create = impossible de créer `{ $path }` : { $detail }
@@ -329,7 +337,9 @@ notice-checkpoint-incomplete = { $count ->
        *[other] le point de contrôle ne contient pas { $count } fichiers trop grands ou illisibles, comme `{ $path }`
     }
 notice-worktree-used = cette exécution travaille dans le worktree git `{ $path }`, sur la branche `{ $branch }`
+notice-worktree-setup-untrusted = les commandes de préparation de `{ $path }` n'ont pas été exécutées : seul un espace de travail de confiance peut exécuter des programmes (`--trust`)
 notice-mcp-tools-changed = des outils du serveur MCP `{ $server }` ne sont pas ceux qui ont été approuvés et ne seront pas appelés : { $tools } (`--approve-mcps` les approuve)
+notice-mcp-tools-left-out = des outils du serveur MCP `{ $server }` ne sont pas proposés, car un `x-mcp-header` de leurs schémas n’est pas valide : { $tools }
 notice-background-awaited = { $count ->
         [one] attente de la fin de { $count } commande en arrière-plan
        *[other] attente de la fin de { $count } commandes en arrière-plan
@@ -403,12 +413,35 @@ page-answer = Réponse
 page-arguments = Arguments
 page-result = Résultat
 page-no-result = sans résultat
-page-took = { $seconds } s
 page-completed = Terminé en { $seconds } s
 page-failed = Échec : { $message }
-page-requests = requêtes au modèle : { $count }
-page-tokens = jetons : { $input } lus, { $output } écrits
 page-changed = Fichiers modifiés
+page-run = Exécution
+page-request = Requête au modèle
+page-requests = requêtes au modèle
+page-calls = appels
+page-failed-calls = en échec ou refusés
+page-tokens-read = jetons lus
+page-tokens-cached = en cache
+page-tokens-written = écrits
+page-time-line = Chronologie
+page-model-time = attente du modèle :
+page-tool-time = appels :
+page-contents = Sommaire
+page-search = Rechercher
+page-previous-match = Occurrence précédente
+page-next-match = Occurrence suivante
+page-theme = Clair ou sombre
+page-keys = Touches
+page-key-row = entrée suivante, entrée précédente
+page-key-prompt = consigne suivante, consigne précédente
+page-key-open = ouvrir ou fermer l’appel
+page-key-match = occurrence suivante, occurrence précédente
+page-skip-to-rows = Aller à la session
+page-close = Fermer
+page-needs-script = Cette session est trop longue pour être affichée sans JavaScript.
+trace-not-written = impossible d’écrire la trace dans `{ $path }` : { $detail }
+trace-not-sent = impossible d’envoyer la trace à `{ $url }` : { $detail }
 
 ask-allow = autoriser `{ $what }` ? [y/N]
 ask-allow-this = autoriser ceci ? [y/N]
@@ -443,17 +476,19 @@ command-approved-tools = { $count ->
        *[other] approuvé le { $since }, { $count } outils
     }
 command-no-servers = aucun serveur MCP n'est configuré ; docs/mcp.md explique comment en ajouter un
+command-no-hooks = aucun hook n'est configuré ; docs/hooks.md explique comment en ajouter un
 
 ## `context`
 context-bytes = octets
 context-tokens = jetons*
 context-system = Message système
 context-tools = Outils
+context-server-tools = Outils des serveurs MCP
 context-repository = Contenu du dépôt, qui n'est pas de confiance
 context-prompt = Message
 context-total = total (* estimés, à 3 octets chacun)
 context-window = Fenêtre de contexte de `{ $model }` : { $tokens } jetons
-context-servers = Non comptés, car ils ne sont pas démarrés ici : les outils de { $servers }
+context-servers = Non comptés, car ils ne sont pas démarrés ici (`--start-servers` les démarre) : les outils de { $servers }
 context-commands = Commandes pour un message
 
 ## `--help`

@@ -31,6 +31,9 @@ action-todos = Atualizou a lista de tarefas
 action-fetch = Obteve uma página da web
     .failed = Não conseguiu obter uma página da web
     .refused = Não teve permissão para obter uma página da web
+action-web-search = Pesquisou na web
+    .failed = Não conseguiu pesquisar na web
+    .refused = Não teve permissão para pesquisar na web
 action-mcp = Chamou uma ferramenta MCP
     .failed = A ferramenta MCP falhou
     .refused = Não teve permissão para chamar a ferramenta MCP
@@ -197,6 +200,8 @@ reason-session-elsewhere = a sessão `{ $session }` pertence ao espaço de traba
     .hint = continue-a lá, ou com `--workspace`
 reason-no-plan = nenhuma execução da sessão `{ $session }` terminou com um plano
     .hint = crie um antes: `ibeam -p --mode plan "TAREFA"`, e depois `--from-plan` com o id da sessão
+reason-invalid-trajectory = `{ $path }` não é uma trajetória no formato ATIF: { $detail }
+    .hint = o formato é um objeto JSON com `schema_version`, `agent` e `steps`; `ibeam replay SESSION --output-format atif` grava um
 reason-session-busy = a sessão `{ $session }` está em uso por `{ $holder }`
     .hint = espere que termine, ou continue em uma nova sessão com o mesmo histórico: `--fork`
 reason-session-leased = a sessão `{ $session }` está em uso por `{ $holder }`, cuja reserva é o arquivo `{ $path }`
@@ -209,6 +214,9 @@ reason-stdin-silent = stdin não enviou nada nem terminou em { $seconds } s
     .hint = passe o prompt como argumento e feche stdin com `</dev/null`
 reason-workspace-gone = o espaço de trabalho `{ $path }` foi removido durante a execução
     .hint-resume = a sessão foi mantida; continue com `--resume` noutro diretório
+reason-worktree-setup = o comando de preparação `{ $command }` do worktree falhou (`{ $path }`): { $detail }
+    .hint-network = é executado na sandbox, como os comandos do modelo: `--allow-net HOST` permite-lhe um host
+    .hint-skip = o worktree mantém-se e a próxima execução repete a preparação; `--skip-worktree-setup` omite-a
 reason-no-input = não foi possível ler `{ $path }`: { $detail }
     .hint = verifique o caminho e suas permissões
 reason-cannot-create = não foi possível criar `{ $path }`: { $detail }
@@ -329,7 +337,9 @@ notice-checkpoint-incomplete = { $count ->
        *[other] o ponto de verificação não contém { $count } arquivos grandes demais ou que não podem ser lidos, como `{ $path }`
     }
 notice-worktree-used = esta execução trabalha no worktree do git `{ $path }`, no branch `{ $branch }`
+notice-worktree-setup-untrusted = os comandos de preparação de `{ $path }` não foram executados: só um espaço de trabalho confiável pode executar programas (`--trust`)
 notice-mcp-tools-changed = as ferramentas do servidor MCP `{ $server }` não são as que foram aprovadas e não serão chamadas: { $tools } (`--approve-mcps` aprova-as)
+notice-mcp-tools-left-out = ferramentas do servidor MCP `{ $server }` não são oferecidas, porque um `x-mcp-header` dos seus esquemas não é válido: { $tools }
 notice-background-awaited = { $count ->
         [one] à espera do fim de { $count } comando em segundo plano
        *[other] à espera do fim de { $count } comandos em segundo plano
@@ -403,12 +413,35 @@ page-answer = Resposta
 page-arguments = Argumentos
 page-result = Resultado
 page-no-result = sem resultado
-page-took = { $seconds } s
 page-completed = Concluído em { $seconds } s
 page-failed = Falhou: { $message }
-page-requests = pedidos ao modelo: { $count }
-page-tokens = tokens: { $input } lidos, { $output } escritos
 page-changed = Arquivos alterados
+page-run = Execução
+page-request = Pedido ao modelo
+page-requests = pedidos ao modelo
+page-calls = chamadas
+page-failed-calls = falharam ou foram recusadas
+page-tokens-read = tokens lidos
+page-tokens-cached = em cache
+page-tokens-written = escritos
+page-time-line = Linha do tempo
+page-model-time = espera do modelo:
+page-tool-time = chamadas:
+page-contents = Conteúdo
+page-search = Pesquisar
+page-previous-match = Ocorrência anterior
+page-next-match = Próxima ocorrência
+page-theme = Claro ou escuro
+page-keys = Teclas
+page-key-row = próxima entrada, entrada anterior
+page-key-prompt = próxima instrução, instrução anterior
+page-key-open = abrir ou fechar a chamada
+page-key-match = próxima ocorrência, ocorrência anterior
+page-skip-to-rows = Ir para a sessão
+page-close = Fechar
+page-needs-script = Esta sessão é longa demais para ser mostrada sem JavaScript.
+trace-not-written = não é possível gravar o rastreamento em `{ $path }`: { $detail }
+trace-not-sent = não é possível enviar o rastreamento para `{ $url }`: { $detail }
 
 ask-allow = permitir `{ $what }`? [y/N]
 ask-allow-this = permitir isto? [y/N]
@@ -443,17 +476,19 @@ command-approved-tools = { $count ->
        *[other] aprovado em { $since }, { $count } ferramentas
     }
 command-no-servers = não há servidores MCP configurados; docs/mcp.md explica como adicionar um
+command-no-hooks = não há hooks configurados; docs/hooks.md explica como adicionar um
 
 ## `context`
 context-bytes = bytes
 context-tokens = tokens*
 context-system = Mensagem do sistema
 context-tools = Ferramentas
+context-server-tools = Ferramentas de servidores MCP
 context-repository = Conteúdo do repositório, que não é confiável
 context-prompt = Mensagem
 context-total = total (* estimados, a 3 bytes cada)
 context-window = Janela de contexto de `{ $model }`: { $tokens } tokens
-context-servers = Não contados, porque não são iniciados aqui: as ferramentas de { $servers }
+context-servers = Não contados, porque não são iniciados aqui (`--start-servers` inicia-os): as ferramentas de { $servers }
 context-commands = Comandos para uma mensagem
 
 ## `--help`

@@ -13,15 +13,16 @@ use std::sync::OnceLock;
 
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentMessage, FluentResource};
-use ibeam_protocol::{Compacted, Failure, FailureCode, Notice, Reason, RunFinished, UnusedKey};
+use ibeam_protocol::{
+    Compacted, Failure, FailureCode, Notice, Reason, RunFinished, ToolCall, ToolOutcome, UnusedKey,
+};
 use serde::Serialize;
 use unic_langid::LanguageIdentifier;
 
 pub(crate) use self::action::{Action, ActionEnding};
-pub(crate) use self::lines::PageLine;
 pub use self::lines::{
-    CatalogueLine, CheckLine, ContextLine, ConvertLine, PolicyLine, ReplayLine, SessionLine, ShimLine,
-    SubcommandLine, UndoLine,
+    CatalogueLine, CheckLine, ContextLine, ConvertLine, PageLine, PolicyLine, ReplayLine, SessionLine,
+    ShimLine, SubcommandLine, TraceLine, UndoLine,
 };
 use self::message::{Message, line_message, notice_message, reason_message, variant_message};
 pub use self::question::ApprovalQuestion;
@@ -182,14 +183,19 @@ impl Catalogue {
         }
     }
 
+    /// Returns the phrase for a call that ended with `outcome`, such as `Read file`.
+    pub fn call_action(&self, call: &ToolCall, outcome: &ToolOutcome) -> String {
+        self.action(&Action::for_call(call, outcome), ActionEnding::for_outcome(outcome), None)
+    }
+
     /// Returns a line of a report or a page.
     pub fn line(&self, line: &impl CatalogueLine) -> String {
         self.render(&line_message(line), None)
     }
 
-    /// Returns the locale.
-    pub(crate) fn locale(&self) -> Locale {
-        self.locale
+    /// Returns the code of the locale, e.g. `en`.
+    pub fn locale_code(&self) -> &'static str {
+        self.locale.code()
     }
 
     /// Returns a text of `--help` by its id without the prefix `help-`, e.g. `usage`. An unknown id is returned unchanged.

@@ -60,6 +60,7 @@ impl<W: Write> EventWriter for Json<W> {
             | EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
             | EventKind::RulesAdded { .. }
+            | EventKind::HookMessage { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)

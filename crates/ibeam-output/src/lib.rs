@@ -1,12 +1,11 @@
 //! The writers of ibeam: from events to the bytes that programs and people read.
 //!
-//! One writer for each output format (`StreamJson`, `Json`, `Text`, `Html`), and all texts for people (`Catalogue`). The
+//! One writer for each output format (`StreamJson`, `Json`, `Text`), and all texts for people (`Catalogue`). The
 //! writers are synchronous and write to any `io::Write`. They do not use the disk, async code, the environment or the
 //! agent loop. No writer writes the thinking of the model.
 
 mod catalogue;
 mod delta_line;
-mod html;
 mod json;
 mod json_line;
 mod line_buffer;
@@ -18,19 +17,19 @@ mod tool_call_line;
 mod writer;
 
 pub use catalogue::{
-    ApprovalQuestion, Catalogue, CatalogueLine, CheckLine, ContextLine, ConvertLine, Explanation, PolicyLine,
-    ReplayLine, SessionLine, ShimLine, SubcommandLine, UndoLine,
+    ApprovalQuestion, Catalogue, CatalogueLine, CheckLine, ContextLine, ConvertLine, Explanation, PageLine,
+    PolicyLine, ReplayLine, SessionLine, ShimLine, SubcommandLine, TraceLine, UndoLine,
 };
-pub use html::Html;
 pub use ibeam_protocol::{escape_invisible, escape_invisible_in_json, escape_to_one_line};
 pub use ibeam_wire::Contract;
 pub use json::{Json, result_line_to_object};
 pub use json_line::to_line;
 pub use locale::Locale;
 pub use run_lines::{
-    call_event, cli_error_event, cli_error_object, error_object, failure_event, init_event, result_event,
+    call_event, cli_error_event, cli_error_object, error_object, failure_event, init_event,
+    permission_mode_name, result_event,
 };
 pub use stream_json::StreamJson;
-pub use text::{Text, TextOptions};
-pub use tool_call_line::CallBody;
+pub use text::{Text, TextOptions, call_target};
+pub use tool_call_line::{CallBody, call_result_value};
 pub use writer::EventWriter;

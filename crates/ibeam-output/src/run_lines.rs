@@ -51,7 +51,7 @@ pub fn init_event<'a>(
         cwd: path_text(&started.cwd),
         session_id: borrowed(session_id),
         model: borrowed(&started.model.display),
-        permission_mode: borrowed(permission_mode(started.permission_mode)),
+        permission_mode: borrowed(permission_mode_name(started.permission_mode)),
         tools: texts(&started.tools),
         mcp_servers: started.mcp_servers.iter().map(server).collect(),
         ibeam: Some(init_extras(started, contract)),
@@ -72,7 +72,7 @@ fn published_key_source(source: KeySource) -> &'static str {
 }
 
 /// Returns the value of `permissionMode`.
-pub(crate) fn permission_mode(mode: PermissionMode) -> &'static str {
+pub fn permission_mode_name(mode: PermissionMode) -> &'static str {
     match mode {
         PermissionMode::Default => "default",
         PermissionMode::Force => "force",

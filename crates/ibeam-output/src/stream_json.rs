@@ -176,6 +176,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
             EventKind::RunFinished(run) => self.write_end(run),
             EventKind::ThinkingDelta { .. }
             | EventKind::RulesAdded { .. }
+            | EventKind::HookMessage { .. }
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }

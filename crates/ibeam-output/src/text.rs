@@ -84,7 +84,7 @@ impl<W: Write> Text<W> {
         }
         self.end_line()?;
         self.has_actions = true;
-        let detail = self.options.verbose.then(|| detail(call)).flatten();
+        let detail = self.options.verbose.then(|| call_target(call)).flatten();
         let line = self.catalogue.action(
             &Action::for_call(call, outcome),
             ActionEnding::for_outcome(outcome),
@@ -117,6 +117,11 @@ impl<W: Write> EventWriter for Text<W> {
             EventKind::ToolCallStarted { .. } => {
                 self.end_segment();
                 Ok(())
+            }
+            // The next answer starts on a new line.
+            EventKind::HookMessage { .. } => {
+                self.end_segment();
+                self.end_line()
             }
             EventKind::ToolCallFinished { call, outcome, .. } => self.write_action(call, outcome),
             EventKind::RunFinished(run) => self.write_final_message(&run.outcome),
@@ -151,8 +156,8 @@ impl<W: Write> EventWriter for Text<W> {
 }
 
 /// Returns the path, command, pattern or address of a call.
-pub(crate) fn detail(call: &ToolCall) -> Option<String> {
-    let names = ["command", "pattern", "globPattern", "path", "url"];
+pub fn call_target(call: &ToolCall) -> Option<String> {
+    let names = ["command", "pattern", "globPattern", "path", "url", "searchTerm"];
     let named = || names.iter().find_map(|name| call.arguments.get(name)?.as_str());
     let text = mcp_tool(call).or_else(named)?;
     Some(shorten(printable_line(text), DETAIL_CHARACTERS))

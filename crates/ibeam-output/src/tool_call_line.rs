@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use ibeam_protocol::tool_output::{
     DeleteOutput, Directory, EditOutput, FileMatches, GlobOutput, GrepMatches, GrepOutput, LsOutput,
-    McpOutput, ReadOutput, ShellOutput, TaskOutput, Todo, TodoStatus, WebFetchOutput, WriteOutput,
+    McpOutput, ReadOutput, ShellOutput, TaskOutput, Todo, TodoStatus, WebFetchOutput, WebSearchOutput,
+    WriteOutput,
 };
 use ibeam_protocol::{ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 use ibeam_wire::tool::delete::DeleteSuccess;
@@ -20,6 +21,7 @@ use ibeam_wire::tool::read::ReadSuccess;
 use ibeam_wire::tool::task::TaskSuccess;
 use ibeam_wire::tool::update_todos::{TodoEntry, TodosSuccess};
 use ibeam_wire::tool::web_fetch::WebFetchSuccess;
+use ibeam_wire::tool::web_search::WebSearchSuccess;
 use ibeam_wire::tool::write::WriteSuccess;
 use ibeam_wire::tool::{
     CALL_ID, CallArm, CallResult, ErrorMessage, FUNCTION, FileNotFound, PermissionDenied, Rejected, Tool,
@@ -148,6 +150,12 @@ pub(crate) fn call_result<'a>(tool: &str, outcome: &'a ToolOutcome) -> CallResul
     CallResult { arm, is_background }
 }
 
+/// Returns the object `result` as a value.
+pub fn call_result_value(tool: &str, outcome: &ToolOutcome) -> Value {
+    // Strings, numbers and lists always become a value.
+    serde_json::to_value(call_result(tool, outcome)).unwrap_or_default()
+}
+
 fn failure_arm<'a>(tool: &str, failure: &'a ToolFailure) -> CallArm<Payload<'a>, Cow<'a, str>> {
     let error = |message: Cow<'a, str>| CallArm::Error(ErrorMessage { error_message: message });
     match failure {
@@ -206,6 +214,7 @@ impl Serialize for Payload<'_> {
             ToolOutput::Delete(output) => delete_success(output).serialize(serializer),
             ToolOutput::Todos(todos) => todos_success(todos).serialize(serializer),
             ToolOutput::WebFetch(output) => web_fetch_success(output).serialize(serializer),
+            ToolOutput::WebSearch(output) => web_search_success(output).serialize(serializer),
             ToolOutput::Mcp(output) => mcp_success(output, false).serialize(serializer),
             ToolOutput::Task(output) => task_success(output).serialize(serializer),
             ToolOutput::Other(value) => value.serialize(serializer),
@@ -335,6 +344,10 @@ fn todo_status(status: TodoStatus) -> &'static str {
 
 fn web_fetch_success(output: &WebFetchOutput) -> WebFetchSuccess<Cow<'_, str>> {
     WebFetchSuccess { url: borrowed(&output.url), markdown: borrowed(&output.markdown) }
+}
+
+fn web_search_success(output: &WebSearchOutput) -> WebSearchSuccess<Cow<'_, str>> {
+    WebSearchSuccess { content: borrowed(&output.content) }
 }
 
 fn mcp_success(output: &McpOutput, is_error: bool) -> McpSuccess<Cow<'_, str>> {

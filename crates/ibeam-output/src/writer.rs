@@ -36,4 +36,12 @@ pub trait EventWriter {
     fn finish_incomplete_run(&mut self) -> io::Result<()> {
         self.flush()
     }
+
+    /// Ends the document after the last run. Formats whose runs are separate documents only flush.
+    ///
+    /// # Errors
+    /// The inner writer failed, as in `write`.
+    fn end_document(&mut self) -> io::Result<()> {
+        self.flush()
+    }
 }

@@ -19,8 +19,6 @@ mod failure;
 mod failure_table;
 #[path = "output/golden.rs"]
 mod golden;
-#[path = "output/html.rs"]
-mod html;
 #[path = "output/key_order.rs"]
 mod key_order;
 #[path = "output/line_writes.rs"]

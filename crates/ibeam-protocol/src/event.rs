@@ -58,6 +58,11 @@ pub enum EventKind {
         /// The text for the model.
         text: String,
     },
+    /// The model received a message of a hook: context after a call, or what continues a run whose answer is complete.
+    HookMessage {
+        /// The text for the model.
+        text: String,
+    },
     /// The model wrote visible text. It is never repeated and never withdrawn.
     TextDelta {
         /// The fragment.

@@ -258,12 +258,21 @@ pub enum Reason {
         #[serde(rename = "said")]
         detail: String,
     },
+    /// A file that the user named contains no trajectory in the format ATIF.
+    InvalidTrajectory { path: String, detail: String },
     /// The workspace was removed while the run worked in it.
     WorkspaceGone { path: String },
     /// A file or directory cannot be created.
     CannotCreate {
         path: String,
         #[serde(rename = "said")]
+        detail: String,
+    },
+    /// A set-up command of the worktree failed: `--worktree`.
+    WorktreeSetup {
+        command: String,
+        /// The file that has the command.
+        path: String,
         detail: String,
     },
     /// Reading or writing failed, e.g. because the disk is full.
@@ -399,8 +408,8 @@ impl Reason {
             | Self::ToolErrors { .. }
             | Self::BackgroundStopped { .. }
             | Self::NoText => C::Denied,
-            Self::AnswerMismatch { .. } => C::Failed,
-            Self::SessionDamaged { .. } => C::Data,
+            Self::AnswerMismatch { .. } | Self::WorktreeSetup { .. } => C::Failed,
+            Self::SessionDamaged { .. } | Self::InvalidTrajectory { .. } => C::Data,
             Self::UnknownSession { .. }
             | Self::NoSessionToContinue { .. }
             | Self::SessionElsewhere { .. }

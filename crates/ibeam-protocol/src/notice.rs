@@ -203,8 +203,20 @@ pub enum Notice {
         /// The branch that is checked out there.
         branch: String,
     },
+    /// The set-up commands of a worktree are not run, because the workspace is not trusted.
+    WorktreeSetupUntrusted {
+        /// The file with the commands.
+        path: String,
+    },
     /// Tools of an MCP server differ from those that a person approved, and are not called.
     McpToolsChanged {
+        /// The server.
+        server: String,
+        /// The tools.
+        tools: String,
+    },
+    /// Tools of an MCP server are not offered, because their schemas name headers that are not valid.
+    McpToolsLeftOut {
         /// The server.
         server: String,
         /// The tools.
@@ -368,7 +380,9 @@ impl Notice {
             | Self::CheckpointSkipped { .. }
             | Self::CheckpointIncomplete { .. }
             | Self::WorktreeUsed { .. }
+            | Self::WorktreeSetupUntrusted { .. }
             | Self::McpToolsChanged { .. }
+            | Self::McpToolsLeftOut { .. }
             | Self::NetworkDenied
             | Self::BackgroundAwaited { .. }
             | Self::BackgroundStopped { .. } => None,

@@ -33,6 +33,8 @@ pub enum ToolOutput {
     Todos(Vec<Todo>),
     /// `web_fetch`
     WebFetch(WebFetchOutput),
+    /// `web_search`
+    WebSearch(WebSearchOutput),
     /// A tool of an MCP server
     Mcp(McpOutput),
     /// `task`
@@ -57,6 +59,7 @@ impl ToolOutput {
             | Self::Delete(_)
             | Self::Todos(_)
             | Self::WebFetch(_)
+            | Self::WebSearch(_)
             | Self::Task(_)
             | Self::Other(_) => &[],
         }
@@ -75,6 +78,7 @@ impl ToolOutput {
             | Self::Delete(_)
             | Self::Todos(_)
             | Self::WebFetch(_)
+            | Self::WebSearch(_)
             | Self::Task(_)
             | Self::Other(_) => None,
         }
@@ -93,6 +97,7 @@ impl ToolOutput {
             | Self::Ls(_)
             | Self::Todos(_)
             | Self::WebFetch(_)
+            | Self::WebSearch(_)
             | Self::Mcp(_)
             | Self::Task(_)
             | Self::Other(_) => None,
@@ -263,6 +268,13 @@ pub struct WebFetchOutput {
     pub url: String,
     /// The page as Markdown, bounded; text and JSON unchanged.
     pub markdown: String,
+}
+
+/// The results of a web search, as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WebSearchOutput {
+    /// Title, address and text of each result, bounded.
+    pub content: String,
 }
 
 /// The output of a tool of an MCP server.

@@ -46,6 +46,7 @@ pub use endpoint::{Endpoint, NearModels, Timeouts, TransportKind};
 pub use http_provider::HttpProvider;
 pub use ibeam_http::base_url::{PlainHttpServer, has_credentials, with_default_scheme};
 pub use ibeam_http::headers::{InvalidHeader, check_header, is_key_header, is_secret_header};
+pub use ibeam_http::post::{JsonPost, PostError};
 pub use ibeam_http::tls::{ClientCertificateError, InvalidPem, TlsSettings, tls_config};
 pub use ibeam_http::{ProxyServer, Secret, framing, sse};
 pub use keys::{KeyReader, KeyRequest};

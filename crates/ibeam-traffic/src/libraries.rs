@@ -43,6 +43,7 @@ pub(crate) struct LibraryAnswer {
 /// Compares a sample of each API. Prints every difference and one table.
 pub(crate) fn compare(records: &[Record], script: &LibraryScript) -> ExitCode {
     let mut is_equal = true;
+    let mut totals = [0; 3];
     println!("{:<20} {:>7} {:>7} {:>7}", "wire", "equal", "differ", "skipped");
     for name in WIRES {
         let Some(wire) = Wire::find(name) else { continue };
@@ -76,7 +77,12 @@ pub(crate) fn compare(records: &[Record], script: &LibraryScript) -> ExitCode {
         }
         is_equal &= differ == 0 && answers.len() == sample.len();
         println!("{name:<20} {equal:>7} {differ:>7} {skipped:>7}");
+        for (total, count) in totals.iter_mut().zip([equal, differ, skipped]) {
+            *total += count;
+        }
     }
+    let [equal, differ, skipped] = totals;
+    crate::write_counts(equal, differ, skipped);
     if is_equal { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

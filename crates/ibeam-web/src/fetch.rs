@@ -1,19 +1,19 @@
-//! Fetching a page: request, redirects, body.
+//! Fetching a page: request, redirects, body; requests to services.
 //!
-//! Each redirect is checked before it is followed. A request carries nothing that identifies the user: no cookie, no
-//! key, no referrer. At most `FetchLimits::body_bytes` bytes of a body are read.
+//! Each redirect of a page is checked before it is followed. A request for a page carries nothing that identifies the
+//! user: no cookie, no key, no referrer. At most `FetchLimits::body_bytes` bytes of a body are read.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::header::{
-    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, LOCATION,
-    PROXY_AUTHORIZATION, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue,
+    LOCATION, PROXY_AUTHORIZATION, USER_AGENT,
 };
-use hyper::{Request, Response, StatusCode};
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -123,7 +123,23 @@ pub(crate) enum UnreadBody {
     Unknown,
 }
 
-/// Fetches pages.
+/// The parts of a request in addition to its URL.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestParts {
+    pub(crate) method: Method,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl RequestParts {
+    /// Returns the parts of a request for a page.
+    fn for_page() -> Self {
+        let headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static(ACCEPT_HEADER))]);
+        Self { method: Method::GET, headers, body: Bytes::new() }
+    }
+}
+
+/// Fetches pages, and sends requests to services.
 pub(crate) struct Fetcher {
     dialer: Arc<Dialer>,
     url_policy: UrlPolicy,
@@ -149,10 +165,31 @@ impl Fetcher {
         timeout(self.limits.total_timeout, self.follow_redirects(target.clone())).await.map_err(timed_out)?
     }
 
+    /// Sends a request to a service, which the policy has permitted. A redirect is an error, because it would send the
+    /// headers to another address. Dropping the future closes the connection.
+    pub(crate) async fn request_service(
+        &self,
+        target: &FetchUrl,
+        parts: &RequestParts,
+    ) -> Result<FetchedPage, FetchError> {
+        let timed_out =
+            |_| FetchError::TimedOut { url: target.url.to_string(), timeout: self.limits.total_timeout };
+        let answer = async {
+            let OpenResponse { response, _task } = self.request(target, parts).await?;
+            let status = response.status();
+            if !status.is_success() {
+                return Err(FetchError::Status { url: target.url.to_string(), status });
+            }
+            self.read_body(target.clone(), response).await
+        };
+        timeout(self.limits.total_timeout, answer).await.map_err(timed_out)?
+    }
+
     async fn follow_redirects(&self, requested: FetchUrl) -> Result<FetchedPage, FetchError> {
+        let parts = RequestParts::for_page();
         let mut target = requested.clone();
         for _ in 0..=MAX_REDIRECTS {
-            let OpenResponse { response, _task } = self.request(&target).await?;
+            let OpenResponse { response, _task } = self.request(&target, &parts).await?;
             let status = response.status();
             let location = header_text(&response, LOCATION);
             if status.is_redirection() && !location.is_empty() {
@@ -175,19 +212,27 @@ impl Fetcher {
         Err(FetchError::TooManyRedirects { url: requested.url.into() })
     }
 
-    async fn request(&self, target: &FetchUrl) -> Result<OpenResponse, FetchError> {
+    async fn request(&self, target: &FetchUrl, parts: &RequestParts) -> Result<OpenResponse, FetchError> {
         let timed_out =
             |_| FetchError::TimedOut { url: target.url.to_string(), timeout: self.limits.response_timeout };
-        timeout(self.limits.response_timeout, self.send_request(target)).await.map_err(timed_out)?
+        timeout(self.limits.response_timeout, self.send_request(target, parts)).await.map_err(timed_out)?
     }
 
-    async fn send_request(&self, target: &FetchUrl) -> Result<OpenResponse, FetchError> {
+    async fn send_request(
+        &self,
+        target: &FetchUrl,
+        parts: &RequestParts,
+    ) -> Result<OpenResponse, FetchError> {
         let broken = |error: hyper::Error| connection_error(target, &error);
-        let mut request = Request::get(target.path_and_query())
+        let mut request = Request::builder()
+            .method(parts.method.clone())
+            .uri(target.path_and_query())
             .header(HOST, target.authority())
             .header(USER_AGENT, concat!("ibeam/", env!("CARGO_PKG_VERSION")))
-            .header(ACCEPT, ACCEPT_HEADER)
             .header(ACCEPT_ENCODING, "identity");
+        for (name, value) in &parts.headers {
+            request = request.header(name, value);
+        }
         let stream: Box<dyn Stream> = if target.is_secure {
             let tunnel = self.dialer.tunnel(&target.host, target.port).await?;
             self.connect_tls(target, tunnel).await?
@@ -204,9 +249,8 @@ impl Fetcher {
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(broken)?;
         let task = AbortOnDrop::spawn(connection);
-        let request = request.body(Empty::<Bytes>::new()).map_err(|error| FetchError::ConnectionFailed {
-            host: target.host.to_string(),
-            detail: error.to_string(),
+        let request = request.body(Full::new(parts.body.clone())).map_err(|error| {
+            FetchError::ConnectionFailed { host: target.host.to_string(), detail: error.to_string() }
         })?;
         let response = sender.send_request(request).await.map_err(broken)?;
         Ok(OpenResponse { response, _task: task })

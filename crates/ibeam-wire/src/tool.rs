@@ -13,6 +13,7 @@ pub mod shell;
 pub mod task;
 pub mod update_todos;
 pub mod web_fetch;
+pub mod web_search;
 pub mod write;
 
 use serde::{Deserialize, Serialize};
@@ -58,6 +59,7 @@ pub const TOOLS: &[Tool] = &[
     delete::TOOL,
     update_todos::TOOL,
     web_fetch::TOOL,
+    web_search::TOOL,
     mcp::TOOL,
     task::TOOL,
 ];

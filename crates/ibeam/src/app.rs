@@ -20,6 +20,7 @@ use crate::environment::{catalogue, reject_non_utf8_variables, variable};
 use crate::model::{self, DeferredKeys, recordings};
 use crate::programs::Programs;
 use crate::resource_exhaustion;
+use crate::worktree::Worktree;
 
 /// The context of a command that needs no files of the user.
 pub(crate) struct BaseContext {
@@ -59,8 +60,8 @@ pub(crate) struct AppContext {
     pub(crate) dialect_writer: Option<DialectWriter>,
     /// Whether the traffic with models is recorded or replayed.
     pub(crate) traffic: TrafficMode,
-    /// The notice about the worktree that is the workspace: `--worktree`.
-    pub(crate) worktree: Option<Notice>,
+    /// The worktree that is the workspace: `--worktree`.
+    pub(crate) worktree: Option<Worktree>,
     /// The keys that files and commands gave.
     pub(crate) deferred_keys: DeferredKeys,
     /// See [`Self::redactor`].
@@ -236,6 +237,14 @@ fn reject_unsupported_flags(flags: &Flags) -> Result<(), Reason> {
     if flags.replay_speed.is_some() && flags.replay.is_none() {
         return Err(Reason::Usage { detail: "`--replay-speed` needs `--replay DIR`".to_owned() });
     }
+    for (flag, is_given) in [
+        ("--worktree-base", flags.worktree_base.is_some()),
+        ("--skip-worktree-setup", flags.skip_worktree_setup),
+    ] {
+        if is_given && flags.worktree.is_none() {
+            return Err(Reason::Usage { detail: format!("`{flag}` needs `--worktree`") });
+        }
+    }
     // `dialect::translate` removes `--dialect` where it is the first argument.
     if let Some(dialect) = &flags.dialect {
         return Err(Reason::Usage { detail: format!("`--dialect {dialect}` must be the first argument") });
@@ -264,6 +273,7 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
         ("--max-cost", &flags.max_cost),
         ("--lang", &flags.lang),
         ("--contract", &flags.contract),
+        ("--worktree-base", &flags.worktree_base),
     ];
     let lists = [
         ("--allow", &flags.allow),
@@ -286,6 +296,8 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
         .chain(flags.file.iter().map(|found| path("--file", found)))
         .chain(flags.image.iter().map(|found| path("--image", found)))
         .chain(flags.add_dir.iter().map(|found| path("--add-dir", found)))
+        .chain(flags.trace_file.iter().map(|found| path("--trace-file", found)))
+        .chain(flags.from_atif.iter().map(|found| path("--from-atif", found)))
         .chain(flags.record.iter().map(|found| path("--record", found)))
         .chain(flags.replay.iter().map(|found| path("--replay", found)));
     for (flag, text) in given {
@@ -294,6 +306,10 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
                 detail: format!("`{flag}` is empty; give it a value or leave it out"),
             });
         }
+    }
+    if flags.from_atif.is_some() && (flags.resume.is_some() || flags.continue_) {
+        let detail = "`--from-atif` starts a new session; leave `--resume` and `--continue` out".to_owned();
+        return Err(Reason::Usage { detail });
     }
     if flags.heartbeat == Some(0) {
         let detail = "`--heartbeat 0` should be a number of seconds above 0".to_owned();

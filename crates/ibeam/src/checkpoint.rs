@@ -118,6 +118,7 @@ impl RunCheckpoints {
         } else if !std::mem::replace(&mut self.state().has_pruned, true) {
             // A later turn tries again.
             let _ = repository.prune_references(unix_ms).await;
+            repository.remove_index_copies();
         }
         Ok(Checkpoint { moment, commit, left_out })
     }

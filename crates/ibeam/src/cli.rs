@@ -17,8 +17,8 @@ use ibeam_protocol::Reason;
 
 use self::argument_order::{FirstWord, ReorderedArgs};
 pub(crate) use self::commands::{
-    Command, ConfigCommand, McpCommand, OfflineCommand, PolicyCommand, ReportFormat, SchemaFormat,
-    ScriptedDialect, SessionsCommand, TestedAccess, TrustCommand,
+    Command, ConfigCommand, HooksCommand, McpCommand, OfflineCommand, PolicyCommand, ReportFormat,
+    SchemaFormat, ScriptedDialect, SessionsCommand, TestedAccess, TrustCommand,
 };
 use self::usage_error::CommandPath;
 use crate::cli_error::CliError;
@@ -58,6 +58,34 @@ pub(crate) enum Format {
     /// One page to read (`ibeam replay`)
     #[value(hide = true)]
     Html,
+    /// Spans of OpenTelemetry as OTLP/JSON (`ibeam replay`)
+    #[value(hide = true)]
+    Otlp,
+    /// A trajectory in the format ATIF (`ibeam replay`)
+    #[value(hide = true)]
+    Atif,
+}
+
+impl Format {
+    /// Whether only recorded runs have the format: all of them are one document.
+    pub(crate) fn is_export(self) -> bool {
+        match self {
+            Self::Text | Self::Json | Self::StreamJson => false,
+            Self::Html | Self::Otlp | Self::Atif => true,
+        }
+    }
+
+    /// Returns the value of `--output-format`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::StreamJson => "stream-json",
+            Self::Html => "html",
+            Self::Otlp => "otlp",
+            Self::Atif => "atif",
+        }
+    }
 }
 
 /// The form of the prompts.
@@ -325,6 +353,14 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) error_file: Option<PathBuf>,
 
+    /// Write the spans of the runs to this file at the end, as OTLP/JSON: docs/trace.md
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) trace_file: Option<PathBuf>,
+
+    /// Start a new session with the conversation of a trajectory in the format ATIF
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) from_atif: Option<PathBuf>,
+
     /// Record the traffic with the model in this directory, one file per exchange, without secrets
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) record: Option<PathBuf>,
@@ -396,6 +432,14 @@ pub(crate) struct Flags {
     /// Run in a git worktree of its own, on the branch `ibeam/NAME`; it is created if it does not exist, and stays
     #[arg(short, long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "", global = true)]
     pub(crate) worktree: Option<String>,
+
+    /// The branch or commit at which the branch of a new worktree begins; the default is HEAD
+    #[arg(long, value_name = "REF", global = true)]
+    pub(crate) worktree_base: Option<String>,
+
+    /// Do not run the set-up commands of a new worktree
+    #[arg(long, global = true)]
+    pub(crate) skip_worktree_setup: bool,
 
     /// Not supported: there is no cloud
     #[arg(short, long, global = true, hide = true)]

@@ -7,6 +7,7 @@ mod config;
 mod context;
 mod convert;
 mod diagnostics;
+mod hooks;
 mod login;
 mod mcp;
 mod models;
@@ -22,6 +23,7 @@ mod undo;
 use std::fs::File;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use ibeam_dialects::DialectName;
 use ibeam_output::{escape_invisible, escape_invisible_in_json};
@@ -40,7 +42,11 @@ pub(crate) use setup::install_if_missing;
 ///
 /// # Errors
 /// The error of the command.
-pub(crate) fn execute(app: &AppContext, command: &Command, stdout: &mut File) -> Result<ExitCode, CliError> {
+pub(crate) fn execute(
+    app: &Arc<AppContext>,
+    command: &Command,
+    stdout: &mut File,
+) -> Result<ExitCode, CliError> {
     let config_use = config_use(command);
     if config_use == ConfigUse::Incidental {
         app.base.config_errors.iter().for_each(|error| warn(app, error));
@@ -66,9 +72,15 @@ pub(crate) fn execute(app: &AppContext, command: &Command, stdout: &mut File) ->
         Command::Config { what } => config::config(app, what, stdout),
         Command::Setup { from } => setup::setup(app, from.as_deref(), stdout),
         Command::Doctor => diagnostics::doctor(app, stdout),
-        Command::Context { full, format, words } => {
-            context::context(app, words, *full, format.unwrap_or_default(), stdout)
+        Command::Context { full, start_servers, format, words } => {
+            let options = context::ContextOptions {
+                full: *full,
+                start_servers: *start_servers,
+                format: format.unwrap_or_default(),
+            };
+            context::context(app, words, options, stdout)
         }
+        Command::Hooks { what } => hooks::hooks(app, what, stdout),
         Command::Mcp { what } => mcp::mcp(app, what, stdout),
         Command::Trust { what } => trust::trust(app, what, stdout),
         Command::Acp => acp(app, stdout),
@@ -110,6 +122,7 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         | Command::CreateChat
         | Command::Diff { .. }
         | Command::Undo { .. }
+        | Command::Hooks { .. }
         | Command::Mcp { .. }
         | Command::Models { .. }
         | Command::Policy { .. }

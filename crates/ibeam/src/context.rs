@@ -121,9 +121,11 @@ impl Context {
         };
         parts.extend(inputs.instructions.user_parts().map(rules_part));
         parts.extend(skills(TextOwner::User));
+        parts.extend(inputs.instructions.added_parts(true).map(rules_part));
         let project: Vec<ContextPart> = inputs.instructions.project_parts().map(rules_part).collect();
         let project = project.into_iter().chain(skills(TextOwner::Project));
-        let mut repository_parts = Vec::new();
+        let mut repository_parts: Vec<ContextPart> =
+            inputs.instructions.added_parts(false).map(rules_part).collect();
         if inputs.trusted {
             parts.extend(project);
         } else {

@@ -29,7 +29,7 @@ pub(crate) use codex::CodexOptions;
 pub(crate) use control_protocol::HostAdditions;
 pub(crate) use dialect_writer::DialectWriter;
 pub(crate) use host::{Host, SetModelReceiver, SetModelRequest};
-pub(crate) use host_hooks::HostHooks;
+pub(crate) use host_hooks::{CallForm, HostHooks};
 
 /// The variable that selects a dialect like `--dialect` as the first argument.
 const DIALECT_VARIABLE: &str = "IBEAM_DIALECT";
@@ -83,6 +83,11 @@ impl DialectOptions {
 
     fn is_claude(&self) -> bool {
         self.dialect == DialectName::Claude
+    }
+
+    /// Whether the stream lists the slash commands, the skills and the sub-agents.
+    pub(crate) fn lists_commands(&self) -> bool {
+        self.is_claude()
     }
 
     /// Whether prompts are part of the stream.

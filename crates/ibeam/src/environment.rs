@@ -4,6 +4,9 @@ use ibeam_output::{Catalogue, Locale};
 use ibeam_protocol::Reason;
 use ibeam_providers::provider_table::PROVIDERS;
 
+/// The variable with the token that requests to the MCP server must carry.
+pub(crate) const MCP_TOKEN_VARIABLE: &str = "IBEAM_MCP_TOKEN";
+
 /// Returns the value of an environment variable; `None` if it is unset, blank or not UTF-8.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())

@@ -1,14 +1,17 @@
 //! The instructions for agents: `AGENTS.md`, `CLAUDE.md` and rule files.
 //!
-//! Those from the root of the repository down to the workspace are read at the start. In a trusted workspace they are
-//! part of the system prompt. In any other workspace they are text of an unknown author: the model receives them next
-//! to the user's prompt, marked as repository content. Invisible characters are escaped in both cases.
+//! Those from the root of the repository down to the workspace are read at the start, and those of the directories of
+//! `--add-dir`. In a trusted workspace they are part of the system prompt. In any other workspace, and in an added
+//! directory that is not trusted itself, they are text of an unknown author: the model receives them next to the user's
+//! prompt, marked as repository content. Invisible characters are escaped in both cases.
 //! [`WorkspaceRules`] has the rules for parts of the workspace, which the model receives once it uses a file there.
 
 mod directory_rules;
 mod imports;
 mod rule_file;
 mod workspace_rules;
+
+use std::path::Path;
 
 use ibeam_output::{escape_invisible, escape_to_one_line};
 use ibeam_protocol::Notice;
@@ -35,14 +38,26 @@ pub(crate) struct Instructions {
     texts: Vec<RuleText>,
     /// The rules that apply to some files only.
     conditional: Vec<ConditionalRule>,
-    /// A line about each of these rules: its path and its description.
+    /// A line about each of these rules of the workspace: its path and its description.
     list: Vec<String>,
+    /// The instructions of the directories of `--add-dir`.
+    added: Vec<AddedInstructions>,
     /// Notices about files that are not used, or only in part.
     notices: Vec<Notice>,
 }
 
+/// The instructions of one directory of `--add-dir`.
+#[derive(Debug)]
+struct AddedInstructions {
+    is_trusted: bool,
+    texts: Vec<RuleText>,
+    /// A line about each rule that applies to some files only.
+    list: Vec<String>,
+}
+
 impl Instructions {
-    /// Reads the instructions of the user, and those from the root of the repository down to the workspace.
+    /// Reads the instructions of the user, those from the root of the repository down to the workspace, and those of the
+    /// directories of `--add-dir`.
     pub(crate) fn load(sources: &TextSources) -> Self {
         let mut user = RuleCollector::default();
         if let Some(directory) = sources.user_directories.first() {
@@ -52,14 +67,31 @@ impl Instructions {
         for directory in sources.directories() {
             project.add_directory(sources, TextOwner::Project, directory);
         }
+        let (count, conditional_count) = (project.texts.len(), project.conditional.len());
+        for directory in &sources.added_directories {
+            project.add_directory(sources, TextOwner::Project, &directory.path);
+        }
         let RuleCollector { mut texts, conditional, mut cut, mut notices, .. } = project;
         cut.extend(user.cut);
+        // The texts of the workspace are cut last.
+        texts.rotate_left(count);
         cut.extend(truncate(&mut texts));
-        let (list, is_list_cut) = list_of(&conditional);
+        let texts_of_workspace = texts.split_off(texts.len() - count);
+        let (of_workspace, of_added) = conditional.split_at(conditional_count);
+        let (list, mut is_list_cut) = list_of(of_workspace.iter());
+        let added = sources.added_directories.iter().map(|directory| {
+            let is_below =
+                |path: &str| sources.directory_with(Path::new(path)) == Some(directory.path.as_path());
+            let (list, is_cut) = list_of(of_added.iter().filter(|rule| is_below(&rule.name)));
+            is_list_cut |= is_cut;
+            let texts = texts.iter().filter(|text| is_below(&text.name)).cloned().collect();
+            AddedInstructions { is_trusted: directory.is_trusted, texts, list }
+        });
+        let added = added.collect();
         cut.extend(is_list_cut.then(|| "the list of rules for some files".to_owned()));
         notices.extend(user.notices);
         notices.extend(Notice::texts_cut(&cut));
-        Self { user_texts: user.texts, texts, conditional, list, notices }
+        Self { user_texts: user.texts, texts: texts_of_workspace, conditional, list, added, notices }
     }
 
     /// Returns the notices about files that are not used, or only in part.
@@ -75,13 +107,30 @@ impl Instructions {
     /// Returns the project's instructions as parts of the system prompt: the path and the text of each, and last, with
     /// an empty path, the list of the rules that apply to some files only.
     pub(crate) fn project_parts(&self) -> impl Iterator<Item = (&str, String)> {
-        let list = (!self.list.is_empty()).then(|| {
-            let list = self.list.join("\n");
-            let title = "Rules of the project for some files; read one before you work on what it is about";
-            ("", format!("\n# {title}\n\n{list}\n"))
-        });
-        self.texts.iter().map(|text| (text.name.as_str(), section("project", text))).chain(list)
+        parts_of(&self.texts, &self.list)
     }
+
+    /// Returns the instructions of the directories of `--add-dir` that are trusted, or of those that are not, in the form of
+    /// [`Self::project_parts`].
+    pub(crate) fn added_parts(&self, is_trusted: bool) -> impl Iterator<Item = (&str, String)> {
+        let added = self.added.iter().filter(move |added| added.is_trusted == is_trusted);
+        added.flat_map(|added| parts_of(&added.texts, &added.list))
+    }
+
+    /// Returns the texts that the model receives at the start.
+    fn initial_texts(&self) -> impl Iterator<Item = &RuleText> {
+        self.texts.iter().chain(self.added.iter().flat_map(|added| &added.texts))
+    }
+}
+
+/// Returns parts of a prompt: the path and the text of each file, then the list of the rules for some files.
+fn parts_of<'a>(texts: &'a [RuleText], list: &[String]) -> impl Iterator<Item = (&'a str, String)> + use<'a> {
+    let list = (!list.is_empty()).then(|| {
+        let list = list.join("\n");
+        let title = "Rules of the project for some files; read one before you work on what it is about";
+        ("", format!("\n# {title}\n\n{list}\n"))
+    });
+    texts.iter().map(|text| (text.name.as_str(), section("project", text))).chain(list)
 }
 
 /// Returns a text with its heading.
@@ -107,7 +156,7 @@ fn truncate(texts: &mut [RuleText]) -> Vec<String> {
 }
 
 /// Returns the lines about rules, and whether some are left out.
-fn list_of(rules: &[ConditionalRule]) -> (Vec<String>, bool) {
+fn list_of<'a>(rules: impl Iterator<Item = &'a ConditionalRule>) -> (Vec<String>, bool) {
     let mut budget = MAX_LIST_BYTES;
     let mut list = Vec::new();
     for rule in rules {
@@ -123,10 +172,10 @@ fn list_of(rules: &[ConditionalRule]) -> (Vec<String>, bool) {
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
-    use std::path::{Path, PathBuf};
+    use std::path::PathBuf;
 
     use super::*;
-    use crate::text_sources::MAX_TEXT_BYTES;
+    use crate::text_sources::{AddedDirectory, MAX_TEXT_BYTES};
 
     fn sources(workspace: &Path, root: &Path) -> TextSources {
         let (workspace, root) = (workspace.to_owned(), root.to_owned());
@@ -282,6 +331,34 @@ mod tests {
             panic!("{:?}", found.notices())
         };
         assert!(path.ends_with("a.mdc") && detail == "line 2 of its header: a quote has no end", "{detail}");
+    }
+
+    #[test]
+    fn an_added_directory_has_instructions_with_a_trust_of_its_own() {
+        let (_outer, root) = repository(&[
+            ("work/AGENTS.md", "of the workspace"),
+            ("lib/AGENTS.md", "of the library"),
+            (
+                "lib/.cursor/rules/some.mdc",
+                "---\ndescription: How to test\nglobs: \"*.rs\"\n---\nconditional",
+            ),
+            ("lib/.cursor/rules/out.mdc", "placeholder"),
+        ]);
+        let out = root.join("lib/.cursor/rules/out.mdc");
+        fs::remove_file(&out).unwrap();
+        symlink(root.join("work/AGENTS.md"), &out).unwrap();
+        for is_trusted in [true, false] {
+            let added_directories = vec![AddedDirectory { path: root.join("lib"), is_trusted }];
+            let work = root.join("work");
+            let sources = TextSources { added_directories, is_trusted: true, ..sources(&work, &work) };
+            let found = Instructions::load(&sources);
+            let workspace: String = found.project_parts().map(|(_, text)| text).collect();
+            assert!(workspace.contains("of the workspace") && !workspace.contains("library"), "{workspace}");
+            let added: String = found.added_parts(is_trusted).map(|(_, text)| text).collect();
+            assert!(added.contains("of the library") && added.contains("some.mdc: How to test"), "{added}");
+            assert!(!added.contains("of the workspace"), "a link out of the directory: {added}");
+            assert_eq!(found.added_parts(!is_trusted).count(), 0);
+        }
     }
 
     #[test]

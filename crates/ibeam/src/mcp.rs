@@ -9,6 +9,7 @@ mod http_server;
 mod json_file;
 mod login;
 mod placeholder;
+pub(crate) mod plain_secret;
 mod tool_fingerprint;
 
 use std::collections::BTreeSet;
@@ -19,9 +20,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use ibeam_config::ServerTools;
-use ibeam_core::{Stop, ToolSet};
+use ibeam_core::{Stop, Tool, ToolSet};
 use ibeam_mcp::{Launcher, Server, ServerConfig, StartError, StdioConfig, TransportConfig, UserAgent};
-use ibeam_protocol::{McpServer, McpStatus, Notice, PermissionMode, Reason};
+use ibeam_protocol::{McpServer, McpStatus, Notice, PermissionMode, Reason, ToolSpec};
 use tokio::io::DuplexStream;
 
 use crate::app::AppContext;
@@ -38,6 +39,8 @@ pub(crate) const GRACE: Duration = Duration::from_millis(500);
 #[derive(Default)]
 pub(crate) struct McpServers {
     running: Vec<Arc<Server>>,
+    /// The names of the servers that files of the project declare.
+    of_project: BTreeSet<String>,
     /// The status of every declared server.
     pub(crate) statuses: Vec<McpServer>,
     /// Tools that differ from the approved ones, by server and name.
@@ -47,6 +50,11 @@ pub(crate) struct McpServers {
 }
 
 impl McpServers {
+    /// Returns servers with these statuses, none of which runs.
+    pub(crate) fn with_statuses(statuses: Vec<McpServer>) -> Self {
+        Self { statuses, ..Self::default() }
+    }
+
     /// Starts all servers that may start, and waits until each is ready or has failed.
     ///
     /// # Errors
@@ -77,14 +85,13 @@ impl McpServers {
             started = started => started,
         };
         let mut servers = Self::default();
-        let mut of_project = BTreeSet::new();
         for (declaration, outcome) in started {
             if declaration.source.of_project {
-                of_project.insert(declaration.name.clone());
+                servers.of_project.insert(declaration.name.clone());
             }
             servers.add(declaration, outcome)?;
         }
-        servers.check_approved_tools(app, &of_project);
+        servers.check_approved_tools(app);
         Ok(servers)
     }
 
@@ -126,16 +133,30 @@ impl McpServers {
         Ok(())
     }
 
+    /// Requests the lists of tools again that have expired or changed. If any tool is another one now, checks the approval
+    /// of all tools again, and replaces the notices.
+    pub(crate) async fn refresh_tools(&mut self, app: &AppContext) -> bool {
+        let refreshed = join_all(self.running.iter().map(|server| server.refresh_tools())).await;
+        if !refreshed.contains(&true) {
+            return false;
+        }
+        self.unapproved.clear();
+        self.notices.clear();
+        self.check_approved_tools(app);
+        true
+    }
+
     /// With `--approve-mcps`, stores the tools of all servers as approved; without it, records those that have changed
     /// since they were approved.
-    fn check_approved_tools(&mut self, app: &AppContext, of_project: &BTreeSet<String>) {
+    fn check_approved_tools(&mut self, app: &AppContext) {
         let tools_of = |server: &Arc<Server>| {
-            let fingerprints = server.tools().iter().map(|tool| (tool.name.clone(), tool_fingerprint(tool)));
+            let tools = server.tools();
+            let fingerprints = tools.iter().map(|tool| (tool.name.clone(), tool_fingerprint(tool)));
             (Arc::clone(server), fingerprints.collect::<Vec<_>>())
         };
         let servers: Vec<_> = self.running.iter().map(tools_of).collect();
         let servers = servers.iter().map(|(server, tools)| {
-            let project = of_project.contains(server.name()).then_some(app.workspace.as_path());
+            let project = self.of_project.contains(server.name()).then_some(app.workspace.as_path());
             ServerTools { name: server.name(), project, tools: tools.clone() }
         });
         let store = &app.trust.store;
@@ -172,7 +193,13 @@ impl McpServers {
     ) -> Result<(), Reason> {
         let ServerDeclaration { name: server, mut status, source, required, .. } = declaration;
         match outcome {
-            Ok(running) => self.running.extend(running.map(Arc::new)),
+            Ok(running) => {
+                let left_out = running.as_ref().map(|running| running.left_out_tools().join(", "));
+                if let Some(tools) = left_out.filter(|tools| !tools.is_empty()) {
+                    self.notices.push(Notice::McpToolsLeftOut { server: server.clone(), tools });
+                }
+                self.running.extend(running.map(Arc::new));
+            }
             Err(detail) if required => return Err(Reason::McpServerFailed { server, detail }),
             Err(detail) => {
                 status = McpStatus::Failed;
@@ -197,19 +224,59 @@ impl McpServers {
         Ok(())
     }
 
-    /// Returns the tools of all running servers; in a read-only mode, only those that read.
+    /// Returns the tools of all running servers, and those for their resources; in a read-only mode, only those that read.
     pub(crate) fn tools(&self, mode: PermissionMode) -> ToolSet {
-        let is_read_only = match mode {
-            PermissionMode::Default | PermissionMode::Force => false,
-            PermissionMode::Plan | PermissionMode::Ask => true,
+        let mut tools = self.resource_tools();
+        tools.extend(ibeam_mcp::tool_set(&self.running, is_read_only(mode)));
+        tools
+    }
+
+    /// Returns the tools for the resources of the running servers.
+    pub(crate) fn resource_tools(&self) -> ToolSet {
+        ibeam_mcp::resource_tools(&self.running)
+    }
+
+    /// Returns the descriptions of the tools of each running server; in a read-only mode, only of those that read.
+    pub(crate) fn tools_by_server(&self, mode: PermissionMode) -> Vec<(String, Vec<ToolSpec>)> {
+        let of_server = |server: &Arc<Server>| {
+            let tools = ibeam_mcp::tool_set(std::slice::from_ref(server), is_read_only(mode));
+            (server.name().to_owned(), tools.values().map(|tool| tool.spec()).collect())
         };
-        ibeam_mcp::tool_set(&self.running, is_read_only)
+        self.running.iter().map(of_server).collect()
+    }
+
+    /// Returns the running servers that have prompts.
+    pub(crate) fn with_prompts(&self) -> Vec<Arc<Server>> {
+        self.running.iter().filter(|server| server.has_prompts()).map(Arc::clone).collect()
+    }
+
+    /// Returns the running server of this name.
+    pub(crate) fn find(&self, server: &str) -> Option<&Server> {
+        self.running.iter().find(|running| running.name() == server).map(Arc::as_ref)
+    }
+
+    /// Whether the server of this name runs.
+    pub(crate) fn is_running(&self, server: &str) -> bool {
+        self.find(server).is_some()
+    }
+
+    /// Returns a tool of a running server; in a read-only mode, only one that reads.
+    pub(crate) fn find_tool(&self, server: &str, tool: &str, mode: PermissionMode) -> Option<Arc<dyn Tool>> {
+        ibeam_mcp::find_tool(&self.running, server, tool, is_read_only(mode))
     }
 
     /// Ends every server and everything that it started, within `timeout`.
     pub(crate) async fn shut_down(&self, timeout: Duration) {
         let grace = GRACE.min(timeout / 3);
         join_all(self.running.iter().map(|server| server.shut_down(grace))).await;
+    }
+}
+
+/// Whether a run in this mode may only read.
+fn is_read_only(mode: PermissionMode) -> bool {
+    match mode {
+        PermissionMode::Default | PermissionMode::Force => false,
+        PermissionMode::Plan | PermissionMode::Ask => true,
     }
 }
 
@@ -256,7 +323,7 @@ fn config_of(
     let start_timeout = match user {
         // A person needs more time than a server.
         Some(_) => LOGIN_TIMEOUT,
-        None => app.base.config.timeout("mcp_start"),
+        None => declaration.timeouts.start.unwrap_or_else(|| app.base.config.timeout("mcp_start")),
     };
     let filler = Filler::new(app, declaration);
     let transport = match &declaration.transport {
@@ -290,7 +357,7 @@ fn config_of(
         revision: declaration.revision,
         elicitation: declaration.elicitation,
         start_timeout,
-        call_timeout: app.base.config.timeout("mcp_call"),
+        call_timeout: declaration.timeouts.call.unwrap_or_else(|| app.base.config.timeout("mcp_call")),
     })
 }
 

@@ -43,9 +43,9 @@ pub(crate) struct ModeInputs {
 pub(crate) fn infer(given: ModeInputs) -> Result<RunMode, Reason> {
     let is_print_mode = is_print_mode(given.print, given.stdout_terminal, given.stdin_terminal);
     let mode = match (is_print_mode, given.format) {
-        (_, Some(Format::Html)) => {
+        (_, Some(format)) if format.is_export() => {
             return Err(Reason::Usage {
-                detail: "`--output-format html` is a format of `ibeam replay`".to_owned(),
+                detail: format!("`--output-format {}` is a format of `ibeam replay`", format.name()),
             });
         }
         (true, format) => RunMode::Print(format.unwrap_or(default_format(given.contract))),
@@ -125,7 +125,7 @@ pub(crate) fn check_partial(
 mod tests {
     use super::*;
     use Contract::{One, Two};
-    use Format::{Html, Json, StreamJson, Text};
+    use Format::{Atif, Html, Json, Otlp, StreamJson, Text};
 
     /// stdout and stdin: terminals or not.
     type Ends = (bool, bool);
@@ -181,10 +181,12 @@ mod tests {
     }
 
     #[test]
-    fn no_run_prints_html() {
+    fn no_run_prints_an_export() {
         for contract in Contract::ALL {
-            let inferred = inferred(contract, true, Some(Html), TERMINALS, false);
-            assert!(matches!(inferred, Err(Reason::Usage { .. })), "{inferred:?}");
+            for format in [Html, Otlp, Atif] {
+                let inferred = inferred(contract, true, Some(format), TERMINALS, false);
+                assert!(matches!(inferred, Err(Reason::Usage { .. })), "{inferred:?}");
+            }
         }
     }
 

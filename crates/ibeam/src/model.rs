@@ -26,7 +26,7 @@ pub(crate) use configured_provider::{
 };
 pub(crate) use connect::list_models;
 pub(crate) use connection::{ServiceConnection, secret_files, tls_settings};
-pub(crate) use deferred_key::{DeferredKeys, KeyCommandRunner};
+pub(crate) use deferred_key::{DeferredKey, DeferredKeys, KeyCommandRunner};
 pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file};
 pub(crate) use fallback_chain::FallbackChain;
 pub(crate) use list_cache::{ListCache, MAX_AGE as LIST_MAX_AGE};

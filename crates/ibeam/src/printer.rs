@@ -352,6 +352,7 @@ impl PrinterState {
             EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
             | EventKind::RulesAdded { .. }
+            | EventKind::HookMessage { .. }
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::ToolCallStarted { .. }

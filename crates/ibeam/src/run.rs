@@ -5,10 +5,13 @@ mod answer_schema;
 mod attachments;
 pub(crate) mod context_preview;
 mod from_plan;
+mod hook_model;
 mod host_model;
 mod hosted;
 mod input_stream;
 mod interactive;
+mod mcp_serve;
+mod message_stdio;
 pub(crate) mod model_info;
 pub(crate) mod policy_rules;
 mod prepare;
@@ -22,27 +25,34 @@ mod session_opener;
 mod shutdown;
 mod subagents;
 pub(crate) mod system_prompt;
+mod trace_export;
+mod trajectory_import;
 mod turn_loop;
 mod watchdog;
 mod web;
+mod web_search;
 mod writable_dirs;
 
 use std::io;
 use std::sync::Arc;
 
-use ibeam_output::{Contract, EventWriter, Html, Json, StreamJson, Text, TextOptions};
+use ibeam_output::{Contract, EventWriter, Json, StreamJson, Text, TextOptions};
 use ibeam_protocol::{Failure, Reason};
+use ibeam_trace::{AtifWriter, Html, OtlpWriter};
 use tokio::runtime::Runtime;
 
 use crate::app::BaseContext;
 use crate::cli::Format;
+use crate::otel;
 
 pub(crate) use acp::serve_editor;
 pub(crate) use attachments::media_from_base64;
 pub(crate) use from_plan::{PlanHandover, load_plan};
+pub(crate) use hook_model::HookModel;
 pub(crate) use hosted::run_hosted;
 pub(crate) use input_stream::run_input_stream;
 pub(crate) use interactive::run_interactive;
+pub(crate) use mcp_serve::{McpServeOptions, serve_mcp};
 pub(crate) use prepare::permission_mode;
 pub(crate) use print::{PrintInput, print};
 pub(crate) use session_opener::{
@@ -71,7 +81,9 @@ pub(crate) fn event_writer<'a>(
             };
             Box::new(Text::new(out, Arc::clone(&base.catalogue), options))
         }
-        Format::Html => Box::new(Html::new(out, Arc::clone(&base.catalogue))),
+        Format::Html => Box::new(Html::new(out, Arc::clone(&base.catalogue), None)),
+        Format::Otlp => Box::new(OtlpWriter::new(out, otel::otlp_options())),
+        Format::Atif => Box::new(AtifWriter::new(out)),
     }
 }
 

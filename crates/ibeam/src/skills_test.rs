@@ -25,9 +25,9 @@ const REVIEW: &str = "---\nname: review\ndescription: >\n  Reviews\n  changes.\n
                       author: me\nallowed-tools: Bash(rm:*)\n---\nRead the diff.\n";
 
 #[test]
-fn skills_are_found_in_the_folders_of_four_programs_and_of_the_user() {
+fn skills_are_found_in_the_folders_of_all_programs_and_of_the_user() {
     let skill = |name: &str| format!("---\nname: {name}\ndescription: about {name}\n---\ntext");
-    let names = [".ibeam", ".agents", ".claude", ".cursor"];
+    let names = [".ibeam", ".agents", ".claude", ".cursor", ".codex"];
     let mut files: Vec<(String, String)> = names
         .iter()
         .map(|name| (format!("project/{name}/skills/x/SKILL.md"), skill(name.trim_start_matches('.'))))
@@ -38,7 +38,7 @@ fn skills_are_found_in_the_folders_of_four_programs_and_of_the_user() {
     let (_directory, sources) = places(&files);
     let skills = Skills::load(&sources);
     let found: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
-    assert_eq!(found, ["mine", "ibeam", "agents", "claude", "cursor"]);
+    assert_eq!(found, ["mine", "ibeam", "agents", "claude", "cursor", "codex"]);
     assert!(skills.list_text(TextOwner::User).unwrap().ends_with("\n- mine: about mine\n"));
     let project = skills.list_text(TextOwner::Project).unwrap();
     assert!(project.contains("- claude: about claude\n") && !project.contains("mine"), "{project}");

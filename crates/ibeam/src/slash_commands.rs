@@ -5,8 +5,9 @@
 //! and widens nothing: `allowed-tools`, `model` and lines that other programs execute have no effect. A prompt that
 //! names no command, such as one that begins with a path, stays as it is.
 //!
-//! The prompts of MCP servers belong here as another [`CommandSource`], after the files and skills.
+//! The prompts of MCP servers come after the files and skills. They are known only while their servers run.
 
+pub(crate) mod server_prompt;
 mod template;
 
 use std::path::PathBuf;
@@ -24,8 +25,8 @@ use template::fill_arguments;
 
 /// The number of files of a directory with commands.
 const MAX_FILES: usize = 256;
-/// The directory with skills only.
-const SKILLS_ONLY: &str = ".agents";
+/// The directories with skills only.
+const SKILLS_ONLY: [&str; 2] = [".agents", ".codex"];
 
 /// A command that the user can write as `/NAME ARGUMENTS`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -47,6 +48,8 @@ pub(crate) enum CommandSource {
     File(PathBuf),
     /// The `SKILL.md` of a skill.
     Skill(PathBuf),
+    /// The prompt of an MCP server.
+    Server(String),
 }
 
 /// A file with a command.
@@ -173,7 +176,7 @@ fn untrusted_preamble(name: &str) -> String {
 fn command_files(sources: &TextSources) -> Vec<CommandFile> {
     let mut found = Vec::new();
     for (owner, directory) in sources.text_directories() {
-        if directory.ends_with(SKILLS_ONLY) {
+        if SKILLS_ONLY.iter().any(|name| directory.ends_with(name)) {
             continue;
         }
         let directory = directory.join("commands");

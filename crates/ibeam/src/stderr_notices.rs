@@ -72,6 +72,7 @@ impl NoticePrinter {
             }
             EventKind::PromptWithheld { .. }
             | EventKind::RulesAdded { .. }
+            | EventKind::HookMessage { .. }
             | EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }

@@ -27,7 +27,7 @@ const TEXT_ENDINGS: [&str; 3] = ["md", "mdc", "txt"];
 /// The name of the rules file of older versions of Cursor, which has no ending.
 pub(crate) const CURSOR_RULES_FILE: &str = ".cursorrules";
 /// The directories of a project in which texts are, in the order of their precedence.
-const PROJECT_DIRECTORIES: [&str; 4] = [".ibeam", ".agents", ".claude", ".cursor"];
+const PROJECT_DIRECTORIES: [&str; 5] = [".ibeam", ".agents", ".claude", ".cursor", ".codex"];
 
 const REPOSITORY_PREAMBLE: &str = include_str!("../prompts/repository.md");
 
@@ -44,6 +44,17 @@ pub(crate) struct TextSources {
     pub(crate) is_trusted: bool,
     /// The user's directories in which texts are, in the order of their precedence.
     pub(crate) user_directories: Vec<PathBuf>,
+    /// The directories of `--add-dir` outside of the workspace.
+    pub(crate) added_directories: Vec<AddedDirectory>,
+}
+
+/// A directory of `--add-dir`, which has rules of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AddedDirectory {
+    /// A real path.
+    pub(crate) path: PathBuf,
+    /// Whether its texts count like texts of the user.
+    pub(crate) is_trusted: bool,
 }
 
 /// The author of a text.
@@ -70,15 +81,55 @@ impl TextSources {
     /// Returns the places for the workspace of `app`.
     pub(crate) fn new(app: &AppContext, path_policy: PathPolicy) -> Self {
         let home = &app.dirs.home;
-        let below_home = [".agents", ".claude", ".cursor"].map(|name| home.join(name));
+        let below_home = [".agents", ".claude", ".cursor", ".codex"].map(|name| home.join(name));
+        let root = git::repository_root(&app.workspace).unwrap_or(&app.workspace).to_owned();
+        let is_trusted = app.trust.is_trusted();
+        let added = app.base.flags.add_dir.iter().filter_map(|directory| directory.canonicalize().ok());
+        let mut added_directories: Vec<AddedDirectory> = Vec::new();
+        for path in added.filter(|path| !path.starts_with(&app.workspace)) {
+            // The other directories of a repository have the authors of the workspace.
+            let is_trusted = match path.starts_with(&root) {
+                true => is_trusted,
+                false => app.trust.is_directory_trusted(&path),
+            };
+            if added_directories.iter().all(|other| other.path != path) {
+                added_directories.push(AddedDirectory { path, is_trusted });
+            }
+        }
         Self {
-            root: git::repository_root(&app.workspace).unwrap_or(&app.workspace).to_owned(),
+            root,
             workspace: app.workspace.clone(),
             path_policy,
-            is_trusted: app.trust.is_trusted(),
+            is_trusted,
+            added_directories,
             user_directories: std::iter::once(app.dirs.config_directory().to_owned())
                 .chain(below_home)
                 .collect(),
+        }
+    }
+
+    /// Returns the workspace or the directory of `--add-dir` that contains `path`, the innermost of several.
+    pub(crate) fn directory_with(&self, path: &Path) -> Option<&Path> {
+        let added = self.added_directories.iter().map(|directory| directory.path.as_path());
+        let all = std::iter::once(self.workspace.as_path()).chain(added);
+        all.filter(|directory| path.starts_with(directory))
+            .max_by_key(|directory| directory.as_os_str().len())
+    }
+
+    /// Whether a text of a project counts like a text of the user.
+    pub(crate) fn is_trusted_at(&self, path: &Path) -> bool {
+        if path.starts_with(&self.root) {
+            return self.is_trusted;
+        }
+        let Some(place) = self.directory_with(path) else { return false };
+        self.added_directories.iter().any(|directory| directory.path == place && directory.is_trusted)
+    }
+
+    /// Returns the directory out of which no link to the text at `path` may lead.
+    fn root_of(&self, path: &Path) -> &Path {
+        match path.starts_with(&self.root) {
+            true => &self.root,
+            false => self.directory_with(path).unwrap_or(&self.root),
         }
     }
 
@@ -114,7 +165,9 @@ impl TextSources {
     pub(crate) fn read(&self, owner: TextOwner, path: &Path, max_bytes: usize) -> Option<TextFile> {
         let file = regular_file::open(path, true).ok()?;
         let real = real_path(&file, path)?;
-        if !is_text_name(&real) || owner == TextOwner::Project && !self.may_read(&file, &real) {
+        if !is_text_name(&real)
+            || owner == TextOwner::Project && !self.may_read(&file, self.root_of(path), &real)
+        {
             return None;
         }
         let mut bytes = Vec::new();
@@ -129,8 +182,8 @@ impl TextSources {
     }
 
     /// Whether a file of the project may be given to the model.
-    fn may_read(&self, file: &File, real: &Path) -> bool {
-        let is_allowed = real.starts_with(&self.root) && self.path_policy.allows_read(real);
+    fn may_read(&self, file: &File, root: &Path, real: &Path) -> bool {
+        let is_allowed = real.starts_with(root) && self.path_policy.allows_read(real);
         // A hard link to a credential file is not a text.
         is_allowed
             && file

@@ -1,15 +1,18 @@
 //! `--worktree`: a run in a git worktree of its own, with a branch of its own.
 //!
-//! The worktree lies in the state directory, `$XDG_STATE_HOME/ibeam/worktrees/REPOSITORY-HASH/NAME`, and stays after the run:
-//! commands must not see the data directory. The user's git
-//! creates it without hooks and without programs that the configuration of the repository names.
+//! The worktree lies in the state directory, `$XDG_STATE_HOME/ibeam/worktrees/REPOSITORY-HASH/NAME`, and stays after the
+//! run: commands must not see the data directory. The user's git creates it without hooks and without programs that the
+//! configuration of the repository names. The set-up commands of a new worktree run later, with the tools of the run.
 
-use std::fs::DirBuilder;
+mod setup_commands;
+
+use std::fs::{self, DirBuilder};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use ibeam_config::{Trust, TrustRequest};
 use ibeam_protocol::{Notice, Reason, SessionId};
 use sha2::{Digest as _, Sha256};
 
@@ -19,17 +22,28 @@ use crate::environment::variable;
 use crate::git;
 use crate::programs::Programs;
 
+pub(crate) use setup_commands::WorktreeSetup;
+
 /// The number of characters of the longest name.
 const MAX_NAME_CHARS: usize = 64;
 /// The number of bytes of git's message that an error shows.
 const MAX_MESSAGE_BYTES: usize = 400;
 
-/// Creates the worktree that the flags ask for, or finds it, and makes it the workspace. Returns the notice about it.
+/// The worktree that is the workspace of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Worktree {
+    /// The notices about it.
+    pub(crate) notices: Vec<Notice>,
+    /// The set-up that it still needs.
+    pub(crate) setup: Option<WorktreeSetup>,
+}
+
+/// Creates the worktree that the flags ask for, or finds it, and makes it the workspace.
 ///
 /// # Errors
-/// `Usage` for an invalid name, `NoInput` outside of a repository, `CannotCreate` for a failure of git; the errors of
-/// [`resolve_workspace`].
-pub(crate) fn enter(flags: &mut Flags) -> Result<Option<Notice>, Reason> {
+/// `Usage` for an invalid name, `NoInput` outside of a repository, `CannotCreate` for a failure of git, `BadConfig` for an
+/// invalid file with set-up commands; the errors of [`resolve_workspace`].
+pub(crate) fn enter(flags: &mut Flags) -> Result<Option<Worktree>, Reason> {
     let Some(name) = flags.worktree.clone() else { return Ok(None) };
     let name = match name.is_empty() {
         true => format!("run-{:.8}", SessionId::random().to_string()),
@@ -47,16 +61,32 @@ pub(crate) fn enter(flags: &mut Flags) -> Result<Option<Notice>, Reason> {
     let state = state.unwrap_or_else(|| dirs.home.join(".local/state")).join("ibeam");
     let (path, branch) = (worktree_path(&state, &common, &name), format!("ibeam/{name}"));
     let failed = |detail: String| Reason::CannotCreate { path: path.display().to_string(), detail };
+    // No name begins with a dot.
+    let marker = path.with_file_name(format!(".{name}.not-set-up"));
     if !path.join(".git").is_file() {
         let parent = path.parent().unwrap_or(&path);
         let created = DirBuilder::new().recursive(true).mode(0o700).create(parent);
-        created.map_err(|error| failed(error.to_string()))?;
-        add(&programs, top, &path, &branch).map_err(failed)?;
+        created.and_then(|()| fs::write(&marker, "")).map_err(|error| failed(error.to_string()))?;
+        add(&programs, top, &path, &branch, flags.worktree_base.as_deref()).map_err(failed)?;
+    }
+    let mut notices = vec![Notice::WorktreeUsed { path: path.display().to_string(), branch }];
+    let mut setup = None;
+    if !flags.skip_worktree_setup && marker.exists() {
+        // `--trust` trusts the worktree, for whose run the commands are.
+        let request = match flags.trust_request() {
+            TrustRequest::Remember => TrustRequest::ThisRun,
+            request @ (TrustRequest::UseStored | TrustRequest::ThisRun) => request,
+        };
+        let trust = Trust::evaluate(request, &dirs, &workspace);
+        match WorktreeSetup::load(&workspace, &trust, &marker)? {
+            Ok(found) => setup = found,
+            Err(notice) => notices.push(notice),
+        }
     }
     let prefix = workspace.strip_prefix(top).unwrap_or(Path::new(""));
     let inner = path.join(prefix);
     flags.workspace = Some(if inner.is_dir() { inner } else { path.clone() });
-    Ok(Some(Notice::WorktreeUsed { path: path.display().to_string(), branch }))
+    Ok(Some(Worktree { notices, setup }))
 }
 
 /// Returns a name that may be part of a path and of a branch.
@@ -91,8 +121,8 @@ fn worktree_path(state: &Path, common: &Path, name: &str) -> PathBuf {
     state.join("worktrees").join(format!("{repository}-{hash}")).join(name)
 }
 
-/// Adds a worktree at `path` with `branch`, which is created at `HEAD` if it does not exist.
-fn add(programs: &Programs, top: &Path, path: &Path, branch: &str) -> Result<(), String> {
+/// Adds a worktree at `path` with `branch`, which is created at `base`, else at `HEAD`, if it does not exist.
+fn add(programs: &Programs, top: &Path, path: &Path, branch: &str, base: Option<&str>) -> Result<(), String> {
     let mut settings = Vec::new();
     for filter in repository_filters(programs, top)? {
         for key in ["clean=", "smudge=", "process=", "required=false"] {
@@ -104,7 +134,9 @@ fn add(programs: &Programs, top: &Path, path: &Path, branch: &str) -> Result<(),
     let path = path.to_str().ok_or("the path is not UTF-8")?;
     let arguments: &[&str] = match exists {
         true => &["worktree", "add", "--quiet", "--", path, branch],
-        false => &["worktree", "add", "--quiet", "--no-track", "-b", branch, "--", path, "HEAD"],
+        false => {
+            &["worktree", "add", "--quiet", "--no-track", "-b", branch, "--", path, base.unwrap_or("HEAD")]
+        }
     };
     run(programs, top, &settings, arguments).map(drop)
 }

@@ -24,6 +24,8 @@ mod checkpoints;
 mod claude;
 #[path = "end_to_end/claude_hooks.rs"]
 mod claude_hooks;
+#[path = "end_to_end/claude_settings_hooks.rs"]
+mod claude_settings_hooks;
 #[path = "end_to_end/codex.rs"]
 mod codex;
 #[path = "end_to_end/commands.rs"]
@@ -64,6 +66,8 @@ mod from_plan;
 mod hangs;
 #[path = "end_to_end/held_session.rs"]
 mod held_session;
+#[path = "end_to_end/hook_follow_ups.rs"]
+mod hook_follow_ups;
 #[path = "end_to_end/hooks.rs"]
 mod hooks;
 #[path = "end_to_end/hygiene.rs"]
@@ -82,6 +86,10 @@ mod limits;
 mod long_session;
 #[path = "end_to_end/mcp.rs"]
 mod mcp;
+#[path = "end_to_end/mcp_add.rs"]
+mod mcp_add;
+#[path = "end_to_end/mcp_clients.rs"]
+mod mcp_clients;
 #[path = "end_to_end/mcp_http.rs"]
 mod mcp_http;
 #[path = "end_to_end/model_apis.rs"]
@@ -118,11 +126,17 @@ mod subagents;
 mod terminal;
 #[path = "end_to_end/tools.rs"]
 mod tools;
+#[path = "end_to_end/trace.rs"]
+mod trace;
 #[path = "end_to_end/trust.rs"]
 mod trust;
 #[path = "end_to_end/web.rs"]
 mod web;
+#[path = "end_to_end/web_search.rs"]
+mod web_search;
 #[path = "end_to_end/websocket_transport.rs"]
 mod websocket_transport;
 #[path = "end_to_end/wires.rs"]
 mod wires;
+#[path = "end_to_end/worktree_setup.rs"]
+mod worktree_setup;

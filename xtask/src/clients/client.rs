@@ -4,6 +4,8 @@ use std::path::Path;
 
 use ibeam_testkit::BuildError;
 
+use crate::conformance::ConformanceError;
+
 const USAGE: &str = "\
 usage: cargo xtask clients [NAME…] [--bin PATH] [--embedded]
 
@@ -23,6 +25,9 @@ pub(crate) enum ClientsError {
     /// The program could not be built.
     #[error(transparent)]
     Program(#[from] BuildError),
+    /// The result could not be recorded.
+    #[error(transparent)]
+    Record(#[from] ConformanceError),
     /// A client could not be installed; the reason is printed.
     #[error("{0} failed")]
     Setup(String),
@@ -138,6 +143,14 @@ impl Client {
         match self.runtime {
             Runtime::Python(_) => "requirements.txt",
             Runtime::Node => "package-lock.json",
+        }
+    }
+
+    /// Returns the package registry of the client.
+    pub(super) fn registry(&self) -> &'static str {
+        match self.runtime {
+            Runtime::Python(_) => "PyPI",
+            Runtime::Node => "npm",
         }
     }
 

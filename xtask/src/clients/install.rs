@@ -39,6 +39,7 @@ pub(super) struct Installed {
 /// The reason why this machine cannot run a client.
 pub(crate) type MissingRequirement = String;
 
+const NPM_LOCK_FILE: &str = "package-lock.json";
 const NO_PYTHON: &str = "no Python with `venv` and `pip` found";
 
 impl Installer {
@@ -67,18 +68,9 @@ impl Installer {
                 }
             }
             Runtime::Node => {
-                if !runs_with_version_flag("node") || !runs_with_version_flag("npm") {
-                    return Ok(Err("no Node with npm found".to_owned()));
+                if let Err(missing) = self.install_from_npm(&folder, &directory)? {
+                    return Ok(Err(missing));
                 }
-                fs::create_dir_all(&directory).map_err(ClientsError::system(directory.display()))?;
-                for name in ["package.json", client.lock_file()] {
-                    let (from, to) = (folder.join(name), directory.join(name));
-                    fs::copy(&from, &to).map_err(ClientsError::system(from.display()))?;
-                }
-                let mut npm = Command::new("npm");
-                npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]);
-                npm.current_dir(&directory);
-                install_once(&directory, &folder.join(client.lock_file()), [npm])?;
                 python.program.clone()
             }
         };
@@ -89,6 +81,31 @@ impl Installer {
             driver: folder.join("drive.py"),
             library: self.clients.join("lib"),
         }))
+    }
+
+    /// Installs the packages of the `package-lock.json` in `folder`, without install scripts, or returns the requirement
+    /// that this machine lacks.
+    ///
+    /// # Errors
+    /// `Setup` if the installation fails.
+    pub(crate) fn install_from_npm(
+        &self,
+        folder: &Path,
+        directory: &Path,
+    ) -> Result<Result<(), MissingRequirement>, ClientsError> {
+        if !runs_with_version_flag("node") || !runs_with_version_flag("npm") {
+            return Ok(Err("no Node with npm found".to_owned()));
+        }
+        fs::create_dir_all(directory).map_err(ClientsError::system(directory.display()))?;
+        for name in ["package.json", NPM_LOCK_FILE] {
+            let (from, to) = (folder.join(name), directory.join(name));
+            fs::copy(&from, &to).map_err(ClientsError::system(from.display()))?;
+        }
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]);
+        npm.current_dir(directory);
+        install_once(directory, &folder.join(NPM_LOCK_FILE), [npm])?;
+        Ok(Ok(()))
     }
 
     /// Installs the packages of a lock file in a virtual environment for Python 3.`minor` or later, and returns its Python,
@@ -118,6 +135,16 @@ impl Installer {
         install_once(directory, pins, [venv, pip])?;
         Ok(Ok(own_python))
     }
+}
+
+/// Returns the versions of packages in a file of pins of PyPI, as text for docs/conformance.md.
+pub(crate) fn pinned_versions(pins: &Path, packages: &[&str]) -> Vec<String> {
+    let text = fs::read_to_string(pins).unwrap_or_default();
+    let version = |package: &&str| {
+        let version = text.lines().find_map(|line| line.strip_prefix(*package)?.strip_prefix("=="))?;
+        Some(format!("PyPI `{package}` {}", version.split_whitespace().next()?))
+    };
+    packages.iter().filter_map(version).collect()
 }
 
 /// Runs the steps unless they have completed with the same pins.

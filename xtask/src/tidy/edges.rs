@@ -56,6 +56,7 @@ const CRATE_RULES: &[CrateRule] = &[
         may_use: &["ibeam-protocol", "ibeam-core", "ibeam-http", "ibeam-json-rpc", "ibeam-process"],
         exclusive: &["reqwest"],
     },
+    CrateRule { name: "ibeam-mcp-server", may_use: &["ibeam-json-rpc"], exclusive: &["hyper", "hyper-util"] },
     CrateRule {
         name: "ibeam-web",
         may_use: &["ibeam-protocol", "ibeam-core"],
@@ -81,6 +82,11 @@ const CRATE_RULES: &[CrateRule] = &[
         exclusive: &["fluent-bundle", "unic-langid"],
     },
     CrateRule {
+        name: "ibeam-trace",
+        may_use: &["ibeam-protocol", "ibeam-wire", "ibeam-output"],
+        exclusive: &[],
+    },
+    CrateRule {
         name: "ibeam",
         may_use: &[
             "ibeam-protocol",
@@ -94,8 +100,10 @@ const CRATE_RULES: &[CrateRule] = &[
             "ibeam-providers",
             "ibeam-local",
             "ibeam-tools",
+            "ibeam-trace",
             "ibeam-process",
             "ibeam-mcp",
+            "ibeam-mcp-server",
             "ibeam-web",
             "ibeam-sandbox",
             "ibeam-session",
@@ -128,6 +136,7 @@ const SYNC_CRATES: &[&str] = &[
     "ibeam-sandbox",
     "ibeam-session",
     "ibeam-output",
+    "ibeam-trace",
     "ibeam-wire",
     "ibeam-dialects",
     "ibeam-attacks",

@@ -5,7 +5,7 @@ use ibeam_protocol::{EventKind, Failure, Reason, RunOutcome, UserPrompt};
 use super::tool_calls::PlannedCall;
 use super::{Run, TurnError};
 use crate::journal::{Journal, JournalClosed};
-use crate::ports::{FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput};
+use crate::ports::{AnswerEnd, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput};
 
 impl Run {
     /// Runs the hooks of an event and records their notices.
@@ -123,16 +123,41 @@ impl Run {
         Ok(())
     }
 
-    /// Runs the hooks of calls that ended, in the order in which they ended.
+    /// Runs the hooks of calls that ended, in the order in which they ended. Records their context for the model.
     pub(super) async fn run_post_tool_hooks(
         &self,
         journal: &mut Journal,
         ended: Vec<FinishedCall>,
     ) -> Result<(), TurnError> {
+        let mut context = Vec::new();
         for ended in ended {
-            self.run_hooks(journal, HookEvent::AfterToolCall(&ended)).await?;
+            context.extend(self.run_hooks(journal, HookEvent::AfterToolCall(&ended)).await?.context);
+        }
+        if !context.is_empty() {
+            journal.record(EventKind::HookMessage { text: context.join("\n\n") }).await?;
         }
         Ok(())
+    }
+
+    /// Runs the hooks of a complete answer. Returns whether they continue the run; then their message is recorded.
+    ///
+    /// The text of an answer with a schema is the only text of its run, so hooks do not continue it.
+    pub(super) async fn run_answer_end_hooks(
+        &self,
+        journal: &mut Journal,
+        text: &str,
+        state: &mut AnswerEndHooks,
+    ) -> Result<bool, TurnError> {
+        state.have_run = true;
+        let end = AnswerEnd { text, ..answer_end(journal, &RunOutcome::Completed, state) };
+        let output = self.run_hooks(journal, HookEvent::AnswerEnd(end)).await?;
+        let Some(text) = output.follow_up.filter(|_| self.answer_schema.is_none()) else {
+            return Ok(false);
+        };
+        state.follow_ups += 1;
+        state.have_run = false;
+        journal.record(EventKind::HookMessage { text }).await?;
+        Ok(true)
     }
 
     /// Runs the hooks of the end of the run. After a stop they have [`crate::ports::Hooks::grace`].
@@ -140,20 +165,53 @@ impl Run {
         &self,
         journal: &mut Journal,
         outcome: &RunOutcome,
+        state: &AnswerEndHooks,
     ) -> Result<(), JournalClosed> {
-        let Some(hooks) = self.hooks.run(HookEvent::RunEnd(outcome)) else { return Ok(()) };
+        let end = HookEvent::AnswerEnd(answer_end(journal, outcome, state));
+        let answer_hooks = if state.have_run { None } else { self.hooks.run(end) };
+        let end_hooks = self.hooks.run(HookEvent::RunEnd(outcome));
+        if answer_hooks.is_none() && end_hooks.is_none() {
+            return Ok(());
+        }
         let grace_after_stop = async {
             self.stop.wait().await;
             self.clock.sleep(self.hooks.grace()).await;
         };
-        let output = tokio::select! {
-            biased;
-            output = hooks => output,
-            () = grace_after_stop => HookOutput::default(),
+        let hooks = async {
+            let mut notices = Vec::new();
+            for hooks in [answer_hooks, end_hooks].into_iter().flatten() {
+                notices.extend(hooks.await.notices);
+            }
+            notices
         };
-        for notice in output.notices {
+        let notices = tokio::select! {
+            biased;
+            notices = hooks => notices,
+            () = grace_after_stop => Vec::new(),
+        };
+        for notice in notices {
             journal.record(EventKind::Notice(notice)).await?;
         }
         Ok(())
+    }
+}
+
+/// The effects of the hooks of the end of the answer in a run.
+#[derive(Default)]
+pub(super) struct AnswerEndHooks {
+    /// The number of messages with which they continued the run.
+    follow_ups: u32,
+    /// Whether they have run since the last of these messages.
+    have_run: bool,
+}
+
+/// Returns the end of a run without the text of its answer.
+fn answer_end<'a>(journal: &Journal, outcome: &'a RunOutcome, state: &AnswerEndHooks) -> AnswerEnd<'a> {
+    AnswerEnd {
+        outcome,
+        text: "",
+        follow_ups: state.follow_ups,
+        tool_calls: journal.tally().totals.tool_calls,
+        duration_ms: journal.elapsed_ms(),
     }
 }

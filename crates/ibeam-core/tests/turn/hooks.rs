@@ -18,6 +18,8 @@ struct RecordingHooks {
     call_decision: HookDecision,
     prompt_decision: HookDecision,
     context: Vec<String>,
+    /// The messages with which the hooks continue a run, one after another.
+    follow_ups: Vec<&'static str>,
     notices: Vec<Notice>,
     observed: Mutex<Vec<String>>,
 }
@@ -32,6 +34,7 @@ impl Hooks for RecordingHooks {
     }
 
     fn run<'a>(&'a self, event: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
+        let mut follow_up = None;
         let (observed, decision) = match event {
             HookEvent::RunStart => ("begin".to_owned(), HookDecision::Continue),
             HookEvent::PromptSubmit(content) => (content.join("|"), self.prompt_decision.clone()),
@@ -47,6 +50,11 @@ impl Hooks for RecordingHooks {
                 };
                 (format!("{} {result}", ended.call.name), HookDecision::Continue)
             }
+            HookEvent::AnswerEnd(end) => {
+                follow_up = self.follow_ups.get(end.follow_ups as usize).map(|message| (*message).to_owned());
+                (format!("answer end: {}", end.text), HookDecision::Continue)
+            }
+            HookEvent::SubagentEnd { .. } => return None,
             HookEvent::RunEnd(outcome) => {
                 let end = if *outcome == RunOutcome::Completed { "end" } else { "failed end" };
                 (end.to_owned(), HookDecision::Continue)
@@ -54,7 +62,8 @@ impl Hooks for RecordingHooks {
         };
         self.observed.lock().unwrap().push(observed);
         let context = self.context.clone();
-        Some(Box::pin(async move { HookOutput { decision, context, notices: self.notices.clone() } }))
+        let notices = self.notices.clone();
+        Some(Box::pin(async move { HookOutput { decision, context, follow_up, notices } }))
     }
 }
 
@@ -85,7 +94,8 @@ fn hooks_run_on_every_event_in_order() {
     let (outcome, _) = run_turn(&fixture, &[]);
     assert_eq!(outcome, RunOutcome::Completed);
     let observed = hooks.observed.lock().unwrap().clone();
-    let expect = ["begin", "do it", "look {}", "look done", "change {}", "change done", "end"];
+    let expect =
+        ["begin", "do it", "look {}", "look done", "change {}", "change done", "answer end: done", "end"];
     assert_eq!(observed, expect);
 }
 
@@ -195,8 +205,41 @@ fn notices_from_hooks_are_recorded() {
     let (fixture, _) = with_hooks(fixture(vec![text_reply(&["done"])]), hooks);
     let (_, events) = run_turn(&fixture, &[]);
     let observed = events.iter().filter(|event| event.kind == EventKind::Notice(notice.clone()));
-    // At the start, the prompt and the end.
-    assert_eq!(observed.count(), 3);
+    // At the start, the prompt, the end of the answer and the end.
+    assert_eq!(observed.count(), 4);
+}
+
+/// Each message of a hook is answered, and the hooks run again at the end of that answer.
+#[test]
+fn hooks_continue_a_run_with_messages() {
+    let hooks = RecordingHooks { follow_ups: vec!["run the tests", "again"], ..RecordingHooks::default() };
+    let replies = vec![text_reply(&["one"]), text_reply(&["two"]), text_reply(&["three"])];
+    let (fixture, hooks) = with_hooks(fixture(replies), hooks);
+    let (outcome, events) = run_turn(&fixture, &[]);
+    assert_eq!(outcome, RunOutcome::Completed);
+    let messages = events.iter().filter_map(|event| match &event.kind {
+        EventKind::UserMessage { content, .. } => Some(content.join("|")),
+        EventKind::HookMessage { text } => Some(format!("hook: {text}")),
+        _ => None,
+    });
+    assert_eq!(messages.collect::<Vec<_>>(), ["do it", "hook: run the tests", "hook: again"]);
+    let observed = hooks.observed.lock().unwrap().clone();
+    let expect = ["begin", "do it", "answer end: one", "answer end: two", "answer end: three", "end"];
+    assert_eq!(observed, expect);
+}
+
+/// The context that hooks add after a call reaches the model with the next request.
+#[test]
+fn context_after_a_call_is_a_message_of_the_user() {
+    let reply = calls_reply(vec![call("1", "look", json!({}))]);
+    let hooks = RecordingHooks { context: vec!["format it".to_owned()], ..RecordingHooks::default() };
+    let (fixture, _) = with_hooks(fixture(vec![reply, text_reply(&["done"])]), hooks);
+    let (_, events) = run_turn(&fixture, &[]);
+    let messages = events.iter().filter_map(|event| match &event.kind {
+        EventKind::HookMessage { text } => Some(text.as_str()),
+        _ => None,
+    });
+    assert_eq!(messages.collect::<Vec<_>>(), ["format it"]);
 }
 
 /// A hook that never answers: the stop of the run does not wait for it.
@@ -215,7 +258,11 @@ fn a_stop_does_not_wait_for_hooks() {
                 HookEvent::BeforeToolCall { .. } | HookEvent::RunEnd(_) => {
                     Some(Box::pin(std::future::pending()))
                 }
-                HookEvent::RunStart | HookEvent::PromptSubmit(_) | HookEvent::AfterToolCall(_) => None,
+                HookEvent::RunStart
+                | HookEvent::PromptSubmit(_)
+                | HookEvent::AfterToolCall(_)
+                | HookEvent::AnswerEnd(_)
+                | HookEvent::SubagentEnd { .. } => None,
             }
         }
     }

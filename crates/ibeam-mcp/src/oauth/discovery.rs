@@ -8,6 +8,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use ibeam_http::base_url::is_loopback;
+use ibeam_json_rpc::MAX_QUOTED_CHARS;
+use ibeam_protocol::elide_end;
 use reqwest::header::ACCEPT;
 use reqwest::{Client, StatusCode, Url};
 use serde::Deserialize;
@@ -61,14 +63,16 @@ pub(super) struct AuthorizationServer {
     pub(super) authorization_response_iss_parameter_supported: bool,
 }
 
-/// Finds the authorization server of the server at `server_url`.
+/// Finds the authorization server of the server at `server_url`: the one with the identifier `expected`, if it is given.
 ///
 /// # Errors
-/// The metadata is missing, contradicts itself or the URL of the server, or leads to a place that must not be contacted.
+/// The metadata is missing, contradicts itself, `expected` or the URL of the server, or leads to a place that must not be
+/// contacted.
 pub(super) async fn discover(
     client: &Client,
     server_url: &Url,
     challenge: &Challenge,
+    expected: Option<&str>,
 ) -> Result<Discovered, AuthError> {
     let metadata = resource_metadata(client, server_url, challenge).await?;
     let (resource, issuer, scopes_supported, requires_dpop) = match metadata {
@@ -79,22 +83,37 @@ pub(super) async fn discover(
                     metadata.resource
                 )));
             }
-            let issuer = metadata.authorization_servers.into_iter().next().ok_or_else(|| {
-                AuthError::Metadata("its metadata names no authorization server".to_owned())
-            })?;
+            let issuer = choose_issuer(metadata.authorization_servers, expected)?;
             let requires_dpop = metadata.dpop_bound_access_tokens_required || challenge.is_dpop;
             (metadata.resource, issuer, metadata.scopes_supported, requires_dpop)
         }
         // Before revision 2025-06-18, the server was its own authorization server.
         None => (
             server_url.as_str().to_owned(),
-            server_url.origin().ascii_serialization(),
+            choose_issuer(vec![server_url.origin().ascii_serialization()], expected)?,
             Vec::new(),
             challenge.is_dpop,
         ),
     };
     let server = authorization_server(client, server_url, &issuer).await?;
     Ok(Discovered { resource, scopes_supported, requires_dpop, server })
+}
+
+/// Returns the authorization server to use: the expected one, else the first. The credentials of a client that was
+/// registered by hand must not reach another authorization server than its own.
+fn choose_issuer(servers: Vec<String>, expected: Option<&str>) -> Result<String, AuthError> {
+    let found = match expected {
+        Some(expected) => servers.iter().find(|server| *server == expected),
+        None => servers.first(),
+    };
+    match (found, expected) {
+        (Some(issuer), _) => Ok(issuer.clone()),
+        (None, None) => Err(AuthError::Metadata("its metadata names no authorization server".to_owned())),
+        (None, Some(expected)) => Err(AuthError::Metadata(format!(
+            "it names the authorization server `{}`, and `auth.issuer` is `{expected}`",
+            elide_end(&servers.join("`, `"), MAX_QUOTED_CHARS)
+        ))),
+    }
 }
 
 /// Returns the metadata of the server from the URL of the challenge, else from the well-known places.
@@ -261,6 +280,17 @@ mod tests {
         ] {
             assert_eq!(check(url, server), expect, "{url} {server}");
         }
+    }
+
+    #[test]
+    fn only_the_expected_authorization_server_is_used() {
+        let servers = || vec!["https://a.example".to_owned(), "https://b.example".to_owned()];
+        let choose = |servers, expected| choose_issuer(servers, expected).map_err(|error| error.to_string());
+        assert_eq!(choose(servers(), None).unwrap(), "https://a.example");
+        assert_eq!(choose(servers(), Some("https://b.example")).unwrap(), "https://b.example");
+        let error = choose(servers(), Some("https://b.example/")).unwrap_err();
+        assert!(error.ends_with("`https://b.example`, and `auth.issuer` is `https://b.example/`"), "{error}");
+        assert!(choose(Vec::new(), None).is_err());
     }
 
     #[test]

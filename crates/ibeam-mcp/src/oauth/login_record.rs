@@ -61,6 +61,9 @@ pub(super) struct StoredToken {
     /// The scopes that were requested and granted.
     #[serde(default)]
     pub(super) scopes: Vec<String>,
+    /// The time from which the token should be refreshed, in seconds since 1970.
+    #[serde(default)]
+    pub(super) refresh_at: Option<u64>,
 }
 
 impl LoginRecord {

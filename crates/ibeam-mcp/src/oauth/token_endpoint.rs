@@ -8,6 +8,7 @@ use ibeam_http::{Secret, sanitize_message};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 use reqwest::{Client, Response, Url};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::AuthError;
 use super::discovery::REQUEST_TIMEOUT;
@@ -18,6 +19,8 @@ use crate::http_client::{innermost, read_body};
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 /// Maximum number of times that a nonce is accepted for one request.
 const MAX_NONCES: usize = 2;
+/// The time before its end at which a token is refreshed, at most.
+const REFRESH_LEAD_SECONDS: u64 = 60;
 const JWT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 
 /// The authentication of a client at a token endpoint.
@@ -85,6 +88,18 @@ pub(super) struct IssuedToken {
     pub(super) token_type: String,
     pub(super) refresh_token: Option<String>,
     pub(super) scope: Option<String>,
+    /// The lifetime in seconds. Some servers write it as text.
+    #[serde(default)]
+    pub(super) expires_in: Value,
+}
+
+impl IssuedToken {
+    /// Returns the time from which the token should be refreshed, in seconds since 1970: a minute before it expires, or a
+    /// tenth of a short lifetime.
+    pub(super) fn refresh_at(&self, now: u64) -> Option<u64> {
+        let lifetime = self.expires_in.as_u64().or_else(|| self.expires_in.as_str()?.parse().ok())?;
+        Some(now.saturating_add(lifetime - (lifetime / 10).min(REFRESH_LEAD_SECONDS)))
+    }
 }
 
 /// The error of an authorization server (RFC 6749, 5.2).
@@ -219,6 +234,19 @@ mod tests {
         assert_eq!(M::for_secret(Some(&names(&["client_secret_post", "none"]))), M::ClientSecretPost);
         assert_eq!(M::for_secret(Some(&names(&["none"]))), M::None);
         assert_eq!(M::for_secret(Some(&names(&["private_key_jwt"]))), M::ClientSecretBasic);
+    }
+
+    #[test]
+    fn a_token_is_refreshed_before_it_expires() {
+        let refresh_at = |expires_in: &str| {
+            let answer = format!(r#"{{"access_token":"a"{expires_in}}}"#);
+            serde_json::from_str::<IssuedToken>(&answer).unwrap().refresh_at(1000)
+        };
+        assert_eq!(refresh_at(""), None);
+        assert_eq!(refresh_at(r#","expires_in":3600"#), Some(4540));
+        assert_eq!(refresh_at(r#","expires_in":"100""#), Some(1090));
+        assert_eq!(refresh_at(r#","expires_in":0"#), Some(1000));
+        assert_eq!(refresh_at(r#","expires_in":-1"#), None);
     }
 
     #[test]

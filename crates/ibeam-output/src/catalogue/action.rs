@@ -30,6 +30,8 @@ pub(crate) enum Action<'a> {
     Todos,
     /// A page was fetched from the web.
     Fetch,
+    /// The web was searched.
+    WebSearch,
     /// A tool of an MCP server was called.
     Mcp,
     /// A sub-agent ran.
@@ -71,6 +73,7 @@ impl<'a> Action<'a> {
             "delete" => Self::Delete,
             "update_todos" => Self::Todos,
             "web_fetch" => Self::Fetch,
+            "web_search" => Self::WebSearch,
             "task" => Self::Task,
             _ if mcp_tool(call).is_some() => Self::Mcp,
             tool => Self::Other { tool },

@@ -65,6 +65,8 @@ pub enum SubcommandLine<'a> {
     },
     /// `mcp list` found no configured server.
     NoServers,
+    /// `hooks` found no configured hook.
+    NoHooks,
 }
 
 impl CatalogueLine for SubcommandLine<'_> {
@@ -84,6 +86,8 @@ pub enum ContextLine<'a> {
     System,
     /// The heading of the tools.
     Tools,
+    /// The heading of the tools of MCP servers.
+    ServerTools,
     /// The heading of the texts of a repository that is not trusted.
     Repository,
     /// The heading of the prompt.
@@ -278,10 +282,26 @@ impl CatalogueLine for ShimLine<'_> {
     const PREFIX: &'static str = "shim";
 }
 
-/// The headings and notes of a page.
+/// The warnings about an export of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum PageLine<'a> {
+#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
+pub enum TraceLine<'a> {
+    /// The spans could not be written to the file.
+    NotWritten { path: &'a str, detail: &'a str },
+    /// The service did not accept the spans.
+    NotSent { url: &'a str, detail: &'a str },
+}
+
+impl CatalogueLine for TraceLine<'_> {
+    const PREFIX: &'static str = "trace";
+}
+
+/// The headings and notes of a page, and the texts of its viewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
+pub enum PageLine<'a> {
     /// The heading of a prompt.
     Prompt,
     /// The heading of a prompt that is not part of the conversation.
@@ -295,20 +315,63 @@ pub(crate) enum PageLine<'a> {
     Result,
     /// A call without a result.
     NoResult,
-    /// The duration of a call.
-    #[serde(rename = "took")]
-    CallDuration { duration_ms: u64 },
     /// The run succeeded.
     Completed { duration_ms: u64 },
     /// The run failed.
     Failed { message: &'a str },
-    /// The number of model requests.
-    Requests { count: u64 },
-    /// The tokens of a run.
-    Tokens { input: u64, output: u64 },
     /// The heading of the changed files.
     #[serde(rename = "changed")]
     ChangedFiles,
+    /// A run, before its number.
+    Run,
+    /// A model request, before its tokens and cost.
+    Request,
+    /// The unit of a number of model requests.
+    #[serde(rename = "requests")]
+    RequestCount,
+    /// The unit of a number of calls.
+    #[serde(rename = "calls")]
+    CallCount,
+    /// The unit of a number of failed and refused calls.
+    FailedCalls,
+    /// The unit of tokens of a prompt.
+    TokensRead,
+    /// The unit of tokens of a prompt that were cached.
+    TokensCached,
+    /// The unit of tokens of an answer.
+    TokensWritten,
+    /// The picture of the time that requests and calls took.
+    TimeLine,
+    /// The time spent waiting for the model, before a duration.
+    ModelTime,
+    /// The time spent in calls, before a duration.
+    ToolTime,
+    /// The list of runs and prompts.
+    Contents,
+    /// The search field.
+    Search,
+    /// The button to the match before.
+    PreviousMatch,
+    /// The button to the next match.
+    NextMatch,
+    /// The button that changes between light and dark.
+    Theme,
+    /// The list of keys.
+    Keys,
+    /// The keys to the next row and the one before.
+    KeyRow,
+    /// The keys to the next prompt and the one before.
+    KeyPrompt,
+    /// The key that opens and closes a call.
+    KeyOpen,
+    /// The keys to the next match and the one before.
+    KeyMatch,
+    /// The link over the head of the page.
+    SkipToRows,
+    /// The button that closes a window.
+    Close,
+    /// A session that is too long for a browser without scripts.
+    NeedsScript,
 }
 
 impl CatalogueLine for PageLine<'_> {

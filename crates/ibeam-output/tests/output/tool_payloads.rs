@@ -2,7 +2,7 @@
 
 use ibeam_protocol::tool_output::{
     DeleteOutput, Directory, EditOutput, FileMatches, GlobOutput, GrepMatches, GrepOutput, LsOutput,
-    McpOutput, ReadOutput, ShellOutput, Todo, TodoStatus, WebFetchOutput, WriteOutput,
+    McpOutput, ReadOutput, ShellOutput, Todo, TodoStatus, WebFetchOutput, WebSearchOutput, WriteOutput,
 };
 use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput};
 use serde_json::{Value, json};
@@ -382,6 +382,16 @@ fn a_web_page_has_its_address_after_redirects() {
         json!({"url": "http://docs.example.org/"}),
         ToolOutcome::error("no such host"),
         r#"{"webFetchToolCall":{"args":{"url":"http://docs.example.org/"},"result":{"error":{"errorMessage":"no such host"}}}}"#,
+    );
+}
+
+#[test]
+fn a_web_search_repeats_its_call_id() {
+    check(
+        "web_search",
+        json!({"searchTerm": "rust async"}),
+        run_events::success(ToolOutput::WebSearch(WebSearchOutput { content: "1. Docs".into() })),
+        r#"{"webSearchToolCall":{"args":{"searchTerm":"rust async","toolCallId":"toolu_1"},"result":{"success":{"content":"1. Docs"}}}}"#,
     );
 }
 

@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ibeam_protocol::SessionId;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -23,6 +24,11 @@ const MAX_TOTAL_BYTES: u64 = 2 << 30;
 const MAX_FILES: usize = 500_000;
 /// The largest number of files that a checkpoint leaves out.
 const MAX_LEFT_OUT: usize = 1000;
+
+/// The beginning of the names of temporary copies of the index.
+const INDEX_COPY_PREFIX: &str = "index.";
+/// The age of a copy that no process uses any more.
+const INDEX_COPY_AGE: Duration = Duration::from_secs(60 * 60);
 
 /// The saved files of a workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -207,6 +213,20 @@ impl Repository {
         }
     }
 
+    /// Deletes the copies of the index that killed processes left.
+    pub(super) fn remove_index_copies(&self) {
+        let Ok(entries) = fs::read_dir(self.index().with_file_name("")) else { return };
+        for entry in entries.flatten() {
+            let is_copy = entry.file_name().as_bytes().starts_with(INDEX_COPY_PREFIX.as_bytes());
+            let changed_at = entry.metadata().and_then(|found| found.modified()).ok();
+            let age = changed_at.and_then(|time| time.elapsed().ok()).unwrap_or_default();
+            if is_copy && age > INDEX_COPY_AGE {
+                // The next session tries again.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+    }
+
     /// Returns the random name of the data directory, which the commits of checkpoints carry.
     fn store_id(&self) -> Result<String, CheckpointError> {
         let path = self.sessions.with_file_name("checkpoints").join("store-id");
@@ -296,7 +316,7 @@ struct IndexCopy {
 impl IndexCopy {
     /// Copies the index, with its time: git compares the time with those of the files.
     fn new(original: &Path) -> Result<Self, CheckpointError> {
-        let path = original.with_file_name(format!("index.{}", SessionId::random()));
+        let path = original.with_file_name(format!("{INDEX_COPY_PREFIX}{}", SessionId::random()));
         let copy = Self { path, original: original.to_owned() };
         match fs::copy(original, &copy.path) {
             Ok(_) => {

@@ -88,6 +88,7 @@ impl SessionChanges {
             EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
             | EventKind::RulesAdded { .. }
+            | EventKind::HookMessage { .. }
             | EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }

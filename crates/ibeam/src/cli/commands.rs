@@ -126,12 +126,15 @@ pub(crate) enum Command {
     Doctor,
     /// Show what a run would send to the model first, with the size of each part; sends nothing
     #[command(
-        after_help = "The parts: docs/rules.md. MCP servers are not started, so their tools are not counted."
+        after_help = "The parts: docs/rules.md. The tools of MCP servers are counted with `--start-servers` only."
     )]
     Context {
         /// Print the texts too
         #[arg(long)]
         full: bool,
+        /// Start the MCP servers that a run would start, and count their tools
+        #[arg(long)]
+        start_servers: bool,
         /// Text or JSON
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,
@@ -139,7 +142,12 @@ pub(crate) enum Command {
         #[arg(value_name = "PROMPT")]
         words: Vec<OsString>,
     },
-    /// List MCP servers and their tools, log in, enable and disable servers
+    /// List the hooks, and try those of an event
+    Hooks {
+        #[command(subcommand)]
+        what: HooksCommand,
+    },
+    /// List, add, remove, enable and disable MCP servers, list their tools, log in
     Mcp {
         #[command(subcommand)]
         what: McpCommand,
@@ -167,10 +175,12 @@ pub(crate) enum ReportFormat {
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum OfflineCommand {
     /// Show a recorded session, or a file with a stream, again
-    #[command(after_help = "With `--output-format html` it prints one page to read.\n\
-                      stderr and the exit code are those of the replay, not of the run: docs/sessions.md")]
+    #[command(
+        after_help = "`--output-format html` prints one page to read, `otlp` and `atif` print traces for other programs: docs/trace.md.\n\
+                      stderr and the exit code are those of the replay, not of the run: docs/sessions.md"
+    )]
     Replay {
-        /// A session ID, `-1` for the newest of this directory, `-2` …; or a file, `-` for stdin
+        /// A session ID, `-1` for the newest of this directory, `-2` …; or a file with the stream of any agent, `-` for stdin
         #[arg(value_name = "SESSION|FILE", allow_negative_numbers = true)]
         what: OsString,
         /// Only this run, counted from 1 [default: all]
@@ -267,6 +277,29 @@ pub(crate) enum SchemaFormat {
     Input,
 }
 
+/// The commands of `hooks`.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum HooksCommand {
+    /// List the hooks that a run would have, with their files; runs none
+    List {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// Run the hooks of an event on a sample input, and show what each of them decides
+    #[command(after_help = "The hooks are really run. The events: docs/hooks.md.")]
+    Test {
+        /// The event, e.g. `preToolUse`
+        event: String,
+        /// A file with a JSON object, whose keys replace those of the sample
+        #[arg(long, value_name = "FILE")]
+        input: Option<PathBuf>,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+}
+
 /// The commands of `mcp`.
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum McpCommand {
@@ -278,6 +311,40 @@ pub(crate) enum McpCommand {
     },
     /// Start a server and list its tools
     ListTools {
+        /// The server
+        name: String,
+    },
+    /// Add a server to your configuration, or to the project's
+    #[command(
+        after_help = "Examples: ibeam mcp add github --env 'GITHUB_TOKEN=${env:GITHUB_TOKEN}' github-mcp-server stdio\n\
+                      \x20         ibeam mcp add --project docs --header 'X-Team: a' https://mcp.example.com/mcp"
+    )]
+    Add {
+        /// Write into `.ibeam/config.toml` of the project instead of your `config.toml`
+        #[arg(long)]
+        project: bool,
+        /// A variable of the program, e.g. `TOKEN=${env:TOKEN}`; can be repeated
+        #[arg(long = "env", value_name = "NAME=VALUE")]
+        environment: Vec<String>,
+        /// A header of requests to the URL, e.g. `X-Team: a`; can be repeated
+        #[arg(long, short = 'H', value_name = "NAME: VALUE")]
+        header: Vec<String>,
+        /// The name of the new server
+        name: String,
+        /// The URL of the server, or its program and the arguments of that program
+        #[arg(
+            value_name = "URL|PROGRAM",
+            required = true,
+            trailing_var_arg = true,
+            allow_hyphen_values = true
+        )]
+        target: Vec<String>,
+    },
+    /// Remove a server from your configuration, or from the project's
+    Remove {
+        /// Remove it from `.ibeam/config.toml`, `.ibeam/mcp.json` and `.mcp.json` of the project
+        #[arg(long)]
+        project: bool,
         /// The server
         name: String,
     },
@@ -300,6 +367,21 @@ pub(crate) enum McpCommand {
     Disable {
         /// The server
         name: String,
+    },
+    /// Be an MCP server: clients start runs and read sessions, over stdin and stdout or over HTTP
+    #[command(
+        after_help = "Runs have the flags of this command; a client can only narrow them: docs/mcp-server.md"
+    )]
+    Serve {
+        /// Serve over HTTP on this port of 127.0.0.1; 0 selects a free port
+        #[arg(long, value_name = "PORT")]
+        http: Option<u16>,
+        /// The file with the token that requests over HTTP must carry [default: $IBEAM_MCP_TOKEN, else a new one]
+        #[arg(long, value_name = "FILE", requires = "http")]
+        token_file: Option<PathBuf>,
+        /// A directory in which clients may work, with everything beneath; repeatable [default: the workspace]
+        #[arg(long = "root", value_name = "DIR")]
+        roots: Vec<PathBuf>,
     },
 }
 
@@ -412,6 +494,7 @@ pub(super) const LISTED_FLAGS: &[(&str, &[&str])] = &[
     ("diff", &["workspace"]),
     ("doctor", &["add_dir", "api_key", "endpoint", "model", "sandbox", "trust", "workspace"]),
     ("errors", &[]),
+    ("hooks", &["model", "trust", "workspace"]),
     ("login", &["api_key"]),
     ("logout", &[]),
     ("ls", &["workspace"]),

@@ -37,7 +37,9 @@ pub(super) fn text(args: &[OsString]) -> String {
     let catalogue = crate::environment::catalogue(super::requested_lang(args));
     let command = localize(command(args), &catalogue);
     let is_named = |name: &str| args.iter().skip(1).any(|arg| *arg == *name);
-    let listed = LISTED_FLAGS.iter().find(|(name, _)| is_named(name));
+    // The server runs prompts, so it has all flags of runs.
+    let serves_runs = is_named("mcp") && is_named("serve");
+    let listed = LISTED_FLAGS.iter().find(|(name, _)| is_named(name) && !serves_runs);
     let general = catalogue.help("general");
     let of_command = |arg: Arg, used: &[&str]| {
         let id = arg.get_id().as_str();
@@ -106,9 +108,10 @@ mod tests {
         check(&["ibeam", "--help"], "--max-turns");
         check(&["ibeam", "resume", "--help"], "--max-turns");
         check(&["ibeam", "policy", "test", "--help"], "--allow ");
+        check(&["ibeam", "mcp", "serve", "--help"], "--max-turns");
         check(&["ibeam", "status", "--help"], "--api-key");
         check(&["ibeam", "convert", "-h"], "[possible values: loss]");
-        check(&["ibeam", "replay", "-h"], "[possible values: text, json, stream-json, html]");
+        check(&["ibeam", "replay", "-h"], "[possible values: text, json, stream-json, html, otlp, atif]");
         check(&["ibeam", "-h"], "[possible values: text, json, stream-json]");
     }
 

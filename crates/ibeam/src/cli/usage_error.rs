@@ -146,7 +146,8 @@ mod tests {
         check_command("ibeam --lang fr trust --verbose show x", "ibeam trust show", &[]);
         check_command("ibeam whoami --wrong", "ibeam status", &[]);
         check_command("ibeam help config nothing", "ibeam config", &["explain", "path"]);
-        let expected = ["list", "list-tools", "login", "logout", "enable", "disable"];
+        let expected =
+            ["list", "list-tools", "add", "remove", "login", "logout", "enable", "disable", "serve"];
         check_command("ibeam mcp -- list", "ibeam mcp", &expected);
     }
 }

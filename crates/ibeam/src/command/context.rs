@@ -25,6 +25,18 @@ struct Part {
     text: String,
     /// The size for the estimate, which differs from that of the text for images and documents.
     bytes: usize,
+    /// The number of tools of an MCP server.
+    tools: Option<usize>,
+}
+
+/// The options of the command.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ContextOptions {
+    /// Print the texts too.
+    pub(super) full: bool,
+    /// Start the MCP servers, and count their tools.
+    pub(super) start_servers: bool,
+    pub(super) format: ReportFormat,
 }
 
 /// The parts under one heading.
@@ -38,11 +50,11 @@ struct Section {
 pub(super) fn context(
     app: &AppContext,
     words: &[OsString],
-    full: bool,
-    format: ReportFormat,
+    options: ContextOptions,
     stdout: &mut File,
 ) -> Result<(), CliError> {
-    let preview = ContextPreview::new(app, words)?;
+    let ContextOptions { full, start_servers, format } = options;
+    let preview = ContextPreview::new(app, words, start_servers)?;
     for notice in &preview.notices {
         stderr::write_line(&format!("warning: {}", app.base.catalogue.notice(notice)));
     }
@@ -51,11 +63,11 @@ pub(super) fn context(
     report(stdout, format, &text, &as_json(app, &preview, &sections, full))
 }
 
-fn sections(preview: &ContextPreview) -> [Section; 4] {
+fn sections(preview: &ContextPreview) -> [Section; 5] {
     let mut repository: Vec<Part> = preview.context.repository_parts().iter().map(context_part).collect();
     if let Some(content) = preview.context.repository() {
         let bytes = content.len() - repository.iter().map(|part| part.bytes).sum::<usize>();
-        repository.insert(0, Part { kind: "marker".to_owned(), name: None, text: String::new(), bytes });
+        repository.insert(0, Part { bytes, ..part("marker", None, String::new()) });
     }
     let texts = preview.prompt.texts.iter().map(|text| part("text", None, text.clone()));
     let attachments = preview.prompt.attachments.iter().map(attachment_part);
@@ -70,13 +82,18 @@ fn sections(preview: &ContextPreview) -> [Section; 4] {
             heading: ContextLine::Tools,
             parts: preview.tools.iter().map(tool_part).collect(),
         },
+        Section {
+            key: "mcp_tools",
+            heading: ContextLine::ServerTools,
+            parts: preview.server_tools.iter().map(|(name, tools)| server_part(name, tools)).collect(),
+        },
         Section { key: "repository", heading: ContextLine::Repository, parts: repository },
         Section { key: "prompt", heading: ContextLine::Prompt, parts: texts.chain(attachments).collect() },
     ]
 }
 
 fn part(kind: &str, name: Option<(&'static str, String)>, text: String) -> Part {
-    Part { kind: kind.to_owned(), name, bytes: text.len(), text }
+    Part { kind: kind.to_owned(), name, bytes: text.len(), text, tools: None }
 }
 
 fn context_part(found: &ContextPart) -> Part {
@@ -90,6 +107,15 @@ fn tool_part(tool: &ToolSpec) -> Part {
     // The name, without the line break before the parameters.
     let bytes = tool.name.len() + text.len() - 1;
     Part { bytes, ..part("tool", Some(("name", tool.name.to_string())), text) }
+}
+
+/// Returns the part for all tools of an MCP server.
+fn server_part(server: &str, tools: &[ToolSpec]) -> Part {
+    let parts: Vec<Part> = tools.iter().map(tool_part).collect();
+    let named = parts.iter().zip(tools).map(|(part, tool)| format!("{}\n{}", tool.name, part.text));
+    let text = named.collect::<Vec<_>>().join("\n");
+    let bytes = parts.iter().map(|part| part.bytes).sum();
+    Part { bytes, tools: Some(tools.len()), ..part("server", Some(("name", server.to_owned())), text) }
 }
 
 fn attachment_part(attachment: &Attachment) -> Part {
@@ -118,12 +144,14 @@ fn as_text(app: &AppContext, preview: &ContextPreview, sections: &[Section], ful
         text.push_str(&format!("{}\n", line(section.heading)));
         for part in &section.parts {
             let name = part.name.as_ref().map(|(_, name)| format!(" {}", escape_to_one_line(name)));
+            let tools = part.tools.map(|tools| format!(", tools: {tools}"));
             text.push_str(&format!(
-                "{:>9} {:>8}  {}{}\n",
+                "{:>9} {:>8}  {}{}{}\n",
                 part.bytes,
                 estimated_tokens(part.bytes),
                 part.kind,
-                name.unwrap_or_default()
+                name.unwrap_or_default(),
+                tools.unwrap_or_default()
             ));
             if full && !part.text.is_empty() {
                 let indented = part.text.trim_matches('\n').lines().map(|line| format!("    | {line}\n"));
@@ -136,7 +164,10 @@ fn as_text(app: &AppContext, preview: &ContextPreview, sections: &[Section], ful
     if let (Some(model), Some(tokens)) = (&preview.model, preview.context_window) {
         text.push_str(&format!("{}\n", line(ContextLine::Window { model: &model.id, tokens })));
     }
-    let starts = preview.servers.iter().filter(|server| server.status == McpStatus::Connected);
+    let starts = preview
+        .servers
+        .iter()
+        .filter(|server| !preview.has_started_servers && server.status == McpStatus::Connected);
     let servers: Vec<&str> = starts.map(|server| server.name.as_str()).collect();
     if !servers.is_empty() {
         let servers = escape_to_one_line(&servers.join(", "));
@@ -163,7 +194,9 @@ fn as_json(app: &AppContext, preview: &ContextPreview, sections: &[Section], ful
     let servers: Vec<Value> = preview
         .servers
         .iter()
-        .map(|server| json!({ "name": server.name, "status": status(server.status) }))
+        .map(|server| {
+            json!({ "name": server.name, "status": status(server.status, preview.has_started_servers) })
+        })
         .collect();
     object.insert("mcp_servers".to_owned(), json!(servers));
     object.insert("commands".to_owned(), json!(preview.commands));
@@ -182,15 +215,20 @@ fn part_json(part: &Part, full: bool) -> Value {
     }
     object.insert("bytes".to_owned(), json!(part.bytes));
     object.insert("tokens".to_owned(), json!(estimated_tokens(part.bytes)));
+    if let Some(tools) = part.tools {
+        object.insert("tools".to_owned(), json!(tools));
+    }
     if full {
         object.insert("text".to_owned(), json!(part.text));
     }
     Value::Object(object)
 }
 
-/// Returns the status of a server that was not started.
-fn status(status: McpStatus) -> &'static str {
+/// Returns the status of a server, where servers were started or not.
+fn status(status: McpStatus, is_started: bool) -> &'static str {
     match status {
+        McpStatus::Connected if is_started => "connected",
+        McpStatus::Failed if is_started => "failed",
         McpStatus::Connected | McpStatus::Failed => "not_started",
         McpStatus::Untrusted => "untrusted",
         McpStatus::Unsupported => "unsupported",

@@ -1,4 +1,7 @@
-//! `mcp`: lists the declared servers and the tools of a server; logs in and out; enables and disables a server.
+//! `mcp`: lists the declared servers and the tools of a server; adds, removes, enables and disables a server; logs in
+//! and out; serves clients.
+
+mod change_servers;
 
 use std::fs::File;
 use std::io;
@@ -16,16 +19,26 @@ use crate::app::AppContext;
 use crate::cli::{McpCommand, ReportFormat};
 use crate::cli_error::CliError;
 use crate::mcp::{ServerDeclaration, ServerTransport, declared_servers};
+use crate::run::McpServeOptions;
 use crate::{mcp, run, signals};
 
 pub(super) fn mcp(app: &AppContext, what: &McpCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
         McpCommand::List { format } => list(app, format.unwrap_or_default(), stdout),
         McpCommand::ListTools { name } => list_tools(app, name, stdout),
+        McpCommand::Add { project, environment, header, name, target } => {
+            let server = change_servers::new_server(target, environment, header)?;
+            change_servers::add(app, name, *project, &server, stdout)
+        }
+        McpCommand::Remove { project, name } => change_servers::remove(app, name, *project, stdout),
         McpCommand::Login { name } => login(app, name, stdout),
         McpCommand::Logout { name } => logout(app, name, stdout),
         McpCommand::Enable { name } => switch(app, name, true, stdout),
         McpCommand::Disable { name } => switch(app, name, false, stdout),
+        McpCommand::Serve { http, token_file, roots } => {
+            let options = McpServeOptions { http: *http, token_file: token_file.as_deref(), roots };
+            Ok(run::serve_mcp(app, options, stdout).map_err(|failure| failure.reason)?)
+        }
     }
 }
 
@@ -69,7 +82,7 @@ fn list_tools(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), Cli
     let server = find_startable(app, name)?;
     let text = with_server(app, &server, None, |started| {
         let mut text = String::new();
-        for tool in started.tools() {
+        for tool in started.tools().iter() {
             let first_line = tool.description.as_deref().unwrap_or_default().trim().lines().next();
             let reads = if tool.is_read_only() { " (only reads)" } else { "" };
             let (name, detail) =

@@ -5,6 +5,7 @@
 //! intact before it reports damage.
 
 mod contract_converter;
+mod foreign_stream;
 mod from_wire;
 mod pace;
 mod replay_printer;
@@ -21,6 +22,7 @@ use ibeam_output::ReplayLine;
 use ibeam_protocol::{Event, Failure, Reason, SessionId};
 use ibeam_session::{Damage, ReadReport, SessionError};
 
+use self::foreign_stream::ForeignStream;
 use self::pace::Pace;
 use self::replay_printer::ReplayPrinter;
 use crate::app::{BaseContext, resolve_workspace};
@@ -97,12 +99,16 @@ pub(super) fn replay(
 ) -> Result<(), CliError> {
     match ReplaySource::resolve(base, what)? {
         ReplaySource::Session(directory, id) => replay_session(base, &directory, id, options, stdout),
-        ReplaySource::Stdin => replay_stream(base, "stdin", io::stdin().lock(), options, stdout),
+        ReplaySource::Stdin => {
+            let lines = ForeignStream::new(io::stdin().lock(), "stdin")?;
+            replay_stream(base, "stdin", lines, options, stdout)
+        }
         ReplaySource::File(path) => {
             let source = path.display().to_string();
             let file = File::open(&path)
                 .map_err(|error| Reason::NoInput { path: source.clone(), detail: error.to_string() })?;
-            replay_stream(base, &source, BufReader::new(file), options, stdout)
+            let lines = ForeignStream::new(BufReader::new(file), &source)?;
+            replay_stream(base, &source, lines, options, stdout)
         }
     }
 }
@@ -188,7 +194,9 @@ fn replay_stream(
     // A stream already has these formats; its lines are copied with unknown keys.
     let mut replay_printer = match options.format {
         Format::StreamJson | Format::Json => ReplayPrinter::for_lines(base, options, stdout),
-        Format::Text | Format::Html => ReplayPrinter::for_events(base, options, stdout),
+        Format::Text | Format::Html | Format::Otlp | Format::Atif => {
+            ReplayPrinter::for_events(base, options, stdout)
+        }
     };
     match stream::play(base, source, lines, options.format, &mut replay_printer) {
         Ok(runs) => options.check_run_exists(runs, source),

@@ -103,6 +103,7 @@ fn deny_rules_are_translated_or_refused() {
             "--without=ls",
             "--without=update_todos",
             "--without=web_fetch",
+            "--without=web_search",
             "--without=write",
             "--",
             "x",

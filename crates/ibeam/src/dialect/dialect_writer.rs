@@ -19,6 +19,7 @@ use super::partial_messages::PartialMessages;
 use super::{DialectOptions, DialectOutput};
 use crate::cli_error::CliError;
 use crate::clock::now_ms;
+use crate::slash_commands::SlashCommand;
 
 /// The size from which waiting lines are written without waiting for a flush.
 const MAX_WAITING_BYTES: usize = 64 * 1024;
@@ -138,6 +139,11 @@ impl DialectWriter {
         self.lock().facts.set_limits(model, limits);
     }
 
+    /// Sets the slash commands and the sub-agents that the following runs list.
+    pub(crate) fn set_commands(&self, commands: Vec<SlashCommand>, agents: &[String]) {
+        self.lock().facts.set_commands(&commands, agents);
+    }
+
     /// Returns the name and the input of a call as the stream reported them.
     pub(crate) fn reported_call(&self, id: &str) -> Option<(String, Value)> {
         self.lock().reported_calls.get(id).cloned()
@@ -199,6 +205,7 @@ impl EventWriter for DialectWriter {
             }
             EventKind::ThinkingDelta { .. }
             | EventKind::RulesAdded { .. }
+            | EventKind::HookMessage { .. }
             | EventKind::ModelRequestFinished { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }

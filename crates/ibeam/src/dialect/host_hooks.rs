@@ -12,14 +12,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
-use ibeam_core::{FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks, Redactor};
+use ibeam_core::{AnswerEnd, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks, Redactor};
 use ibeam_hooks::HookChain;
 use ibeam_protocol::{CallId, Notice, RunOutcome, SessionStarted, ToolCall, ToolOutcome};
 use serde_json::{Map, Value, json};
 
 use super::host::{Host, lock};
 use answer::{HookAnswer, HookPermission};
-use call_form::CallForm;
+pub(crate) use call_form::CallForm;
 use registration::HostHookEvent;
 pub(super) use registration::{HostHook, read_registration};
 
@@ -145,7 +145,8 @@ impl HostHooks {
                 .refused
                 .or(verdict.needs_approval)
                 .map_or(HookDecision::Continue, HookDecision::Block);
-            HookOutput { decision, context: verdict.context, notices: verdict.notices }
+            let (context, notices) = (verdict.context, verdict.notices);
+            HookOutput { decision, context, notices, ..HookOutput::default() }
         }))
     }
 
@@ -264,11 +265,11 @@ impl HostHooks {
         })
     }
 
-    fn at_end<'a>(&'a self, outcome: &RunOutcome) -> Option<BoxFuture<'a, HookOutput>> {
-        match outcome {
+    fn at_end<'a>(&'a self, end: AnswerEnd<'_>) -> Option<BoxFuture<'a, HookOutput>> {
+        match end.outcome {
             RunOutcome::Completed => {
                 let callbacks = self.callbacks(HostHookEvent::Stop, &[]);
-                let particular = json!({ "stop_hook_active": false });
+                let particular = json!({ "stop_hook_active": end.follow_ups > 0 });
                 (!callbacks.is_empty()).then(|| self.notify(HostHookEvent::Stop, callbacks, particular, None))
             }
             RunOutcome::Failed(_) => None,
@@ -289,13 +290,13 @@ impl Hooks for HostHooks {
 
     fn run<'a>(&'a self, event: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
         match event {
-            HookEvent::RunStart => None,
+            HookEvent::RunStart | HookEvent::SubagentEnd { .. } | HookEvent::RunEnd(_) => None,
             HookEvent::PromptSubmit(content) => self.at_prompt(content),
             HookEvent::BeforeToolCall { call, access: _, is_rewritten: rewritten } => {
                 self.before_call(call, rewritten)
             }
             HookEvent::AfterToolCall(ended) => self.after_call(ended),
-            HookEvent::RunEnd(outcome) => self.at_end(outcome),
+            HookEvent::AnswerEnd(end) => self.at_end(end),
         }
     }
 }

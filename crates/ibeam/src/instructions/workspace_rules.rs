@@ -49,7 +49,8 @@ struct DirectoryRules {
 impl WorkspaceRules {
     /// Returns the rules for parts of the workspace, with those that `instructions` names.
     pub(crate) fn new(sources: TextSources, instructions: &Instructions) -> Self {
-        let (initial, conditional) = (instructions.texts.clone(), instructions.conditional.clone());
+        let (initial, conditional) =
+            (instructions.initial_texts().cloned().collect(), instructions.conditional.clone());
         Self(Arc::new(Inner { sources, initial, conditional, directories: Mutex::default() }))
     }
 }
@@ -62,7 +63,7 @@ impl ScopedRules for WorkspaceRules {
     ) -> BoxFuture<'a, Option<AddedRules>> {
         Box::pin(async move {
             let paths: Vec<PathBuf> =
-                paths.into_iter().filter(|path| path.starts_with(&self.0.sources.workspace)).collect();
+                paths.into_iter().filter(|path| self.0.sources.directory_with(path).is_some()).collect();
             if self.0.is_read(&paths) {
                 return self.0.find(&paths, known);
             }
@@ -81,13 +82,13 @@ impl Inner {
         needed.all(|directory| directories.contains_key(directory))
     }
 
-    /// Returns the directories below the workspace that contain `path`, the outermost first.
+    /// Returns the directories below the workspace, or below a directory of `--add-dir`, that contain `path`, the
+    /// outermost first.
     fn directories_of<'a>(&self, path: &'a Path) -> Vec<&'a Path> {
-        let workspace = &self.sources.workspace;
+        let Some(top) = self.sources.directory_with(path) else { return Vec::new() };
         let above = path.ancestors().skip(1);
-        let mut found: Vec<&Path> = above
-            .take_while(|directory| directory.starts_with(workspace) && directory != workspace)
-            .collect();
+        let mut found: Vec<&Path> =
+            above.take_while(|directory| directory.starts_with(top) && *directory != top).collect();
         found.reverse();
         found
     }
@@ -137,11 +138,14 @@ impl Inner {
         }
         truncate(&mut added);
         let files = added.iter().map(|text| escape_to_one_line(&text.name)).collect();
-        let content: String = added.iter().map(|text| section("project", text)).collect();
-        let text = match self.sources.is_trusted {
-            true => format!("{TRUSTED_PREAMBLE}\n{content}"),
-            false => mark_untrusted(UNTRUSTED_PREAMBLE, &content),
+        let (trusted, untrusted): (Vec<&RuleText>, Vec<&RuleText>) =
+            added.iter().partition(|text| self.sources.is_trusted_at(Path::new(&text.name)));
+        let content = |texts: &[&RuleText]| -> Option<String> {
+            (!texts.is_empty()).then(|| texts.iter().map(|text| section("project", text)).collect())
         };
+        let trusted = content(&trusted).map(|content| format!("{TRUSTED_PREAMBLE}\n{content}"));
+        let untrusted = content(&untrusted).map(|content| mark_untrusted(UNTRUSTED_PREAMBLE, &content));
+        let text = trusted.into_iter().chain(untrusted).collect::<Vec<_>>().join("\n\n");
         Some(AddedRules { files, text })
     }
 }
@@ -166,6 +170,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::text_sources::AddedDirectory;
 
     fn rules(files: &[(&str, &str)], is_trusted: bool) -> (tempfile::TempDir, PathBuf, WorkspaceRules) {
         let directory = tempfile::tempdir().unwrap();
@@ -233,6 +238,25 @@ mod tests {
         let paths = [root.join(".claude/settings.md"), root.join("a/b/file.rs")];
         let added = rules.0.find(&paths, &BTreeSet::new()).unwrap();
         assert_eq!(added.files, [root.join("a/b/AGENTS.md").display().to_string()]);
+    }
+
+    #[test]
+    fn rules_below_an_added_directory_have_the_trust_of_that_directory() {
+        let files =
+            [("work/a/AGENTS.md", "for a"), ("lib/AGENTS.md", "for all"), ("lib/b/AGENTS.md", "for b")];
+        let (_directory, root, rules) = rules(&files, true);
+        let sources = TextSources {
+            workspace: root.join("work"),
+            root: root.join("work"),
+            added_directories: vec![AddedDirectory { path: root.join("lib"), is_trusted: false }],
+            ..rules.0.sources.clone()
+        };
+        let rules = WorkspaceRules::new(sources.clone(), &Instructions::load(&sources));
+        let paths = [root.join("work/a/x"), root.join("lib/b/x"), root.join("other/x")];
+        let text = rules.0.find(&paths, &BTreeSet::new()).unwrap().text;
+        let (trusted, untrusted) = text.split_once("--- begin of repository content").unwrap();
+        assert!(trusted.contains("for a") && untrusted.contains("for b"), "{text}");
+        assert!(!text.contains("for all"), "part of the first request: {text}");
     }
 
     #[test]

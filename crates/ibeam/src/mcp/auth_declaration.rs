@@ -7,6 +7,7 @@ use serde::Deserialize;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct AuthDeclaration {
     pub(crate) grant: Option<String>,
+    pub(crate) issuer: Option<String>,
     #[serde(alias = "CLIENT_ID")]
     pub(crate) client_id: Option<String>,
     #[serde(alias = "CLIENT_SECRET")]
@@ -29,6 +30,7 @@ impl AuthDeclaration {
     pub(super) fn set(&mut self, key: &str, text: &str) -> Result<(), String> {
         let field = match key {
             "grant" => &mut self.grant,
+            "issuer" => &mut self.issuer,
             "client_id" => &mut self.client_id,
             "client_secret" => &mut self.client_secret,
             "private_key_file" => &mut self.private_key_file,

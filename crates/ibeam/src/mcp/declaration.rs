@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use ibeam_config::{Origin, Value, config_file};
 use ibeam_files::regular_file;
@@ -25,10 +26,20 @@ pub(crate) struct ServerDeclaration {
     pub(crate) transport: ServerTransport,
     pub(crate) revision: RevisionChoice,
     pub(crate) elicitation: Elicitation,
+    pub(crate) timeouts: ServerTimeouts,
     /// Whether a run fails if the server cannot be started.
     pub(crate) required: bool,
     /// `Connected` for a server that may start.
     pub(crate) status: McpStatus,
+}
+
+/// The time limits of one server; `None` for those of all servers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ServerTimeouts {
+    /// From the start of the server until it is ready.
+    pub(crate) start: Option<Duration>,
+    /// For one request.
+    pub(crate) call: Option<Duration>,
 }
 
 /// The file that declares a server.
@@ -51,7 +62,7 @@ pub(crate) enum ServerTransport {
         directory: Option<String>,
     },
     /// A URL, over streamable HTTP.
-    Http(HttpDeclaration),
+    Http(Box<HttpDeclaration>),
     /// A URL of the older transport with server-sent events, which is not supported.
     Sse(String),
 }
@@ -72,7 +83,8 @@ impl ServerTransport {
     pub(crate) fn target(&self) -> String {
         match self {
             Self::Command { command, args, .. } => format!("{command} {}", args.join(" ")),
-            Self::Http(HttpDeclaration { url, .. }) | Self::Sse(url) => url.clone(),
+            Self::Http(http) => http.url.clone(),
+            Self::Sse(url) => url.clone(),
         }
     }
 }
@@ -85,7 +97,8 @@ impl ServerDeclaration {
             ServerTransport::Sse(_) => McpStatus::Unsupported,
         };
         let (revision, elicitation) = (RevisionChoice::default(), Elicitation::default());
-        Self { name, source, transport, revision, elicitation, required: false, status }
+        let timeouts = ServerTimeouts::default();
+        Self { name, source, transport, revision, elicitation, timeouts, required: false, status }
     }
 
     /// Sets the revision of the protocol, if one is given.
@@ -209,6 +222,7 @@ struct ServerTable {
     mistake: Option<String>,
     revision: Option<String>,
     elicitation: Option<String>,
+    timeouts: ServerTimeouts,
     required: bool,
     enabled: Option<bool>,
 }
@@ -264,6 +278,8 @@ impl ServerTable {
             (["auth", name], Value::Text(text)) => self.mistake = self.auth.set(name, text).err(),
             (["revision"], Value::Text(text)) => self.revision = Some(text.clone()),
             (["elicitation"], Value::Text(text)) => self.elicitation = Some(text.clone()),
+            (["start_timeout"], Value::Time(time)) => self.timeouts.start = Some(*time),
+            (["call_timeout"], Value::Time(time)) => self.timeouts.call = Some(*time),
             (["required"], Value::Switch(on)) => self.required = *on,
             (["enabled"], Value::Switch(on)) => self.enabled = Some(*on),
             // The configuration accepts no other keys of a server.
@@ -296,12 +312,12 @@ fn declarations(
                 environment: table.environment.clone(),
                 directory: table.directory.clone(),
             },
-            (None, Some(url)) => ServerTransport::Http(HttpDeclaration {
+            (None, Some(url)) => ServerTransport::Http(Box::new(HttpDeclaration {
                 url: url.clone(),
                 headers: table.headers.clone(),
                 headers_command: table.headers_command.clone(),
                 auth: table.auth.clone(),
-            }),
+            })),
             // The table only enables or disables a server of another file.
             (None, None) if table.enabled.is_some() => continue,
             (None, None) => return Err(invalid("has neither `command` nor `url`".to_owned())),
@@ -310,7 +326,8 @@ fn declarations(
         let mut server = ServerDeclaration::new(name.clone(), source.clone(), transport, enabled);
         server.set_revision(table.revision.as_deref()).map_err(invalid)?;
         server.set_elicitation(table.elicitation.as_deref()).map_err(invalid)?;
-        servers.insert(name.clone(), ServerDeclaration { required: table.required, ..server });
+        let ServerTable { timeouts, required, .. } = *table;
+        servers.insert(name.clone(), ServerDeclaration { timeouts, required, ..server });
     }
     Ok(servers)
 }

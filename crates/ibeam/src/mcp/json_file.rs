@@ -3,13 +3,19 @@
 //! Accepts the keys of several editors. A missing file declares no servers. Invalid JSON is an error with its position.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU64;
 use std::path::Path;
+use std::time::Duration;
 
 use ibeam_config::ConfigError;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::auth_declaration::AuthDeclaration;
-use super::declaration::{HttpDeclaration, ServerDeclaration, ServerSource, ServerTransport};
+use super::declaration::{HttpDeclaration, ServerDeclaration, ServerSource, ServerTimeouts, ServerTransport};
+
+/// The shortest `timeout` of another program that counts.
+const MIN_FOREIGN_TIMEOUT_MS: u64 = 1000;
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -40,6 +46,13 @@ struct Entry {
     auth: AuthDeclaration,
     revision: Option<String>,
     elicitation: Option<String>,
+    /// Milliseconds.
+    start_timeout: Option<NonZeroU64>,
+    /// Milliseconds.
+    call_timeout: Option<NonZeroU64>,
+    /// The limit of a call in files of other programs. Some of them write seconds, which are too short to be milliseconds.
+    #[serde(default)]
+    timeout: Value,
     #[serde(default)]
     disabled: bool,
 }
@@ -67,12 +80,16 @@ pub(super) fn parse(
         let enabled = switch(&name).unwrap_or(!entry.disabled);
         let source = ServerSource { path: path.to_owned(), line: None, of_project };
         let (revision, elicitation) = (entry.revision.clone(), entry.elicitation.clone());
+        let foreign = entry.timeout.as_u64().filter(|time| *time >= MIN_FOREIGN_TIMEOUT_MS);
+        let call_timeout = entry.call_timeout.or_else(|| foreign.and_then(NonZeroU64::new));
+        let time = |milliseconds: NonZeroU64| Duration::from_millis(milliseconds.get());
+        let timeouts = ServerTimeouts { start: entry.start_timeout.map(time), call: call_timeout.map(time) };
         let transport =
             entry.into_transport().ok_or_else(|| invalid("has neither `command` nor `url`".to_owned()))?;
         let mut server = ServerDeclaration::new(name.clone(), source, transport, enabled);
         server.set_revision(revision.as_deref()).map_err(invalid)?;
         server.set_elicitation(elicitation.as_deref()).map_err(invalid)?;
-        Ok(server)
+        Ok(ServerDeclaration { timeouts, ..server })
     });
     servers.collect()
 }
@@ -89,7 +106,8 @@ impl Entry {
                 return Some(ServerTransport::Sse(url));
             }
             let headers = headers.into_iter().collect();
-            Some(ServerTransport::Http(HttpDeclaration { url, headers, headers_command, auth }))
+            let http = HttpDeclaration { url, headers, headers_command, auth };
+            Some(ServerTransport::Http(Box::new(http)))
         })
     }
 }

@@ -69,6 +69,7 @@ pub(super) fn oauth_config(
     };
     let settings = OAuthSettings {
         grant,
+        issuer: text(&declared.issuer)?,
         client_id: text(&declared.client_id)?,
         client_secret: secret(&declared.client_secret)?,
         private_key: file(&declared.private_key_file)?,

@@ -15,7 +15,7 @@ use ibeam_providers::{
 use super::connection::{ServiceConnection, proxy_passwords};
 use super::deferred_key::DeferredKey;
 use crate::app::AppContext;
-use crate::environment::variable;
+use crate::environment::{MCP_TOKEN_VARIABLE, variable};
 use crate::similar_names::closest;
 
 /// A model provider with all settings resolved.
@@ -341,11 +341,14 @@ pub(crate) fn key_sources(app: &AppContext) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the names of all key variables. Commands must not get these variables.
+/// Returns the names of all key variables, of models and of the search service, and of the variable with the token of the
+/// MCP server. Commands must not get these variables.
 pub(crate) fn key_variable_names(app: &AppContext) -> Vec<String> {
     provider_names(app)
         .iter()
         .flat_map(|name| key_variables(app, name, provider_table::known_provider(name)))
+        .chain(crate::search_config::key_variable(app))
+        .chain([MCP_TOKEN_VARIABLE.to_owned()])
         .collect()
 }
 

@@ -45,8 +45,16 @@ impl DeferredKey {
     /// # Errors
     /// `BadConfig` if both are set, or the command is empty.
     pub(crate) fn find(app: &AppContext, name: &str) -> Result<Option<Self>, Reason> {
-        let file = app.base.config.text(&["providers", name, "api_key_file"]);
-        let command_key = ["providers", name, "api_key_command"];
+        Self::find_in(app, &["providers", name])
+    }
+
+    /// Returns the file or the command in this table of the configuration.
+    ///
+    /// # Errors
+    /// `BadConfig` if both are set, or the command is empty.
+    pub(crate) fn find_in(app: &AppContext, table: &[&str]) -> Result<Option<Self>, Reason> {
+        let file = app.base.config.text(&[table, &["api_key_file"]].concat());
+        let command_key = [table, &["api_key_command"]].concat();
         let command = app.base.config.get(&command_key);
         let invalid = |detail: &str| {
             let error = command.map(|setting| setting.origin.invalid(detail.to_owned()));
@@ -82,6 +90,24 @@ impl DeferredKey {
         }
     }
 
+    /// Reads the key, and redacts it from all output.
+    ///
+    /// # Errors
+    /// The message why there is no key.
+    pub(crate) async fn read(
+        &self,
+        runner: &KeyCommandRunner,
+        redactor: &Redactor,
+    ) -> Result<String, String> {
+        let text = match self {
+            Self::File(path) => read_file(path),
+            Self::Command(words) => runner.run(words, redactor).await,
+        };
+        let key = text.and_then(|text| parse_key(&text))?;
+        redactor.add(&key);
+        Ok(key)
+    }
+
     /// Returns the reader of the key for provider `name`.
     pub(crate) fn reader(&self, app: &AppContext, name: &str) -> KeyReader {
         let (source, keys, redactor) = (self.clone(), Arc::clone(&app.deferred_keys), app.redactor().clone());
@@ -96,14 +122,11 @@ impl DeferredKey {
                 if let (KeyRequest::First, Some(known)) = (request, known) {
                     return Ok(Some(known));
                 }
-                let text = match &source {
-                    Self::File(path) => read_file(path),
-                    Self::Command(words) => runner.run(words, &redactor).await,
-                };
-                let key = text
-                    .and_then(|text| parse_key(&text))
-                    .map_err(|detail| Reason::KeyUnavailable { provider: name.clone(), setting, detail })?;
-                redactor.add(&key);
+                let key = source.read(&runner, &redactor).await.map_err(|detail| Reason::KeyUnavailable {
+                    provider: name.clone(),
+                    setting,
+                    detail,
+                })?;
                 let secret = Secret::new(&key);
                 keys.lock().unwrap_or_else(PoisonError::into_inner).insert(name, secret.clone());
                 Ok(Some(secret))

@@ -6,7 +6,6 @@
 
 mod editor_approver;
 mod editor_session;
-mod editor_stdio;
 mod session_settings;
 mod turn_control;
 
@@ -40,9 +39,9 @@ use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
 use self::editor_session::{EditorSession, SessionRequest, SessionStart};
-use self::editor_stdio::EditorInput;
 use self::session_settings::{new_context, rpc_error};
 use self::turn_control::{SessionControl, Turn, lock};
+use super::message_stdio::{self, MessageInput};
 use super::session_opener::{session_error_reason, session_options, session_store_reason};
 use super::{on_runtime, system_error, thread_error};
 use crate::app::AppContext;
@@ -71,11 +70,11 @@ pub(crate) fn serve_editor(app: &AppContext, stdout: File) -> Result<(), Failure
             .map_err(|error| system_error("sigaction", &error))?;
         let (outgoing, lines) = mpsc::channel(QUEUE_MESSAGES);
         let output_stop = stop.clone();
-        let mut written = editor_stdio::write_stdout(stdout, lines, move |_| {
+        let mut written = message_stdio::write_stdout(stdout, lines, move |_| {
             output_stop.request(Reason::OutputClosed);
         })
         .map_err(thread_error)?;
-        let input = EditorInput::start().map_err(thread_error)?;
+        let input = MessageInput::start().map_err(thread_error)?;
         let (messages, mut incoming) = mpsc::channel(QUEUE_MESSAGES);
         let options = PeerOptions {
             max_line_bytes: MAX_LINE_BYTES,

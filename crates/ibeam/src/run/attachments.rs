@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ibeam_core::{Access, Gate, PreparedCall, Run, Stop, ToolContext, ToolSet};
+use ibeam_mcp::READ_RESOURCE_NAME;
 use ibeam_protocol::{
     AcceptedMedia, Attachment, Failure, Media, MediaType, Reason, ToolFailure, ToolOutcome, ToolOutput,
     UserPrompt,
@@ -201,6 +202,9 @@ pub(super) fn check_limits(attachments: &[Attachment]) -> Result<(), Reason> {
     }
 }
 
+/// The characters that may follow a mention.
+const PUNCTUATION: [char; 9] = ['.', ',', ';', ':', '!', '?', ')', '\'', '"'];
+
 /// The parts of a run that read the files which a prompt names.
 pub(super) struct MentionReader<'a> {
     pub(super) tools: &'a ToolSet,
@@ -233,7 +237,7 @@ pub(super) async fn attach_mentioned(
     let text = prompt.texts.first().cloned().unwrap_or_default();
     let mut names: Vec<&str> = Vec::new();
     for mention in mentions(&text) {
-        let candidates = [mention, mention.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', '\'', '"'])];
+        let candidates = [mention, mention.trim_end_matches(PUNCTUATION)];
         let is_file = |name: &&str| !name.is_empty() && workspace.join(name).is_file();
         names.extend(candidates.into_iter().find(is_file).filter(|name| !names.contains(name)));
     }
@@ -263,7 +267,27 @@ pub(super) async fn attach_mentioned(
             ToolOutcome::Success { .. } | ToolOutcome::Failure { .. } | ToolOutcome::Rejected { .. } => {}
         }
     }
+    attach_resources(reader, stop, &text, prompt).await;
     check_limits(&prompt.attachments).map_err(Failure::from)
+}
+
+/// Attaches the resources of MCP servers that `text` names as `@SERVER:URI`, as far as the policy lets the model read them.
+async fn attach_resources(reader: &MentionReader<'_>, stop: Stop, text: &str, prompt: &mut UserPrompt) {
+    let Some(read) = reader.tools.get(READ_RESOURCE_NAME) else { return };
+    let mut names: Vec<&str> = Vec::new();
+    for mention in mentions(text) {
+        let name = mention.trim_end_matches(PUNCTUATION);
+        let Some((server, uri)) = name.split_once(':').filter(|_| !names.contains(&name)) else { continue };
+        let Ok(call) = read.prepare(&json!({ "server": server, "uri": uri })) else { continue };
+        if !reader.gate.allows(&call.access) {
+            continue;
+        }
+        names.push(name);
+        let outcome = (call.run)(ToolContext::new(stop.clone(), reader.file_timeout)).await;
+        if let ToolOutcome::Success { for_model, .. } = outcome {
+            prompt.attachments.push(Attachment::Text { name: name.to_owned(), text: for_model });
+        }
+    }
 }
 
 /// Returns what follows each `@` at the start of a word: the rest of the word, or a text in double quotes.

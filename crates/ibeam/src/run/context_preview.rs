@@ -1,9 +1,11 @@
-//! The context of a first request, without starting a run: for `ibeam context`. Needs no key and no network.
+//! The context of a first request, without starting a run: for `ibeam context`. Needs no key, and no network unless MCP
+//! servers are started.
 //!
-//! Not part of it is what only a run finds out: the tools of MCP servers, the texts that hooks add, and the rules for
-//! files that the model uses later.
+//! Not part of it is what only a run finds out: the texts that hooks add, and the rules for files that the model uses
+//! later. The tools of MCP servers are part of it only if the servers are started.
 
 use std::ffi::OsString;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,9 +24,11 @@ use crate::app::AppContext;
 use crate::cli::Stdin;
 use crate::clock::SystemClock;
 use crate::context::{Context, ContextInputs};
-use crate::mcp;
+use crate::mcp::{self, McpServers};
 use crate::model::{self, FallbackChain};
 use crate::prompt::{self, StdinTimeouts};
+use crate::pump::CurrentStop;
+use crate::signals;
 use crate::skills::SkillTool;
 use crate::slash_commands::{self, SlashCommand};
 
@@ -33,8 +37,12 @@ pub(crate) struct ContextPreview {
     pub(crate) context: Context,
     /// The tools, without those of MCP servers.
     pub(crate) tools: Vec<ToolSpec>,
-    /// The MCP servers, none of which was started.
+    /// The tools of each MCP server that was started.
+    pub(crate) server_tools: Vec<(String, Vec<ToolSpec>)>,
+    /// The MCP servers.
     pub(crate) servers: Vec<McpServer>,
+    /// Whether the MCP servers were started that a run would start.
+    pub(crate) has_started_servers: bool,
     /// The prompt with its attachments and the text of its command.
     pub(crate) prompt: UserPrompt,
     /// The commands that a prompt can name.
@@ -48,11 +56,12 @@ pub(crate) struct ContextPreview {
 }
 
 impl ContextPreview {
-    /// Returns the context of a run in print mode with the flags of `app` and the prompt `words`.
+    /// Returns the context of a run in print mode with the flags of `app` and the prompt `words`. With `start_servers`,
+    /// starts the MCP servers, and ends them again.
     ///
     /// # Errors
     /// The errors with which such a run would not start, except those about the model and the sandbox.
-    pub(crate) fn new(app: &AppContext, words: &[OsString]) -> Result<Self, Failure> {
+    pub(crate) fn new(app: &AppContext, words: &[OsString], start_servers: bool) -> Result<Self, Failure> {
         let choice = model::choose_model(app).ok();
         let media = match &choice {
             Some(choice) => RunMedia::new(choice, &FallbackChain::choose(app, choice).unwrap_or_default()),
@@ -73,12 +82,22 @@ impl ContextPreview {
         };
         let mut tools = ibeam_tools::all(workspace, settings);
         tools.extend(web.tools(app, &policy));
+        let (servers, server_commands) = match start_servers {
+            true => started_servers(app)?,
+            false => (declared_only(app)?, Vec::new()),
+        };
+        tools.extend(servers.resource_tools());
+        tools.extend(web.search_tool(app, &servers, mode)?);
         let ProjectTexts { sources, instructions, skills } = ProjectTexts::load(app, path_policy);
         if skills.has_offered() {
             let tool = SkillTool::new(sources.clone(), Arc::clone(&skills));
             tools.insert(tool.spec().name.into_owned(), Arc::new(tool));
         }
         tools.retain(|name, _| !app.base.flags.without.contains(name));
+        let mut server_tools = servers.tools_by_server(mode);
+        for (_, tools) in &mut server_tools {
+            tools.retain(|tool| !app.base.flags.without.iter().any(|name| **name == *tool.name));
+        }
         let SystemPromptFlags { replacement, mut appended } = SystemPromptFlags::load(&app.base.flags)?;
         appended.extend(answer_schema::load(app)?.map(|schema| answer_schema::instruction(&schema)));
         // The layers of the sandbox do not change the prompt.
@@ -106,28 +125,59 @@ impl ContextPreview {
             runtime.block_on(attachments::attach_mentioned(&reader, &media, Stop::default(), &mut prompt))
         })?;
         let mut notices: Vec<Notice> =
-            instructions.notices().iter().chain(skills.notices()).cloned().collect();
+            servers.notices.iter().chain(instructions.notices()).chain(skills.notices()).cloned().collect();
         notices.extend(slash_commands::expand(&sources, &skills, app.redactor(), &mut prompt));
         let model = choice.map(|choice| choice.info().clone());
-        let servers = mcp::declared_servers(app)?.into_iter().map(|server| McpServer {
-            name: server.name,
-            status: match server.status {
-                // A server that a run would start.
-                McpStatus::Connected | McpStatus::Failed => McpStatus::Connected,
-                other => other,
-            },
-        });
         Ok(Self {
             context,
             tools: tools.values().map(|tool| tool.spec()).collect(),
-            servers: servers.collect(),
-            commands: slash_commands::available(&sources, &skills),
+            server_tools,
+            servers: servers.statuses,
+            has_started_servers: start_servers,
+            commands: slash_commands::available(&sources, &skills)
+                .into_iter()
+                .chain(server_commands)
+                .collect(),
             context_window: model.as_ref().and_then(|model| model_info::context_window(app, model)),
             model,
             prompt,
             notices,
         })
     }
+}
+
+/// Returns the declared servers, of which none is started.
+fn declared_only(app: &AppContext) -> Result<McpServers, Failure> {
+    let statuses = mcp::declared_servers(app)?.into_iter().map(|server| McpServer {
+        name: server.name,
+        status: match server.status {
+            // A server that a run would start.
+            McpStatus::Connected | McpStatus::Failed => McpStatus::Connected,
+            other => other,
+        },
+    });
+    Ok(McpServers::with_statuses(statuses.collect()))
+}
+
+/// Starts the servers that a run would start, and ends them again. Returns the servers, whose tools remain known, and
+/// their prompts.
+fn started_servers(app: &AppContext) -> Result<(McpServers, Vec<SlashCommand>), Failure> {
+    let declared = mcp::declared_servers(app)?;
+    let stop = Stop::default();
+    let work = async {
+        let system =
+            |error: io::Error| Reason::System { what: "sigaction".to_owned(), detail: error.to_string() };
+        let _watch = signals::watch(&CurrentStop::new(stop.clone())).map_err(system)?;
+        let servers = McpServers::start_all(app, declared, &stop).await?;
+        let commands = tokio::select! {
+            biased;
+            reason = stop.wait() => return Err(reason),
+            commands = slash_commands::server_prompt::available(servers.with_prompts()) => commands,
+        };
+        servers.shut_down(mcp::GRACE * 3).await;
+        Ok::<_, Reason>((servers, commands))
+    };
+    on_runtime(|runtime| runtime.block_on(work).map_err(Failure::from))
 }
 
 /// Returns the prompt of the command line; it may be missing.

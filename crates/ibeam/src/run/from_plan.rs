@@ -128,6 +128,7 @@ impl PlanSearch {
             EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
             | EventKind::RulesAdded { .. }
+            | EventKind::HookMessage { .. }
             | EventKind::CheckpointTaken(_)
             | EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }

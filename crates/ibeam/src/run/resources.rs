@@ -1,5 +1,6 @@
 //! The parts of a run that come from the configuration: tools, the gate that decides about calls, limits, time.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -10,7 +11,8 @@ use ibeam_core::{
 };
 use ibeam_policy::PathPolicy;
 use ibeam_protocol::{
-    AcceptedMedia, Failure, ModelInfo, Notice, Reason, SessionId, SessionStarted, ToolOutcome, ToolSpec,
+    AcceptedMedia, Failure, ModelInfo, Notice, PermissionMode, Reason, SessionId, SessionStarted,
+    ToolOutcome, ToolSpec,
 };
 use ibeam_providers::known_model;
 use ibeam_tools::{BackgroundProcesses, CommandTimeouts, PastFileAccess, ToolSettings, Workspace};
@@ -38,6 +40,8 @@ pub(super) struct RunResources {
     pub(super) subagents: Option<Arc<SubagentHost>>,
     /// The proxy through which confined commands reach granted hosts. It works while it is polled.
     pub(super) proxy: Option<BoxFuture<'static, ()>>,
+    /// The tool for the set-up commands of a worktree; `None` if there are none, or the mode runs no commands.
+    pub(super) worktree_shell: Option<Arc<dyn Tool>>,
     /// The places of rule files, skills and slash commands.
     pub(super) text_sources: TextSources,
     pub(super) skills: Arc<Skills>,
@@ -69,6 +73,8 @@ pub(super) struct RunInputs {
     pub(super) accepted_media: AcceptedMedia,
     /// The settings of sub-agents; `None` if the model is not offered them.
     pub(super) subagents: Option<SubagentSettings>,
+    /// The variable of commands with the trace that they belong to, if there is one.
+    pub(super) trace_variables: Vec<(OsString, OsString)>,
 }
 
 /// The rule files and skills of the workspace and the user.
@@ -119,6 +125,7 @@ pub(super) fn build(
         past_file_access,
         accepted_media,
         subagents,
+        trace_variables,
     } = inputs;
     if let Some(schema) = &answer_schema {
         extra_instructions.push(answer_schema::instruction(schema));
@@ -127,7 +134,9 @@ pub(super) fn build(
     policy.unapproved_mcp_tools.clone_from(&servers.unapproved);
     let web = Arc::new(web);
     let listener = background.launcher().take_proxy_listener();
-    let command_environment = listener.as_ref().map(|(_, port)| web.environment(*port)).unwrap_or_default();
+    let mut command_environment =
+        listener.as_ref().map(|(_, port)| web.environment(*port)).unwrap_or_default();
+    command_environment.extend(trace_variables);
     // In a replay no connection is opened, so commands find a proxy that does not answer.
     let listener = listener.filter(|_| !app.replays());
     let proxy = listener.map(|(listener, _)| Arc::clone(&web).serve(listener, background.clone()));
@@ -144,7 +153,8 @@ pub(super) fn build(
         past_file_access,
         accepted_media,
     };
-    let web_tools = web.tools(app, &policy);
+    let mut web_tools = web.tools(app, &policy);
+    web_tools.extend(web.search_tool(app, servers, head.permission_mode)?);
     let web_tools = if app.replays() { offline_tools(web_tools) } else { web_tools };
     let subagents = subagents.map(|subagents| {
         let (workspace, settings) = (workspace.clone(), settings.clone());
@@ -164,6 +174,12 @@ pub(super) fn build(
         let tool = SkillTool::new(text_sources.clone(), Arc::clone(&skills));
         tools.insert(tool.spec().name.into_owned(), Arc::new(tool));
     }
+    let needs_setup = app.worktree.as_ref().is_some_and(|worktree| worktree.setup.is_some());
+    let runs_commands = match head.permission_mode {
+        PermissionMode::Default | PermissionMode::Force => true,
+        PermissionMode::Plan | PermissionMode::Ask => false,
+    };
+    let worktree_shell = tools.get("shell").filter(|_| needs_setup && runs_commands).cloned();
     tools.retain(|name, _| !app.base.flags.without.contains(name));
     head.tools = tools.keys().cloned().collect();
     head.mcp_servers.clone_from(&servers.statuses);
@@ -223,7 +239,7 @@ pub(super) fn build(
     };
     let subagents =
         subagents.map(|(settings, factory)| SubagentHost::offer(app, &mut run, settings, factory));
-    Ok(RunResources { run, background, subagents, proxy, text_sources, skills, notices })
+    Ok(RunResources { run, background, subagents, proxy, worktree_shell, text_sources, skills, notices })
 }
 
 /// Returns the tools without their effect, for a replay: they are offered to the model, and each call fails.

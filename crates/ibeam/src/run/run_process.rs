@@ -32,6 +32,9 @@ pub(super) enum RunKind {
     /// A run for each prompt in one of the sessions of an editor. The editor cancels a run, and the end of the process
     /// ends all sessions. No failure of a session ends the process.
     Editor,
+    /// One run for a call of the MCP server. The client cancels it, and the end of the process ends it. No failure of a
+    /// run ends the process.
+    Served,
 }
 
 /// The process around a session: its output, its signals, its time limit.
@@ -43,7 +46,7 @@ pub(super) struct RunProcess<'a> {
     pub(super) stop: Stop,
     /// The stop of the current run, or of the wait for a prompt.
     pub(super) current_stop: CurrentStop,
-    /// The watchdog and its watch over the process; `None` for one of the sessions of an editor.
+    /// The watchdog and its watch over the process; `None` for one of the sessions of a connection.
     watchdog: Option<(Watchdog, Watch)>,
     output: RunOutput<'a>,
 }
@@ -52,15 +55,15 @@ pub(super) struct RunProcess<'a> {
 enum RunOutput<'a> {
     /// To stdout of the process.
     Stdout(File, NewWriter<'a>),
-    /// To an editor.
-    Editor(NewEditorWriter<'a>),
+    /// To the program at the other end of a connection.
+    Connection(NewConnectionWriter<'a>),
 }
 
 /// Returns a writer of events to stdout.
 pub(super) type NewWriter<'a> = Box<dyn Fn(BackpressuredStdout) -> Box<dyn EventWriter + Send> + 'a>;
 
-/// Returns a writer of events to an editor.
-pub(super) type NewEditorWriter<'a> = Box<dyn Fn() -> Box<dyn EventWriter + Send> + 'a>;
+/// Returns a writer of events to the program at the other end of a connection.
+pub(super) type NewConnectionWriter<'a> = Box<dyn Fn() -> Box<dyn EventWriter + Send> + 'a>;
 
 impl<'a> RunProcess<'a> {
     /// Takes over stdout and the signals.
@@ -84,7 +87,7 @@ impl<'a> RunProcess<'a> {
         let (stop, signalled, watchdog, watch) = startup.hand_over(limit, shutdown.budget());
         let current_stop = match kind {
             RunKind::Single | RunKind::Interactive => signalled,
-            RunKind::Hosted | RunKind::Editor => CurrentStop::new(Stop::default()),
+            RunKind::Hosted | RunKind::Editor | RunKind::Served => CurrentStop::new(Stop::default()),
         };
         exit::set_catalogue(&app.base.catalogue);
         let (watchdog, output) = (Some((watchdog, watch)), RunOutput::Stdout(stdout, new_writer));
@@ -98,16 +101,17 @@ impl<'a> RunProcess<'a> {
         Ok(process)
     }
 
-    /// Returns the process as one of the sessions of an editor uses it. The session ends when `stop` is requested.
-    pub(super) fn for_editor(
+    /// Returns the process as one of the sessions of a connection uses it. The session ends when `stop` is requested.
+    pub(super) fn for_connection(
         runtime: &'a Runtime,
         app: &'a Arc<AppContext>,
+        kind: RunKind,
         stop: Stop,
-        new_writer: NewEditorWriter<'a>,
+        new_writer: NewConnectionWriter<'a>,
     ) -> Self {
         let current_stop = CurrentStop::new(Stop::default());
-        let output = RunOutput::Editor(new_writer);
-        Self { app, runtime, kind: RunKind::Editor, stop, current_stop, watchdog: None, output }
+        let output = RunOutput::Connection(new_writer);
+        Self { app, runtime, kind, stop, current_stop, watchdog: None, output }
     }
 
     /// Requests the current stop when the reader closes stdout.
@@ -120,7 +124,7 @@ impl<'a> RunProcess<'a> {
     /// Returns a writer of events to the output.
     pub(super) fn writer(&self) -> Result<Box<dyn EventWriter + Send>, Reason> {
         match &self.output {
-            RunOutput::Editor(new_writer) => Ok(new_writer()),
+            RunOutput::Connection(new_writer) => Ok(new_writer()),
             RunOutput::Stdout(stdout, new_writer) => {
                 let stdout = stdout.try_clone().map_err(|error| system_error("descriptor", &error))?;
                 let timeout = new_shutdown(self.app).reader_timeout();
@@ -186,7 +190,7 @@ impl<'a> RunProcess<'a> {
     pub(super) fn new_stop(&self) -> Stop {
         match self.kind {
             RunKind::Single => self.stop.clone(),
-            RunKind::Interactive | RunKind::Hosted | RunKind::Editor => Stop::default(),
+            RunKind::Interactive | RunKind::Hosted | RunKind::Editor | RunKind::Served => Stop::default(),
         }
     }
 }

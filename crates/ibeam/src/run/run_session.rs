@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use futures_util::future::join;
-use ibeam_core::{Approver, Hooks, Journal, NoSteering, Run, Steering, Stop};
+use ibeam_core::{Approver, Hooks, Journal, NoSteering, Run, Steering, Stop, Tool, ToolContext};
 use ibeam_hooks::HookRunner;
 use ibeam_protocol::{
     Attachment, Failure, McpServer, Notice, Reason, RunOutcome, SessionStarted, Signal, UserPrompt,
@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 
 use super::answer_schema;
 use super::attachments::{self, MentionReader, RunMedia};
+use super::hook_model::HookModel;
 use super::prepare::{self, PreparedRun};
 use super::resources::{self, RunInputs, RunResources};
 use super::run_process::{RunKind, RunProcess, new_shutdown};
@@ -27,6 +28,7 @@ use super::shutdown::Shutdown;
 use super::subagents::{SubagentHost, SubagentSettings};
 use super::system_prompt::SystemPromptFlags;
 use super::thread_error;
+use super::trace_export::{self, TraceExport};
 use crate::app::AppContext;
 use crate::exit::ExitFailure;
 use crate::hooks;
@@ -36,6 +38,7 @@ use crate::printer::Printer;
 use crate::prompt::Prompt;
 use crate::pump::{CurrentStop, MAX_WAITING_EVENTS, Pump, PumpThread};
 use crate::skills::Skills;
+use crate::slash_commands::SlashCommand;
 use crate::stderr_notices::NoticePrinter;
 use crate::text_sources::TextSources;
 use crate::{exit, signals, slash_commands, stderr};
@@ -94,6 +97,10 @@ pub(super) struct RunSession<'a> {
     pump: PumpThread,
     /// The notices that the next run reports.
     notices: Vec<Notice>,
+    /// The spans of all runs, where they are exported.
+    trace_export: Option<TraceExport>,
+    /// Whether a prompt was run in this opening of the session.
+    has_run_prompt: bool,
     /// The time for the end of the last run, and of the session after it.
     shutdown: Shutdown,
 }
@@ -148,11 +155,15 @@ impl<'a> RunSession<'a> {
         notices.extend(servers.notices.iter().cloned());
         notices.extend(configured_hooks.notices.iter().cloned());
         notices.extend(app.ignored_arguments_notice());
-        notices.extend(app.worktree.clone());
+        notices.extend(app.worktree.iter().flat_map(|worktree| worktree.notices.iter().cloned()));
         notices.extend(front_end.notices());
-        let hooks = hooks::runner(configured_hooks, app, &head, process.kind == RunKind::Single);
+        let prompt_model = HookModel::new(app, Some(Arc::clone(&provider)), head.session_id);
+        let is_single_run = process.kind == RunKind::Single;
+        let hooks = hooks::runner(configured_hooks, app, &head, is_single_run, Arc::new(prompt_model));
+        let trace_export = TraceExport::requested(app, head.session_id)?;
         let (subagents, subagent_notices) = SubagentSettings::load(app, &head);
         notices.extend(subagent_notices);
+        let agents = subagents.as_ref().map(SubagentSettings::agent_names).unwrap_or_default();
         let inputs = RunInputs {
             hooks: front_end.hooks(Arc::clone(&hooks) as _, &head),
             approver: front_end.approver(),
@@ -168,26 +179,59 @@ impl<'a> RunSession<'a> {
             past_file_access,
             accepted_media: media.accepted(),
             subagents,
+            trace_variables: trace_export::command_variables(trace_export.as_ref()),
         };
-        let RunResources { run, background, subagents, proxy, text_sources, skills, notices: text_notices } =
-            resources::build(app, inputs, &servers, stop)?;
+        let RunResources {
+            run,
+            background,
+            subagents,
+            proxy,
+            worktree_shell,
+            text_sources,
+            skills,
+            notices: text_notices,
+        } = resources::build(app, inputs, &servers, stop)?;
         notices.extend(text_notices);
+        if let Some(dialect_writer) = &app.dialect_writer
+            && dialect_writer.options().lists_commands()
+        {
+            let commands = slash_commands::available(&text_sources, &skills);
+            let of_servers = slash_commands::server_prompt::available(servers.with_prompts());
+            let of_servers = runtime.block_on(async {
+                tokio::select! {
+                    biased;
+                    _ = process.stop.wait() => Vec::new(),
+                    commands = of_servers => commands,
+                }
+            });
+            dialect_writer.set_commands(commands.into_iter().chain(of_servers).collect(), &agents);
+        }
         if let Some(proxy) = proxy {
             // The task ends with the runtime.
             drop(runtime.spawn(proxy));
+        }
+        if let Some(shell) = worktree_shell {
+            let set_up = set_up_worktree(app, &run, shell.as_ref());
+            let set_up = runtime.block_on(process.with_limits(&run.stop, set_up));
+            notices.extend(set_up.map_err(|reason| print_unstarted_run(app, &run.stop, reason.into()))?);
         }
         match process.kind {
             // The watch starts only now, so that a run whose stdout is closed from the start still creates its session.
             RunKind::Single => process.watch_reader()?,
             // A terminal that is closed sends SIGHUP. In a hosted session, the watch started with the process.
-            RunKind::Interactive | RunKind::Hosted | RunKind::Editor => {}
+            RunKind::Interactive | RunKind::Hosted | RunKind::Editor | RunKind::Served => {}
         }
         let (events, receiver) = mpsc::channel(MAX_WAITING_EVENTS);
-        let writer = process.writer()?;
+        let mut writer = process.writer()?;
+        if let Some(trace_export) = &trace_export {
+            writer = trace_export.wrap(writer);
+        }
         let notice_printer = NoticePrinter::new(Arc::clone(&app.base.catalogue));
         let printer = Printer::new(session, writer, notice_printer, process.current_stop.clone());
-        if process.kind != RunKind::Editor {
-            printer.register();
+        match process.kind {
+            RunKind::Single | RunKind::Interactive | RunKind::Hosted => printer.register(),
+            // One of several printers of the process, none of which writes to stdout.
+            RunKind::Editor | RunKind::Served => {}
         }
         let pump = Pump { printer: Arc::clone(&printer) }.start(receiver).map_err(thread_error)?;
         let journal =
@@ -209,6 +253,8 @@ impl<'a> RunSession<'a> {
             printer,
             pump,
             notices,
+            trace_export,
+            has_run_prompt: false,
             shutdown,
         })
     }
@@ -229,9 +275,21 @@ impl<'a> RunSession<'a> {
         self.run.stop = stop.clone();
         self.process.current_stop.set(stop.clone());
         self.shutdown = new_shutdown(self.process.app);
+        self.refresh_server_tools(&stop);
         let mut notices = std::mem::take(&mut self.notices);
         let redactor = self.process.app.redactor();
+        let texts = prompt.texts.len();
         notices.extend(slash_commands::expand(&self.text_sources, &self.skills, redactor, &mut prompt));
+        if prompt.texts.len() == texts {
+            notices.extend(self.process.runtime.block_on(async {
+                tokio::select! {
+                    biased;
+                    // The run ends at its start.
+                    _ = stop.wait() => Vec::new(),
+                    notices = slash_commands::server_prompt::expand(&self.servers, redactor, &mut prompt) => notices,
+                }
+            }));
+        }
         prompt.attachments.splice(..0, std::mem::take(&mut self.attachments));
         let turn = run_to_completion(&self.shutdown, &self.run, &mut self.journal, prompt, notices);
         let outcome = self.process.runtime.block_on(self.process.with_limits(&stop, async {
@@ -248,6 +306,35 @@ impl<'a> RunSession<'a> {
         outcome
     }
 
+    /// Offers the tools that the MCP servers have now, if their lists have expired or changed since the last prompt.
+    fn refresh_server_tools(&mut self, stop: &Stop) {
+        if !std::mem::replace(&mut self.has_run_prompt, true) {
+            return;
+        }
+        let (app, runtime) = (self.process.app, self.process.runtime);
+        let mode = self.run.head.permission_mode;
+        let before: Vec<String> = self.servers.tools(mode).into_keys().collect();
+        let is_changed = runtime.block_on(async {
+            tokio::select! {
+                biased;
+                _ = stop.wait() => false,
+                is_changed = self.servers.refresh_tools(app) => is_changed,
+            }
+        });
+        if !is_changed {
+            return;
+        }
+        self.run.tools.retain(|name, _| !before.contains(name));
+        let now = self.servers.tools(mode).into_iter();
+        self.run.tools.extend(now.filter(|(name, _)| !app.base.flags.without.contains(name)));
+        self.run.head.tools = self.run.tools.keys().cloned().collect();
+        self.run.gate.set_unapproved_mcp_tools(self.servers.unapproved.clone());
+        self.notices.extend(self.servers.notices.iter().cloned());
+        if let Some(subagents) = &self.subagents {
+            subagents.set_parent(&self.run);
+        }
+    }
+
     /// Attaches the files that the first text of `prompt` names as `@PATH`. Files that the policy does not let the model
     /// read are not attached.
     ///
@@ -260,6 +347,12 @@ impl<'a> RunSession<'a> {
         let stop = self.process.new_stop();
         let reader = MentionReader::from(&self.run);
         self.process.wait(attachments::attach_mentioned(&reader, &self.media, stop, prompt))
+    }
+
+    /// Returns the prompts of the MCP servers as commands; `None` if no server has prompts.
+    pub(super) fn server_commands(&self) -> Option<impl Future<Output = Vec<SlashCommand>> + Send + use<>> {
+        let servers = self.servers.with_prompts();
+        (!servers.is_empty()).then(|| slash_commands::server_prompt::available(servers))
     }
 
     /// Checks the files of a prompt that a program sent.
@@ -315,7 +408,19 @@ impl<'a> RunSession<'a> {
     /// # Errors
     /// The error of `outcome`; else the reason why some events were not written.
     pub(super) fn close(self, outcome: Result<(), ExitFailure>) -> Result<(), ExitFailure> {
-        let Self { process, run, background, servers, hooks, journal, printer, pump, shutdown, .. } = self;
+        let Self {
+            process,
+            run,
+            background,
+            servers,
+            hooks,
+            journal,
+            printer,
+            pump,
+            trace_export,
+            shutdown,
+            ..
+        } = self;
         process.runtime.block_on(async {
             if process.kind != RunKind::Single {
                 run_session_end_hooks(process.app, &hooks, &outcome).await;
@@ -330,6 +435,9 @@ impl<'a> RunSession<'a> {
         drop(journal);
         let unwritten = shutdown.join(&pump, &printer, &run.stop);
         let outcome = outcome.map_err(|failed| end_open_run(failed, &printer, &shutdown));
+        if let Some(trace_export) = trace_export {
+            trace_export.finish(process.app, process.runtime, shutdown.remaining());
+        }
         match (outcome, unwritten) {
             // If the end of a successful run could not be written, the failure is not reported yet.
             (Ok(()), Some(reason)) => Err(reason.into()),
@@ -400,6 +508,18 @@ fn print_unstarted_run(app: &AppContext, stop: &Stop, failure: Failure) -> ExitF
         None => exit::print_early_failure(&failure),
     };
     ExitFailure { failure, run: run.map(Box::new) }
+}
+
+/// Runs the set-up commands of a new worktree with its shell tool. Returns the notices of the commands.
+///
+/// # Errors
+/// `WorktreeSetup`, the reason of a stop.
+async fn set_up_worktree(app: &AppContext, run: &Run, shell: &dyn Tool) -> Result<Vec<Notice>, Reason> {
+    let context = ToolContext::new(run.stop.clone(), run.file_timeout);
+    if let Some(setup) = app.worktree.as_ref().and_then(|worktree| worktree.setup.as_ref()) {
+        setup.run(shell, &context, app.redactor()).await?;
+    }
+    Ok(context.notices.take())
 }
 
 /// Whether this failure of a run ends the process: an interrupt ends the run, other signals end the process.

@@ -72,6 +72,8 @@ impl RunSandbox {
                 }));
                 writable_dirs::add(app, &path_policy, &mut confinement)?;
                 confinement.read_only.extend(protected);
+                let setup = app.worktree.as_ref().and_then(|worktree| worktree.setup.as_ref());
+                confinement.visible.extend(setup.map(|setup| setup.root().to_owned()));
                 confinement.sockets = configured_paths(app, "sockets");
                 confinement.max_file_size = Some(max_file_size(app));
                 confinement.max_scratch_size = Some(scratch_size(app));

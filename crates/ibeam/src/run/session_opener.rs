@@ -11,7 +11,7 @@ use ibeam_session::{CancelFlag, Damage, Durability, Session, SessionError, Sessi
 use ibeam_tools::PastFileAccess;
 use tokio::sync::oneshot;
 
-use super::thread_error;
+use super::{thread_error, trajectory_import};
 use crate::app::AppContext;
 
 /// Which session the run belongs to.
@@ -45,6 +45,8 @@ pub(super) struct SessionOpener {
     /// The id of a session that is created.
     new_id: SessionId,
     forks: bool,
+    /// The history that a new session starts with.
+    imported: Vec<Event>,
     /// The storage options of the session; `None` for an ephemeral run.
     options: Option<SessionOptions>,
     cancel: CancelFlag,
@@ -91,16 +93,20 @@ impl SessionOpener {
     /// Returns an opener of the session that `target`, the flags and the configuration describe.
     ///
     /// # Errors
-    /// `BadConfig` for an unknown durability.
+    /// `BadConfig` for an unknown durability; the errors of [`trajectory_import::load`].
     pub(super) fn new(app: &AppContext, target: &SessionTarget) -> Result<Self, Reason> {
-        let cancel = CancelFlag::default();
+        let (cancel, new_id) = (CancelFlag::default(), SessionId::random());
         let options = (!is_ephemeral(app)).then(|| session_options(app)).transpose()?;
         Ok(Self {
             dirs: app.dirs.clone(),
             workspace: app.workspace.clone(),
             target: target.clone(),
-            new_id: SessionId::random(),
+            new_id,
             forks: app.base.flags.fork,
+            imported: match target {
+                SessionTarget::New => trajectory_import::load(app, new_id)?,
+                SessionTarget::Newest | SessionTarget::Named(_) => Vec::new(),
+            },
             options: options.map(|options| SessionOptions { cancel: cancel.clone(), ..options }),
             cancel,
         })
@@ -193,6 +199,13 @@ impl SessionOpener {
                 Some(Session::open(&sessions, id, options, &mut each).map_err(failed)?.0)
             }
         };
+        let mut session = session;
+        for event in self.imported.iter().cloned() {
+            if let Some(session) = &mut session {
+                session.append(&event).map_err(failed)?;
+            }
+            stored.fold(event);
+        }
         let StoredContent { past, past_file_access, cwd, parent, environment } = stored;
         let environment = environment.filter(|_| cwd.as_ref() == Some(&self.workspace));
         if !self.forks

@@ -50,6 +50,11 @@ impl SubagentSettings {
         let is_offered = mode == Some("enabled") || !agents.is_empty();
         (is_offered.then_some(Self { agents, max_depth }), notices)
     }
+
+    /// Returns the names of the defined sub-agents.
+    pub(super) fn agent_names(&self) -> Vec<String> {
+        self.agents.keys().cloned().collect()
+    }
 }
 
 /// Builds the tools of sub-agents. Each has its own record of the files that it read.

@@ -1,4 +1,4 @@
-//! Network access of a run: the granted hosts, the tool that fetches pages, the proxy of confined commands.
+//! Network access of a run: the granted hosts, the tools that fetch pages and search, the proxy of confined commands.
 
 use std::ffi::OsString;
 use std::net::TcpListener;
@@ -18,8 +18,10 @@ use ibeam_web::{
 };
 use tokio::task::JoinSet;
 
+use super::web_search::Search;
 use crate::app::AppContext;
 use crate::environment::variable;
+use crate::mcp::McpServers;
 
 /// The default of `timeouts.connect`.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -30,6 +32,8 @@ pub(crate) struct Web {
     grants: Grants,
     /// Whether a rule or a person could allow the fetch of some page.
     has_fetch_tool: bool,
+    /// The configured search.
+    search: Option<Search>,
 }
 
 impl Web {
@@ -51,7 +55,9 @@ impl Web {
             || policy.mode == PermissionMode::Force
             || of_pages(&policy.allow)
             || of_pages(&policy.ask);
-        Ok(Self { dialer: Arc::new(dialer), grants, has_fetch_tool })
+        let dialer = Arc::new(dialer);
+        let search = Search::load(app, policy, is_print, &dialer, || tls_factory(app))?;
+        Ok(Self { dialer, grants, has_fetch_tool, search })
     }
 
     /// Returns `web_fetch`, where some page could be allowed.
@@ -64,16 +70,23 @@ impl Web {
             let access = Access::Fetch { url: url.to_owned() };
             matches!(policy.decide(&access), Verdict::Allow { .. })
         });
-        // Pages must not learn who the user is.
-        let settings = crate::model::tls_settings(app)
-            .map(TlsSettings::without_client_certificate)
-            .map_err(|reason| app.base.catalogue.reason(&reason).message);
-        let tls: TlsConfigFactory = Arc::new(move || {
-            let settings = settings.as_ref().map_err(Clone::clone)?;
-            ibeam_providers::tls_config(settings).map_err(|error| error.to_string())
-        });
-        let tool = WebFetch::new(Arc::clone(&self.dialer), url_policy, tls, FetchLimits::default());
+        let tool =
+            WebFetch::new(Arc::clone(&self.dialer), url_policy, tls_factory(app), FetchLimits::default());
         ToolSet::from([(ibeam_web::WEB_FETCH_NAME.to_owned(), Arc::new(tool) as Arc<dyn Tool>)])
+    }
+
+    /// Returns `web_search`, if a search is configured and can be allowed.
+    ///
+    /// # Errors
+    /// `BadConfig` for a tool that the configured MCP server does not have.
+    pub(crate) fn search_tool(
+        &self,
+        app: &AppContext,
+        servers: &McpServers,
+        mode: PermissionMode,
+    ) -> Result<ToolSet, Reason> {
+        let tool = self.search.as_ref().map(|search| search.tool(app, servers, mode)).transpose()?.flatten();
+        Ok(tool.map(|tool| (ibeam_web::WEB_SEARCH_NAME.to_owned(), tool)).into_iter().collect())
     }
 
     /// Whether commands may reach some host and need the proxy.
@@ -107,6 +120,17 @@ impl Web {
     pub(crate) fn environment(&self, port: u16) -> Vec<(OsString, OsString)> {
         ibeam_web::proxy_environment(port, &self.grants)
     }
+}
+
+/// Returns the TLS configuration for pages and search services, which must not learn who the user is.
+fn tls_factory(app: &AppContext) -> TlsConfigFactory {
+    let settings = crate::model::tls_settings(app)
+        .map(TlsSettings::without_client_certificate)
+        .map_err(|reason| app.base.catalogue.reason(&reason).message);
+    Arc::new(move || {
+        let settings = settings.as_ref().map_err(Clone::clone)?;
+        ibeam_providers::tls_config(settings).map_err(|error| error.to_string())
+    })
 }
 
 /// Returns the hosts that commands may reach: those of `network.allow` and `--allow-net`, and the hosts of pages that a

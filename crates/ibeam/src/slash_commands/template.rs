@@ -39,7 +39,7 @@ pub(super) fn fill_arguments(template: &str, arguments: &str) -> String {
 }
 
 /// Splits arguments at white space. A word that begins with a quote extends to the next such quote, or to the end.
-fn split_words(arguments: &str) -> Vec<String> {
+pub(super) fn split_words(arguments: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = arguments.trim_start();
     while let Some(first) = rest.chars().next() {

@@ -1,7 +1,7 @@
 //! `ibeam acp`: an editor that speaks the Agent Client Protocol. Includes the example of docs/editors.md.
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Answer, ProgramOutput, RunningProgram, Stdin};
+use ibeam_testkit::{Answer, ProgramOutput, RunningProgram, Stdin, Workspace};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, answer_call, answer_text, journal};
@@ -128,6 +128,34 @@ fn a_session_of_an_editor_resumes_on_the_command_line_and_back() {
         .filter_map(|event| event.pointer("/kind/user_message/content/0")?.as_str().map(str::to_owned))
         .collect();
     assert_eq!(prompts, ["first", "second", "third"]);
+}
+
+#[test]
+fn the_prompts_of_mcp_servers_are_commands() {
+    let Some(table) = crate::mcp::table("test", &["prompts"]) else { return };
+    let workspace = Workspace::new()
+        .file("server.py", crate::mcp::SERVER)
+        .file(".cursor/commands/tidy.md", "# Tidy up\n")
+        .user_config(&table);
+    let scene = Scene::new([answer_text("One."), answer_text("Two.")]).with_workspace(workspace);
+    let id = stored_session(&scene, "first");
+    let mut editor = Editor::start(&scene, &[]);
+    editor.open("session/resume", &scene, &id);
+    editor.prompt(&id, "second");
+    editor.program.wait_for_stdout("test:review");
+    let messages = editor.end();
+    let found = updates(&messages, "available_commands_update");
+    let names = |update: &Value| -> Vec<String> {
+        let commands = update["availableCommands"].as_array().unwrap();
+        commands.iter().map(|command| command["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(found[0]), ["tidy"]);
+    assert_eq!(names(found[1]), ["tidy", "test:review"]);
+    let review = &found[1]["availableCommands"][1];
+    assert_eq!(
+        (&review["description"], &review["input"]["hint"]),
+        (&json!("Reviews a file"), &json!("file [aim]"))
+    );
 }
 
 #[test]

@@ -13,7 +13,7 @@ const PAGE: &str = include_str!("../../../../docs/checkpoints.md");
 const DOCUMENTED_SESSION: &str = "0f0e0d0c-0b0a-4908-8706-050403020100";
 
 /// Runs git in the workspace and returns what it printed.
-fn git(scene: &Scene, arguments: &[&str]) -> String {
+pub(crate) fn git(scene: &Scene, arguments: &[&str]) -> String {
     let mut command = Command::new("git");
     let output = command
         .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
@@ -26,7 +26,7 @@ fn git(scene: &Scene, arguments: &[&str]) -> String {
 }
 
 /// Returns a scene whose workspace is a repository with `calc.py`.
-fn repository(answers: impl IntoIterator<Item = Answer>) -> Scene {
+pub(crate) fn repository(answers: impl IntoIterator<Item = Answer>) -> Scene {
     let scene = Scene::new(answers);
     git(&scene, &["init", "-q"]);
     fs::write(scene.workspace.path().join("calc.py"), "def add(a, b):\n    return a + b\n").unwrap();
@@ -40,7 +40,7 @@ fn rename() -> Answer {
 }
 
 /// Returns the answers of a turn that runs a command.
-fn shell(command: &str) -> [Answer; 2] {
+pub(crate) fn shell(command: &str) -> [Answer; 2] {
     [answer_shell(command), answer_text("done")]
 }
 
@@ -213,4 +213,38 @@ fn a_worktree_has_a_branch_of_its_own_and_stays() {
     let refused = scene.print(["--worktree"]).run();
     assert_eq!(refused.code, Some(66), "{refused}");
     assert!(refused.stderr.contains("needs a git repository"), "{refused}");
+}
+
+/// The files are saved before the call of a sub-agent that may change some, and an undo of the run restores them.
+#[test]
+fn the_changes_of_a_sub_agent_are_those_of_the_turn() {
+    for (read_only, moments) in [(false, ["turn_start", "turn_end"].as_slice()), (true, &[])] {
+        let task = json!({ "description": "rename", "prompt": "Rename add.", "readonly": read_only });
+        let mut answers =
+            vec![answer_call("t1", "task", &task), answer_call("r1", "read", &json!({ "path": "calc.py" }))];
+        if !read_only {
+            answers.push(rename());
+        }
+        let scene = repository(answers.into_iter().chain([answer_text("Done."), answer_text("done")]));
+        let config = scene.workspace.home().join(".config/ibeam/config.toml");
+        fs::create_dir_all(config.parent().unwrap()).unwrap();
+        fs::write(config, "subagents.mode = \"enabled\"\n").unwrap();
+        let output = scene.print::<&str>([]).run().succeeded();
+        let events = journal(&scene, output.stream().session_id());
+        let found: Vec<_> =
+            events.iter().filter_map(|event| event["kind"]["checkpoint_taken"]["moment"].as_str()).collect();
+        assert_eq!(found, moments, "{output}");
+        if read_only {
+            continue;
+        }
+        let started = events.iter().find(|event| !event["kind"]["tool_call_started"].is_null()).unwrap();
+        let child = started.pointer("/kind/tool_call_started/call/arguments/agentId").unwrap();
+        let saved = events.iter().find(|event| !event["kind"]["checkpoint_taken"].is_null()).unwrap();
+        let child = journal(&scene, child.as_str().unwrap());
+        assert!(saved["at_ms"].as_u64() <= child[0]["at_ms"].as_u64(), "{saved} {}", child[0]);
+        assert!(scene.workspace.read("calc.py").unwrap().starts_with("def sum"));
+        let undone = scene.ibeam_without_model(["undo"]).run().succeeded();
+        assert!(undone.stdout.starts_with("restore: calc.py\n"), "{undone}");
+        assert!(scene.workspace.read("calc.py").unwrap().starts_with("def add"));
+    }
 }

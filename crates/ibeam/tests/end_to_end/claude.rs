@@ -41,6 +41,25 @@ fn the_model_is_an_id_wherever_it_is_named() {
 }
 
 #[test]
+fn the_first_line_lists_commands_skills_and_sub_agents() {
+    let Some(table) = crate::mcp::table("test", &["prompts"]) else { return };
+    let workspace = Workspace::new()
+        .file("server.py", crate::mcp::SERVER)
+        .file("../home/.claude/commands/tidy.md", "# Tidy up\n")
+        .file("../home/.claude/skills/review/SKILL.md", "---\nname: review\ndescription: Reviews\n---\nRead.")
+        .file("../home/.claude/agents/tester.md", "---\nname: tester\ndescription: Tests\n---\nTest.")
+        .user_config(&table);
+    let scene = Scene::new([answer_text("One."), answer_text("Two.")]).with_workspace(workspace);
+    let lines = events(&claude(&scene, &[&LINES[..], &["hi"]].concat()).run().succeeded());
+    assert_eq!(lines[0]["slash_commands"], json!(["tidy", "review", "mcp__test__review"]));
+    assert_eq!((&lines[0]["skills"], &lines[0]["agents"]), (&json!(["review"]), &json!(["tester"])));
+    let prompt = "/mcp__test__review a.rs";
+    claude(&scene, &[&LINES[..], &[prompt]].concat()).run().succeeded();
+    let sent = scene.server.requests()[1].transcript().join("\n");
+    assert!(sent.contains(r#"Review with {"file": "a.rs"}"#), "{sent}");
+}
+
+#[test]
 fn the_permission_mode_is_the_one_that_was_given() {
     for (mode, expect) in [
         ("default", "default"),

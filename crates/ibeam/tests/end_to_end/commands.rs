@@ -436,7 +436,7 @@ fn a_command_without_its_sub_command_prints_its_help() {
     let scene = Scene::new([]);
     for (command, expect) in [
         ("config", "explain, path"),
-        ("mcp", "list, list-tools, login, logout, enable, disable"),
+        ("mcp", "list, list-tools, add, remove, login, logout, enable, disable, serve"),
         ("policy", "test, list"),
         ("sessions", "check"),
         ("trust", "list, forget, show"),

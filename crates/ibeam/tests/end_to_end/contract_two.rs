@@ -323,7 +323,7 @@ fn a_session_is_replayed_under_either_contract() {
         assert_eq!(replay_file(&TWO), "It is 42.\n");
         let page = replay_file(&["--output-format", "html"]);
         assert_eq!(
-            (page.matches("It is 42.").count(), page.matches("Half an ans").count()),
+            (page.matches("<p>It is 42.</p>").count(), page.matches("<p>Half an ans").count()),
             (1, 1),
             "{page}"
         );

@@ -5,6 +5,8 @@
 //! must be resumable, the journal must contain everything that was printed, no call may run twice, and no process may
 //! be left.
 
+#[path = "crash/checkpoint_kills.rs"]
+mod checkpoint_kills;
 #[path = "crash/checks.rs"]
 mod checks;
 #[path = "crash/scenario.rs"]

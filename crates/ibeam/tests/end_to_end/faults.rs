@@ -12,6 +12,8 @@ use crate::scene::Scene;
 mod hooks;
 #[path = "faults/host.rs"]
 mod host;
+#[path = "faults/http_servers.rs"]
+mod http_servers;
 #[path = "faults/input.rs"]
 mod input;
 #[path = "faults/mcp.rs"]

@@ -276,11 +276,10 @@ fn a_refused_prompt_is_never_sent() {
 #[test]
 fn context_of_a_hook_reaches_the_model_as_user_text() {
     let add_context = print(&json!({"additional_context": "The answer is 42."}));
-    let hooks = json!({"sessionStart": [{"command": add_context}], "stop": [{"command": print(&json!({"followup_message": "again"}))}]});
+    let hooks = json!({"sessionStart": [{"command": add_context}]});
     let scene = scene_with_hooks([answer_text("done")], &hooks);
     let output = scene.print::<&str>([]).run().succeeded();
     let requests = scene.server.requests();
-    assert_eq!(requests.len(), 1, "a follow-up is not sent");
     let reported = requests[0].transcript();
     assert!(reported[0] == "user: do it" && reported[1].contains("The answer is 42."), "{reported:?}");
     assert_eq!(output.stream().prompt()[0], "do it");
@@ -362,12 +361,13 @@ fn a_fifo_in_place_of_a_hook_file_does_not_block() {
 
 #[test]
 fn unsupported_hooks_are_named() {
-    let hooks = json!({"subagentStart": [{"command": "exit 2"}], "preToolUse": [{"type": "prompt", "prompt": "ok?"}]});
+    let hooks =
+        json!({"preCompact": [{"command": "exit 2"}], "sessionEnd": [{"type": "prompt", "prompt": "ok?"}]});
     let scene = scene_with_hooks([answer_text("done")], &hooks);
     let output = scene.print::<&str>([]).run().succeeded();
     let warnings = output.stderr_lines("warning: ");
     assert_eq!(warnings.len(), 1, "{output}");
-    assert!(warnings[0].contains("subagentStart") && warnings[0].contains("preToolUse of type"), "{output}");
+    assert!(warnings[0].contains("preCompact") && warnings[0].contains("sessionEnd of type"), "{output}");
 }
 
 #[test]
@@ -405,6 +405,21 @@ fn session_hooks_of_a_conversation_run_once() {
 }
 
 /// A hook receives the server and the tool of a call; it may refuse the call or change its arguments.
+#[test]
+fn hooks_receive_the_answers_of_mcp_servers() {
+    let Some(workspace) = mcp::workspace(&[]) else { return };
+    let log = "cat >> \"$IBEAM_PROJECT_DIR/log\"";
+    write_hooks(&workspace, &json!({"afterMCPExecution": [{"command": log, "matcher": "^MCP:echo$"}]}));
+    let scene = Scene::new([mcp::call("echo", json!({"text": "asked"})), answer_text("done")])
+        .with_workspace(workspace);
+    scene.print(["--approve-mcps"]).run().succeeded();
+    let payload: Value = serde_json::from_str(&scene.workspace.read("log").unwrap()).unwrap();
+    assert_eq!((&payload["tool_name"], &payload["mcp_server_name"]), (&json!("echo"), &json!("test")));
+    let answer: Value = serde_json::from_str(payload["result_json"].as_str().unwrap()).unwrap();
+    assert!(answer["content"][0]["text"].as_str().unwrap().contains("asked"), "{payload}");
+    assert_eq!(answer["isError"], false);
+}
+
 #[test]
 fn hooks_apply_to_tools_of_mcp_servers() {
     let log = "cat >> \"$IBEAM_PROJECT_DIR/log\"";

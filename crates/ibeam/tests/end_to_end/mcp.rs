@@ -3,12 +3,13 @@
 use std::process::Command;
 use std::sync::OnceLock;
 
-use ibeam_testkit::{Answer, ProgramOutput, Workspace};
+use ibeam_testkit::{Answer, ProgramOutput, Stdin, Workspace};
 use serde_json::{Value, json};
 
+use crate::input_stream::{FLAGS, message};
 use crate::scene::{KEY, Scene, answer_call, answer_text};
 
-const SERVER: &str = include_str!("mcp/server.py");
+pub(crate) const SERVER: &str = include_str!("mcp/server.py");
 
 /// Returns the path of the interpreter itself: `python3` in `PATH` may be a slow wrapper script.
 pub(crate) fn python() -> Option<&'static str> {
@@ -317,6 +318,149 @@ fn the_old_transport_is_unsupported() {
     let output = scene.print::<&str>([]).run().succeeded();
     assert_eq!(servers(&scene, &output), json!([{ "name": "far", "status": "unsupported" }]), "{output}");
     assert!(output.stderr_lines("warning: ")[0].contains("`sse`"), "{output}");
+}
+
+#[test]
+fn a_server_without_sessions_is_called_over_stdio() {
+    let Some(table) = table("test", &["stateless", "log=log"]) else { return };
+    for (revision, expect) in
+        [("auto", vec!["initialize", "server/discover"]), ("2026-07-28", vec!["server/discover"])]
+    {
+        let config = format!("{table}revision = \"{revision}\"\n");
+        let scene = Scene::new([call("echo", json!({ "text": "hi" })), answer_text("done")])
+            .with_workspace(Workspace::new().file("server.py", SERVER).user_config(&config));
+        let output = scene.print(["--allow", "Mcp(test:echo)"]).run().succeeded();
+        let (arm, payload) = results(&output).remove(0);
+        assert_eq!(
+            (arm.as_str(), &payload["content"][0]["text"]["text"]),
+            ("success", &json!("hi")),
+            "{output}"
+        );
+        let log = scene.workspace.read("log").unwrap();
+        let expect: Vec<&str> = expect.into_iter().chain(["tools/list"; 3]).chain(["tools/call"]).collect();
+        assert_eq!(log.lines().collect::<Vec<_>>(), expect);
+    }
+}
+
+#[test]
+fn a_prompt_of_a_server_is_a_slash_command() {
+    let Some(table) = table("test", &["prompts", "log=log"]) else { return };
+    let run = |prompt: &str| {
+        let scene = Scene::new([answer_text("done")])
+            .with_workspace(Workspace::new().file("server.py", SERVER).user_config(&table));
+        let output = scene.ibeam(["-p", prompt]).run().succeeded();
+        (scene.server.requests()[0].transcript().join("\n"), output, scene.workspace.read("log").unwrap())
+    };
+    let (sent, ..) = run("/test:review a.rs for speed");
+    assert!(sent.contains("/test:review a.rs for speed"), "{sent}");
+    assert!(sent.contains("from the MCP server `test`, not words of the user"), "{sent}");
+    assert!(sent.contains(r#"Review with {"aim": "for speed", "file": "a.rs"}"#), "{sent}");
+    let (sent, output, _) = run("/test:review");
+    assert!(!sent.contains("Review with"), "{sent}");
+    assert!(output.stderr.contains("its arguments are missing: file"), "{output}");
+    let (sent, _, log) = run("/other:review a.rs");
+    assert!(!sent.contains("Review with") && !log.contains("prompts/"), "{sent} {log}");
+}
+
+#[test]
+fn resources_of_a_server_are_read_and_attached_where_a_rule_allows_it() {
+    let Some(table) = table("test", &["resources"]) else { return };
+    let run = |prompt: &str, flags: &[&str]| {
+        let read = json!({ "server": "test", "uri": "memo:two" });
+        let answers = [
+            answer_call("toolu_list", "mcp_list_resources", &json!({ "server": "test" })),
+            answer_call("toolu_read", "mcp_read_resource", &read),
+            answer_text("done"),
+        ];
+        let scene = Scene::new(answers)
+            .with_workspace(Workspace::new().file("server.py", SERVER).user_config(&table));
+        let output = scene.ibeam(["-p", prompt]).args(flags).run().succeeded();
+        (scene.server.requests()[0].transcript().join("\n"), results(&output))
+    };
+    let (sent, calls) = run("sum up @test:memo:one.", &["--allow", "Mcp(test:*)"]);
+    assert!(sent.contains("Read memo:one"), "{sent}");
+    let texts: Vec<&Value> =
+        calls.iter().map(|(_, payload)| &payload["content"][0]["text"]["text"]).collect();
+    assert_eq!(texts, [&json!("memo:one – One\nmemo:{name} – Any"), &json!("Read memo:two")]);
+    let (sent, calls) = run("sum up @test:memo:one.", &[]);
+    assert!(!sent.contains("Read memo:one"), "{sent}");
+    assert!(calls.iter().all(|(arm, _)| arm == "rejected"), "{calls:?}");
+}
+
+/// Runs two prompts in one session, the first with a call of `echo`. Returns the numbers of tools that the model was
+/// offered for each prompt, and the output.
+fn tools_of_two_prompts(options: &[&str]) -> Option<((usize, usize), ProgramOutput)> {
+    let lines = ["first", "second"].map(message).concat();
+    let scene = Scene::new([call("echo", json!({ "text": "x" })), answer_text("One."), answer_text("Two.")])
+        .with_workspace(workspace(options)?);
+    let flags = ["--allow", "Mcp(test:*)"];
+    let output = scene.ibeam(FLAGS).args(flags).stdin(Stdin::Piped(lines.into())).run().succeeded();
+    let requests = scene.server.requests();
+    let count = |at: usize| {
+        let tools = requests[at].body["tools"].as_array().unwrap();
+        tools.iter().filter(|tool| tool["name"].as_str().unwrap().starts_with("mcp_test_")).count()
+    };
+    assert_eq!(count(0), count(1), "the tools stay the same during a run");
+    Some(((count(0), count(2)), output))
+}
+
+#[test]
+fn a_list_of_tools_is_requested_again_once_it_has_expired_or_changed() {
+    for (options, expect) in [
+        (&["grows", "ttl=0"][..], (9, 10)),
+        (&["grows", "ttl=0", "stateless"], (9, 10)),
+        (&["grows", "announces"], (9, 10)),
+        (&["grows", "ttl=600000"], (9, 9)),
+        (&["grows"], (9, 9)),
+    ] {
+        let Some((found, output)) = tools_of_two_prompts(options) else { return };
+        assert_eq!(found, expect, "{options:?} {output}");
+    }
+}
+
+#[test]
+fn a_list_of_prompts_is_stored_for_as_long_as_the_server_allows() {
+    for (ttl, expect) in [("ttl=600000", 1), ("ttl=0", 2)] {
+        let Some(workspace) = workspace(&["prompts", "log=log", ttl]) else { return };
+        let lines = ["/test:review a.rs", "/mcp__test__review b.rs"].map(message).concat();
+        let scene = Scene::new([answer_text("One."), answer_text("Two.")]).with_workspace(workspace);
+        scene.ibeam(FLAGS).stdin(Stdin::Piped(lines.into())).run().succeeded();
+        let sent = scene.server.requests()[1].transcript().join("\n");
+        assert!(sent.contains(r#"Review with {"file": "a.rs"}"#), "{sent}");
+        assert!(sent.contains(r#"Review with {"file": "b.rs"}"#), "{sent}");
+        let log = scene.workspace.read("log").unwrap();
+        assert_eq!(log.lines().filter(|line| *line == "prompts/list").count(), expect, "{log}");
+    }
+}
+
+#[test]
+fn a_server_may_have_its_own_time_limits() {
+    let (Some(test), Some(slow)) = (table("test", &[]), table("slow", &["slow_list=60"])) else { return };
+    let config = format!("{test}call_timeout = \"1s\"\n{slow}start_timeout = \"500ms\"\n");
+    let answers = [call("silence", json!({})), answer_text("done")];
+    let scene =
+        Scene::new(answers).with_workspace(Workspace::new().file("server.py", SERVER).user_config(&config));
+    let output = scene.print(["--force"]).run().succeeded();
+    let statuses = [("slow", "failed"), ("test", "connected")]
+        .map(|(name, status)| json!({ "name": name, "status": status }));
+    assert_eq!(servers(&scene, &output), json!(statuses), "{output}");
+    let message = results(&output)[0].1["errorMessage"].to_string();
+    assert!(message.contains("no result within 1 s"), "{output}");
+    let file = json!({ "mcpServers": { "test": {
+        "command": python().unwrap(), "args": ["server.py"], "timeout": 1000,
+    } } });
+    let workspace = Workspace::new().file("server.py", SERVER).file(".mcp.json", file.to_string());
+    let scene = Scene::new([call("silence", json!({})), answer_text("done")]).with_workspace(workspace);
+    let output = scene.print(["--force"]).run().succeeded();
+    assert!(results(&output)[0].1["errorMessage"].to_string().contains("no result within 1 s"), "{output}");
+}
+
+#[test]
+fn a_server_without_resources_adds_no_tools_for_them() {
+    let Some(workspace) = workspace(&[]) else { return };
+    let scene = Scene::new([answer_text("done")]).with_workspace(workspace);
+    scene.print::<&str>([]).run().succeeded();
+    assert!(!offered(&scene).iter().any(|name| name.contains("resource")));
 }
 
 // ---- commands

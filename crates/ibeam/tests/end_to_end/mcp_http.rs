@@ -13,11 +13,11 @@ use crate::scene::{Scene, answer_text};
 
 /// A request that the server received.
 #[derive(Clone, Debug)]
-struct Received {
+pub(crate) struct Received {
     method: String,
     path: String,
     headers: BTreeMap<String, String>,
-    body: Value,
+    pub(crate) body: Value,
     /// The body as text.
     form: String,
 }
@@ -28,12 +28,12 @@ impl Received {
     }
 
     /// Returns the method of the message.
-    fn rpc(&self) -> &str {
+    pub(crate) fn rpc(&self) -> &str {
         self.body["method"].as_str().unwrap_or_default()
     }
 
     /// Returns the answer with this result.
-    fn result(&self, result: Value) -> Answer {
+    pub(crate) fn result(&self, result: Value) -> Answer {
         let body = json!({ "jsonrpc": "2.0", "id": self.body["id"], "result": result });
         Answer {
             status: 200,
@@ -43,14 +43,14 @@ impl Received {
     }
 }
 
-struct Answer {
+pub(crate) struct Answer {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: String,
 }
 
 impl Answer {
-    fn status(status: u16) -> Self {
+    pub(crate) fn status(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: String::new() }
     }
 
@@ -59,19 +59,19 @@ impl Answer {
         self
     }
 
-    fn events(body: String) -> Self {
+    pub(crate) fn events(body: String) -> Self {
         Self { status: 200, headers: vec![("Content-Type", "text/event-stream".to_owned())], body }
     }
 }
 
 /// A server that answers each request with `answer` and records it.
-struct McpServer {
+pub(crate) struct McpServer {
     url: String,
     received: Arc<Mutex<Vec<Received>>>,
 }
 
 impl McpServer {
-    fn start(answer: impl Fn(&Received) -> Answer + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(answer: impl Fn(&Received) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let received = Arc::new(Mutex::new(Vec::new()));
@@ -96,7 +96,7 @@ impl McpServer {
     }
 
     /// Returns a workspace whose user has configured this server as `test`.
-    fn workspace(&self, further: &str) -> Workspace {
+    pub(crate) fn workspace(&self, further: &str) -> Workspace {
         Workspace::new().user_config(&format!("[mcp_servers.test]\nurl = {:?}\n{further}", self.url))
     }
 }
@@ -143,7 +143,7 @@ fn text(text: &str) -> Value {
 }
 
 /// Answers as a server of revision 2025-11-25 with the session `s-1`.
-fn with_sessions(request: &Received) -> Answer {
+pub(crate) fn with_sessions(request: &Received) -> Answer {
     match request.rpc() {
         "server/discover" => Answer::status(400),
         "initialize" => request
@@ -344,4 +344,50 @@ fn a_login_is_stored_refreshed_and_never_printed() {
     let logout = scene.ibeam_without_model(["mcp", "logout", "test"]).run().succeeded();
     assert_eq!(logout.stdout, "Logged out of test\n");
     assert!(!std::fs::read_to_string(&file).unwrap().contains("access-"));
+}
+
+#[test]
+fn the_secret_of_a_client_reaches_only_its_authorization_server() {
+    let server = McpServer::start(with_oauth);
+    let auth = |issuer: &str| {
+        format!(
+            "[mcp_servers.test.auth]\ngrant = \"client_credentials\"\nissuer = \"{issuer}\"\n\
+             client_id = \"ibeam-ci\"\nclient_secret = \"hush-hush-hush\"\n"
+        )
+    };
+    let foreign = scene(server.workspace(&auth("https://login.example.com")));
+    let refused = foreign.ibeam_without_model(["mcp", "list-tools", "test"]).run();
+    assert!(refused.stderr.contains("and `auth.issuer` is `https://login.example.com`"), "{refused}");
+    assert!(server.received().iter().all(|request| request.path != "/token"), "{refused}");
+    let origin = server.url.trim_end_matches("/mcp").to_owned();
+    let own = scene(server.workspace(&auth(&origin)));
+    let listed = own.ibeam_without_model(["mcp", "list-tools", "test"]).run().succeeded();
+    assert!(server.received().iter().any(|request| request.path == "/token"), "{listed}");
+}
+
+/// Answers as [`with_oauth`], but the first token expires at once and is refused everywhere.
+fn with_short_lifetime(request: &Received) -> Answer {
+    if request.path == "/token" && !request.form.contains("grant_type=refresh_token") {
+        let body = json!({
+            "access_token": "access-1-secret", "token_type": "Bearer", "refresh_token": "refresh-1-secret",
+            "expires_in": 0,
+        });
+        return Answer {
+            status: 200,
+            headers: vec![("Content-Type", "application/json".to_owned())],
+            body: body.to_string(),
+        };
+    }
+    with_oauth(request)
+}
+
+#[test]
+fn a_token_that_expires_is_refreshed_before_it_is_sent() {
+    let server = McpServer::start(with_short_lifetime);
+    let scene = scene(server.workspace("[mcp_servers.test.auth]\ngrant = \"device_code\"\n"));
+    let login = scene.ibeam_without_model(["mcp", "login", "test"]).run().succeeded();
+    assert_eq!(login.stdout, "Logged in to test, which offers 1 tool\n");
+    let received = server.received();
+    let sent = |token: &str| received.iter().any(|request| request.header("authorization") == Some(token));
+    assert!(!sent("Bearer access-1-secret") && sent("Bearer access-2-secret"));
 }

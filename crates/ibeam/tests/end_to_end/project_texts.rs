@@ -4,6 +4,8 @@
 mod context;
 #[path = "project_texts/documented.rs"]
 mod documented;
+#[path = "project_texts/foreign_projects.rs"]
+mod foreign_projects;
 #[path = "project_texts/rules.rs"]
 mod rules;
 #[path = "project_texts/skills.rs"]

@@ -226,9 +226,10 @@ fn a_page_has_all_runs_and_escapes_their_content() {
     let page = replay(&scene, &["-1", "--output-format", "html", "--lang", "fr"]).succeeded().stdout;
     assert!(page.starts_with("<!doctype html>\n<html lang=\"fr\">"), "{page}");
     assert_eq!((page.matches("<h1>").count(), page.matches("<h2>").count()), (1, 2));
-    assert!(page.contains("<p>&lt;script&gt;alert(1)&lt;/script&gt;</p>\n<p>and more</p>"), "{page}");
-    assert!(!page.contains("<script") && !page.contains("<img"), "{page}");
-    assert!(page.contains("<details class=\"failed\">") && page.contains("Réponse"), "{page}");
+    assert!(page.contains("<p>&lt;script&gt;alert(1)&lt;/script&gt;\n\nand more</p>"), "{page}");
+    assert!(page.contains(r#""text":"\u003cscript>alert(1)\u003c/script>\n\nand more""#), "{page}");
+    assert_eq!((page.matches("<script").count(), page.matches("<img").count()), (3, 0), "{page}");
+    assert!(page.contains(r#""state":"failed""#) && page.contains("Réponse"), "{page}");
     assert!(replay(&scene, &["--help"]).succeeded().stdout.contains("--output-format html"));
     let live = scene.print(["--output-format", "html"]).run();
     assert_eq!(live.code, Some(2), "{live}");

@@ -11,13 +11,13 @@ use crate::hooks::write_hooks;
 use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
 /// A site on loopback that always sends the same answer and records the heads of requests.
-struct Site {
-    address: SocketAddr,
-    requests: Arc<Mutex<Vec<String>>>,
+pub(crate) struct Site {
+    pub(crate) address: SocketAddr,
+    pub(crate) requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Site {
-    fn start(answer: impl Into<String>) -> Self {
+    pub(crate) fn start(answer: impl Into<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -50,7 +50,7 @@ impl Site {
     }
 
     /// Returns the first lines of the requests so far.
-    fn request_lines(&self) -> Vec<String> {
+    pub(crate) fn request_lines(&self) -> Vec<String> {
         let first = |head: &String| head.lines().next().unwrap_or_default().to_owned();
         self.requests.lock().unwrap().iter().map(first).collect()
     }

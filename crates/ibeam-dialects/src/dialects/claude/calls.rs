@@ -44,6 +44,7 @@ pub(super) const TOOLS: &[ToolRow] = &[
     ToolRow::new("deleteToolCall", &["Delete"], &[("path", "file_path")], ArgShape::Plain),
     ToolRow::new("updateTodosToolCall", &["TodoWrite"], &[], ArgShape::Todos("content")),
     ToolRow::new("webFetchToolCall", &["WebFetch"], &[], ArgShape::Plain),
+    ToolRow::new("webSearchToolCall", &["WebSearch"], &[("searchTerm", "query")], ArgShape::Plain),
     ToolRow::new("taskToolCall", &["Task", "Agent"], &[("subagentType", "subagent_type")], ArgShape::Plain),
 ];
 

@@ -113,6 +113,7 @@ pub(super) fn to_contract(key: &str, args: &Object, mut result: Object, cwd: &st
                 success.get("markdown").and_then(Value::as_str).unwrap_or_default(),
             );
         }
+        "webSearchToolCall" => drop(success.insert("content".to_owned(), content.into())),
         _ => drop(success.insert("message".to_owned(), content.into())),
     }
     match structured {
@@ -217,6 +218,9 @@ pub(super) fn from_contract(call: &ContractCall) -> Value {
             let mut structured = into_object(json!({ "result": markdown }));
             structured.extend(success);
             json!({ "content": markdown, "tool_use_result": structured })
+        }
+        "webSearchToolCall" => {
+            json!({ "content": take(&mut success, "content"), "tool_use_result": success })
         }
         _ => {
             let content = match take_text(&mut success, "message") {

@@ -49,6 +49,7 @@ pub(super) const TOOLS: &[ToolRow] = &[
     ToolRow::new("deleteToolCall", &["delete_file"], &[("path", "file_path")], ArgShape::Plain),
     ToolRow::new("updateTodosToolCall", &["write_todos"], &[], ArgShape::Todos("description")),
     ToolRow::new("webFetchToolCall", &["web_fetch"], &[], ArgShape::Plain),
+    ToolRow::new("webSearchToolCall", &["google_web_search"], &[("searchTerm", "query")], ArgShape::Plain),
     ToolRow::new("taskToolCall", &["invoke_agent"], &[("subagentType", "agent_name")], ArgShape::Plain),
 ];
 

@@ -38,6 +38,7 @@ const TOOLS: &[ToolRow] = &[
     ToolRow::new("deleteToolCall", &["delete"], &[("path", "filePath")], ArgShape::Plain),
     ToolRow::new("updateTodosToolCall", &["todowrite"], &[], ArgShape::Todos("content")),
     ToolRow::new("webFetchToolCall", &["webfetch"], &[], ArgShape::Plain),
+    ToolRow::new("webSearchToolCall", &["websearch"], &[("searchTerm", "query")], ArgShape::Plain),
     ToolRow::new("taskToolCall", &["task"], &[("subagentType", "subagent_type")], ArgShape::Plain),
 ];
 

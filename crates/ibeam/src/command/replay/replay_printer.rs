@@ -98,7 +98,7 @@ impl<'a> ReplayPrinter<'a> {
     /// `RequestedRunShown` after the only requested run; the error of stdout.
     pub(super) fn finish(&mut self) -> Result<u64, ReplayEnd> {
         self.finish_incomplete()?;
-        self.flush()?;
+        self.end_document()?;
         Ok(self.runs)
     }
 
@@ -111,10 +111,10 @@ impl<'a> ReplayPrinter<'a> {
         self.runs += 1;
         self.is_open = true;
         self.pace.start_run();
-        // A page contains all runs; the other formats contain one.
+        // An export contains all runs; the other formats contain one.
         let has_output = match self.output {
             ReplayOutput::None => false,
-            ReplayOutput::Events(_) => self.options.format == Format::Html,
+            ReplayOutput::Events(_) => self.options.format.is_export(),
             ReplayOutput::Lines(_) => true,
         };
         if self.is_requested() && !has_output {
@@ -129,12 +129,16 @@ impl<'a> ReplayPrinter<'a> {
             return Ok(());
         }
         self.flush()?;
-        let is_shown = matches!(self.options.format, Format::StreamJson | Format::Html);
+        let is_shown = self.options.format == Format::StreamJson || self.options.format.is_export();
         if let Some(failure) = run.failure().filter(|_| !is_shown) {
             let message = self.base.catalogue.failure(failure).message;
             warn(self.base, &ReplayLine::Failed { run: self.runs, message: &message });
         }
-        if self.options.run.is_some() { Err(ReplayEnd::RequestedRunShown) } else { Ok(()) }
+        if self.options.run.is_some() {
+            self.end_document()?;
+            return Err(ReplayEnd::RequestedRunShown);
+        }
+        Ok(())
     }
 
     /// Ends the output of a run whose last event is missing, and warns about it.
@@ -147,10 +151,20 @@ impl<'a> ReplayPrinter<'a> {
             }
             warn(self.base, &ReplayLine::NoEnd { run: self.runs });
             if self.options.run.is_some() {
+                self.end_document()?;
                 return Err(ReplayEnd::RequestedRunShown);
             }
         }
         Ok(())
+    }
+
+    /// Ends the page that contains all runs; flushes other output.
+    fn end_document(&mut self) -> io::Result<()> {
+        match &mut self.output {
+            ReplayOutput::None => Ok(()),
+            ReplayOutput::Events(writer) => writer.end_document(),
+            ReplayOutput::Lines(out) => out.flush(),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -121,7 +121,7 @@ impl StreamReader {
             |error: serde_json::Error| error.to_string().replace(" at line 1 column ", " at column ");
         let event = ibeam_wire::Event::from_line(text).map_err(unread)?;
         let is_alone = std::mem::take(&mut self.is_first) && matches!(event, ibeam_wire::Event::Result(_));
-        if is_alone && matches!(self.format, Format::Text | Format::Html) {
+        if is_alone && (self.format == Format::Text || self.format.is_export()) {
             return Err("it is the object of `json`, which contains only the end of a run".to_owned());
         }
         if let ibeam_wire::Event::Init(_) = event {
@@ -130,7 +130,8 @@ impl StreamReader {
         let copy = match (self.format, &event, &mut self.converter) {
             (Format::Json, ibeam_wire::Event::Result(_), _) => result_line_to_object(text).into_bytes(),
             (_, event, Some(converter)) => converter.convert_line(text, event).into_bytes(),
-            (Format::Json | Format::StreamJson | Format::Text | Format::Html, _, None) => copy,
+            (Format::Json | Format::StreamJson | Format::Text, _, None) => copy,
+            (Format::Html | Format::Otlp | Format::Atif, _, None) => copy,
         };
         self.last_ms = time_of(&event).unwrap_or(self.last_ms);
         let at_ms = self.last_ms;

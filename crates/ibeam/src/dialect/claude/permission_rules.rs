@@ -35,6 +35,7 @@ const TOOLS: &[(&str, &[&str])] = &[
     ("LS", &["ls"]),
     ("TodoWrite", &["update_todos"]),
     ("WebFetch", &["web_fetch"]),
+    ("WebSearch", &["web_search"]),
 ];
 
 /// Tools that only Claude Code has.
@@ -55,7 +56,6 @@ const OTHER_TOOLS: &[&str] = &[
     "TaskOutput",
     "TaskStop",
     "ToolSearch",
-    "WebSearch",
 ];
 
 /// Returns the tools of ibeam for a rule `Name` or `Name(*)`; none for a rule about a part of a tool.

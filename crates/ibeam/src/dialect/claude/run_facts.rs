@@ -11,6 +11,7 @@ use ibeam_protocol::{Event, EventKind, ModelTotals, Notice, Reason, RunFinished,
 use serde_json::{Value, json};
 
 use crate::dialect::control_protocol::value_at;
+use crate::slash_commands::{CommandSource, SlashCommand};
 
 /// The facts of the current run, and sums of all runs of this process.
 #[derive(Debug, Default)]
@@ -19,6 +20,10 @@ pub(crate) struct RunFacts {
     mode: String,
     /// The id of the model that answers.
     model: String,
+    /// The names of the slash commands, of the skills among them, and of the sub-agents.
+    slash_commands: Vec<String>,
+    skills: Vec<String>,
+    agents: Vec<String>,
     /// The limits of the models, by their ids.
     limits: BTreeMap<String, ModelLimits>,
     /// The tokens of the last complete answer.
@@ -67,6 +72,20 @@ impl RunFacts {
         self.limits.insert(model.to_owned(), limits);
     }
 
+    /// Sets the slash commands and the sub-agents. The prompts of MCP servers have the names of Claude Code.
+    pub(crate) fn set_commands(&mut self, commands: &[SlashCommand], agents: &[String]) {
+        let name = |command: &SlashCommand| match (&command.source, command.name.split_once(':')) {
+            (CommandSource::Server(server), Some((_, prompt))) => format!("mcp__{server}__{prompt}"),
+            (CommandSource::Server(_) | CommandSource::File(_) | CommandSource::Skill(_), _) => {
+                command.name.clone()
+            }
+        };
+        self.slash_commands = commands.iter().map(name).collect();
+        let skills = commands.iter().filter(|command| matches!(command.source, CommandSource::Skill(_)));
+        self.skills = skills.map(|command| command.name.clone()).collect();
+        self.agents = agents.to_vec();
+    }
+
     /// Records the facts of an event. Must be called before the lines of the event are written.
     pub(crate) fn observe(&mut self, event: &Event) {
         match &event.kind {
@@ -88,6 +107,7 @@ impl RunFacts {
             | EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
             | EventKind::RulesAdded { .. }
+            | EventKind::HookMessage { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::ToolCallStarted { .. }
@@ -124,6 +144,9 @@ impl RunFacts {
             "system" => {
                 set(line, "/permissionMode", self.mode.as_str().into());
                 rename_mcp_tools(line);
+                set(line, "/slash_commands", self.slash_commands.as_slice().into());
+                set(line, "/skills", self.skills.as_slice().into());
+                set(line, "/agents", self.agents.as_slice().into());
                 self.set_model(line, "/model");
             }
             "assistant" => {

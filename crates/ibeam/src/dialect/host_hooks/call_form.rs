@@ -18,13 +18,13 @@ const PATH: &str = "file_path";
 
 /// A call in the form of Claude Code.
 #[derive(Debug, PartialEq)]
-pub(super) struct CallForm {
-    pub(super) name: String,
+pub(crate) struct CallForm {
+    pub(crate) name: String,
     /// The names of all tools of Claude Code that correspond to the tool, for the matchers of hooks.
-    pub(super) names: Vec<String>,
-    pub(super) input: Value,
+    pub(crate) names: Vec<String>,
+    pub(crate) input: Value,
     /// The result; null before the end.
-    pub(super) response: Value,
+    pub(crate) response: Value,
 }
 
 impl CallForm {
@@ -32,7 +32,7 @@ impl CallForm {
     ///
     /// # Errors
     /// The reason why the call has no such form.
-    pub(super) fn new(
+    pub(crate) fn new(
         head: &SessionStarted,
         call: &ToolCall,
         outcome: Option<&ToolOutcome>,
@@ -74,7 +74,7 @@ impl CallForm {
     ///
     /// # Errors
     /// The reason why the input has no such arguments.
-    pub(super) fn arguments(&self, input: Map<String, Value>) -> Result<Value, String> {
+    pub(crate) fn arguments(&self, input: Map<String, Value>) -> Result<Value, String> {
         let used = json!({ "type": "tool_use", "id": "0", "name": self.name, "input": input });
         let message = json!({ "role": "assistant", "content": [used] });
         let line = json!({ "type": "assistant", "message": message, "session_id": "0" });

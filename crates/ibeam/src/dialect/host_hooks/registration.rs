@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use ibeam_hooks::compile_claude_matcher;
 use regex::Regex;
 use serde_json::Value;
 
@@ -156,15 +157,10 @@ fn parse_hook(event: HostHookEvent, entry: &Value) -> Result<HostHook, String> {
     Ok(HostHook { event, matcher, callbacks, timeout })
 }
 
-/// Compiles a matcher: names with `|` between them, or a regular expression for a part of the name.
+/// Compiles a matcher.
 fn compile_matcher(matcher: &str) -> Result<Option<Matcher>, String> {
-    if matcher.is_empty() || matcher == "*" {
-        return Ok(None);
-    }
-    let is_names = matcher.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '|'));
-    let compiled = if is_names { Regex::new(&format!("^(?:{matcher})$")) } else { Regex::new(matcher) };
-    match compiled {
-        Ok(regex) => Ok(Some(Matcher(regex))),
+    match compile_claude_matcher(matcher) {
+        Ok(regex) => Ok(regex.map(Matcher)),
         Err(_) => Err(format!("the `matcher` {matcher:?} is not a supported regular expression")),
     }
 }

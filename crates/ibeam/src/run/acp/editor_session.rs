@@ -34,13 +34,13 @@ use crate::cli::Flags;
 use crate::exit::ExitFailure;
 use crate::model;
 use crate::prompt::Prompt;
-use crate::run::run_process::RunProcess;
+use crate::run::run_process::{RunKind, RunProcess};
 use crate::run::run_session::{FrontEnd, RunSession};
 use crate::run::sandbox::RunSandbox;
 use crate::run::session_opener::{SessionTarget, damaged_session_reason, session_error_reason};
 use crate::run::{attachments, model_info, on_runtime, policy_rules};
 use crate::skills::Skills;
-use crate::slash_commands;
+use crate::slash_commands::{self, SlashCommand};
 use crate::text_sources::TextSources;
 
 /// The method of all updates.
@@ -125,6 +125,11 @@ impl EditorSession {
     fn notification(&self, update: SessionUpdate) -> SessionNotification {
         SessionNotification::new(self.id.to_string(), update)
     }
+}
+
+fn commands_update(commands: Vec<SlashCommand>) -> SessionUpdate {
+    let commands = commands.into_iter();
+    available_commands(commands.map(|command| (command.name, command.description, command.argument_hint)))
 }
 
 /// A prompt that waits for its turn.
@@ -212,19 +217,38 @@ impl<'a> ServedSession<'a> {
         is_open
     }
 
-    /// Sends the slash commands that a prompt can name, if there are any.
+    /// Sends the slash commands of files and skills, if there are any.
     fn send_commands(&self, app: &AppContext) {
-        // A policy that cannot be built is the error of the first prompt.
-        let Ok(policy) = policy_rules::build_policy(app, self.settings.mode) else { return };
-        let sources = TextSources::new(app, policy.path_policy());
-        let commands = slash_commands::available(&sources, &Skills::load(&sources));
-        if commands.is_empty() || app.base.flags.without_instructions {
-            return;
+        let commands = self.file_commands(app);
+        if !commands.is_empty() {
+            let update = self.session.notification(commands_update(commands));
+            self.runtime.block_on(self.session.peer.notify(UPDATE, update));
         }
-        let commands =
-            commands.into_iter().map(|command| (command.name, command.description, command.argument_hint));
-        let update = self.session.notification(available_commands(commands));
-        self.runtime.block_on(self.session.peer.notify(UPDATE, update));
+    }
+
+    /// Sends all slash commands once the MCP servers have listed their prompts, if there are any.
+    fn send_server_commands(&self, app: &AppContext, opened: &RunSession<'_>) {
+        let Some(of_servers) = opened.server_commands() else { return };
+        let (commands, peer, id) =
+            (self.file_commands(app), Arc::clone(&self.session.peer), self.session.id.to_string());
+        drop(self.runtime.spawn(async move {
+            let of_servers = of_servers.await;
+            if !of_servers.is_empty() {
+                let commands = commands.into_iter().chain(of_servers).collect();
+                peer.notify(UPDATE, SessionNotification::new(id, commands_update(commands))).await;
+            }
+        }));
+    }
+
+    /// Returns the slash commands of files and skills.
+    fn file_commands(&self, app: &AppContext) -> Vec<SlashCommand> {
+        if app.base.flags.without_instructions {
+            return Vec::new();
+        }
+        // A policy that cannot be built is the error of the first prompt.
+        let Ok(policy) = policy_rules::build_policy(app, self.settings.mode) else { return Vec::new() };
+        let sources = TextSources::new(app, policy.path_policy());
+        slash_commands::available(&sources, &Skills::load(&sources))
     }
 
     /// Sends the updates of the past.
@@ -265,6 +289,7 @@ impl<'a> ServedSession<'a> {
                 return Next::Wait;
             }
         };
+        self.send_server_commands(app, &opened);
         let mut waiting = Some(first);
         let (outcome, next) = loop {
             let Some(request) = waiting.take().or_else(|| self.next_prompt(app)) else {
@@ -304,7 +329,8 @@ impl<'a> ServedSession<'a> {
             Box::new(EditorWriter { peer, updates, catalogue, session_id: id.clone() }) as _
         };
         let stop = self.session.control.stop.clone();
-        let process = RunProcess::for_editor(self.runtime, app, stop, Box::new(new_writer));
+        let process =
+            RunProcess::for_connection(self.runtime, app, RunKind::Editor, stop, Box::new(new_writer));
         let choice = model::choose_model(app)?;
         let sandbox = RunSandbox::spawn(app, false)?;
         let target = SessionTarget::Named(self.session.id.to_string());

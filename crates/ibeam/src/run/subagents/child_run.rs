@@ -5,8 +5,9 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use ibeam_core::{
     FailOn, FinishedCall, HookEvent, HookOutput, Hooks, Journal, NoBackground, NoCheckpoints, NoSteering,
-    Run, ToolContext, subagent_mode,
+    Run, Subagent, ToolContext, subagent_mode,
 };
+use ibeam_hooks::GENERAL_SUBAGENT;
 use ibeam_output::{Catalogue, Locale};
 use ibeam_protocol::tool_output::TaskOutput;
 use ibeam_protocol::{
@@ -98,7 +99,16 @@ async fn start(host: &SubagentHost, task: &Task, context: &ToolContext) -> Resul
     });
     run.head.tools = run.tools.keys().cloned().collect();
     run.gate = run.gate.for_subagent(task.read_only);
-    run.hooks = Arc::new(CallHooks(Arc::clone(&run.hooks)));
+    let subagent = Subagent {
+        id: session_id,
+        kind: match task.arguments.subagent_type.as_deref() {
+            None | Some("") => GENERAL_SUBAGENT.to_owned(),
+            Some(kind) => kind.to_owned(),
+        },
+        task: task.arguments.prompt.clone(),
+        model: run.head.model.id.clone(),
+    };
+    run.hooks = Arc::new(ChildHooks { parent: Arc::clone(&run.hooks), subagent });
     run.system = system_prompt(&run.system, task).into();
     (run.fail_on, run.answer_schema) = (FailOn::default(), None);
     // Commands that a sub-agent leaves in the background belong to the parent, which ends them.
@@ -212,22 +222,30 @@ fn sentence(reason: &Reason) -> String {
     Catalogue::new(Locale::En).reason(reason).message
 }
 
-/// The hooks of the parent, as far as they decide on calls. The events of the parent's run are not those of a sub-agent.
-struct CallHooks(Arc<dyn Hooks>);
+/// The hooks of the parent for a sub-agent: those of calls, and those of the end of a sub-agent. The other events of the
+/// parent's run are not those of a sub-agent.
+struct ChildHooks {
+    parent: Arc<dyn Hooks>,
+    subagent: Subagent,
+}
 
-impl Hooks for CallHooks {
+impl Hooks for ChildHooks {
     fn wants_tool_results(&self) -> bool {
-        self.0.wants_tool_results()
+        self.parent.wants_tool_results()
     }
 
     fn grace(&self) -> std::time::Duration {
-        self.0.grace()
+        self.parent.grace()
     }
 
     fn run<'a>(&'a self, event: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
         match event {
-            HookEvent::BeforeToolCall { .. } | HookEvent::AfterToolCall(FinishedCall { .. }) => {
-                self.0.run(event)
+            HookEvent::BeforeToolCall { .. }
+            | HookEvent::AfterToolCall(FinishedCall { .. })
+            // A sub-agent of the sub-agent.
+            | HookEvent::SubagentEnd { .. } => self.parent.run(event),
+            HookEvent::AnswerEnd(end) => {
+                self.parent.run(HookEvent::SubagentEnd { subagent: &self.subagent, end })
             }
             HookEvent::RunStart | HookEvent::PromptSubmit(_) | HookEvent::RunEnd(_) => None,
         }

@@ -60,6 +60,15 @@ fn f179_hooks_without_a_timeout_have_the_configured_one() {
 }
 
 #[test]
+fn f179_the_default_timeout_is_60_s() {
+    let scene = Scene::new([]);
+    let explained = scene.ibeam_without_model(["config", "explain"]).run().succeeded().stdout;
+    let line = explained.lines().find(|line| line.starts_with("timeouts.hook")).unwrap();
+    assert!(line.contains("= \"60s\"") || line.contains("= \"1m\""), "{line}");
+    assert!(line.ends_with("# default"), "{line}");
+}
+
+#[test]
 fn f179_a_hook_that_crashes_has_failed() {
     check_failing_hook(&json!({"command": "kill -SEGV $$"}), "signal 11");
     check_failing_hook(&json!({"command": "echo broken >&2; exit 1"}), "exit code 1: broken");

@@ -11,7 +11,7 @@ use crate::scene::{Scene, answer_text};
 const MAX_MEMORY: u64 = 200 << 20;
 
 #[track_caller]
-fn check_failed_server(scene: &Scene, output: &ProgramOutput, message: &str) {
+pub(super) fn check_failed_server(scene: &Scene, output: &ProgramOutput, message: &str) {
     assert_eq!(servers(scene, output), json!([{ "name": "test", "status": "failed" }]), "{output}");
     let warnings = output.stderr_lines("warning: ");
     assert_eq!(warnings.len(), 1, "{output}");

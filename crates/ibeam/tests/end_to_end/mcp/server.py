@@ -41,9 +41,14 @@ TOOLS = [
     tool("long_text"),
     tool("await_file", name={"type": "string"}),
 ]
+if "search" in HOW:
+    TOOLS.append(tool("search", only_reads=True, query={"type": "string"}))
 
 
 REFUSAL = {}
+UNKNOWN_METHOD = {}
+LISTED = 0
+REVISION = "2026-07-28"
 
 
 def call(name, arguments):
@@ -51,6 +56,8 @@ def call(name, arguments):
         return text(arguments["text"])
     if name == "variable":
         return text(os.environ.get(arguments["name"], "(not set)"))
+    if name == "search":
+        return text(f"found {arguments['query']}")
     if name == "fail":
         return text("out of paper", error=True)
     if name == "picture":
@@ -83,11 +90,35 @@ def hold(fifo):
     os.write(pipe, b"held\n")
 
 
+def a_list(**entries):
+    return {**entries, "ttlMs": int(HOW["ttl"])} if "ttl" in HOW else entries
+
+
 def answer(message):
+    global LISTED
     method = message.get("method")
+    capabilities = {"tools": {}, **{name: {} for name in ("prompts", "resources") if name in HOW}}
+    if "stateless" in HOW:
+        if method == "server/discover":
+            return {"resultType": "complete", "supportedVersions": [REVISION], "capabilities": capabilities}
+        metadata = message.get("params", {}).get("_meta", {})
+        if metadata.get("io.modelcontextprotocol/protocolVersion") != REVISION:
+            return UNKNOWN_METHOD
     if method == "initialize":
         version = HOW.get("version", message["params"]["protocolVersion"])
-        return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "t"}}
+        return {"protocolVersion": version, "capabilities": capabilities, "serverInfo": {"name": "t"}}
+    if method == "resources/list":
+        return a_list(resources=[{"uri": "memo:one", "name": "One"}])
+    if method == "resources/templates/list":
+        return a_list(resourceTemplates=[{"uriTemplate": "memo:{name}", "name": "Any"}])
+    if method == "resources/read":
+        return {"contents": [{"uri": message["params"]["uri"], "text": f"Read {message['params']['uri']}"}]}
+    if method == "prompts/list":
+        arguments = [{"name": "file", "required": True}, {"name": "aim"}]
+        return a_list(prompts=[{"name": "review", "description": "Reviews a file", "arguments": arguments}])
+    if method == "prompts/get":
+        words = json.dumps(message["params"]["arguments"])
+        return {"messages": [{"role": "user", "content": {"type": "text", "text": f"Review with {words}"}}]}
     if method == "tools/list":
         at = int(message["params"].get("cursor", "0"))
         if at == 0:
@@ -96,9 +127,14 @@ def answer(message):
             return {"tools": [tool("t", **{"x" * (2 << 20): {}})]}
         if "refuse" in HOW:
             return REFUSAL
-        page = {"tools": TOOLS[at : at + 4]}
+        LISTED += at == 0
+        if "grows" in HOW and at == 0 and LISTED == 2:
+            TOOLS.append(tool("later"))
+        page = a_list(tools=TOOLS[at : at + 4])
         return page if at + 4 >= len(TOOLS) else {**page, "nextCursor": str(at + 4)}
     if method == "tools/call":
+        if "announces" in HOW:
+            send(method="notifications/tools/list_changed")
         return call(message["params"]["name"], message["params"].get("arguments", {}))
 
 
@@ -130,7 +166,9 @@ def main():
         if "log" in HOW:
             note(HOW["log"], message["method"])
         result = answer(message)
-        if result is REFUSAL:
+        if result is UNKNOWN_METHOD:
+            send(id=message["id"], error={"code": -32601, "message": "unknown method"})
+        elif result is REFUSAL:
             send(id=message["id"], error={"code": -32000, "message": "not today " * 1000})
         elif "id" in message and result is not None:
             send(id=message["id"], result=result)

@@ -37,7 +37,7 @@ fn the_context_lists_each_part_with_its_size() {
     let names: Vec<_> =
         trusted["commands"].as_array().unwrap().iter().map(|command| &command["name"]).collect();
     assert_eq!(names, ["tidy", "review"]);
-    let sections = ["system", "tools", "repository", "prompt"];
+    let sections = ["system", "tools", "mcp_tools", "repository", "prompt"];
     let parts = sections.iter().flat_map(|key| trusted[key].as_array().unwrap());
     let sum: u64 = parts.map(|part| part["bytes"].as_u64().unwrap()).sum();
     assert_eq!(trusted["total"]["bytes"], sum);
@@ -75,6 +75,39 @@ fn the_text_form_is_a_table() {
     assert!(!output.stdout.contains("Use tabs."), "{output}");
     let output = scene.ibeam_without_model(["context", "--full"]).run().succeeded();
     assert!(output.stdout.contains("    | Use tabs.\n"), "{output}");
+}
+
+#[test]
+fn the_tools_of_servers_are_counted_once_the_servers_are_started() {
+    let Some(table) = crate::mcp::table("test", &["resources", "starts=starts"]) else { return };
+    let workspace = Workspace::new().file("server.py", crate::mcp::SERVER).user_config(&table);
+    let scene = Scene::new([answer_text("done")]).with_workspace(workspace);
+    let without = json(&scene, &[]);
+    assert_eq!(
+        (&without["mcp_servers"][0]["status"], scene.workspace.read("starts")),
+        (&"not_started".into(), None)
+    );
+    let context = json(&scene, &["--start-servers", "--full"]);
+    assert_eq!(context["mcp_servers"][0]["status"], "connected");
+    let server = &context["mcp_tools"][0];
+    assert_eq!((&server["name"], &server["tools"]), (&"test".into(), &9.into()), "{server}");
+    scene.print::<&str>([]).run().succeeded();
+    let request = &scene.server.requests()[0];
+    let sent = request.body["tools"].as_array().unwrap().iter();
+    let bytes = sent.filter(|tool| tool["name"].as_str().unwrap().starts_with("mcp_test_")).map(|tool| {
+        let text = |key: &str| tool[key].as_str().unwrap().len();
+        text("name") + text("description") + tool["input_schema"].to_string().len()
+    });
+    assert_eq!(server["bytes"], bytes.sum::<usize>());
+    let names = |tools: &Value| -> Vec<String> {
+        tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(names(&context["tools"]).contains(&"mcp_read_resource".to_owned()));
+    let difference =
+        context["total"]["bytes"].as_u64().unwrap() - without["total"]["bytes"].as_u64().unwrap();
+    assert!(difference > server["bytes"].as_u64().unwrap());
+    let output = scene.ibeam_without_model(["context", "--start-servers"]).run().succeeded();
+    assert!(output.stdout.contains("  server test, tools: 9\n"), "{output}");
 }
 
 #[test]

@@ -1,0 +1,86 @@
+//! The prompts of a server, requested when a user names one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use ibeam_protocol::Elision;
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::call_result::{ContentBlock, MAX_RESULT_BYTES};
+use crate::connection::parse_result;
+use crate::server::Server;
+
+const LIST: &str = "prompts/list";
+
+/// A prompt as its server describes it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct ListedPrompt {
+    /// The name, any text.
+    pub name: String,
+    /// The description for people.
+    pub description: Option<String>,
+    /// The arguments in their order.
+    #[serde(default)]
+    pub arguments: Vec<PromptArgument>,
+}
+
+/// An argument of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct PromptArgument {
+    /// The name.
+    pub name: String,
+    /// Whether the prompt needs it.
+    #[serde(default)]
+    pub required: bool,
+}
+
+#[derive(Deserialize)]
+struct ListPromptsResult {
+    prompts: Vec<ListedPrompt>,
+}
+
+#[derive(Deserialize)]
+struct GetPromptResult {
+    messages: Vec<PromptMessage>,
+}
+
+#[derive(Deserialize)]
+struct PromptMessage {
+    role: String,
+    content: ContentBlock,
+}
+
+impl Server {
+    /// Returns the prompts of the server, stored as long as it allows.
+    ///
+    /// # Errors
+    /// A message that names the server.
+    pub async fn prompts(&self) -> Result<Arc<[ListedPrompt]>, String> {
+        let parse = |page: &RawValue| parse_result(LIST, page).map(|ListPromptsResult { prompts }| prompts);
+        self.lists.prompts.get_or_request(Instant::now(), self.request_list(LIST, parse)).await
+    }
+
+    /// Returns the messages of a prompt as one text, bounded.
+    ///
+    /// # Errors
+    /// A message that names the server.
+    pub async fn prompt_text(
+        &self,
+        name: &str,
+        arguments: &BTreeMap<String, String>,
+    ) -> Result<String, String> {
+        let params = json!({ "name": name, "arguments": arguments });
+        let result = self.request("prompts/get", params).await?;
+        let GetPromptResult { messages } = parse_result("prompts/get", &result)?;
+        let is_dialogue = messages.iter().any(|message| message.role != "user");
+        let texts = messages.into_iter().map(|PromptMessage { role, content }| match is_dialogue {
+            true => format!("{role}: {}", content.into_text()),
+            false => content.into_text(),
+        });
+        let text = texts.collect::<Vec<_>>().join("\n\n");
+        Ok(Elision::mostly_head(MAX_RESULT_BYTES).apply(&text).into_owned())
+    }
+}

@@ -1,0 +1,147 @@
+//! The export of the runs of a session as spans of OpenTelemetry, at its end.
+//!
+//! The spans go to the file of `--trace-file` and to the service of the variables of OpenTelemetry. Without either, no
+//! span is collected. A failed export is a warning: it changes neither the result nor the exit code of a run.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ibeam_output::{EventWriter, TraceLine};
+use ibeam_protocol::{Event, Reason, SessionId};
+use ibeam_providers::JsonPost;
+use ibeam_trace::{OtlpOptions, OtlpSpans, SpanId, TraceContext, TraceId};
+use tokio::runtime::Runtime;
+
+use crate::app::AppContext;
+use crate::clock::now_ms;
+use crate::environment::variable;
+use crate::model::ServiceConnection;
+use crate::otel::{self, Receiver};
+use crate::stderr;
+
+/// The variable with the trace that a process belongs to.
+const TRACEPARENT: &str = "TRACEPARENT";
+
+/// An export that has not been sent yet.
+pub(super) struct TraceExport {
+    spans: Arc<Mutex<OtlpSpans>>,
+    file: Option<(PathBuf, File)>,
+    receiver: Option<Receiver>,
+    /// The trace and the span of the first run, for commands.
+    traceparent: String,
+}
+
+impl TraceExport {
+    /// Returns the export that the flags and the environment request; `None` if they request none, or if the caller
+    /// does not record its trace.
+    ///
+    /// # Errors
+    /// `CannotCreate` for the file; `Usage` for a receiver that this program cannot send to.
+    pub(super) fn requested(app: &AppContext, session: SessionId) -> Result<Option<Self>, Reason> {
+        let receiver = Receiver::from_environment()?;
+        let path = app.base.flags.trace_file.clone();
+        if receiver.is_none() && path.is_none() {
+            return Ok(None);
+        }
+        let caller = variable(TRACEPARENT).and_then(|value| TraceContext::parse(&value));
+        if caller.is_some_and(|caller| !caller.is_sampled) && path.is_none() {
+            return Ok(None);
+        }
+        let file = path.map(|path| match File::create(&path) {
+            Ok(file) => Ok((path, file)),
+            Err(error) => {
+                Err(Reason::CannotCreate { path: path.display().to_string(), detail: error.to_string() })
+            }
+        });
+        let (session, now) = (session.to_string(), now_ms());
+        let context = caller.unwrap_or_else(|| TraceContext::begin(TraceId::derive(&session, now)));
+        let first_span = SpanId::for_run(context.trace, &session, now);
+        let options =
+            OtlpOptions { context: Some(context), first_span: Some(first_span), ..otel::otlp_options() };
+        Ok(Some(Self {
+            spans: Arc::new(Mutex::new(OtlpSpans::new(options))),
+            file: file.transpose()?,
+            receiver,
+            traceparent: first_span.traceparent(context.trace),
+        }))
+    }
+
+    /// Returns a writer that also collects the spans.
+    pub(super) fn wrap(&self, writer: Box<dyn EventWriter + Send>) -> Box<dyn EventWriter + Send> {
+        Box::new(TracedWriter { writer, spans: Arc::clone(&self.spans) })
+    }
+
+    /// Writes and sends the spans within `limit`.
+    pub(super) fn finish(self, app: &AppContext, runtime: &Runtime, limit: Duration) {
+        let Self { spans, file, receiver, .. } = self;
+        let body = spans.lock().unwrap_or_else(PoisonError::into_inner).finish().to_string();
+        let warn = |line: &TraceLine<'_>| {
+            stderr::write_line(&format!("warning: {}", app.base.catalogue.line(line)));
+        };
+        if let Some((path, mut file)) = file
+            && let Err(error) = file.write_all(format!("{body}\n").as_bytes())
+        {
+            let (path, detail) = (path.display().to_string(), error.to_string());
+            warn(&TraceLine::NotWritten { path: &path, detail: &detail });
+        }
+        if let Some(receiver) = receiver
+            && let Err(detail) = runtime.block_on(send(app, &receiver, body, limit))
+        {
+            warn(&TraceLine::NotSent { url: &receiver.display_url(), detail: &detail });
+        }
+    }
+}
+
+/// Sends the spans to a service.
+async fn send(app: &AppContext, receiver: &Receiver, body: String, limit: Duration) -> Result<(), String> {
+    let connection = ServiceConnection::for_url(app, &receiver.url).map_err(|reason| reason.detail())?;
+    let post = JsonPost {
+        url: &receiver.url,
+        headers: &receiver.headers,
+        body,
+        timeout: limit.min(receiver.timeout),
+        tls: &connection.tls,
+        proxy: connection.proxy.as_ref(),
+    };
+    post.send().await.map_err(|error| error.to_string())
+}
+
+/// Returns the variable `TRACEPARENT` for commands: the span of the exported run, or that of the caller.
+pub(super) fn command_variables(export: Option<&TraceExport>) -> Vec<(OsString, OsString)> {
+    let own = export.map(|export| export.traceparent.clone());
+    let inherited = || variable(TRACEPARENT).filter(|value| TraceContext::parse(value).is_some());
+    own.or_else(inherited).map(|value| (TRACEPARENT.into(), value.into())).into_iter().collect()
+}
+
+/// Passes events on, and collects their spans.
+struct TracedWriter {
+    writer: Box<dyn EventWriter + Send>,
+    spans: Arc<Mutex<OtlpSpans>>,
+}
+
+impl EventWriter for TracedWriter {
+    fn write(&mut self, event: &Event) -> io::Result<()> {
+        self.spans.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        self.writer.write(event)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        self.writer.end_line()
+    }
+
+    fn finish_incomplete_run(&mut self) -> io::Result<()> {
+        self.writer.finish_incomplete_run()
+    }
+
+    fn end_document(&mut self) -> io::Result<()> {
+        self.writer.end_document()
+    }
+}

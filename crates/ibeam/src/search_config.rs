@@ -1,0 +1,99 @@
+//! The configured web search: `[web_search]`.
+
+use std::sync::Arc;
+
+use ibeam_protocol::Reason;
+use ibeam_web::{SearchConfig, SearchKeyReader, SearchService};
+use tokio::sync::OnceCell;
+
+use crate::app::AppContext;
+use crate::environment::variable;
+use crate::model::{DeferredKey, KeyCommandRunner};
+
+/// The table of the configuration.
+const TABLE: &str = "web_search";
+/// The value of `web_search.service` for a tool of an MCP server.
+const MCP: &str = "mcp";
+
+/// The source of search results.
+#[derive(Clone)]
+pub(crate) enum SearchSource {
+    /// A service.
+    Service(SearchConfig),
+    /// A tool of an MCP server.
+    Mcp {
+        /// The name of the server.
+        server: String,
+        /// The name of the tool on the server.
+        tool: String,
+    },
+}
+
+/// Returns the configured source; `None` without one.
+///
+/// # Errors
+/// `BadConfig` for values that are missing or that contradict each other.
+pub(crate) fn load(app: &AppContext) -> Result<Option<SearchSource>, Reason> {
+    let text = |key: &str| app.base.config.text(&[TABLE, key]);
+    let Some(name) = text("service") else { return Ok(None) };
+    let Some(service) = SearchService::from_name(name) else {
+        let given = text("tool").and_then(|tool| tool.split_once(':'));
+        let Some((server, tool)) = given.filter(|(server, tool)| !server.is_empty() && !tool.is_empty())
+        else {
+            return Err(invalid(app, "`web_search.tool` should be `SERVER:TOOL`, a tool of an MCP server"));
+        };
+        return Ok(Some(SearchSource::Mcp { server: server.to_owned(), tool: tool.to_owned() }));
+    };
+    let Some(url) = text("url").or_else(|| service.default_url()) else {
+        return Err(invalid(app, &format!("`{name}` needs `web_search.url`, the address of your instance")));
+    };
+    let key = match (key_reader(app)?, service.key_variable()) {
+        (None, Some(usual)) => Some(missing_key(&key_variable(app).unwrap_or_else(|| usual.to_owned()))),
+        (key, _) => key,
+    };
+    Ok(Some(SearchSource::Service(SearchConfig { service, url: url.to_owned(), key })))
+}
+
+/// Returns the name of the variable with the key of the service; `None` without a service, or if it needs no key.
+pub(crate) fn key_variable(app: &AppContext) -> Option<String> {
+    let service = app.base.config.text(&[TABLE, "service"]).filter(|service| *service != MCP)?;
+    let given = app.base.config.text(&[TABLE, "key_variable"]);
+    given.or_else(|| SearchService::from_name(service)?.key_variable()).map(str::to_owned)
+}
+
+/// Returns the error about a value of the table.
+pub(crate) fn invalid(app: &AppContext, detail: &str) -> Reason {
+    let setting = app.base.config.get(&[TABLE, "service"]);
+    let error = setting.map(|setting| setting.origin.invalid(detail.to_owned()));
+    error.map_or_else(|| Reason::Usage { detail: detail.to_owned() }, Reason::from)
+}
+
+/// Returns a reader that reports the missing key to the first call: a replay and `ibeam context` need none.
+fn missing_key(variable: &str) -> SearchKeyReader {
+    let message = format!(
+        "set `${variable}`, `web_search.api_key_file` or `web_search.api_key_command` to the key of the service"
+    );
+    Arc::new(move || {
+        let message = message.clone();
+        Box::pin(async move { Err(message) })
+    })
+}
+
+/// Returns the reader of the key: from the variable, the file or the command; `None` without any.
+fn key_reader(app: &AppContext) -> Result<Option<SearchKeyReader>, Reason> {
+    let of_variable = key_variable(app).and_then(|name| variable(&name)).map(|key| key.trim().to_owned());
+    if let Some(key) = of_variable.filter(|key| !key.is_empty()) {
+        return Ok(Some(Arc::new(move || {
+            let key = key.clone();
+            Box::pin(async move { Ok(key) })
+        })));
+    }
+    let Some(source) = DeferredKey::find_in(app, &[TABLE])? else { return Ok(None) };
+    let (runner, redactor) = (KeyCommandRunner::new(app), app.redactor().clone());
+    let known = Arc::new(OnceCell::new());
+    Ok(Some(Arc::new(move || {
+        let (source, runner, redactor) = (source.clone(), runner.clone(), redactor.clone());
+        let known = Arc::clone(&known);
+        Box::pin(async move { known.get_or_try_init(|| source.read(&runner, &redactor)).await.cloned() })
+    })))
+}
