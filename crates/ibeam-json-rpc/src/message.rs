@@ -180,6 +180,17 @@ pub enum InvalidMessage {
     NotMessage,
 }
 
+impl From<InvalidMessage> for RpcError {
+    fn from(problem: InvalidMessage) -> Self {
+        match problem {
+            InvalidMessage::NotJson => Self::new(PARSE_ERROR, "the message is not valid JSON"),
+            InvalidMessage::NotMessage => {
+                Self::new(INVALID_REQUEST, "the message is not one of JSON-RPC 2.0")
+            }
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct RawMessage {
     #[serde(default, deserialize_with = "present")]

@@ -13,8 +13,8 @@ use tokio::task::JoinHandle;
 
 use crate::lines::{Line, Lines};
 use crate::message::{
-    IncomingMessage, InvalidMessage, Notification, OutgoingMessage, OutgoingResponse, Request, RequestId,
-    RpcError, parse_line,
+    INVALID_REQUEST, IncomingMessage, InvalidMessage, Notification, OutgoingMessage, OutgoingResponse,
+    Request, RequestId, RpcError, parse_line,
 };
 
 /// Maximum number of queued lines that one write contains.
@@ -70,6 +70,20 @@ pub enum InvalidLine<'a> {
         /// The kind of the error.
         problem: InvalidMessage,
     },
+}
+
+impl InvalidLine<'_> {
+    /// Returns the error with which a server responds, and nothing for a line that is empty.
+    pub fn to_error(self) -> Option<RpcError> {
+        match self {
+            Self::NotMessage { line, .. } if line.trim_ascii().is_empty() => None,
+            Self::NotMessage { problem, .. } => Some(problem.into()),
+            Self::TooLong { max_bytes } => {
+                let message = format!("the line is longer than {} MB", max_bytes >> 20);
+                Some(RpcError::new(INVALID_REQUEST, message))
+            }
+        }
+    }
 }
 
 /// The receiver of the messages of the other program. No further line is read while one of its methods runs.

@@ -41,7 +41,7 @@ use crate::revision::{
     HEADER_MISMATCH, Lifecycle, SESSION_REVISIONS, STATELESS_REVISION, UNSUPPORTED_REVISION, check_metadata,
     check_stateless_revision, requested_revision, unsupported_revision,
 };
-use crate::streams::{cancelled_request, invalid_message, lock};
+use crate::streams::{cancelled_request, lock};
 
 /// The path of the endpoint.
 const PATH: &str = "/mcp";
@@ -184,7 +184,7 @@ impl HttpServer {
             status: StatusCode::BAD_REQUEST,
             body: error_body(RequestId::Null, error),
         };
-        let mut messages = parse_line(&body).map_err(|problem| invalid(invalid_message(problem)))?;
+        let mut messages = parse_line(&body).map_err(|problem| invalid(problem.into()))?;
         let (Some(message), true) = (messages.pop(), messages.is_empty()) else {
             return Err(invalid(RpcError::new(
                 INVALID_REQUEST,

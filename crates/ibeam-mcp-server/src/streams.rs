@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ibeam_json_rpc::{
-    CloseReason, Handler, INVALID_PARAMS, INVALID_REQUEST, InvalidLine, InvalidMessage, Notification,
-    OutgoingMessage, PARSE_ERROR, Peer, PeerOptions, Request, RequestId, Responder, RpcError,
+    CloseReason, Handler, INVALID_PARAMS, INVALID_REQUEST, InvalidLine, Notification, OutgoingMessage, Peer,
+    PeerOptions, Request, RequestId, Responder, RpcError,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -151,25 +151,10 @@ impl Handler for ClientMessages {
         line: InvalidLine<'_>,
         responder: Responder,
     ) -> Result<(), CloseReason> {
-        let error = match line {
-            InvalidLine::NotMessage { line, .. } if line.trim_ascii().is_empty() => return Ok(()),
-            InvalidLine::NotMessage { problem, .. } => invalid_message(problem),
-            InvalidLine::TooLong { max_bytes } => {
-                RpcError::new(INVALID_REQUEST, format!("the line is longer than {} MB", max_bytes >> 20))
-            }
-        };
-        responder.respond(Err::<(), _>(error)).await;
-        Ok(())
-    }
-}
-
-/// Returns the error about bytes that are not a message.
-pub(crate) fn invalid_message(problem: InvalidMessage) -> RpcError {
-    match problem {
-        InvalidMessage::NotJson => RpcError::new(PARSE_ERROR, "the message is not valid JSON"),
-        InvalidMessage::NotMessage => {
-            RpcError::new(INVALID_REQUEST, "the message is not one of JSON-RPC 2.0")
+        if let Some(error) = line.to_error() {
+            responder.respond(Err::<(), _>(error)).await;
         }
+        Ok(())
     }
 }
 

@@ -29,8 +29,8 @@ use ibeam_acp::{
 use ibeam_config::Credentials;
 use ibeam_core::Stop;
 use ibeam_json_rpc::{
-    CloseReason, Handler, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, InvalidLine, InvalidMessage,
-    Notification, PARSE_ERROR, Peer, PeerOptions, Request, RequestId, Responder, RpcError,
+    CloseReason, Handler, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, InvalidLine, Notification, Peer,
+    PeerOptions, Request, RequestId, Responder, RpcError,
 };
 use ibeam_protocol::{Failure, Reason, SessionId, Signal};
 use ibeam_session::Session;
@@ -137,20 +137,9 @@ impl Handler for IncomingMessages {
         line: InvalidLine<'_>,
         responder: Responder,
     ) -> Result<(), CloseReason> {
-        let error = match line {
-            InvalidLine::NotMessage { line, .. } if line.trim_ascii().is_empty() => return Ok(()),
-            InvalidLine::NotMessage { problem: InvalidMessage::NotJson, .. } => {
-                RpcError::new(PARSE_ERROR, "the line is not valid JSON")
-            }
-            InvalidLine::NotMessage { problem: InvalidMessage::NotMessage, .. } => {
-                RpcError::new(INVALID_REQUEST, "the line is not a message of JSON-RPC 2.0")
-            }
-            InvalidLine::TooLong { max_bytes } => {
-                let message = format!("the line is longer than {} MB", max_bytes >> 20);
-                RpcError::new(INVALID_REQUEST, message)
-            }
-        };
-        responder.respond(Err::<(), _>(error)).await;
+        if let Some(error) = line.to_error() {
+            responder.respond(Err::<(), _>(error)).await;
+        }
         Ok(())
     }
 }
