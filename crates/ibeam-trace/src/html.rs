@@ -258,8 +258,9 @@ impl<W: Write> Html<W> {
         let is_same = |open: &OpenCall| open.call.id == call.id && open.model_call_id == *model_call_id;
         let started_ms =
             self.open_calls.iter().position(is_same).map(|index| self.open_calls.remove(index).at_ms);
-        let duration_ms =
-            started_ms.and_then(|started_ms| at_ms.checked_sub(started_ms)).filter(|_| at_ms > 0);
+        // Some events of streams have no time.
+        let timed_start = started_ms.filter(|started_ms| *started_ms > 0);
+        let duration_ms = timed_start.and_then(|started_ms| at_ms.checked_sub(started_ms));
         let row =
             call_row::finished(call, outcome, started_ms.unwrap_or(at_ms), duration_ms, &self.catalogue);
         self.push(&Row::Call(row))

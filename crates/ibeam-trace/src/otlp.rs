@@ -58,6 +58,9 @@ struct OpenRun {
     trace: TraceId,
     span: SpanId,
     head: Box<SessionStarted>,
+    /// The time of the start; 0 in a stream, where the start has none.
+    head_ms: u64,
+    /// The time of the first event that has one; 0 before that. Some events of streams have no time.
     started_ms: u64,
     /// The time since which the run waits for the model.
     waiting_since_ms: u64,
@@ -103,8 +106,9 @@ impl OtlpSpans {
             self.run = Some(OpenRun {
                 trace,
                 span: (self.options.first_span.take())
-                    .unwrap_or_else(|| SpanId::for_run(trace, &head.session_id.to_string(), at_ms)),
+                    .unwrap_or_else(|| SpanId::for_run(trace, &head.session_id.to_string(), (at_ms, seq))),
                 head: head.clone(),
+                head_ms: at_ms,
                 started_ms: at_ms,
                 waiting_since_ms: at_ms,
                 last_ms: at_ms,
@@ -116,6 +120,9 @@ impl OtlpSpans {
         let has_content = self.options.has_content;
         let Some(run) = &mut self.run else { return };
         run.last_ms = run.last_ms.max(at_ms);
+        if run.started_ms == 0 {
+            (run.started_ms, run.waiting_since_ms) = (at_ms, at_ms);
+        }
         match &event.kind {
             EventKind::UserMessage { content, .. } => {
                 run.waiting_since_ms = at_ms;
@@ -146,7 +153,8 @@ impl OtlpSpans {
                 let is_same =
                     |open: &OpenCall| open.call.id == call.id && open.model_call_id == *model_call_id;
                 let open = run.calls.iter().position(is_same).map(|index| run.calls.remove(index));
-                let (seq, started_ms) = open.map_or((seq, at_ms), |open| (open.seq, open.at_ms));
+                let (seq, started_ms) =
+                    open.map_or((seq, at_ms), |open| (open.seq, open.at_ms.max(run.started_ms)));
                 run.waiting_since_ms = at_ms;
                 if has_content {
                     run.messages.push_result(call, outcome);
@@ -188,11 +196,16 @@ impl OtlpSpans {
     fn end_run(&mut self, finished: Option<&RunFinished>, at_ms: u64) {
         let Some(mut run) = self.run.take() else { return };
         let has_content = self.options.has_content;
-        let ended_ms = if finished.is_some() { at_ms } else { run.last_ms };
+        let ended_ms = match finished {
+            Some(finished) if run.head_ms == 0 => run.set_times_of_stream(finished.duration_ms),
+            Some(_) => at_ms,
+            None => run.last_ms,
+        };
+        let started_ms = run.started_ms;
         let open = std::mem::take(&mut run.calls);
         self.run = Some(run);
         for OpenCall { call, seq, at_ms, .. } in open {
-            self.add(execute_tool(seq, (at_ms, ended_ms), &call, None, has_content));
+            self.add(execute_tool(seq, (at_ms.max(started_ms), ended_ms), &call, None, has_content));
         }
         let Some(run) = self.run.take() else { return };
         let parent = self.options.context.and_then(|context| context.parent);
@@ -229,6 +242,14 @@ impl OtlpSpans {
 }
 
 impl OpenRun {
+    /// Sets the start of a run of a stream so that the run has the duration that its end states. Returns the time of the
+    /// end. Without any time in the stream, the run starts at 0.
+    fn set_times_of_stream(&mut self, duration_ms: u64) -> u64 {
+        let ended_ms = self.last_ms.max(duration_ms);
+        self.started_ms = self.started_ms.min(ended_ms.saturating_sub(duration_ms));
+        ended_ms
+    }
+
     fn common(&self, operation: &str) -> Attributes {
         let mut attributes = Attributes::default();
         attributes.text(name::OPERATION, operation);

@@ -55,9 +55,10 @@ impl TraceId {
 }
 
 impl SpanId {
-    /// Returns the id of the span of a run.
-    pub fn for_run(trace: TraceId, session: &str, started_ms: u64) -> Self {
-        Self(digest(&[b"run", &trace.0, session.as_bytes(), &started_ms.to_be_bytes()]))
+    /// Returns the id of the span of a run that started at this time with the event of this number. In a stream without
+    /// times, the numbers distinguish the runs.
+    pub fn for_run(trace: TraceId, session: &str, (started_ms, seq): (u64, u64)) -> Self {
+        Self(digest(&[b"run", &trace.0, session.as_bytes(), &started_ms.to_be_bytes(), &seq.to_be_bytes()]))
     }
 
     /// Returns the id of the span of the event with this number, below the span of its run.

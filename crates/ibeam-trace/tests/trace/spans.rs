@@ -145,7 +145,7 @@ fn an_invalid_traceparent_is_ignored() {
         assert_eq!(parse(invalid), None, "{invalid}");
     }
     let trace = TraceId::derive("session", 5);
-    let span = SpanId::for_run(trace, "session", 5);
+    let span = SpanId::for_run(trace, "session", (5, 0));
     let context = TraceContext::parse(&span.traceparent(trace)).unwrap();
     assert_eq!((context.trace, context.parent), (trace, Some(span)));
 }
@@ -177,4 +177,42 @@ fn a_second_export_has_the_same_ids() {
     assert_eq!(first, ids(spans(&run(), OtlpOptions::default())));
     let different: std::collections::BTreeSet<_> = first.iter().map(Value::to_string).collect();
     assert_eq!(different.len(), first.len());
+}
+
+/// Returns the ids of spans without repetitions, and the number of spans.
+fn different_ids(spans: &[Value]) -> (usize, usize) {
+    let ids: std::collections::BTreeSet<_> = spans.iter().map(|span| span["spanId"].to_string()).collect();
+    (ids.len(), spans.len())
+}
+
+fn milliseconds(span: &Value) -> (u64, u64) {
+    let at = |key: &str| span[key].as_str().unwrap().parse::<u64>().unwrap() / 1_000_000;
+    (at("startTimeUnixNano"), at("endTimeUnixNano"))
+}
+
+#[test]
+fn the_first_events_of_a_stream_without_a_time_do_not_begin_in_1970() {
+    let mut stream = run();
+    let (first_call, last) = (4, stream.events.len() - 1);
+    // A stream has times from its first answer on; its end has a duration only.
+    stream.events[..=first_call].iter_mut().for_each(|event| event.at_ms = 0);
+    let last_ms = stream.events[last - 1].at_ms;
+    stream.events[last].at_ms = last_ms;
+    let spans = spans(&stream, OtlpOptions::default());
+    let root = spans.last().unwrap();
+    assert_eq!(milliseconds(root), (last_ms - 5234, last_ms));
+    let call = spans.iter().find(|span| span["name"] == "execute_tool read").unwrap();
+    assert_eq!(milliseconds(call).0, stream.events[first_call + 1].at_ms);
+}
+
+#[test]
+fn the_runs_of_a_stream_without_times_have_their_duration_and_different_ids() {
+    let mut stream = run();
+    stream.events.extend(run().events);
+    for (seq, event) in stream.events.iter_mut().enumerate() {
+        (event.seq, event.at_ms) = (seq as u64, 0);
+    }
+    let spans = spans(&stream, OtlpOptions::default());
+    assert_eq!(different_ids(&spans), (10, 10));
+    assert_eq!(milliseconds(spans.last().unwrap()), (0, 5234));
 }

@@ -59,7 +59,7 @@ impl TraceExport {
         });
         let (session, now) = (session.to_string(), now_ms());
         let context = caller.unwrap_or_else(|| TraceContext::begin(TraceId::derive(&session, now)));
-        let first_span = SpanId::for_run(context.trace, &session, now);
+        let first_span = SpanId::for_run(context.trace, &session, (now, 0));
         let options =
             OtlpOptions { context: Some(context), first_span: Some(first_span), ..otel::otlp_options() };
         Ok(Some(Self {

@@ -235,6 +235,32 @@ fn the_stream_of_every_agent_is_shown_as_a_page() {
     }
 }
 
+#[test]
+fn the_spans_of_every_stream_have_their_own_ids_and_the_duration_of_their_run() {
+    let scene = Scene::new([answer_shell("echo hi"), answer_text("done")]);
+    let stream = scene.workspace.outside().join("own.ndjson");
+    let printed = scene.print(["--force"]).run().succeeded().stdout;
+    // Two runs, as a person would append them.
+    fs::write(&stream, format!("{printed}{printed}")).unwrap();
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../ibeam-dialects/tests/golden");
+    let mut paths = vec![stream.to_str().unwrap().to_owned()];
+    paths.extend(
+        ["claude", "codex", "gemini", "opencode"].map(|name| format!("{golden}/{name}-files/source.ndjson")),
+    );
+    for path in paths {
+        let args = ["replay", &path, "--output-format", "otlp"];
+        let spans = spans(&scene.ibeam_without_model(args).run().succeeded().stdout);
+        let ids: std::collections::BTreeSet<_> =
+            spans.iter().map(|span| span["spanId"].as_str().unwrap()).collect();
+        assert_eq!(ids.len(), spans.len(), "{path}: {spans:#?}");
+        for span in &spans {
+            let at = |key: &str| span[key].as_str().unwrap().parse::<u64>().unwrap();
+            let seconds = (at("endTimeUnixNano") - at("startTimeUnixNano")) / 1_000_000_000;
+            assert!(seconds < 3600, "{path}: {seconds} s: {span}");
+        }
+    }
+}
+
 /// Runs the commands of docs/trace.md as they are printed.
 #[test]
 fn the_commands_of_the_page_work() {

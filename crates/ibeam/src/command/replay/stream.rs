@@ -83,7 +83,9 @@ struct StreamReader {
     format: Format,
     /// Whether no event was read yet.
     is_first: bool,
-    /// The time of the last event that has one.
+    /// The number of the next event.
+    next_seq: u64,
+    /// The time of the last event of the run that has one; 0 before that.
     last_ms: u64,
     new_text: NewText,
     /// The start of the first turn, for the other turns of the stream; `None` for a stream with one turn.
@@ -102,6 +104,7 @@ impl StreamReader {
         Self {
             format,
             is_first: true,
+            next_seq: 0,
             last_ms: 0,
             new_text: NewText::default(),
             start: None,
@@ -133,13 +136,16 @@ impl StreamReader {
             (Format::Json | Format::StreamJson | Format::Text, _, None) => copy,
             (Format::Html | Format::Otlp | Format::Atif, _, None) => copy,
         };
+        if self.has_ended || matches!(event, ibeam_wire::Event::Init(_)) {
+            self.last_ms = 0;
+        }
         self.last_ms = time_of(&event).unwrap_or(self.last_ms);
         let at_ms = self.last_ms;
         let has_turns = matches!(&event, ibeam_wire::Event::Init(init) if has_turns(init));
         let event = match event {
             // The error of an invalid line of stdin belongs to no turn.
             ibeam_wire::Event::Error(error) if self.start.is_some() && error.session_id.is_none() => None,
-            event => to_event(event, &mut self.new_text)?.map(|kind| Event { seq: 0, at_ms, kind }),
+            event => to_event(event, &mut self.new_text)?.map(|kind| self.number(at_ms, kind)),
         };
         if has_turns {
             self.start = event.as_ref().map(|event| event.kind.clone());
@@ -154,7 +160,14 @@ impl StreamReader {
         let starts = follows_end && matches!(event.kind, EventKind::UserMessage { .. });
         let kind = self.start.clone().filter(|_| starts)?;
         self.new_text = NewText::default();
-        Some(Event { seq: 0, at_ms: event.at_ms, kind })
+        Some(self.number(event.at_ms, kind))
+    }
+
+    /// Returns an event with the next number.
+    fn number(&mut self, at_ms: u64, kind: EventKind) -> Event {
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        Event { seq, at_ms, kind }
     }
 
     /// Returns the lines that the converter has not written yet.
