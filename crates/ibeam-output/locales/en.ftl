@@ -52,6 +52,12 @@ reason-usage = { $detail }
     .hint = `ibeam --help` lists the commands and flags
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` lists its arguments and flags
+cli-mistyped-command = `{ $word }` is not a command; it is similar to `{ $near }`
+    .hint = did you mean `ibeam { $near }`?
+    .hint-prompt = to send it as a prompt: `ibeam -p { $word }`, or write more than one word
+cli-not-a-command = `{ $word }` is not a command
+    .hint = `ibeam --help` lists the commands and flags
+    .hint-prompt = to send it as a prompt: `ibeam -p { $word }`, or write more than one word
 reason-empty-prompt = the prompt is empty
     .hint = give it as an argument, `ibeam -p "…"`, or on stdin
 reason-format-without-print = `--output-format` is valid only when printing
@@ -77,7 +83,7 @@ reason-key-unavailable = no API key for `{ $provider }` from `{ $setting }`: { $
 reason-key-refused = `{ $provider }` refused the API key: { $detail }
     .hint = `ibeam login { $provider }` stores another key; `ibeam status` shows which one is used
 reason-unknown-provider = no provider is called `{ $provider }`
-    .hint = `ibeam models --providers` lists the providers
+    .hint = `ibeam providers` lists the providers
 reason-unknown-model = the model `{ $model }` is not known to provider `{ $provider }`
     .hint = `--model` names another; `ibeam models` lists what your key may use
 reason-model-without-provider = no provider is known for the model `{ $model }`
@@ -465,6 +471,10 @@ policy-no-rules = no rule is set; docs/configuration.md says how to write one
 policy-path-bounds = `Read` and `Write` rules cover files by their path; docs/security.md says where that ends for commands
 
 ## Sub-commands
+command-logged-in = Logged in to { $provider }: the key is stored in { $path }
+command-key-accepted = { $provider } accepted the key
+command-key-unverifiable = The key was not checked: { $provider } answers without a key too
+command-key-unchecked = The key was not checked: { $message }
 command-logged-out = { $count ->
         [0] there was no stored key to delete
         [one] deleted { $count } stored key

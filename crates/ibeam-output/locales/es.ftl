@@ -50,6 +50,12 @@ reason-usage = { $detail }
     .hint = `ibeam --help` muestra los comandos y las opciones
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` muestra sus argumentos y opciones
+cli-mistyped-command = `{ $word }` no es un comando; se parece a `{ $near }`
+    .hint = ¿quiso decir `ibeam { $near }`?
+    .hint-prompt = para enviarlo como prompt: `ibeam -p { $word }`, o escriba más de una palabra
+cli-not-a-command = `{ $word }` no es un comando
+    .hint = `ibeam --help` muestra los comandos y las opciones
+    .hint-prompt = para enviarlo como prompt: `ibeam -p { $word }`, o escriba más de una palabra
 reason-empty-prompt = el prompt está vacío
     .hint = escríbelo como argumento, `ibeam -p "…"`, o por stdin
 reason-format-without-print = `--output-format` solo es válido al imprimir
@@ -75,7 +81,7 @@ reason-key-unavailable = `{ $setting }` no dio ninguna clave de API para `{ $pro
 reason-key-refused = `{ $provider }` rechazó la clave de API: { $detail }
     .hint = `ibeam login { $provider }` guarda otra clave; `ibeam status` dice cuál se usa
 reason-unknown-provider = ningún proveedor se llama `{ $provider }`
-    .hint = `ibeam models --providers` muestra los proveedores
+    .hint = `ibeam providers` muestra los proveedores
 reason-unknown-model = el proveedor `{ $provider }` no conoce el modelo `{ $model }`
     .hint = `--model` indica otro; `ibeam models` muestra lo que tu clave puede usar
 reason-model-without-provider = no se conoce ningún proveedor para el modelo `{ $model }`
@@ -463,6 +469,10 @@ policy-no-rules = no hay ninguna regla; docs/configuration.md dice cómo se escr
 policy-path-bounds = las reglas `Read` y `Write` cubren archivos por su ruta; docs/security.md indica dónde acaba eso para los comandos
 
 ## Sub-commands
+command-logged-in = Sesión iniciada en { $provider }: la clave está guardada en { $path }
+command-key-accepted = { $provider } aceptó la clave
+command-key-unverifiable = La clave no se comprobó: { $provider } también responde sin clave
+command-key-unchecked = La clave no se comprobó: { $message }
 command-logged-out = { $count ->
         [0] no había ninguna clave guardada que borrar
         [one] se borró { $count } clave guardada

@@ -50,6 +50,12 @@ reason-usage = { $detail }
     .hint = `ibeam --help` affiche les commandes et les options
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` affiche ses arguments et ses options
+cli-mistyped-command = `{ $word }` n'est pas une commande, mais ressemble à `{ $near }`
+    .hint = vouliez-vous dire `ibeam { $near }` ?
+    .hint-prompt = pour l'envoyer comme prompt : `ibeam -p { $word }`, ou écrivez plus d'un mot
+cli-not-a-command = `{ $word }` n'est pas une commande
+    .hint = `ibeam --help` affiche les commandes et les options
+    .hint-prompt = pour l'envoyer comme prompt : `ibeam -p { $word }`, ou écrivez plus d'un mot
 reason-empty-prompt = le prompt est vide
     .hint = donnez-le en argument, `ibeam -p "…"`, ou sur stdin
 reason-format-without-print = `--output-format` n'est valable qu'en mode impression
@@ -75,7 +81,7 @@ reason-key-unavailable = `{ $setting }` n'a fourni aucune clé d'API pour `{ $pr
 reason-key-refused = `{ $provider }` a refusé la clé d'API : { $detail }
     .hint = `ibeam login { $provider }` enregistre une autre clé ; `ibeam status` indique celle qui sert
 reason-unknown-provider = aucun fournisseur ne s'appelle `{ $provider }`
-    .hint = `ibeam models --providers` affiche les fournisseurs
+    .hint = `ibeam providers` affiche les fournisseurs
 reason-unknown-model = le fournisseur `{ $provider }` ne connaît pas le modèle `{ $model }`
     .hint = `--model` en choisit un autre ; `ibeam models` affiche ce que votre clé permet d'utiliser
 reason-model-without-provider = aucun fournisseur connu pour le modèle `{ $model }`
@@ -463,6 +469,10 @@ policy-no-rules = aucune règle n'est définie ; docs/configuration.md dit comme
 policy-path-bounds = les règles `Read` et `Write` couvrent les fichiers par leur chemin ; docs/security.md en précise la limite pour les commandes
 
 ## Sub-commands
+command-logged-in = Connecté à { $provider } : la clé est enregistrée dans { $path }
+command-key-accepted = { $provider } a accepté la clé
+command-key-unverifiable = La clé n'a pas été vérifiée : { $provider } répond aussi sans clé
+command-key-unchecked = La clé n'a pas été vérifiée : { $message }
 command-logged-out = { $count ->
         [0] aucune clé enregistrée à supprimer
         [one] { $count } clé enregistrée a été supprimée

@@ -50,6 +50,12 @@ reason-usage = { $detail }
     .hint = `ibeam --help` menampilkan perintah dan opsi
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` menampilkan argumen dan opsinya
+cli-mistyped-command = `{ $word }` bukan perintah; mirip dengan `{ $near }`
+    .hint = maksud Anda `ibeam { $near }`?
+    .hint-prompt = untuk mengirimnya sebagai prompt: `ibeam -p { $word }`, atau tulis lebih dari satu kata
+cli-not-a-command = `{ $word }` bukan perintah
+    .hint = `ibeam --help` menampilkan perintah dan opsi
+    .hint-prompt = untuk mengirimnya sebagai prompt: `ibeam -p { $word }`, atau tulis lebih dari satu kata
 reason-empty-prompt = prompt kosong
     .hint = berikan sebagai argumen, `ibeam -p "…"`, atau lewat stdin
 reason-format-without-print = `--output-format` hanya berlaku saat mencetak
@@ -75,7 +81,7 @@ reason-key-unavailable = `{ $setting }` tidak memberi kunci API untuk `{ $provid
 reason-key-refused = `{ $provider }` menolak kunci API: { $detail }
     .hint = `ibeam login { $provider }` menyimpan kunci lain; `ibeam status` menunjukkan kunci yang dipakai
 reason-unknown-provider = tidak ada penyedia bernama `{ $provider }`
-    .hint = `ibeam models --providers` menampilkan semua penyedia
+    .hint = `ibeam providers` menampilkan semua penyedia
 reason-unknown-model = model `{ $model }` tidak dikenal oleh penyedia `{ $provider }`
     .hint = `--model` memilih yang lain; `ibeam models` menampilkan yang boleh dipakai kunci Anda
 reason-model-without-provider = tidak diketahui penyedia untuk model `{ $model }`
@@ -418,6 +424,10 @@ policy-no-rules = tidak ada aturan; docs/configuration.md menjelaskan cara menul
 policy-path-bounds = aturan `Read` dan `Write` mencakup berkas menurut jalurnya; docs/security.md menjelaskan batasnya bagi perintah
 
 ## Sub-commands
+command-logged-in = Masuk ke { $provider }: kunci disimpan di { $path }
+command-key-accepted = { $provider } menerima kunci itu
+command-key-unverifiable = Kunci tidak diperiksa: { $provider } juga menjawab tanpa kunci
+command-key-unchecked = Kunci tidak diperiksa: { $message }
 command-logged-out = { $count ->
         [0] tidak ada kunci tersimpan untuk dihapus
        *[other] { $count } kunci tersimpan dihapus

@@ -50,6 +50,12 @@ reason-usage = { $detail }
     .hint = `ibeam --help` でコマンドとフラグの一覧を表示できます
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` で引数とフラグの一覧を表示できます
+cli-mistyped-command = `{ $word }` というコマンドはありません。`{ $near }` に似ています
+    .hint = `ibeam { $near }` のことですか？
+    .hint-prompt = プロンプトとして送るには `ibeam -p { $word }` とするか、2 語以上を入力してください
+cli-not-a-command = `{ $word }` というコマンドはありません
+    .hint = `ibeam --help` でコマンドとフラグの一覧を表示できます
+    .hint-prompt = プロンプトとして送るには `ibeam -p { $word }` とするか、2 語以上を入力してください
 reason-empty-prompt = プロンプトが空です
     .hint = 引数 `ibeam -p "…"` か stdin で渡してください
 reason-format-without-print = `--output-format` は出力モードでのみ有効です
@@ -75,7 +81,7 @@ reason-key-unavailable = `{ $setting }` から `{ $provider }` の API キーを
 reason-key-refused = `{ $provider }` が API キーを拒否しました: { $detail }
     .hint = `ibeam login { $provider }` で別のキーを保存できます。使われているキーは `ibeam status` で確認できます
 reason-unknown-provider = `{ $provider }` というプロバイダーはありません
-    .hint = `ibeam models --providers` でプロバイダーの一覧を表示できます
+    .hint = `ibeam providers` でプロバイダーの一覧を表示できます
 reason-unknown-model = プロバイダー `{ $provider }` にモデル `{ $model }` はありません
     .hint = `--model` で別のモデルを指定できます。手元のキーで使えるモデルは `ibeam models` で表示できます
 reason-model-without-provider = モデル `{ $model }` のプロバイダーが分かりません
@@ -418,6 +424,10 @@ policy-no-rules = 規則は設定されていません。書き方は docs/confi
 policy-path-bounds = `Read` と `Write` のルールはパスでファイルを対象とします。コマンドに対する限界は docs/security.md にあります
 
 ## Sub-commands
+command-logged-in = { $provider } にログインしました。キーの保存先: { $path }
+command-key-accepted = { $provider } はキーを受け入れました
+command-key-unverifiable = キーは確認できませんでした: { $provider } はキーなしでも応答します
+command-key-unchecked = キーは確認できませんでした: { $message }
 command-logged-out = { $count ->
         [0] 削除する保存済みキーはありませんでした
        *[other] 保存済みキーを { $count } 個削除しました

@@ -50,6 +50,12 @@ reason-usage = { $detail }
     .hint = `ibeam --help` mostra os comandos e as opções
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` mostra os argumentos e as opções
+cli-mistyped-command = `{ $word }` não é um comando; é parecido com `{ $near }`
+    .hint = você quis dizer `ibeam { $near }`?
+    .hint-prompt = para enviá-lo como prompt: `ibeam -p { $word }`, ou escreva mais de uma palavra
+cli-not-a-command = `{ $word }` não é um comando
+    .hint = `ibeam --help` mostra os comandos e as opções
+    .hint-prompt = para enviá-lo como prompt: `ibeam -p { $word }`, ou escreva mais de uma palavra
 reason-empty-prompt = o prompt está vazio
     .hint = passe-o como argumento, `ibeam -p "…"`, ou pelo stdin
 reason-format-without-print = `--output-format` só é válido ao imprimir
@@ -75,7 +81,7 @@ reason-key-unavailable = `{ $setting }` não forneceu nenhuma chave de API para 
 reason-key-refused = `{ $provider }` recusou a chave de API: { $detail }
     .hint = `ibeam login { $provider }` guarda outra chave; `ibeam status` diz qual está em uso
 reason-unknown-provider = nenhum provedor se chama `{ $provider }`
-    .hint = `ibeam models --providers` mostra os provedores
+    .hint = `ibeam providers` mostra os provedores
 reason-unknown-model = o provedor `{ $provider }` não conhece o modelo `{ $model }`
     .hint = `--model` escolhe outro; `ibeam models` mostra o que a sua chave pode usar
 reason-model-without-provider = nenhum provedor é conhecido para o modelo `{ $model }`
@@ -463,6 +469,10 @@ policy-no-rules = nenhuma regra está definida; docs/configuration.md diz como e
 policy-path-bounds = as regras `Read` e `Write` abrangem arquivos pelo caminho; docs/security.md diz onde isso termina para comandos
 
 ## Sub-commands
+command-logged-in = Login feito em { $provider }: a chave está guardada em { $path }
+command-key-accepted = { $provider } aceitou a chave
+command-key-unverifiable = A chave não foi verificada: { $provider } também responde sem chave
+command-key-unchecked = A chave não foi verificada: { $message }
 command-logged-out = { $count ->
         [0] não havia chave guardada para apagar
         [one] { $count } chave guardada foi apagada

@@ -194,6 +194,14 @@ fn without_date(id: &str) -> &str {
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_documentation_lists_every_default_model() {
+        let page = include_str!("../../../docs/getting-started.md");
+        for (provider, model) in DEFAULT_MODELS {
+            assert!(page.contains(&format!("| `{provider}` | `{model}` |")), "{provider}");
+        }
+    }
+
     #[track_caller]
     fn check(id: &str, label: &str) {
         assert_eq!(model_label(id), label);

@@ -6,6 +6,7 @@ mod argument_order;
 mod commands;
 mod flag_settings;
 mod help;
+mod lone_word;
 mod usage_error;
 
 use std::ffi::OsString;
@@ -476,9 +477,9 @@ impl From<Reason> for ParseExit {
 /// # Errors
 /// `Help` for help; `MissingSubcommand` for a command without its sub-command; `Error` for anything else that cannot be
 /// understood.
-pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseExit> {
+pub(crate) fn parse(given: &[OsString]) -> Result<Cli, ParseExit> {
     let reorder = |first_word: FirstWord| {
-        let ReorderedArgs { args, names_command } = argument_order::reorder(args, first_word);
+        let ReorderedArgs { args, names_command } = argument_order::reorder(given, first_word);
         (std::iter::once("ibeam".into()).chain(args).collect::<Vec<OsString>>(), names_command)
     };
     let (mut args, mut names_command) = reorder(FirstWord::Command);
@@ -487,7 +488,10 @@ pub(crate) fn parse(args: &[OsString]) -> Result<Cli, ParseExit> {
         (args, names_command) = reorder(FirstWord::Prompt);
     }
     if !names_command && let Some(cli) = argument_order::parse_prompt_line(&args) {
-        return Ok(cli);
+        return match lone_word::mistyped_command(given, &cli) {
+            Some(error) => Err(ParseExit::Error(error)),
+            None => Ok(cli),
+        };
     }
     match Cli::try_parse_from(&args) {
         Ok(cli) => {

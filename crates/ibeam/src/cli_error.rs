@@ -21,6 +21,10 @@ pub(crate) enum CliError {
     Run(ExitFailure),
     /// The arguments of a sub-command cannot be parsed.
     CommandUsage { command: String, detail: String },
+    /// The prompt is one word that is similar to a command, or a word for which there is a command.
+    MistypedCommand { word: String, near: String },
+    /// The prompt is one word that is a command of other programs.
+    NotACommand { word: String },
     /// A name where `shim` creates a link or script is taken by another program.
     NameTaken { path: String },
     /// The embedded model could not be fetched or installed.
@@ -50,7 +54,9 @@ impl CliError {
     pub(crate) fn code(&self) -> FailureCode {
         match self {
             Self::Run(failed) => failed.failure.reason.code(),
-            Self::CommandUsage { .. } => FailureCode::Usage,
+            Self::CommandUsage { .. } | Self::MistypedCommand { .. } | Self::NotACommand { .. } => {
+                FailureCode::Usage
+            }
             Self::NameTaken { .. } => FailureCode::CantCreate,
             Self::SetupFailed { .. } => FailureCode::Model,
             Self::StreamDamaged { .. } => FailureCode::Data,
@@ -68,6 +74,8 @@ impl CliError {
         match self {
             Self::Run(failed) => failed.explained(catalogue),
             Self::CommandUsage { .. }
+            | Self::MistypedCommand { .. }
+            | Self::NotACommand { .. }
             | Self::NameTaken { .. }
             | Self::SetupFailed { .. }
             | Self::StreamDamaged { .. }
@@ -85,6 +93,8 @@ impl CliError {
         match self {
             Self::Run(failed) => error_object(&failed.failure, failed.run.as_deref()),
             Self::CommandUsage { .. }
+            | Self::MistypedCommand { .. }
+            | Self::NotACommand { .. }
             | Self::NameTaken { .. }
             | Self::SetupFailed { .. }
             | Self::StreamDamaged { .. }
@@ -102,6 +112,8 @@ impl CliError {
         match self {
             Self::Run(failed) => failure_event(&failed.failure, failed.run.as_deref()),
             Self::CommandUsage { .. }
+            | Self::MistypedCommand { .. }
+            | Self::NotACommand { .. }
             | Self::NameTaken { .. }
             | Self::SetupFailed { .. }
             | Self::StreamDamaged { .. }
@@ -119,6 +131,8 @@ impl CliError {
         match self {
             Self::Run(failed) => Some(&failed.failure.reason),
             Self::CommandUsage { .. }
+            | Self::MistypedCommand { .. }
+            | Self::NotACommand { .. }
             | Self::NameTaken { .. }
             | Self::SetupFailed { .. }
             | Self::StreamDamaged { .. }
@@ -172,10 +186,12 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 10] {
+    fn every_command_error() -> [CliError; 12] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s() },
+            CliError::MistypedCommand { word: s(), near: s() },
+            CliError::NotACommand { word: s() },
             CliError::NameTaken { path: s() },
             CliError::SetupFailed { detail: s() },
             CliError::StreamDamaged { source: s(), line: 1, detail: s() },

@@ -12,6 +12,7 @@ mod login;
 mod mcp;
 mod models;
 mod policy;
+mod providers;
 mod reference;
 mod replay;
 mod sessions;
@@ -52,13 +53,17 @@ pub(crate) fn execute(
         app.base.config_errors.iter().for_each(|error| warn(app, error));
     }
     let done = match command {
-        Command::Login { provider } => login::login(app, provider.as_deref(), stdout),
+        Command::Login { provider, no_check } => login::login(app, provider.as_deref(), *no_check, stdout),
         Command::Logout { provider } => login::logout(app, provider.as_deref(), stdout),
         Command::Status { format } => diagnostics::status(app, format.unwrap_or_default(), stdout),
-        Command::Models { providers: true, .. } => models::list_providers(app, stdout),
+        Command::Models { providers: true, .. } => providers::list(app, ReportFormat::Text, stdout),
         Command::Models { providers: false, details, json, refresh } => {
             let options = ModelListOptions { details: *details, json: *json, refresh: *refresh };
             models::list(app, options, stdout)
+        }
+        Command::Providers { json } => {
+            let format = if *json { ReportFormat::Json } else { ReportFormat::Text };
+            providers::list(app, format, stdout)
         }
         Command::About { format } => diagnostics::about(app, format.unwrap_or_default(), stdout),
         Command::CreateChat => sessions::create_chat(app, stdout),
@@ -126,6 +131,7 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         | Command::Mcp { .. }
         | Command::Models { .. }
         | Command::Policy { .. }
+        | Command::Providers { .. }
         | Command::Resume { .. }
         | Command::Trust { what: TrustCommand::Show { .. } } => ConfigUse::Needed,
     }

@@ -42,6 +42,8 @@ mod convert;
 mod crash;
 #[path = "end_to_end/dialect.rs"]
 mod dialect;
+#[path = "end_to_end/documented_ci.rs"]
+mod documented_ci;
 #[path = "end_to_end/documented_models.rs"]
 mod documented_models;
 #[path = "end_to_end/embedded.rs"]
@@ -82,6 +84,8 @@ mod input_stream_pipes;
 mod journal_order;
 #[path = "end_to_end/limits.rs"]
 mod limits;
+#[path = "end_to_end/login.rs"]
+mod login;
 #[path = "end_to_end/long_session.rs"]
 mod long_session;
 #[path = "end_to_end/mcp.rs"]

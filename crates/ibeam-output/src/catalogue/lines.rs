@@ -36,6 +36,30 @@ impl CatalogueLine for CheckLine<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SubcommandLine<'a> {
+    /// The result of `login`.
+    LoggedIn {
+        /// The provider.
+        provider: &'a str,
+        /// The file with the key.
+        path: &'a str,
+    },
+    /// The service accepted the key of `login`.
+    KeyAccepted {
+        /// The provider.
+        provider: &'a str,
+    },
+    /// The service answers without a key too, so `login` could not check the key.
+    KeyUnverifiable {
+        /// The provider.
+        provider: &'a str,
+    },
+    /// The service could not be asked whether the key of `login` is valid.
+    KeyUnchecked {
+        /// The provider.
+        provider: &'a str,
+        /// The failure.
+        message: &'a str,
+    },
     /// The result of `logout`.
     LoggedOut {
         /// The number of deleted keys; may be 0.

@@ -14,6 +14,9 @@ pub(crate) enum Command {
     Login {
         /// The provider [default: anthropic]
         provider: Option<String>,
+        /// Store the key without asking the service whether it is valid
+        #[arg(long)]
+        no_check: bool,
     },
     /// Delete the stored key of a provider
     Logout {
@@ -42,7 +45,14 @@ pub(crate) enum Command {
         #[arg(long)]
         refresh: bool,
     },
+    /// List the providers, the variable for the key of each, and whether a key is there
+    Providers {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// Show the version and the features of this program
+    #[command(visible_alias = "version")]
     About {
         /// Text or JSON
         #[arg(long, value_enum)]
@@ -62,6 +72,7 @@ pub(crate) enum Command {
     /// Resume a session, the newest by default
     Resume {
         /// The session ID, or `-1` for the newest of this directory, `-2` …
+        #[arg(allow_negative_numbers = true)]
         id: Option<String>,
         /// The prompt
         #[arg(value_name = "PROMPT")]
@@ -412,7 +423,8 @@ pub(crate) enum TrustCommand {
 pub(crate) enum SessionsCommand {
     /// Check whether a session is intact
     Check {
-        /// The session ID
+        /// The session ID, or `-1` for the newest of this directory, `-2` …
+        #[arg(value_name = "SESSION", allow_negative_numbers = true)]
         id: String,
         /// Keep what is intact and move the rest aside; nothing is deleted
         #[arg(long)]
@@ -495,15 +507,16 @@ pub(super) const LISTED_FLAGS: &[(&str, &[&str])] = &[
     ("doctor", &["add_dir", "api_key", "endpoint", "model", "sandbox", "trust", "workspace"]),
     ("errors", &[]),
     ("hooks", &["model", "trust", "workspace"]),
-    ("login", &["api_key"]),
+    ("login", &["api_key", "ca_file", "client_cert", "client_key", "header"]),
     ("logout", &[]),
     ("ls", &["workspace"]),
     ("mcp", &["approve_mcps", "mcp_config", "strict_mcp_config", "trust", "workspace"]),
     ("models", &["api_key", "ca_file", "client_cert", "client_key", "endpoint", "header", "workspace"]),
     ("policy", POLICY_FLAGS),
+    ("providers", &["api_key", "workspace"]),
     ("replay", &["contract", "output_format", "stream_partial_output", "verbose", "workspace"]),
     ("schema", &["contract"]),
-    ("sessions", &[]),
+    ("sessions", &["workspace"]),
     ("setup", &["ca_file"]),
     ("shim", &[]),
     ("status", &["api_key", "endpoint", "model", "workspace"]),

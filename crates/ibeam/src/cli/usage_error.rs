@@ -15,6 +15,9 @@ use crate::similar_names::is_similar;
 const GRANTING_FLAGS: &[&str] =
     &["--yolo", "--force", "--trust", "--allow", "--approve-mcps", "--insecure", "--add-dir", "--sandbox"];
 
+/// Values of flags that allow a run more: of `--sandbox`.
+const GRANTING_VALUES: &[&str] = &["disabled"];
+
 /// Returns the message of `error` in one line, without clap's prefix, usage block and advice on `--help`.
 pub(super) fn message(mut error: Error) -> String {
     drop_poor_suggestions(&mut error);
@@ -64,7 +67,8 @@ fn drop_poor_suggestions(error: &mut Error) {
 /// Whether `suggested` is similar to `typed` and is not a flag that allows a run more.
 fn is_good_suggestion(typed: &str, suggested: &str) -> bool {
     let bare = |word: &str| word.trim_start_matches('-').to_owned();
-    let grants = GRANTING_FLAGS.iter().any(|flag| suggested.starts_with(flag));
+    let grants =
+        GRANTING_FLAGS.iter().any(|flag| suggested.starts_with(flag)) || GRANTING_VALUES.contains(&suggested);
     !grants && is_similar(&bare(typed), &bare(suggested))
 }
 
@@ -113,6 +117,7 @@ mod tests {
         for flag in ["--color", "--yol", "--forc", "--trus", "--allo", "--approve-mcp"] {
             check(&[flag, "x"], None);
         }
+        check(&["--sandbox=disbled", "x"], None);
     }
 
     #[test]

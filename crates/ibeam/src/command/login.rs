@@ -1,26 +1,32 @@
 //! `login` and `logout`: store and delete API keys.
 //!
 //! Reads the key from the terminal without echo, or from a pipe. A key among the arguments is accepted only as
-//! `--api-key`, which is removed from the command line of the process.
+//! `--api-key`, which is removed from the command line of the process. A key that the service rejects is not stored.
 
 use std::fs::File;
 use std::io::{self, BufRead, Write};
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use ibeam_config::Credentials;
 use ibeam_output::SubcommandLine;
-use ibeam_protocol::{Failure, Reason};
-use ibeam_providers::{KnownProvider, known_provider};
+use ibeam_protocol::{Failure, FailureCode, KeySource, Reason};
+use ibeam_providers::{KnownProvider, Secret, known_provider};
 use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
 
 use super::print_text;
 use crate::app::AppContext;
 use crate::cli_error::CliError;
-use crate::model::check_provider_name;
+use crate::model::{self, ConfiguredProvider, check_provider_name};
 
 const DEFAULT_PROVIDER: &str = "anthropic";
 
-pub(super) fn login(app: &AppContext, provider: Option<&str>, stdout: &mut File) -> Result<(), CliError> {
+pub(super) fn login(
+    app: &AppContext,
+    provider: Option<&str>,
+    no_check: bool,
+    stdout: &mut File,
+) -> Result<(), CliError> {
     let provider = check_provider_name(app, provider.unwrap_or(DEFAULT_PROVIDER))?;
     let key = match &app.base.flags.api_key {
         Some(key) => key.clone(),
@@ -37,12 +43,72 @@ pub(super) fn login(app: &AppContext, provider: Option<&str>, stdout: &mut File)
     if key.is_empty() || key.contains(char::is_whitespace) {
         return Err(Reason::Usage { detail: "a key is one word without spaces".to_owned() }.into());
     }
+    let check = if no_check { None } else { Some(check_key(app, &provider, key)?) };
     let mut credentials = Credentials::load(&app.dirs.credentials)?;
     credentials.store(&provider, key)?;
-    print_text(
-        stdout,
-        &format!("Logged in to {provider}: the key is stored in {}\n", app.dirs.credentials.display()),
-    )
+    let path = app.dirs.credentials.display().to_string();
+    let mut text = app.base.catalogue.line(&SubcommandLine::LoggedIn { provider: &provider, path: &path });
+    let line = match &check {
+        None => None,
+        Some(KeyCheck::Accepted) => Some(SubcommandLine::KeyAccepted { provider: &provider }),
+        Some(KeyCheck::ListIsPublic) => Some(SubcommandLine::KeyUnverifiable { provider: &provider }),
+        Some(KeyCheck::Failed { message }) => {
+            Some(SubcommandLine::KeyUnchecked { provider: &provider, message })
+        }
+    };
+    if let Some(line) = line {
+        text = format!("{text}\n{}", app.base.catalogue.line(&line));
+    }
+    print_text(stdout, &format!("{text}\n"))
+}
+
+/// The longest wait for the answers of the service.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The result of the check of a key that was not rejected.
+enum KeyCheck {
+    /// The service accepted the key.
+    Accepted,
+    /// The service answers without a key too.
+    ListIsPublic,
+    /// The service could not be asked.
+    Failed { message: String },
+}
+
+/// Requests the list of models with the key, and again without any key: a service that answers both did not check the key.
+///
+/// # Errors
+/// The failure with which the service rejects the key; `BadConfig` for an invalid address or connection.
+fn check_key(app: &AppContext, provider: &str, key: &str) -> Result<KeyCheck, CliError> {
+    let Some(mut with_key) = ConfiguredProvider::find(app, provider)? else {
+        return Err(Reason::UnknownProvider { provider: provider.to_owned(), near: None }.into());
+    };
+    with_key.key = Some(Secret::new(key));
+    with_key.deferred_key = None;
+    // A key of the source `Login` would be replaced by the stored one.
+    with_key.key_source = KeySource::Flag;
+    let with_key = with_key.with_connection(app)?;
+    let mut without_key = with_key.clone();
+    without_key.key = None;
+    let (checked, public) = crate::run::on_runtime(|runtime| {
+        Ok::<_, Failure>(runtime.block_on(async {
+            let list = |provider| async move {
+                let listed = tokio::time::timeout(CHECK_TIMEOUT, model::list_models(app, provider)).await;
+                let waited_ms = u64::try_from(CHECK_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
+                let stalled = Reason::Stalled { provider: provider.name.clone(), waited_ms };
+                listed.unwrap_or_else(|_| Err(stalled.into()))
+            };
+            let checked = list(&with_key).await;
+            let is_public = checked.is_ok() && list(&without_key).await.is_ok();
+            (checked, is_public)
+        }))
+    })?;
+    match checked {
+        Ok(_) if public => Ok(KeyCheck::ListIsPublic),
+        Ok(_) => Ok(KeyCheck::Accepted),
+        Err(failure) if failure.reason.code() == FailureCode::Auth => Err(failure.into()),
+        Err(failure) => Ok(KeyCheck::Failed { message: app.base.catalogue.failure(&failure).message }),
+    }
 }
 
 pub(super) fn logout(app: &AppContext, provider: Option<&str>, stdout: &mut File) -> Result<(), CliError> {

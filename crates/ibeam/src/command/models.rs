@@ -1,4 +1,4 @@
-//! `models`: the available models, one `<id> - <Label>` per line. `models --providers`: the providers.
+//! `models`: the available models, one `<id> - <Label>` per line.
 //!
 //! Requests the list of every provider with a key or a configured URL, at most once an hour. If a request fails, a
 //! warning is written to stderr, and the last list of that provider is used, however old it is.
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use ibeam_protocol::{Failure, ModelInfo, Reason};
-use ibeam_providers::{ListedModel, known_model, known_provider};
+use ibeam_providers::{ListedModel, known_model};
 use serde_json::json;
 
 use self::details::ModelDetails;
@@ -88,7 +88,7 @@ pub(crate) fn list(app: &AppContext, options: ModelListOptions, stdout: &mut Fil
     }
     text.push_str(
         "\nTip: choose one with `--model ID`, `IBEAM_MODEL` or `model` in the configuration; \
-         `ibeam models --providers` lists the providers.\n",
+         `ibeam providers` lists the providers.\n",
     );
     // Clients read every line that does not begin with `Tip:` as a model.
     if !with_details {
@@ -215,26 +215,6 @@ fn age_text(age: Duration) -> String {
         minutes @ 60..2880 => plural(minutes / 60, "hour"),
         minutes => plural(minutes / 1440, "day"),
     }
-}
-
-/// Prints the providers, one `<name> - <Label>: <key>` per line, without any request.
-pub(super) fn list_providers(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
-    let keys = model::key_sources(app);
-    let mut text = "Providers\n\n".to_owned();
-    for name in model::provider_names(app) {
-        let label = known_provider(&name).map_or("from your configuration", |provider| provider.label);
-        let source = keys.iter().find(|(provider, _)| *provider == name).map(|(_, source)| source);
-        let key = match (source, model::key_variable(app, &name)) {
-            (Some(source), _) => format!("key from {source}"),
-            (None, None) => "needs no key".to_owned(),
-            (None, Some(variable)) => format!("no key; set `{variable}`, or run `ibeam login {name}`"),
-        };
-        text.push_str(&format!("{name} - {label}: {key}\n"));
-    }
-    text.push_str(
-        "\nTip: `ibeam models` lists the models of those that have a key or an address of yours.\n",
-    );
-    print_text(stdout, &text)
 }
 
 #[cfg(test)]

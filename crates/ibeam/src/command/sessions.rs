@@ -8,6 +8,7 @@ use ibeam_protocol::{Reason, SessionId};
 use ibeam_session::{CheckReport, Damage, RepairReport, Session};
 use serde_json::{Value, json};
 
+use super::undo::find_session;
 use super::{print_text, report};
 use crate::app::AppContext;
 use crate::cli::{ReportFormat, SessionsCommand};
@@ -88,8 +89,7 @@ fn check(
     format: ReportFormat,
     stdout: &mut File,
 ) -> Result<(), CliError> {
-    let unknown = |_| Reason::UnknownSession { session: name.to_owned() };
-    let id: SessionId = name.parse().map_err(unknown)?;
+    let id = find_session(app, Some(name))?;
     let failed = |error| session_error_reason(&error, id);
     let sessions = app.dirs.sessions();
     let repaired = match repair {

@@ -137,7 +137,7 @@ pub(super) fn diff(
 ///
 /// # Errors
 /// `UnknownSession`, `NoSessionToContinue`, `Io`.
-fn find_session(app: &AppContext, name: Option<&str>) -> Result<SessionId, Failure> {
+pub(super) fn find_session(app: &AppContext, name: Option<&str>) -> Result<SessionId, Failure> {
     let name = name.unwrap_or("-1");
     match name.strip_prefix('-').and_then(|number| number.parse().ok()) {
         Some(position) => nth_newest(&app.dirs.sessions(), &app.workspace, position),

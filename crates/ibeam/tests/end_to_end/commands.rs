@@ -113,7 +113,7 @@ fn help_is_a_command_too() {
 fn a_stored_key_is_used_and_deleted() {
     let scene = Scene::new([answer_text("hi")]);
     let login = scene
-        .ibeam_without_model(["login"])
+        .ibeam_without_model(["login", "--no-check"])
         .stdin(Stdin::Piped(format!("{KEY}\n").into_bytes()))
         .run()
         .succeeded();
@@ -147,7 +147,7 @@ fn login_reports_a_provider_without_keys() {
     let scene = Scene::new([]);
     let output = scene.ibeam_without_model(["login", "ollama"]).stdin(Stdin::Closed).run();
     assert_eq!((output.code, output.stderr.contains("`ollama` needs no key")), (Some(2), true), "{output}");
-    scene.ibeam_without_model(["login", "ollama", "--api-key", KEY]).run().succeeded();
+    scene.ibeam_without_model(["login", "ollama", "--no-check", "--api-key", KEY]).run().succeeded();
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn the_providers_are_listed_with_the_sources_of_their_keys() {
     let config = "[providers.workshop]\nbase_url = \"http://127.0.0.1:9\"\nkey_variable = \"WORKSHOP_KEY\"\n\
                   [providers.attic]\nbase_url = \"http://127.0.0.1:9\"\n";
     let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
-    scene.ibeam_without_model(["login", "groq", "--api-key", KEY]).run().succeeded();
+    scene.ibeam_without_model(["login", "groq", "--no-check", "--api-key", KEY]).run().succeeded();
     let output =
         scene.ibeam_without_model(["models", "--providers"]).env("ANTHROPIC_API_KEY", KEY).run().succeeded();
     for line in [
@@ -196,7 +196,17 @@ fn the_providers_are_listed_with_the_sources_of_their_keys() {
         |line: &str| line.starts_with("groq - Groq: key from ") && line.ends_with("/credentials.toml");
     assert!(output.stdout.lines().any(stored) && !output.stdout.contains(KEY), "{output}");
     let nope = scene.ibeam_without_model(["login", "nope"]).stdin(Stdin::Closed).run();
-    assert!(nope.stderr.contains("`ibeam models --providers`"), "{nope}");
+    assert!(nope.stderr.contains("`ibeam providers`"), "{nope}");
+    let same = scene.ibeam_without_model(["providers"]).env("ANTHROPIC_API_KEY", KEY).run().succeeded();
+    assert_eq!(same.stdout, output.stdout);
+    let json = scene.ibeam_without_model(["providers", "--json"]).run().succeeded().json();
+    let row = |name: &str| {
+        let rows = json["providers"].as_array().unwrap();
+        rows.iter().find(|row| row["name"] == name).unwrap_or_else(|| panic!("{json}")).clone()
+    };
+    assert_eq!((&row("groq")["has_key"], &row("openai")["has_key"]), (&true.into(), &false.into()));
+    assert_eq!(row("openai")["key_variable"], "OPENAI_API_KEY");
+    assert_eq!(row("ollama")["key_variable"], serde_json::Value::Null);
 }
 
 #[test]

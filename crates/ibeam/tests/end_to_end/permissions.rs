@@ -240,7 +240,8 @@ fn an_added_directory_is_writable() {
 #[test]
 fn the_model_cannot_read_stored_keys() {
     let scene = Scene::new([]);
-    let login = scene.ibeam_without_model(["login", "openai", "--api-key", KEY]).run().succeeded();
+    let login =
+        scene.ibeam_without_model(["login", "openai", "--no-check", "--api-key", KEY]).run().succeeded();
     assert!(!login.stdout.contains(KEY), "{login}");
     let credentials = scene.workspace.home().join(".config/ibeam/credentials.toml");
     let scene =

@@ -24,7 +24,7 @@ fn reproduce(sample: &str, wire: Wire) {
     let workspace = Workspace::new().file("README.md", readme(&published));
     let scene = Scene::with_wire(wire, script(&published)).with_workspace(workspace);
     let login = scene
-        .ibeam_without_model(["login", provider_name(wire)])
+        .ibeam_without_model(["login", provider_name(wire), "--no-check"])
         .stdin(Stdin::Piped(format!("{KEY}\n").into_bytes()));
     login.run().succeeded();
 

@@ -370,3 +370,20 @@ fn a_run_whose_session_is_removed_fails() {
 fn a_run_whose_session_is_moved_away_fails() {
     check_removal(|sessions| std::fs::rename(sessions, sessions.with_extension("old")).unwrap());
 }
+
+#[test]
+fn resume_check_and_replay_find_a_session_by_its_position() {
+    let scene = Scene::new([answer_text("one"), answer_text("two"), answer_text("three")]);
+    let run = |prompt: &str| scene.ibeam(["-p", prompt]).run().succeeded().stream().session_id().to_owned();
+    let (older, newer) = (run("first"), run("second"));
+    for (position, id) in [("-1", &newer), ("-2", &older)] {
+        let checked = scene.ibeam_without_model(["sessions", "check", position]).run().succeeded();
+        assert!(checked.stdout.contains(id.as_str()), "{position}: {checked}");
+        let replayed = scene.ibeam_without_model(["replay", position]).run().succeeded();
+        assert!(replayed.stdout.contains(id.as_str()), "{position}: {replayed}");
+    }
+    let missing = scene.ibeam_without_model(["sessions", "check", "-3"]).run();
+    assert_eq!(missing.code, Some(66), "{missing}");
+    let resumed = scene.ibeam(["resume", "-2", "go on", "-p"]).run().succeeded();
+    assert_eq!(resumed.stream().session_id(), older, "{resumed}");
+}

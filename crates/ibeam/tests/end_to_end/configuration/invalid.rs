@@ -82,7 +82,9 @@ fn commands_that_need_no_configuration_run_and_warn() {
             assert!(output.stdout.contains(expect), "{output}");
             assert!(output.stderr.starts_with("warning: the configuration in `"), "{args:?}: {output}");
         }
-        let login = scene.ibeam_without_model(["login"]).stdin(Stdin::Piped(format!("{KEY}\n").into_bytes()));
+        let login = scene
+            .ibeam_without_model(["login", "--no-check"])
+            .stdin(Stdin::Piped(format!("{KEY}\n").into_bytes()));
         login.run().succeeded();
         let output =
             scene.ibeam_without_model(["sessions", "check", "9c655aca-e4c6-46a6-a110-6193ad04e451"]).run();

@@ -68,7 +68,12 @@ fn f143_created_files_are_only_for_their_owner_with_any_umask() {
         expect_success(&scene, scene.print(["--force"]).after(&set_umask));
         scene.ibeam_without_model(["create-chat"]).after(&set_umask).run().succeeded();
         let key = Stdin::Piped(b"k-1\n".to_vec());
-        scene.ibeam_without_model(["login", "anthropic"]).after(&set_umask).stdin(key).run().succeeded();
+        scene
+            .ibeam_without_model(["login", "anthropic", "--no-check"])
+            .after(&set_umask)
+            .stdin(key)
+            .run()
+            .succeeded();
         let created = tree(scene.workspace.home());
         assert!(created.len() > 8, "{created:?}");
         for (path, mode) in created {

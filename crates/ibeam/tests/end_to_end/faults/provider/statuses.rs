@@ -43,7 +43,7 @@ fn f002_a_stored_key_is_read_again_and_never_overwritten() {
     let scene =
         Scene::new([slow_rejection(), answer_text("ok")]).with_workspace(workspace_with_config(FAST_RETRIES));
     let login = |key: &str| {
-        scene.ibeam_without_model(["login", "anthropic", "--api-key", key]).run().succeeded();
+        scene.ibeam_without_model(["login", "anthropic", "--no-check", "--api-key", key]).run().succeeded();
         std::fs::read(scene.workspace.home().join(".config/ibeam/credentials.toml")).unwrap()
     };
     login(KEY);
@@ -61,7 +61,7 @@ fn f002_a_stored_key_is_read_again_and_never_overwritten() {
 #[test]
 fn f002_a_rejected_stored_key_stays_stored() {
     let scene = Scene::new(repeated(&rejected_key())).with_workspace(workspace_with_config(FAST_RETRIES));
-    scene.ibeam_without_model(["login", "anthropic", "--api-key", KEY]).run().succeeded();
+    scene.ibeam_without_model(["login", "anthropic", "--no-check", "--api-key", KEY]).run().succeeded();
     let path = scene.workspace.home().join(".config/ibeam/credentials.toml");
     let stored = std::fs::read(&path).unwrap();
     let output = scene.ibeam_without_key(["-p", "do it"]).run();

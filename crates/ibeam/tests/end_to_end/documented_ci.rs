@@ -1,0 +1,59 @@
+//! The script of docs/ci.md, run as it is printed there.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use ibeam_testkit::{Answer, Workspace};
+
+use crate::scene::{BINARY, KEY, Scene, answer_text};
+
+/// Returns the shell script of the page.
+fn script() -> &'static str {
+    let page = include_str!("../../../../docs/ci.md");
+    let mut scripts = page.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let script = scripts.next().unwrap();
+    assert_eq!(scripts.next(), None);
+    script
+}
+
+/// Runs the script in the workspace of a scene. Returns its output and the content of a file that it wrote.
+fn run(scene: &Scene, key: Option<&str>, file: &str) -> (Output, String) {
+    let programs = scene.workspace.outside().join("bin");
+    std::fs::create_dir_all(&programs).unwrap();
+    std::os::unix::fs::symlink(BINARY, programs.join("ibeam")).unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let root: &Path = scene.workspace.path();
+    let mut command = Command::new("bash");
+    command.args(["-c", script()]).current_dir(root).env_clear();
+    command.env("PATH", path).env("HOME", scene.workspace.home()).env("PAUSE", "0").stdin(Stdio::null());
+    command.env("ANTHROPIC_BASE_URL", scene.server.url()).env("IBEAM_MODEL", "anthropic/claude-sonnet-4-5");
+    command.env("LC_ALL", "C").envs(key.map(|key| ("ANTHROPIC_API_KEY", key)));
+    let output = command.output().unwrap();
+    (output, std::fs::read_to_string(root.join(file)).unwrap())
+}
+
+fn scene(answers: Vec<Answer>) -> Scene {
+    let config = "[retry]\nattempts = 1\n[sandbox]\nmode = \"disabled\"\n";
+    Scene::new(answers).with_workspace(Workspace::new().user_config(config))
+}
+
+#[test]
+fn the_script_succeeds_after_a_failure_that_can_be_retried() {
+    let overloaded =
+        Answer::status(529, r#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#);
+    let scene = scene(vec![overloaded, answer_text("The test was wrong.")]);
+    let (output, stream) = run(&scene, Some(KEY), "run.ndjson");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(stream.contains("The test was wrong."), "{stream}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("keeps contract 1"), "{output:?}");
+    scene.server.assert_all_answers_sent();
+}
+
+#[test]
+fn the_script_ends_with_the_exit_code_of_a_failure_that_stays() {
+    let scene = scene(vec![answer_text("never")]);
+    let (output, error) = run(&scene, None, "error.json");
+    assert_eq!(output.status.code(), Some(20), "{output:?}");
+    assert!(error.contains(r#""code":"auth""#), "{error}");
+    assert!(scene.server.requests().is_empty(), "{output:?}");
+}

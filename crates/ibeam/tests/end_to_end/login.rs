@@ -1,0 +1,72 @@
+//! The check of a key by `login`.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+
+use ibeam_testkit::{ProgramOutput, Workspace};
+
+use crate::scene::{KEY, Scene};
+
+/// Starts a service that lists its models for the key alone, or for everybody. Returns its base URL.
+fn start_service(accepted_key: Option<&'static str>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines().map(Result::unwrap);
+            let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+            let is_accepted = accepted_key.is_none_or(|key| head.iter().any(|line| line.contains(key)));
+            let (status, body) = match is_accepted {
+                true => ("200 OK", r#"{"data":[{"id":"m"}]}"#),
+                false => ("401 Unauthorized", r#"{"error":{"message":"no such key"}}"#),
+            };
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            );
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    url
+}
+
+/// Logs in to a provider at `url`. Returns the output, and whether the key was stored.
+fn login(url: &str, flags: &[&str]) -> (ProgramOutput, bool) {
+    let config = format!("[providers.own]\nbase_url = \"{url}\"\n");
+    let scene = Scene::new([]).with_workspace(Workspace::new().user_config(&config));
+    let output = scene.ibeam_without_model(["login", "own", "--api-key", KEY]).args(flags).run();
+    let stored = std::fs::read_to_string(scene.workspace.home().join(".config/ibeam/credentials.toml"));
+    (output, stored.is_ok_and(|stored| stored.contains(KEY)))
+}
+
+#[track_caller]
+fn check(url: &str, flags: &[&str], code: i32, expected: &str) {
+    let (output, is_stored) = login(url, flags);
+    assert_eq!((output.code, is_stored), (Some(code), code == 0), "{output}");
+    assert!(output.stdout.contains(expected) || output.stderr.contains(expected), "{expected}: {output}");
+    assert!(!format!("{output}").contains(KEY), "{output}");
+}
+
+#[test]
+fn a_key_that_the_service_accepts_is_stored() {
+    check(&start_service(Some(KEY)), &[], 0, "own accepted the key");
+}
+
+#[test]
+fn a_key_that_the_service_refuses_is_not_stored() {
+    let url = start_service(Some("another"));
+    check(&url, &[], 20, "`own` refused the API key: no such key");
+    check(&url, &["--no-check"], 0, "the key is stored in");
+}
+
+#[test]
+fn a_key_that_cannot_be_checked_is_stored_and_the_result_names_the_reason() {
+    check(&start_service(None), &[], 0, "own answers without a key too");
+    check(
+        &format!("{}/v1", ibeam_testkit::unreachable_url()),
+        &[],
+        0,
+        "The key was not checked: cannot reach",
+    );
+}
