@@ -6,6 +6,7 @@ use agent_client_protocol_schema::v1::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
     RequestPermissionResponse,
 };
+use ibeam_output::{Catalogue, EditorLine};
 use ibeam_protocol::ToolCall;
 
 use crate::tool_call;
@@ -58,14 +59,14 @@ impl PermissionAnswer {
         }
     }
 
-    fn option(self) -> PermissionOption {
+    fn option(self, catalogue: &Catalogue) -> PermissionOption {
         let (name, kind) = match self {
-            Self::AllowOnce => ("Allow", PermissionOptionKind::AllowOnce),
-            Self::AllowAlways => ("Always allow in this session", PermissionOptionKind::AllowAlways),
-            Self::RejectOnce => ("Reject", PermissionOptionKind::RejectOnce),
-            Self::RejectAlways => ("Always reject in this session", PermissionOptionKind::RejectAlways),
+            Self::AllowOnce => (EditorLine::AllowOnce, PermissionOptionKind::AllowOnce),
+            Self::AllowAlways => (EditorLine::AllowAlways, PermissionOptionKind::AllowAlways),
+            Self::RejectOnce => (EditorLine::RejectOnce, PermissionOptionKind::RejectOnce),
+            Self::RejectAlways => (EditorLine::RejectAlways, PermissionOptionKind::RejectAlways),
         };
-        PermissionOption::new(self.id(), name, kind)
+        PermissionOption::new(self.id(), catalogue.line(&name), kind)
     }
 }
 
@@ -75,8 +76,9 @@ pub fn permission_request(
     cwd: &Path,
     call: &ToolCall,
     can_last: bool,
+    catalogue: &Catalogue,
 ) -> RequestPermissionRequest {
     let options = PermissionAnswer::ALL.into_iter().filter(|answer| can_last || !answer.is_lasting());
-    let options = options.map(PermissionAnswer::option).collect();
-    RequestPermissionRequest::new(session_id.to_owned(), tool_call::question(call, cwd), options)
+    let options = options.map(|answer| answer.option(catalogue)).collect();
+    RequestPermissionRequest::new(session_id.to_owned(), tool_call::question(call, cwd, catalogue), options)
 }

@@ -3,10 +3,12 @@
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentAuthCapabilities, AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodTerminal,
-    ClientCapabilities, Implementation, InitializeResponse, LogoutCapabilities, PromptCapabilities,
-    SessionAdditionalDirectoriesCapabilities, SessionCapabilities, SessionCloseCapabilities,
-    SessionDeleteCapabilities, SessionListCapabilities, SessionResumeCapabilities, StopReason,
+    ClientCapabilities, Implementation, InitializeResponse, LogoutCapabilities, McpCapabilities,
+    PromptCapabilities, SessionAdditionalDirectoriesCapabilities, SessionCapabilities,
+    SessionCloseCapabilities, SessionDeleteCapabilities, SessionListCapabilities, SessionResumeCapabilities,
+    StopReason,
 };
+use ibeam_output::{Catalogue, EditorLine};
 use ibeam_protocol::{Reason, RunOutcome};
 
 /// The ids of the methods of `authenticate`. The second is that of the Cursor CLI, whose clients expect it.
@@ -38,7 +40,11 @@ impl ClientFeatures {
 }
 
 /// Returns the response to `initialize` for a client with these features; `version` is that of the program.
-pub fn initialize_response(features: ClientFeatures, version: &str) -> InitializeResponse {
+pub fn initialize_response(
+    features: ClientFeatures,
+    version: &str,
+    catalogue: &Catalogue,
+) -> InitializeResponse {
     let session = SessionCapabilities::new()
         .list(SessionListCapabilities::new())
         .delete(SessionDeleteCapabilities::new())
@@ -48,26 +54,26 @@ pub fn initialize_response(features: ClientFeatures, version: &str) -> Initializ
     let capabilities = AgentCapabilities::new()
         .load_session(true)
         .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
+        .mcp_capabilities(McpCapabilities::new().http(true))
         .session_capabilities(session)
         .auth(AgentAuthCapabilities::new().logout(LogoutCapabilities::new()));
     InitializeResponse::new(ProtocolVersion::V1)
         .agent_capabilities(capabilities)
-        .auth_methods(auth_methods(features))
+        .auth_methods(auth_methods(features, catalogue))
         .agent_info(Implementation::new("ibeam", version).title("ibeam".to_owned()))
 }
 
-fn auth_methods(features: ClientFeatures) -> Vec<AuthMethod> {
-    let description = "Uses the keys that `ibeam login`, variables or the configuration provide".to_owned();
+fn auth_methods(features: ClientFeatures, catalogue: &Catalogue) -> Vec<AuthMethod> {
+    let name = catalogue.line(&EditorLine::StoredKeys);
+    let description = catalogue.line(&EditorLine::StoredKeysAbout);
     let mut methods: Vec<AuthMethod> = AUTH_METHODS
         .iter()
-        .map(|id| {
-            AuthMethod::Agent(AuthMethodAgent::new(*id, "Stored keys").description(description.clone()))
-        })
+        .map(|id| AuthMethod::Agent(AuthMethodAgent::new(*id, name.clone()).description(description.clone())))
         .collect();
     if features.terminal_login {
         let method = AuthMethodTerminal::new(TERMINAL_METHOD, "ibeam login")
             .args(vec!["login".to_owned()])
-            .description("Asks for the key of a provider in a terminal and stores it".to_owned());
+            .description(catalogue.line(&EditorLine::LoginAbout));
         methods.push(AuthMethod::Terminal(method));
     }
     methods

@@ -4,6 +4,7 @@ use agent_client_protocol_schema::v1::{
     SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionMode,
     SessionModeState,
 };
+use ibeam_output::{Catalogue, EditorLine};
 use ibeam_protocol::PermissionMode;
 
 /// The id of the option for the mode.
@@ -15,12 +16,22 @@ pub const EFFORT_OPTION: &str = "effort";
 
 /// The value of [`EFFORT_OPTION`] that leaves the amount to the configuration.
 const DEFAULT_EFFORT: &str = "default";
-const EFFORTS: [&str; 8] = [DEFAULT_EFFORT, "none", "minimal", "low", "medium", "high", "xhigh", "max"];
+/// The id and name of each amount.
+const EFFORTS: [(&str, EditorLine<'static>); 8] = [
+    (DEFAULT_EFFORT, EditorLine::EffortDefault),
+    ("none", EditorLine::EffortNone),
+    ("minimal", EditorLine::EffortMinimal),
+    ("low", EditorLine::EffortLow),
+    ("medium", EditorLine::EffortMedium),
+    ("high", EditorLine::EffortHigh),
+    ("xhigh", EditorLine::EffortXhigh),
+    ("max", EditorLine::EffortMax),
+];
 /// The id, name and description of each mode.
-const MODES: [(&str, &str, &str); 3] = [
-    ("agent", "Agent", "Works on the task"),
-    ("plan", "Plan", "Only reads, and ends with a plan"),
-    ("ask", "Ask", "Only reads, and answers questions"),
+const MODES: [(&str, EditorLine<'static>, EditorLine<'static>); 3] = [
+    ("agent", EditorLine::Agent, EditorLine::AgentAbout),
+    ("plan", EditorLine::Plan, EditorLine::PlanAbout),
+    ("ask", EditorLine::Ask, EditorLine::AskAbout),
 ];
 
 /// A model that can be chosen.
@@ -51,8 +62,9 @@ impl SessionSettings {
     /// # Errors
     /// The message that `value` is unknown.
     pub fn set_effort(&mut self, value: &str) -> Result<(), String> {
-        if !EFFORTS.contains(&value) {
-            return Err(format!("unknown effort `{value}`; use one of: {}", EFFORTS.join(", ")));
+        if !EFFORTS.iter().any(|(effort, _)| *effort == value) {
+            let efforts: Vec<&str> = EFFORTS.iter().map(|(effort, _)| *effort).collect();
+            return Err(format!("unknown effort `{value}`; use one of: {}", efforts.join(", ")));
         }
         self.effort = (value != DEFAULT_EFFORT).then(|| value.to_owned());
         Ok(())
@@ -82,18 +94,19 @@ pub fn mode_name(mode: PermissionMode) -> &'static str {
 }
 
 /// Returns the modes and the current one.
-pub fn mode_state(mode: PermissionMode) -> SessionModeState {
-    let modes =
-        MODES.map(|(id, name, description)| SessionMode::new(id, name).description(description.to_owned()));
+pub fn mode_state(mode: PermissionMode, catalogue: &Catalogue) -> SessionModeState {
+    let modes = MODES.map(|(id, name, description)| {
+        SessionMode::new(id, catalogue.line(&name)).description(catalogue.line(&description))
+    });
     SessionModeState::new(mode_name(mode), modes.to_vec())
 }
 
 /// Returns all options with their current values.
-pub fn config_options(settings: &SessionSettings) -> Vec<SessionConfigOption> {
+pub fn config_options(settings: &SessionSettings, catalogue: &Catalogue) -> Vec<SessionConfigOption> {
     let modes: Vec<_> = MODES
         .iter()
         .map(|(id, name, description)| {
-            SessionConfigSelectOption::new(*id, *name).description((*description).to_owned())
+            SessionConfigSelectOption::new(*id, catalogue.line(name)).description(catalogue.line(description))
         })
         .collect();
     let models: Vec<_> = settings
@@ -101,15 +114,18 @@ pub fn config_options(settings: &SessionSettings) -> Vec<SessionConfigOption> {
         .iter()
         .map(|model| SessionConfigSelectOption::new(model.value.clone(), model.name.as_str()))
         .collect();
-    let efforts: Vec<_> =
-        EFFORTS.iter().map(|effort| SessionConfigSelectOption::new(*effort, *effort)).collect();
+    let efforts: Vec<_> = EFFORTS
+        .iter()
+        .map(|(effort, name)| SessionConfigSelectOption::new(*effort, catalogue.line(name)))
+        .collect();
+    let name = |line: EditorLine<'_>| catalogue.line(&line);
     let effort = settings.effort.clone().unwrap_or_else(|| DEFAULT_EFFORT.to_owned());
     vec![
-        SessionConfigOption::select(MODE_OPTION, "Mode", mode_name(settings.mode), modes)
+        SessionConfigOption::select(MODE_OPTION, name(EditorLine::Mode), mode_name(settings.mode), modes)
             .category(SessionConfigOptionCategory::Mode),
-        SessionConfigOption::select(MODEL_OPTION, "Model", settings.model.clone(), models)
+        SessionConfigOption::select(MODEL_OPTION, name(EditorLine::Model), settings.model.clone(), models)
             .category(SessionConfigOptionCategory::Model),
-        SessionConfigOption::select(EFFORT_OPTION, "Effort", effort, efforts)
+        SessionConfigOption::select(EFFORT_OPTION, name(EditorLine::Effort), effort, efforts)
             .category(SessionConfigOptionCategory::ThoughtLevel),
     ]
 }

@@ -1,13 +1,15 @@
 //! Converts the events of a session into updates for an editor, while a turn runs and for the turns of the past.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use agent_client_protocol_schema::v1::{
     AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, CompactionStatus, CompactionUpdate,
     ContentChunk, Cost, MessageId, Notice as ShownNotice, NoticeSeverity, SessionInfoUpdate, SessionUpdate,
     UnstructuredCommandInput, UsageUpdate,
 };
-use ibeam_protocol::{Compacted, Event, EventKind, Notice, ToolOutcome, ToolOutput, Usage};
+use ibeam_output::{Catalogue, EditorLine};
+use ibeam_protocol::{Compacted, Event, EventKind, ToolOutcome, ToolOutput, Usage};
 
 use crate::client::ClientFeatures;
 use crate::tool_call::{self, Detail, text_block};
@@ -29,15 +31,16 @@ pub struct UpdateOptions {
 }
 
 /// The state of the conversion of one session.
-#[derive(Debug)]
 pub struct SessionUpdates {
     options: UpdateOptions,
+    catalogue: Arc<Catalogue>,
     /// Whether the events are those of the past.
     is_replay: bool,
     /// The texts of a past answer that are not sent yet: visible text, or reasoning.
     pending: Option<(TextKind, String)>,
-    /// The kind of the last chunk, and the number of its message.
-    message: (Option<TextKind>, u64),
+    /// The message of the last chunk: its kind, and the number of the event that began it. The number is the same
+    /// whenever the session is read again.
+    message: Option<(TextKind, u64)>,
     has_title: bool,
     cost_micros: Option<u64>,
     /// The tokens of the last request and its answer.
@@ -53,12 +56,13 @@ enum TextKind {
 
 impl SessionUpdates {
     /// Returns the conversion for a session without a past.
-    pub fn new(options: UpdateOptions) -> Self {
+    pub fn new(options: UpdateOptions, catalogue: Arc<Catalogue>) -> Self {
         Self {
             options,
+            catalogue,
             is_replay: false,
             pending: None,
-            message: (None, 0),
+            message: None,
             has_title: false,
             cost_micros: None,
             used_tokens: None,
@@ -104,13 +108,13 @@ impl SessionUpdates {
         }
     }
 
-    /// Returns the updates for an event. `notice_text` returns the sentence of a notice for people.
-    pub fn convert(&mut self, event: &Event, notice_text: &dyn Fn(&Notice) -> String) -> Vec<SessionUpdate> {
+    /// Returns the updates for an event.
+    pub fn convert(&mut self, event: &Event) -> Vec<SessionUpdate> {
         let mut updates = Vec::new();
         match &event.kind {
-            EventKind::TextDelta { text } => return self.delta(TextKind::Answer, text).into_iter().collect(),
+            EventKind::TextDelta { text } => updates.extend(self.delta(TextKind::Answer, text, event.seq)),
             EventKind::ThinkingDelta { text } => {
-                return self.delta(TextKind::Thought, text).into_iter().collect();
+                updates.extend(self.delta(TextKind::Thought, text, event.seq));
             }
             EventKind::SessionStarted(_) => updates.extend(self.flush_text()),
             EventKind::UserMessage { content, attachments } => {
@@ -118,19 +122,23 @@ impl SessionUpdates {
                 if self.is_replay {
                     let mut text = content.join("\n\n");
                     for attachment in attachments {
-                        text.push_str(&format!("\n[attached: {}]", attachment.name()));
+                        let line = EditorLine::Attached { name: attachment.name() };
+                        text.push_str(&format!("\n[{}]", self.catalogue.line(&line)));
                     }
-                    updates.push(self.chunk(TextKind::User, text));
+                    self.message = None;
+                    updates.push(self.chunk(TextKind::User, text, event.seq));
                 }
-                updates.extend(self.title(content.first().map_or("", String::as_str), event.at_ms));
+                self.message = None;
+                updates.extend(self.title(content.first().map_or("", String::as_str)));
             }
             EventKind::PromptWithheld { content } if self.is_replay => {
                 updates.extend(self.flush_text());
-                updates.push(self.chunk(TextKind::User, content.join("\n\n")));
+                self.message = None;
+                updates.push(self.chunk(TextKind::User, content.join("\n\n"), event.seq));
             }
             EventKind::ModelRequestFinished { answer, cost_micros, .. } => {
                 updates.extend(self.flush_text());
-                self.message.0 = None;
+                self.message = None;
                 self.add_usage(answer.usage, *cost_micros);
                 if !self.is_replay {
                     updates.extend(self.usage());
@@ -138,7 +146,7 @@ impl SessionUpdates {
             }
             EventKind::ToolCallStarted { call, .. } => {
                 updates.extend(self.flush_text());
-                let call = tool_call::started(call, &self.options.cwd, self.detail());
+                let call = tool_call::started(call, &self.options.cwd, self.detail(), &self.catalogue);
                 updates.push(SessionUpdate::ToolCall(call));
             }
             EventKind::PermissionDecided(decided) if decided.allowed && !self.is_replay => {
@@ -146,7 +154,8 @@ impl SessionUpdates {
             }
             EventKind::ToolCallFinished { call, outcome, .. } => {
                 updates.extend(self.flush_text());
-                let finished = tool_call::finished(call, outcome, &self.options.cwd, self.detail());
+                let (cwd, detail) = (&self.options.cwd, self.detail());
+                let finished = tool_call::finished(call, outcome, cwd, detail, &self.catalogue);
                 updates.push(SessionUpdate::ToolCallUpdate(finished));
                 if let ToolOutcome::Success { output: ToolOutput::Todos(todos), .. } = outcome.as_ref() {
                     updates.push(SessionUpdate::Plan(tool_call::plan(todos)));
@@ -161,13 +170,12 @@ impl SessionUpdates {
                         .summary(vec![text_block(compacted.summary.as_str())]);
                     updates.push(SessionUpdate::CompactionUpdate(update));
                 } else if self.options.features.notices && !self.is_replay {
-                    let title =
-                        "The conversation was shortened, because it had become too long for the model";
+                    let title = self.catalogue.compaction_warning(compacted);
                     updates.push(SessionUpdate::Notice(ShownNotice::new(NoticeSeverity::Info, title)));
                 }
             }
             EventKind::Notice(notice) if self.options.features.notices && !self.is_replay => {
-                let notice = ShownNotice::new(NoticeSeverity::Warning, notice_text(notice));
+                let notice = ShownNotice::new(NoticeSeverity::Warning, self.catalogue.notice(notice));
                 updates.push(SessionUpdate::Notice(notice));
             }
             EventKind::RunFinished(_) => updates.extend(self.flush_text()),
@@ -198,9 +206,9 @@ impl SessionUpdates {
     }
 
     /// Returns the chunk of a delta. The deltas of the past are joined.
-    fn delta(&mut self, kind: TextKind, text: &str) -> Option<SessionUpdate> {
+    fn delta(&mut self, kind: TextKind, text: &str, seq: u64) -> Option<SessionUpdate> {
         if !self.is_replay {
-            return Some(self.chunk(kind, text.to_owned()));
+            return Some(self.chunk(kind, text.to_owned(), seq));
         }
         match &mut self.pending {
             Some((pending, joined)) if *pending == kind => {
@@ -209,6 +217,7 @@ impl SessionUpdates {
             }
             Some(_) | None => {
                 let flushed = self.flush_text();
+                self.begin_message(kind, seq);
                 self.pending = Some((kind, text.to_owned()));
                 flushed
             }
@@ -217,15 +226,25 @@ impl SessionUpdates {
 
     fn flush_text(&mut self) -> Option<SessionUpdate> {
         let (kind, text) = self.pending.take()?;
-        Some(self.chunk(kind, text))
+        // The first delta has begun the message.
+        Some(self.chunk(kind, text, 0))
     }
 
-    /// Returns a chunk of text. Consecutive chunks of one kind belong to one message.
-    fn chunk(&mut self, kind: TextKind, text: String) -> SessionUpdate {
-        if self.message.0 != Some(kind) || kind == TextKind::User {
-            self.message = (Some(kind), self.message.1 + 1);
+    /// Returns the number of the message to which a chunk of the event `seq` belongs. Consecutive chunks of one kind
+    /// belong to one message.
+    fn begin_message(&mut self, kind: TextKind, seq: u64) -> u64 {
+        match self.message {
+            Some((current, number)) if current == kind => number,
+            Some(_) | None => {
+                self.message = Some((kind, seq));
+                seq
+            }
         }
-        let id = format!("message-{}", self.message.1);
+    }
+
+    /// Returns a chunk of text of the event `seq`.
+    fn chunk(&mut self, kind: TextKind, text: String, seq: u64) -> SessionUpdate {
+        let id = format!("message-{}", self.begin_message(kind, seq));
         let chunk = ContentChunk::new(text_block(text)).message_id(MessageId::new(id));
         match kind {
             TextKind::User => SessionUpdate::UserMessageChunk(chunk),
@@ -235,7 +254,7 @@ impl SessionUpdates {
     }
 
     /// Returns the title of the session, which is the start of its first prompt.
-    fn title(&mut self, prompt: &str, _at_ms: u64) -> Option<SessionUpdate> {
+    fn title(&mut self, prompt: &str) -> Option<SessionUpdate> {
         let is_first = !std::mem::replace(&mut self.has_title, true);
         let title = title_of(prompt).filter(|_| is_first)?;
         Some(SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(title)))

@@ -7,6 +7,7 @@ use agent_client_protocol_schema::v1::{
     TextContent, ToolCall as ShownCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
     ToolCallUpdateFields, ToolKind,
 };
+use ibeam_output::{Catalogue, EditorLine};
 use ibeam_protocol::tool_output::{Todo, TodoStatus};
 use ibeam_protocol::{Elision, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 use serde_json::Value;
@@ -42,9 +43,9 @@ impl Detail {
 }
 
 /// Returns a call that has started and may still need approval.
-pub(crate) fn started(call: &ToolCall, cwd: &Path, detail: Detail) -> ShownCall {
+pub(crate) fn started(call: &ToolCall, cwd: &Path, detail: Detail, catalogue: &Catalogue) -> ShownCall {
     let arguments = Arguments { call, cwd };
-    ShownCall::new(call.id.as_str().to_owned(), arguments.title())
+    ShownCall::new(call.id.as_str().to_owned(), arguments.title(catalogue))
         .name(call.name.clone())
         .kind(kind(&call.name))
         .status(ToolCallStatus::Pending)
@@ -59,10 +60,10 @@ pub(crate) fn approved(call_id: &str) -> ToolCallUpdate {
 }
 
 /// Returns the call in a question for approval.
-pub(crate) fn question(call: &ToolCall, cwd: &Path) -> ToolCallUpdate {
+pub(crate) fn question(call: &ToolCall, cwd: &Path, catalogue: &Catalogue) -> ToolCallUpdate {
     let arguments = Arguments { call, cwd };
     let fields = ToolCallUpdateFields::new()
-        .title(arguments.title())
+        .title(arguments.title(catalogue))
         .name(call.name.clone())
         .kind(kind(&call.name))
         .status(ToolCallStatus::Pending)
@@ -73,10 +74,16 @@ pub(crate) fn question(call: &ToolCall, cwd: &Path) -> ToolCallUpdate {
 }
 
 /// Returns the update of a call that has ended.
-pub(crate) fn finished(call: &ToolCall, outcome: &ToolOutcome, cwd: &Path, detail: Detail) -> ToolCallUpdate {
+pub(crate) fn finished(
+    call: &ToolCall,
+    outcome: &ToolOutcome,
+    cwd: &Path,
+    detail: Detail,
+    catalogue: &Catalogue,
+) -> ToolCallUpdate {
     let status = if outcome.is_error() { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
     let fields = ToolCallUpdateFields::new().status(status);
-    let fields = match content(call, outcome, cwd, detail) {
+    let fields = match content(call, outcome, cwd, detail, catalogue) {
         Some(content) => fields.content(content),
         None => fields,
     };
@@ -128,6 +135,7 @@ fn content(
     outcome: &ToolOutcome,
     cwd: &Path,
     detail: Detail,
+    catalogue: &Catalogue,
 ) -> Option<Vec<ToolCallContent>> {
     match outcome {
         ToolOutcome::Success { output: ToolOutput::Edit(output), .. } => {
@@ -150,13 +158,16 @@ fn content(
         | ToolOutcome::Failure { failure: ToolFailure::TimedOut { partial: output, .. }, .. } => {
             let mut shown = fenced(&detail.text(&output.interleaved));
             if outcome.is_error() {
-                shown.push_str(&match (&output.signal, outcome) {
+                let code = output.exit_code.to_string();
+                let end = match (&output.signal, outcome) {
                     (_, ToolOutcome::Failure { failure: ToolFailure::TimedOut { timeout_ms, .. }, .. }) => {
-                        format!("\nTimed out after {timeout_ms} ms")
+                        EditorLine::TimedOut { timeout_ms: *timeout_ms }
                     }
-                    (Some(signal), _) => format!("\nEnded by {signal}"),
-                    (None, _) => format!("\nExit code {}", output.exit_code),
-                });
+                    (Some(signal), _) => EditorLine::EndedBy { signal },
+                    (None, _) => EditorLine::ExitCode { code: &code },
+                };
+                shown.push('\n');
+                shown.push_str(&catalogue.line(&end));
             }
             Some(vec![text(&shown)])
         }
@@ -196,6 +207,10 @@ fn payload_bytes(value: &Value) -> usize {
     }
 }
 
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
 /// The arguments of a call in the workspace `cwd`.
 struct Arguments<'a> {
     call: &'a ToolCall,
@@ -218,19 +233,27 @@ impl Arguments<'_> {
         relative.map_or_else(|| path.to_owned(), |path| path.display().to_string())
     }
 
-    fn title(&self) -> String {
+    fn title(&self, catalogue: &Catalogue) -> String {
+        let path = self.shown_path();
+        let argument = |name: &str| first_line(self.text(name).unwrap_or_default());
+        let line = |line: EditorLine<'_>| catalogue.line(&line);
         let title = match self.call.name.as_str() {
             "shell" => format!("`{}`", self.text("command").unwrap_or_default()),
-            "read" => format!("Read {}", self.shown_path()),
-            "write" => format!("Write {}", self.shown_path()),
-            "edit" => format!("Edit {}", self.shown_path()),
-            "delete" => format!("Delete {}", self.shown_path()),
-            "ls" => format!("List {}", self.shown_path()),
-            "grep" => format!("Search for `{}`", self.text("pattern").unwrap_or_default()),
-            "glob" => format!("Find `{}`", self.text("globPattern").unwrap_or_default()),
-            "web_fetch" => format!("Fetch {}", self.text("url").unwrap_or_default()),
-            "web_search" => format!("Search the web for `{}`", self.text("searchTerm").unwrap_or_default()),
-            "update_todos" => "Update the to-do list".to_owned(),
+            "read" => line(EditorLine::Read { file: &path }),
+            "write" => line(EditorLine::Write { file: &path }),
+            "edit" => line(EditorLine::Edit { file: &path }),
+            "delete" => line(EditorLine::Delete { file: &path }),
+            "ls" => line(EditorLine::List { file: &path }),
+            "grep" => line(EditorLine::Search { pattern: argument("pattern") }),
+            "glob" => line(EditorLine::Find { pattern: argument("globPattern") }),
+            "web_fetch" => line(EditorLine::Fetch { url: argument("url") }),
+            "web_search" => line(EditorLine::WebSearch { query: argument("searchTerm") }),
+            "update_todos" => line(EditorLine::Todos),
+            "task" => {
+                let description = argument("description");
+                let task = if description.is_empty() { argument("prompt") } else { description };
+                line(EditorLine::Subagent { task })
+            }
             name => match (self.text("providerIdentifier"), self.text("toolName")) {
                 (Some(server), Some(tool)) => format!("{server}: {tool}"),
                 _ => name.to_owned(),
@@ -279,9 +302,12 @@ impl Arguments<'_> {
 
 #[cfg(test)]
 mod tests {
+    use ibeam_output::Locale;
     use serde_json::json;
 
     use super::*;
+
+    static ENGLISH: Catalogue = Catalogue::new(Locale::En);
 
     fn call(name: &str, arguments: Value) -> ToolCall {
         ToolCall { id: "c".into(), name: name.to_owned(), arguments }
@@ -289,7 +315,7 @@ mod tests {
 
     #[track_caller]
     fn check_start(call: &ToolCall, expect: Value) {
-        let shown = serde_json::to_value(started(call, Path::new("/w"), Detail::Full)).unwrap();
+        let shown = serde_json::to_value(started(call, Path::new("/w"), Detail::Full, &ENGLISH)).unwrap();
         for (key, value) in expect.as_object().unwrap() {
             assert_eq!(shown.get(key).unwrap_or(&Value::Null), value, "{key} of {shown}");
         }
@@ -316,10 +342,11 @@ mod tests {
     #[test]
     fn the_past_is_shortened() {
         let call = call("write", json!({ "path": "a", "fileText": "x".repeat(100) }));
-        let shown = serde_json::to_string(&started(&call, Path::new("/w"), Detail::Shortened(50))).unwrap();
+        let shown =
+            serde_json::to_string(&started(&call, Path::new("/w"), Detail::Shortened(50), &ENGLISH)).unwrap();
         assert!(!shown.contains("xxx"), "{shown}");
         let outcome = ToolOutcome::error("y".repeat(100));
-        let shown = finished(&call, &outcome, Path::new("/w"), Detail::Shortened(50));
+        let shown = finished(&call, &outcome, Path::new("/w"), Detail::Shortened(50), &ENGLISH);
         let shown = serde_json::to_string(&shown).unwrap();
         assert!(!shown.contains(&"y".repeat(51)) && shown.contains("\"failed\""), "{shown}");
     }

@@ -503,6 +503,47 @@ context-window = Context window of `{ $model }`: { $tokens } tokens
 context-servers = Not counted, because they are not started here (`--start-servers` starts them): the tools of { $servers }
 context-commands = Commands for a prompt
 
+## `acp`
+editor-agent = Agent
+editor-agent-about = Works on the task
+editor-plan = Plan
+editor-plan-about = Only reads, and ends with a plan
+editor-ask = Ask
+editor-ask-about = Only reads, and answers questions
+editor-mode = Mode
+editor-model = Model
+editor-effort = Effort
+editor-effort-default = Default
+editor-effort-none = None
+editor-effort-minimal = Minimal
+editor-effort-low = Low
+editor-effort-medium = Medium
+editor-effort-high = High
+editor-effort-xhigh = Very high
+editor-effort-max = Maximum
+editor-allow-once = Allow
+editor-allow-always = Always allow in this session
+editor-reject-once = Reject
+editor-reject-always = Always reject in this session
+editor-stored-keys = Stored keys
+editor-stored-keys-about = Uses the keys that `ibeam login`, variables or the configuration provide
+editor-login-about = Asks for the key of a provider in a terminal and stores it
+editor-read = Read { $file }
+editor-write = Write { $file }
+editor-edit = Edit { $file }
+editor-delete = Delete { $file }
+editor-list = List { $file }
+editor-search = Search for `{ $pattern }`
+editor-find = Find `{ $pattern }`
+editor-fetch = Fetch { $url }
+editor-web-search = Search the web for `{ $query }`
+editor-todos = Update the to-do list
+editor-subagent = Sub-agent: { $task }
+editor-attached = attached: { $name }
+editor-timed-out = Timed out after { $seconds } s
+editor-ended-by = Ended by { $signal }
+editor-exit-code = Exit code { $code }
+
 ## `--help`
 help-usage = Usage
 help-arguments = Arguments

@@ -501,6 +501,47 @@ context-window = Ventana de contexto de `{ $model }`: { $tokens } tokens
 context-servers = Sin contar, porque aquí no se inician (`--start-servers` los inicia): las herramientas de { $servers }
 context-commands = Comandos para un mensaje
 
+## `acp`
+editor-agent = Agente
+editor-agent-about = Trabaja en la tarea
+editor-plan = Plan
+editor-plan-about = Solo lee y termina con un plan
+editor-ask = Preguntas
+editor-ask-about = Solo lee y responde preguntas
+editor-mode = Modo
+editor-model = Modelo
+editor-effort = Esfuerzo
+editor-effort-default = Predeterminado
+editor-effort-none = Ninguno
+editor-effort-minimal = Mínimo
+editor-effort-low = Bajo
+editor-effort-medium = Medio
+editor-effort-high = Alto
+editor-effort-xhigh = Muy alto
+editor-effort-max = Máximo
+editor-allow-once = Permitir
+editor-allow-always = Permitir siempre en esta sesión
+editor-reject-once = Rechazar
+editor-reject-always = Rechazar siempre en esta sesión
+editor-stored-keys = Claves guardadas
+editor-stored-keys-about = Usa las claves de `ibeam login`, de las variables o de la configuración
+editor-login-about = Pide la clave de un proveedor en un terminal y la guarda
+editor-read = Leer { $file }
+editor-write = Escribir { $file }
+editor-edit = Editar { $file }
+editor-delete = Eliminar { $file }
+editor-list = Listar { $file }
+editor-search = Buscar `{ $pattern }`
+editor-find = Encontrar `{ $pattern }`
+editor-fetch = Descargar { $url }
+editor-web-search = Buscar `{ $query }` en la web
+editor-todos = Actualizar la lista de tareas
+editor-subagent = Subagente: { $task }
+editor-attached = adjunto: { $name }
+editor-timed-out = Tiempo agotado tras { $seconds } s
+editor-ended-by = Terminado por { $signal }
+editor-exit-code = Código de salida { $code }
+
 ## `--help`
 help-usage = Uso
 help-arguments = Argumentos

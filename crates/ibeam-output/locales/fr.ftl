@@ -501,6 +501,47 @@ context-window = Fenêtre de contexte de `{ $model }` : { $tokens } jetons
 context-servers = Non comptés, car ils ne sont pas démarrés ici (`--start-servers` les démarre) : les outils de { $servers }
 context-commands = Commandes pour un message
 
+## `acp`
+editor-agent = Agent
+editor-agent-about = Travaille à la tâche
+editor-plan = Plan
+editor-plan-about = Lit seulement et termine par un plan
+editor-ask = Questions
+editor-ask-about = Lit seulement et répond aux questions
+editor-mode = Mode
+editor-model = Modèle
+editor-effort = Effort
+editor-effort-default = Par défaut
+editor-effort-none = Aucun
+editor-effort-minimal = Minimal
+editor-effort-low = Faible
+editor-effort-medium = Moyen
+editor-effort-high = Élevé
+editor-effort-xhigh = Très élevé
+editor-effort-max = Maximal
+editor-allow-once = Autoriser
+editor-allow-always = Toujours autoriser dans cette session
+editor-reject-once = Refuser
+editor-reject-always = Toujours refuser dans cette session
+editor-stored-keys = Clés enregistrées
+editor-stored-keys-about = Utilise les clés de `ibeam login`, des variables ou de la configuration
+editor-login-about = Demande la clé d’un fournisseur dans un terminal et l’enregistre
+editor-read = Lire { $file }
+editor-write = Écrire { $file }
+editor-edit = Modifier { $file }
+editor-delete = Supprimer { $file }
+editor-list = Lister { $file }
+editor-search = Rechercher `{ $pattern }`
+editor-find = Trouver `{ $pattern }`
+editor-fetch = Récupérer { $url }
+editor-web-search = Rechercher `{ $query }` sur le web
+editor-todos = Mettre à jour la liste de tâches
+editor-subagent = Sous-agent : { $task }
+editor-attached = pièce jointe : { $name }
+editor-timed-out = Délai dépassé après { $seconds } s
+editor-ended-by = Terminé par { $signal }
+editor-exit-code = Code de sortie { $code }
+
 ## `--help`
 help-usage = Utilisation
 help-arguments = Arguments

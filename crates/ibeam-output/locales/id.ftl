@@ -452,6 +452,47 @@ context-window = Jendela konteks `{ $model }`: { $tokens } token
 context-servers = Tidak dihitung, karena tidak dijalankan di sini (`--start-servers` menjalankannya): alat dari { $servers }
 context-commands = Perintah untuk prompt
 
+## `acp`
+editor-agent = Agen
+editor-agent-about = Mengerjakan tugas
+editor-plan = Rencana
+editor-plan-about = Hanya membaca, dan berakhir dengan rencana
+editor-ask = Tanya
+editor-ask-about = Hanya membaca, dan menjawab pertanyaan
+editor-mode = Mode
+editor-model = Model
+editor-effort = Upaya
+editor-effort-default = Bawaan
+editor-effort-none = Tanpa
+editor-effort-minimal = Minimal
+editor-effort-low = Rendah
+editor-effort-medium = Sedang
+editor-effort-high = Tinggi
+editor-effort-xhigh = Sangat tinggi
+editor-effort-max = Maksimal
+editor-allow-once = Izinkan
+editor-allow-always = Selalu izinkan dalam sesi ini
+editor-reject-once = Tolak
+editor-reject-always = Selalu tolak dalam sesi ini
+editor-stored-keys = Kunci tersimpan
+editor-stored-keys-about = Memakai kunci dari `ibeam login`, variabel, atau konfigurasi
+editor-login-about = Meminta kunci penyedia di terminal dan menyimpannya
+editor-read = Baca { $file }
+editor-write = Tulis { $file }
+editor-edit = Sunting { $file }
+editor-delete = Hapus { $file }
+editor-list = Daftar isi { $file }
+editor-search = Cari `{ $pattern }`
+editor-find = Temukan `{ $pattern }`
+editor-fetch = Ambil { $url }
+editor-web-search = Cari `{ $query }` di web
+editor-todos = Perbarui daftar tugas
+editor-subagent = Subagen: { $task }
+editor-attached = lampiran: { $name }
+editor-timed-out = Waktu habis setelah { $seconds } dtk
+editor-ended-by = Diakhiri oleh { $signal }
+editor-exit-code = Kode keluar { $code }
+
 ## `--help`
 help-usage = Penggunaan
 help-arguments = Argumen

@@ -452,6 +452,47 @@ context-window = `{ $model }` のコンテキストウィンドウ: { $tokens } 
 context-servers = ここでは起動しないため含まれません (`--start-servers` で起動します): { $servers } のツール
 context-commands = プロンプトで使えるコマンド
 
+## `acp`
+editor-agent = エージェント
+editor-agent-about = 作業を実行します
+editor-plan = 計画
+editor-plan-about = 読み取りだけを行い、最後に計画を示します
+editor-ask = 質問
+editor-ask-about = 読み取りだけを行い、質問に答えます
+editor-mode = モード
+editor-model = モデル
+editor-effort = 推論の量
+editor-effort-default = 既定
+editor-effort-none = なし
+editor-effort-minimal = 最小
+editor-effort-low = 低
+editor-effort-medium = 中
+editor-effort-high = 高
+editor-effort-xhigh = 非常に高い
+editor-effort-max = 最大
+editor-allow-once = 許可
+editor-allow-always = このセッションでは常に許可
+editor-reject-once = 拒否
+editor-reject-always = このセッションでは常に拒否
+editor-stored-keys = 保存済みのキー
+editor-stored-keys-about = `ibeam login`、環境変数または設定のキーを使います
+editor-login-about = 端末でプロバイダーのキーを尋ねて保存します
+editor-read = { $file } を読む
+editor-write = { $file } に書き込む
+editor-edit = { $file } を編集
+editor-delete = { $file } を削除
+editor-list = { $file } の一覧
+editor-search = `{ $pattern }` を検索
+editor-find = `{ $pattern }` を探す
+editor-fetch = { $url } を取得
+editor-web-search = ウェブで `{ $query }` を検索
+editor-todos = タスク一覧を更新
+editor-subagent = サブエージェント: { $task }
+editor-attached = 添付: { $name }
+editor-timed-out = { $seconds } 秒でタイムアウト
+editor-ended-by = { $signal } により終了
+editor-exit-code = 終了コード { $code }
+
 ## `--help`
 help-usage = 使い方
 help-arguments = 引数

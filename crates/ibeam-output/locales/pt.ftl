@@ -501,6 +501,47 @@ context-window = Janela de contexto de `{ $model }`: { $tokens } tokens
 context-servers = Não contados, porque não são iniciados aqui (`--start-servers` inicia-os): as ferramentas de { $servers }
 context-commands = Comandos para uma mensagem
 
+## `acp`
+editor-agent = Agente
+editor-agent-about = Trabalha na tarefa
+editor-plan = Plano
+editor-plan-about = Apenas lê e termina com um plano
+editor-ask = Perguntas
+editor-ask-about = Apenas lê e responde a perguntas
+editor-mode = Modo
+editor-model = Modelo
+editor-effort = Esforço
+editor-effort-default = Padrão
+editor-effort-none = Nenhum
+editor-effort-minimal = Mínimo
+editor-effort-low = Baixo
+editor-effort-medium = Médio
+editor-effort-high = Alto
+editor-effort-xhigh = Muito alto
+editor-effort-max = Máximo
+editor-allow-once = Permitir
+editor-allow-always = Permitir sempre nesta sessão
+editor-reject-once = Rejeitar
+editor-reject-always = Rejeitar sempre nesta sessão
+editor-stored-keys = Chaves guardadas
+editor-stored-keys-about = Usa as chaves de `ibeam login`, das variáveis ou da configuração
+editor-login-about = Pede a chave de um provedor em um terminal e a guarda
+editor-read = Ler { $file }
+editor-write = Escrever { $file }
+editor-edit = Editar { $file }
+editor-delete = Excluir { $file }
+editor-list = Listar { $file }
+editor-search = Buscar `{ $pattern }`
+editor-find = Encontrar `{ $pattern }`
+editor-fetch = Obter { $url }
+editor-web-search = Buscar `{ $query }` na web
+editor-todos = Atualizar a lista de tarefas
+editor-subagent = Subagente: { $task }
+editor-attached = anexo: { $name }
+editor-timed-out = Tempo esgotado após { $seconds } s
+editor-ended-by = Encerrado por { $signal }
+editor-exit-code = Código de saída { $code }
+
 ## `--help`
 help-usage = Uso
 help-arguments = Argumentos

@@ -4,6 +4,7 @@
 //! A locale is parsed when its first text is needed. A text that a locale lacks is English.
 
 mod action;
+mod editor_line;
 mod lines;
 mod message;
 mod question;
@@ -20,6 +21,7 @@ use serde::Serialize;
 use unic_langid::LanguageIdentifier;
 
 pub(crate) use self::action::{Action, ActionEnding};
+pub use self::editor_line::EditorLine;
 pub use self::lines::{
     CatalogueLine, CheckLine, ContextLine, ConvertLine, PageLine, PolicyLine, ReplayLine, SessionLine,
     ShimLine, SubcommandLine, TraceLine, UndoLine,

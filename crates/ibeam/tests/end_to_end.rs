@@ -12,6 +12,8 @@
 
 #[path = "end_to_end/acp.rs"]
 mod acp;
+#[path = "end_to_end/acp_features.rs"]
+mod acp_features;
 #[path = "end_to_end/attachments.rs"]
 mod attachments;
 #[path = "end_to_end/bounds.rs"]

@@ -47,7 +47,7 @@ const CRATE_RULES: &[CrateRule] = &[
     },
     CrateRule {
         name: "ibeam-acp",
-        may_use: &["ibeam-protocol"],
+        may_use: &["ibeam-protocol", "ibeam-output"],
         exclusive: &["agent-client-protocol-schema"],
     },
     CrateRule { name: "ibeam-json-rpc", may_use: &["ibeam-protocol"], exclusive: &[] },

@@ -5,8 +5,10 @@
 //! the connection and about stored sessions, and passes the others to their sessions.
 
 mod editor_approver;
+mod editor_front_end;
 mod editor_session;
 mod session_settings;
+mod stored_past;
 mod turn_control;
 
 use std::collections::HashMap;
@@ -197,7 +199,9 @@ impl Server<'_> {
             let params: InitializeRequest = attempt!(request.parse_params());
             let features = ClientFeatures::new(&params.client_capabilities);
             self.features = Some(features);
-            responder.respond(Ok(initialize_response(features, env!("CARGO_PKG_VERSION")))).await;
+            let catalogue = &self.app.base.catalogue;
+            let response = initialize_response(features, env!("CARGO_PKG_VERSION"), catalogue);
+            responder.respond(Ok(response)).await;
             return Ok(());
         }
         let Some(features) = self.features else {
@@ -521,7 +525,7 @@ fn mcp_config(servers: Vec<McpServer>) -> Result<Option<String>, RpcError> {
                 (server.name, json!({ "url": server.url, "headers": headers }))
             }
             _ => {
-                let message = "a transport of an MCP server is not supported; use stdio";
+                let message = "a transport of an MCP server is not supported; use stdio or HTTP";
                 return Err(RpcError::new(INVALID_PARAMS, message));
             }
         };

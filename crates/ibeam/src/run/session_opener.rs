@@ -209,7 +209,7 @@ impl SessionOpener {
         let StoredContent { past, past_file_access, cwd, parent, environment } = stored;
         let environment = environment.filter(|_| cwd.as_ref() == Some(&self.workspace));
         if !self.forks
-            && let Some(cwd) = cwd.filter(|cwd| self.is_other_workspace(cwd))
+            && let Some(cwd) = cwd.filter(|cwd| is_other_workspace(&self.workspace, cwd))
         {
             let session = id.to_string();
             return Err(Reason::SessionElsewhere { session, cwd: cwd.display().to_string() }.into());
@@ -229,12 +229,12 @@ impl SessionOpener {
         let id: SessionId = name.parse().map_err(|_| unknown())?;
         Ok((id, ibeam_session::exists(&sessions, id)))
     }
+}
 
-    /// Whether the last run of the session was in another directory that still exists. Its files have other contents.
-    fn is_other_workspace(&self, cwd: &Path) -> bool {
-        let own = self.workspace.to_string_lossy();
-        cwd != self.workspace && cwd != Path::new(&*own) && cwd.is_dir()
-    }
+/// Whether a run in `cwd` was in another directory than `workspace` that still exists. Its files have other contents.
+pub(super) fn is_other_workspace(workspace: &Path, cwd: &Path) -> bool {
+    let own = workspace.to_string_lossy();
+    cwd != workspace && cwd != Path::new(&*own) && cwd.is_dir()
 }
 
 /// Reads a stored session without changing it.

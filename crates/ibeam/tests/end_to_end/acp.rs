@@ -1,34 +1,52 @@
 //! `ibeam acp`: an editor that speaks the Agent Client Protocol. Includes the example of docs/editors.md.
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Answer, ProgramOutput, RunningProgram, Stdin, Workspace};
+use ibeam_testkit::{Answer, Ibeam, ProgramOutput, RunningProgram, Stdin, Workspace};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, answer_call, answer_text, journal};
 
 /// An editor, connected to the program.
-struct Editor {
-    program: RunningProgram,
+pub(crate) struct Editor {
+    pub(crate) program: RunningProgram,
     last_id: u64,
 }
 
 impl Editor {
     /// Starts the program and initializes the connection.
-    fn start(scene: &Scene, args: &[&str]) -> Self {
-        let program = scene.ibeam(args).args(["acp"]).stdin(Stdin::SilentPipe).start();
+    pub(crate) fn start(scene: &Scene, args: &[&str]) -> Self {
+        Self::start_with(scene.ibeam(args), &json!({}))
+    }
+
+    /// Starts the program and initializes the connection with these capabilities.
+    pub(crate) fn start_with(ibeam: Ibeam, capabilities: &Value) -> Self {
+        let program = ibeam.args(["acp"]).stdin(Stdin::SilentPipe).start();
         let mut editor = Self { program, last_id: 0 };
-        editor.request("initialize", &json!({ "protocolVersion": 1, "clientCapabilities": {} }));
+        let params = json!({ "protocolVersion": 1, "clientCapabilities": capabilities });
+        editor.request("initialize", &params);
         editor
     }
 
+    /// Waits for the request `id` of the program and answers it with `result`.
+    pub(crate) fn answer(&self, id: u64, method: &str, result: &Value) {
+        self.program.wait_for_stdout(&format!("\"id\":{id},\"method\":\"{method}\""));
+        self.write(&json!({ "jsonrpc": "2.0", "id": id, "result": result }));
+    }
+
+    /// Waits for the question `id` and answers it with this option.
+    pub(crate) fn decide(&self, id: u64, option: &str) {
+        let outcome = json!({ "outcome": { "outcome": "selected", "optionId": option } });
+        self.answer(id, "session/request_permission", &outcome);
+    }
+
     /// Sends a request and returns its id.
-    fn send(&mut self, method: &str, params: &Value) -> u64 {
+    pub(crate) fn send(&mut self, method: &str, params: &Value) -> u64 {
         self.last_id += 1;
         self.write(&json!({ "jsonrpc": "2.0", "id": self.last_id, "method": method, "params": params }));
         self.last_id
     }
 
-    fn write(&self, message: &Value) {
+    pub(crate) fn write(&self, message: &Value) {
         self.program.type_text(&format!("{message}\n"));
     }
 
@@ -37,33 +55,33 @@ impl Editor {
     }
 
     /// Sends a request and waits for its response.
-    fn request(&mut self, method: &str, params: &Value) {
+    pub(crate) fn request(&mut self, method: &str, params: &Value) {
         let id = self.send(method, params);
         self.wait_for_response(id);
     }
 
-    fn wait_for_response(&self, id: u64) {
+    pub(crate) fn wait_for_response(&self, id: u64) {
         self.program.wait_for_stdout(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},"));
     }
 
     /// Begins the stored session `id` in the workspace of the scene.
-    fn open(&mut self, method: &str, scene: &Scene, id: &str) {
+    pub(crate) fn open(&mut self, method: &str, scene: &Scene, id: &str) {
         self.request(method, &json!({ "sessionId": id, "cwd": scene.workspace.path(), "mcpServers": [] }));
     }
 
-    fn send_prompt(&mut self, session: &str, text: &str) -> u64 {
+    pub(crate) fn send_prompt(&mut self, session: &str, text: &str) -> u64 {
         let blocks = json!([{ "type": "text", "text": text }]);
         self.send("session/prompt", &json!({ "sessionId": session, "prompt": blocks }))
     }
 
-    fn prompt(&mut self, session: &str, text: &str) {
+    pub(crate) fn prompt(&mut self, session: &str, text: &str) {
         let id = self.send_prompt(session, text);
         self.wait_for_response(id);
     }
 
     /// Closes stdin, checks the exit code, and returns the messages.
     #[track_caller]
-    fn end(mut self) -> Vec<Value> {
+    pub(crate) fn end(mut self) -> Vec<Value> {
         self.program.close_stdin();
         let output = self.program.finish();
         assert_eq!(output.code, Some(0), "{}", output.stderr);
@@ -71,29 +89,29 @@ impl Editor {
     }
 }
 
-fn messages(output: &ProgramOutput) -> Vec<Value> {
+pub(crate) fn messages(output: &ProgramOutput) -> Vec<Value> {
     output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Returns the result or the error of the response `id`.
-fn response(messages: &[Value], id: u64) -> &Value {
+pub(crate) fn response(messages: &[Value], id: u64) -> &Value {
     let found = messages.iter().find(|message| message["id"] == id && message.get("method").is_none());
     let found = found.unwrap_or_else(|| panic!("no response {id} in {messages:?}"));
     found.get("result").unwrap_or_else(|| &found["error"])
 }
 
 /// Returns the updates of this kind.
-fn updates<'a>(messages: &'a [Value], kind: &str) -> Vec<&'a Value> {
+pub(crate) fn updates<'a>(messages: &'a [Value], kind: &str) -> Vec<&'a Value> {
     let updates = messages.iter().map(|message| &message["params"]["update"]);
     updates.filter(|update| update["sessionUpdate"] == kind).collect()
 }
 
-fn texts(messages: &[Value], kind: &str) -> String {
+pub(crate) fn texts(messages: &[Value], kind: &str) -> String {
     updates(messages, kind).iter().filter_map(|update| update["content"]["text"].as_str()).collect()
 }
 
 /// Creates a session with one prompt on the command line and returns its id.
-fn stored_session(scene: &Scene, prompt: &str) -> String {
+pub(crate) fn stored_session(scene: &Scene, prompt: &str) -> String {
     let output = scene.ibeam(["-p", prompt]).run();
     assert_eq!(output.code, Some(0), "{}", output.stderr);
     messages(&output)[0]["session_id"].as_str().unwrap().to_owned()
@@ -186,11 +204,7 @@ fn the_user_of_the_editor_approves_a_command_once_or_always() {
     editor.open("session/resume", &scene, &id);
     let prompt = editor.send_prompt(&id, "go");
     for (question, option) in [(1, "allow-always"), (2, "reject-once")] {
-        editor
-            .program
-            .wait_for_stdout(&format!("\"id\":{question},\"method\":\"session/request_permission\""));
-        let outcome = json!({ "outcome": { "outcome": "selected", "optionId": option } });
-        editor.write(&json!({ "jsonrpc": "2.0", "id": question, "result": outcome }));
+        editor.decide(question, option);
     }
     editor.wait_for_response(prompt);
     let messages = editor.end();

@@ -23,7 +23,7 @@ pub(crate) struct Received {
 }
 
 impl Received {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
 
@@ -66,7 +66,7 @@ impl Answer {
 
 /// A server that answers each request with `answer` and records it.
 pub(crate) struct McpServer {
-    url: String,
+    pub(crate) url: String,
     received: Arc<Mutex<Vec<Received>>>,
 }
 
@@ -85,7 +85,7 @@ impl McpServer {
         Self { url, received }
     }
 
-    fn received(&self) -> Vec<Received> {
+    pub(crate) fn received(&self) -> Vec<Received> {
         self.received.lock().unwrap().clone()
     }
 

@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use ibeam_acp::{PermissionAnswer, permission_request};
 use ibeam_core::{Access, ApprovalRequest, Approver};
 use ibeam_json_rpc::Peer;
+use ibeam_output::Catalogue;
 use ibeam_protocol::ToolCall;
 
 use super::turn_control::lock;
@@ -55,6 +56,7 @@ pub(super) struct EditorApprover {
     pub(super) peer: Arc<Peer>,
     pub(super) session_id: String,
     pub(super) cwd: PathBuf,
+    pub(super) catalogue: Arc<Catalogue>,
     pub(super) answers: LastingAnswers,
 }
 
@@ -71,7 +73,8 @@ impl Approver for EditorApprover {
             if let Some(answer) = lasting {
                 return answer.is_allowed();
             }
-            let question = permission_request(&self.session_id, &self.cwd, call, similar.is_some());
+            let (id, cwd) = (&self.session_id, &self.cwd);
+            let question = permission_request(id, cwd, call, similar.is_some(), &self.catalogue);
             let Ok(response) = self.peer.request("session/request_permission", question).await else {
                 return false;
             };

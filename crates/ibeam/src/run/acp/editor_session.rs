@@ -4,8 +4,6 @@
 //! model or the effort takes effect with the next prompt, which opens the session again with the new configuration.
 
 use std::convert::Infallible;
-use std::io;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use ibeam_acp::schema::{
@@ -18,16 +16,16 @@ use ibeam_acp::{
     SessionUpdates, UpdateOptions, available_commands, config_options, mode_name, mode_state, parse_mode,
     prompt_parts, stop_reason,
 };
-use ibeam_core::Approver;
 use ibeam_json_rpc::{INTERNAL_ERROR, INVALID_PARAMS, Peer, Responder, RpcError};
-use ibeam_output::{Catalogue, EventWriter};
-use ibeam_protocol::{Attachment, Event, Failure, PermissionMode, Reason, RunOutcome, SessionId, UserPrompt};
-use ibeam_session::{Damage, SessionError};
+use ibeam_output::Catalogue;
+use ibeam_protocol::{Attachment, Failure, PermissionMode, Reason, RunOutcome, SessionId, UserPrompt};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use super::editor_approver::{EditorApprover, LastingAnswers};
+use super::editor_front_end::{EditorFrontEnd, EditorWriter, UPDATE};
 use super::session_settings::{add_model, changed_context, new_context, rpc_error, settings_of};
+use super::stored_past::read_past;
 use super::turn_control::{SessionControl, Turn, lock};
 use crate::app::AppContext;
 use crate::cli::Flags;
@@ -35,16 +33,13 @@ use crate::exit::ExitFailure;
 use crate::model;
 use crate::prompt::Prompt;
 use crate::run::run_process::{RunKind, RunProcess};
-use crate::run::run_session::{FrontEnd, RunSession};
+use crate::run::run_session::RunSession;
 use crate::run::sandbox::RunSandbox;
-use crate::run::session_opener::{SessionTarget, damaged_session_reason, session_error_reason};
+use crate::run::session_opener::SessionTarget;
 use crate::run::{attachments, model_info, on_runtime, policy_rules};
 use crate::skills::Skills;
 use crate::slash_commands::{self, SlashCommand};
 use crate::text_sources::TextSources;
-
-/// The method of all updates.
-const UPDATE: &str = "session/update";
 
 /// The past with which a session begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +91,7 @@ impl EditorSession {
         let served = on_runtime(|runtime| {
             let app = new_context(self.flags.clone())?;
             let settings = settings_of(&app)?;
-            let updates = SessionUpdates::new(self.update_options(&app)?);
+            let updates = SessionUpdates::new(self.update_options(&app)?, Arc::clone(&self.catalogue));
             let served = ServedSession {
                 updates: Arc::new(Mutex::new(updates)),
                 settings,
@@ -190,13 +185,19 @@ impl<'a> ServedSession<'a> {
 
     /// Answers the request that begins the session. Returns false if it fails.
     fn respond_start(&mut self, app: &AppContext, responder: Responder) -> bool {
-        let (modes, options) = (mode_state(self.settings.mode), config_options(&self.settings));
+        let catalogue = &self.session.catalogue;
+        let modes = mode_state(self.settings.mode, catalogue);
+        let options = config_options(&self.settings, catalogue);
         let past = match self.session.start {
             SessionStart::New => Ok(()),
             SessionStart::Load => self.replay(app),
             SessionStart::Resume => self.skip_past(app),
         };
         let is_open = past.is_ok();
+        if !is_open {
+            // The session can be begun again once the editor has the response.
+            self.session.requests.close();
+        }
         self.runtime.block_on(async {
             match (past, self.session.start) {
                 (Err(error), _) => responder.respond(Err::<(), _>(error)).await,
@@ -256,10 +257,7 @@ impl<'a> ServedSession<'a> {
         let mut updates = lock(&self.updates);
         let send = |update| self.session.peer.notify_blocking(UPDATE, self.session.notification(update));
         updates.set_replay(true);
-        read_past(app, self.session.id, &mut |event| {
-            // No notice of the past is sent.
-            updates.convert(&event, &|_| String::new()).into_iter().try_for_each(send)
-        })?;
+        read_past(app, self.session.id, &mut |event| updates.convert(&event).into_iter().try_for_each(send))?;
         let rest = updates.set_replay(false).into_iter().chain(updates.usage());
         // A closed connection ends the session.
         drop(rest.into_iter().try_for_each(send));
@@ -319,14 +317,14 @@ impl<'a> ServedSession<'a> {
             peer: Arc::clone(&peer),
             session_id: id.clone(),
             cwd: app.workspace.clone(),
+            catalogue: Arc::clone(&self.session.catalogue),
             answers: Arc::clone(&self.answers),
         };
         let front_end = EditorFrontEnd { approver: Arc::new(approver) };
-        let (updates, catalogue) = (Arc::clone(&self.updates), Arc::clone(&app.base.catalogue));
+        let updates = Arc::clone(&self.updates);
         let new_writer = move || {
-            let (peer, updates, catalogue) =
-                (Arc::clone(&peer), Arc::clone(&updates), Arc::clone(&catalogue));
-            Box::new(EditorWriter { peer, updates, catalogue, session_id: id.clone() }) as _
+            let (peer, updates) = (Arc::clone(&peer), Arc::clone(&updates));
+            Box::new(EditorWriter { peer, updates, session_id: id.clone() }) as _
         };
         let stop = self.session.control.stop.clone();
         let process =
@@ -372,13 +370,14 @@ impl<'a> ServedSession<'a> {
             }
             SessionRequest::SetMode { mode, responder } => {
                 let changed = self.set_mode(&mode).map(|()| SetSessionModeResponse::new());
-                let options = ConfigOptionUpdate::new(config_options(&self.settings));
+                let options =
+                    ConfigOptionUpdate::new(config_options(&self.settings, &self.session.catalogue));
                 self.respond(responder, changed, SessionUpdate::ConfigOptionUpdate(options));
             }
             SessionRequest::SetOption { request, responder } => {
                 let changed = self.set_option(app, request);
-                let changed =
-                    changed.map(|()| SetSessionConfigOptionResponse::new(config_options(&self.settings)));
+                let options = config_options(&self.settings, &self.session.catalogue);
+                let changed = changed.map(|()| SetSessionConfigOptionResponse::new(options));
                 let mode = CurrentModeUpdate::new(mode_name(self.settings.mode));
                 self.respond(responder, changed, SessionUpdate::CurrentModeUpdate(mode));
             }
@@ -492,61 +491,6 @@ impl<'a> ServedSession<'a> {
         };
         self.session.control.end_turn();
         self.runtime.block_on(responder.respond(result));
-    }
-}
-
-/// The front end of a session of an editor.
-struct EditorFrontEnd {
-    approver: Arc<EditorApprover>,
-}
-
-impl FrontEnd for EditorFrontEnd {
-    fn approver(&self) -> Arc<dyn Approver> {
-        Arc::clone(&self.approver) as _
-    }
-}
-
-/// Sends the events of a session to the editor.
-struct EditorWriter {
-    peer: Arc<Peer>,
-    session_id: String,
-    updates: Arc<Mutex<SessionUpdates>>,
-    catalogue: Arc<Catalogue>,
-}
-
-impl EventWriter for EditorWriter {
-    fn write(&mut self, event: &Event) -> io::Result<()> {
-        let updates = lock(&self.updates).convert(event, &|notice| self.catalogue.notice(notice));
-        updates.into_iter().try_for_each(|update| {
-            let notification = SessionNotification::new(self.session_id.clone(), update);
-            self.peer.notify_blocking(UPDATE, notification)
-        })
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// Reads the stored session `id`.
-fn read_past(
-    app: &AppContext,
-    id: SessionId,
-    on_event: &mut dyn FnMut(Event) -> io::Result<()>,
-) -> Result<(), RpcError> {
-    let sessions = app.dirs.sessions();
-    let failed = |reason: &Reason| rpc_error(&app.base.catalogue, reason);
-    if !ibeam_session::exists(&sessions, id) {
-        return Err(failed(&Reason::UnknownSession { session: id.to_string() }));
-    }
-    let mut each = |event| {
-        on_event(event).map_err(|source| SessionError::Io { path: Path::new("stdout").to_owned(), source })
-    };
-    let report = ibeam_session::read::<SessionError>(&sessions, id, &mut each)
-        .map_err(|error| failed(&session_error_reason(&error, id)))?;
-    match report.damage {
-        Some(Damage { path, line, detail }) => Err(failed(&damaged_session_reason(id, &path, line, &detail))),
-        None => Ok(()),
     }
 }
 

@@ -1,0 +1,50 @@
+//! The front end of a session of an editor: its approver, and the writer of its events.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use ibeam_acp::SessionUpdates;
+use ibeam_acp::schema::SessionNotification;
+use ibeam_core::Approver;
+use ibeam_json_rpc::Peer;
+use ibeam_output::EventWriter;
+use ibeam_protocol::Event;
+
+use super::editor_approver::EditorApprover;
+use super::turn_control::lock;
+use crate::run::run_session::FrontEnd;
+
+/// The method of all updates.
+pub(super) const UPDATE: &str = "session/update";
+
+/// The front end of a session of an editor.
+pub(super) struct EditorFrontEnd {
+    pub(super) approver: Arc<EditorApprover>,
+}
+
+impl FrontEnd for EditorFrontEnd {
+    fn approver(&self) -> Arc<dyn Approver> {
+        Arc::clone(&self.approver) as _
+    }
+}
+
+/// Sends the events of a session to the editor.
+pub(super) struct EditorWriter {
+    pub(super) peer: Arc<Peer>,
+    pub(super) session_id: String,
+    pub(super) updates: Arc<Mutex<SessionUpdates>>,
+}
+
+impl EventWriter for EditorWriter {
+    fn write(&mut self, event: &Event) -> io::Result<()> {
+        let updates = lock(&self.updates).convert(event);
+        updates.into_iter().try_for_each(|update| {
+            let notification = SessionNotification::new(self.session_id.clone(), update);
+            self.peer.notify_blocking(UPDATE, notification)
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

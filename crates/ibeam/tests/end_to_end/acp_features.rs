@@ -1,0 +1,130 @@
+//! `ibeam acp`: labels in the language of the user, message ids, MCP servers of the editor, directories of sessions.
+
+use serde_json::{Value, json};
+
+use crate::acp::{Editor, response, stored_session, updates};
+use crate::mcp_http::{McpServer, with_sessions};
+use crate::scene::{Scene, answer_call, answer_text};
+
+#[test]
+fn labels_and_titles_are_in_the_language_of_the_user() {
+    let scene = Scene::new([
+        answer_text("Un."),
+        answer_call("t1", "shell", &json!({ "command": "touch un" })),
+        answer_call("t2", "read", &json!({ "path": "a.txt" })),
+        answer_text("Fini."),
+    ]);
+    std::fs::write(scene.workspace.path().join("a.txt"), "x").unwrap();
+    let id = stored_session(&scene, "premier");
+    let mut editor = Editor::start_with(scene.ibeam::<&str>([]).env("IBEAM_LANG", "fr"), &json!({}));
+    editor.open("session/resume", &scene, &id);
+    let prompt = editor.send_prompt(&id, "va");
+    editor.decide(1, "allow-once");
+    editor.wait_for_response(prompt);
+    let messages = editor.end();
+    let names = |values: &Value| -> Vec<String> {
+        let values = values.as_array().unwrap().iter();
+        values.map(|value| value["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&response(&messages, 1)["authMethods"]), ["Clés enregistrées", "Clés enregistrées"]);
+    let session = response(&messages, 2);
+    assert_eq!(names(&session["modes"]["availableModes"]), ["Agent", "Plan", "Questions"]);
+    assert_eq!(names(&session["configOptions"]), ["Mode", "Modèle", "Effort"]);
+    assert_eq!(names(&session["configOptions"][2]["options"])[0], "Par défaut");
+    let question = messages.iter().find(|line| line["method"] == "session/request_permission").unwrap();
+    assert_eq!(names(&question["params"]["options"])[0], "Autoriser");
+    let titles: Vec<_> = updates(&messages, "tool_call").iter().map(|call| call["title"].clone()).collect();
+    assert_eq!(titles, ["`touch un`", "Lire a.txt"]);
+}
+
+#[test]
+fn a_message_has_the_same_id_whenever_it_is_sent() {
+    let scene = Scene::new([
+        answer_text("One."),
+        answer_call("t1", "read", &json!({ "path": "a.txt" })),
+        answer_text("Two."),
+    ]);
+    let id = stored_session(&scene, "first");
+    let mut editor = Editor::start(&scene, &[]);
+    editor.open("session/resume", &scene, &id);
+    editor.prompt(&id, "second");
+    let ids = |messages: &[Value]| -> Vec<(String, String)> {
+        let chunks = updates(messages, "agent_message_chunk").into_iter();
+        let pair = |chunk: &Value| {
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            (text(&chunk["content"]["text"]), text(&chunk["messageId"]))
+        };
+        let mut ids: Vec<(String, String)> = Vec::new();
+        for (text, id) in chunks.map(pair) {
+            match ids.last_mut() {
+                Some((joined, last)) if *last == id => joined.push_str(&text),
+                _ => ids.push((text, id)),
+            }
+        }
+        ids
+    };
+    let live = ids(&editor.end());
+    assert_eq!(live.last().unwrap().0, "Two.");
+    let mut editor = Editor::start(&scene, &[]);
+    editor.open("session/load", &scene, &id);
+    let loaded = ids(&editor.end());
+    assert_eq!(loaded[0].0, "One.");
+    assert!(live.iter().all(|message| loaded.contains(message)), "{live:?} {loaded:?}");
+    let mut distinct: Vec<_> = loaded.iter().map(|(_, id)| id).collect();
+    distinct.dedup();
+    assert_eq!(distinct.len(), loaded.len(), "{loaded:?}");
+}
+
+#[test]
+fn a_session_of_another_directory_is_not_loaded() {
+    let scene = Scene::new([answer_text("One.")]);
+    let id = stored_session(&scene, "first");
+    let other = scene.workspace.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let mut editor = Editor::start(&scene, &[]);
+    let params = json!({ "sessionId": id, "cwd": other, "mcpServers": [] });
+    for method in ["session/load", "session/resume"] {
+        editor.request(method, &params);
+    }
+    editor.open("session/load", &scene, &id);
+    let messages = editor.end();
+    let place = format!("`{}`", scene.workspace.path().canonicalize().unwrap().display());
+    for request in [2, 3] {
+        let error = response(&messages, request);
+        assert_eq!(error["code"], -32602, "{error}");
+        assert!(error["message"].as_str().unwrap().contains(&place), "{error}");
+    }
+    let place = |message: &Value| messages.iter().position(|other| other == message);
+    let first_update = messages.iter().find(|message| message["method"] == "session/update").unwrap();
+    let refused = messages.iter().find(|message| message["id"] == 3).unwrap();
+    assert!(place(first_update) > place(refused), "a refused session sends nothing");
+    assert!(response(&messages, 4)["modes"].is_object());
+}
+
+#[test]
+fn an_http_server_of_the_editor_is_used() {
+    let server = McpServer::start(with_sessions);
+    let scene = Scene::new([
+        answer_text("One."),
+        crate::mcp::call("echo", json!({ "value": "x" })),
+        answer_text("Done."),
+    ]);
+    let id = stored_session(&scene, "first");
+    let mut editor = Editor::start(&scene, &[]);
+    let header = json!({ "name": "X-Team", "value": "blue" });
+    let declared = json!({ "type": "http", "name": "test", "url": server.url, "headers": [header] });
+    let params = json!({ "sessionId": id, "cwd": scene.workspace.path(), "mcpServers": [declared] });
+    editor.request("session/resume", &params);
+    let prompt = editor.send_prompt(&id, "go");
+    editor.decide(1, "allow-once");
+    editor.wait_for_response(prompt);
+    let messages = editor.end();
+    assert_eq!(response(&messages, 1)["agentCapabilities"]["mcpCapabilities"]["http"], true);
+    let ended = updates(&messages, "tool_call_update").pop().unwrap();
+    assert_eq!(
+        (&ended["status"], &ended["content"][0]["content"]["text"]),
+        (&json!("completed"), &json!("called"))
+    );
+    let called = server.received().into_iter().find(|request| request.rpc() == "tools/call").unwrap();
+    assert_eq!(called.header("x-team"), Some("blue"));
+}
