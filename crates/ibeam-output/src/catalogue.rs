@@ -26,6 +26,7 @@ pub use self::lines::{
     CatalogueLine, CheckLine, ContextLine, ConvertLine, PageLine, PolicyLine, ReplayLine, SessionLine,
     ShimLine, SubcommandLine, TraceLine, UndoLine,
 };
+pub(crate) use self::lines::{ProgressLine, RunLine};
 use self::message::{Message, line_message, notice_message, reason_message, variant_message};
 pub use self::question::ApprovalQuestion;
 use crate::locale::Locale;

@@ -25,6 +25,8 @@ mod key_order;
 mod line_writes;
 #[path = "output/locales.rs"]
 mod locales;
+#[path = "output/progress.rs"]
+mod progress;
 #[path = "output/properties.rs"]
 mod properties;
 #[path = "output/run_events.rs"]

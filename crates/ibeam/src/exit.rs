@@ -20,7 +20,7 @@ use rustix::fs::OFlags;
 use crate::cli::ErrorFormat;
 use crate::cli_error::CliError;
 use crate::clock::now_ms;
-use crate::{printer, stderr};
+use crate::{printer, progress_line, stderr};
 
 /// The longest time for which another printing thread may delay the last line of a run that is ended by force.
 const PRINT_TIMEOUT: Duration = Duration::from_millis(700);
@@ -207,6 +207,7 @@ pub(crate) fn report_failure(error: &CliError, catalogue: &Catalogue) -> ExitCod
 }
 
 fn print_failure(error: &CliError, catalogue: &Catalogue) {
+    progress_line::stop();
     let default = ErrorOutput::default();
     let ErrorOutput { format, file } = ERROR_OUTPUT.get().unwrap_or(&default);
     if let Some(path) = file {

@@ -25,6 +25,7 @@ mod model;
 mod otel;
 mod printer;
 mod programs;
+mod progress_line;
 mod prompt;
 mod pump;
 mod resource_exhaustion;

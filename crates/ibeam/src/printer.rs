@@ -22,6 +22,7 @@ use ibeam_session::Session;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::now_ms;
+use crate::progress_line;
 use crate::pump::CurrentStop;
 use crate::stderr;
 use crate::stderr_notices::NoticePrinter;
@@ -65,6 +66,8 @@ struct PrinterState {
     run: Option<OpenRun>,
     /// The sequence number of the next event.
     next_seq: u64,
+    /// Whether the progress of the process is that of these runs.
+    shows_progress: bool,
 }
 
 /// Events to print, and the receipts to send to those who wait for the printing.
@@ -110,12 +113,14 @@ impl Printer {
             is_closed: false,
             run: None,
             next_seq: 0,
+            shows_progress: false,
         };
         Arc::new(Self { state: Mutex::new(state), session: Mutex::new(session), stop })
     }
 
     /// Makes this the printer of this process, which a forced exit uses.
     pub(crate) fn register(self: &Arc<Self>) {
+        self.lock().shows_progress = true;
         // A process has one printer.
         let _ = CURRENT.set(Arc::clone(self));
     }
@@ -291,6 +296,9 @@ impl PrinterState {
                 event = &changed;
             }
             self.track(event);
+            if self.shows_progress {
+                progress_line::on_event(event);
+            }
             let shown = self.print_event(event);
             // Without a reader of stdout, only stderr is written to.
             self.has_reader &= shown.is_ok();

@@ -8,6 +8,8 @@ use ibeam_output::escape_invisible;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use crate::progress_line;
+
 /// After the reader of stderr has read nothing for this time, no write waits for it again.
 const READER_TIMEOUT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 const NO_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -24,6 +26,13 @@ pub(crate) fn write_line(text: &str) {
 
 /// Writes `text` unchanged.
 pub(crate) fn write(text: &str) {
+    let mut hidden = progress_line::hide();
+    write_to_terminal(text);
+    hidden.wrote(text.as_bytes());
+}
+
+/// Writes `text` unchanged, for the status line itself.
+pub(crate) fn write_to_terminal(text: &str) {
     let mut stderr = io::stderr().lock();
     for piece in text.as_bytes().chunks(MIN_ROOM) {
         if !is_writable() || stderr.write_all(piece).is_err() {
@@ -49,7 +58,7 @@ fn is_writable() -> bool {
     }
 }
 
-/// Prints a line on stderr every `seconds`, for people who watch a silent run. Ends with the runtime.
+/// Prints a line on stderr every `seconds` with what the run waits for, for people who watch a silent run. Ends with the runtime.
 pub(crate) fn start_heartbeat(seconds: Option<u64>) {
     let Some(period) = seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs) else { return };
     let start = Instant::now();
@@ -57,7 +66,11 @@ pub(crate) fn start_heartbeat(seconds: Option<u64>) {
         let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + period, period);
         loop {
             ticks.tick().await;
-            write_line(&format!("heartbeat: {} s", start.elapsed().as_secs()));
+            let seconds = start.elapsed().as_secs();
+            write_line(&match progress_line::activity() {
+                Some(activity) => format!("heartbeat: {seconds} s: {activity}"),
+                None => format!("heartbeat: {seconds} s"),
+            });
         }
     });
 }

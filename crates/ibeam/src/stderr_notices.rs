@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ibeam_output::Catalogue;
+use ibeam_output::{Catalogue, RunDetails};
 use ibeam_protocol::{EventKind, Notice, PermissionMode, RunOutcome, ToolOutcome, ToolOutput};
 
 use crate::change_request::asks_for_change;
@@ -10,6 +10,8 @@ use crate::change_request::asks_for_change;
 /// Formats events as lines for stderr.
 pub(crate) struct NoticePrinter {
     catalogue: Arc<Catalogue>,
+    /// The details that the output format does not show, where a person reads them.
+    details: Option<RunDetails>,
     /// Lines about the entire run, which come after its last text.
     closing: Vec<String>,
     /// Whether the prompt asks for changes to files, in a mode that may change files.
@@ -19,13 +21,21 @@ pub(crate) struct NoticePrinter {
 }
 
 impl NoticePrinter {
-    /// Returns a printer in the language of `catalogue`.
-    pub(crate) fn new(catalogue: Arc<Catalogue>) -> Self {
-        Self { catalogue, closing: Vec::new(), change_expected: false, changes_uncounted: false }
+    /// Returns a printer in the language of `catalogue`, which also prints `details`.
+    pub(crate) fn new(catalogue: Arc<Catalogue>, details: Option<RunDetails>) -> Self {
+        Self { catalogue, details, closing: Vec::new(), change_expected: false, changes_uncounted: false }
     }
 
     /// Returns the lines to print on stderr after `kind`; most events have none.
     pub(crate) fn on_event(&mut self, kind: &EventKind) -> Vec<String> {
+        let mut lines = self.warnings(kind);
+        if let Some(details) = &mut self.details {
+            lines.extend(details.on_event(kind));
+        }
+        lines
+    }
+
+    fn warnings(&mut self, kind: &EventKind) -> Vec<String> {
         let line = match kind {
             EventKind::Notice(notice) => {
                 let line = format!("warning: {}", self.catalogue.notice(notice));

@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 
+use crate::progress_line;
 use crate::pump::CurrentStop;
 
 /// The number of bytes that a pipe or socket accepts without blocking once a poll reports it writable (PIPE_BUF on
@@ -61,6 +62,7 @@ pub(crate) struct BackpressuredStdout {
     /// The number of bytes that an empty pipe accepts without blocking.
     capacity: usize,
     stop: CurrentStop,
+    is_terminal: bool,
     /// The longest time for which the reader may read nothing after a stop was requested.
     timeout: Duration,
 }
@@ -70,8 +72,10 @@ impl BackpressuredStdout {
     pub(crate) fn new(stdout: File, stop: &CurrentStop, timeout: Duration) -> Self {
         let kind = fstat(stdout.as_fd()).map(|stat| FileType::from_raw_mode(stat.st_mode));
         let capacity = if kind == Ok(FileType::Fifo) { capacity_of(&stdout) } else { MIN_ROOM };
-        let stdout = if rustix::termios::isatty(&stdout) { reopen_nonblocking(stdout) } else { stdout };
-        Self { stdout, has_reader: kind != Ok(FileType::RegularFile), capacity, stop: stop.clone(), timeout }
+        let is_terminal = rustix::termios::isatty(&stdout);
+        let stdout = if is_terminal { reopen_nonblocking(stdout) } else { stdout };
+        let has_reader = kind != Ok(FileType::RegularFile);
+        Self { stdout, has_reader, capacity, stop: stop.clone(), is_terminal, timeout }
     }
 
     /// Returns how many bytes can be written without blocking: the capacity of an empty pipe, so that complete lines
@@ -137,6 +141,7 @@ impl Write for BackpressuredStdout {
         if !self.has_reader {
             return self.stdout.write(bytes);
         }
+        let mut hidden = self.is_terminal.then(progress_line::hide);
         let mut idle_since = None;
         loop {
             self.wait_for_reader(&mut idle_since)?;
@@ -145,7 +150,13 @@ impl Write for BackpressuredStdout {
                     self.check_timeout(&mut idle_since)?;
                     thread::sleep(RETRY_INTERVAL);
                 }
-                written => return written,
+                Ok(count) => {
+                    if let Some(hidden) = &mut hidden {
+                        hidden.wrote(bytes.get(..count).unwrap_or_default());
+                    }
+                    return Ok(count);
+                }
+                Err(error) => return Err(error),
             }
         }
     }

@@ -104,6 +104,8 @@ mod model_apis;
 mod model_settings;
 #[path = "end_to_end/permissions.rs"]
 mod permissions;
+#[path = "end_to_end/progress.rs"]
+mod progress;
 #[path = "end_to_end/project_texts.rs"]
 mod project_texts;
 #[path = "end_to_end/record_and_replay.rs"]

@@ -321,6 +321,58 @@ impl CatalogueLine for TraceLine<'_> {
     const PREFIX: &'static str = "trace";
 }
 
+/// The lines about what a run waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ProgressLine<'a> {
+    /// The run starts.
+    Start,
+    /// The model has sent nothing of its answer yet.
+    Model,
+    /// The model reasons.
+    Thinking,
+    /// The model writes its answer.
+    Text,
+    /// A failed request is repeated later.
+    Retry,
+    /// A call runs.
+    Call { tool: &'a str, target: &'a str },
+    /// A call and `count` other calls run.
+    Calls { tool: &'a str, target: &'a str, count: u64 },
+    /// Commands run in the background.
+    Background,
+    /// The run ends.
+    End,
+    /// The activity, and its time in seconds.
+    Status { activity: &'a str, time: u64 },
+    /// The activity, its time in seconds, and the tokens of the run.
+    StatusWithTokens { activity: &'a str, time: u64, tokens: u64 },
+}
+
+impl CatalogueLine for ProgressLine<'_> {
+    const PREFIX: &'static str = "progress";
+}
+
+/// The lines after a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RunLine {
+    /// The heading of the text of a run that failed.
+    Unfinished,
+    /// The heading of the changed files.
+    ChangedFiles,
+    /// The requests to the model, the calls and the duration.
+    Requests { requests: u64, calls: u64, duration_ms: u64 },
+    /// The tokens.
+    Tokens { read: u64, cached: u64, written: u64 },
+    /// The cost.
+    Cost { cost_micros: u64 },
+}
+
+impl CatalogueLine for RunLine {
+    const PREFIX: &'static str = "run";
+}
+
 /// The headings and notes of a page, and the texts of its viewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

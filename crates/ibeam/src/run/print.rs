@@ -6,7 +6,8 @@ use std::future::pending;
 use std::sync::Arc;
 
 use ibeam_core::{Approver, NoApprover, Stop};
-use ibeam_protocol::{Reason, UserPrompt};
+use ibeam_output::{Contract, RunDetails, RunDetailsOptions};
+use ibeam_protocol::{Failure, Reason, UserPrompt};
 use tokio::sync::oneshot;
 
 use super::from_plan::PlanHandover;
@@ -15,19 +16,49 @@ use super::run_session::{FrontEnd, RunSession};
 use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
 use super::watchdog::StartupWatchdog;
-use super::{event_writer, on_runtime, system_error};
+use super::{event_writer, on_runtime, system_error, thread_error};
 use crate::app::AppContext;
 use crate::cli::Format;
 use crate::exit::ExitFailure;
 use crate::model;
+use crate::progress_line;
 use crate::prompt::{self, Prompt, StdinTimeouts};
 
 /// The front end of print mode.
-struct PrintFrontEnd;
+struct PrintFrontEnd<'a> {
+    app: &'a AppContext,
+    format: Format,
+}
 
-impl FrontEnd for PrintFrontEnd {
+impl PrintFrontEnd<'_> {
+    /// Whether a person reads the output: the format is `text`, and no other program's.
+    fn prints_text(&self) -> bool {
+        self.format == Format::Text && self.app.dialect_writer.is_none()
+    }
+
+    /// Shows what the run waits for, if stderr is a terminal of a person.
+    fn show_progress(&self) -> Result<(), Failure> {
+        if self.prints_text() && progress_line::is_drawable() {
+            progress_line::draw(&self.app.base.catalogue).map_err(thread_error)?;
+        }
+        Ok(())
+    }
+}
+
+impl FrontEnd for PrintFrontEnd<'_> {
     fn approver(&self) -> Arc<dyn Approver> {
         Arc::new(NoApprover)
+    }
+
+    fn details(&self) -> Option<RunDetails> {
+        let base = &self.app.base;
+        let verbose = base.config.is_enabled(&["verbose"]);
+        if !self.prints_text() || !(verbose || rustix::termios::isatty(rustix::stdio::stderr())) {
+            return None;
+        }
+        let actions = base.contract() == Contract::Two;
+        let options = RunDetailsOptions { verbose, actions };
+        Some(RunDetails::new(Arc::clone(&base.catalogue), options))
     }
 }
 
@@ -77,7 +108,9 @@ pub(crate) fn print(
             // Directly after the words, so that piped context comes last.
             prompt.blocks.insert(1.min(prompt.blocks.len()), plan.block());
         }
-        let mut session = RunSession::open(process, target, model, sandbox, &prompt, &PrintFrontEnd)?;
+        let front_end = PrintFrontEnd { app, format };
+        front_end.show_progress()?;
+        let mut session = RunSession::open(process, target, model, sandbox, &prompt, &front_end)?;
         let mut prompt = UserPrompt::from(prompt.blocks);
         // Piped text may come from anyone, so only the words of the command line attach files.
         let attached = match prompt::has_text(words) {

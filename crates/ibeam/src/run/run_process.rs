@@ -16,6 +16,7 @@ use super::watchdog::{StartupWatchdog, TimeLimit, Watch, Watchdog};
 use super::{system_error, thread_error};
 use crate::app::AppContext;
 use crate::exit;
+use crate::progress_line;
 use crate::pump::CurrentStop;
 use crate::stderr;
 use crate::stdout::{self, BackpressuredStdout};
@@ -97,6 +98,9 @@ impl<'a> RunProcess<'a> {
         }
         exit::set_unstarted_run_writer(process.writer()?);
         let _context = runtime.enter();
+        if app.base.flags.heartbeat.is_some() {
+            progress_line::follow(&app.base.catalogue);
+        }
         stderr::start_heartbeat(app.base.flags.heartbeat);
         Ok(process)
     }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use futures_util::future::join;
 use ibeam_core::{Approver, Hooks, Journal, NoSteering, Run, Steering, Stop, Tool, ToolContext};
 use ibeam_hooks::HookRunner;
+use ibeam_output::RunDetails;
 use ibeam_protocol::{
     Attachment, Failure, McpServer, Notice, Reason, RunOutcome, SessionStarted, Signal, UserPrompt,
 };
@@ -70,6 +71,11 @@ pub(super) trait FrontEnd {
     /// Returns instructions for the model that come after those of the flags.
     fn instructions(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Returns the details of runs that stderr shows.
+    fn details(&self) -> Option<RunDetails> {
+        None
     }
 
     /// Returns the notices of the front end, which the first run reports.
@@ -226,7 +232,7 @@ impl<'a> RunSession<'a> {
         if let Some(trace_export) = &trace_export {
             writer = trace_export.wrap(writer);
         }
-        let notice_printer = NoticePrinter::new(Arc::clone(&app.base.catalogue));
+        let notice_printer = NoticePrinter::new(Arc::clone(&app.base.catalogue), front_end.details());
         let printer = Printer::new(session, writer, notice_printer, process.current_stop.clone());
         match process.kind {
             RunKind::Single | RunKind::Interactive | RunKind::Hosted => printer.register(),

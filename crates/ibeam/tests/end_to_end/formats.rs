@@ -410,6 +410,9 @@ fn a_workspace_path_may_be_other_than_utf_8() {
 fn a_heartbeat_is_on_stderr_only() {
     let scene = Scene::new([answer_text("slow").pause(std::time::Duration::from_millis(2300))]);
     let output = scene.print(["--heartbeat", "1"]).run().succeeded();
-    assert_eq!(output.stderr_lines("heartbeat: "), ["heartbeat: 1 s", "heartbeat: 2 s"]);
+    assert_eq!(
+        output.stderr_lines("heartbeat: "),
+        ["heartbeat: 1 s: the model is writing", "heartbeat: 2 s: the model is writing"]
+    );
     assert_eq!(output.stream().deltas(), ["slow"]);
 }

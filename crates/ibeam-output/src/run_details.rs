@@ -1,0 +1,175 @@
+//! The details of a run that `text` does not print, as lines for stderr: reasons, to-do lists, changed files, totals,
+//! and the text of a run that failed.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ibeam_protocol::tool_output::{McpOutput, ShellOutput, Todo, TodoStatus};
+use ibeam_protocol::{EventKind, RunFinished, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
+
+use crate::catalogue::{Action, ActionEnding, Catalogue, RunLine};
+use crate::run_summary::{ChangedFiles, total_lines};
+use crate::text::{call_target, printable_line, printable_lines, shorten};
+
+/// The maximum length of a reason, in characters.
+const REASON_CHARACTERS: usize = 500;
+
+/// The options of [`RunDetails`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunDetailsOptions {
+    /// Add reasons, to-do lists and totals. Without it there are only the changed files and the text of a failed run.
+    pub verbose: bool,
+    /// Add the lines of actions, which `text` does not print under contract 2.
+    pub actions: bool,
+}
+
+/// A formatter of the details of a run.
+pub struct RunDetails {
+    catalogue: Arc<Catalogue>,
+    options: RunDetailsOptions,
+    directory: PathBuf,
+    files: ChangedFiles,
+    /// The text since the last call.
+    segment: String,
+    /// The last text that is not blank before `segment`.
+    previous_segment: String,
+}
+
+impl RunDetails {
+    /// Returns the details in the language of `catalogue`.
+    pub fn new(catalogue: Arc<Catalogue>, options: RunDetailsOptions) -> Self {
+        Self {
+            catalogue,
+            options,
+            directory: PathBuf::new(),
+            files: ChangedFiles::default(),
+            segment: String::new(),
+            previous_segment: String::new(),
+        }
+    }
+
+    /// Returns the lines after an event; most events have none.
+    pub fn on_event(&mut self, kind: &EventKind) -> Vec<String> {
+        match kind {
+            EventKind::SessionStarted(head) => {
+                self.directory.clone_from(&head.cwd);
+                self.files = ChangedFiles::default();
+                self.segment.clear();
+                self.previous_segment.clear();
+                Vec::new()
+            }
+            EventKind::TextDelta { text } => {
+                self.segment.push_str(text);
+                Vec::new()
+            }
+            EventKind::ToolCallStarted { .. } | EventKind::HookMessage { .. } => {
+                let segment = std::mem::take(&mut self.segment);
+                if !segment.trim().is_empty() {
+                    self.previous_segment = segment;
+                }
+                Vec::new()
+            }
+            EventKind::ToolCallFinished { call, outcome, .. } => {
+                self.files.add(outcome);
+                if self.options.verbose { self.call_lines(call, outcome) } else { Vec::new() }
+            }
+            EventKind::RunFinished(run) => self.closing_lines(run),
+            EventKind::UserMessage { .. }
+            | EventKind::PromptWithheld { .. }
+            | EventKind::RulesAdded { .. }
+            | EventKind::ThinkingDelta { .. }
+            | EventKind::ModelRequestFinished { .. }
+            | EventKind::ModelRequestFailed { .. }
+            | EventKind::PermissionDecided(_)
+            | EventKind::Retrying { .. }
+            | EventKind::CallInterrupted { .. }
+            | EventKind::Compacted(_)
+            | EventKind::CheckpointTaken(_)
+            | EventKind::Notice(_) => Vec::new(),
+        }
+    }
+
+    fn call_lines(&self, call: &ToolCall, outcome: &ToolOutcome) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.options.actions {
+            let (action, ending) = (Action::for_call(call, outcome), ActionEnding::for_outcome(outcome));
+            lines.push(self.catalogue.action(&action, ending, call_target(call).as_deref()));
+        }
+        match outcome {
+            ToolOutcome::Success { output: ToolOutput::Todos(todos), .. } => {
+                lines.extend(todos.iter().map(todo_line));
+            }
+            ToolOutcome::Success { .. } => {}
+            ToolOutcome::Failure { failure, .. } => lines.extend(reason_line(&failure_reason(failure))),
+            ToolOutcome::Rejected { reason } => lines.extend(reason_line(reason)),
+        }
+        lines
+    }
+
+    fn closing_lines(&mut self, run: &RunFinished) -> Vec<String> {
+        let mut lines = Vec::new();
+        let segment = std::mem::take(&mut self.segment);
+        let text =
+            if segment.trim().is_empty() { std::mem::take(&mut self.previous_segment) } else { segment };
+        if run.failure().is_some() && !text.trim().is_empty() {
+            lines.push(self.catalogue.line(&RunLine::Unfinished));
+            lines.push(printable_lines(text.trim()));
+        }
+        let files = self.files.lines(&self.directory);
+        if !files.is_empty() {
+            lines.push(self.catalogue.line(&RunLine::ChangedFiles));
+            lines.extend(files);
+        }
+        if self.options.verbose {
+            lines.extend(total_lines(run, &self.catalogue));
+        }
+        lines
+    }
+}
+
+fn todo_line(todo: &Todo) -> String {
+    let mark = match todo.status {
+        TodoStatus::Pending => ' ',
+        TodoStatus::InProgress => '>',
+        TodoStatus::Completed => 'x',
+        TodoStatus::Cancelled => '-',
+    };
+    format!("  [{mark}] {}", printable_line(&todo.content))
+}
+
+/// Returns a reason on an indented line; `None` if it is blank.
+fn reason_line(reason: &str) -> Option<String> {
+    let reason = printable_line(reason.trim());
+    (!reason.is_empty()).then(|| format!("  {}", shorten(reason, REASON_CHARACTERS)))
+}
+
+/// Returns the cause of a failed call.
+fn failure_reason(failure: &ToolFailure) -> String {
+    match failure {
+        ToolFailure::FileNotFound { path } => format!("no such file or directory: {}", path.display()),
+        ToolFailure::PermissionDenied { path, error } => format!("{}: {error}", path.display()),
+        ToolFailure::CommandFailed(output) => {
+            let ending = match &output.signal {
+                Some(signal) => signal.clone(),
+                None => format!("exit code {}", output.exit_code),
+            };
+            with_last_line(ending, output)
+        }
+        ToolFailure::TimedOut { timeout_ms, partial } => {
+            with_last_line(format!("timeout after {} s", timeout_ms / 1000), partial)
+        }
+        ToolFailure::McpError(McpOutput { content, .. }) => content.join(" "),
+        ToolFailure::Interrupted => "interrupted".to_owned(),
+        ToolFailure::SpawnFailed { message }
+        | ToolFailure::TaskFailed { message, totals: _ }
+        | ToolFailure::Error { message } => message.clone(),
+    }
+}
+
+/// Adds the last line of a command's output, which usually names the error.
+fn with_last_line(ending: String, output: &ShellOutput) -> String {
+    match output.interleaved.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
+        Some(line) => format!("{ending}: {line}"),
+        None => ending,
+    }
+}
