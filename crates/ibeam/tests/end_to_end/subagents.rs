@@ -312,6 +312,38 @@ fn wrong_arguments_and_unknown_names_are_explained_to_the_model() {
     }
 }
 
+/// Returns a scene with a definition `slow` whose time limit is one second.
+fn slow_scene(answers: impl IntoIterator<Item = Answer>) -> Scene {
+    let definition = "---\nname: slow\ndescription: Takes its time\ntimeout: 1s\n---\nBe slow.\n";
+    Scene::new(answers).with_workspace(Workspace::new().file(".ibeam/agents/slow.md", definition))
+}
+
+#[test]
+fn a_task_ends_at_the_time_limit_of_its_definition_and_the_run_continues() {
+    let scene = slow_scene([
+        answer_task(&json!({"subagentType": "slow"})),
+        answer_shell("sleep 300"),
+        answer_text("Done."),
+    ]);
+    let output = scene.print(["--trust", "--force", "--lang", "en"]).run().succeeded();
+    let stream = output.stream();
+    assert_eq!(stream.deltas(), ["Done."]);
+    let message = error_message(&stream);
+    assert!(message.ends_with("failed: the run took longer than 1 s"), "{message}");
+    let events = journal(&scene, &agent_id(&stream));
+    assert!(!events.last().unwrap()["kind"]["run_finished"].is_null(), "it ended in order");
+}
+
+#[test]
+fn a_task_with_a_time_limit_ends_with_its_run() {
+    let scene = slow_scene([answer_task(&json!({"subagentType": "slow"})), answer_shell("sleep 300")]);
+    let output = scene.print(["--trust", "--force", "--timeout", "500ms"]).run();
+    assert_eq!(output.code, Some(33), "{output}");
+    let events = journal(&scene, &agent_id(&output.stream()));
+    let last = events.last().unwrap();
+    assert!(last.to_string().contains("500"), "the sub-agent ended at the limit of the run: {last}");
+}
+
 #[test]
 fn the_text_format_has_a_line_for_a_sub_agent() {
     let scene = scene([answer_task(&json!({})), answer_text("one"), answer_text("Done.")]);

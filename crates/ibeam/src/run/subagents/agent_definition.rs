@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use ibeam_config::parse_time;
 use ibeam_files::regular_file;
 use ibeam_output::escape_invisible;
 use ibeam_protocol::Notice;
@@ -50,6 +52,8 @@ pub(super) struct AgentDefinition {
     pub(super) excluded_tools: Vec<String>,
     /// Whether it may only read.
     pub(super) read_only: bool,
+    /// The time limit of a task; `None` for that of the run.
+    pub(super) timeout: Option<Duration>,
     /// Its instructions.
     pub(super) instructions: String,
     /// The file.
@@ -163,6 +167,13 @@ fn parse(text: &str, stem: &str, path: &Path) -> Result<(String, AgentDefinition
         .collect();
     let mode = header.text("mode").or_else(|| header.text("permissionMode")).unwrap_or_default();
     let read_only = header.flag("readonly").unwrap_or_default() || matches!(mode, "plan" | "ask");
+    let time = |text| {
+        let time = parse_time(text).filter(|time| !time.is_zero());
+        time.ok_or_else(|| {
+            format!("not used: its `timeout` should be a time such as `90s` or `5m`, not `{text}`")
+        })
+    };
+    let timeout = header.text("timeout").map(time).transpose()?;
     let tools = header.list("tools");
     let inherits = |model: &&str| !matches!(*model, "inherit" | "auto" | "default");
     let definition = AgentDefinition {
@@ -172,6 +183,7 @@ fn parse(text: &str, stem: &str, path: &Path) -> Result<(String, AgentDefinition
             .then(|| tools.iter().map(|tool| tool_name(tool)).collect()),
         excluded_tools: header.list("disallowedTools").iter().map(|tool| tool_name(tool)).collect(),
         read_only,
+        timeout,
         instructions: escape_invisible(instructions.trim()).into_owned(),
         path: path.to_owned(),
     };
@@ -221,6 +233,19 @@ mod tests {
             let (name, found) = parse(&text, "file", Path::new("/x/file.md")).unwrap();
             assert_eq!((name.as_str(), found.read_only), ("file", read_only), "{line}");
             assert_eq!(found.model.as_deref(), Some("haiku"));
+        }
+    }
+
+    #[test]
+    fn a_definition_can_limit_the_time() {
+        let timeout = |line: &str| {
+            let text = format!("---\ndescription: x\n{line}\n---\ny");
+            parse(&text, "file", Path::new("/x/file.md")).map(|(_, found)| found.timeout)
+        };
+        assert_eq!(timeout("timeout: 5m"), Ok(Some(Duration::from_secs(300))));
+        assert_eq!(timeout("color: red"), Ok(None));
+        for invalid in ["timeout: soon", "timeout: 0s"] {
+            assert!(timeout(invalid).unwrap_err().contains("its `timeout` should be"), "{invalid}");
         }
     }
 

@@ -1,11 +1,12 @@
 //! The run of a sub-agent: from the task to the outcome of the call that started it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{
     FailOn, FinishedCall, HookEvent, HookOutput, Hooks, Journal, NoBackground, NoCheckpoints, NoSteering,
-    Run, Subagent, ToolContext, subagent_mode,
+    Run, Stop, Subagent, ToolContext, subagent_mode,
 };
 use ibeam_hooks::GENERAL_SUBAGENT;
 use ibeam_output::{Catalogue, Locale};
@@ -116,7 +117,8 @@ async fn start(host: &SubagentHost, task: &Task, context: &ToolContext) -> Resul
     run.steering = Arc::new(NoSteering);
     // The parent saves the files before a call that may change some.
     run.checkpoints = Arc::new(NoCheckpoints);
-    run.stop = context.stop.clone();
+    // A task with a time limit has a stop of its own, which follows that of the parent.
+    run.stop = if time_limit(task).is_some() { Stop::default() } else { context.stop.clone() };
     if task.definition.as_ref().is_none_or(|definition| definition.allows_tool(super::TASK_NAME)) {
         host.offer_nested(&mut run);
     }
@@ -173,15 +175,41 @@ fn system_prompt(parent: &str, task: &Task) -> String {
 
 impl Child {
     /// Runs the task and returns the outcome of its call.
-    async fn finish(self, task: &Task, _context: &ToolContext) -> ToolOutcome {
+    async fn finish(self, task: &Task, context: &ToolContext) -> ToolOutcome {
         let Self { run, mut journal, recorder } = self;
         let prompt = UserPrompt::from(vec![task.arguments.prompt.clone()]);
-        let finished = run.run_turn(&mut journal, prompt, Vec::new()).await;
+        let stop = run.stop.clone();
+        let turn = run.run_turn(&mut journal, prompt, Vec::new());
+        let finished = match time_limit(task) {
+            None => turn.await,
+            Some(limit) => within(limit, turn, &stop, &context.stop).await,
+        };
         let totals = journal.tally().totals.clone();
         // The recorder ends with its sender.
         drop(journal);
         let record = recorder.finish().await;
         outcome(task, finished.ok(), totals, record)
+    }
+}
+
+fn time_limit(task: &Task) -> Option<Duration> {
+    task.definition.as_ref().and_then(|definition| definition.timeout)
+}
+
+/// Waits for a turn. Requests its stop when the time limit is reached, or when that of the parent is requested.
+async fn within<T>(limit: Duration, turn: impl Future<Output = T>, stop: &Stop, parent: &Stop) -> T {
+    let timeout_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+    let watch = async {
+        let reason = tokio::select! {
+            reason = parent.wait() => reason,
+            () = tokio::time::sleep(limit) => Reason::TimedOut { timeout_ms },
+        };
+        stop.request(reason);
+    };
+    tokio::pin!(turn);
+    tokio::select! {
+        finished = &mut turn => finished,
+        () = watch => turn.await,
     }
 }
 
