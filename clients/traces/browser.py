@@ -112,6 +112,9 @@ def walk(browser):
     browser.press("J", "J")
     browser.press("K", "K")
     require(browser.value(focused), "`K` goes to a prompt")
+    for row in ["call", "end"]:
+        border = browser.value(f"getComputedStyle(document.querySelector('article.{row}') ?? document.body).borderTopWidth")
+        require(border == "0px", f"a row `{row}` has no border around its own: {border}")
     calls = "document.querySelectorAll('article details').length"
     if browser.value(calls):
         browser.value("document.querySelector('article details').closest('article').focus()")

@@ -121,6 +121,14 @@ const SUITES: &[Suite] = &[
         source: Source::Subcommand("servers"),
     },
     Suite {
+        name: "traces",
+        title: "Exports of runs",
+        about: "What others make of a recorded session: headless Chromium opens its [page](trace.md) and uses the keys, \
+                the libraries of OpenTelemetry parse its spans, those of ATIF and harbor validate its trajectory, and a run \
+                continues a trajectory that harbor made.",
+        source: Source::Subcommand("traces"),
+    },
+    Suite {
         name: "traffic",
         title: "Recorded answers of model services",
         about: "Answers of real services, whole and cut at every place, against the expectation of each record.",

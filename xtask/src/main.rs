@@ -18,6 +18,7 @@ mod servers;
 mod size;
 mod test;
 mod tidy;
+mod traces;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -52,6 +53,8 @@ usage: cargo xtask SUBCOMMAND
   size [--without-engine]
           build the program as it is distributed, with the embedded engine and without; prints size and
           instructions, and fails over the limits
+  traces [--bin PATH]
+          let Chromium and the libraries of OpenTelemetry and ATIF read the exports of recorded runs
   traffic PATH [--wire WIRE] [--id ID] [--chunking all|random|whole] [--cut]
           play recorded answers of model services into the decoders; prints differences and one table
   traffic PATH --mirror
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         "sdks" => sdks::run(&root(), args).map_err(|error| error.to_string()),
         "servers" => servers::run(&root(), args).map_err(|error| error.to_string()),
         "size" => size::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
+        "traces" => traces::run(&root(), args).map_err(|error| error.to_string()),
         "traffic" => run_traffic(&root(), args),
         "tidy" => tidy::run(&root()).map_err(|error| error.to_string()),
         "test" => test::run(&root()).map_err(|error| error.to_string()),

@@ -1,0 +1,94 @@
+//! A session with a scripted model, and its exports.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ibeam_testkit::{Answer, ModelServer, Workspace};
+use serde_json::json;
+
+use super::TracesError;
+
+/// Texts of the session that a continued trajectory contains.
+pub(super) const TEXTS: [&str; 3] = ["List the files", "I look at them.", "There are two files."];
+
+/// A recorded session of two runs.
+pub(super) struct Session {
+    program: PathBuf,
+    workspace: Workspace,
+}
+
+impl Session {
+    /// Records a session with commands, edits, a failed call, a to-do list and Markdown.
+    pub(super) fn record(program: &Path) -> Result<Self, TracesError> {
+        let workspace = Workspace::new().file("a.txt", "one\n").file("b.txt", "two\n");
+        let session = Self { program: program.to_owned(), workspace };
+        let todos = json!({ "todos": [
+            { "id": "1", "content": "look", "status": "completed" },
+            { "id": "2", "content": "edit", "status": "in_progress" },
+        ] });
+        let edit = json!({ "path": "a.txt", "strReplace": { "oldText": "one", "newText": "1" } });
+        let server = ModelServer::start([
+            Answer::new().text("I look at them.").call("t1", "shell", &json!({ "command": "ls" })),
+            Answer::new().text("").call("t2", "read", &json!({ "path": "missing.txt" })),
+            Answer::new().text("There are two files.\n\n| name | size |\n|---|---|\n| the `a.txt` | 4 |\n"),
+            Answer::new().text("I plan.").call("t3", "update_todos", &todos),
+            Answer::new().text("I edit.").call("t4", "edit", &edit),
+            Answer::new().text("Done: **1**."),
+        ]);
+        session.run(&server, &["-p", "--force", "List the files"])?;
+        session.run(&server, &["-p", "--force", "--continue", "Replace one by 1"])?;
+        Ok(session)
+    }
+
+    /// Exports the session into a directory and returns the path of the file.
+    pub(super) fn export(&self, format: &str, directory: &Path) -> Result<PathBuf, TracesError> {
+        let path = directory.join(format!("session.{format}"));
+        self.replay(&[OsStr::new("-1")], format, &path)?;
+        Ok(path)
+    }
+
+    /// Writes a replay in a format to a file.
+    pub(super) fn replay(&self, args: &[&OsStr], format: &str, path: &Path) -> Result<(), TracesError> {
+        let mut command = self.command();
+        command.arg("replay").args(args).args(["--output-format", format]);
+        command.env("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true");
+        let stdout = finish("replay", command)?;
+        fs::write(path, stdout).map_err(TracesError::system(path.display()))
+    }
+
+    /// Continues a trajectory with a prompt, and returns the request to the model.
+    pub(super) fn continue_trajectory(&self, trajectory: &Path) -> Result<String, TracesError> {
+        let server = ModelServer::start([Answer::new().text("They are a.txt and b.txt.")]);
+        let path = trajectory.display().to_string();
+        self.run(&server, &["-p", "--from-atif", &path, "Name the files"])?;
+        Ok(server.requests().first().map(|request| request.body.to_string()).unwrap_or_default())
+    }
+
+    fn run(&self, server: &ModelServer, args: &[&str]) -> Result<(), TracesError> {
+        let mut command = self.command();
+        command.args(args).env("ANTHROPIC_BASE_URL", server.url());
+        finish("-p", command).map(drop)
+    }
+
+    /// Returns the program in an environment without settings except an API key.
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.env_clear().current_dir(self.workspace.path());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.workspace.home()).env("ANTHROPIC_API_KEY", "key-of-the-acceptance");
+        command
+    }
+}
+
+fn finish(name: &str, mut command: Command) -> Result<Vec<u8>, TracesError> {
+    let output = command.output().map_err(TracesError::system(name))?;
+    match output.status.success() {
+        true => Ok(output.stdout),
+        false => {
+            let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+            Err(TracesError::Run(name.to_owned(), stderr))
+        }
+    }
+}
