@@ -414,6 +414,28 @@ replay-failed = run { $run } failed: { $message }
 replay-torn = the last record is torn; { $bytes } bytes were left out
 replay-gaps = events missing, repeated or moved: { $count } places (records that did not fit on a full disk, or a journal that was edited)
 
+compare-session = session id
+compare-model = model
+compare-runs = runs
+compare-last-run = last run
+compare-duration = duration
+compare-requests = model requests
+compare-calls = calls
+compare-failed-calls = failed or refused calls
+compare-tokens-read = tokens read
+compare-tokens-cached = tokens from the cache
+compare-tokens-written = tokens written
+compare-cost = cost
+compare-changed-files = changed files
+compare-completed = completed
+compare-failed = failed
+compare-refused = refused
+compare-incomplete = no end
+compare-equal = { $count ->
+        [one] { $count } equal entry
+       *[other] { $count } equal entries
+    }
+
 ## `html`
 page-prompt = Prompt
 page-withheld = Prompt, not sent to the model

@@ -412,6 +412,28 @@ replay-failed = la ejecución { $run } falló: { $message }
 replay-torn = el último registro está incompleto; se omitieron { $bytes } bytes
 replay-gaps = eventos que faltan, se repiten o están movidos: { $count } lugares (registros que no cupieron en un disco lleno, o un diario que fue editado)
 
+compare-session = id de la sesión
+compare-model = modelo
+compare-runs = ejecuciones
+compare-last-run = última ejecución
+compare-duration = duración
+compare-requests = peticiones al modelo
+compare-calls = llamadas
+compare-failed-calls = llamadas fallidas o rechazadas
+compare-tokens-read = tokens leídos
+compare-tokens-cached = tokens de la caché
+compare-tokens-written = tokens escritos
+compare-cost = coste
+compare-changed-files = archivos modificados
+compare-completed = terminada
+compare-failed = con error
+compare-refused = rechazada
+compare-incomplete = sin final
+compare-equal = { $count ->
+        [one] { $count } entrada igual
+       *[other] { $count } entradas iguales
+    }
+
 ## `html`
 page-prompt = Instrucción
 page-withheld = Instrucción, no entregada al modelo

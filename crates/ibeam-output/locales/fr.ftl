@@ -412,6 +412,28 @@ replay-failed = l'exécution { $run } a échoué : { $message }
 replay-torn = le dernier enregistrement est incomplet ; { $bytes } octets ont été omis
 replay-gaps = événements manquants, répétés ou déplacés : { $count } endroits (enregistrements qui ne tenaient pas sur un disque plein, ou journal modifié)
 
+compare-session = identifiant de session
+compare-model = modèle
+compare-runs = exécutions
+compare-last-run = dernière exécution
+compare-duration = durée
+compare-requests = requêtes au modèle
+compare-calls = appels
+compare-failed-calls = appels en échec ou refusés
+compare-tokens-read = jetons lus
+compare-tokens-cached = jetons du cache
+compare-tokens-written = jetons écrits
+compare-cost = coût
+compare-changed-files = fichiers modifiés
+compare-completed = terminée
+compare-failed = en échec
+compare-refused = refusé
+compare-incomplete = sans fin
+compare-equal = { $count ->
+        [one] { $count } entrée identique
+       *[other] { $count } entrées identiques
+    }
+
 ## `html`
 page-prompt = Consigne
 page-withheld = Consigne, non transmise au modèle

@@ -367,6 +367,25 @@ replay-failed = run { $run } gagal: { $message }
 replay-torn = catatan terakhir terpotong; { $bytes } bita dilewati
 replay-gaps = peristiwa yang hilang, berulang atau berpindah: { $count } tempat (catatan yang tidak muat di disk penuh, atau jurnal yang disunting)
 
+compare-session = id sesi
+compare-model = nama model
+compare-runs = eksekusi
+compare-last-run = eksekusi terakhir
+compare-duration = durasi
+compare-requests = permintaan ke model
+compare-calls = panggilan
+compare-failed-calls = panggilan gagal atau ditolak
+compare-tokens-read = token dibaca
+compare-tokens-cached = token dari cache
+compare-tokens-written = token ditulis
+compare-cost = biaya
+compare-changed-files = file yang diubah
+compare-completed = selesai
+compare-failed = gagal
+compare-refused = ditolak
+compare-incomplete = tanpa akhir
+compare-equal = { $count } entri yang sama
+
 ## `html`
 page-prompt = Perintah
 page-withheld = Perintah, tidak diberikan kepada model

@@ -367,6 +367,25 @@ replay-failed = 実行 { $run } は失敗しました: { $message }
 replay-torn = 最後の記録が途中で切れています。{ $bytes } バイトを省きました
 replay-gaps = 欠落・重複・順序違いのイベント: { $count } か所 (ディスクに空きがなく書けなかった記録、または編集されたジャーナル)
 
+compare-session = セッション ID
+compare-model = モデル
+compare-runs = 実行回数
+compare-last-run = 最後の実行
+compare-duration = 所要時間
+compare-requests = モデルへの要求
+compare-calls = 呼び出し
+compare-failed-calls = 失敗または拒否された呼び出し
+compare-tokens-read = 読み取ったトークン
+compare-tokens-cached = キャッシュのトークン
+compare-tokens-written = 書き出したトークン
+compare-cost = 費用
+compare-changed-files = 変更されたファイル
+compare-completed = 完了
+compare-failed = 失敗
+compare-refused = 拒否
+compare-incomplete = 終わりなし
+compare-equal = 同じ項目 { $count } 件
+
 ## `html`
 page-prompt = 指示
 page-withheld = 指示 (モデルには渡していません)

@@ -412,6 +412,28 @@ replay-failed = a execução { $run } falhou: { $message }
 replay-torn = o último registro está incompleto; { $bytes } bytes foram omitidos
 replay-gaps = eventos ausentes, repetidos ou fora de lugar: { $count } lugares (registros que não couberam em um disco cheio, ou um diário que foi editado)
 
+compare-session = id da sessão
+compare-model = modelo
+compare-runs = execuções
+compare-last-run = última execução
+compare-duration = duração
+compare-requests = pedidos ao modelo
+compare-calls = chamadas
+compare-failed-calls = chamadas que falharam ou foram recusadas
+compare-tokens-read = tokens lidos
+compare-tokens-cached = tokens do cache
+compare-tokens-written = tokens escritos
+compare-cost = custo
+compare-changed-files = arquivos alterados
+compare-completed = concluída
+compare-failed = com falha
+compare-refused = recusada
+compare-incomplete = sem fim
+compare-equal = { $count ->
+        [one] { $count } entrada igual
+       *[other] { $count } entradas iguais
+    }
+
 ## `html`
 page-prompt = Instrução
 page-withheld = Instrução, não entregue ao modelo

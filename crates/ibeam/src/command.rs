@@ -3,6 +3,7 @@
 //! A command receives the resolved context, and stdout as a private descriptor (`stdout.rs`).
 
 mod check;
+mod compare;
 mod config;
 mod context;
 mod convert;
@@ -68,7 +69,13 @@ pub(crate) fn execute(
         Command::About { format } => diagnostics::about(app, format.unwrap_or_default(), stdout),
         Command::CreateChat => sessions::create_chat(app, stdout),
         Command::Ls { all, format } => sessions::ls(app, *all, format.unwrap_or_default(), stdout),
-        Command::Diff { id, stat, turn } => undo::diff(app, id.as_deref(), *stat, *turn, stdout),
+        Command::Diff { id: Some(first), other: Some(second), json, .. } => {
+            compare::compare(app, [first, second], *json, stdout)
+        }
+        Command::Diff { id, stat, turn, .. } => {
+            let id = id.as_ref().map(|id| id.to_string_lossy());
+            undo::diff(app, id.as_deref(), *stat, *turn, stdout)
+        }
         Command::Undo { id, to, redo, dry_run } => {
             let target = undo::target(*to, *redo);
             undo::undo(app, id.as_deref(), target, *dry_run, stdout)
@@ -112,6 +119,7 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         | Command::Status { .. } => ConfigUse::Shown,
         Command::About { .. }
         | Command::Acp
+        | Command::Diff { other: Some(_), .. }
         | Command::Config { what: ConfigCommand::Path }
         | Command::Login { .. }
         | Command::Logout { .. }
@@ -125,7 +133,7 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         // With an invalid file, a key could be sent to another server, or a rule could be missing.
         Command::Context { .. }
         | Command::CreateChat
-        | Command::Diff { .. }
+        | Command::Diff { other: None, .. }
         | Command::Undo { .. }
         | Command::Hooks { .. }
         | Command::Mcp { .. }

@@ -306,6 +306,53 @@ impl CatalogueLine for ShimLine<'_> {
     const PREFIX: &'static str = "shim";
 }
 
+/// The names and values of a comparison of two sessions or streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
+pub enum CompareLine {
+    /// The name of the id of the session.
+    Session,
+    /// The name of the models.
+    Model,
+    /// The name of the number of runs.
+    Runs,
+    /// The name of the result of the last run.
+    LastRun,
+    /// The name of the duration of all runs.
+    Duration,
+    /// The name of the number of model requests.
+    Requests,
+    /// The name of the calls and of their number.
+    Calls,
+    /// The name of the number of calls that failed or were refused.
+    FailedCalls,
+    /// The name of the number of tokens that were sent and not cached.
+    TokensRead,
+    /// The name of the number of tokens from the cache.
+    TokensCached,
+    /// The name of the number of tokens of answers.
+    TokensWritten,
+    /// The name of the cost.
+    Cost,
+    /// The name of the changed files and of their number.
+    ChangedFiles,
+    /// The run succeeded.
+    Completed,
+    /// The run or the call failed.
+    Failed,
+    /// The call was refused.
+    Refused,
+    /// The end of the run or the call is missing.
+    Incomplete,
+    /// Entries that are equal in both, and not shown.
+    Equal { count: u64 },
+}
+
+impl CatalogueLine for CompareLine {
+    const PREFIX: &'static str = "compare";
+}
+
 /// The warnings about an export of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

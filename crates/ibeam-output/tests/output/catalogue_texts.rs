@@ -1,8 +1,8 @@
 //! Texts for people. Expected texts are English, unless a test is about another language.
 
 use ibeam_output::{
-    Catalogue, CatalogueLine, CheckLine, ContextLine, ConvertLine, Locale, PolicyLine, ReplayLine,
-    SessionLine, ShimLine, SubcommandLine, UndoLine,
+    Catalogue, CatalogueLine, CheckLine, CompareLine, ContextLine, ConvertLine, Locale, PolicyLine,
+    ReplayLine, SessionLine, ShimLine, SubcommandLine, UndoLine,
 };
 use ibeam_protocol::{
     Failure, FailureCode, LimitKind, Notice, Reason, RunFinished, RunOutcome, Signal, UnusedKey,
@@ -507,6 +507,31 @@ fn every_undo_line_exists_in_every_language() {
         UndoLine::Unchanged,
         UndoLine::Done { count: 2, command: "c" },
         UndoLine::Redone { count: 2 },
+    ];
+    check_translated(&lines);
+}
+
+#[test]
+fn every_compare_line_exists_in_every_language() {
+    let lines = [
+        CompareLine::Session,
+        CompareLine::Model,
+        CompareLine::Runs,
+        CompareLine::LastRun,
+        CompareLine::Duration,
+        CompareLine::Requests,
+        CompareLine::Calls,
+        CompareLine::FailedCalls,
+        CompareLine::TokensRead,
+        CompareLine::TokensCached,
+        CompareLine::TokensWritten,
+        CompareLine::Cost,
+        CompareLine::ChangedFiles,
+        CompareLine::Completed,
+        CompareLine::Failed,
+        CompareLine::Refused,
+        CompareLine::Incomplete,
+        CompareLine::Equal { count: 3 },
     ];
     check_translated(&lines);
 }

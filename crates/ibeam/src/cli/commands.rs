@@ -78,14 +78,18 @@ pub(crate) enum Command {
         #[arg(value_name = "PROMPT")]
         words: Vec<OsString>,
     },
-    /// Show what a session changed in the files of its workspace, as a unified diff
-    #[command(
-        after_help = "The changes are those between checkpoints, which exist in git repositories: docs/checkpoints.md"
-    )]
+    /// Show what a session changed in the files of its workspace, as a unified diff; or compare two sessions
+    #[command(after_help = "Changes of files: docs/checkpoints.md. Two sessions: docs/trace.md")]
     Diff {
-        /// The session ID, or `-1` for the newest of this directory, `-2` … [default: -1]
+        /// The session ID, or `-1` for the newest of this directory, `-2` … [default: -1]; with OTHER also a file with the stream of any agent
         #[arg(value_name = "SESSION", allow_negative_numbers = true)]
-        id: Option<String>,
+        id: Option<OsString>,
+        /// The session or file to compare it with
+        #[arg(value_name = "OTHER", allow_negative_numbers = true, conflicts_with_all = ["stat", "turn"])]
+        other: Option<OsString>,
+        /// Print the comparison of two as one JSON object
+        #[arg(long, requires = "other")]
+        json: bool,
         /// Print how many lines of each file changed instead
         #[arg(long)]
         stat: bool,
@@ -136,9 +140,7 @@ pub(crate) enum Command {
     /// Check the installation and suggest fixes
     Doctor,
     /// Show what a run would send to the model first, with the size of each part; sends nothing
-    #[command(
-        after_help = "The parts: docs/rules.md. The tools of MCP servers are counted with `--start-servers` only."
-    )]
+    #[command(after_help = "The parts: docs/rules.md. MCP tools are counted with `--start-servers` only.")]
     Context {
         /// Print the texts too
         #[arg(long)]

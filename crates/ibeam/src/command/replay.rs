@@ -18,7 +18,7 @@ use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use ibeam_output::ReplayLine;
+use ibeam_output::{EventWriter, ReplayLine};
 use ibeam_protocol::{Event, Failure, Reason, SessionId};
 use ibeam_session::{Damage, ReadReport, SessionError};
 
@@ -97,18 +97,51 @@ pub(super) fn replay(
     options: &ReplayOptions,
     stdout: &File,
 ) -> Result<(), CliError> {
-    match ReplaySource::resolve(base, what)? {
-        ReplaySource::Session(directory, id) => replay_session(base, &directory, id, options, stdout),
+    let source = ReplaySource::resolve(base, what)?;
+    let is_stream = !matches!(source, ReplaySource::Session(..));
+    // A stream already has these formats; its lines are copied with unknown keys.
+    let copies_lines = is_stream && matches!(options.format, Format::StreamJson | Format::Json);
+    let printer = match copies_lines {
+        true => ReplayPrinter::for_lines(base, options, stdout),
+        false => ReplayPrinter::for_events(base, options, stdout),
+    };
+    play_source(base, source, options, printer)
+}
+
+/// Passes the events of all runs of a session or a stream to `writer`.
+///
+/// # Errors
+/// Those of a replay.
+pub(super) fn read_events(
+    base: &BaseContext,
+    what: &OsStr,
+    writer: Box<dyn EventWriter + Send + '_>,
+    stdout: &File,
+) -> Result<(), CliError> {
+    // An export has one writer for all runs.
+    let options = ReplayOptions { format: Format::Otlp, run: None, pace: Pace::new(None, None)? };
+    let printer = ReplayPrinter::for_writer(base, &options, stdout, writer);
+    play_source(base, ReplaySource::resolve(base, what)?, &options, printer)
+}
+
+fn play_source(
+    base: &BaseContext,
+    source: ReplaySource,
+    options: &ReplayOptions,
+    printer: ReplayPrinter<'_>,
+) -> Result<(), CliError> {
+    match source {
+        ReplaySource::Session(directory, id) => replay_session(base, &directory, id, options, printer),
         ReplaySource::Stdin => {
             let lines = ForeignStream::new(io::stdin().lock(), "stdin")?;
-            replay_stream(base, "stdin", lines, options, stdout)
+            replay_stream(base, "stdin", lines, options, printer)
         }
         ReplaySource::File(path) => {
             let source = path.display().to_string();
             let file = File::open(&path)
                 .map_err(|error| Reason::NoInput { path: source.clone(), detail: error.to_string() })?;
             let lines = ForeignStream::new(BufReader::new(file), &source)?;
-            replay_stream(base, &source, lines, options, stdout)
+            replay_stream(base, &source, lines, options, printer)
         }
     }
 }
@@ -154,9 +187,8 @@ fn replay_session(
     directory: &Path,
     id: SessionId,
     options: &ReplayOptions,
-    stdout: &File,
+    mut replay_printer: ReplayPrinter<'_>,
 ) -> Result<(), CliError> {
-    let mut replay_printer = ReplayPrinter::for_events(base, options, stdout);
     let (mut gaps, mut next) = (0, 0);
     let mut show = |event: Event| {
         gaps += u64::from(event.seq != next);
@@ -189,15 +221,8 @@ fn replay_stream(
     source: &str,
     lines: impl BufRead,
     options: &ReplayOptions,
-    stdout: &File,
+    mut replay_printer: ReplayPrinter<'_>,
 ) -> Result<(), CliError> {
-    // A stream already has these formats; its lines are copied with unknown keys.
-    let mut replay_printer = match options.format {
-        Format::StreamJson | Format::Json => ReplayPrinter::for_lines(base, options, stdout),
-        Format::Text | Format::Html | Format::Otlp | Format::Atif => {
-            ReplayPrinter::for_events(base, options, stdout)
-        }
-    };
     match stream::play(base, source, lines, options.format, &mut replay_printer) {
         Ok(runs) => options.check_run_exists(runs, source),
         Err(ReplayEnd::RequestedRunShown) => Ok(()),

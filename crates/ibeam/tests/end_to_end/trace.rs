@@ -7,10 +7,10 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ibeam_testkit::{Stdin, unreachable_url};
+use ibeam_testkit::{Stdin, Workspace, unreachable_url};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, answer_shell, answer_text};
+use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
 const PAGE: &str = include_str!("../../../../docs/trace.md");
 const CALLER: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
@@ -258,6 +258,91 @@ fn the_spans_of_every_stream_have_their_own_ids_and_the_duration_of_their_run() 
             let seconds = (at("endTimeUnixNano") - at("startTimeUnixNano")) / 1_000_000_000;
             assert!(seconds < 3600, "{path}: {seconds} s: {span}");
         }
+    }
+}
+
+/// Returns two sessions that differ in a call and a file. Each reads `n.txt` and writes a file of its own.
+fn two_sessions() -> Scene {
+    let answers = |name: &str| {
+        [
+            answer_call("t1", "read", &json!({ "path": "n.txt" })),
+            answer_call("t2", "write", &json!({ "path": name, "fileText": "x" })),
+            answer_text("done"),
+        ]
+    };
+    let answers = [answers("a.txt"), answers("b.txt")].concat();
+    let scene = Scene::new(answers).with_workspace(Workspace::new().file("n.txt", "42\n"));
+    scene.print(["--force", "--model", "claude-sonnet-4-5"]).run().succeeded();
+    scene.print(["--force", "--model", "claude-sonnet-4-5"]).run().succeeded();
+    scene
+}
+
+#[test]
+fn two_sessions_are_compared_in_calls_files_tokens_and_cost() {
+    let scene = two_sessions();
+    let diff = |args: &[&str]| scene.ibeam_without_model(["diff"]).args(args).args(["--lang", "en"]).run();
+    let text = diff(&["-2", "-1"]).succeeded().stdout;
+    let lists = text.split_once("\n\ncalls\n").unwrap().1;
+    assert_eq!(lists, "  read n.txt\n- write a.txt\n+ write b.txt\n\nchanged files\n- a.txt\n+ b.txt\n");
+    for row in ["model requests", "tokens read", "tokens written"] {
+        let values: Vec<_> = text.lines().find(|line| line.starts_with(row)).unwrap().split("  ").collect();
+        assert!(values.last().unwrap().trim().parse::<u64>().is_ok_and(|count| count > 0), "{row}: {text}");
+    }
+    let json: Value = serde_json::from_str(&diff(&["-2", "-1", "--json"]).succeeded().stdout).unwrap();
+    for side in ["a", "b"] {
+        let side = &json[side];
+        assert_eq!(
+            (&side["runs"], &side["requests"], &side["tool_calls"]),
+            (&json!(1), &json!(3), &json!(2))
+        );
+        assert_eq!((&side["outcome"], &side["files_changed"]), (&json!("completed"), &json!(1)));
+        assert!(side["cost_usd"].as_f64().is_some_and(|cost| cost > 0.0), "{side}");
+        assert!(side["usage"]["outputTokens"].as_u64().is_some_and(|count| count > 0), "{side}");
+    }
+    assert_ne!(json["a"]["session_id"], json["b"]["session_id"]);
+    assert_eq!(
+        json["calls"][1],
+        json!({ "in": "a", "tool": "write", "target": "a.txt", "outcome": "success" })
+    );
+    assert_eq!(json["files_changed"][1], json!({ "in": "b", "path": "b.txt" }));
+}
+
+#[test]
+fn a_session_is_compared_with_its_own_stream_and_with_those_of_other_agents() {
+    let scene = two_sessions();
+    let stream = scene.workspace.outside().join("own.ndjson");
+    fs::write(&stream, scene.ibeam_without_model(["replay", "-1"]).run().succeeded().stdout).unwrap();
+    let diff = |other: &str| -> Value {
+        let args = ["diff", "-1", other, "--json"];
+        serde_json::from_str(&scene.ibeam_without_model(args).run().succeeded().stdout).unwrap()
+    };
+    let own = diff(stream.to_str().unwrap());
+    for key in ["session_id", "requests", "usage", "cost_usd", "duration_ms", "outcome", "tool_calls"] {
+        assert_eq!(own["a"][key], own["b"][key], "{key}: {own}");
+    }
+    for list in ["calls", "files_changed"] {
+        assert!(own[list].as_array().unwrap().iter().all(|entry| entry["in"] == "both"), "{own}");
+    }
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../ibeam-dialects/tests/golden");
+    for dialect in ["claude", "codex", "gemini", "opencode"] {
+        let other = diff(&format!("{golden}/{dialect}-files/source.ndjson"));
+        assert!(other["b"]["tool_calls"].as_u64().is_some_and(|count| count > 0), "{dialect}: {other}");
+        assert_eq!(other["b"]["outcome"], "completed", "{dialect}: {other}");
+    }
+}
+
+#[test]
+fn a_comparison_names_what_cannot_be_read() {
+    let scene = two_sessions();
+    for (args, code, named) in [
+        (vec!["-1", "/nonexistent/x"], 66, "/nonexistent/x"),
+        (vec!["-1", "-9"], 66, "9"),
+        (vec!["-1", "-2", "--stat"], 2, "--stat"),
+        (vec!["-1", "--json"], 2, "OTHER"),
+    ] {
+        let output = scene.ibeam_without_model(["diff"]).args(&args).run();
+        assert_eq!(output.code, Some(code), "{args:?}: {output}");
+        assert!(output.stderr.contains(named), "{args:?}: {output}");
     }
 }
 

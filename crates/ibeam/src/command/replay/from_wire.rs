@@ -212,9 +212,13 @@ fn model_fallback(entry: FallbackEntry) -> ModelFallback {
     ModelFallback { from: entry.from_model, to: entry.to_model, reason }
 }
 
+/// Returns dollars in millionths.
+fn micros(dollars: f64) -> u64 {
+    (dollars * 1e6).round() as u64
+}
+
 fn model_totals(model: ModelUsage) -> ModelTotals {
     let saturated = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
-    let micros = |dollars: f64| (dollars * 1e6).round() as u64;
     let exact = |dollars: f64| (dollars * 1e12).round() as u64;
     ModelTotals {
         model: model.model,
@@ -247,7 +251,7 @@ fn run_totals(summary: Option<RunSummary>) -> RunTotals {
         turns: saturated(summary.turns),
         api_ms: summary.api_ms,
         usage: None,
-        cost_micros: None,
+        cost_micros: summary.cost_usd.map(micros),
         fallbacks: summary.fallbacks.into_iter().map(model_fallback).collect(),
         models: summary.models.into_iter().map(model_totals).collect(),
         tool_calls: saturated(summary.tool_calls),

@@ -50,6 +50,16 @@ impl<'a> ReplayPrinter<'a> {
         }
     }
 
+    /// Returns a printer that writes the events of all runs with `writer`. The format of the options is an export.
+    pub(super) fn for_writer(
+        base: &'a BaseContext,
+        options: &'a ReplayOptions,
+        out: &'a File,
+        writer: Box<dyn EventWriter + Send + 'a>,
+    ) -> Self {
+        Self { output: ReplayOutput::Events(writer), ..Self::for_events(base, options, out) }
+    }
+
     /// Returns a printer that copies lines to `out`, each at the time of its event.
     pub(super) fn for_lines(base: &'a BaseContext, options: &'a ReplayOptions, out: &'a File) -> Self {
         Self { output: ReplayOutput::Lines(BufWriter::new(out)), ..Self::for_events(base, options, out) }
