@@ -9,7 +9,8 @@ use agent_client_protocol_schema::v1::{
 use ibeam_output::{Catalogue, EditorLine};
 use ibeam_protocol::ToolCall;
 
-use crate::tool_call;
+use crate::client::ClientFeatures;
+use crate::tool_call::{self, CallView, Detail};
 
 /// The decision of the user of the editor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,15 +71,32 @@ impl PermissionAnswer {
     }
 }
 
-/// Returns the question about `call` in the workspace `cwd`; `can_last` offers answers for similar calls.
+/// The form in which the call of a question is shown.
+#[derive(Clone, Copy)]
+pub struct QuestionView<'a> {
+    /// The workspace.
+    pub cwd: &'a Path,
+    /// The texts.
+    pub catalogue: &'a Catalogue,
+    /// The optional features of the client.
+    pub features: ClientFeatures,
+}
+
+impl<'a> QuestionView<'a> {
+    fn call_view(self) -> CallView<'a> {
+        let Self { cwd, catalogue, features } = self;
+        CallView { cwd, detail: Detail::Full, catalogue, has_terminals: features.terminal_output }
+    }
+}
+
+/// Returns the question about `call`; `can_last` offers answers for similar calls.
 pub fn permission_request(
     session_id: &str,
-    cwd: &Path,
     call: &ToolCall,
+    view: QuestionView<'_>,
     can_last: bool,
-    catalogue: &Catalogue,
 ) -> RequestPermissionRequest {
     let options = PermissionAnswer::ALL.into_iter().filter(|answer| can_last || !answer.is_lasting());
-    let options = options.map(|answer| answer.option(catalogue)).collect();
-    RequestPermissionRequest::new(session_id.to_owned(), tool_call::question(call, cwd, catalogue), options)
+    let options = options.map(|answer| answer.option(view.catalogue)).collect();
+    RequestPermissionRequest::new(session_id.to_owned(), tool_call::question(call, view.call_view()), options)
 }

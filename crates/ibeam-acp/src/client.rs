@@ -10,6 +10,7 @@ use agent_client_protocol_schema::v1::{
 };
 use ibeam_output::{Catalogue, EditorLine};
 use ibeam_protocol::{Reason, RunOutcome};
+use serde_json::Value;
 
 /// The ids of the methods of `authenticate`. The second is that of the Cursor CLI, whose clients expect it.
 pub const AUTH_METHODS: [&str; 2] = ["ibeam_keys", "cursor_login"];
@@ -25,17 +26,31 @@ pub struct ClientFeatures {
     pub compaction: bool,
     /// Whether the client runs login commands in a terminal.
     pub terminal_login: bool,
+    /// Whether the client reads files, so that unsaved text is seen.
+    pub reads_files: bool,
+    /// Whether the client writes files.
+    pub writes_files: bool,
+    /// Whether the client shows the output of commands that this agent runs as that of a terminal.
+    pub terminal_output: bool,
 }
 
 impl ClientFeatures {
     /// Returns the features that `capabilities` announce.
     pub fn new(capabilities: &ClientCapabilities) -> Self {
-        let session = capabilities.session.as_ref();
+        let (session, meta) = (capabilities.session.as_ref(), capabilities.meta.as_ref());
         Self {
             notices: session.is_some_and(|session| session.notices.is_some()),
             compaction: session.is_some_and(|session| session.compaction.is_some()),
             terminal_login: capabilities.auth.terminal,
+            reads_files: capabilities.fs.read_text_file,
+            writes_files: capabilities.fs.write_text_file,
+            terminal_output: meta.and_then(|meta| meta.get("terminal_output")) == Some(&Value::Bool(true)),
         }
+    }
+
+    /// Whether the client reads or writes files.
+    pub fn has_files(self) -> bool {
+        self.reads_files || self.writes_files
     }
 }
 

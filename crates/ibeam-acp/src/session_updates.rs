@@ -12,7 +12,7 @@ use ibeam_output::{Catalogue, EditorLine};
 use ibeam_protocol::{Compacted, Event, EventKind, ToolOutcome, ToolOutput, Usage};
 
 use crate::client::ClientFeatures;
-use crate::tool_call::{self, Detail, text_block};
+use crate::tool_call::{self, CallView, Detail, text_block};
 
 /// Maximum number of bytes of a payload of a past call.
 const MAX_PAST_PAYLOAD_BYTES: usize = 2 << 10;
@@ -146,7 +146,7 @@ impl SessionUpdates {
             }
             EventKind::ToolCallStarted { call, .. } => {
                 updates.extend(self.flush_text());
-                let call = tool_call::started(call, &self.options.cwd, self.detail(), &self.catalogue);
+                let call = tool_call::started(call, self.view());
                 updates.push(SessionUpdate::ToolCall(call));
             }
             EventKind::PermissionDecided(decided) if decided.allowed && !self.is_replay => {
@@ -154,8 +154,7 @@ impl SessionUpdates {
             }
             EventKind::ToolCallFinished { call, outcome, .. } => {
                 updates.extend(self.flush_text());
-                let (cwd, detail) = (&self.options.cwd, self.detail());
-                let finished = tool_call::finished(call, outcome, cwd, detail, &self.catalogue);
+                let finished = tool_call::finished(call, outcome, self.view());
                 updates.push(SessionUpdate::ToolCallUpdate(finished));
                 if let ToolOutcome::Success { output: ToolOutput::Todos(todos), .. } = outcome.as_ref() {
                     updates.push(SessionUpdate::Plan(tool_call::plan(todos)));
@@ -201,8 +200,10 @@ impl SessionUpdates {
         Some(SessionUpdate::UsageUpdate(usage.cost(cost)))
     }
 
-    fn detail(&self) -> Detail {
-        if self.is_replay { Detail::Shortened(MAX_PAST_PAYLOAD_BYTES) } else { Detail::Full }
+    fn view(&self) -> CallView<'_> {
+        let detail = if self.is_replay { Detail::Shortened(MAX_PAST_PAYLOAD_BYTES) } else { Detail::Full };
+        let has_terminals = self.options.features.terminal_output;
+        CallView { cwd: &self.options.cwd, detail, catalogue: &self.catalogue, has_terminals }
     }
 
     /// Returns the chunk of a delta. The deltas of the past are joined.

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::{
-    Content, ContentBlock, Diff, ImageContent, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus,
-    TextContent, ToolCall as ShownCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
-    ToolCallUpdateFields, ToolKind,
+    Content, ContentBlock, Diff, ImageContent, Meta, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus,
+    Terminal, TextContent, ToolCall as ShownCall, ToolCallContent, ToolCallLocation, ToolCallStatus,
+    ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use ibeam_output::{Catalogue, EditorLine};
-use ibeam_protocol::tool_output::{Todo, TodoStatus};
+use ibeam_protocol::tool_output::{ShellOutput, Todo, TodoStatus};
 use ibeam_protocol::{Elision, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::diff;
 
@@ -42,15 +42,47 @@ impl Detail {
     }
 }
 
+/// The form in which the calls of a session are shown.
+#[derive(Clone, Copy)]
+pub(crate) struct CallView<'a> {
+    /// The workspace.
+    pub(crate) cwd: &'a Path,
+    pub(crate) detail: Detail,
+    pub(crate) catalogue: &'a Catalogue,
+    /// Whether the output of commands is shown as that of a terminal.
+    pub(crate) has_terminals: bool,
+}
+
+impl CallView<'_> {
+    /// Whether the call is a command whose output is shown as that of a terminal.
+    fn is_terminal(self, call: &ToolCall) -> bool {
+        self.has_terminals && call.name == "shell"
+    }
+
+    /// Returns what is shown of a call before it ends.
+    fn first_content(self, call: &ToolCall) -> Vec<ToolCallContent> {
+        match self.is_terminal(call) {
+            true => vec![terminal(call)],
+            false => Arguments { call, cwd: self.cwd }.diffs(self.detail),
+        }
+    }
+}
+
 /// Returns a call that has started and may still need approval.
-pub(crate) fn started(call: &ToolCall, cwd: &Path, detail: Detail, catalogue: &Catalogue) -> ShownCall {
+pub(crate) fn started(call: &ToolCall, view: CallView<'_>) -> ShownCall {
+    let CallView { cwd, detail, catalogue, .. } = view;
     let arguments = Arguments { call, cwd };
+    let terminal = view.is_terminal(call).then(|| {
+        let info = json!({ "terminal_id": call.id.as_str(), "cwd": cwd });
+        Meta::from_iter([("terminal_info".to_owned(), info)])
+    });
     ShownCall::new(call.id.as_str().to_owned(), arguments.title(catalogue))
+        .meta(terminal)
         .name(call.name.clone())
         .kind(kind(&call.name))
         .status(ToolCallStatus::Pending)
         .locations(arguments.locations())
-        .content(arguments.diffs(detail))
+        .content(view.first_content(call))
         .raw_input(detail.allows(payload_bytes(&call.arguments)).then(|| call.arguments.clone()))
 }
 
@@ -60,30 +92,24 @@ pub(crate) fn approved(call_id: &str) -> ToolCallUpdate {
 }
 
 /// Returns the call in a question for approval.
-pub(crate) fn question(call: &ToolCall, cwd: &Path, catalogue: &Catalogue) -> ToolCallUpdate {
-    let arguments = Arguments { call, cwd };
+pub(crate) fn question(call: &ToolCall, view: CallView<'_>) -> ToolCallUpdate {
+    let arguments = Arguments { call, cwd: view.cwd };
     let fields = ToolCallUpdateFields::new()
-        .title(arguments.title(catalogue))
+        .title(arguments.title(view.catalogue))
         .name(call.name.clone())
         .kind(kind(&call.name))
         .status(ToolCallStatus::Pending)
         .locations(arguments.locations())
-        .content(arguments.diffs(Detail::Full))
+        .content(view.first_content(call))
         .raw_input(call.arguments.clone());
     ToolCallUpdate::new(call.id.as_str().to_owned(), fields)
 }
 
 /// Returns the update of a call that has ended.
-pub(crate) fn finished(
-    call: &ToolCall,
-    outcome: &ToolOutcome,
-    cwd: &Path,
-    detail: Detail,
-    catalogue: &Catalogue,
-) -> ToolCallUpdate {
+pub(crate) fn finished(call: &ToolCall, outcome: &ToolOutcome, view: CallView<'_>) -> ToolCallUpdate {
     let status = if outcome.is_error() { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
     let fields = ToolCallUpdateFields::new().status(status);
-    let fields = match content(call, outcome, cwd, detail, catalogue) {
+    let fields = match content(call, outcome, view) {
         Some(content) => fields.content(content),
         None => fields,
     };
@@ -94,7 +120,30 @@ pub(crate) fn finished(
         }
         ToolOutcome::Success { .. } | ToolOutcome::Failure { .. } | ToolOutcome::Rejected { .. } => fields,
     };
-    ToolCallUpdate::new(call.id.as_str().to_owned(), fields)
+    let terminal = shell_output(outcome).filter(|_| view.is_terminal(call)).map(|output| {
+        let (id, data) = (call.id.as_str(), view.detail.text(&output.interleaved));
+        let code = output.signal.is_none().then_some(output.exit_code);
+        let exit = json!({ "terminal_id": id, "exit_code": code, "signal": output.signal });
+        let output = json!({ "terminal_id": id, "data": data });
+        Meta::from_iter([("terminal_output".to_owned(), output), ("terminal_exit".to_owned(), exit)])
+    });
+    ToolCallUpdate::new(call.id.as_str().to_owned(), fields).meta(terminal)
+}
+
+/// Returns the output of a command.
+fn shell_output(outcome: &ToolOutcome) -> Option<&ShellOutput> {
+    match outcome {
+        ToolOutcome::Success { output: ToolOutput::Shell(output), .. }
+        | ToolOutcome::Failure { failure: ToolFailure::CommandFailed(output), .. }
+        | ToolOutcome::Failure { failure: ToolFailure::TimedOut { partial: output, .. }, .. } => Some(output),
+        ToolOutcome::Success { .. } | ToolOutcome::Failure { .. } | ToolOutcome::Rejected { .. } => None,
+    }
+}
+
+/// Returns the place of the output of a command. The command does not run in a terminal of the client, so its id is that of
+/// the call.
+fn terminal(call: &ToolCall) -> ToolCallContent {
+    ToolCallContent::Terminal(Terminal::new(call.id.as_str().to_owned()))
 }
 
 /// Returns the plan that a to-do list is. Cancelled tasks are left out: a plan has no such state.
@@ -130,13 +179,24 @@ fn kind(tool: &str) -> ToolKind {
 }
 
 /// Returns the content of a finished call; `None` leaves what the start of the call showed.
-fn content(
-    call: &ToolCall,
-    outcome: &ToolOutcome,
-    cwd: &Path,
-    detail: Detail,
-    catalogue: &Catalogue,
-) -> Option<Vec<ToolCallContent>> {
+fn content(call: &ToolCall, outcome: &ToolOutcome, view: CallView<'_>) -> Option<Vec<ToolCallContent>> {
+    let CallView { cwd, detail, catalogue, .. } = view;
+    if let Some(output) = shell_output(outcome) {
+        let code = output.exit_code.to_string();
+        let end = match (&output.signal, outcome) {
+            (_, ToolOutcome::Failure { failure: ToolFailure::TimedOut { timeout_ms, .. }, .. }) => {
+                EditorLine::TimedOut { timeout_ms: *timeout_ms }
+            }
+            (Some(signal), _) => EditorLine::EndedBy { signal },
+            (None, _) => EditorLine::ExitCode { code: &code },
+        };
+        let end = outcome.is_error().then(|| catalogue.line(&end));
+        if view.is_terminal(call) {
+            return Some(std::iter::once(terminal(call)).chain(end.as_deref().map(text)).collect());
+        }
+        let shown = [Some(fenced(&detail.text(&output.interleaved))), end].into_iter().flatten();
+        return Some(vec![text(&shown.collect::<Vec<_>>().join("\n"))]);
+    }
     match outcome {
         ToolOutcome::Success { output: ToolOutput::Edit(output), .. } => {
             let is_shown = detail.allows(output.diff.len());
@@ -152,24 +212,6 @@ fn content(
         ToolOutcome::Success { output: ToolOutput::Write(_), .. } => {
             let diffs = Arguments { call, cwd }.diffs(detail);
             if diffs.is_empty() { Some(vec![text(&outcome.for_model())]) } else { None }
-        }
-        ToolOutcome::Success { output: ToolOutput::Shell(output), .. }
-        | ToolOutcome::Failure { failure: ToolFailure::CommandFailed(output), .. }
-        | ToolOutcome::Failure { failure: ToolFailure::TimedOut { partial: output, .. }, .. } => {
-            let mut shown = fenced(&detail.text(&output.interleaved));
-            if outcome.is_error() {
-                let code = output.exit_code.to_string();
-                let end = match (&output.signal, outcome) {
-                    (_, ToolOutcome::Failure { failure: ToolFailure::TimedOut { timeout_ms, .. }, .. }) => {
-                        EditorLine::TimedOut { timeout_ms: *timeout_ms }
-                    }
-                    (Some(signal), _) => EditorLine::EndedBy { signal },
-                    (None, _) => EditorLine::ExitCode { code: &code },
-                };
-                shown.push('\n');
-                shown.push_str(&catalogue.line(&end));
-            }
-            Some(vec![text(&shown)])
         }
         ToolOutcome::Success { .. } | ToolOutcome::Failure { .. } | ToolOutcome::Rejected { .. } => {
             let mut content = vec![text(&detail.text(&outcome.for_model()))];
@@ -309,13 +351,17 @@ mod tests {
 
     static ENGLISH: Catalogue = Catalogue::new(Locale::En);
 
+    fn view(detail: Detail, has_terminals: bool) -> CallView<'static> {
+        CallView { cwd: Path::new("/w"), detail, catalogue: &ENGLISH, has_terminals }
+    }
+
     fn call(name: &str, arguments: Value) -> ToolCall {
         ToolCall { id: "c".into(), name: name.to_owned(), arguments }
     }
 
     #[track_caller]
     fn check_start(call: &ToolCall, expect: Value) {
-        let shown = serde_json::to_value(started(call, Path::new("/w"), Detail::Full, &ENGLISH)).unwrap();
+        let shown = serde_json::to_value(started(call, view(Detail::Full, false))).unwrap();
         for (key, value) in expect.as_object().unwrap() {
             assert_eq!(shown.get(key).unwrap_or(&Value::Null), value, "{key} of {shown}");
         }
@@ -342,13 +388,34 @@ mod tests {
     #[test]
     fn the_past_is_shortened() {
         let call = call("write", json!({ "path": "a", "fileText": "x".repeat(100) }));
-        let shown =
-            serde_json::to_string(&started(&call, Path::new("/w"), Detail::Shortened(50), &ENGLISH)).unwrap();
+        let shown = serde_json::to_string(&started(&call, view(Detail::Shortened(50), false))).unwrap();
         assert!(!shown.contains("xxx"), "{shown}");
         let outcome = ToolOutcome::error("y".repeat(100));
-        let shown = finished(&call, &outcome, Path::new("/w"), Detail::Shortened(50), &ENGLISH);
+        let shown = finished(&call, &outcome, view(Detail::Shortened(50), false));
         let shown = serde_json::to_string(&shown).unwrap();
         assert!(!shown.contains(&"y".repeat(51)) && shown.contains("\"failed\""), "{shown}");
+    }
+
+    #[test]
+    fn a_command_has_a_terminal_only_where_the_client_shows_its_output() {
+        let call = call("shell", json!({ "command": "false" }));
+        let output = ShellOutput { exit_code: 1, interleaved: "out\n".to_owned(), ..ShellOutput::default() };
+        let outcome =
+            ToolOutcome::Failure { failure: ToolFailure::CommandFailed(output), for_model: "".into() };
+        let shown = |has_terminals| {
+            let view = view(Detail::Full, has_terminals);
+            let start = serde_json::to_value(started(&call, view)).unwrap();
+            (start, serde_json::to_value(finished(&call, &outcome, view)).unwrap())
+        };
+        let (start, end) = shown(true);
+        assert_eq!(start["content"], json!([{ "type": "terminal", "terminalId": "c" }]));
+        assert_eq!(start["_meta"]["terminal_info"], json!({ "terminal_id": "c", "cwd": "/w" }));
+        assert_eq!(end["_meta"]["terminal_output"], json!({ "terminal_id": "c", "data": "out\n" }));
+        assert_eq!(end["_meta"]["terminal_exit"]["exit_code"], 1);
+        assert_eq!(end["content"][1]["content"]["text"], "Exit code 1");
+        let (start, end) = shown(false);
+        assert!(start.get("_meta").is_none() && end.get("_meta").is_none(), "{start} {end}");
+        assert_eq!(end["content"][0]["content"]["text"], "```console\nout\n```\nExit code 1");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
 use serde_json::Value;
 
 use crate::arguments;
-use crate::blocking;
+use crate::blocking::{self, EndFlag};
 use crate::dir_entry::{DirEntryAt, Parents};
 use crate::evidence::FileState;
 use crate::file_error::FileError;
@@ -57,8 +57,8 @@ impl Tool for Edit {
         let access = Access::Write(target.checked_path().to_owned());
         let canonical = arguments::to_canonical_json(&args)?;
         let files = Arc::clone(&self.files);
-        Ok(blocking::prepare_call(canonical, access, move |_| {
-            edit(&files, &args, target).unwrap_or_else(ToolOutcome::from)
+        Ok(blocking::prepare_call(canonical, access, move |end| {
+            edit(&files, &args, target, end).unwrap_or_else(ToolOutcome::from)
         }))
     }
 
@@ -76,7 +76,7 @@ impl Tool for Edit {
     }
 }
 
-fn edit(files: &Files, call: &EditCall, target: TargetPath) -> Result<ToolOutcome, FileError> {
+fn edit(files: &Files, call: &EditCall, target: TargetPath, end: &EndFlag) -> Result<ToolOutcome, FileError> {
     let requested = call.path.as_str();
     let resolved = check_writable(files, requested, target)?;
     let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
@@ -92,13 +92,16 @@ fn edit(files: &Files, call: &EditCall, target: TargetPath) -> Result<ToolOutcom
     file.take(MAX_FILE_BYTES)
         .read_to_end(&mut old)
         .map_err(|error| FileError::io("read", requested, &error))?;
+    let unsaved = files.unsaved_text(&entry, &resolved, end)?;
+    let is_unsaved = unsaved.is_some();
+    let old = unsaved.map_or(old, String::into_bytes);
     files.known_contents().check_bytes(requested, &resolved, &stat, &old)?;
 
     let new = apply_change(&old, &call.change).map_err(|reason| match reason {
         EditError::NotText(kind) => not_text_error(requested, kind),
         EditError::Reason(reason) => FileError::refused(requested, reason),
     })?;
-    entry.replace(&new.bytes, Some(&stat))?;
+    files.replace(&entry, &resolved, &new.bytes, Some(&stat), is_unsaved, end)?;
     files.known_contents().record(&resolved, ContentDigest::from_bytes(&new.bytes));
 
     let Diff { lines_added, lines_removed, unified } = diff(requested, &new.old_text, &new.new_text);

@@ -14,6 +14,7 @@ use rustix::fs::Stat;
 
 use crate::confinement::denied_files;
 use crate::dir_cache::DirCache;
+use crate::editor_files::EditorFiles;
 use crate::file_error::FileError;
 use crate::git_directory::git_directory_configured_by;
 use crate::known_contents::KnownContents;
@@ -26,6 +27,7 @@ pub(crate) struct Files {
     workspace: Workspace,
     read_policy: ReadPolicy,
     known_contents: KnownContents,
+    editor: Option<Arc<dyn EditorFiles>>,
 }
 
 /// The rules for reading. Cover paths that policy denies under another name. Cheap to clone.
@@ -70,9 +72,19 @@ impl ReadPolicy {
 pub(crate) type FileIds = HashSet<(u64, u64)>;
 
 impl Files {
-    pub(crate) fn new(workspace: Workspace, path_policy: PathPolicy, past: &PastFileAccess) -> Self {
+    pub(crate) fn new(
+        workspace: Workspace,
+        path_policy: PathPolicy,
+        past: &PastFileAccess,
+        editor: Option<Arc<dyn EditorFiles>>,
+    ) -> Self {
         let known_contents = KnownContents::new(past.times_by_absolute_path(&workspace));
-        Self { workspace, read_policy: ReadPolicy::new(path_policy), known_contents }
+        Self { workspace, read_policy: ReadPolicy::new(path_policy), known_contents, editor }
+    }
+
+    /// Returns the editor that has files of the workspace open.
+    pub(crate) fn editor(&self) -> Option<&dyn EditorFiles> {
+        self.editor.as_deref()
     }
 
     pub(crate) fn workspace(&self) -> &Workspace {

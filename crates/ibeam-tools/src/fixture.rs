@@ -34,6 +34,15 @@ impl Fixture {
 
     /// Returns a fixture with a policy of these rules in force mode; the home directory is a sibling of the workspace.
     pub(crate) fn guarded(allow: &[&str], deny: &[&str]) -> Self {
+        Self::guarded_with(allow, deny, |_| {})
+    }
+
+    /// Like [`Self::guarded`], with other settings too.
+    pub(crate) fn guarded_with(
+        allow: &[&str],
+        deny: &[&str],
+        change: impl FnOnce(&mut ToolSettings),
+    ) -> Self {
         let rules = |tokens: &[&str]| tokens.iter().map(|token| token.parse::<Rule>().unwrap()).collect();
         let (allow, deny) = (rules(allow), rules(deny));
         Self::set(CommandTimeouts::default(), |settings, root| {
@@ -42,6 +51,7 @@ impl Fixture {
             (policy.allow, policy.deny) = (allow, deny);
             settings.path_policy = policy.path_policy();
             settings.quarantine = Some(root.with_file_name("quarantine"));
+            change(settings);
         })
     }
 

@@ -16,6 +16,7 @@ mod dir_cache;
 mod dir_entry;
 mod dir_walk;
 mod edit;
+mod editor_files;
 mod evidence;
 mod file_error;
 mod files;
@@ -55,6 +56,7 @@ use ibeam_protocol::AcceptedMedia;
 pub use attachment::{AttachmentError, load_attachment, media_from_base64};
 pub use confinement::{ConfinementPlan, HiddenGitObjects, is_hard_link_to_denied, plan_confinement};
 pub use dir_walk::list_files;
+pub use editor_files::{EditorFileError, EditorFiles};
 pub use git_references::paths_named_by_git;
 pub use ibeam_sandbox::DEFAULT_PROCESS_LIMIT;
 pub use past_file_access::PastFileAccess;
@@ -87,6 +89,8 @@ pub struct ToolSettings {
     pub past_file_access: PastFileAccess,
     /// The images and documents that `read` returns.
     pub accepted_media: AcceptedMedia,
+    /// The editor whose unsaved text is read, and which writes files; `None` outside of an editor.
+    pub editor_files: Option<Arc<dyn EditorFiles>>,
 }
 
 /// Returns all built-in tools by name.
@@ -95,6 +99,7 @@ pub fn all(workspace: Workspace, settings: ToolSettings) -> ToolSet {
         workspace.clone(),
         settings.path_policy.clone(),
         &settings.past_file_access,
+        settings.editor_files.clone(),
     ));
     let workspace = Arc::new(workspace);
     let tools: [Arc<dyn Tool>; 9] = [

@@ -117,6 +117,13 @@ fn read(
     if end.is_stopped() {
         return Ok(blocking::interrupted_outcome());
     }
+    if let Some(text) = files.unsaved_text(&entry, &resolved, end)? {
+        let mut window = line_window(args);
+        window.feed(&text);
+        window.is_complete = true;
+        files.known_contents().record(&resolved, ContentDigest::from_bytes(text.as_bytes()));
+        return Ok(text_outcome(args, window));
+    }
     if let Some(digest) = result.digest {
         files.known_contents().record(&resolved, digest);
     }
@@ -135,6 +142,10 @@ struct Scan {
     is_steady: bool,
     /// The digest of the complete file; `None` where it was not read to its end.
     digest: Option<ContentDigest>,
+}
+
+fn line_window(args: &ReadArguments) -> LineWindow {
+    LineWindow::new(args.offset.unwrap_or(1).max(1), args.limit.unwrap_or(LINE_LIMIT), CONTENT_LIMIT)
 }
 
 fn scan(
@@ -164,8 +175,7 @@ fn scan(
         (Err(kind), _) => return Err(not_text_error(requested, kind)),
     };
 
-    let mut window =
-        LineWindow::new(args.offset.unwrap_or(1).max(1), args.limit.unwrap_or(LINE_LIMIT), CONTENT_LIMIT);
+    let mut window = line_window(args);
     let mut decoder = format.encoding.new_decoder_without_bom_handling();
     let mut text = String::new();
     let mut feed = |bytes: &[u8], last: bool| {

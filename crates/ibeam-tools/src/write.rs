@@ -97,14 +97,20 @@ fn write(
     let parents = if resolved.is_inside { Parents::Created } else { Parents::Required };
     let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, parents)?;
     let old = entry.stat_regular_file()?;
-    let bytes = match old {
+    let (bytes, is_unsaved) = match old {
         Some(stat) => {
-            files.known_contents().check_file(&entry, &resolved, &stat, end)?;
-            encode_like_file(&entry, &args.file_text)?
+            let unsaved = files.unsaved_text(&entry, &resolved, end)?;
+            match &unsaved {
+                Some(text) => {
+                    files.known_contents().check_bytes(requested, &resolved, &stat, text.as_bytes())?;
+                }
+                None => files.known_contents().check_file(&entry, &resolved, &stat, end)?,
+            }
+            (encode_like_file(&entry, &args.file_text)?, unsaved.is_some())
         }
-        None => args.file_text.clone().into_bytes(),
+        None => (args.file_text.clone().into_bytes(), false),
     };
-    entry.replace(&bytes, old.as_ref())?;
+    files.replace(&entry, &resolved, &bytes, old.as_ref(), is_unsaved, end)?;
     files.known_contents().record(&resolved, ContentDigest::from_bytes(&bytes));
 
     let lines_created = count_lines(args.file_text.as_bytes());

@@ -5,6 +5,7 @@
 //! the connection and about stored sessions, and passes the others to their sessions.
 
 mod editor_approver;
+mod editor_file_system;
 mod editor_front_end;
 mod editor_session;
 mod session_settings;

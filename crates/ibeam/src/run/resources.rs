@@ -15,7 +15,9 @@ use ibeam_protocol::{
     ToolOutcome, ToolSpec,
 };
 use ibeam_providers::known_model;
-use ibeam_tools::{BackgroundProcesses, CommandTimeouts, PastFileAccess, ToolSettings, Workspace};
+use ibeam_tools::{
+    BackgroundProcesses, CommandTimeouts, EditorFiles, PastFileAccess, ToolSettings, Workspace,
+};
 
 use super::sandbox::RunSandbox;
 use super::subagents::{SubagentHost, SubagentSettings, ToolFactory};
@@ -71,6 +73,8 @@ pub(super) struct RunInputs {
     pub(super) past_file_access: PastFileAccess,
     /// The images and documents that the model accepts.
     pub(super) accepted_media: AcceptedMedia,
+    /// The editor that has files of the workspace open.
+    pub(super) editor_files: Option<Arc<dyn EditorFiles>>,
     /// The settings of sub-agents; `None` if the model is not offered them.
     pub(super) subagents: Option<SubagentSettings>,
     /// The variable of commands with the trace that they belong to, if there is one.
@@ -124,6 +128,7 @@ pub(super) fn build(
         answer_schema,
         past_file_access,
         accepted_media,
+        editor_files,
         subagents,
         trace_variables,
     } = inputs;
@@ -152,6 +157,7 @@ pub(super) fn build(
         background: background.clone(),
         past_file_access,
         accepted_media,
+        editor_files,
     };
     let mut web_tools = web.tools(app, &policy);
     web_tools.extend(web.search_tool(app, servers, head.permission_mode)?);

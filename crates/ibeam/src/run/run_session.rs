@@ -14,6 +14,7 @@ use ibeam_output::RunDetails;
 use ibeam_protocol::{
     Attachment, Failure, McpServer, Notice, Reason, RunOutcome, SessionStarted, Signal, UserPrompt,
 };
+use ibeam_tools::EditorFiles;
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 
@@ -66,6 +67,11 @@ pub(super) trait FrontEnd {
     /// Returns the messages that the user adds while a turn runs.
     fn steering(&self) -> Arc<dyn Steering> {
         Arc::new(NoSteering)
+    }
+
+    /// Returns the editor that has files of the workspace open.
+    fn editor_files(&self) -> Option<Arc<dyn EditorFiles>> {
+        None
     }
 
     /// Returns instructions for the model that come after those of the flags.
@@ -184,6 +190,7 @@ impl<'a> RunSession<'a> {
             sandbox,
             past_file_access,
             accepted_media: media.accepted(),
+            editor_files: front_end.editor_files(),
             subagents,
             trace_variables: trace_export::command_variables(trace_export.as_ref()),
         };

@@ -102,6 +102,37 @@ fn a_session_of_another_directory_is_not_loaded() {
 }
 
 #[test]
+fn the_editor_reads_unsaved_text_and_writes_edits() {
+    let edit = json!({ "path": "a.txt", "strReplace": { "oldText": "unsaved", "newText": "edited" } });
+    let scene = Scene::new([
+        answer_text("One."),
+        answer_call("t1", "read", &json!({ "path": "a.txt" })),
+        answer_call("t2", "edit", &edit),
+        answer_text("Done."),
+    ]);
+    let path = scene.workspace.path().join("a.txt");
+    std::fs::write(&path, "saved\n").unwrap();
+    let id = stored_session(&scene, "first");
+    let files = json!({ "fs": { "readTextFile": true, "writeTextFile": true } });
+    let mut editor = Editor::start_with(scene.ibeam(["--force"]), &files);
+    editor.open("session/resume", &scene, &id);
+    let prompt = editor.send_prompt(&id, "go");
+    for request in [1, 2] {
+        editor.answer(request, "fs/read_text_file", &json!({ "content": "unsaved\n" }));
+    }
+    editor.answer(3, "fs/write_text_file", &json!({}));
+    editor.wait_for_response(prompt);
+    let messages = editor.end();
+    let write = messages.iter().find(|message| message["method"] == "fs/write_text_file").unwrap();
+    assert_eq!(write["params"], json!({ "sessionId": id, "path": path, "content": "edited\n" }));
+    let ends: Vec<_> =
+        updates(&messages, "tool_call_update").iter().map(|update| update["status"].clone()).collect();
+    assert_eq!(ends.last().unwrap(), "completed", "{messages:?}");
+    assert!(scene.server.requests().last().unwrap().body.to_string().contains("unsaved"));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "saved\n", "only the editor writes");
+}
+
+#[test]
 fn an_http_server_of_the_editor_is_used() {
     let server = McpServer::start(with_sessions);
     let scene = Scene::new([

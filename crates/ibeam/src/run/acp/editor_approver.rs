@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use ibeam_acp::{PermissionAnswer, permission_request};
+use ibeam_acp::{ClientFeatures, PermissionAnswer, QuestionView, permission_request};
 use ibeam_core::{Access, ApprovalRequest, Approver};
 use ibeam_json_rpc::Peer;
 use ibeam_output::Catalogue;
@@ -57,6 +57,7 @@ pub(super) struct EditorApprover {
     pub(super) session_id: String,
     pub(super) cwd: PathBuf,
     pub(super) catalogue: Arc<Catalogue>,
+    pub(super) features: ClientFeatures,
     pub(super) answers: LastingAnswers,
 }
 
@@ -73,8 +74,8 @@ impl Approver for EditorApprover {
             if let Some(answer) = lasting {
                 return answer.is_allowed();
             }
-            let (id, cwd) = (&self.session_id, &self.cwd);
-            let question = permission_request(id, cwd, call, similar.is_some(), &self.catalogue);
+            let view = QuestionView { cwd: &self.cwd, catalogue: &self.catalogue, features: self.features };
+            let question = permission_request(&self.session_id, call, view, similar.is_some());
             let Ok(response) = self.peer.request("session/request_permission", question).await else {
                 return false;
             };

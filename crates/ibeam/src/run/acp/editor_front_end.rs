@@ -9,8 +9,10 @@ use ibeam_core::Approver;
 use ibeam_json_rpc::Peer;
 use ibeam_output::EventWriter;
 use ibeam_protocol::Event;
+use ibeam_tools::EditorFiles;
 
 use super::editor_approver::EditorApprover;
+use super::editor_file_system::EditorFileSystem;
 use super::turn_control::lock;
 use crate::run::run_session::FrontEnd;
 
@@ -20,11 +22,17 @@ pub(super) const UPDATE: &str = "session/update";
 /// The front end of a session of an editor.
 pub(super) struct EditorFrontEnd {
     pub(super) approver: Arc<EditorApprover>,
+    /// `None` if the editor reads and writes no files.
+    pub(super) files: Option<Arc<EditorFileSystem>>,
 }
 
 impl FrontEnd for EditorFrontEnd {
     fn approver(&self) -> Arc<dyn Approver> {
         Arc::clone(&self.approver) as _
+    }
+
+    fn editor_files(&self) -> Option<Arc<dyn EditorFiles>> {
+        self.files.clone().map(|files| files as _)
     }
 }
 

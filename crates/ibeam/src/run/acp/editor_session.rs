@@ -23,6 +23,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
 use super::editor_approver::{EditorApprover, LastingAnswers};
+use super::editor_file_system::EditorFileSystem;
 use super::editor_front_end::{EditorFrontEnd, EditorWriter, UPDATE};
 use super::session_settings::{add_model, changed_context, new_context, rpc_error, settings_of};
 use super::stored_past::read_past;
@@ -318,9 +319,21 @@ impl<'a> ServedSession<'a> {
             session_id: id.clone(),
             cwd: app.workspace.clone(),
             catalogue: Arc::clone(&self.session.catalogue),
+            features: self.session.features,
             answers: Arc::clone(&self.answers),
         };
-        let front_end = EditorFrontEnd { approver: Arc::new(approver) };
+        let files = self.session.features.has_files().then(|| {
+            Arc::new(EditorFileSystem {
+                peer: Arc::clone(&peer),
+                handle: self.runtime.handle().clone(),
+                session_id: id.clone(),
+                features: self.session.features,
+                workspace: app.workspace.clone(),
+                given: self.session.flags.workspace.clone().unwrap_or_else(|| app.workspace.clone()),
+                timeout: app.base.config.timeout("files"),
+            })
+        });
+        let front_end = EditorFrontEnd { approver: Arc::new(approver), files };
         let updates = Arc::clone(&self.updates);
         let new_writer = move || {
             let (peer, updates) = (Arc::clone(&peer), Arc::clone(&updates));
