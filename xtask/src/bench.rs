@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Crates and their benches, in the order of the table.
-const BENCHES: [(&str, &str); 12] = [
+const BENCHES: [(&str, &str); 13] = [
     ("ibeam", "start"),
     ("ibeam-providers", "answers"),
     ("ibeam-providers", "turns"),
@@ -20,6 +20,7 @@ const BENCHES: [(&str, &str); 12] = [
     ("ibeam-session", "append"),
     ("ibeam-session", "read"),
     ("ibeam", "replay"),
+    ("ibeam", "editor"),
     ("ibeam-tools", "edit"),
     ("ibeam-tools", "search"),
     ("ibeam-policy", "decide"),

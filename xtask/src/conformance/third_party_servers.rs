@@ -9,7 +9,8 @@ use ibeam_testkit::{Answer, Ibeam, ModelServer, Workspace};
 use serde_json::{Value, json};
 
 use super::ConformanceError;
-use super::mcp_programs::{Checks, Programs, Results};
+use super::mcp_programs::Programs;
+use super::program_checks::{Checks, Results};
 
 /// The name of the server in the configuration.
 const SERVER: &str = "other";
