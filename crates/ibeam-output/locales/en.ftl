@@ -153,7 +153,7 @@ reason-refused-with-message = the model declined to answer: { $message }
 reason-refused = the model declined to answer
     .hint = rephrase the task, or choose another model with `--model`
 reason-prompt-refused = the hook `{ $hook }` refused the prompt: { $detail }
-    .hint = rephrase the prompt; docs/hooks.md lists the files that configure hooks
+    .hint = rephrase the prompt; `ibeam help hooks` lists the files that configure hooks
 reason-timed-out = the run took longer than { $seconds } s
     .hint = raise `--timeout`, or continue with `--continue`
 reason-denied = { $count ->
@@ -505,8 +505,8 @@ policy-reads = reads `{ $path }`
 policy-writes = writes `{ $path }`
 policy-applies = `{ $rule }` applies: { $why }
 policy-passes = `{ $rule }` does not apply: { $why }
-policy-no-rules = no rule is set; docs/configuration.md says how to write one
-policy-path-bounds = `Read` and `Write` rules cover files by their path; docs/security.md says where that ends for commands
+policy-no-rules = no rule is set; `ibeam help configuration` says how to write one
+policy-path-bounds = `Read` and `Write` rules cover files by their path; `ibeam help security` says where that ends for commands
 
 ## Sub-commands
 command-logged-in = Logged in to { $provider }: the key is stored in { $path }
@@ -525,8 +525,8 @@ command-approved-tools = { $count ->
         [one] approved on { $since }, { $count } tool
        *[other] approved on { $since }, { $count } tools
     }
-command-no-servers = no MCP servers are configured; docs/mcp.md explains how to add one
-command-no-hooks = no hooks are configured; docs/hooks.md explains how to add one
+command-no-servers = no MCP servers are configured; `ibeam help mcp` explains how to add one
+command-no-hooks = no hooks are configured; `ibeam help hooks` explains how to add one
 
 ## `context`
 context-bytes = bytes

@@ -151,7 +151,7 @@ reason-refused-with-message = el modelo se negó a responder: { $message }
 reason-refused = el modelo se negó a responder
     .hint = plantea la tarea de otra manera, o elige otro modelo con `--model`
 reason-prompt-refused = el hook `{ $hook }` rechazó el mensaje: { $detail }
-    .hint = plantea el mensaje de otra manera; docs/hooks.md indica los archivos que configuran hooks
+    .hint = plantea el mensaje de otra manera; `ibeam help hooks` indica los archivos que configuran hooks
 reason-timed-out = la ejecución duró más de { $seconds } s
     .hint = aumenta `--timeout`, o sigue con `--continue`
 reason-denied = { $count ->
@@ -503,8 +503,8 @@ policy-reads = lee `{ $path }`
 policy-writes = escribe `{ $path }`
 policy-applies = `{ $rule }` se aplica: { $why }
 policy-passes = `{ $rule }` no se aplica: { $why }
-policy-no-rules = no hay ninguna regla; docs/configuration.md dice cómo se escriben
-policy-path-bounds = las reglas `Read` y `Write` cubren archivos por su ruta; docs/security.md indica dónde acaba eso para los comandos
+policy-no-rules = no hay ninguna regla; `ibeam help configuration` dice cómo se escriben
+policy-path-bounds = las reglas `Read` y `Write` cubren archivos por su ruta; `ibeam help security` indica dónde acaba eso para los comandos
 
 ## Sub-commands
 command-logged-in = Sesión iniciada en { $provider }: la clave está guardada en { $path }
@@ -523,8 +523,8 @@ command-approved-tools = { $count ->
         [one] aprobado el { $since }, { $count } herramienta
        *[other] aprobado el { $since }, { $count } herramientas
     }
-command-no-servers = no hay servidores MCP configurados; docs/mcp.md explica cómo añadir uno
-command-no-hooks = no hay hooks configurados; docs/hooks.md explica cómo añadir uno
+command-no-servers = no hay servidores MCP configurados; `ibeam help mcp` explica cómo añadir uno
+command-no-hooks = no hay hooks configurados; `ibeam help hooks` explica cómo añadir uno
 
 ## `context`
 context-bytes = bytes

@@ -151,7 +151,7 @@ reason-refused-with-message = le modèle a refusé de répondre : { $message }
 reason-refused = le modèle a refusé de répondre
     .hint = formulez la tâche autrement, ou choisissez un autre modèle avec `--model`
 reason-prompt-refused = le hook `{ $hook }` a refusé le message : { $detail }
-    .hint = formulez le message autrement ; docs/hooks.md indique les fichiers qui configurent des hooks
+    .hint = formulez le message autrement ; `ibeam help hooks` indique les fichiers qui configurent des hooks
 reason-timed-out = l'exécution a duré plus de { $seconds } s
     .hint = augmentez `--timeout`, ou poursuivez avec `--continue`
 reason-denied = { $count ->
@@ -503,8 +503,8 @@ policy-reads = lit `{ $path }`
 policy-writes = écrit `{ $path }`
 policy-applies = `{ $rule }` s'applique : { $why }
 policy-passes = `{ $rule }` ne s'applique pas : { $why }
-policy-no-rules = aucune règle n'est définie ; docs/configuration.md dit comment en écrire une
-policy-path-bounds = les règles `Read` et `Write` couvrent les fichiers par leur chemin ; docs/security.md en précise la limite pour les commandes
+policy-no-rules = aucune règle n'est définie ; `ibeam help configuration` dit comment en écrire une
+policy-path-bounds = les règles `Read` et `Write` couvrent les fichiers par leur chemin ; `ibeam help security` en précise la limite pour les commandes
 
 ## Sub-commands
 command-logged-in = Connecté à { $provider } : la clé est enregistrée dans { $path }
@@ -523,8 +523,8 @@ command-approved-tools = { $count ->
         [one] approuvé le { $since }, { $count } outil
        *[other] approuvé le { $since }, { $count } outils
     }
-command-no-servers = aucun serveur MCP n'est configuré ; docs/mcp.md explique comment en ajouter un
-command-no-hooks = aucun hook n'est configuré ; docs/hooks.md explique comment en ajouter un
+command-no-servers = aucun serveur MCP n'est configuré ; `ibeam help mcp` explique comment en ajouter un
+command-no-hooks = aucun hook n'est configuré ; `ibeam help hooks` explique comment en ajouter un
 
 ## `context`
 context-bytes = octets

@@ -142,7 +142,7 @@ reason-refused-with-message = model menolak menjawab: { $message }
 reason-refused = model menolak menjawab
     .hint = rumuskan tugasnya secara lain, atau pilih model lain dengan `--model`
 reason-prompt-refused = hook `{ $hook }` menolak prompt: { $detail }
-    .hint = rumuskan prompt secara lain; docs/hooks.md mencantumkan berkas yang mengatur hook
+    .hint = rumuskan prompt secara lain; `ibeam help hooks` mencantumkan berkas yang mengatur hook
 reason-timed-out = proses berlangsung lebih dari { $seconds } dtk
     .hint = naikkan `--timeout`, atau lanjutkan dengan `--continue`
 reason-denied = { $count } panggilan alat ditolak
@@ -455,8 +455,8 @@ policy-reads = membaca `{ $path }`
 policy-writes = menulis `{ $path }`
 policy-applies = `{ $rule }` berlaku: { $why }
 policy-passes = `{ $rule }` tidak berlaku: { $why }
-policy-no-rules = tidak ada aturan; docs/configuration.md menjelaskan cara menulisnya
-policy-path-bounds = aturan `Read` dan `Write` mencakup berkas menurut jalurnya; docs/security.md menjelaskan batasnya bagi perintah
+policy-no-rules = tidak ada aturan; `ibeam help configuration` menjelaskan cara menulisnya
+policy-path-bounds = aturan `Read` dan `Write` mencakup berkas menurut jalurnya; `ibeam help security` menjelaskan batasnya bagi perintah
 
 ## Sub-commands
 command-logged-in = Masuk ke { $provider }: kunci disimpan di { $path }
@@ -471,8 +471,8 @@ command-forgotten = tidak lagi dipercaya: { $path }
 command-nothing-to-forget = tidak ada yang perlu dilupakan: `{ $path }` tidak dipercaya
 command-nothing-trusted = tidak ada yang dipercaya; `--trust` memercayai ruang kerja
 command-approved-tools = disetujui pada { $since }, { $count } alat
-command-no-servers = tidak ada server MCP yang dikonfigurasi; docs/mcp.md menjelaskan cara menambahkannya
-command-no-hooks = tidak ada hook yang dikonfigurasi; docs/hooks.md menjelaskan cara menambahkannya
+command-no-servers = tidak ada server MCP yang dikonfigurasi; `ibeam help mcp` menjelaskan cara menambahkannya
+command-no-hooks = tidak ada hook yang dikonfigurasi; `ibeam help hooks` menjelaskan cara menambahkannya
 
 ## `context`
 context-bytes = byte

@@ -142,7 +142,7 @@ reason-refused-with-message = モデルが応答を断りました：{ $message 
 reason-refused = モデルが応答を断りました
     .hint = 頼み方を変えるか、`--model` で別のモデルを選んでください
 reason-prompt-refused = フック `{ $hook }` がプロンプトを拒否しました: { $detail }
-    .hint = プロンプトを言い換えてください。フックを定めるファイルは docs/hooks.md にあります
+    .hint = プロンプトを言い換えてください。フックを定めるファイルは `ibeam help hooks` にあります
 reason-timed-out = 実行が { $seconds } 秒を超えました
     .hint = `--timeout` を延ばすか、`--continue` で続けてください
 reason-denied = { $count } 件のツール呼び出しが拒否されました
@@ -455,8 +455,8 @@ policy-reads = `{ $path }` を読みます
 policy-writes = `{ $path }` に書き込みます
 policy-applies = `{ $rule }` が当てはまります: { $why }
 policy-passes = `{ $rule }` は当てはまりません: { $why }
-policy-no-rules = 規則は設定されていません。書き方は docs/configuration.md にあります
-policy-path-bounds = `Read` と `Write` のルールはパスでファイルを対象とします。コマンドに対する限界は docs/security.md にあります
+policy-no-rules = 規則は設定されていません。書き方は `ibeam help configuration` にあります
+policy-path-bounds = `Read` と `Write` のルールはパスでファイルを対象とします。コマンドに対する限界は `ibeam help security` にあります
 
 ## Sub-commands
 command-logged-in = { $provider } にログインしました。キーの保存先: { $path }
@@ -471,8 +471,8 @@ command-forgotten = 信頼を解除しました: { $path }
 command-nothing-to-forget = 解除するものはありません: `{ $path }` は信頼されていません
 command-nothing-trusted = 信頼されているものはありません。`--trust` でワークスペースを信頼できます
 command-approved-tools = { $since } に承認、ツール { $count } 個
-command-no-servers = MCP サーバーは設定されていません。追加方法は docs/mcp.md にあります
-command-no-hooks = フックは設定されていません。追加方法は docs/hooks.md にあります
+command-no-servers = MCP サーバーは設定されていません。追加方法は `ibeam help mcp` にあります
+command-no-hooks = フックは設定されていません。追加方法は `ibeam help hooks` にあります
 
 ## `context`
 context-bytes = バイト

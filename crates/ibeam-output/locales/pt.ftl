@@ -151,7 +151,7 @@ reason-refused-with-message = o modelo se recusou a responder: { $message }
 reason-refused = o modelo se recusou a responder
     .hint = formule a tarefa de outro modo, ou escolha outro modelo com `--model`
 reason-prompt-refused = o hook `{ $hook }` recusou a mensagem: { $detail }
-    .hint = formule a mensagem de outro modo; docs/hooks.md indica os arquivos que configuram hooks
+    .hint = formule a mensagem de outro modo; `ibeam help hooks` indica os arquivos que configuram hooks
 reason-timed-out = a execução durou mais de { $seconds } s
     .hint = aumente `--timeout`, ou continue com `--continue`
 reason-denied = { $count ->
@@ -503,8 +503,8 @@ policy-reads = lê `{ $path }`
 policy-writes = escreve `{ $path }`
 policy-applies = `{ $rule }` se aplica: { $why }
 policy-passes = `{ $rule }` não se aplica: { $why }
-policy-no-rules = nenhuma regra está definida; docs/configuration.md diz como escrever uma
-policy-path-bounds = as regras `Read` e `Write` abrangem arquivos pelo caminho; docs/security.md diz onde isso termina para comandos
+policy-no-rules = nenhuma regra está definida; `ibeam help configuration` diz como escrever uma
+policy-path-bounds = as regras `Read` e `Write` abrangem arquivos pelo caminho; `ibeam help security` diz onde isso termina para comandos
 
 ## Sub-commands
 command-logged-in = Login feito em { $provider }: a chave está guardada em { $path }
@@ -523,8 +523,8 @@ command-approved-tools = { $count ->
         [one] aprovado em { $since }, { $count } ferramenta
        *[other] aprovado em { $since }, { $count } ferramentas
     }
-command-no-servers = não há servidores MCP configurados; docs/mcp.md explica como adicionar um
-command-no-hooks = não há hooks configurados; docs/hooks.md explica como adicionar um
+command-no-servers = não há servidores MCP configurados; `ibeam help mcp` explica como adicionar um
+command-no-hooks = não há hooks configurados; `ibeam help hooks` explica como adicionar um
 
 ## `context`
 context-bytes = bytes

@@ -4,16 +4,21 @@
 
 mod argument_order;
 mod commands;
+mod examples;
 mod flag_settings;
+mod groups;
 mod help;
+mod listed_flags;
 mod lone_word;
+mod topics;
+mod translations;
 mod usage_error;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, CommandFactory, Parser, ValueEnum};
 use ibeam_protocol::Reason;
 
 use self::argument_order::{FirstWord, ReorderedArgs};
@@ -21,6 +26,8 @@ pub(crate) use self::commands::{
     Command, ConfigCommand, HooksCommand, McpCommand, OfflineCommand, PolicyCommand, ReportFormat,
     SchemaFormat, ScriptedDialect, SessionsCommand, TestedAccess, TrustCommand,
 };
+pub(crate) use self::help::lists_flag;
+pub(crate) use self::topics::names as topic_names;
 use self::usage_error::CommandPath;
 use crate::cli_error::CliError;
 use crate::exit::ErrorOutput;
@@ -30,7 +37,6 @@ use crate::exit::ErrorOutput;
 #[command(args_override_self = true)]
 #[command(name = "ibeam", version, disable_version_flag = true)]
 #[command(override_usage = "ibeam [OPTIONS] [PROMPT]...\n       ibeam [OPTIONS] <COMMAND>")]
-#[command(after_help = "Exit codes, formats and events: docs/output-format.md")]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) flags: Flags,
@@ -354,7 +360,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) error_file: Option<PathBuf>,
 
-    /// Write the spans of the runs to this file at the end, as OTLP/JSON: docs/trace.md
+    /// Write the spans of the runs to this file at the end, as OTLP/JSON: `ibeam help trace`
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) trace_file: Option<PathBuf>,
 
@@ -493,6 +499,9 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Cli, ParseExit> {
             None => Ok(cli),
         };
     }
+    if names_command && let Some(page) = help::topic(&args)? {
+        return Err(ParseExit::Help(page));
+    }
     match Cli::try_parse_from(&args) {
         Ok(cli) => {
             let command_path = names_command.then(|| CommandPath::find(&args).name);
@@ -505,6 +514,13 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Cli, ParseExit> {
             Err(parse_failure(&args, names_command, command_error.unwrap_or(error)))
         }
     }
+}
+
+/// Returns all commands with all flags, for completion.
+pub(crate) fn full_command() -> clap::Command {
+    let mut command = Cli::command();
+    command.build();
+    command
 }
 
 /// Returns the error for `args`, which cannot be parsed. For a command without its sub-command, adds the help of the

@@ -4,6 +4,7 @@
 
 mod check;
 mod compare;
+mod complete;
 mod config;
 mod context;
 mod convert;
@@ -96,6 +97,7 @@ pub(crate) fn execute(
         Command::Mcp { what } => mcp::mcp(app, what, stdout),
         Command::Trust { what } => trust::trust(app, what, stdout),
         Command::Acp => acp(app, stdout),
+        Command::Complete { words } => complete::complete(app, words, stdout),
         Command::Resume { .. } => Err(Reason::Internal { detail: "`resume` is a run".to_owned() }.into()),
         // Commands with several exit codes of success.
         Command::Policy { what } => return policy::policy(app, what, stdout),
@@ -120,6 +122,7 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         Command::About { .. }
         | Command::Acp
         | Command::Diff { other: Some(_), .. }
+        | Command::Complete { .. }
         | Command::Config { what: ConfigCommand::Path }
         | Command::Login { .. }
         | Command::Logout { .. }

@@ -120,7 +120,7 @@ const CRATE_RULES: &[CrateRule] = &[
     CrateRule {
         name: "ibeam-traffic",
         may_use: &["ibeam-protocol", "ibeam-core", "ibeam-output", "ibeam-providers"],
-        exclusive: &["flate2"],
+        exclusive: &[],
     },
     CrateRule { name: "xtask", may_use: &["ibeam-wire", "ibeam-testkit"], exclusive: &[] },
 ];

@@ -1,4 +1,4 @@
-//! The list of sub-commands: their arguments, and the flags of runs that their help lists.
+//! The list of sub-commands and their arguments.
 
 use std::ffi::OsString;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -79,7 +79,7 @@ pub(crate) enum Command {
         words: Vec<OsString>,
     },
     /// Show what a session changed in the files of its workspace, as a unified diff; or compare two sessions
-    #[command(after_help = "Changes of files: docs/checkpoints.md. Two sessions: docs/trace.md")]
+    #[command(after_help = "Changes of files: `ibeam help checkpoints`. Two sessions: `ibeam help trace`")]
     Diff {
         /// The session ID, or `-1` for the newest of this directory, `-2` … [default: -1]; with OTHER also a file with the stream of any agent
         #[arg(value_name = "SESSION", allow_negative_numbers = true)]
@@ -99,7 +99,7 @@ pub(crate) enum Command {
     },
     /// Restore the files of the workspace as they were before a turn
     #[command(after_help = "Files that somebody else changed since are not overwritten without `--force`.\n\
-                      Exit codes: 0 done, 1 files were changed since, 66 nothing to undo. More: docs/checkpoints.md")]
+                      Exit codes: 0 done, 1 files were changed since, 66 nothing to undo. More: `ibeam help checkpoints`")]
     Undo {
         /// The session ID, or `-1` for the newest of this directory, `-2` … [default: -1]
         #[arg(value_name = "SESSION", allow_negative_numbers = true)]
@@ -140,7 +140,9 @@ pub(crate) enum Command {
     /// Check the installation and suggest fixes
     Doctor,
     /// Show what a run would send to the model first, with the size of each part; sends nothing
-    #[command(after_help = "The parts: docs/rules.md. MCP tools are counted with `--start-servers` only.")]
+    #[command(
+        after_help = "The parts: `ibeam help rules`. MCP tools are counted with `--start-servers` only."
+    )]
     Context {
         /// Print the texts too
         #[arg(long)]
@@ -167,6 +169,13 @@ pub(crate) enum Command {
     },
     /// Serve an editor over the Agent Client Protocol on stdin and stdout
     Acp,
+    /// Print the candidates of a completion, for the scripts of `completions`
+    #[command(hide = true)]
+    Complete {
+        /// The words of the command line up to the cursor
+        #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<OsString>,
+    },
     /// Manage the trusted workspaces
     Trust {
         #[command(subcommand)]
@@ -189,8 +198,8 @@ pub(crate) enum ReportFormat {
 pub(crate) enum OfflineCommand {
     /// Show a recorded session, or a file with a stream, again
     #[command(
-        after_help = "`--output-format html` prints one page to read, `otlp` and `atif` print traces for other programs: docs/trace.md.\n\
-                      stderr and the exit code are those of the replay, not of the run: docs/sessions.md"
+        after_help = "`--output-format html` prints one page to read, `otlp` and `atif` print traces for other programs: `ibeam help trace`.\n\
+                      stderr and the exit code are those of the replay, not of the run: `ibeam help sessions`"
     )]
     Replay {
         /// A session ID, `-1` for the newest of this directory, `-2` …; or a file with the stream of any agent, `-` for stdin
@@ -207,7 +216,9 @@ pub(crate) enum OfflineCommand {
         longest_pause: Option<String>,
     },
     /// Check whether a stream, or a result of `json`, follows the output contract
-    #[command(after_help = "Exit codes: 0 it follows the contract, 65 it does not. Rules: docs/check.md")]
+    #[command(
+        after_help = "Exit codes: 0 it follows the contract, 65 it does not. Rules: `ibeam help check`"
+    )]
     Check {
         /// The file with the stream [default: stdin]
         file: Option<PathBuf>,
@@ -221,7 +232,7 @@ pub(crate) enum OfflineCommand {
     /// Convert the stream of one agent to that of another, and report what is lost
     #[command(
         after_help = "Exit codes: 0 done, 3 with `--fail-on loss` if something is lost, 65 not a stream of that agent.\n\
-                      What maps to what: docs/dialects.md"
+                      What maps to what: `ibeam help dialects`"
     )]
     Convert {
         /// The agent of the stream: cursor, claude, codex, gemini, opencode
@@ -300,7 +311,7 @@ pub(crate) enum HooksCommand {
         format: Option<ReportFormat>,
     },
     /// Run the hooks of an event on a sample input, and show what each of them decides
-    #[command(after_help = "The hooks are really run. The events: docs/hooks.md.")]
+    #[command(after_help = "The hooks are really run. The events: `ibeam help hooks`.")]
     Test {
         /// The event, e.g. `preToolUse`
         event: String,
@@ -328,10 +339,6 @@ pub(crate) enum McpCommand {
         name: String,
     },
     /// Add a server to your configuration, or to the project's
-    #[command(
-        after_help = "Examples: ibeam mcp add github --env 'GITHUB_TOKEN=${env:GITHUB_TOKEN}' github-mcp-server stdio\n\
-                      \x20         ibeam mcp add --project docs --header 'X-Team: a' https://mcp.example.com/mcp"
-    )]
     Add {
         /// Write into `.ibeam/config.toml` of the project instead of your `config.toml`
         #[arg(long)]
@@ -383,7 +390,7 @@ pub(crate) enum McpCommand {
     },
     /// Be an MCP server: clients start runs and read sessions, over stdin and stdout or over HTTP
     #[command(
-        after_help = "Runs have the flags of this command; a client can only narrow them: docs/mcp-server.md"
+        after_help = "Runs have the flags of this command; a client can only narrow them: `ibeam help mcp-server`"
     )]
     Serve {
         /// Serve over HTTP on this port of 127.0.0.1; 0 selects a free port
@@ -493,107 +500,3 @@ pub(crate) struct TestedAccess {
     #[arg(long, value_name = "SERVER:TOOL")]
     pub(crate) mcp: Option<String>,
 }
-
-/// The flags of runs that the help of each command lists. The command accepts the others too, without effect.
-///
-/// A new command needs a variant of [`Command`] and a row in this table; `command::execute` executes the command.
-pub(super) const LISTED_FLAGS: &[(&str, &[&str])] = &[
-    ("about", &["contract", "model"]),
-    ("check", &["contract"]),
-    ("completions", &[]),
-    ("config", CONFIG_FLAGS),
-    ("context", CONTEXT_FLAGS),
-    ("convert", &["fail_on"]),
-    ("create-chat", &["workspace"]),
-    ("diff", &["workspace"]),
-    ("doctor", &["add_dir", "api_key", "endpoint", "model", "sandbox", "trust", "workspace"]),
-    ("errors", &[]),
-    ("hooks", &["model", "trust", "workspace"]),
-    ("login", &["api_key", "ca_file", "client_cert", "client_key", "header"]),
-    ("logout", &[]),
-    ("ls", &["workspace"]),
-    ("mcp", &["approve_mcps", "mcp_config", "strict_mcp_config", "trust", "workspace"]),
-    ("models", &["api_key", "ca_file", "client_cert", "client_key", "endpoint", "header", "workspace"]),
-    ("policy", POLICY_FLAGS),
-    ("providers", &["api_key", "workspace"]),
-    ("replay", &["contract", "output_format", "stream_partial_output", "verbose", "workspace"]),
-    ("schema", &["contract"]),
-    ("sessions", &["workspace"]),
-    ("setup", &["ca_file"]),
-    ("shim", &[]),
-    ("status", &["api_key", "endpoint", "model", "workspace"]),
-    ("trust", &["trust", "workspace"]),
-    ("undo", &["force", "workspace"]),
-];
-
-/// The flags that set a value of the configuration, which `config explain` shows.
-const CONFIG_FLAGS: &[&str] = &[
-    "allow",
-    "allow_net",
-    "allow_socket",
-    "approval",
-    "ask",
-    "background",
-    "ca_file",
-    "client_cert",
-    "client_key",
-    "deny",
-    "effort",
-    "max_cost",
-    "max_tokens",
-    "max_tool_calls",
-    "max_turns",
-    "model",
-    "sandbox",
-    "thinking_budget",
-    "timeout",
-    "trust",
-    "verbose",
-    "workspace",
-];
-
-/// The flags that change the first request of a run.
-const CONTEXT_FLAGS: &[&str] = &[
-    "add_dir",
-    "allow",
-    "allow_net",
-    "append_system_prompt",
-    "file",
-    "force",
-    "image",
-    "json_schema",
-    "mcp_config",
-    "mode",
-    "model",
-    "plan",
-    "sandbox",
-    "strict_mcp_config",
-    "system_prompt",
-    "trust",
-    "without",
-    "workspace",
-];
-
-/// The flags on which the decision of a rule depends.
-const POLICY_FLAGS: &[&str] = &[
-    "add_dir",
-    "allow",
-    "allow_net",
-    "allow_socket",
-    "approval",
-    "approve_mcps",
-    "ask",
-    "deny",
-    "force",
-    "mcp_config",
-    "mode",
-    "plan",
-    "print",
-    "sandbox",
-    "strict_mcp_config",
-    "trust",
-    "workspace",
-];
-
-/// The flags that the help of every command lists.
-pub(super) const COMMON_FLAGS: &[&str] = &["error_file", "error_format", "help", "lang"];

@@ -1,6 +1,4 @@
-//! The text of `--help`, with headings in the language of the user.
-//!
-//! The descriptions of flags and commands are in English; only the headings are translated.
+//! The text of `--help` in the language of the user: commands and flags in groups, one line each, and examples.
 
 use std::ffi::OsString;
 
@@ -8,8 +6,23 @@ use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, CommandFactory, ValueEnum};
 use ibeam_output::Catalogue;
 
-use super::commands::{COMMON_FLAGS, LISTED_FLAGS};
-use super::{Cli, FailOnArg, Format};
+use super::groups::{GROUPS, title_of_flag};
+use super::listed_flags::{COMMON_FLAGS, LISTED_FLAGS};
+use super::translations::Translations;
+use super::{Cli, FailOnArg, Format, ParseExit, examples, topics};
+use crate::cli_error::CliError;
+use crate::similar_names::closest;
+
+/// English texts of help that belong to no flag and no command.
+#[cfg(test)]
+pub(super) const OWN_TEXTS: &[&str] =
+    &[EXAMPLES, POSSIBLE_VALUES, PRINT_HELP, HELP_COMMAND, TOPICS, ALL_COMMANDS, "aliases"];
+const EXAMPLES: &str = "Examples";
+const POSSIBLE_VALUES: &str = "possible values";
+const PRINT_HELP: &str = "Print help";
+const HELP_COMMAND: &str = "Show the help of a command, or a page of the documentation";
+const TOPICS: &str = "Pages of the documentation, for `ibeam help TOPIC`";
+const ALL_COMMANDS: &str = "`ibeam COMMAND --help` lists the arguments and flags of a command";
 
 /// Returns the parser for `args`, in which help lists the values that a flag has for one command only.
 pub(super) fn command(args: &[OsString]) -> Command {
@@ -32,27 +45,59 @@ fn listed_values<V: ValueEnum>(is_listed: impl Fn(&V) -> bool) -> PossibleValues
     PossibleValuesParser::new(chosen.filter_map(ValueEnum::to_possible_value).map(|value| value.hide(false)))
 }
 
+/// Returns the page that `ibeam help TOPIC` requests; `None` if the line requests the help of a command.
+///
+/// # Errors
+/// `CommandUsage` for a word that is neither a topic nor a command.
+pub(super) fn topic(args: &[OsString]) -> Result<Option<String>, ParseExit> {
+    let command = Cli::command();
+    let is_command = |word: &&str| *word == "help" || command.find_subcommand(word).is_some();
+    let mut words = args.iter().skip(1).filter_map(|arg| arg.to_str()).skip_while(|word| !is_command(word));
+    if words.next() != Some("help") {
+        return Ok(None);
+    }
+    let words: Vec<&str> = words.filter(|word| !word.starts_with('-')).collect();
+    let [word] = words.as_slice() else { return Ok(None) };
+    if let Some(page) = topics::text(word) {
+        return Ok(Some(page));
+    }
+    if is_command(word) {
+        return Ok(None);
+    }
+    let names = topics::names();
+    let commands = command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(Command::get_name);
+    let near = closest(word, names.iter().map(String::as_str).chain(commands));
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let detail = format!("`{word}` is neither a command nor a topic{near}");
+    Err(ParseExit::Error(CliError::CommandUsage { command: "ibeam".to_owned(), detail }))
+}
+
+/// Whether the help of a command of the first level lists a flag of runs.
+pub(crate) fn lists_flag(command: &str, flag: &Arg) -> bool {
+    let id = flag.get_id().as_str();
+    let used = LISTED_FLAGS.iter().find(|(name, _)| *name == command).map(|(_, used)| *used);
+    used.is_none_or(|used| COMMON_FLAGS.contains(&id) || used.contains(&id))
+}
+
 /// Returns the help for `args`.
 pub(super) fn text(args: &[OsString]) -> String {
     let catalogue = crate::environment::catalogue(super::requested_lang(args));
-    let command = localize(command(args), &catalogue);
+    let translations = Translations::new(catalogue.locale_code());
+    let language = Language { catalogue: &catalogue, translations: &translations };
+    let command = language.localize(command(args), "");
     let is_named = |name: &str| args.iter().skip(1).any(|arg| *arg == *name);
     // The server runs prompts, so it has all flags of runs.
     let serves_runs = is_named("mcp") && is_named("serve");
     let listed = LISTED_FLAGS.iter().find(|(name, _)| is_named(name) && !serves_runs);
     let general = catalogue.help("general");
-    let of_command = |arg: Arg, used: &[&str]| {
-        let id = arg.get_id().as_str();
-        let is_used = COMMON_FLAGS.contains(&id) || used.contains(&id);
-        match (arg.is_global_set(), is_used) {
-            (false, _) => arg,
-            (true, true) => arg.help_heading(general.clone()),
-            (true, false) => arg.hide(true),
-        }
+    let of_command = |name: &str, arg: Arg| match (arg.is_global_set(), lists_flag(name, &arg)) {
+        (false, _) => arg,
+        (true, true) => arg.help_heading(general.clone()),
+        (true, false) => arg.hide(true),
     };
     let command = match listed {
         None => command,
-        Some((_, used)) => command.mut_args(|arg| of_command(arg, used)),
+        Some((name, _)) => command.mut_args(|arg| of_command(name, arg)),
     };
     match command.try_get_matches_from(args) {
         Err(error) => error.render().to_string(),
@@ -60,26 +105,100 @@ pub(super) fn text(args: &[OsString]) -> String {
     }
 }
 
-/// Translates the headings of the help of `command` and of its sub-commands.
-fn localize(command: Command, catalogue: &Catalogue) -> Command {
-    let usage = catalogue.help("usage");
-    let (arguments, options) = (catalogue.help("arguments"), catalogue.help("options"));
-    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
-    // clap would put its own `--help` under another heading.
-    let help = Arg::new("help").short('h').long("help").action(ArgAction::Help).help("Print help");
-    let mut command = command
-        .disable_help_flag(true)
-        .arg(help)
-        .help_template(format!("{{about-with-newline}}\n{usage}: {{usage}}\n\n{{all-args}}{{after-help}}"))
-        .subcommand_help_heading(catalogue.help("commands"))
-        .mut_args(|arg| {
-            let heading = if arg.is_positional() { arguments.clone() } else { options.clone() };
-            arg.help_heading(heading)
-        });
-    for name in names {
-        command = command.mut_subcommand(name, |sub| localize(sub, catalogue));
+/// The language of a help.
+struct Language<'a> {
+    catalogue: &'a Catalogue,
+    translations: &'a Translations,
+}
+
+impl Language<'_> {
+    /// Translates the help of the command at `path` and of its sub-commands, and adds groups and examples.
+    fn localize(&self, command: Command, path: &str) -> Command {
+        let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+        // clap would put its own `--help` under another heading, and print several lines for each flag.
+        let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort).help(PRINT_HELP);
+        let usage = self.catalogue.help("usage");
+        let groups = if path.is_empty() { self.command_groups(&command) } else { String::new() };
+        let template =
+            format!("{{about-with-newline}}\n{usage}: {{usage}}\n\n{groups}{{all-args}}{{after-help}}");
+        let mut after = self.examples(path);
+        if let Some(text) = command.get_after_help() {
+            after = format!("{after}\n{}\n", self.translations.lines(&text.to_string()));
+        }
+        if path.is_empty() {
+            let topics = topics::names().join(", ");
+            let intro = self.translations.get(TOPICS);
+            after = format!("{after}\n{intro}:\n  {topics}\n\n{}\n", self.translations.get(ALL_COMMANDS));
+        }
+        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        let mut command = command
+            .about(self.translations.get(&about))
+            .disable_help_flag(true)
+            .arg(help)
+            .help_template(template)
+            .after_help(after.trim_end().to_owned())
+            .subcommand_help_heading(self.catalogue.help("commands"))
+            .mut_args(|arg| self.localize_arg(arg, path.is_empty()));
+        for name in names {
+            let below = format!("{path} {name}");
+            let is_top = path.is_empty();
+            // The groups list the commands of the first level.
+            command = command.mut_subcommand(name, |sub| {
+                let hidden = is_top || sub.is_hide_set();
+                self.localize(sub, below.trim()).hide(hidden)
+            });
+        }
+        command
     }
-    command
+
+    /// Translates the help of an argument, and puts it under the heading of its group or kind.
+    fn localize_arg(&self, arg: Arg, is_root: bool) -> Arg {
+        let mut help = self.translations.get(&arg.get_help().map(ToString::to_string).unwrap_or_default());
+        let values = arg.get_possible_values();
+        let names: Vec<&str> =
+            values.iter().filter(|value| !value.is_hide_set()).map(|value| value.get_name()).collect();
+        if !names.is_empty() && arg.get_action().takes_values() {
+            help = format!("{help} [{}: {}]", self.translations.get(POSSIBLE_VALUES), names.join(", "));
+        }
+        let options = self.catalogue.help("options");
+        let group = title_of_flag(arg.get_id().as_str()).filter(|_| is_root || arg.is_global_set());
+        let heading = match group {
+            _ if arg.is_positional() => self.catalogue.help("arguments"),
+            Some(title) => format!("{options} ({})", self.translations.get(title)),
+            None => options,
+        };
+        let takes_values = arg.get_action().takes_values();
+        arg.help(help).help_heading(heading).hide_possible_values(takes_values)
+    }
+
+    /// Returns the commands of the first level in groups.
+    fn command_groups(&self, command: &Command) -> String {
+        let mut text = String::new();
+        for group in &GROUPS {
+            let title = self.translations.get(group.title);
+            text.push_str(&format!("{} ({title}):\n", self.catalogue.help("commands")));
+            for name in group.commands {
+                let found = command.find_subcommand(name);
+                let about = found.and_then(Command::get_about).map(ToString::to_string);
+                let about = self.translations.get(&about.unwrap_or_else(|| HELP_COMMAND.to_owned()));
+                let aliases: Vec<&str> = found.into_iter().flat_map(Command::get_visible_aliases).collect();
+                let aliases = match aliases.as_slice() {
+                    [] => String::new(),
+                    names => format!(" [{}: {}]", self.translations.get("aliases"), names.join(", ")),
+                };
+                text.push_str(&format!("  {name:<12} {about}{aliases}\n"));
+            }
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Returns the examples of the command at `path` with their heading.
+    fn examples(&self, path: &str) -> String {
+        let lines: String =
+            examples::of_command(path).iter().map(|example| format!("  {example}\n")).collect();
+        if lines.is_empty() { lines } else { format!("{}:\n{lines}", self.translations.get(EXAMPLES)) }
+    }
 }
 
 #[cfg(test)]
@@ -125,9 +244,9 @@ mod tests {
         let own = help.find("--repair").unwrap();
         assert!(help.find("General options:").is_some_and(|general| own < general), "{help}");
         let help = text(&["ibeam", "logout", "--help"].map(OsString::from));
-        assert!(help.lines().count() < 40, "{help}");
+        assert!(help.lines().count() < 20, "{help}");
         let help = text(&["ibeam", "logout", "-h"].map(OsString::from));
-        assert!(help.lines().count() < 16, "{help}");
+        assert!(help.contains("Examples:\n  ibeam logout"), "{help}");
     }
 
     #[test]
@@ -150,10 +269,28 @@ mod tests {
     fn headings_are_in_the_requested_language() {
         check(&["ibeam", "--lang", "en", "--help"], "Usage: ibeam [OPTIONS]");
         check(&["ibeam", "--lang", "fr", "--help"], "Utilisation");
-        check(&["ibeam", "--lang", "es", "--help"], "Opciones:");
+        check(&["ibeam", "--lang", "es", "--help"], "Opciones (");
         check(&["ibeam", "--lang", "ja", "setup", "--help"], "--from <SOURCE>");
+        check(&["ibeam", "--help"], "\nOptions (models):\n");
+        check(&["ibeam", "--help"], "\nCommands (sessions):\n");
         let help = text(&["ibeam", "--help"].map(OsString::from));
-        assert_eq!(help.matches("\nOptions:\n").count(), 1, "one list of flags: {help}");
+        assert!(!help.contains("\nOptions:\n"), "every flag is in a group: {help}");
+    }
+
+    #[test]
+    fn a_topic_is_a_page_and_another_word_names_the_nearest() {
+        let topic = |words: &[&str]| {
+            let args: Vec<OsString> = ["ibeam", "help"].iter().chain(words).map(Into::into).collect();
+            topic(&args)
+        };
+        assert!(matches!(topic(&["exit-codes"]), Ok(Some(page)) if page.contains("| 40 |")));
+        assert!(matches!(topic(&["login"]), Ok(None)));
+        assert!(matches!(topic(&["trust", "show"]), Ok(None)));
+        assert!(matches!(topic(&[]), Ok(None)));
+        let args = ["ibeam", "complete", "--", "help", "exit"].map(OsString::from);
+        assert!(matches!(super::topic(&args), Ok(None)));
+        let Err(ParseExit::Error(error)) = topic(&["exit-code"]) else { panic!("an unknown topic") };
+        assert!(format!("{error:?}").contains("did you mean `exit-codes`?"), "{error:?}");
     }
 
     /// Examples name `example.com`, because users choose their registry.
@@ -182,6 +319,17 @@ mod tests {
             assert_eq!(found, None, "{name}");
         }
         assert!(texts.len() > 40, "{}", texts.len());
+    }
+
+    /// Run with `cargo test -p ibeam write_the_man_pages -- --ignored`: writes them into `target/man`.
+    #[test]
+    #[ignore = "a chore, which writes files"]
+    fn write_the_man_pages() {
+        let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/man");
+        std::fs::create_dir_all(&directory).unwrap();
+        clap_mangen::generate_to(Cli::command(), &directory).unwrap();
+        let page = std::fs::read_to_string(directory.join("ibeam-login.1")).unwrap();
+        assert!(page.contains("no\\-check"), "{page}");
     }
 
     /// Adds the help of a command and of those below it.

@@ -5,6 +5,7 @@
 use std::fs::File;
 
 use clap::CommandFactory;
+use clap_complete::Shell;
 use ibeam_protocol::FailureCode;
 use ibeam_wire::SchemaTarget;
 use serde_json::json;
@@ -51,8 +52,19 @@ pub(super) fn schema(base: &BaseContext, format: SchemaFormat, stdout: &mut File
     print_text(stdout, &format!("{:#}\n", ibeam_wire::schema(of, base.contract())))
 }
 
-pub(super) fn completions(shell: clap_complete::Shell, stdout: &mut File) -> Result<(), CliError> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "ibeam", &mut script);
-    print_text(stdout, &String::from_utf8_lossy(&script))
+/// Prints the script of a shell. Those of bash, zsh and fish ask `ibeam complete` for the candidates.
+pub(super) fn completions(shell: Shell, stdout: &mut File) -> Result<(), CliError> {
+    let generate = || {
+        let mut script = Vec::new();
+        clap_complete::generate(shell, &mut Cli::command(), "ibeam", &mut script);
+        String::from_utf8_lossy(&script).into_owned()
+    };
+    let script = match shell {
+        Shell::Bash => include_str!("completions/ibeam.bash").to_owned(),
+        Shell::Fish => include_str!("completions/ibeam.fish").to_owned(),
+        Shell::Zsh => include_str!("completions/ibeam.zsh").to_owned(),
+        // The enum can grow.
+        _ => generate(),
+    };
+    print_text(stdout, &script)
 }

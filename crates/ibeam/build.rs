@@ -1,0 +1,43 @@
+//! Compresses the pages of `docs/` and the translations of `--help` into the program.
+
+use std::error::Error;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+
+/// Pages for contributors, and lists of results, which users of the program do not need.
+const LEFT_OUT: [&str; 4] = ["README", "conformance", "faults", "performance"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = std::env::var("CARGO_MANIFEST_DIR")?;
+    let out = std::env::var("OUT_DIR")?;
+    let docs = Path::new(&root).join("../../docs");
+    println!("cargo::rerun-if-changed={}", docs.display());
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(&docs)? {
+        let path = entry?.path();
+        let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        if path.extension().is_some_and(|extension| extension == "md") && !LEFT_OUT.contains(&name.as_str()) {
+            println!("cargo::rerun-if-changed={}", path.display());
+            pages.push((name, fs::read_to_string(&path)?));
+        }
+    }
+    pages.sort();
+    // Each page is its name, a zero byte, its text and a zero byte.
+    let pages: String = pages.iter().map(|(name, text)| format!("{name}\0{text}\0")).collect();
+    compress(&pages, &Path::new(&out).join("pages.deflate"))?;
+    let translations = Path::new(&root).join("locales/help.txt");
+    println!("cargo::rerun-if-changed={}", translations.display());
+    compress(&fs::read_to_string(translations)?, &Path::new(&out).join("help.deflate"))
+}
+
+/// Writes the compressed text to a file.
+fn compress(text: &str, path: &Path) -> Result<(), Box<dyn Error>> {
+    let mut encoder = DeflateEncoder::new(File::create(path)?, Compression::best());
+    encoder.write_all(text.as_bytes())?;
+    encoder.finish()?;
+    Ok(())
+}

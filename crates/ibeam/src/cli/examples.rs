@@ -1,0 +1,120 @@
+//! The examples of `--help`.
+
+/// The examples of a command, by its path without the program; that of a prompt is empty.
+const EXAMPLES: &[(&str, &[&str])] = &[
+    (
+        "",
+        &[
+            "ibeam \"Explain this project\"",
+            "ibeam -p --output-format text \"Fix the failing test\"",
+            "ibeam -p --continue --output-format json \"Now the docs\"",
+        ],
+    ),
+    ("about", &["ibeam about", "ibeam version --format json"]),
+    ("acp", &["ibeam acp --model openai/gpt-5"]),
+    ("check", &["ibeam check run.ndjson"]),
+    ("completions", &["ibeam completions bash"]),
+    ("config explain", &["ibeam config explain --format json"]),
+    ("config path", &["ibeam config path"]),
+    ("context", &["ibeam context --full", "ibeam context --start-servers \"Fix the failing test\""]),
+    ("convert", &["ibeam convert --from claude --to cursor run.ndjson --losses lost.json"]),
+    ("create-chat", &["ibeam create-chat"]),
+    ("diff", &["ibeam diff", "ibeam diff -2 --stat"]),
+    ("doctor", &["ibeam doctor", "ibeam doctor --sandbox"]),
+    ("errors", &["ibeam errors --format json"]),
+    ("hooks list", &["ibeam hooks list"]),
+    ("hooks test", &["ibeam hooks test preToolUse --input call.json"]),
+    ("login", &["ibeam login anthropic", "ibeam login openrouter --no-check"]),
+    ("logout", &["ibeam logout anthropic"]),
+    ("ls", &["ibeam ls", "ibeam ls --all --format json"]),
+    (
+        "mcp add",
+        &[
+            "ibeam mcp add github --env 'GITHUB_TOKEN=${env:GITHUB_TOKEN}' github-mcp-server stdio",
+            "ibeam mcp add --project docs --header 'X-Team: a' https://mcp.example.com/mcp",
+        ],
+    ),
+    ("mcp disable", &["ibeam mcp disable github"]),
+    ("mcp enable", &["ibeam mcp enable github"]),
+    ("mcp list", &["ibeam mcp list"]),
+    ("mcp list-tools", &["ibeam mcp list-tools github"]),
+    ("mcp login", &["ibeam mcp login docs"]),
+    ("mcp logout", &["ibeam mcp logout docs"]),
+    ("mcp remove", &["ibeam mcp remove github"]),
+    ("mcp serve", &["ibeam mcp serve", "ibeam mcp serve --http 0 --root src"]),
+    ("models", &["ibeam models --details", "ibeam models --endpoint http://127.0.0.1:8080/v1"]),
+    ("policy list", &["ibeam policy list"]),
+    ("policy test", &["ibeam policy test 'git push'", "ibeam policy test --write .env"]),
+    ("providers", &["ibeam providers", "ibeam providers --json"]),
+    (
+        "replay",
+        &["ibeam replay -1 --output-format text --verbose", "ibeam replay run.ndjson --output-format html"],
+    ),
+    ("resume", &["ibeam resume", "ibeam resume -2 \"Go on with the tests\""]),
+    ("schema", &["ibeam schema --format error"]),
+    ("sessions check", &["ibeam sessions check -1", "ibeam sessions check -1 --repair"]),
+    ("setup", &["ibeam setup", "ibeam setup --from model.gguf"]),
+    ("shim", &["ibeam shim bin --dialect claude,codex"]),
+    ("status", &["ibeam status", "ibeam status --format json"]),
+    ("trust forget", &["ibeam trust forget"]),
+    ("trust list", &["ibeam trust list"]),
+    ("trust show", &["ibeam trust show"]),
+    ("undo", &["ibeam undo --dry-run", "ibeam undo --redo"]),
+];
+
+/// Returns the examples of a command; empty for a command that only groups others.
+pub(super) fn of_command(path: &str) -> &'static [&'static str] {
+    EXAMPLES.iter().find(|(name, _)| *name == path).map_or(&[], |(_, examples)| examples)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use clap::{Command, CommandFactory as _};
+
+    use super::*;
+    use crate::cli::{Cli, parse};
+
+    /// Splits a line as a shell does, without escapes and expansion.
+    fn split(line: &str) -> Vec<OsString> {
+        let mut words = vec![String::new()];
+        let mut quote = None;
+        for character in line.chars() {
+            match (quote, character) {
+                (None, '"' | '\'') => quote = Some(character),
+                (Some(open), _) if open == character => quote = None,
+                (None, ' ') => words.push(String::new()),
+                (None | Some(_), _) => words.last_mut().unwrap().push(character),
+            }
+        }
+        words.into_iter().skip(1).map(Into::into).collect()
+    }
+
+    /// Adds the paths of all visible commands that group no others.
+    fn add_paths(command: &Command, path: &str, paths: &mut Vec<String>) {
+        let visible: Vec<&Command> = command.get_subcommands().filter(|sub| !sub.is_hide_set()).collect();
+        if visible.is_empty() || path.is_empty() {
+            paths.push(path.to_owned());
+        }
+        for sub in visible {
+            add_paths(sub, format!("{path} {}", sub.get_name()).trim(), paths);
+        }
+    }
+
+    #[test]
+    fn every_command_has_examples_that_are_understood() {
+        let mut paths = Vec::new();
+        add_paths(&Cli::command(), "", &mut paths);
+        paths.sort_unstable();
+        assert_eq!(EXAMPLES.iter().map(|(path, _)| *path).collect::<Vec<_>>(), paths);
+        for (path, examples) in EXAMPLES {
+            assert!(!examples.is_empty(), "{path}");
+            for example in *examples {
+                let Ok(cli) = parse(&split(example)) else { panic!("{example}") };
+                let expected = format!("ibeam {path}");
+                assert_eq!(cli.command_path.as_deref().unwrap_or("ibeam "), expected, "{example}");
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The translations of `--help`. The English texts are the doc comments of the flags and commands.
+//!
+//! `locales/help.txt` has a block for each English text: the text, then a line for each other language, which begins with
+//! its code. A test fails if a text has no block or a block no text.
+
+use std::collections::BTreeMap;
+
+use super::topics::decompress;
+
+/// The compressed blocks.
+static BLOCKS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/help.deflate"));
+
+/// The texts of one language by their English form. Empty for English.
+pub(super) struct Translations {
+    texts: BTreeMap<String, String>,
+}
+
+impl Translations {
+    /// Returns the texts of the language with this code.
+    pub(super) fn new(code: &str) -> Self {
+        if code == "en" {
+            return Self { texts: BTreeMap::new() };
+        }
+        let blocks = decompress(BLOCKS);
+        let texts = blocks.split("\n\n").filter_map(|block| {
+            let mut lines = block.lines().filter(|line| !line.starts_with('#'));
+            let english = lines.next()?;
+            let translated = lines.find_map(|line| line.strip_prefix(code)?.strip_prefix(' '))?;
+            Some((english.to_owned(), translated.to_owned()))
+        });
+        Self { texts: texts.collect() }
+    }
+
+    /// Returns the text in the language, or else in English.
+    pub(super) fn get(&self, english: &str) -> String {
+        self.texts.get(english).map_or(english, String::as_str).to_owned()
+    }
+
+    /// Returns a text of several lines, each of which is translated.
+    pub(super) fn lines(&self, english: &str) -> String {
+        english.lines().map(|line| self.get(line)).collect::<Vec<_>>().join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::{Command, CommandFactory as _};
+    use ibeam_output::Locale;
+
+    use super::*;
+    use crate::cli::Cli;
+    use crate::cli::groups::GROUPS;
+    use crate::cli::help::OWN_TEXTS;
+
+    /// Adds the English texts of a command and of those below it.
+    fn add_texts(command: &Command, texts: &mut BTreeSet<String>) {
+        let of_args =
+            command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(clap::Arg::get_help);
+        let mut all: Vec<String> = of_args.chain(command.get_about()).map(ToString::to_string).collect();
+        all.extend(command.get_after_help().map(ToString::to_string));
+        texts.extend(all.iter().flat_map(|text| text.lines()).map(str::to_owned));
+        for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+            add_texts(sub, texts);
+        }
+    }
+
+    #[test]
+    fn every_text_of_help_is_translated_into_every_language() {
+        let mut texts: BTreeSet<String> = OWN_TEXTS.iter().map(|text| (*text).to_owned()).collect();
+        texts.extend(GROUPS.iter().map(|group| group.title.to_owned()));
+        add_texts(&Cli::command(), &mut texts);
+        for locale in Locale::ALL.iter().filter(|locale| **locale != Locale::En) {
+            let translations = Translations::new(locale.code());
+            let known: BTreeSet<String> = translations.texts.keys().cloned().collect();
+            let missing: Vec<&String> = texts.difference(&known).collect();
+            let unused: Vec<&String> = known.difference(&texts).collect();
+            let report = missing.iter().map(|text| format!("{text}\n")).collect::<String>();
+            assert!(missing.is_empty(), "{}: not in locales/help.txt:\n{report}", locale.code());
+            assert!(unused.is_empty(), "no help has these texts of locales/help.txt: {unused:#?}");
+        }
+    }
+
+    #[test]
+    fn a_translation_keeps_the_flags_and_commands_of_the_text() {
+        for locale in Locale::ALL {
+            for (english, translated) in &Translations::new(locale.code()).texts {
+                let quoted = |text: &str| -> BTreeSet<String> {
+                    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+                };
+                assert_eq!(quoted(english), quoted(translated), "{}: {translated}", locale.code());
+            }
+        }
+    }
+}
