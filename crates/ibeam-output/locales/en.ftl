@@ -394,6 +394,20 @@ session-gaps = events missing, repeated or moved: { $count } places (records tha
 session-open-calls = calls without a result: { $count } (the next run tells the model)
 session-damage = first damage: `{ $file }`, line { $line }: { $detail }
 session-moved = moved aside: `{ $path }`
+session-title = session `{ $session }`: { $title }
+session-directory = directory: { $path }
+session-times = created: { $created }, last used: { $updated }
+session-stored = size: { $size }
+session-runs = runs: { $count }, model requests: { $requests }, calls: { $calls }
+session-tokens = tokens read: { $read }, written: { $written }
+session-cost = cost: ${ $cost }
+session-changed-files = changed files: { $count }
+session-confirm-removal = sessions to remove: { $count }. Remove them? [y/N]
+session-removed = removed: { $session }
+session-in-use = not removed, because { $holder } uses it: { $session }
+session-nothing-to-remove = there is nothing to remove
+session-checkpoints-left = the checkpoints in `{ $path }` were not removed: { $detail }
+session-imported = imported: { $session } (events: { $count })
 undo-restores = restore: { $path }
 undo-removes = remove: { $path }
 undo-keeps = leave alone: { $path } (it was ignored or too large to be saved)
@@ -527,6 +541,7 @@ command-approved-tools = { $count ->
     }
 command-no-servers = no MCP servers are configured; `ibeam help mcp` explains how to add one
 command-no-hooks = no hooks are configured; `ibeam help hooks` explains how to add one
+command-report-written = wrote `{ $path }`; it contains parts of prompts and files, so read it before you publish it
 
 ## `context`
 context-bytes = bytes

@@ -392,6 +392,20 @@ session-gaps = eventos que faltan, se repiten o están movidos: { $count } lugar
 session-open-calls = llamadas sin resultado: { $count } (la próxima ejecución se lo dice al modelo)
 session-damage = primer daño: `{ $file }`, línea { $line }: { $detail }
 session-moved = apartado en: `{ $path }`
+session-title = sesión `{ $session }`: { $title }
+session-directory = directorio: { $path }
+session-times = creada: { $created }, último uso: { $updated }
+session-stored = tamaño: { $size }
+session-runs = ejecuciones: { $count }, peticiones al modelo: { $requests }, llamadas: { $calls }
+session-tokens = tokens leídos: { $read }, escritos: { $written }
+session-cost = coste: ${ $cost }
+session-changed-files = archivos modificados: { $count }
+session-confirm-removal = sesiones que se eliminarán: { $count }. ¿Eliminarlas? [y/N]
+session-removed = eliminada: { $session }
+session-in-use = no eliminada, porque { $holder } la usa: { $session }
+session-nothing-to-remove = no hay nada que eliminar
+session-checkpoints-left = no se eliminaron los puntos de control de `{ $path }`: { $detail }
+session-imported = importada: { $session } (eventos: { $count })
 undo-restores = restaurar: { $path }
 undo-removes = eliminar: { $path }
 undo-keeps = no tocar: { $path } (se ignoraba o era demasiado grande para guardarlo)
@@ -525,6 +539,7 @@ command-approved-tools = { $count ->
     }
 command-no-servers = no hay servidores MCP configurados; `ibeam help mcp` explica cómo añadir uno
 command-no-hooks = no hay hooks configurados; `ibeam help hooks` explica cómo añadir uno
+command-report-written = se escribió `{ $path }`; contiene partes de prompts y archivos: léelo antes de publicarlo
 
 ## `context`
 context-bytes = bytes

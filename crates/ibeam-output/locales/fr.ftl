@@ -392,6 +392,20 @@ session-gaps = événements manquants, répétés ou déplacés : { $count } end
 session-open-calls = appels sans résultat : { $count } (la prochaine exécution le dit au modèle)
 session-damage = premier dommage : `{ $file }`, ligne { $line } : { $detail }
 session-moved = mis de côté : `{ $path }`
+session-title = session `{ $session }` : { $title }
+session-directory = répertoire : { $path }
+session-times = créée : { $created }, dernière utilisation : { $updated }
+session-stored = taille : { $size }
+session-runs = exécutions : { $count }, requêtes au modèle : { $requests }, appels : { $calls }
+session-tokens = jetons lus : { $read }, écrits : { $written }
+session-cost = coût : { $cost } $
+session-changed-files = fichiers modifiés : { $count }
+session-confirm-removal = sessions à supprimer : { $count }. Les supprimer ? [y/N]
+session-removed = supprimée : { $session }
+session-in-use = non supprimée, car { $holder } l’utilise : { $session }
+session-nothing-to-remove = il n’y a rien à supprimer
+session-checkpoints-left = les points de contrôle de `{ $path }` n’ont pas été supprimés : { $detail }
+session-imported = importée : { $session } (événements : { $count })
 undo-restores = restaurer : { $path }
 undo-removes = supprimer : { $path }
 undo-keeps = laisser tel quel : { $path } (il était ignoré ou trop grand pour être enregistré)
@@ -525,6 +539,7 @@ command-approved-tools = { $count ->
     }
 command-no-servers = aucun serveur MCP n'est configuré ; `ibeam help mcp` explique comment en ajouter un
 command-no-hooks = aucun hook n'est configuré ; `ibeam help hooks` explique comment en ajouter un
+command-report-written = `{ $path }` a été écrit ; il contient des parties de prompts et de fichiers : lisez-le avant de le publier
 
 ## `context`
 context-bytes = octets

@@ -392,6 +392,20 @@ session-gaps = eventos ausentes, repetidos ou fora de lugar: { $count } lugares 
 session-open-calls = chamadas sem resultado: { $count } (a próxima execução avisa o modelo)
 session-damage = primeiro dano: `{ $file }`, linha { $line }: { $detail }
 session-moved = separado em: `{ $path }`
+session-title = sessão `{ $session }`: { $title }
+session-directory = diretório: { $path }
+session-times = criada: { $created }, último uso: { $updated }
+session-stored = tamanho: { $size }
+session-runs = execuções: { $count }, pedidos ao modelo: { $requests }, chamadas: { $calls }
+session-tokens = tokens lidos: { $read }, escritos: { $written }
+session-cost = custo: ${ $cost }
+session-changed-files = arquivos alterados: { $count }
+session-confirm-removal = sessões a remover: { $count }. Remover? [y/N]
+session-removed = removida: { $session }
+session-in-use = não removida, porque { $holder } a usa: { $session }
+session-nothing-to-remove = não há nada a remover
+session-checkpoints-left = os pontos de verificação de `{ $path }` não foram removidos: { $detail }
+session-imported = importada: { $session } (eventos: { $count })
 undo-restores = restaurar: { $path }
 undo-removes = remover: { $path }
 undo-keeps = manter: { $path } (era ignorado ou grande demais para ser salvo)
@@ -525,6 +539,7 @@ command-approved-tools = { $count ->
     }
 command-no-servers = não há servidores MCP configurados; `ibeam help mcp` explica como adicionar um
 command-no-hooks = não há hooks configurados; `ibeam help hooks` explica como adicionar um
+command-report-written = `{ $path }` foi gravado; ele contém partes de prompts e arquivos: leia-o antes de publicá-lo
 
 ## `context`
 context-bytes = bytes

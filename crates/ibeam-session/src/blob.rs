@@ -100,6 +100,6 @@ fn read_with_length(path: &Path, bytes: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-fn is_digest(name: &str) -> bool {
+pub(crate) fn is_digest(name: &str) -> bool {
     name.len() == 64 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }

@@ -92,6 +92,11 @@ pub(crate) fn check_owner(sessions: &Path, directory: &Path) -> Result<(), Sessi
     private_files::check_owned_directory(directory).map_err(unusable_error(directory))
 }
 
+/// Whether a file of this name is a segment.
+pub(crate) fn is_segment_name(name: &str) -> bool {
+    segment_number(name).is_some()
+}
+
 fn segment_number(name: &str) -> Option<u32> {
     if name == FIRST_SEGMENT {
         return Some(1);

@@ -5,6 +5,7 @@
 //! only, and no symbolic link is followed. Synchronous code; does not depend on the loop, on output formats, on the
 //! environment or on files that sessions share.
 
+mod archive;
 mod blob;
 mod check;
 mod error;
@@ -18,17 +19,22 @@ mod open;
 mod options;
 mod private_files;
 mod record;
+mod removal;
 mod repair;
 mod segment;
 mod sync;
+mod title;
 mod walk;
 
+pub use archive::{ImportError, export, import};
 pub use check::{CheckReport, check};
 pub use error::SessionError;
 pub use journal::Session;
-pub use listing::{SessionSummary, exists, list};
+pub use listing::{SessionSummary, exists, find_by_prefix, list};
 pub use open::{OpenReport, ReadReport, read};
 pub use options::{CancelFlag, Durability, SessionOptions};
 pub use record::Header;
+pub use removal::{remove, stored_bytes};
 pub use repair::{RepairReport, repair};
+pub use title::set_title;
 pub use walk::Damage;

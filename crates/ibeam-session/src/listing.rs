@@ -14,6 +14,7 @@ use crate::error::SessionError;
 use crate::layout;
 use crate::private_files;
 use crate::record::{Header, Record, parse};
+use crate::title::stored_title;
 
 /// The maximum number of bytes that are read for the header and the first prompt. Usually both are in the first block.
 const MAX_HEAD_BYTES: u64 = 256 * 1024;
@@ -33,7 +34,7 @@ pub struct SessionSummary {
     pub created_ms: u64,
     /// The time of the last write, in milliseconds since the Unix epoch.
     pub updated_ms: u64,
-    /// The first prompt; `None` if the session has no prompt yet.
+    /// The title that the user gave, else the first prompt; `None` if the session has no prompt yet.
     pub title: Option<String>,
     /// The session whose sub-agent it was created for; `None` for any other session.
     pub parent: Option<SessionId>,
@@ -44,6 +45,25 @@ pub struct SessionSummary {
 pub fn exists(sessions: &Path, id: SessionId) -> bool {
     // A directory that cannot be read counts as a session: opening it reports the error.
     layout::list_segments(&sessions.join(id.to_string())).map_or(true, |segments| !segments.is_empty())
+}
+
+/// Returns the sessions whose ID starts with `prefix`, in any order. Upper and lower case are equal.
+///
+/// # Errors
+/// `Io` if the directory of all sessions cannot be read. A missing directory holds no sessions.
+pub fn find_by_prefix(sessions: &Path, prefix: &str) -> Result<Vec<SessionId>, SessionError> {
+    let entries = match fs::read_dir(sessions) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(SessionError::Io { path: sessions.to_owned(), source }),
+    };
+    let prefix = prefix.to_ascii_lowercase();
+    let matching = entries.flatten().filter_map(|entry| {
+        let name = entry.file_name();
+        let name = name.to_str().filter(|name| name.starts_with(&prefix))?;
+        name.parse().ok()
+    });
+    Ok(matching.filter(|id| exists(sessions, *id)).collect())
 }
 
 /// Returns the sessions that were created for `cwd`, or all sessions; the latest written first.
@@ -92,6 +112,7 @@ fn summary(directory: &Path, cwd: Option<&Path>) -> Option<SessionSummary> {
         })
         .find_map(|record| prompt(directory, record))
         .and_then(|content| content.into_iter().next());
+    let title = stored_title(directory).or(title);
     let updated_ms = u64::try_from(modified.as_millis()).unwrap_or(u64::MAX);
     Some(SessionSummary { id, cwd: created_for, created_ms, updated_ms, title, parent })
 }

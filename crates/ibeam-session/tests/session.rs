@@ -9,6 +9,7 @@
 )]
 
 mod session {
+    mod archive;
     mod blob;
     mod check;
     mod corruption;

@@ -10,6 +10,7 @@ mod groups;
 mod help;
 mod listed_flags;
 mod lone_word;
+mod session_commands;
 mod topics;
 mod translations;
 mod usage_error;
@@ -24,9 +25,10 @@ use ibeam_protocol::Reason;
 use self::argument_order::{FirstWord, ReorderedArgs};
 pub(crate) use self::commands::{
     Command, ConfigCommand, HooksCommand, McpCommand, OfflineCommand, PolicyCommand, ReportFormat,
-    SchemaFormat, ScriptedDialect, SessionsCommand, TestedAccess, TrustCommand,
+    SchemaFormat, ScriptedDialect, TestedAccess, TrustCommand,
 };
 pub(crate) use self::help::lists_flag;
+pub(crate) use self::session_commands::SessionsCommand;
 pub(crate) use self::topics::names as topic_names;
 use self::usage_error::CommandPath;
 use crate::cli_error::CliError;

@@ -2,6 +2,7 @@
 //!
 //! A command receives the resolved context, and stdout as a private descriptor (`stdout.rs`).
 
+mod bug_report;
 mod check;
 mod compare;
 mod complete;
@@ -85,6 +86,11 @@ pub(crate) fn execute(
         Command::Config { what } => config::config(app, what, stdout),
         Command::Setup { from } => setup::setup(app, from.as_deref(), stdout),
         Command::Doctor => diagnostics::doctor(app, stdout),
+        Command::Report { file, session, no_session } => {
+            let (file, session) = (file.as_deref(), session.as_deref());
+            let options = bug_report::BugReportOptions { file, session, without_session: *no_session };
+            bug_report::write_report(app, &options, stdout)
+        }
         Command::Context { full, start_servers, format, words } => {
             let options = context::ContextOptions {
                 full: *full,
@@ -128,6 +134,7 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         | Command::Logout { .. }
         | Command::Ls { .. }
         | Command::Offline(_)
+        | Command::Report { .. }
         | Command::Sessions { .. }
         | Command::Setup { .. }
         | Command::Trust { what: TrustCommand::List { .. } | TrustCommand::Forget { .. } } => {

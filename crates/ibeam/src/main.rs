@@ -31,6 +31,7 @@ mod pump;
 mod resource_exhaustion;
 mod run;
 mod search_config;
+mod session_name;
 mod signals;
 mod similar_names;
 mod skills;

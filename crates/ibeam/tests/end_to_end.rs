@@ -118,6 +118,8 @@ mod samples;
 mod scene;
 #[path = "end_to_end/schema.rs"]
 mod schema;
+#[path = "end_to_end/session_commands.rs"]
+mod session_commands;
 #[path = "end_to_end/sessions.rs"]
 mod sessions;
 #[path = "end_to_end/shim.rs"]

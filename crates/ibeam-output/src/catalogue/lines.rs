@@ -91,6 +91,11 @@ pub enum SubcommandLine<'a> {
     NoServers,
     /// `hooks` found no configured hook.
     NoHooks,
+    /// `report` wrote its file.
+    ReportWritten {
+        /// The file.
+        path: &'a str,
+    },
 }
 
 impl CatalogueLine for SubcommandLine<'_> {
@@ -213,7 +218,7 @@ impl CatalogueLine for ReplayLine<'_> {
     const PREFIX: &'static str = "replay";
 }
 
-/// The lines of `sessions check`.
+/// The lines of `sessions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
@@ -251,6 +256,34 @@ pub enum SessionLine<'a> {
     /// The file to which a repair moved the damaged records.
     #[serde(rename = "moved")]
     MovedAside { path: &'a str },
+    /// The title of a session.
+    Title { session: &'a str, title: &'a str },
+    /// The workspace of a session.
+    Directory { path: &'a str },
+    /// The times of the creation and of the last write.
+    Times { created: &'a str, updated: &'a str },
+    /// The size of all files of a session.
+    Stored { size: &'a str },
+    /// The runs of a session, and their requests and calls.
+    Runs { count: u64, requests: u64, calls: u64 },
+    /// The tokens of all runs.
+    Tokens { read: u64, written: u64 },
+    /// The cost of all runs.
+    Cost { cost_micros: u64 },
+    /// The number of changed files.
+    ChangedFiles { count: u64 },
+    /// The question before sessions are removed.
+    ConfirmRemoval { count: u64 },
+    /// A session was removed.
+    Removed { session: &'a str },
+    /// A session is in use and was not removed.
+    InUse { session: &'a str, holder: &'a str },
+    /// No session is old enough.
+    NothingToRemove,
+    /// The references of the checkpoints could not be removed.
+    CheckpointsLeft { path: &'a str, detail: &'a str },
+    /// A session was imported.
+    Imported { session: &'a str, count: u64 },
 }
 
 impl CatalogueLine for SessionLine<'_> {

@@ -184,7 +184,7 @@ impl Repository {
     ///
     /// # Errors
     /// `NoGit`, `Git`, `Io`.
-    pub(super) async fn prune_references(&self, unix_ms: u64) -> Result<(), CheckpointError> {
+    pub(crate) async fn prune_references(&self, unix_ms: u64) -> Result<(), CheckpointError> {
         /// Seconds.
         const MAX_FOREIGN_AGE: u64 = 30 * 24 * 60 * 60;
         let format = "--format=%(refname) %(authoremail) %(committerdate:unix)";

@@ -152,6 +152,12 @@ impl Repository {
         })
     }
 
+    /// Whether the repository may have references of checkpoints.
+    pub(crate) fn has_references(&self) -> bool {
+        let has_file = |name| self.common_dir.join(name).exists();
+        self.own_dir.exists() && (has_file("refs/ibeam") || has_file("packed-refs"))
+    }
+
     /// Returns the name of the hash of this repository's objects.
     pub(super) fn uses_sha256(&self) -> bool {
         let config = regular_file::read(&self.common_dir.join("config"), MAX_FILE_BYTES).unwrap_or_default();

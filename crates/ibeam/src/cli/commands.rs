@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use ibeam_dialects::DialectName;
 
+use super::session_commands::SessionsCommand;
+
 /// The sub-commands. A prompt that begins with the name of one needs `--print` before it, or `--`.
 #[derive(Subcommand, Clone, Debug)]
 pub(crate) enum Command {
@@ -71,7 +73,7 @@ pub(crate) enum Command {
     },
     /// Resume a session, the newest by default
     Resume {
-        /// The session ID, or `-1` for the newest of this directory, `-2` …
+        /// The session ID or its beginning, or `-1` for the newest of this directory, `-2` …
         #[arg(allow_negative_numbers = true)]
         id: Option<String>,
         /// The prompt
@@ -81,7 +83,7 @@ pub(crate) enum Command {
     /// Show what a session changed in the files of its workspace, as a unified diff; or compare two sessions
     #[command(after_help = "Changes of files: `ibeam help checkpoints`. Two sessions: `ibeam help trace`")]
     Diff {
-        /// The session ID, or `-1` for the newest of this directory, `-2` … [default: -1]; with OTHER also a file with the stream of any agent
+        /// The session ID or its beginning, or `-1` for the newest of this directory, `-2` … [default: -1]; with OTHER also a file with the stream of any agent
         #[arg(value_name = "SESSION", allow_negative_numbers = true)]
         id: Option<OsString>,
         /// The session or file to compare it with
@@ -101,7 +103,7 @@ pub(crate) enum Command {
     #[command(after_help = "Files that somebody else changed since are not overwritten without `--force`.\n\
                       Exit codes: 0 done, 1 files were changed since, 66 nothing to undo. More: `ibeam help checkpoints`")]
     Undo {
-        /// The session ID, or `-1` for the newest of this directory, `-2` … [default: -1]
+        /// The session ID or its beginning, or `-1` for the newest of this directory, `-2` … [default: -1]
         #[arg(value_name = "SESSION", allow_negative_numbers = true)]
         id: Option<String>,
         /// Restore the state before this turn, counted from 1 [default: the last turn that changed files]
@@ -139,6 +141,21 @@ pub(crate) enum Command {
     },
     /// Check the installation and suggest fixes
     Doctor,
+    /// Write a file with what a bug report needs, without keys
+    #[command(
+        after_help = "The file has what `about`, `doctor` and `config explain` print, and the newest session of this directory, shortened.\n\
+                      A session contains parts of prompts and files: read the file before you publish it."
+    )]
+    Report {
+        /// The new file [default: ibeam-report.txt]
+        file: Option<PathBuf>,
+        /// Another session than the newest of this directory
+        #[arg(long, value_name = "SESSION", allow_negative_numbers = true)]
+        session: Option<String>,
+        /// Leave the session out
+        #[arg(long, conflicts_with = "session")]
+        no_session: bool,
+    },
     /// Show what a run would send to the model first, with the size of each part; sends nothing
     #[command(
         after_help = "The parts: `ibeam help rules`. MCP tools are counted with `--start-servers` only."
@@ -421,23 +438,6 @@ pub(crate) enum TrustCommand {
     },
     /// Show what the project's files would change if they were trusted
     Show {
-        /// Text or JSON
-        #[arg(long, value_enum)]
-        format: Option<ReportFormat>,
-    },
-}
-
-/// The commands of `sessions`.
-#[derive(Subcommand, Clone, Debug)]
-pub(crate) enum SessionsCommand {
-    /// Check whether a session is intact
-    Check {
-        /// The session ID, or `-1` for the newest of this directory, `-2` …
-        #[arg(value_name = "SESSION", allow_negative_numbers = true)]
-        id: String,
-        /// Keep what is intact and move the rest aside; nothing is deleted
-        #[arg(long)]
-        repair: bool,
         /// Text or JSON
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,

@@ -102,7 +102,7 @@ pub(super) const GROUPS: [Group; 6] = [
     },
     Group {
         title: "setup",
-        commands: &["config", "doctor", "about", "completions", "shim", "help"],
+        commands: &["config", "doctor", "report", "about", "completions", "shim", "help"],
         flags: &["help", "lang", "version"],
     },
 ];

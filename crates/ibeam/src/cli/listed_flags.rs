@@ -24,6 +24,7 @@ pub(super) const LISTED_FLAGS: &[(&str, &[&str])] = &[
     ("policy", POLICY_FLAGS),
     ("providers", &["api_key", "workspace"]),
     ("replay", &["contract", "output_format", "stream_partial_output", "verbose", "workspace"]),
+    ("report", &["workspace"]),
     ("schema", &["contract"]),
     ("sessions", &["workspace"]),
     ("setup", &["ca_file"]),

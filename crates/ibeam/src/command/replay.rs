@@ -30,6 +30,7 @@ use crate::cli::Format;
 use crate::cli_error::CliError;
 use crate::mode::{check_partial, default_format};
 use crate::run::{damaged_session_reason, nth_newest, session_error_reason, session_store_reason};
+use crate::session_name::find_by_prefix;
 use crate::stderr;
 
 /// The options of a replay.
@@ -155,7 +156,7 @@ enum ReplaySource {
 }
 
 impl ReplaySource {
-    /// Resolves `-`, `-1`, an ID or a path. A session of that id comes before a file of that name.
+    /// Resolves `-`, `-1`, an ID, the beginning of one, or a path. A session of that id comes before a file of that name.
     ///
     /// # Errors
     /// `NoSessionToContinue`, `UnknownSession`; the errors of [`resolve_workspace`] where no file has the name.
@@ -170,7 +171,16 @@ impl ReplaySource {
             return Ok(Self::Session(dirs.sessions(), id));
         }
         let path = PathBuf::from(what);
-        let Ok(id) = name.parse() else { return Ok(Self::File(path)) };
+        let Ok(id) = name.parse() else {
+            // A file comes before a session whose ID starts like its name.
+            if !path.exists()
+                && let Ok((_, dirs)) = resolve_workspace(&base.flags)
+                && let Some(id) = find_by_prefix(&dirs.sessions(), &name)?
+            {
+                return Ok(Self::Session(dirs.sessions(), id));
+            }
+            return Ok(Self::File(path));
+        };
         match resolve_workspace(&base.flags) {
             Ok((_, dirs)) if !path.exists() || ibeam_session::exists(&dirs.sessions(), id) => {
                 Ok(Self::Session(dirs.sessions(), id))

@@ -1,14 +1,17 @@
-//! `create-chat`, `ls` and `sessions check`: stored sessions.
+//! `create-chat`, `ls` and `sessions`: stored sessions.
+
+mod archive;
+mod listing;
+mod removal;
 
 use std::fs::File;
 use std::path::Path;
 
 use ibeam_output::SessionLine;
-use ibeam_protocol::{Reason, SessionId};
-use ibeam_session::{CheckReport, Damage, RepairReport, Session};
+use ibeam_protocol::{Failure, Reason, SessionId};
+use ibeam_session::{CheckReport, Damage, RepairReport, Session, SessionSummary};
 use serde_json::{Value, json};
 
-use super::undo::find_session;
 use super::{print_text, report};
 use crate::app::AppContext;
 use crate::cli::{ReportFormat, SessionsCommand};
@@ -16,6 +19,7 @@ use crate::cli_error::CliError;
 use crate::run::{
     damaged_session_reason, is_ephemeral, session_error_reason, session_options, session_store_reason,
 };
+use crate::session_name::find_session;
 
 pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
     if is_ephemeral(app) {
@@ -29,6 +33,14 @@ pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), Cli
         .and_then(|mut session| session.sync_to_disk())
         .map_err(|error| session_error_reason(&error, id))?;
     print_text(stdout, &format!("{id}\n"))
+}
+
+/// Returns the session that an argument names.
+///
+/// # Errors
+/// The errors of [`find_session`].
+fn find(app: &AppContext, name: &str) -> Result<SessionId, Failure> {
+    find_session(&app.dirs.sessions(), &app.workspace, name)
 }
 
 /// The number of characters of a title that are printed.
@@ -46,11 +58,9 @@ pub(super) fn ls(
     sessions.retain(|session| all || session.parent.is_none());
     let mut text = String::new();
     for session in &sessions {
-        let title: String =
-            session.title.as_deref().unwrap_or("(empty)").chars().take(MAX_TITLE_CHARS).collect();
-        let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
-        let updated = time_text(session.updated_ms);
-        text.push_str(&format!("{}  {updated}  {title}\n", session.id));
+        let (title, updated) = (title_text(session), time_text(session.updated_ms));
+        let directory = if all { format!("  [{}]", session.cwd.display()) } else { String::new() };
+        text.push_str(&format!("{}  {updated}  {title}{directory}\n", session.id));
     }
     let rows: Vec<_> = sessions
         .iter()
@@ -68,6 +78,12 @@ pub(super) fn ls(
     report(stdout, format, &text, &json!(rows))
 }
 
+/// Returns the title on one line.
+fn title_text(session: &SessionSummary) -> String {
+    let title: String = session.title.as_deref().unwrap_or("(empty)").chars().take(MAX_TITLE_CHARS).collect();
+    title.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 fn time_text(ms: u64) -> String {
     let at =
         i64::try_from(ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()).unwrap_or_default();
@@ -76,6 +92,20 @@ fn time_text(ms: u64) -> String {
 
 pub(super) fn sessions(app: &AppContext, what: &SessionsCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
+        SessionsCommand::List { all, json } => listing::list(app, *all, *json, stdout),
+        SessionsCommand::Show { id, json } => listing::show(app, id, *json, stdout),
+        SessionsCommand::Search { words, all, json } => {
+            listing::search(app, &words.join(" "), *all, *json, stdout)
+        }
+        SessionsCommand::Rename { id, words } => listing::rename(app, id, &words.join(" ")),
+        SessionsCommand::Rm { ids, yes } => removal::remove(app, ids, *yes, stdout),
+        SessionsCommand::Prune { older_than, all, dry_run, yes } => {
+            let options =
+                removal::PruneOptions { days: *older_than, all: *all, dry_run: *dry_run, yes: *yes };
+            removal::prune(app, &options, stdout)
+        }
+        SessionsCommand::Export { id, file } => archive::export(app, id, file.as_deref(), stdout),
+        SessionsCommand::Import { file } => archive::import(app, file, stdout),
         SessionsCommand::Check { id, repair, format } => {
             check(app, id, *repair, format.unwrap_or_default(), stdout)
         }
@@ -89,7 +119,7 @@ fn check(
     format: ReportFormat,
     stdout: &mut File,
 ) -> Result<(), CliError> {
-    let id = find_session(app, Some(name))?;
+    let id = find(app, name)?;
     let failed = |error| session_error_reason(&error, id);
     let sessions = app.dirs.sessions();
     let repaired = match repair {

@@ -19,10 +19,10 @@ use crate::checkpoint::{CheckpointError, Repository, SessionChanges, UndoAction,
 use crate::cli_error::CliError;
 use crate::clock::now_ms;
 use crate::run::{
-    damaged_session_reason, journal_write_reason, nth_newest, on_runtime, policy_rules, session_error_reason,
+    damaged_session_reason, journal_write_reason, on_runtime, policy_rules, session_error_reason,
     session_options,
 };
-use crate::stderr;
+use crate::{session_name, stderr};
 
 /// The largest number of conflicts that are listed.
 const MAX_LISTED_CONFLICTS: usize = 20;
@@ -133,16 +133,12 @@ pub(super) fn diff(
     }
 }
 
-/// Returns the session of this name: an ID, `-1` …; the newest of the workspace without one.
+/// Returns the session of this name; the newest of the workspace without one.
 ///
 /// # Errors
-/// `UnknownSession`, `NoSessionToContinue`, `Io`.
-pub(super) fn find_session(app: &AppContext, name: Option<&str>) -> Result<SessionId, Failure> {
-    let name = name.unwrap_or("-1");
-    match name.strip_prefix('-').and_then(|number| number.parse().ok()) {
-        Some(position) => nth_newest(&app.dirs.sessions(), &app.workspace, position),
-        None => name.parse().map_err(|_| Reason::UnknownSession { session: name.to_owned() }.into()),
-    }
+/// The errors of [`session_name::find_session`].
+fn find_session(app: &AppContext, name: Option<&str>) -> Result<SessionId, Failure> {
+    session_name::find_session(&app.dirs.sessions(), &app.workspace, name.unwrap_or("-1"))
 }
 
 /// Returns the repository of the session's workspace, which must be that of the command.

@@ -11,10 +11,11 @@ use ibeam_protocol::{
 };
 use ibeam_session::CancelFlag;
 
-use super::session_opener::{self, SessionTarget, nth_newest};
+use super::session_opener::{self, SessionTarget};
 use crate::app::AppContext;
 use crate::cli::InputFormat;
 use crate::prompt;
+use crate::session_name::find_session;
 
 /// The prompt of a run that has a plan and no other prompt.
 const DEFAULT_PROMPT: &str = "Carry out this plan.";
@@ -79,13 +80,10 @@ pub(crate) fn load_plan(app: &AppContext, target: &SessionTarget) -> Result<Opti
     }
 }
 
-/// Returns the id of the session that `name` names: a UUID, or `-1`, `-2` … for the newest, the second newest, …
+/// Returns the id of the session that `name` names, which must exist.
 fn session_id(sessions: &Path, workspace: &Path, name: &str) -> Result<SessionId, Failure> {
-    if let Some(position) = name.strip_prefix('-').and_then(|number| number.parse().ok()) {
-        return nth_newest(sessions, workspace, position);
-    }
     let unknown = || Failure::from(Reason::UnknownSession { session: name.to_owned() });
-    let id: SessionId = name.parse().map_err(|_| unknown())?;
+    let id = find_session(sessions, workspace, name)?;
     match ibeam_session::exists(sessions, id) {
         true => Ok(id),
         false => Err(unknown()),

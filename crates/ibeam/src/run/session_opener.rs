@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use super::{thread_error, trajectory_import};
 use crate::app::AppContext;
+use crate::session_name::find_session;
 
 /// Which session the run belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub(crate) enum SessionTarget {
     New,
     /// The newest session of the workspace.
     Newest,
-    /// A session by its UUID, or by `-1`, `-2` … for the newest, the second newest, …
+    /// A session by its UUID or the beginning of it, or by `-1`, `-2` … for the newest, the second newest, …
     Named(String),
 }
 
@@ -45,6 +46,8 @@ pub(super) struct SessionOpener {
     /// The id of a session that is created.
     new_id: SessionId,
     forks: bool,
+    /// Whether an unknown ID is an error: a person has mistyped it. A program may choose the ID of a new session.
+    requires_known_id: bool,
     /// The history that a new session starts with.
     imported: Vec<Event>,
     /// The storage options of the session; `None` for an ephemeral run.
@@ -103,6 +106,7 @@ impl SessionOpener {
             target: target.clone(),
             new_id,
             forks: app.base.flags.fork,
+            requires_known_id: app.dialect_writer.is_none() && is_person_present(),
             imported: match target {
                 SessionTarget::New => trajectory_import::load(app, new_id)?,
                 SessionTarget::Newest | SessionTarget::Named(_) => Vec::new(),
@@ -118,7 +122,7 @@ impl SessionOpener {
     /// `BadConfig` for an unknown durability.
     pub(super) fn for_subagent(app: &AppContext, id: SessionId) -> Result<Self, Reason> {
         let opener = Self::new(app, &SessionTarget::Named(id.to_string()))?;
-        Ok(Self { forks: false, ..opener })
+        Ok(Self { forks: false, requires_known_id: false, ..opener })
     }
 
     /// Returns the id of the session, where it is known before the session is found.
@@ -219,15 +223,16 @@ impl SessionOpener {
         Ok(OpenedSession { id: run_id, session, past, past_file_access, parent, environment })
     }
 
-    /// Returns the id of the session `name`, and whether the session exists. An unknown UUID is that of a new session.
+    /// Returns the id of the session `name`, and whether the session exists. An unknown UUID is that of a new session,
+    /// unless a person typed it.
     fn resolve_name(&self, name: &str) -> Result<(SessionId, bool), Failure> {
         let sessions = self.dirs.sessions();
-        if let Some(position) = name.strip_prefix('-').and_then(|number| number.parse().ok()) {
-            return Ok((nth_newest(&sessions, &self.workspace, position)?, true));
+        let id = find_session(&sessions, &self.workspace, name)?;
+        let exists = ibeam_session::exists(&sessions, id);
+        if self.requires_known_id && !exists {
+            return Err(Reason::UnknownSession { session: name.to_owned() }.into());
         }
-        let unknown = || Reason::UnknownSession { session: name.to_owned() };
-        let id: SessionId = name.parse().map_err(|_| unknown())?;
-        Ok((id, ibeam_session::exists(&sessions, id)))
+        Ok((id, exists))
     }
 }
 
@@ -235,6 +240,12 @@ impl SessionOpener {
 pub(super) fn is_other_workspace(workspace: &Path, cwd: &Path) -> bool {
     let own = workspace.to_string_lossy();
     cwd != workspace && cwd != Path::new(&*own) && cwd.is_dir()
+}
+
+/// Whether a person started the run at a terminal.
+fn is_person_present() -> bool {
+    use rustix::stdio::{stderr, stdin};
+    rustix::termios::isatty(stdin()) && rustix::termios::isatty(stderr())
 }
 
 /// Reads a stored session without changing it.

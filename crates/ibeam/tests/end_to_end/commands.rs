@@ -500,7 +500,7 @@ fn a_command_without_its_sub_command_prints_its_help() {
         ("config", "explain, path"),
         ("mcp", "list, list-tools, add, remove, login, logout, enable, disable, serve"),
         ("policy", "test, list"),
-        ("sessions", "check"),
+        ("sessions", "list, show, search, rename, rm, prune, export, import, check"),
         ("trust", "list, forget, show"),
     ] {
         let output = scene.ibeam_without_model([command]).run();

@@ -1,0 +1,178 @@
+//! `report`: one file with what a bug report needs.
+//!
+//! Every section is what another command prints. The text passes the redactor of this process, as journals do.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use ibeam_output::{SubcommandLine, escape_invisible};
+use ibeam_protocol::{Event, EventKind, Reason, SessionId};
+use ibeam_session::SessionError;
+use serde_json::Value;
+
+use super::{config, diagnostics, print_text};
+use crate::app::AppContext;
+use crate::cli::{ConfigCommand, ReportFormat};
+use crate::cli_error::CliError;
+use crate::run::session_error_reason;
+use crate::session_name::find_session;
+
+/// The name of the file without an argument.
+const DEFAULT_FILE: &str = "ibeam-report.txt";
+/// The number of the first and of the last events of the session that the report contains.
+const FIRST_EVENTS: usize = 20;
+const LAST_EVENTS: usize = 200;
+/// The maximum length of a text in an event, in characters.
+const MAX_TEXT_CHARACTERS: usize = 400;
+
+/// The options of `report`.
+pub(super) struct BugReportOptions<'a> {
+    /// The new file.
+    pub(super) file: Option<&'a Path>,
+    /// The session; `None` for the newest of the workspace, if there is one.
+    pub(super) session: Option<&'a str>,
+    pub(super) without_session: bool,
+}
+
+/// A part of the report.
+struct Section {
+    name: &'static str,
+    text: String,
+}
+
+pub(super) fn write_report(
+    app: &AppContext,
+    options: &BugReportOptions<'_>,
+    stdout: &mut File,
+) -> Result<(), CliError> {
+    let path = options.file.unwrap_or_else(|| Path::new(DEFAULT_FILE));
+    let session = session_of_report(app, options)?;
+    let cannot_create = |error: io::Error| Reason::CannotCreate {
+        path: path.display().to_string(),
+        detail: error.to_string(),
+    };
+    let mut options = OpenOptions::new();
+    let mut file =
+        options.read(true).write(true).create_new(true).mode(0o600).open(path).map_err(cannot_create)?;
+    let written = collect(app, session, &mut file).and_then(|sections| {
+        list(&sections, stdout)?;
+        let text: String =
+            sections.iter().map(|section| format!("## {}\n\n{}\n", section.name, section.text)).collect();
+        replace_content(&mut file, app.redactor().redact(&text).as_bytes()).map_err(cannot_create)?;
+        let line = SubcommandLine::ReportWritten { path: &path.to_string_lossy() };
+        print_text(stdout, &format!("{}\n", app.base.catalogue.line(&line)))
+    });
+    if written.is_err() {
+        // An incomplete report would only be in the way of the next one.
+        drop(std::fs::remove_file(path));
+    }
+    written
+}
+
+/// Returns the session that the report contains.
+fn session_of_report(
+    app: &AppContext,
+    options: &BugReportOptions<'_>,
+) -> Result<Option<SessionId>, CliError> {
+    if options.without_session {
+        return Ok(None);
+    }
+    let find = |name| find_session(&app.dirs.sessions(), &app.workspace, name);
+    match options.session {
+        Some(name) => Ok(Some(find(name)?)),
+        None => match find("-1") {
+            Err(failure) if matches!(failure.reason, Reason::NoSessionToContinue { .. }) => Ok(None),
+            found => Ok(Some(found?)),
+        },
+    }
+}
+
+/// Returns the sections of the report. `scratch` is empty and gets each of them for a moment.
+fn collect(
+    app: &AppContext,
+    session: Option<SessionId>,
+    scratch: &mut File,
+) -> Result<Vec<Section>, CliError> {
+    let explain = ConfigCommand::Explain { format: None };
+    let mut sections = vec![
+        section(app, "about", scratch, |out| diagnostics::about(app, ReportFormat::Text, out))?,
+        section(app, "doctor", scratch, |out| diagnostics::doctor(app, out))?,
+        section(app, "config explain", scratch, |out| config::config(app, &explain, out))?,
+    ];
+    if let Some(id) = session {
+        sections.push(Section { name: "session", text: session_text(app, id)? });
+    }
+    Ok(sections)
+}
+
+/// Returns what a command prints, and its error.
+fn section(
+    app: &AppContext,
+    name: &'static str,
+    scratch: &mut File,
+    command: impl FnOnce(&mut File) -> Result<(), CliError>,
+) -> Result<Section, CliError> {
+    let failed = |error: io::Error| Reason::Io { what: "report".to_owned(), detail: error.to_string() };
+    replace_content(scratch, b"").map_err(failed)?;
+    let result = command(scratch);
+    let mut text = String::new();
+    scratch.rewind().and_then(|()| scratch.read_to_string(&mut text)).map_err(failed)?;
+    if let Err(error) = result {
+        text.push_str(&format!("{}\n", error.explain(&app.base.catalogue)));
+    }
+    Ok(Section { name, text })
+}
+
+fn replace_content(file: &mut File, content: &[u8]) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(content)
+}
+
+/// Returns the first and the last events of a session without deltas and with shortened texts, one per line.
+fn session_text(app: &AppContext, id: SessionId) -> Result<String, Reason> {
+    let (mut lines, mut left_out) = (Vec::new(), 0_u64);
+    let read = ibeam_session::read(&app.dirs.sessions(), id, &mut |event: Event| {
+        if !matches!(event.kind, EventKind::TextDelta { .. } | EventKind::ThinkingDelta { .. }) {
+            let mut value = serde_json::to_value(&event).unwrap_or_default();
+            shorten_texts(&mut value);
+            lines.push(value.to_string());
+            if lines.len() > FIRST_EVENTS + LAST_EVENTS {
+                lines.remove(FIRST_EVENTS);
+                left_out += 1;
+            }
+        }
+        Ok::<_, SessionError>(())
+    });
+    let report = read.map_err(|error| session_error_reason(&error, id))?;
+    if left_out > 0 {
+        lines.insert(FIRST_EVENTS, format!("… {left_out} events left out …"));
+    }
+    if let Some(damage) = report.damage {
+        lines.push(format!("damage: {} line {}: {}", damage.path.display(), damage.line, damage.detail));
+    }
+    Ok(escape_invisible(&format!("{id}\n{}\n", lines.join("\n"))).into_owned())
+}
+
+fn shorten_texts(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            let count = text.chars().count();
+            if count > MAX_TEXT_CHARACTERS {
+                let start: String = text.chars().take(MAX_TEXT_CHARACTERS).collect();
+                *text = format!("{start}… ({count} characters)");
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(shorten_texts),
+        Value::Object(values) => values.values_mut().for_each(shorten_texts),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Lists the sections with their sizes.
+fn list(sections: &[Section], stdout: &mut File) -> Result<(), CliError> {
+    let lines = sections.iter().map(|Section { name, text }| format!("{name}: {} bytes\n", text.len()));
+    print_text(stdout, &lines.collect::<String>())
+}

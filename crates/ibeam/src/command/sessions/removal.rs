@@ -1,0 +1,174 @@
+//! `sessions rm` and `sessions prune`: sessions are removed with their checkpoints, and nothing else is.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufRead as _};
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+
+use ibeam_output::SessionLine;
+use ibeam_protocol::{Failure, Reason, SessionId};
+use ibeam_session::{SessionError, SessionOptions, SessionSummary};
+use rustix::termios::isatty;
+
+use super::super::print_text;
+use super::listing::{size_text, stored_sessions};
+use super::{find, time_text, title_text};
+use crate::app::AppContext;
+use crate::checkpoint::{CheckpointError, Repository};
+use crate::cli_error::CliError;
+use crate::clock::now_ms;
+use crate::run::{on_runtime, policy_rules, session_error_reason, session_options};
+use crate::session_name::short_id;
+use crate::stderr;
+
+const MS_PER_DAY: u64 = 24 * 60 * 60 * 1000;
+
+/// The options of `prune`.
+pub(super) struct PruneOptions {
+    /// The age of the sessions, in days since the last write.
+    pub(super) days: u64,
+    pub(super) all: bool,
+    pub(super) dry_run: bool,
+    pub(super) yes: bool,
+}
+
+pub(super) fn remove(
+    app: &AppContext,
+    names: &[String],
+    yes: bool,
+    stdout: &mut File,
+) -> Result<(), CliError> {
+    let mut ids = Vec::new();
+    for name in names {
+        let id = find(app, name)?;
+        if !ibeam_session::exists(&app.dirs.sessions(), id) {
+            return Err(Reason::UnknownSession { session: name.clone() }.into());
+        }
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    let known = stored_sessions(app, true)?;
+    let of_id = |id: &SessionId| known.iter().find(|session| session.id == *id);
+    let text: String = ids.iter().map(|id| line(app, *id, of_id(id))).collect();
+    confirm(app, &text, ids.len(), yes)?;
+    let directories = ids.iter().filter_map(of_id).map(|session| session.cwd.clone()).collect();
+    // A session that a person named and that stays is an error.
+    let kept = remove_all(app, &ids, &directories, stdout)?;
+    match kept.into_iter().next() {
+        None => Ok(()),
+        Some((id, error)) => Err(session_error_reason(&error, id).into()),
+    }
+}
+
+pub(super) fn prune(app: &AppContext, options: &PruneOptions, stdout: &mut File) -> Result<(), CliError> {
+    let oldest = now_ms().saturating_sub(options.days.saturating_mul(MS_PER_DAY));
+    let mut sessions = stored_sessions(app, options.all)?;
+    sessions.retain(|session| session.updated_ms < oldest);
+    if sessions.is_empty() {
+        return print_line(app, &SessionLine::NothingToRemove, stdout);
+    }
+    let text: String = sessions.iter().map(|session| line(app, session.id, Some(session))).collect();
+    if options.dry_run {
+        return print_text(stdout, &text);
+    }
+    confirm(app, &text, sessions.len(), options.yes)?;
+    let ids: Vec<SessionId> = sessions.iter().map(|session| session.id).collect();
+    let directories = sessions.into_iter().map(|session| session.cwd).collect();
+    for (id, error) in remove_all(app, &ids, &directories, stdout)? {
+        let holder = match &error {
+            SessionError::Busy { holder } | SessionError::Leased { holder, .. } => holder,
+            SessionError::Unknown { .. }
+            | SessionError::Cancelled
+            | SessionError::Damaged { .. }
+            | SessionError::Unusable { .. }
+            | SessionError::Removed { .. }
+            | SessionError::LowDiskSpace { .. }
+            | SessionError::Io { .. } => return Err(session_error_reason(&error, id).into()),
+        };
+        warn(app, &SessionLine::InUse { session: &id.to_string(), holder });
+    }
+    Ok(())
+}
+
+/// Removes sessions and the checkpoints in their workspaces. Returns the sessions that stay, with the reasons.
+fn remove_all(
+    app: &AppContext,
+    ids: &[SessionId],
+    directories: &BTreeSet<PathBuf>,
+    stdout: &mut File,
+) -> Result<Vec<(SessionId, SessionError)>, CliError> {
+    let options: SessionOptions = session_options(app)?;
+    let mut kept = Vec::new();
+    for id in ids {
+        match ibeam_session::remove(&app.dirs.sessions(), *id, &options) {
+            Ok(()) => print_line(app, &SessionLine::Removed { session: &id.to_string() }, stdout)?,
+            Err(error) => kept.push((*id, error)),
+        }
+    }
+    for directory in directories.iter().filter(|directory| directory.is_dir()) {
+        if let Err(error) = remove_checkpoints(app, directory) {
+            let (path, detail) = (directory.to_string_lossy(), error.to_string());
+            warn(app, &SessionLine::CheckpointsLeft { path: &path, detail: &detail });
+        }
+    }
+    Ok(kept)
+}
+
+/// Removes the references of sessions that do not exist any more from the repository of a workspace.
+fn remove_checkpoints(app: &AppContext, directory: &Path) -> Result<(), CheckpointError> {
+    let policy = policy_rules::build_policy(app, crate::run::permission_mode(app));
+    let Ok(path_policy) = policy.map(|policy| policy.path_policy()) else { return Ok(()) };
+    let Some(repository) = Repository::find(directory, &app.dirs, &app.programs, path_policy) else {
+        return Ok(());
+    };
+    if !repository.has_references() {
+        return Ok(());
+    }
+    let pruned =
+        on_runtime(|runtime| Ok::<_, Failure>(runtime.block_on(repository.prune_references(now_ms()))));
+    pruned.unwrap_or(Ok(()))
+}
+
+/// Asks a person at the terminal. Without one, `--yes` is required.
+fn confirm(app: &AppContext, sessions: &str, count: usize, yes: bool) -> Result<(), CliError> {
+    if yes {
+        return Ok(());
+    }
+    let stdin = io::stdin();
+    if !isatty(stdin.as_fd()) || !isatty(rustix::stdio::stderr()) {
+        let detail = "removing sessions needs `--yes` where nobody can be asked".to_owned();
+        return Err(Reason::Usage { detail }.into());
+    }
+    let question = app.base.catalogue.line(&SessionLine::ConfirmRemoval { count: count as u64 });
+    stderr::write_line(sessions.trim_end());
+    stderr::write(&format!("{question} "));
+    let mut answer = String::new();
+    let is_read = stdin.lock().read_line(&mut answer).is_ok();
+    match is_read && matches!(answer.trim(), "y" | "Y" | "yes") {
+        true => Ok(()),
+        false => Err(Reason::Usage { detail: "nothing was removed".to_owned() }.into()),
+    }
+}
+
+fn line(app: &AppContext, id: SessionId, session: Option<&SessionSummary>) -> String {
+    let size = ibeam_session::stored_bytes(&app.dirs.sessions(), id).unwrap_or_default();
+    let (id, size) = (short_id(id), size_text(size));
+    match session {
+        // The header of the session is damaged.
+        None => format!("{id}  {size}\n"),
+        Some(session) => {
+            let (updated, title) = (time_text(session.updated_ms), title_text(session));
+            format!("{id}  {updated}  {size:>8}  {title}\n")
+        }
+    }
+}
+
+fn print_line(app: &AppContext, line: &SessionLine<'_>, stdout: &mut File) -> Result<(), CliError> {
+    print_text(stdout, &format!("{}\n", app.base.catalogue.line(line)))
+}
+
+fn warn(app: &AppContext, line: &SessionLine<'_>) {
+    stderr::write_line(&format!("warning: {}", app.base.catalogue.line(line)));
+}

@@ -1,0 +1,193 @@
+//! Short IDs, and the commands of `sessions`.
+
+use ibeam_testkit::{ProgramOutput, Workspace};
+use serde_json::json;
+
+use crate::scene::{Scene, answer_call, answer_text};
+
+const UUID: &str = "0f0e0d0c-0b0a-4908-8706-050403020100";
+const NEIGHBOUR: &str = "0f0e0d0d-0b0a-4908-8706-050403020100";
+
+/// Returns a scene with two sessions whose IDs start alike.
+fn two_sessions() -> Scene {
+    let write = answer_call("t", "write", &json!({ "path": "a.txt", "fileText": "one\n" }));
+    let scene =
+        Scene::new([write, answer_text("It has the needle inside.")]).with_workspace(Workspace::new());
+    scene.ibeam(["-p", "--force", "first prompt", "--resume", UUID]).run().succeeded();
+    let scene = scene.with_answers([answer_text("other")]);
+    scene.ibeam(["-p", "second prompt", "--resume", NEIGHBOUR]).run().succeeded();
+    scene
+}
+
+fn sessions(scene: &Scene, args: &[&str]) -> ProgramOutput {
+    scene.ibeam_without_model(["sessions"]).args(args).run()
+}
+
+#[test]
+fn the_beginning_of_an_id_names_a_session_everywhere() {
+    let scene = two_sessions();
+    for args in [
+        &["sessions", "check", "0f0e0d0c"][..],
+        &["sessions", "check", "-1"],
+        &["sessions", "show", "0f0e0d0c"],
+        &["replay", "0f0e0d0c"],
+        &["diff", "0f0e0d0c-0b"],
+        &["sessions", "export", "0F0E0D0C"],
+    ] {
+        scene.ibeam_without_model(args).run().succeeded();
+    }
+    let scene = scene.with_answers([answer_text("more")]);
+    let resumed = scene.ibeam(["-p", "go on", "--resume", "0f0e0d0d"]).run().succeeded();
+    assert_eq!(resumed.stream().session_id(), NEIGHBOUR);
+    for args in
+        [&["-p", "go on", "--resume", "0f0e0"][..], &["replay", "0f0e0"], &["sessions", "show", "0f0e0"]]
+    {
+        let output = scene.ibeam(args).run();
+        assert_eq!(output.code, Some(2), "{output}");
+        assert!(output.stderr.contains(UUID) && output.stderr.contains(NEIGHBOUR), "{output}");
+    }
+    for name in ["0f0", "ffff", "0f0e0d0cx"] {
+        assert_eq!(sessions(&scene, &["show", name]).code, Some(66), "{name}");
+    }
+}
+
+#[test]
+fn a_person_who_mistypes_an_id_gets_an_error() {
+    let scene = Scene::new([answer_text("one")]);
+    let typed = ["-p", "--output-format", "text", "begin", "--resume", UUID];
+    let output = scene.ibeam(typed).terminal().after("exec 2>&1").run();
+    assert_eq!(output.code, Some(66), "{output}");
+    assert!(scene.server.requests().is_empty());
+    scene.ibeam(typed).run().succeeded();
+}
+
+#[test]
+fn sessions_are_listed_shown_found_and_renamed() {
+    let scene = two_sessions();
+    let listed = sessions(&scene, &["list"]).succeeded().stdout;
+    assert!(listed.starts_with("0f0e0d0d  ") && listed.contains("\n0f0e0d0c  "), "{listed}");
+    assert!(listed.contains(" kB  first prompt\n"), "{listed}");
+    let rows = sessions(&scene, &["list", "--all", "--json"]).succeeded().json();
+    assert!(rows[1]["bytes"].as_u64().unwrap() > 1000, "{rows}");
+    assert!(sessions(&scene, &["list", "--all"]).succeeded().stdout.contains("  [/"));
+
+    let shown = sessions(&scene, &["show", UUID]).succeeded().stdout;
+    assert!(shown.starts_with(&format!("session `{UUID}`: first prompt\ndirectory: /")), "{shown}");
+    assert!(shown.contains("runs: 1, model requests: 2, calls: 1\n"), "{shown}");
+    assert!(shown.ends_with("changed files: 1\n"), "{shown}");
+
+    let found = sessions(&scene, &["search", "NEEDLE"]).succeeded().stdout;
+    assert!(
+        found.starts_with("0f0e0d0c  ") && found.contains("\n    It has the needle inside.\n"),
+        "{found}"
+    );
+    assert_eq!(sessions(&scene, &["search", "haystack"]).succeeded().stdout, "");
+
+    sessions(&scene, &["rename", "0f0e0d0c", "The", "needle"]).succeeded();
+    let listed = scene.ibeam_without_model(["ls"]).run().succeeded().stdout;
+    assert!(listed.contains("  The needle\n") && !listed.contains("first prompt"), "{listed}");
+    sessions(&scene, &["rename", "0f0e0d0c"]).succeeded();
+    assert!(scene.ibeam_without_model(["ls"]).run().succeeded().stdout.contains("first prompt"));
+}
+
+#[test]
+fn sessions_are_removed_only_after_consent() {
+    let scene = two_sessions();
+    let refused = sessions(&scene, &["rm", UUID]);
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(refused.stderr.contains("--yes"), "{refused}");
+    for (answer, code) in [("n\n", 2), ("y\n", 0)] {
+        let running =
+            scene.ibeam_without_model(["sessions", "rm", UUID]).terminal().after("exec 2>&1").start();
+        running.wait_for_stdout("[y/N]");
+        running.type_text(answer);
+        assert_eq!(running.finish().code, Some(code), "{answer}");
+    }
+    assert_eq!(sessions(&scene, &["show", UUID]).code, Some(66));
+    assert_eq!(sessions(&scene, &["rm", UUID, "--yes"]).code, Some(66));
+    assert!(scene.workspace.read("a.txt").is_some(), "the files of the workspace stay");
+    let kept = sessions(&scene, &["prune", "--older-than", "1", "--yes"]).succeeded();
+    assert_eq!(kept.stdout, "there is nothing to remove\n");
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    let dry = sessions(&scene, &["prune", "--older-than", "0", "--dry-run"]).succeeded();
+    assert!(dry.stdout.starts_with("0f0e0d0d  "), "{dry}");
+    let pruned = sessions(&scene, &["prune", "--older-than", "0", "--yes"]).succeeded();
+    assert_eq!(pruned.stdout, format!("removed: {NEIGHBOUR}\n"));
+    assert_eq!(sessions(&scene, &["list"]).succeeded().stdout, "");
+}
+
+#[test]
+fn a_session_in_use_is_not_removed() {
+    let scene = Scene::new([answer_text("slow ").stall()]);
+    let running = scene.ibeam(["-p", "begin", "--resume", UUID]).start();
+    running.wait_for_stdout("slow ");
+    let output = sessions(&scene, &["rm", UUID, "--yes"]);
+    assert_eq!(output.code, Some(75), "{output}");
+    let output = sessions(&scene, &["prune", "--older-than", "0", "--yes"]).succeeded();
+    assert!(output.stderr.starts_with("warning: not removed, because process "), "{output}");
+    sessions(&scene, &["show", UUID]).succeeded();
+    running.signal(ibeam_protocol::Signal::Term);
+    running.finish();
+}
+
+#[test]
+fn a_removal_deletes_the_checkpoints_of_the_session_only() {
+    use crate::checkpoints::{git, repository, shell};
+    let scene = repository(shell("echo one > calc.py"));
+    let first = scene.print(["--force"]).run().succeeded().stream().session_id().to_owned();
+    let scene = scene.with_answers(shell("echo two > calc.py"));
+    let second = scene.print(["--force"]).run().succeeded().stream().session_id().to_owned();
+    sessions(&scene, &["rm", &first, "--yes"]).succeeded();
+    let references = git(&scene, &["for-each-ref", "refs/ibeam/"]);
+    assert!(!references.contains(&first) && references.contains(&second), "{references}");
+    assert_eq!(scene.workspace.read("calc.py").as_deref(), Some("two\n"));
+}
+
+#[test]
+fn an_exported_session_is_imported_and_resumed_elsewhere() {
+    let scene = two_sessions();
+    let file = scene.workspace.path().join("session.export");
+    let file = file.to_str().unwrap();
+    sessions(&scene, &["export", "0f0e0d0c", file]).succeeded();
+    assert_eq!(sessions(&scene, &["export", "0f0e0d0c", file]).code, Some(73), "the file exists");
+    assert_eq!(sessions(&scene, &["import", file]).code, Some(2), "the session exists");
+    sessions(&scene, &["rm", UUID, "--yes"]).succeeded();
+    let imported = sessions(&scene, &["import", file]).succeeded();
+    assert!(imported.stdout.starts_with(&format!("imported: {UUID} (events: ")), "{imported}");
+    let scene = scene.with_answers([answer_text("more")]);
+    scene.ibeam(["-p", "go on", "--resume", UUID]).run().succeeded();
+    assert_eq!(scene.server.requests()[0].transcript()[0], "user: first prompt");
+    let bytes = std::fs::read(file).unwrap();
+    std::fs::write(file, &bytes[..bytes.len() - 20]).unwrap();
+    let output = sessions(&scene, &["import", file]);
+    assert_eq!(output.code, Some(2), "it exists: {output}");
+    sessions(&scene, &["rm", UUID, "--yes"]).succeeded();
+    let output = sessions(&scene, &["import", file]);
+    assert_eq!(output.code, Some(66), "{output}");
+    assert!(output.stderr.contains("ends too early"), "{output}");
+}
+
+#[test]
+fn a_report_contains_what_a_bug_report_needs_and_no_key() {
+    let long = format!("{} {}", crate::scene::KEY, "x".repeat(5000));
+    let scene = Scene::new([answer_text("done")]).with_workspace(Workspace::new());
+    scene.ibeam(["-p", &format!("secret {long}")]).run().succeeded();
+    let file = scene.workspace.path().join("report.txt");
+    let file = file.to_str().unwrap();
+    let listed = scene.ibeam(["report", file]).run().succeeded().stdout;
+    let names: Vec<_> =
+        listed.lines().filter_map(|line| line.split_once(": ")).map(|(name, _)| name).collect();
+    assert_eq!(names, ["about", "doctor", "config explain", "session"], "{listed}");
+    assert!(listed.contains(&format!("wrote `{file}`")), "{listed}");
+    let report = std::fs::read_to_string(file).unwrap();
+    for part in ["## about\n\nibeam ", "## doctor\n", "\nok      git: ", "## session\n\n", "\"run_finished\""]
+    {
+        assert!(report.contains(part), "{part}: {report}");
+    }
+    assert!(!report.contains(crate::scene::KEY), "{report}");
+    assert!(report.len() < 20_000 && report.contains("characters)"), "{report}");
+    assert_eq!(scene.ibeam(["report", file]).run().code, Some(73), "the file exists");
+    let other = scene.workspace.path().join("other.txt");
+    scene.ibeam(["report", "--no-session", other.to_str().unwrap()]).run().succeeded();
+    assert!(!std::fs::read_to_string(other).unwrap().contains("## session"));
+}
