@@ -603,3 +603,44 @@ help-arguments = Arguments
 help-options = Options
 help-general = General options
 help-commands = Commands
+
+# The display of interactive mode.
+tui-welcome = ibeam · { $model } · { $directory }
+tui-welcome-help = /help lists commands and keys, /model changes the model
+tui-working = working · { $seconds } s
+tui-keys-busy = Esc interrupts · Enter adds to this turn · Tab queues
+tui-keys-idle = \ Enter new line · / commands · @ files · ! shell · Ctrl-R history · Ctrl-G editor
+tui-press-again = press Ctrl-C again to exit
+tui-steering = for this turn: { $text }
+tui-queued = next: { $text }
+tui-search = search in history: { $text }
+tui-hidden-lines = … { $count } more lines
+tui-lines = { $count ->
+    [one] { $count } line
+   *[other] { $count } lines
+}
+tui-results = { $count ->
+    [one] { $count } result
+   *[other] { $count } results
+}
+tui-exit-code = exit code { $text }
+tui-allow-this = Allow this?
+tui-once = yes, once
+tui-for-session = yes, until the program ends
+tui-always = yes, always: add the rule `{ $rule }`
+tui-refuse = no
+tui-refuse-and-explain = no, and tell the model why
+tui-explain = Why not? Enter sends it to the model, Esc only refuses
+tui-allowed-once = allowed once
+tui-allowed-for-session = allowed until the program ends
+tui-rule-added = allowed; `{ $rule }` was added to `{ $path }`
+tui-rule-not-written = allowed until the program ends; cannot add the rule to `{ $path }`: { $detail }
+tui-refused = refused
+tui-command-help = commands and keys
+tui-command-status = session, model, sandbox
+tui-command-model = list the models, or change to NAME
+tui-command-context = size of what the model receives
+tui-command-permissions = permission rules
+tui-command-mcp = MCP servers
+tui-command-exit = end the program
+tui-keys = keys

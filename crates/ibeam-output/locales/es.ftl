@@ -601,3 +601,43 @@ help-arguments = Argumentos
 help-options = Opciones
 help-general = Opciones generales
 help-commands = Comandos
+
+tui-welcome = ibeam · { $model } · { $directory }
+tui-welcome-help = /help muestra comandos y teclas, /model cambia el modelo
+tui-working = trabajando · { $seconds } s
+tui-keys-busy = Esc interrumpe · Intro añade a este turno · Tab pone en cola
+tui-keys-idle = \ Intro línea nueva · / comandos · @ archivos · ! shell · Ctrl-R historial · Ctrl-G editor
+tui-press-again = pulse Ctrl-C otra vez para salir
+tui-steering = para este turno: { $text }
+tui-queued = después: { $text }
+tui-search = buscar en el historial: { $text }
+tui-hidden-lines = … { $count } líneas más
+tui-lines = { $count ->
+    [one] { $count } línea
+   *[other] { $count } líneas
+}
+tui-results = { $count ->
+    [one] { $count } resultado
+   *[other] { $count } resultados
+}
+tui-exit-code = código de salida { $text }
+tui-allow-this = ¿Permitir esto?
+tui-once = sí, una vez
+tui-for-session = sí, hasta que termine el programa
+tui-always = sí, siempre: añadir la regla `{ $rule }`
+tui-refuse = no
+tui-refuse-and-explain = no, y decir al modelo por qué
+tui-explain = ¿Por qué no? Intro lo envía al modelo, Esc solo rechaza
+tui-allowed-once = permitido una vez
+tui-allowed-for-session = permitido hasta que termine el programa
+tui-rule-added = permitido; `{ $rule }` se añadió a `{ $path }`
+tui-rule-not-written = permitido hasta que termine el programa; no se puede añadir la regla a `{ $path }`: { $detail }
+tui-refused = rechazado
+tui-command-help = comandos y teclas
+tui-command-status = sesión, modelo, sandbox
+tui-command-model = listar los modelos o cambiar a NAME
+tui-command-context = tamaño de lo que recibe el modelo
+tui-command-permissions = reglas de permisos
+tui-command-mcp = servidores MCP
+tui-command-exit = terminar el programa
+tui-keys = teclas

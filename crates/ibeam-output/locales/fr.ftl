@@ -601,3 +601,43 @@ help-arguments = Arguments
 help-options = Options
 help-general = Options générales
 help-commands = Commandes
+
+tui-welcome = ibeam · { $model } · { $directory }
+tui-welcome-help = /help affiche les commandes et les touches, /model change le modèle
+tui-working = en cours · { $seconds } s
+tui-keys-busy = Échap interrompt · Entrée ajoute à ce tour · Tab met en attente
+tui-keys-idle = \ Entrée nouvelle ligne · / commandes · @ fichiers · ! shell · Ctrl-R historique · Ctrl-G éditeur
+tui-press-again = appuyez encore sur Ctrl-C pour quitter
+tui-steering = pour ce tour : { $text }
+tui-queued = ensuite : { $text }
+tui-search = recherche dans l’historique : { $text }
+tui-hidden-lines = … { $count } lignes de plus
+tui-lines = { $count ->
+    [one] { $count } ligne
+   *[other] { $count } lignes
+}
+tui-results = { $count ->
+    [one] { $count } résultat
+   *[other] { $count } résultats
+}
+tui-exit-code = code de sortie { $text }
+tui-allow-this = Autoriser ceci ?
+tui-once = oui, une fois
+tui-for-session = oui, jusqu’à la fin du programme
+tui-always = oui, toujours : ajouter la règle `{ $rule }`
+tui-refuse = non
+tui-refuse-and-explain = non, et dire pourquoi au modèle
+tui-explain = Pourquoi pas ? Entrée l’envoie au modèle, Échap refuse seulement
+tui-allowed-once = autorisé une fois
+tui-allowed-for-session = autorisé jusqu’à la fin du programme
+tui-rule-added = autorisé ; `{ $rule }` a été ajoutée à `{ $path }`
+tui-rule-not-written = autorisé jusqu’à la fin du programme ; impossible d’ajouter la règle à `{ $path }` : { $detail }
+tui-refused = refusé
+tui-command-help = commandes et touches
+tui-command-status = session, modèle, bac à sable
+tui-command-model = lister les modèles ou passer à NAME
+tui-command-context = taille de ce que reçoit le modèle
+tui-command-permissions = règles de permission
+tui-command-mcp = serveurs MCP
+tui-command-exit = quitter le programme
+tui-keys = touches

@@ -601,3 +601,43 @@ help-arguments = Argumentos
 help-options = Opções
 help-general = Opções gerais
 help-commands = Comandos
+
+tui-welcome = ibeam · { $model } · { $directory }
+tui-welcome-help = /help mostra comandos e teclas, /model troca o modelo
+tui-working = trabalhando · { $seconds } s
+tui-keys-busy = Esc interrompe · Enter acrescenta a este turno · Tab enfileira
+tui-keys-idle = \ Enter nova linha · / comandos · @ arquivos · ! shell · Ctrl-R histórico · Ctrl-G editor
+tui-press-again = pressione Ctrl-C de novo para sair
+tui-steering = para este turno: { $text }
+tui-queued = depois: { $text }
+tui-search = buscar no histórico: { $text }
+tui-hidden-lines = … mais { $count } linhas
+tui-lines = { $count ->
+    [one] { $count } linha
+   *[other] { $count } linhas
+}
+tui-results = { $count ->
+    [one] { $count } resultado
+   *[other] { $count } resultados
+}
+tui-exit-code = código de saída { $text }
+tui-allow-this = Permitir isto?
+tui-once = sim, uma vez
+tui-for-session = sim, até o programa terminar
+tui-always = sim, sempre: acrescentar a regra `{ $rule }`
+tui-refuse = não
+tui-refuse-and-explain = não, e dizer ao modelo por quê
+tui-explain = Por que não? Enter envia ao modelo, Esc só recusa
+tui-allowed-once = permitido uma vez
+tui-allowed-for-session = permitido até o programa terminar
+tui-rule-added = permitido; `{ $rule }` foi acrescentada a `{ $path }`
+tui-rule-not-written = permitido até o programa terminar; não é possível acrescentar a regra a `{ $path }`: { $detail }
+tui-refused = recusado
+tui-command-help = comandos e teclas
+tui-command-status = sessão, modelo, sandbox
+tui-command-model = listar os modelos ou trocar para NAME
+tui-command-context = tamanho do que o modelo recebe
+tui-command-permissions = regras de permissão
+tui-command-mcp = servidores MCP
+tui-command-exit = encerrar o programa
+tui-keys = teclas

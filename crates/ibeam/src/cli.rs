@@ -386,6 +386,10 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "SECONDS", global = true)]
     pub(crate) heartbeat: Option<u64>,
 
+    /// Interactive mode for screen readers: lines only, numbered choices, a bell at the end of a turn
+    #[arg(long, global = true)]
+    pub(crate) screen_reader: bool,
+
     /// Language of messages: en, es, id, ja, fr, pt
     #[arg(long, value_name = "LANG", global = true)]
     pub(crate) lang: Option<String>,

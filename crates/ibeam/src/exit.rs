@@ -159,6 +159,16 @@ pub(crate) fn print_expected_run(failure: &Failure) -> Option<RunFinished> {
     Some(finished)
 }
 
+/// Restores the mode of the terminal, from any thread.
+type TerminalRestorer = Box<dyn Fn() + Send + Sync>;
+static TERMINAL_RESTORER: OnceLock<TerminalRestorer> = OnceLock::new();
+
+/// Sets what restores the terminal at a forced exit.
+pub(crate) fn set_terminal_restorer(restore: TerminalRestorer) {
+    // A process has one interactive mode.
+    let _ = TERMINAL_RESTORER.set(restore);
+}
+
 /// Returns true for the first thread that calls it, and for no other: that thread reports the end of the process.
 fn claim_exit() -> bool {
     let own = thread::current().id();
@@ -177,6 +187,9 @@ pub(crate) fn force_exit(reason: &Reason) -> ! {
     if !claim_exit() {
         thread::sleep(FORCED_EXIT_TIMEOUT);
         std::process::exit(code);
+    }
+    if let Some(restore) = TERMINAL_RESTORER.get() {
+        restore();
     }
     let timer = thread::Builder::new().name("exit".to_owned());
     // Without the timer thread, the exit still follows the report below.

@@ -2,6 +2,7 @@
 
 mod acp;
 mod answer_schema;
+mod answered_calls;
 mod attachments;
 pub(crate) mod context_preview;
 mod from_plan;

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ibeam_output::escape_invisible;
@@ -19,8 +20,25 @@ const MIN_ROOM: usize = 4096;
 /// Whether the reader has timed out. Later writes are dropped unless there is room for them.
 static HAS_TIMED_OUT: AtomicBool = AtomicBool::new(false);
 
+/// Prints lines on the screen of interactive mode.
+type Sink = Arc<dyn Fn(&str) + Send + Sync>;
+/// Set while the terminal shows live rows, which no other text may overwrite.
+static SINK: Mutex<Option<Sink>> = Mutex::new(None);
+
+/// Sends lines to `sink` from now on, or to stderr again. A stderr that is not the terminal gets them too.
+pub(crate) fn set_sink(sink: Option<Sink>) {
+    *SINK.lock().unwrap_or_else(PoisonError::into_inner) = sink;
+}
+
 /// Writes `text` as a line. Invisible characters are escaped, because paths and foreign text are part of it.
 pub(crate) fn write_line(text: &str) {
+    let sink = SINK.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if let Some(sink) = sink {
+        sink(text);
+        if rustix::termios::isatty(rustix::stdio::stderr()) {
+            return;
+        }
+    }
     write(&format!("{}\n", escape_invisible(text)));
 }
 

@@ -87,6 +87,11 @@ const CRATE_RULES: &[CrateRule] = &[
         exclusive: &[],
     },
     CrateRule {
+        name: "ibeam-tui",
+        may_use: &["ibeam-protocol", "ibeam-output"],
+        exclusive: &["crossterm", "pulldown-cmark"],
+    },
+    CrateRule {
         name: "ibeam",
         may_use: &[
             "ibeam-protocol",
@@ -101,6 +106,7 @@ const CRATE_RULES: &[CrateRule] = &[
             "ibeam-local",
             "ibeam-tools",
             "ibeam-trace",
+            "ibeam-tui",
             "ibeam-process",
             "ibeam-mcp",
             "ibeam-mcp-server",
@@ -137,6 +143,7 @@ const SYNC_CRATES: &[&str] = &[
     "ibeam-session",
     "ibeam-output",
     "ibeam-trace",
+    "ibeam-tui",
     "ibeam-wire",
     "ibeam-dialects",
     "ibeam-attacks",

@@ -17,18 +17,23 @@ pub struct ApprovalQuestion<'a> {
 }
 
 impl Catalogue {
+    /// Returns why a call needs approval. `reason` is the reason of `rule`.
+    pub fn question_cause(&self, rule: &str, reason: &str) -> String {
+        let message = match rule.strip_prefix("hook: ") {
+            Some(hook) => Message::new("ask-hook").text("hook", hook).text("detail", reason),
+            None if rule.contains('(') => Message::new("ask-rule").text("rule", rule),
+            None => Message::new("ask-no-rule"),
+        };
+        self.render(&message, None)
+    }
+
     /// Returns the lines of a question. The last line has no line end, so the answer follows on the same line.
     ///
     /// The subject cannot imitate a part of the question: invisible characters become visible escapes, and each of several
     /// lines is marked.
     pub fn question(&self, question: &ApprovalQuestion<'_>) -> String {
         let ApprovalQuestion { subject, rule, reason } = question;
-        let message = match rule.strip_prefix("hook: ") {
-            Some(hook) => Message::new("ask-hook").text("hook", hook).text("detail", reason),
-            None if rule.contains('(') => Message::new("ask-rule").text("rule", rule),
-            None => Message::new("ask-no-rule"),
-        };
-        let cause = self.render(&message, None);
+        let cause = self.question_cause(rule, reason);
         let subject = escape_invisible(subject);
         if !subject.contains('\n') {
             return format!(

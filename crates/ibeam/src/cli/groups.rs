@@ -95,6 +95,7 @@ pub(super) const GROUPS: [Group; 6] = [
             "error_format",
             "heartbeat",
             "output_format",
+            "screen_reader",
             "stream_partial_output",
             "trace_file",
             "verbose",

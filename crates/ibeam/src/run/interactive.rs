@@ -1,17 +1,26 @@
-//! Interactive mode, without `--print` on a terminal: a plain prompt loop over the same events.
+//! Interactive mode, without `--print` on a terminal.
 //!
-//! One session, one run for each prompt. An interrupt ends the run; at an empty prompt it ends the program.
+//! One session, one run for each prompt. On most terminals the display is the inline screen (`interactive/inline.rs`).
+//! Here is the line mode, a plain prompt loop over the same events, which prints no control sequence: for screen readers
+//! and for terminals that cannot move the cursor. In it, an interrupt ends the run, and at an empty prompt the program.
+
+mod inline;
+mod inline_approver;
+mod inline_commands;
+mod inline_input;
+mod inline_screen;
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::future::pending;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, ApprovalRequest, Approver};
 use ibeam_output::{ApprovalQuestion, Catalogue, Text, TextOptions};
 use ibeam_protocol::{Failure, Reason, ToolCall, UserPrompt};
+use ibeam_tui::TuiLine;
 use tokio::sync::{Mutex, mpsc};
 
 use super::run_process::{NewWriter, RunKind, RunProcess};
@@ -21,9 +30,66 @@ use super::session_opener::SessionTarget;
 use super::watchdog::StartupWatchdog;
 use super::{on_runtime, thread_error};
 use crate::app::AppContext;
+use crate::environment::variable;
 use crate::exit::ExitFailure;
 use crate::prompt::Prompt;
 use crate::{model, stderr};
+
+/// The end of a turn, for screen readers.
+const BELL: &str = "\u{7}";
+
+/// Whether `--screen-reader` or `ACCESSIBLE` asks for lines only.
+fn is_for_screen_reader(app: &AppContext) -> bool {
+    app.base.flags.screen_reader || variable("ACCESSIBLE").is_some_and(|value| value != "0")
+}
+
+/// Whether the terminal can move the cursor, as far as `TERM` states it.
+fn can_move_cursor() -> bool {
+    variable("TERM").is_some_and(|name| name != "dumb")
+}
+
+/// Passes on whole lines only, so that a screen reader does not read parts of words.
+struct WholeLines<W> {
+    out: W,
+    pending: Vec<u8>,
+}
+
+impl<W: Write> WholeLines<W> {
+    fn new(out: W) -> Self {
+        Self { out, pending: Vec::new() }
+    }
+}
+
+impl<W: Write> Write for WholeLines<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.pending.extend_from_slice(bytes);
+        if let Some(end) = self.pending.iter().rposition(|byte| *byte == b'\n') {
+            let rest = self.pending.split_off(end + 1);
+            let lines = std::mem::replace(&mut self.pending, rest);
+            self.out.write_all(&lines)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Returns the exact command of a call, or its tool and what it would touch.
+fn subject_of(call: &ToolCall, access: &Access) -> String {
+    match access {
+        Access::Command { text, directory: None } => text.clone(),
+        Access::Command { text, directory: Some(directory) } => format!("{}$ {text}", directory.display()),
+        Access::Read(path) | Access::Write(path) => format!("{} {}", call.name, path.display()),
+        Access::Fetch { url } => format!("{} {url}", call.name),
+        Access::Mcp { server, tool, .. } => {
+            let arguments = call.arguments.get("args").map(ToString::to_string).unwrap_or_default();
+            format!("{server}:{tool} {arguments}")
+        }
+        Access::Nothing | Access::Task { .. } => call.name.clone(),
+    }
+}
 
 /// The front end of interactive mode.
 struct TerminalFrontEnd {
@@ -48,17 +114,28 @@ pub(crate) fn run_interactive(
     stdout: File,
     startup: StartupWatchdog,
 ) -> Result<(), ExitFailure> {
+    let for_screen_reader = is_for_screen_reader(app);
+    if !for_screen_reader && can_move_cursor() {
+        return inline::run_inline(app, target, first, stdout, startup);
+    }
     let catalogue = &app.base.catalogue;
     let new_writer: NewWriter<'_> = Box::new(|stdout| {
         let options = TextOptions { verbose: true, live: true, ..TextOptions::default() };
-        Box::new(Text::new(stdout, Arc::clone(catalogue), options))
+        match for_screen_reader {
+            true => Box::new(Text::new(WholeLines::new(stdout), Arc::clone(catalogue), options)),
+            false => Box::new(Text::new(stdout, Arc::clone(catalogue), options)),
+        }
     });
     on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Interactive, startup, stdout, new_writer)?;
         let model = model::choose_model(app)?;
-        let sandbox = RunSandbox::spawn(app, false)?;
+        let sandbox = RunSandbox::spawn_for_terminal(app)?;
         let input = Arc::new(Mutex::new(TerminalInput::start().map_err(thread_error)?));
-        let approver = TerminalApprover { input: Arc::clone(&input), catalogue: Arc::clone(catalogue) };
+        let approver = TerminalApprover {
+            input: Arc::clone(&input),
+            catalogue: Arc::clone(catalogue),
+            for_screen_reader,
+        };
         let front_end = TerminalFrontEnd { approver: Arc::new(approver) };
         let mut waiting = first;
         let prompt = Prompt { blocks: waiting.iter().cloned().collect(), notice: None };
@@ -90,6 +167,9 @@ pub(crate) fn run_interactive(
                 Err(failed) if session.must_close(&failed) => break Err(failed),
                 Err(failed) => session.report(&failed),
             }
+            if for_screen_reader {
+                stderr::write(BELL);
+            }
         };
         session.close(outcome)
     })
@@ -99,6 +179,7 @@ pub(crate) fn run_interactive(
 struct TerminalApprover {
     input: Arc<Mutex<TerminalInput>>,
     catalogue: Arc<Catalogue>,
+    for_screen_reader: bool,
 }
 
 impl Approver for TerminalApprover {
@@ -109,23 +190,16 @@ impl Approver for TerminalApprover {
         request: ApprovalRequest<'a>,
     ) -> BoxFuture<'a, bool> {
         Box::pin(async move {
-            let subject = match access {
-                Access::Command { text, directory: None } => text.clone(),
-                Access::Command { text, directory: Some(directory) } => {
-                    format!("{}$ {text}", directory.display())
-                }
-                Access::Read(path) | Access::Write(path) => format!("{} {}", call.name, path.display()),
-                Access::Fetch { url } => format!("{} {url}", call.name),
-                Access::Mcp { server, tool, .. } => {
-                    let arguments = call.arguments.get("args").map(ToString::to_string).unwrap_or_default();
-                    format!("{server}:{tool} {arguments}")
-                }
-                Access::Nothing | Access::Task { .. } => call.name.clone(),
-            };
+            let subject = subject_of(call, access);
             let ApprovalRequest { rule, reason } = request;
-            let question = self.catalogue.question(&ApprovalQuestion { subject: &subject, rule, reason });
+            let mut question = self.catalogue.question(&ApprovalQuestion { subject: &subject, rule, reason });
+            if self.for_screen_reader {
+                let choices = [TuiLine::Once, TuiLine::Refuse].map(|choice| self.catalogue.line(&choice));
+                let numbered = (1..).zip(&choices).map(|(number, choice)| format!("{number} {choice}\n"));
+                question = format!("{question}\n{}", numbered.collect::<String>());
+            }
             let answer = self.input.lock().await.answer(&question).await;
-            answer.is_some_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes"))
+            answer.is_some_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes" | "1"))
         })
     }
 }

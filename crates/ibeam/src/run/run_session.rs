@@ -368,6 +368,18 @@ impl<'a> RunSession<'a> {
         (!servers.is_empty()).then(|| slash_commands::server_prompt::available(servers))
     }
 
+    /// Returns the session, the model and the sandbox in a line each, for a person.
+    pub(super) fn status(&self) -> String {
+        let head = &self.run.head;
+        let sandbox = if head.sandbox.reason.is_empty() { "-" } else { &head.sandbox.reason };
+        format!("{}\n{} ({})\n{sandbox}", head.session_id, head.model.display, head.model.provider)
+    }
+
+    /// Returns the slash commands of files and skills.
+    pub(super) fn slash_commands(&self) -> Vec<SlashCommand> {
+        slash_commands::available(&self.text_sources, &self.skills)
+    }
+
     /// Checks the files of a prompt that a program sent.
     ///
     /// # Errors

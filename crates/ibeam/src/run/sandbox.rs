@@ -49,6 +49,18 @@ impl RunSandbox {
     /// # Errors
     /// `NoInput` for a directory, `Usage` or `BadConfig` for an invalid rule or value.
     pub(crate) fn spawn(app: &AppContext, is_print: bool) -> Result<PendingSandbox, Failure> {
+        Self::spawn_with(app, is_print, is_print)
+    }
+
+    /// Starts to set up the sandbox of a session at a terminal, where commands are confined by default as in print mode.
+    ///
+    /// # Errors
+    /// The errors of [`Self::spawn`].
+    pub(crate) fn spawn_for_terminal(app: &AppContext) -> Result<PendingSandbox, Failure> {
+        Self::spawn_with(app, false, true)
+    }
+
+    fn spawn_with(app: &AppContext, is_print: bool, is_default: bool) -> Result<PendingSandbox, Failure> {
         let mode = super::prepare::permission_mode(app);
         let policy = policy_rules::build_policy(app, mode)?;
         let workspace = Workspace::new(&app.workspace, &policy.extra_dirs).map_err(|error| {
@@ -58,7 +70,7 @@ impl RunSandbox {
         let web = Web::new(app, &policy, is_print)?;
         let processes = app.base.config.process_limit();
         let mut notices = Vec::new();
-        let (report, launcher) = match sandbox_choice(app, mode, is_print) {
+        let (report, launcher) = match sandbox_choice(app, mode, is_default) {
             SandboxChoice::Off(reason) => (report_without_sandbox(reason), Launcher::new(processes)),
             SandboxChoice::On => {
                 // A granted directory may contain directories of this program, which commands must not change.
@@ -134,8 +146,9 @@ enum SandboxChoice {
     Off(&'static str),
 }
 
-/// Returns whether flags, configuration and the mode of the run ask for a sandbox.
-fn sandbox_choice(app: &AppContext, mode: PermissionMode, is_print: bool) -> SandboxChoice {
+/// Returns whether flags, configuration and the mode of the run ask for a sandbox. `is_default`: whether commands are
+/// confined where neither asks.
+fn sandbox_choice(app: &AppContext, mode: PermissionMode, is_default: bool) -> SandboxChoice {
     if matches!(mode, PermissionMode::Plan | PermissionMode::Ask) {
         return SandboxChoice::Off("no command runs in this mode");
     }
@@ -144,7 +157,7 @@ fn sandbox_choice(app: &AppContext, mode: PermissionMode, is_print: bool) -> San
             SandboxChoice::Off("switched off; commands are confined by permission rules only")
         }
         Some(_) => SandboxChoice::On,
-        None if is_print || mode == PermissionMode::Force => SandboxChoice::On,
+        None if is_default || mode == PermissionMode::Force => SandboxChoice::On,
         None => SandboxChoice::Off("a person is asked before each command that no rule allows"),
     }
 }

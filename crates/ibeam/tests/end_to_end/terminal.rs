@@ -64,7 +64,7 @@ fn a_journal_that_fails_later_ends_the_conversation() {
 fn a_person_may_allow_a_command() {
     for (answer, outcome) in [("y\n", "result hello"), ("n\n", "--force"), ("\n", "--force")] {
         let scene = Scene::new([answer_shell("echo hello"), answer_text("So be it.\n")]);
-        let running = scene.ibeam(["greet"]).terminal().start();
+        let running = scene.ibeam(["greet", "--sandbox", "disabled"]).terminal().start();
         running.wait_for_stderr("allow `echo hello`? [y/N]");
         running.type_text(answer);
         running.wait_for_stdout("So be it.");
@@ -134,7 +134,7 @@ fn a_line_typed_before_a_question_is_not_its_answer() {
         answer_text("So be it.\n"),
         answer_text("Oh?\n"),
     ]);
-    let running = scene.ibeam(["greet"]).terminal().start();
+    let running = scene.ibeam(["greet", "--sandbox", "disabled"]).terminal().start();
     scene.server.wait_for_requests(1);
     running.type_text("y\n");
     running.wait_for_stderr("allow `echo hello`? [y/N]");
@@ -160,7 +160,7 @@ fn an_interrupt_at_an_empty_prompt_ends_the_program() {
 #[test]
 fn an_interrupt_at_a_question_ends_the_run_and_the_next_line_is_a_prompt() {
     let scene = Scene::new([answer_shell("echo hello"), answer_text("Back.\n")]);
-    let running = scene.ibeam(["greet"]).terminal().start();
+    let running = scene.ibeam(["greet", "--sandbox", "disabled"]).terminal().start();
     running.wait_for_stderr("allow `echo hello`? [y/N]");
     let before = Instant::now();
     running.signal(Signal::Int);
@@ -194,7 +194,7 @@ fn the_answer_comes_before_the_warning_about_the_run() {
 fn a_question_and_a_warning_start_on_new_lines() {
     let push = answer_text("I will push.").call("p", "shell", &json!({ "command": "echo hello" }));
     let scene = Scene::new([push, answer_text("So be it.")]);
-    let running = scene.ibeam(["greet"]).after(ONE_SCREEN).terminal().start();
+    let running = scene.ibeam(["greet", "--sandbox", "disabled"]).after(ONE_SCREEN).terminal().start();
     running.wait_for_stdout("allow `echo hello`? [y/N]");
     running.type_text("n\n");
     running.wait_for_stdout("So be it.");
@@ -234,4 +234,58 @@ fn a_run_that_changed_no_file_despite_the_request_warns() {
     );
     assert_eq!(reported(write, "Fix the test"), "");
     assert_eq!(reported(list(), "Is the test right?"), "");
+}
+
+/// Returns what a person sees of printed bytes: without control sequences.
+fn without_control_sequences(bytes: &str) -> String {
+    let mut text = String::new();
+    let mut rest = bytes.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\u{1b}' => drop(rest.by_ref().skip(1).find(char::is_ascii_alphabetic)),
+            '\r' => {}
+            c => text.push(c),
+        }
+    }
+    text
+}
+
+#[test]
+fn the_inline_screen_shows_the_answer_and_asks_about_a_command() {
+    let scene =
+        Scene::new([answer_shell("echo hello"), answer_text("So **be** it.\n"), answer_text("Bye.\n")]);
+    let arguments = ["greet", "--sandbox", "disabled"];
+    let running = scene.ibeam(arguments).env("TERM", "xterm-256color").terminal().start();
+    running.wait_for_stdout("Allow this?");
+    // Keys that follow the question at once are no answer.
+    running.type_text("y");
+    std::thread::sleep(Duration::from_millis(900));
+    running.type_text("y");
+    running.wait_for_stdout("be\u{1b}[0m it.");
+    // The first `y` is in the input, and the rest of the message follows it.
+    running.type_text("es\r");
+    running.wait_for_stdout("Bye.");
+    running.type_text(END);
+    let output = running.finish().succeeded();
+    let requests = scene.server.requests();
+    assert!(requests[1].transcript().join("\n").contains("result hello"), "{output}");
+    assert_eq!(requests[2].transcript().last().map(String::as_str), Some("user: yes"));
+    let text = without_control_sequences(&output.stdout);
+    assert_eq!(text.matches("❯ greet").count(), 1, "{text}");
+    assert!(output.stdout.contains("\u{1b}[?2026h") && output.stdout.ends_with("\u{1b}[?25h"), "{output}");
+}
+
+#[test]
+fn a_screen_reader_gets_lines_numbered_choices_and_a_bell() {
+    let scene = Scene::new([answer_shell("echo hello"), answer_text("So be it.\n")]);
+    let arguments = ["greet", "--sandbox", "disabled", "--screen-reader"];
+    let running = scene.ibeam(arguments).env("TERM", "xterm-256color").terminal().start();
+    running.wait_for_stderr("1 yes, once");
+    running.type_text("1\n");
+    running.wait_for_stderr("\u{7}");
+    running.type_text(END);
+    let output = running.finish().succeeded();
+    let is_control = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\u{7}' | '\u{4}' | '\u{8}');
+    assert!(!output.stdout.contains(is_control) && !output.stderr.contains(is_control), "{output}");
+    assert!(scene.server.requests()[1].transcript().join("\n").contains("result hello"), "{output}");
 }

@@ -1,0 +1,82 @@
+//! Changes of files as coloured lines: unified diffs, and the changes that a call proposes.
+
+use ibeam_protocol::ToolCall;
+use serde_json::Value;
+
+use crate::styled::{Color, Line, Style};
+
+/// Returns the lines of a unified diff.
+pub(crate) fn diff_lines(diff: &str) -> Vec<Line> {
+    diff.lines()
+        .filter(|line| !line.starts_with("--- ") && !line.starts_with("+++ "))
+        .map(diff_line)
+        .collect()
+}
+
+fn diff_line(line: &str) -> Line {
+    let style = match line.as_bytes().first() {
+        Some(b'+') => Style::color(Color::Green),
+        Some(b'-') => Style::color(Color::Red),
+        Some(b'@') => Style::color(Color::Cyan),
+        Some(_) | None => Style::DIM,
+    };
+    Line::new(Style::PLAIN, "  ").with(style, line)
+}
+
+/// Returns the change of a file that a call would make; empty for other calls.
+pub fn proposed_change(call: &ToolCall) -> Vec<Line> {
+    let arguments = &call.arguments;
+    if let Some(text) = arguments.get("fileText").and_then(Value::as_str) {
+        return prefixed(text, '+');
+    }
+    if let Some(patch) = arguments.pointer("/applyPatch/patchContent").and_then(Value::as_str) {
+        return diff_lines(patch);
+    }
+    let single = arguments.get("strReplace").into_iter();
+    let several = arguments.pointer("/multiStrReplace/edits").and_then(Value::as_array).into_iter().flatten();
+    single.chain(several).flat_map(replacement).collect()
+}
+
+/// Returns the lines of one replacement, without the lines that both texts start and end with.
+fn replacement(edit: &Value) -> Vec<Line> {
+    let text = |name: &str| edit.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (old, new): (Vec<&str>, Vec<&str>) =
+        (text("oldText").lines().collect(), text("newText").lines().collect());
+    let start = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    let shorter = old.len().min(new.len());
+    let ends = old.iter().rev().zip(new.iter().rev());
+    let end = ends.take(shorter - start).take_while(|(old, new)| old == new).count();
+    let changed = |lines: &[&str]| lines.get(start..lines.len() - end).unwrap_or_default().join("\n");
+    let context = old.get(start.saturating_sub(1)..start).unwrap_or_default().join("\n");
+    [prefixed(&context, ' '), prefixed(&changed(&old), '-'), prefixed(&changed(&new), '+')].concat()
+}
+
+fn prefixed(text: &str, sign: char) -> Vec<Line> {
+    text.lines().map(|line| diff_line(&format!("{sign}{line}"))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn check(arguments: Value, expect: &[&str]) {
+        let call = ToolCall { id: "c".into(), name: "edit".to_owned(), arguments };
+        let lines: Vec<String> = proposed_change(&call).iter().map(Line::text).collect();
+        assert_eq!(lines, expect);
+    }
+
+    #[test]
+    fn a_proposed_change_shows_what_would_be_replaced() {
+        let edit = json!({ "oldText": "a\nb\nc", "newText": "a\nB\nc" });
+        check(json!({ "path": "f", "strReplace": edit }), &["   a", "  -b", "  +B"]);
+        check(json!({ "path": "f", "multiStrReplace": { "edits": [edit] } }), &["   a", "  -b", "  +B"]);
+        check(json!({ "path": "f", "fileText": "x\ny\n" }), &["  +x", "  +y"]);
+        check(
+            json!({ "path": "f", "applyPatch": { "patchContent": "@@ -1 +1 @@\n-a\n+b" } }),
+            &["  @@ -1 +1 @@", "  -a", "  +b"],
+        );
+        check(json!({ "command": "ls" }), &[]);
+    }
+}

@@ -1,0 +1,31 @@
+//! The screen of interactive mode: an inline display in the normal screen of the terminal.
+//!
+//! Finished lines are printed once and belong to the scrollback of the terminal. Only the last rows are live: running
+//! calls, queued messages, a question, the input, the status. The display consumes events and keys, and writes to any
+//! `io::Write`. It starts no run, reads no file and no variable.
+
+mod changes;
+mod completion;
+mod editor;
+mod highlight;
+mod history;
+mod live_rows;
+mod markdown;
+mod markdown_blocks;
+mod question;
+mod screen;
+mod styled;
+mod terminal;
+mod texts;
+mod tool_lines;
+mod transcript;
+mod ui;
+
+pub use changes::proposed_change;
+pub use completion::Candidate;
+pub use question::{Question, Reply};
+pub use screen::{Screen, TerminalTraits};
+pub use styled::{Color, Line, Style};
+pub use terminal::{RawTerminal, TerminalEvent, next_event, terminal_size};
+pub use texts::TuiLine;
+pub use ui::{Action, QueuedPrompt, Ui, UiOptions};

@@ -1,0 +1,184 @@
+//! Composes the live rows: running calls, the incomplete text, queued messages, a question, the input, the status.
+
+use std::time::Instant;
+
+use ibeam_output::Catalogue;
+
+use crate::completion::Completion;
+use crate::editor::Editor;
+use crate::question::{Choice, OpenQuestion};
+use crate::screen::Live;
+use crate::styled::{Color, Line, Style};
+use crate::texts::TuiLine;
+use crate::transcript::Transcript;
+use crate::ui::QueuedPrompt;
+
+/// The number of rows of incomplete text that are shown.
+const TEXT_ROWS: usize = 4;
+/// The number of candidates that are shown.
+const CANDIDATE_ROWS: usize = 6;
+/// The sign before the input.
+const SIGN: &str = "❯ ";
+
+/// The content of the live rows.
+pub(crate) struct LiveState<'a> {
+    pub(crate) catalogue: &'a Catalogue,
+    pub(crate) transcript: &'a Transcript,
+    pub(crate) editor: &'a Editor,
+    pub(crate) queue: &'a [QueuedPrompt],
+    pub(crate) question: Option<&'a OpenQuestion>,
+    pub(crate) completion: Option<&'a Completion>,
+    /// The text of a search in the history.
+    pub(crate) search: Option<&'a str>,
+    /// The start of the turn that runs.
+    pub(crate) busy_since: Option<Instant>,
+    /// Whether a second Ctrl-C ends the program.
+    pub(crate) is_exit_armed: bool,
+    pub(crate) now: Instant,
+    pub(crate) width: usize,
+    /// The number of rows that fit.
+    pub(crate) height: usize,
+}
+
+impl LiveState<'_> {
+    /// Returns the rows. The input and a question come before everything else where the screen is low.
+    pub(crate) fn compose(&self) -> Live {
+        let input_width = self.width.saturating_sub(4).max(2);
+        let layout = self.editor.layout(input_width);
+        let mut above = Vec::new();
+        if self.busy_since.is_some() {
+            above.extend(self.text_rows());
+            above.extend(self.running_rows());
+        }
+        above.extend(self.queue.iter().map(|prompt| {
+            let first = prompt.text.lines().next().unwrap_or_default();
+            let line = match prompt.steers {
+                true => TuiLine::Steering { text: first },
+                false => TuiLine::Queued { text: first },
+            };
+            Line::new(Style::DIM, &self.catalogue.line(&line))
+        }));
+        let question = self.question.map(|open| self.question_rows(open)).unwrap_or_default();
+        let hides_input = self.question.is_some_and(|open| !open.explains && self.editor.is_empty());
+        let max_input = if self.height > 8 { self.height / 2 } else { self.height.saturating_sub(2).max(1) };
+        let first_row = (layout.cursor_row + 1).saturating_sub(max_input);
+        let input = layout.rows.iter().enumerate().skip(first_row).take(max_input).map(|(number, row)| {
+            let sign = if number == 0 { SIGN } else { "  " };
+            Line::new(Style::color(Color::Cyan), sign).with(Style::PLAIN, row)
+        });
+        let input: Vec<Line> = if hides_input { vec![Line::new(Style::DIM, SIGN)] } else { input.collect() };
+        let below: Vec<Line> = self.candidate_rows().into_iter().chain([self.status_row()]).collect();
+        // The rows that are left out where the screen is low: what is above, then the status.
+        let needed = question.len() + input.len();
+        let room = self.height.saturating_sub(needed);
+        let below: Vec<Line> = below.into_iter().take(room).collect();
+        let room = room - below.len();
+        let skipped = above.len().saturating_sub(room);
+        let mut rows: Vec<Line> = above.into_iter().skip(skipped).collect();
+        rows.extend(question);
+        let cursor_row = rows.len() + if hides_input { 0 } else { layout.cursor_row - first_row };
+        rows.extend(input);
+        rows.extend(below);
+        Live { rows, cursor_row, cursor_column: 2 + if hides_input { 0 } else { layout.cursor_column } }
+    }
+
+    /// Returns the end of the text that is not finished.
+    fn text_rows(&self) -> Vec<Line> {
+        let text = self.transcript.pending_text().trim_end();
+        let wrapped = text.lines().rev().take(TEXT_ROWS).collect::<Vec<_>>().into_iter().rev();
+        let rows: Vec<Line> = wrapped.flat_map(|line| Line::plain(line).wrap(self.width - 1, 0)).collect();
+        let skipped = rows.len().saturating_sub(TEXT_ROWS);
+        rows.into_iter().skip(skipped).collect()
+    }
+
+    fn running_rows(&self) -> Vec<Line> {
+        let seconds = |since: Instant| self.now.saturating_duration_since(since).as_secs();
+        let calls = &self.transcript.running;
+        if calls.is_empty() && self.question.is_none() {
+            let seconds = self.busy_since.map(seconds).unwrap_or_default();
+            let text = self.catalogue.line(&TuiLine::Working { seconds });
+            return vec![Line::new(Style::color(Color::Cyan), "○ ").with(Style::DIM, &text)];
+        }
+        let row = |call: &crate::transcript::RunningCall| {
+            let time = format!(" · {} s", seconds(call.since));
+            let label = Line::plain(&call.label).fit(self.width.saturating_sub(time.chars().count() + 4));
+            let mut line = Line::new(Style::color(Color::Cyan), "○ ");
+            line.append(&label);
+            line.with(Style::DIM, &time)
+        };
+        calls.iter().map(row).collect()
+    }
+
+    fn question_rows(&self, open: &OpenQuestion) -> Vec<Line> {
+        if open.explains {
+            return vec![Line::new(Style::color(Color::Yellow), &self.catalogue.line(&TuiLine::Explain))];
+        }
+        let title = Line::new(
+            Style { bold: true, ..Style::color(Color::Yellow) },
+            &self.catalogue.line(&TuiLine::AllowThis),
+        );
+        let texts: Vec<String> = open
+            .choices()
+            .into_iter()
+            .map(|choice| match choice {
+                Choice::Once => self.catalogue.line(&TuiLine::Once),
+                Choice::ForSession => self.catalogue.line(&TuiLine::ForSession),
+                Choice::Always => {
+                    let rule = open.question.rule.as_deref().unwrap_or_default();
+                    self.catalogue.line(&TuiLine::Always { rule })
+                }
+                Choice::Refuse => self.catalogue.line(&TuiLine::Refuse),
+                Choice::RefuseAndExplain => self.catalogue.line(&TuiLine::RefuseAndExplain),
+            })
+            .collect();
+        let choice = |(at, text): (usize, &String)| {
+            let style = Style { reverse: open.selected == Some(at), ..Style::PLAIN };
+            Line::new(style, &format!("{} {text}", at + 1))
+        };
+        let choices: Vec<Line> = texts.iter().enumerate().map(choice).collect();
+        if self.height > choices.len() + 3 {
+            let indented = choices.iter().map(|line| {
+                let mut row = Line::plain("  ");
+                row.append(line);
+                row
+            });
+            return std::iter::once(title).chain(indented).collect();
+        }
+        // A low screen has one row for all choices.
+        let mut row = title;
+        for line in &choices {
+            row.push(Style::PLAIN, "  ");
+            row.append(line);
+        }
+        row.wrap(self.width - 1, 0)
+    }
+
+    fn candidate_rows(&self) -> Vec<Line> {
+        let Some(completion) = self.completion else { return Vec::new() };
+        let first = (completion.selected + 1).saturating_sub(CANDIDATE_ROWS);
+        let shown = completion.candidates.iter().enumerate().skip(first).take(CANDIDATE_ROWS);
+        let row = |(at, candidate): (usize, &crate::completion::Candidate)| {
+            let style = Style { reverse: at == completion.selected, ..Style::PLAIN };
+            let line = Line::plain("  ").with(style, &candidate.word);
+            line.with(Style::DIM, &format!("  {}", candidate.description))
+        };
+        shown.map(row).collect()
+    }
+
+    fn status_row(&self) -> Line {
+        let text = if let Some(text) = self.search {
+            self.catalogue.line(&TuiLine::Search { text })
+        } else if self.is_exit_armed {
+            self.catalogue.line(&TuiLine::PressAgain)
+        } else {
+            let keys = match self.busy_since {
+                Some(_) => TuiLine::KeysBusy,
+                None => TuiLine::KeysIdle,
+            };
+            let usage = self.transcript.usage.as_str();
+            let parts = [self.transcript.status.as_str(), usage, &self.catalogue.line(&keys)];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
+        };
+        Line::new(Style::DIM, &text)
+    }
+}

@@ -1,0 +1,122 @@
+//! The question about a call: its choices, and the protection against text that was typed ahead.
+
+use std::time::{Duration, Instant};
+
+use crate::styled::Line;
+
+/// The time without any key after which a key can be an answer. Text that is typed ahead is never consent.
+const PAUSE: Duration = Duration::from_millis(600);
+
+/// The answer of a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// Allow the call.
+    Once,
+    /// Allow the call, and calls like it until the program ends.
+    ForSession,
+    /// Allow the call, and add the rule of the question.
+    Always,
+    /// Refuse the call.
+    Refuse,
+    /// Refuse the call, with a message to the model.
+    RefuseAndExplain(String),
+}
+
+/// A question about a call.
+pub struct Question {
+    /// The cause, and the exact command or change.
+    pub body: Vec<Line>,
+    /// Whether the answer may last until the program ends.
+    pub may_last: bool,
+    /// The rule that would allow such calls; `None` where no rule can.
+    pub rule: Option<String>,
+    /// Receives the answer.
+    pub reply: Box<dyn FnOnce(Reply) + Send>,
+}
+
+/// A choice of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Once,
+    ForSession,
+    Always,
+    Refuse,
+    RefuseAndExplain,
+}
+
+/// A question that is shown.
+pub(crate) struct OpenQuestion {
+    pub(crate) question: Question,
+    /// The time from which on a key is an answer.
+    armed_at: Instant,
+    pub(crate) selected: Option<usize>,
+    /// Whether the input is the message to the model about a refusal.
+    pub(crate) explains: bool,
+    /// The text of the input before the message.
+    pub(crate) draft: String,
+}
+
+impl OpenQuestion {
+    pub(crate) fn new(question: Question, now: Instant) -> Self {
+        Self { question, armed_at: now + PAUSE, selected: None, explains: false, draft: String::new() }
+    }
+
+    /// Returns whether a key at `now` is an answer. A key that is not postpones the time from which on keys are.
+    pub(crate) fn accepts_key(&mut self, now: Instant) -> bool {
+        let is_answer = now >= self.armed_at;
+        if !is_answer {
+            self.armed_at = now + PAUSE;
+        }
+        is_answer
+    }
+
+    /// Returns the choices in the order of their numbers.
+    pub(crate) fn choices(&self) -> Vec<Choice> {
+        let mut choices = vec![Choice::Once];
+        choices.extend(self.question.may_last.then_some(Choice::ForSession));
+        choices.extend(self.question.rule.as_ref().map(|_| Choice::Always));
+        choices.extend([Choice::Refuse, Choice::RefuseAndExplain]);
+        choices
+    }
+
+    /// Selects the next or the previous choice.
+    pub(crate) fn advance(&mut self, forward: bool) {
+        let count = self.choices().len();
+        self.selected = Some(match (self.selected, forward) {
+            (None, true) => 0,
+            (None, false) => count.saturating_sub(1),
+            (Some(at), true) => (at + 1) % count,
+            (Some(at), false) => (at + count - 1) % count,
+        });
+    }
+
+    /// Returns the choice of a key: its number, or `y` and `n`.
+    pub(crate) fn choice_of(&self, key: char) -> Option<Choice> {
+        let number = key.to_digit(10).and_then(|digit| usize::try_from(digit).ok());
+        match key {
+            'y' | 'Y' => Some(Choice::Once),
+            'n' | 'N' => Some(Choice::Refuse),
+            _ => self.choices().get(number?.checked_sub(1)?).copied(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_were_typed_ahead_are_no_answer() {
+        let start = Instant::now();
+        let question = Question { body: Vec::new(), may_last: false, rule: None, reply: Box::new(drop) };
+        let mut open = OpenQuestion::new(question, start);
+        let at = |ms| start + Duration::from_millis(ms);
+        assert!(!open.accepts_key(at(100)) && !open.accepts_key(at(650)) && !open.accepts_key(at(1200)));
+        assert!(open.accepts_key(at(1900)));
+        assert_eq!(open.choices(), [Choice::Once, Choice::Refuse, Choice::RefuseAndExplain]);
+        assert_eq!(
+            (open.choice_of('2'), open.choice_of('9'), open.choice_of('0')),
+            (Some(Choice::Refuse), None, None)
+        );
+    }
+}

@@ -1,0 +1,163 @@
+//! The inline screen: prints finished lines once and draws the live rows below them again.
+//!
+//! All positions are relative to the cursor, so the display does not depend on where the terminal starts it. A row is
+//! never as wide as the terminal, so the terminal wraps no live row by itself.
+
+use std::io::{self, Write};
+
+use crate::styled::Line;
+
+/// The start of a synchronised update, with the cursor hidden.
+const BEGIN: &str = "\u{1b}[?2026h\u{1b}[?25l";
+/// The end of a synchronised update, with the cursor visible.
+const END: &str = "\u{1b}[?25h\u{1b}[?2026l";
+/// Clears from the cursor to the end of the screen.
+const CLEAR_BELOW: &str = "\u{1b}[J";
+
+/// The properties of a terminal that the display depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TerminalTraits {
+    /// Whether colours are used.
+    pub has_colors: bool,
+    /// Whether a narrower terminal wraps the rows that it shows, as most do; otherwise it cuts them.
+    pub reflows: bool,
+}
+
+/// The rows that are drawn again, and the position of the cursor in them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Live {
+    pub(crate) rows: Vec<Line>,
+    /// The row of the cursor, from 0.
+    pub(crate) cursor_row: usize,
+    /// The cell of the cursor, from 0.
+    pub(crate) cursor_column: usize,
+}
+
+/// The terminal as the display uses it.
+pub struct Screen<W> {
+    out: W,
+    traits: TerminalTraits,
+    width: usize,
+    height: usize,
+    /// The rows that the terminal shows.
+    drawn: Live,
+    /// Whether the terminal may show something else than `drawn`.
+    is_stale: bool,
+}
+
+impl<W: Write> Screen<W> {
+    /// Returns a screen of `width` by `height` cells that shows no live row.
+    pub fn new(out: W, traits: TerminalTraits, width: usize, height: usize) -> Self {
+        let mut screen = Self { out, traits, width: 0, height: 0, drawn: Live::default(), is_stale: true };
+        screen.resize(width, height);
+        screen
+    }
+
+    /// Returns the width in cells.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Returns the height in rows.
+    pub fn height(&self) -> usize {
+        self.height
+    }
+
+    /// Sets the size that the terminal has now.
+    pub fn resize(&mut self, width: usize, height: usize) {
+        self.width = width.max(4);
+        self.height = height.max(2);
+        self.is_stale = true;
+    }
+
+    /// Returns the number of live rows that fit.
+    pub(crate) fn max_live_rows(&self) -> usize {
+        self.height.saturating_sub(1).max(1)
+    }
+
+    /// Prints finished lines above the live rows, and draws the live rows.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub(crate) fn draw(&mut self, finished: &[Line], live: Live) -> io::Result<()> {
+        let live = self.clipped(live);
+        if finished.is_empty() && !self.is_stale && live == self.drawn {
+            return Ok(());
+        }
+        let mut text = BEGIN.to_owned();
+        self.move_to_first_row(&mut text);
+        for line in finished {
+            line.encode(&mut text, self.traits.has_colors);
+            text.push_str("\r\n");
+        }
+        for (number, row) in live.rows.iter().enumerate() {
+            text.push_str(if number > 0 { "\r\n" } else { "" });
+            row.encode(&mut text, self.traits.has_colors);
+        }
+        let below = live.rows.len().saturating_sub(1).saturating_sub(live.cursor_row);
+        if below > 0 {
+            text.push_str(&format!("\u{1b}[{below}A"));
+        }
+        text.push('\r');
+        if live.cursor_column > 0 {
+            text.push_str(&format!("\u{1b}[{}C", live.cursor_column));
+        }
+        text.push_str(END);
+        self.drawn = live;
+        self.is_stale = false;
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
+    }
+
+    /// Removes the live rows; the cursor is then below the finished lines.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub(crate) fn clear(&mut self) -> io::Result<()> {
+        let mut text = String::new();
+        self.move_to_first_row(&mut text);
+        self.drawn = Live::default();
+        self.is_stale = true;
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
+    }
+
+    /// Writes bytes unchanged, e.g. a bell.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub(crate) fn write_raw(&mut self, text: &str) -> io::Result<()> {
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
+    }
+
+    /// Moves the cursor to the first live row, as the terminal shows it now, and clears from there.
+    fn move_to_first_row(&self, text: &mut String) {
+        let rows_of = |row: &Line| match self.traits.reflows {
+            true => row.width().div_ceil(self.width).max(1),
+            false => 1,
+        };
+        let before: usize = self.drawn.rows.iter().take(self.drawn.cursor_row).map(rows_of).sum();
+        let within = if self.traits.reflows { self.drawn.cursor_column / self.width } else { 0 };
+        let up = (before + within).min(self.height.saturating_sub(1));
+        if up > 0 {
+            text.push_str(&format!("\u{1b}[{up}A"));
+        }
+        text.push('\r');
+        text.push_str(CLEAR_BELOW);
+    }
+
+    /// Returns the rows that fit, around the cursor, each narrower than the terminal.
+    fn clipped(&self, live: Live) -> Live {
+        let room = self.max_live_rows();
+        let excess = live.rows.len().saturating_sub(room);
+        // The cursor row must stay visible. Rows above it are left out first.
+        let skipped = excess.min(live.cursor_row);
+        let rows = live.rows.iter().skip(skipped).take(room).map(|row| row.fit(self.width - 1)).collect();
+        Live {
+            rows,
+            cursor_row: live.cursor_row - skipped,
+            cursor_column: live.cursor_column.min(self.width - 1),
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Styled lines: their width in cells, wrapping, and the control sequences of their styles.
+
+use ibeam_protocol::escape_invisible;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// The number of spaces that a tab becomes.
+const TAB: &str = "    ";
+
+/// A colour of the palette of the terminal, which is readable on light and dark backgrounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Color {
+    /// The foreground of the terminal.
+    #[default]
+    Default,
+    /// Failures, removed lines.
+    Red,
+    /// Success, added lines, strings.
+    Green,
+    /// Questions, refusals.
+    Yellow,
+    /// Keywords.
+    Blue,
+    /// Numbers.
+    Magenta,
+    /// Code, paths.
+    Cyan,
+}
+
+impl Color {
+    fn code(self) -> Option<&'static str> {
+        match self {
+            Self::Default => None,
+            Self::Red => Some("31"),
+            Self::Green => Some("32"),
+            Self::Yellow => Some("33"),
+            Self::Blue => Some("34"),
+            Self::Magenta => Some("35"),
+            Self::Cyan => Some("36"),
+        }
+    }
+}
+
+/// The style of a text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// The colour; ignored where colours are switched off.
+    pub color: Color,
+    /// Bold.
+    pub bold: bool,
+    /// Dim.
+    pub dim: bool,
+    /// Italic.
+    pub italic: bool,
+    /// Underlined.
+    pub underline: bool,
+    /// Foreground and background swapped.
+    pub reverse: bool,
+}
+
+impl Style {
+    /// The style without attributes.
+    pub const PLAIN: Self = Self {
+        color: Color::Default,
+        bold: false,
+        dim: false,
+        italic: false,
+        underline: false,
+        reverse: false,
+    };
+    /// Bold text.
+    pub const BOLD: Self = Self { bold: true, ..Self::PLAIN };
+    /// Dim text.
+    pub const DIM: Self = Self { dim: true, ..Self::PLAIN };
+
+    /// Returns the style with a colour only.
+    pub const fn color(color: Color) -> Self {
+        Self { color, ..Self::PLAIN }
+    }
+
+    /// Appends the control sequence that selects the style after a reset.
+    fn encode(self, text: &mut String, has_colors: bool) {
+        let attributes = [
+            (self.bold, "1"),
+            (self.dim, "2"),
+            (self.italic, "3"),
+            (self.underline, "4"),
+            (self.reverse, "7"),
+        ];
+        let codes = attributes.iter().filter(|(is_set, _)| *is_set).map(|(_, code)| *code);
+        let color = if has_colors { self.color.code() } else { None };
+        let codes: Vec<&str> = codes.chain(color).collect();
+        if !codes.is_empty() {
+            text.push_str("\u{1b}[");
+            text.push_str(&codes.join(";"));
+            text.push('m');
+        }
+    }
+}
+
+/// A line of styled text without line ends and control characters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    spans: Vec<(Style, String)>,
+}
+
+impl Line {
+    /// Returns a line with one text.
+    pub fn new(style: Style, text: &str) -> Self {
+        Self::default().with(style, text)
+    }
+
+    /// Returns a line without attributes.
+    pub fn plain(text: &str) -> Self {
+        Self::new(Style::PLAIN, text)
+    }
+
+    /// Returns the lines of a text in one style.
+    pub fn lines(style: Style, text: &str) -> Vec<Self> {
+        text.lines().map(|line| Self::new(style, line)).collect()
+    }
+
+    /// Returns the line with another text at its end.
+    #[must_use]
+    pub fn with(mut self, style: Style, text: &str) -> Self {
+        self.push(style, text);
+        self
+    }
+
+    /// Appends a text. Invisible characters become visible escapes.
+    pub fn push(&mut self, style: Style, text: &str) {
+        let text = escape_invisible(text).replace('\t', TAB).replace('\n', " ");
+        match self.spans.last_mut() {
+            _ if text.is_empty() => {}
+            Some((last, before)) if *last == style => before.push_str(&text),
+            Some(_) | None => self.spans.push((style, text)),
+        }
+    }
+
+    /// Appends the texts of another line.
+    pub fn append(&mut self, other: &Self) {
+        for (style, text) in &other.spans {
+            self.push(*style, text);
+        }
+    }
+
+    /// Returns the line with the attributes of `change` in all its texts.
+    #[must_use]
+    pub fn map_style(mut self, change: impl Fn(Style) -> Style) -> Self {
+        self.spans.iter_mut().for_each(|(style, _)| *style = change(*style));
+        self
+    }
+
+    /// Returns the text without styles.
+    pub fn text(&self) -> String {
+        self.spans.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    /// Returns the width in cells.
+    pub fn width(&self) -> usize {
+        self.spans.iter().map(|(_, text)| text.width()).sum()
+    }
+
+    /// Whether the line has no text.
+    pub fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// Returns the line, cut to `width` cells; the end of a cut line is `…`.
+    #[must_use]
+    pub fn fit(&self, width: usize) -> Self {
+        if self.width() <= width {
+            return self.clone();
+        }
+        let mut fitted = Self::default();
+        let mut used = 0;
+        for (style, grapheme) in self.graphemes() {
+            used += grapheme.width();
+            if used >= width {
+                fitted.push(style, if width == 0 { "" } else { "…" });
+                return fitted;
+            }
+            fitted.push(style, grapheme);
+        }
+        fitted
+    }
+
+    /// Returns the line as lines of at most `width` cells, broken at spaces and between wide characters. The lines after
+    /// the first start with `indent` spaces.
+    pub fn wrap(&self, width: usize, indent: usize) -> Vec<Self> {
+        let width = width.max(2);
+        let indent = if indent + 2 > width { 0 } else { indent };
+        let mut lines = Vec::new();
+        // The graphemes of the line, and where it may be broken.
+        let mut current: Vec<(Style, &str)> = Vec::new();
+        let mut used = 0;
+        let mut break_at: Option<usize> = None;
+        for (style, grapheme) in self.graphemes() {
+            let cells = grapheme.width();
+            let room = if lines.is_empty() { width } else { width - indent };
+            if used + cells > room && grapheme != " " {
+                let at = break_at.filter(|at| *at > 0).unwrap_or(current.len());
+                let rest = current.split_off(at.min(current.len()));
+                lines.push(Self::joined(&current, if lines.is_empty() { 0 } else { indent }));
+                current = rest;
+                used = current.iter().map(|(_, text)| text.width()).sum();
+                break_at = None;
+            }
+            current.push((style, grapheme));
+            used += cells;
+            if grapheme == " " || cells > 1 {
+                break_at = Some(current.len());
+            }
+        }
+        lines.push(Self::joined(&current, if lines.is_empty() { 0 } else { indent }));
+        lines
+    }
+
+    /// Returns a line of graphemes without spaces at its end.
+    fn joined(graphemes: &[(Style, &str)], indent: usize) -> Self {
+        let end = graphemes.iter().rposition(|(_, text)| *text != " ").map_or(0, |last| last + 1);
+        let mut line = Self::new(Style::PLAIN, &" ".repeat(indent));
+        graphemes.iter().take(end).for_each(|(style, text)| line.push(*style, text));
+        line
+    }
+
+    fn graphemes(&self) -> impl Iterator<Item = (Style, &str)> {
+        self.spans.iter().flat_map(|(style, text)| text.graphemes(true).map(|grapheme| (*style, grapheme)))
+    }
+
+    /// Appends the line with its control sequences, which end with a reset.
+    pub(crate) fn encode(&self, text: &mut String, has_colors: bool) {
+        for (style, span) in &self.spans {
+            let before = text.len();
+            style.encode(text, has_colors);
+            let is_styled = text.len() > before;
+            text.push_str(span);
+            if is_styled {
+                text.push_str("\u{1b}[0m");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, width: usize, expect: &[&str]) {
+        let wrapped = Line::plain(text).wrap(width, 2);
+        assert_eq!(wrapped.iter().map(Line::text).collect::<Vec<_>>(), expect);
+        assert!(wrapped.iter().all(|line| line.width() <= width));
+    }
+
+    #[test]
+    fn lines_are_broken_at_words_and_between_wide_characters() {
+        check("one two three", 8, &["one two", "  three"]);
+        check("abcdefghijkl", 5, &["abcde", "  fgh", "  ijk", "  l"]);
+        check("日本語のテキスト", 6, &["日本語", "  のテ", "  キス", "  ト"]);
+        check("", 5, &[""]);
+    }
+
+    #[test]
+    fn a_cut_line_ends_with_an_ellipsis() {
+        assert_eq!(Line::plain("abcdef").fit(4).text(), "abc…");
+        assert_eq!(Line::plain("日本語").fit(5).text(), "日本…");
+        assert_eq!(Line::plain("abc").fit(3).text(), "abc");
+    }
+
+    #[test]
+    fn control_characters_of_foreign_text_do_not_reach_the_terminal() {
+        let mut encoded = String::new();
+        Line::plain("a\u{1b}[2Jb\rc\u{202e}d").encode(&mut encoded, true);
+        assert!(!encoded.contains(['\u{1b}', '\r', '\u{202e}']), "{encoded:?}");
+    }
+}

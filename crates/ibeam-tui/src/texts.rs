@@ -1,0 +1,81 @@
+//! The texts of the display, in the language of the catalogue.
+
+use ibeam_output::CatalogueLine;
+use serde::Serialize;
+
+/// A text of the display. The tag of a variant is the end of its message id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
+pub enum TuiLine<'a> {
+    /// The first line of a session.
+    Welcome { model: &'a str, directory: &'a str },
+    /// The line about the help, after the first line.
+    WelcomeHelp,
+    /// The model has not answered yet.
+    Working { seconds: u64 },
+    /// The keys while a turn runs.
+    KeysBusy,
+    /// The keys while no turn runs.
+    KeysIdle,
+    /// A second Ctrl-C ends the program.
+    PressAgain,
+    /// A message that is added to the running turn.
+    Steering { text: &'a str },
+    /// A message that waits for the end of the turn.
+    Queued { text: &'a str },
+    /// A search in the history.
+    Search { text: &'a str },
+    /// The lines before a shown end of an output.
+    HiddenLines { count: u64 },
+    /// The number of lines of an output.
+    Lines { count: u64 },
+    /// The number of results of a search.
+    Results { count: u64 },
+    /// The exit code of a command.
+    ExitCode { text: &'a str },
+    /// The question about a call.
+    AllowThis,
+    /// Allow this call only.
+    Once,
+    /// Allow calls like this one until the program ends.
+    ForSession,
+    /// Write an allow rule.
+    Always { rule: &'a str },
+    /// Refuse.
+    Refuse,
+    /// Refuse, and write a message to the model.
+    RefuseAndExplain,
+    /// The message to the model about a refusal.
+    Explain,
+    /// The call was allowed once.
+    AllowedOnce,
+    /// Calls like it are allowed until the program ends.
+    AllowedForSession,
+    /// The call is allowed by a new rule.
+    RuleAdded { rule: &'a str, path: &'a str },
+    /// The rule could not be written; the call is allowed once.
+    RuleNotWritten { path: &'a str, detail: &'a str },
+    /// The call was refused.
+    Refused,
+    /// The description of `/help`.
+    CommandHelp,
+    /// The description of `/status`.
+    CommandStatus,
+    /// The description of `/model`.
+    CommandModel,
+    /// The description of `/context`.
+    CommandContext,
+    /// The description of `/permissions`.
+    CommandPermissions,
+    /// The description of `/mcp`.
+    CommandMcp,
+    /// The description of `/exit`.
+    CommandExit,
+    /// The heading of `/help` for keys.
+    Keys,
+}
+
+impl CatalogueLine for TuiLine<'_> {
+    const PREFIX: &'static str = "tui";
+}

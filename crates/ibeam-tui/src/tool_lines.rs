@@ -1,0 +1,164 @@
+//! The lines of a tool call: what it did to which target, how long it took, its result, and the end of its output.
+
+use ibeam_output::{Catalogue, call_target};
+use ibeam_protocol::tool_output::{GrepMatches, ShellOutput, Todo, TodoStatus};
+use ibeam_protocol::{ToolCall, ToolFailure, ToolOutcome, ToolOutput};
+
+use crate::changes::diff_lines;
+use crate::styled::{Color, Line, Style};
+use crate::texts::TuiLine;
+
+/// The number of lines of an output that are shown.
+const OUTPUT_LINES: usize = 5;
+/// The number of lines of a change that are shown.
+const DIFF_LINES: usize = 60;
+/// The number of lines of a reason that are shown.
+const REASON_LINES: usize = 4;
+
+/// Returns the lines of a finished call. `ms` is its duration, if it is known.
+pub(crate) fn finished_call(
+    catalogue: &Catalogue,
+    call: &ToolCall,
+    outcome: &ToolOutcome,
+    ms: Option<u64>,
+    width: usize,
+) -> Vec<Line> {
+    let color = match outcome {
+        ToolOutcome::Success { .. } => Color::Green,
+        ToolOutcome::Failure { .. } => Color::Red,
+        ToolOutcome::Rejected { .. } => Color::Yellow,
+    };
+    let mut head = Line::new(Style::color(color), "● ");
+    head.push(Style::BOLD, &catalogue.call_action(call, outcome));
+    if let Some(target) = call_target(call) {
+        head.push(Style::PLAIN, " ");
+        head.push(Style::color(Color::Cyan), &target);
+    }
+    let details = ms.filter(|ms| *ms >= 100).map(duration).into_iter().chain(summary(catalogue, outcome));
+    for detail in details {
+        head.push(Style::DIM, " · ");
+        head.push(Style::DIM, &detail);
+    }
+    let mut lines = head.wrap(width, 2);
+    lines.extend(body(catalogue, outcome));
+    lines
+}
+
+/// Returns a duration such as `0.4 s` or `2 min 5 s`.
+pub(crate) fn duration(ms: u64) -> String {
+    match ms / 1000 {
+        seconds if seconds >= 60 => format!("{} min {} s", seconds / 60, seconds % 60),
+        seconds if seconds >= 10 => format!("{seconds} s"),
+        seconds => format!("{seconds}.{} s", ms % 1000 / 100),
+    }
+}
+
+/// Returns the result in a few words.
+fn summary(catalogue: &Catalogue, outcome: &ToolOutcome) -> Option<String> {
+    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let lines = |count: u64| catalogue.line(&TuiLine::Lines { count });
+    let results = |count: u64| catalogue.line(&TuiLine::Results { count });
+    let exit_code = |code: &str| catalogue.line(&TuiLine::ExitCode { text: code });
+    match outcome {
+        ToolOutcome::Success { output, .. } => match output {
+            ToolOutput::Read(read) if read.media.is_empty() => {
+                Some(lines(count(read.content.lines().count())))
+            }
+            ToolOutput::Write(written) => Some(lines(written.lines_created)),
+            ToolOutput::Edit(edit) => Some(format!("+{} −{}", edit.lines_added, edit.lines_removed)),
+            ToolOutput::Grep(grep) => Some(results(match &grep.matches {
+                GrepMatches::Content(files) => count(files.iter().map(|file| file.lines.len()).sum()),
+                GrepMatches::Files(files) => count(files.len()),
+                GrepMatches::Count(files) => files.iter().map(|(_, found)| found).sum(),
+            })),
+            ToolOutput::Glob(glob) => Some(results(glob.total_files)),
+            ToolOutput::Read(_)
+            | ToolOutput::Shell(_)
+            | ToolOutput::Ls(_)
+            | ToolOutput::Delete(_)
+            | ToolOutput::Todos(_)
+            | ToolOutput::WebFetch(_)
+            | ToolOutput::WebSearch(_)
+            | ToolOutput::Mcp(_)
+            | ToolOutput::Task(_)
+            | ToolOutput::Other(_) => None,
+        },
+        ToolOutcome::Failure { failure: ToolFailure::CommandFailed(output), .. } => {
+            Some(output.signal.clone().unwrap_or_else(|| exit_code(&output.exit_code.to_string())))
+        }
+        ToolOutcome::Failure { .. } | ToolOutcome::Rejected { .. } => None,
+    }
+}
+
+/// Returns the lines below the head.
+fn body(catalogue: &Catalogue, outcome: &ToolOutcome) -> Vec<Line> {
+    match outcome {
+        ToolOutcome::Success { output, .. } => match output {
+            ToolOutput::Shell(output) => shell_output(catalogue, output),
+            ToolOutput::Edit(edit) => folded_end(catalogue, diff_lines(&edit.diff)),
+            ToolOutput::Todos(todos) => todos.iter().map(todo_line).collect(),
+            ToolOutput::Mcp(output) => tail(catalogue, &output.content.join("\n"), OUTPUT_LINES),
+            ToolOutput::Task(task) => {
+                tail(catalogue, task.steps.last().map_or("", String::as_str), OUTPUT_LINES)
+            }
+            ToolOutput::Read(_)
+            | ToolOutput::Write(_)
+            | ToolOutput::Grep(_)
+            | ToolOutput::Glob(_)
+            | ToolOutput::Ls(_)
+            | ToolOutput::Delete(_)
+            | ToolOutput::WebFetch(_)
+            | ToolOutput::WebSearch(_)
+            | ToolOutput::Other(_) => Vec::new(),
+        },
+        ToolOutcome::Failure { failure, for_model } => match failure {
+            ToolFailure::CommandFailed(output) | ToolFailure::TimedOut { partial: output, .. } => {
+                shell_output(catalogue, output)
+            }
+            ToolFailure::FileNotFound { .. }
+            | ToolFailure::PermissionDenied { .. }
+            | ToolFailure::SpawnFailed { .. }
+            | ToolFailure::McpError(_)
+            | ToolFailure::TaskFailed { .. }
+            | ToolFailure::Interrupted
+            | ToolFailure::Error { .. } => tail(catalogue, for_model, REASON_LINES),
+        },
+        ToolOutcome::Rejected { reason } => tail(catalogue, reason, REASON_LINES),
+    }
+}
+
+fn shell_output(catalogue: &Catalogue, output: &ShellOutput) -> Vec<Line> {
+    tail(catalogue, &output.interleaved, OUTPUT_LINES)
+}
+
+/// Returns the last lines of a text, after a line with the number of lines that are left out.
+pub(crate) fn tail(catalogue: &Catalogue, text: &str, shown: usize) -> Vec<Line> {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let hidden = lines.len().saturating_sub(shown);
+    let indented = |line: &&str| Line::new(Style::DIM, &format!("  {line}"));
+    hidden_lines(catalogue, hidden).into_iter().chain(lines.iter().skip(hidden).map(indented)).collect()
+}
+
+/// Returns the first lines of a change, and the number of lines that are left out.
+fn folded_end(catalogue: &Catalogue, mut lines: Vec<Line>) -> Vec<Line> {
+    let hidden = lines.len().saturating_sub(DIFF_LINES);
+    lines.truncate(DIFF_LINES);
+    lines.extend(hidden_lines(catalogue, hidden));
+    lines
+}
+
+fn hidden_lines(catalogue: &Catalogue, hidden: usize) -> Option<Line> {
+    let count = u64::try_from(hidden).unwrap_or(u64::MAX);
+    let text = || format!("  {}", catalogue.line(&TuiLine::HiddenLines { count }));
+    (hidden > 0).then(|| Line::new(Style::DIM, &text()))
+}
+
+fn todo_line(todo: &Todo) -> Line {
+    let (sign, style) = match todo.status {
+        TodoStatus::Pending => ("☐", Style::PLAIN),
+        TodoStatus::InProgress => ("▶", Style::BOLD),
+        TodoStatus::Completed => ("☒", Style::DIM),
+        TodoStatus::Cancelled => ("−", Style::DIM),
+    };
+    Line::new(style, &format!("  {sign} {}", todo.content))
+}

@@ -1,0 +1,186 @@
+//! Turns events into finished lines, and keeps what the live rows show of them.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ibeam_output::{Catalogue, call_target, permission_mode_name};
+use ibeam_protocol::{CallId, Event, EventKind, RunFinished, SessionStarted};
+
+use crate::markdown;
+use crate::markdown_blocks::MarkdownBlocks;
+use crate::styled::{Color, Line, Style};
+use crate::texts::TuiLine;
+use crate::tool_lines::{duration, finished_call};
+
+/// A call that has started and not finished.
+pub(crate) struct RunningCall {
+    id: CallId,
+    /// The name of the tool and the target.
+    pub(crate) label: String,
+    pub(crate) since: Instant,
+    since_ms: u64,
+}
+
+/// The subject of the last finished line. Different subjects are separated by an empty line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subject {
+    Start,
+    Prompt,
+    Text,
+    Call,
+    Other,
+}
+
+/// The lines of a session.
+pub(crate) struct Transcript {
+    catalogue: Arc<Catalogue>,
+    /// Lines that are not printed yet.
+    finished: Vec<Line>,
+    text: MarkdownBlocks,
+    pub(crate) running: Vec<RunningCall>,
+    /// The model and the mode, for the status line.
+    pub(crate) status: String,
+    /// The tokens and the cost of the last run, for the status line.
+    pub(crate) usage: String,
+    last: Subject,
+    is_welcomed: bool,
+    /// The width of the screen at the last event.
+    width: usize,
+}
+
+impl Transcript {
+    pub(crate) fn new(catalogue: Arc<Catalogue>) -> Self {
+        Self {
+            catalogue,
+            finished: Vec::new(),
+            text: MarkdownBlocks::default(),
+            running: Vec::new(),
+            status: String::new(),
+            usage: String::new(),
+            last: Subject::Start,
+            is_welcomed: false,
+            width: 80,
+        }
+    }
+
+    /// Returns the lines that are finished since the last call.
+    pub(crate) fn take_finished(&mut self) -> Vec<Line> {
+        std::mem::take(&mut self.finished)
+    }
+
+    /// Returns the text of the answer that is not finished.
+    pub(crate) fn pending_text(&self) -> &str {
+        self.text.pending()
+    }
+
+    /// Adds lines of another source than events, e.g. a warning.
+    pub(crate) fn add_lines(&mut self, lines: impl IntoIterator<Item = Line>) {
+        self.finish_text(self.width);
+        self.begin(Subject::Other);
+        self.finished.extend(lines);
+    }
+
+    /// Adds the lines of an event. `width` is the width of the screen.
+    pub(crate) fn on_event(&mut self, event: &Event, now: Instant, width: usize) {
+        self.width = width;
+        match &event.kind {
+            EventKind::SessionStarted(head) => self.on_start(head),
+            EventKind::UserMessage { content, .. } | EventKind::PromptWithheld { content } => {
+                self.finish_text(width);
+                let text = content.first().map_or("", String::as_str);
+                self.begin(Subject::Prompt);
+                for (number, line) in text.lines().enumerate() {
+                    let sign = if number == 0 { "❯ " } else { "  " };
+                    let line = Line::new(Style::color(Color::Cyan), sign).with(Style::BOLD, line);
+                    self.finished.extend(line.wrap(width, 2));
+                }
+            }
+            EventKind::TextDelta { text } => {
+                for block in self.text.push(text) {
+                    self.print_block(&block, width);
+                }
+            }
+            EventKind::ToolCallStarted { call, .. } => {
+                self.finish_text(width);
+                let target = call_target(call).unwrap_or_default();
+                self.running.push(RunningCall {
+                    id: call.id.clone(),
+                    label: format!("{} {target}", call.name),
+                    since: now,
+                    since_ms: event.at_ms,
+                });
+            }
+            EventKind::ToolCallFinished { call, outcome, .. } => {
+                self.finish_text(width);
+                let at = self.running.iter().position(|running| running.id == call.id);
+                let started = at.map(|at| self.running.remove(at));
+                let ms = started.map(|running| event.at_ms.saturating_sub(running.since_ms));
+                self.begin(Subject::Call);
+                self.finished.extend(finished_call(&self.catalogue, call, outcome, ms, width));
+            }
+            EventKind::ModelRequestFinished { .. } | EventKind::HookMessage { .. } => self.finish_text(width),
+            EventKind::RunFinished(run) => self.on_end(run, width),
+            EventKind::RulesAdded { .. }
+            | EventKind::ThinkingDelta { .. }
+            | EventKind::PermissionDecided(_)
+            | EventKind::Retrying { .. }
+            | EventKind::ModelRequestFailed { .. }
+            | EventKind::CallInterrupted { .. }
+            | EventKind::Compacted(_)
+            | EventKind::CheckpointTaken(_)
+            | EventKind::Notice(_) => {}
+        }
+    }
+
+    fn on_start(&mut self, head: &SessionStarted) {
+        self.status = format!("{} · {}", head.model.display, permission_mode_name(head.permission_mode));
+        if std::mem::replace(&mut self.is_welcomed, true) {
+            return;
+        }
+        let directory = head.cwd.display().to_string();
+        let welcome = TuiLine::Welcome { model: &head.model.display, directory: &directory };
+        self.begin(Subject::Other);
+        self.finished.push(Line::new(Style::BOLD, &self.catalogue.line(&welcome)));
+    }
+
+    fn on_end(&mut self, run: &RunFinished, width: usize) {
+        self.finish_text(width);
+        self.running.clear();
+        let tokens = run.totals.usage.as_ref().map(|usage| {
+            let total = usage.input + usage.output;
+            if total >= 1000 {
+                format!("{}.{}k", total / 1000, total % 1000 / 100)
+            } else {
+                total.to_string()
+            }
+        });
+        let cost = run
+            .totals
+            .cost_micros
+            .map(|micros| format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100));
+        let parts: Vec<String> =
+            [Some(duration(run.duration_ms)), tokens, cost].into_iter().flatten().collect();
+        self.usage = parts.join(" · ");
+    }
+
+    /// Prints the incomplete block of the answer.
+    fn finish_text(&mut self, width: usize) {
+        if let Some(block) = self.text.finish() {
+            self.print_block(&block, width);
+        }
+    }
+
+    fn print_block(&mut self, block: &str, width: usize) {
+        self.begin(Subject::Text);
+        self.finished.extend(markdown::render(block, width));
+    }
+
+    /// Starts lines about a subject, after an empty line where the subject changes.
+    fn begin(&mut self, subject: Subject) {
+        let is_same = self.last == subject && matches!(subject, Subject::Call | Subject::Other);
+        if self.last != Subject::Start && !is_same {
+            self.finished.push(Line::default());
+        }
+        self.last = subject;
+    }
+}

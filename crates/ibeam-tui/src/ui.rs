@@ -1,0 +1,515 @@
+//! The display and its input: events and keys come in, actions and bytes go out.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ibeam_output::Catalogue;
+use ibeam_protocol::Event;
+
+use crate::completion::{Candidate, Completion};
+use crate::editor::Editor;
+use crate::history::History;
+use crate::live_rows::LiveState;
+use crate::question::{Choice, OpenQuestion, Question, Reply};
+use crate::screen::{Live, Screen};
+use crate::styled::{Color, Line, Style};
+use crate::terminal::{PASTE_OFF, PASTE_ON, TerminalEvent};
+use crate::texts::TuiLine;
+use crate::transcript::Transcript;
+
+/// The time in which a second Ctrl-C ends the program.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Returns the paths that start with a text.
+type ListFiles = Box<dyn Fn(&str) -> Vec<String> + Send>;
+
+/// The inputs of a display.
+pub struct UiOptions {
+    /// The texts.
+    pub catalogue: Arc<Catalogue>,
+    /// The earlier prompts, the oldest first.
+    pub history: Vec<String>,
+    /// The `/` commands.
+    pub commands: Vec<Candidate>,
+    /// The completion of `@` paths.
+    pub list_files: ListFiles,
+}
+
+/// An action of the program that a key requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A prompt is in the queue; the program adds it to the history on disk.
+    Submitted(String),
+    /// End the running turn.
+    Interrupt,
+    /// End the program.
+    Exit,
+    /// Stop the process, as a shell expects of Ctrl-Z.
+    Suspend,
+    /// Edit this text in another program, and give it back with [`Ui::set_input`].
+    Edit(String),
+}
+
+/// A prompt that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueuedPrompt {
+    /// The text.
+    pub text: String,
+    /// Whether the prompt is added to the turn that runs.
+    pub steers: bool,
+}
+
+/// A search in the history.
+#[derive(Default)]
+struct Search {
+    query: String,
+    skipped: usize,
+}
+
+/// The display of one session.
+pub struct Ui<W> {
+    screen: Screen<W>,
+    catalogue: Arc<Catalogue>,
+    transcript: Transcript,
+    editor: Editor,
+    history: History,
+    commands: Vec<Candidate>,
+    list_files: ListFiles,
+    completion: Option<Completion>,
+    search: Option<Search>,
+    queue: Vec<QueuedPrompt>,
+    question: Option<OpenQuestion>,
+    busy_since: Option<Instant>,
+    exit_armed_at: Option<Instant>,
+    /// Whether the live rows are not drawn, because the terminal is used otherwise.
+    is_stopped: bool,
+}
+
+impl<W: Write> Ui<W> {
+    /// Returns a display on `screen`.
+    pub fn new(screen: Screen<W>, options: UiOptions) -> Self {
+        let UiOptions { catalogue, history, commands, list_files } = options;
+        Self {
+            screen,
+            transcript: Transcript::new(Arc::clone(&catalogue)),
+            catalogue,
+            editor: Editor::default(),
+            history: History::new(history),
+            commands,
+            list_files,
+            completion: None,
+            search: None,
+            queue: Vec::new(),
+            question: None,
+            busy_since: None,
+            exit_armed_at: None,
+            is_stopped: true,
+        }
+    }
+
+    /// Prepares the terminal and draws the first rows.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub fn start(&mut self, now: Instant) -> io::Result<()> {
+        self.is_stopped = false;
+        self.screen.write_raw(PASTE_ON)?;
+        self.draw(now)
+    }
+
+    /// Removes the live rows and restores the terminal.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub fn stop(&mut self) -> io::Result<()> {
+        self.is_stopped = true;
+        let finished = self.transcript.take_finished();
+        self.screen.draw(&finished, Live::default())?;
+        self.screen.clear()?;
+        self.screen.write_raw(PASTE_OFF)
+    }
+
+    /// Adds an event. The lines are printed by [`Self::draw`].
+    pub fn on_event(&mut self, event: &Event, now: Instant) {
+        self.transcript.on_event(event, now, self.screen.width() - 1);
+    }
+
+    /// Prints lines that are not of an event, such as warnings.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub fn print(&mut self, lines: Vec<Line>, now: Instant) -> io::Result<()> {
+        let width = self.screen.width() - 1;
+        self.transcript.add_lines(lines.iter().flat_map(|line| line.wrap(width, 0)));
+        self.draw(now)
+    }
+
+    /// Records that a turn runs, or that none does.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub fn set_busy(&mut self, is_busy: bool, now: Instant) -> io::Result<()> {
+        self.busy_since = is_busy.then_some(now);
+        // A message that came too late for its turn gets a turn of its own.
+        self.queue.iter_mut().filter(|_| !is_busy).for_each(|prompt| prompt.steers = false);
+        self.draw(now)
+    }
+
+    /// Whether a turn runs.
+    pub fn is_busy(&self) -> bool {
+        self.busy_since.is_some()
+    }
+
+    /// Returns the next prompt for a turn of its own.
+    pub fn next_prompt(&mut self) -> Option<String> {
+        (!self.queue.is_empty()).then(|| self.queue.remove(0).text)
+    }
+
+    /// Returns the next message for the turn that runs.
+    pub fn next_steering(&mut self) -> Option<String> {
+        let at = self.queue.iter().position(|prompt| prompt.steers)?;
+        Some(self.queue.remove(at).text)
+    }
+
+    /// Adds commands for the completion.
+    pub fn add_commands(&mut self, commands: Vec<Candidate>) {
+        self.commands.extend(commands);
+    }
+
+    /// Adds a prompt that was not typed here.
+    pub fn push_prompt(&mut self, text: String, steers: bool) {
+        self.queue.push(QueuedPrompt { text, steers });
+    }
+
+    /// Replaces the text of the input.
+    pub fn set_input(&mut self, text: &str) {
+        self.editor.set(text);
+    }
+
+    /// Prints a question and waits for its answer, which goes to the question.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub fn ask(&mut self, mut question: Question, now: Instant) -> io::Result<()> {
+        self.transcript.add_lines(std::mem::take(&mut question.body));
+        self.completion = None;
+        self.question = Some(OpenQuestion::new(question, now));
+        self.draw(now)
+    }
+
+    /// Removes a question that nobody waits for any more.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub fn withdraw_question(&mut self, now: Instant) -> io::Result<()> {
+        if let Some(open) = self.question.take()
+            && open.explains
+        {
+            self.editor.set(&open.draft);
+        }
+        self.draw(now)
+    }
+
+    /// Handles an event of the terminal, and draws.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub fn handle(&mut self, event: TerminalEvent, now: Instant) -> io::Result<Option<Action>> {
+        let action = match event {
+            TerminalEvent::Resize { width, height } => {
+                self.screen.resize(width, height);
+                None
+            }
+            TerminalEvent::Paste(text) => {
+                if self.question.as_mut().is_none_or(|open| open.explains || !open.accepts_key(now)) {
+                    self.editor.insert(&text);
+                    self.completion = None;
+                }
+                None
+            }
+            TerminalEvent::Key(key) => self.on_key(key, now),
+        };
+        self.draw(now)?;
+        Ok(action)
+    }
+
+    /// Draws what has changed, and the seconds of what runs.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub fn draw(&mut self, now: Instant) -> io::Result<()> {
+        let finished = self.transcript.take_finished();
+        if self.is_stopped {
+            return if finished.is_empty() { Ok(()) } else { self.screen.draw(&finished, Live::default()) };
+        }
+        let live = LiveState {
+            catalogue: &self.catalogue,
+            transcript: &self.transcript,
+            editor: &self.editor,
+            queue: &self.queue,
+            question: self.question.as_ref(),
+            completion: self.completion.as_ref(),
+            search: self.search.as_ref().map(|search| search.query.as_str()),
+            busy_since: self.busy_since,
+            is_exit_armed: self.is_exit_armed(now),
+            now,
+            width: self.screen.width(),
+            height: self.screen.max_live_rows(),
+        };
+        let live = live.compose();
+        self.screen.draw(&finished, live)
+    }
+
+    fn is_exit_armed(&self, now: Instant) -> bool {
+        self.exit_armed_at.is_some_and(|at| now.saturating_duration_since(at) < EXIT_TIMEOUT)
+    }
+
+    fn on_key(&mut self, key: KeyEvent, now: Instant) -> Option<Action> {
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if is_control && key.code == KeyCode::Char('c') {
+            return self.on_interrupt_key(now);
+        }
+        self.exit_armed_at = None;
+        if is_control && key.code == KeyCode::Char('z') {
+            return Some(Action::Suspend);
+        }
+        if key.code == KeyCode::Esc && self.completion.is_none() && self.search.is_none() {
+            return self.on_escape();
+        }
+        if self.question.as_mut().is_some_and(|open| !open.explains && open.accepts_key(now)) {
+            self.answer(key);
+            return None;
+        }
+        if self.search.is_some() && self.on_search_key(key, is_control) {
+            return None;
+        }
+        if self.completion.is_some() && self.on_completion_key(key) {
+            return None;
+        }
+        match key.code {
+            KeyCode::Enter => return self.on_enter(key.modifiers),
+            KeyCode::Tab if self.busy_since.is_some() && !self.editor.is_empty() => {
+                return self.submit(false);
+            }
+            KeyCode::Char('d') if is_control && self.editor.is_empty() => return Some(Action::Exit),
+            KeyCode::Char('g') if is_control => return Some(Action::Edit(self.editor.text().to_owned())),
+            KeyCode::Char('r') if is_control => self.search = Some(Search::default()),
+            KeyCode::Up => self.on_up(),
+            KeyCode::Down => {
+                if !self.editor.down()
+                    && let Some(text) = self.history.next()
+                {
+                    self.editor.set(&text);
+                }
+            }
+            code => {
+                self.edit(code, key.modifiers);
+                self.complete();
+            }
+        }
+        None
+    }
+
+    /// Ctrl-C: ends the turn, empties the input, or at the second time ends the program.
+    fn on_interrupt_key(&mut self, now: Instant) -> Option<Action> {
+        if self.is_exit_armed(now) {
+            return Some(Action::Exit);
+        }
+        self.exit_armed_at = Some(now);
+        self.search = None;
+        self.completion = None;
+        if self.busy_since.is_some() {
+            return Some(Action::Interrupt);
+        }
+        self.editor.take();
+        None
+    }
+
+    fn on_escape(&mut self) -> Option<Action> {
+        match self.question.take() {
+            Some(open) if open.explains => {
+                self.editor.set(&open.draft);
+                self.reply(open.question, Reply::Refuse);
+                None
+            }
+            question => {
+                self.question = question;
+                self.busy_since.map(|_| Action::Interrupt)
+            }
+        }
+    }
+
+    fn on_enter(&mut self, modifiers: KeyModifiers) -> Option<Action> {
+        if modifiers.intersects(KeyModifiers::ALT | KeyModifiers::SHIFT) || self.editor.remove_backslash() {
+            self.editor.insert("\n");
+            return None;
+        }
+        if self.question.as_ref().is_some_and(|open| open.explains)
+            && let Some(open) = self.question.take()
+        {
+            let text = self.editor.take();
+            self.editor.set(&open.draft);
+            self.reply(open.question, Reply::RefuseAndExplain(text));
+            return None;
+        }
+        self.submit(true)
+    }
+
+    /// Puts the input into the queue. A command waits for the end of the turn.
+    fn submit(&mut self, steers: bool) -> Option<Action> {
+        if self.editor.text().trim().is_empty() {
+            return None;
+        }
+        self.completion = None;
+        let text = self.editor.take();
+        self.history.add(&text);
+        let is_command = text.starts_with(['/', '!']);
+        let steers = steers && self.busy_since.is_some() && !is_command;
+        self.queue.push(QueuedPrompt { text: text.clone(), steers });
+        Some(Action::Submitted(text))
+    }
+
+    /// Goes up a line; from the first line to the last queued message, which can be edited again, or to an earlier prompt.
+    fn on_up(&mut self) {
+        if self.editor.up() {
+            return;
+        }
+        let queued = if self.editor.is_empty() { self.queue.pop().map(|prompt| prompt.text) } else { None };
+        if let Some(text) = queued.or_else(|| self.history.previous(self.editor.text())) {
+            self.editor.set(&text);
+        }
+    }
+
+    fn edit(&mut self, code: KeyCode, modifiers: KeyModifiers) {
+        let is_word = modifiers.intersects(KeyModifiers::ALT | KeyModifiers::CONTROL);
+        let editor = &mut self.editor;
+        match code {
+            KeyCode::Char('a') if modifiers == KeyModifiers::CONTROL => editor.home(),
+            KeyCode::Char('e') if modifiers == KeyModifiers::CONTROL => editor.end(),
+            KeyCode::Char('b') if modifiers == KeyModifiers::CONTROL => editor.left(),
+            KeyCode::Char('f') if modifiers == KeyModifiers::CONTROL => editor.right(),
+            KeyCode::Char('d') if modifiers == KeyModifiers::CONTROL => editor.delete(),
+            KeyCode::Char('h') if modifiers == KeyModifiers::CONTROL => editor.backspace(),
+            KeyCode::Char('j') if modifiers == KeyModifiers::CONTROL => editor.insert("\n"),
+            KeyCode::Char('k') if modifiers == KeyModifiers::CONTROL => editor.delete_to_line_end(),
+            KeyCode::Char('u') if modifiers == KeyModifiers::CONTROL => editor.delete_to_line_start(),
+            KeyCode::Char('w') if modifiers == KeyModifiers::CONTROL => editor.delete_word(),
+            KeyCode::Char('b') if modifiers == KeyModifiers::ALT => editor.word_left(),
+            KeyCode::Char('f') if modifiers == KeyModifiers::ALT => editor.word_right(),
+            KeyCode::Char(c) if !is_word => editor.insert(c.encode_utf8(&mut [0; 4])),
+            KeyCode::Backspace if is_word => editor.delete_word(),
+            KeyCode::Backspace => editor.backspace(),
+            KeyCode::Delete => editor.delete(),
+            KeyCode::Left if is_word => editor.word_left(),
+            KeyCode::Right if is_word => editor.word_right(),
+            KeyCode::Left => editor.left(),
+            KeyCode::Right => editor.right(),
+            KeyCode::Home => editor.home(),
+            KeyCode::End => editor.end(),
+            _ => {}
+        }
+    }
+
+    fn complete(&mut self) {
+        let found = Completion::find(self.editor.before(), &self.commands, &*self.list_files);
+        self.completion = found.filter(|_| self.question.is_none());
+    }
+
+    /// Returns whether the key was one of the completion.
+    fn on_completion_key(&mut self, key: KeyEvent) -> bool {
+        let Some(completion) = &mut self.completion else { return false };
+        match key.code {
+            KeyCode::Up => completion.advance(false),
+            KeyCode::Down => completion.advance(true),
+            KeyCode::Esc => self.completion = None,
+            KeyCode::Tab | KeyCode::Enter if key.modifiers.is_empty() => {
+                let (start, chosen) = (completion.start, completion.chosen());
+                self.editor.replace_from(start, &chosen.unwrap_or_default());
+                self.complete();
+                // A chosen command needs no second key.
+                return key.code == KeyCode::Tab || !self.editor.text().starts_with('/');
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Returns whether the key was one of the search.
+    fn on_search_key(&mut self, key: KeyEvent, is_control: bool) -> bool {
+        let Some(search) = &mut self.search else { return false };
+        match key.code {
+            KeyCode::Char('r') if is_control => search.skipped += 1,
+            KeyCode::Char(c) if !is_control => {
+                search.query.push(c);
+                search.skipped = 0;
+            }
+            KeyCode::Backspace => {
+                search.query.pop();
+                search.skipped = 0;
+            }
+            KeyCode::Esc => {
+                self.search = None;
+                return true;
+            }
+            _ => {
+                // Any other key edits what was found; Enter sends it.
+                self.search = None;
+                return false;
+            }
+        }
+        match self.history.search(&search.query, search.skipped).map(str::to_owned) {
+            Some(found) => self.editor.set(&found),
+            None => search.skipped = search.skipped.saturating_sub(1),
+        }
+        true
+    }
+
+    /// Handles a key of the question.
+    fn answer(&mut self, key: KeyEvent) {
+        let Some(open) = &mut self.question else { return };
+        let choice = match key.code {
+            KeyCode::Up | KeyCode::BackTab => {
+                open.advance(false);
+                None
+            }
+            KeyCode::Down | KeyCode::Tab => {
+                open.advance(true);
+                None
+            }
+            KeyCode::Enter => open.selected.and_then(|at| open.choices().get(at).copied()),
+            KeyCode::Char(c) if key.modifiers.is_empty() => open.choice_of(c),
+            _ => None,
+        };
+        let Some(choice) = choice else { return };
+        if choice == Choice::RefuseAndExplain {
+            open.explains = true;
+            open.draft = self.editor.take();
+            return;
+        }
+        let Some(open) = self.question.take() else { return };
+        let reply = match choice {
+            Choice::Once => Reply::Once,
+            Choice::ForSession => Reply::ForSession,
+            Choice::Always => Reply::Always,
+            Choice::Refuse | Choice::RefuseAndExplain => Reply::Refuse,
+        };
+        self.reply(open.question, reply);
+    }
+
+    /// Prints the answer and passes it on. What follows from a rule is printed by its writer.
+    fn reply(&mut self, question: Question, reply: Reply) {
+        let (color, line) = match &reply {
+            Reply::Once => (Color::Green, Some(TuiLine::AllowedOnce)),
+            Reply::ForSession => (Color::Green, Some(TuiLine::AllowedForSession)),
+            Reply::Always => (Color::Green, None),
+            Reply::Refuse | Reply::RefuseAndExplain(_) => (Color::Yellow, Some(TuiLine::Refused)),
+        };
+        if let Some(line) = line {
+            self.transcript
+                .add_lines([Line::new(Style::color(color), &format!("  {}", self.catalogue.line(&line)))]);
+        }
+        (question.reply)(reply);
+    }
+}

@@ -1,0 +1,147 @@
+//! The display on an emulated terminal: what its screen and its scrollback contain.
+
+#![allow(clippy::unwrap_used, reason = "clippy knows only functions marked #[test] as tests")]
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use ibeam_output::{Catalogue, Locale};
+use ibeam_protocol::{Event, EventKind};
+use ibeam_tui::{Screen, TerminalEvent, TerminalTraits, Ui, UiOptions};
+use vt100::Parser;
+
+/// A terminal that the display writes to.
+#[derive(Clone)]
+struct Terminal(Arc<Mutex<Parser>>);
+
+impl Terminal {
+    fn new(width: u16, height: u16) -> Self {
+        Self(Arc::new(Mutex::new(Parser::new(height, width, 1_000_000))))
+    }
+
+    /// Changes the size as xterm does: rows that no longer fit go to the scrollback, so that the cursor stays visible.
+    fn resize(&self, width: u16, height: u16) {
+        let mut parser = self.0.lock().unwrap();
+        let (row, column) = parser.screen().cursor_position();
+        let lost = (row + 1).saturating_sub(height);
+        if lost > 0 {
+            let (bottom, _) = parser.screen().size();
+            parser.process(format!("\u{1b}[{bottom};1H{}", "\n".repeat(lost.into())).as_bytes());
+            parser.process(format!("\u{1b}[{};{}H", row - lost + 1, column + 1).as_bytes());
+        }
+        parser.screen_mut().set_size(height, width);
+    }
+
+    /// Returns all rows: the scrollback, then the screen.
+    fn rows(&self) -> Vec<String> {
+        let mut parser = self.0.lock().unwrap();
+        let (height, width) = parser.screen().size();
+        parser.screen_mut().set_scrollback(usize::MAX);
+        let hidden = parser.screen().scrollback();
+        let mut rows = Vec::new();
+        for offset in (1..=hidden).rev() {
+            parser.screen_mut().set_scrollback(offset);
+            rows.extend(parser.screen().rows(0, width).next());
+        }
+        parser.screen_mut().set_scrollback(0);
+        rows.extend(parser.screen().rows(0, width).take(height.into()));
+        rows.iter().map(|row| row.trim_end().to_owned()).collect()
+    }
+}
+
+impl Write for Terminal {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().process(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn ui(terminal: &Terminal, locale: Locale, width: usize, height: usize) -> Ui<Terminal> {
+    let options = UiOptions {
+        catalogue: Arc::new(Catalogue::new(locale)),
+        history: Vec::new(),
+        commands: Vec::new(),
+        list_files: Box::new(|_| Vec::new()),
+    };
+    let traits = TerminalTraits { has_colors: true, reflows: false };
+    let mut ui = Ui::new(Screen::new(terminal.clone(), traits, width, height), options);
+    ui.start(Instant::now()).unwrap();
+    ui
+}
+
+fn send(ui: &mut Ui<Terminal>, kind: EventKind) {
+    let now = Instant::now();
+    ui.on_event(&Event { seq: 0, at_ms: 0, kind }, now);
+    ui.draw(now).unwrap();
+}
+
+fn prompt(text: &str) -> EventKind {
+    EventKind::UserMessage { content: vec![text.to_owned()], attachments: Vec::new() }
+}
+
+fn delta(text: &str) -> EventKind {
+    EventKind::TextDelta { text: text.to_owned() }
+}
+
+#[test]
+fn every_line_is_in_scrollback_and_screen_exactly_once_after_many_resizes() {
+    let terminal = Terminal::new(80, 24);
+    let mut ui = ui(&terminal, Locale::En, 80, 24);
+    let mut random = fastrand::Rng::with_seed(7);
+    let mut expect = Vec::new();
+    for turn in 0..1000 {
+        if turn % 2 == 0 {
+            let (width, height) = (random.u16(30..200), random.u16(8..60));
+            terminal.resize(width, height);
+            let event = TerminalEvent::Resize { width: width.into(), height: height.into() };
+            ui.handle(event, Instant::now()).unwrap();
+        }
+        ui.set_busy(true, Instant::now()).unwrap();
+        send(&mut ui, prompt(&format!("prompt {turn}")));
+        for word in ["an", "swer ", &turn.to_string(), "\n\n", "sec", "ond\n\n"] {
+            send(&mut ui, delta(word));
+        }
+        ui.set_busy(false, Instant::now()).unwrap();
+        expect.extend([format!("❯ prompt {turn}"), format!("answer {turn}"), "second".to_owned()]);
+    }
+    ui.stop().unwrap();
+    let rows: Vec<String> = terminal.rows().into_iter().filter(|row| !row.is_empty()).collect();
+    assert_eq!(rows.len(), expect.len());
+    assert_eq!(rows, expect);
+}
+
+#[test]
+fn the_live_rows_fit_every_size() {
+    for (width, height) in [(20, 5), (80, 24), (200, 60)] {
+        for locale in Locale::ALL {
+            let terminal = Terminal::new(width, height);
+            let mut ui = ui(&terminal, locale, width.into(), height.into());
+            send(&mut ui, prompt("日本語のテキスト"));
+            ui.set_busy(true, Instant::now()).unwrap();
+            send(&mut ui, delta("one\ntwo\nthree\nfour\nfive\nsix"));
+            ui.set_input("a\nb\nc\nd\ne\nf\n日本語");
+            ui.draw(Instant::now()).unwrap();
+            let rows = terminal.rows();
+            assert!(rows.iter().any(|row| row.ends_with("日本語")), "{locale:?} {width}x{height}: {rows:?}");
+            assert!(rows.iter().any(|row| row.starts_with("❯ 日本語")), "{rows:?}");
+        }
+    }
+}
+
+#[test]
+fn a_turn_looks_like_this() {
+    let terminal = Terminal::new(40, 12);
+    let mut ui = ui(&terminal, Locale::En, 40, 12);
+    send(&mut ui, prompt("Explain this"));
+    send(&mut ui, delta("# Title\n\n- one\n- two\n\n```rust\nlet x = 1;\n```\nhalf a senten"));
+    ui.set_busy(true, Instant::now()).unwrap();
+    let rows = terminal.rows();
+    let shown: Vec<&str> = rows.iter().map(String::as_str).filter(|row| !row.is_empty()).collect();
+    assert_eq!(shown.get(..5), Some(&["❯ Explain this", "Title", "• one", "• two", "  let x = 1;"][..]));
+    assert_eq!(shown.get(5..8), Some(&["half a senten", "○ working · 0 s", "❯"][..]));
+}

@@ -1,0 +1,237 @@
+//! The thread that reads keys, the history of prompts on disk, and the completion of paths.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use ibeam_protocol::{Reason, Signal};
+use ibeam_tui::{Action, RawTerminal, TerminalEvent, next_event, terminal_size};
+use rustix::process::{getpid, kill_process};
+use sha2::{Digest, Sha256};
+
+use super::inline_screen::InlineScreen;
+use crate::app::AppContext;
+use crate::environment::variable;
+use crate::pump::CurrentStop;
+
+/// The time between two draws of the seconds of what runs.
+const TICK: Duration = Duration::from_millis(250);
+/// The number of prompts that the history returns.
+const MAX_HISTORY: usize = 1000;
+/// The size of a history file from which on it is not read, in bytes.
+const MAX_HISTORY_BYTES: u64 = 16 << 20;
+/// The number of paths that a completion offers.
+const MAX_PATHS: usize = 200;
+
+/// The thread that reads keys.
+pub(super) struct InputThread {
+    pub(super) screen: Arc<InlineScreen>,
+    pub(super) stop: CurrentStop,
+    pub(super) history: PromptHistory,
+    /// The terminal, for an external editor.
+    pub(super) terminal: Option<File>,
+}
+
+impl InputThread {
+    /// Starts the thread. It ends with the process, or with the terminal.
+    ///
+    /// # Errors
+    /// The system's error when no thread can be started.
+    pub(super) fn start(self) -> io::Result<()> {
+        std::thread::Builder::new().name("keys".to_owned()).spawn(move || self.run()).map(drop)
+    }
+
+    fn run(self) {
+        loop {
+            let now = Instant::now;
+            let action = match next_event(TICK) {
+                Ok(None) => self.screen.with(|ui| ui.draw(now()).map(|()| None)),
+                Ok(Some(event)) => self.screen.with(|ui| ui.handle(event, now())),
+                Err(error) => Some(Err(error)),
+            };
+            match action {
+                Some(Ok(None)) => {}
+                Some(Ok(Some(action))) => self.execute(action),
+                // The terminal was closed, or the process ends.
+                Some(Err(_)) | None => {
+                    self.stop.request(Reason::Signalled(Signal::Hup));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn execute(&self, action: Action) {
+        match action {
+            Action::Submitted(prompt) => {
+                self.history.add(&prompt);
+                self.screen.input.notify_one();
+            }
+            Action::Interrupt => self.interrupt(),
+            Action::Exit => {
+                self.screen.is_leaving.store(true, Ordering::Release);
+                self.screen.input.notify_one();
+                if self.screen.is_busy() {
+                    self.interrupt();
+                }
+            }
+            Action::Suspend => {
+                self.without_screen(|| {
+                    // A process may send itself any signal.
+                    let _ = kill_process(getpid(), rustix::process::Signal::TSTP);
+                });
+            }
+            Action::Edit(text) => {
+                let mut edited = None;
+                self.without_screen(|| edited = edit_externally(&text, self.terminal.as_ref()).ok());
+                if let Some(text) = edited {
+                    self.screen.with(|ui| {
+                        ui.set_input(text.trim_end());
+                        drop(ui.draw(Instant::now()));
+                    });
+                }
+            }
+        }
+    }
+
+    /// Ends the command of the person, or else the turn.
+    fn interrupt(&self) {
+        if self.screen.runs_command.load(Ordering::Acquire) {
+            self.screen.cancel.notify_one();
+        } else {
+            self.stop.request(Reason::Signalled(Signal::Int));
+        }
+    }
+
+    /// Calls `work` while another program may use the terminal. Events wait until it returns.
+    fn without_screen(&self, work: impl FnOnce()) {
+        self.screen.with(|ui| {
+            drop(ui.stop());
+            RawTerminal::restore();
+            work();
+            if let Ok(raw) = RawTerminal::start() {
+                // The driver of the runs restores the mode at the end.
+                std::mem::forget(raw);
+            }
+            let (width, height) = terminal_size();
+            drop(ui.handle(TerminalEvent::Resize { width, height }, Instant::now()));
+            drop(ui.start(Instant::now()));
+        });
+    }
+}
+
+/// Returns `text` as the editor of the user saves it.
+///
+/// # Errors
+/// The error of the system, or of the editor.
+fn edit_externally(text: &str, terminal: Option<&File>) -> io::Result<String> {
+    let editor = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+    let mut words = editor.split_whitespace();
+    let program = words.next().unwrap_or("vi");
+    let name = format!("ibeam-prompt-{}.md", unique_name());
+    let path = std::env::temp_dir().join(name);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    file.write_all(text.as_bytes())?;
+    let stdout = match terminal {
+        Some(terminal) => Stdio::from(terminal.try_clone()?),
+        None => Stdio::inherit(),
+    };
+    let status = Command::new(program).args(words).arg(&path).stdout(stdout).status();
+    let edited = std::fs::read_to_string(&path);
+    let removed = std::fs::remove_file(&path);
+    match status?.success() {
+        true => removed.and(edited),
+        false => Err(io::ErrorKind::Interrupted.into()),
+    }
+}
+
+/// Returns a name that no other process uses now.
+fn unique_name() -> String {
+    format!("{}-{}", getpid().as_raw_nonzero(), crate::clock::now_ms())
+}
+
+/// The earlier prompts of a workspace, in a file with a JSON string on each line.
+pub(super) struct PromptHistory(PathBuf);
+
+impl PromptHistory {
+    pub(super) fn for_workspace(app: &AppContext) -> Self {
+        let digest = Sha256::digest(app.workspace.as_os_str().as_encoded_bytes());
+        let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        Self(app.dirs.data.join("history").join(name))
+    }
+
+    /// Returns the prompts, the oldest first. A file that cannot be read has none.
+    pub(super) fn load(&self) -> Vec<String> {
+        let bytes = ibeam_files::regular_file::open(&self.0, false)
+            .and_then(|file| ibeam_files::regular_file::read_all(&file, MAX_HISTORY_BYTES))
+            .unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes);
+        let prompts: Vec<String> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let skipped = prompts.len().saturating_sub(MAX_HISTORY);
+        prompts.into_iter().skip(skipped).collect()
+    }
+
+    /// Adds a prompt. The history is a convenience, so a disk that cannot be written is ignored.
+    fn add(&self, prompt: &str) {
+        let Some(directory) = self.0.parent() else { return };
+        drop(DirBuilder::new().recursive(true).mode(0o700).create(directory));
+        let line = format!("{}\n", serde_json::Value::from(prompt));
+        let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.0);
+        drop(opened.and_then(|mut file| file.write_all(line.as_bytes())));
+    }
+}
+
+/// Returns the paths below `workspace` that start with `prefix`, sorted; directories end with `/`. Hidden names are
+/// listed only for a prefix that is hidden.
+pub(super) fn list_files(workspace: &Path, prefix: &str) -> Vec<String> {
+    let (directory, name) = match prefix.rfind('/') {
+        Some(at) => prefix.split_at(at + 1),
+        None => ("", prefix),
+    };
+    let Ok(entries) = std::fs::read_dir(workspace.join(directory)) else { return Vec::new() };
+    let listed = entries.flatten().filter_map(|entry| {
+        let found = entry.file_name().into_string().ok()?;
+        let is_hidden = found.starts_with('.') && !name.starts_with('.');
+        let end = if entry.path().is_dir() { "/" } else { "" };
+        (found.starts_with(name) && !is_hidden && !found.contains(char::is_whitespace))
+            .then(|| format!("{directory}{found}{end}"))
+    });
+    let mut paths: Vec<String> = listed.collect();
+    paths.sort();
+    paths.truncate(MAX_PATHS);
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_of_several_lines_are_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let history = PromptHistory(directory.path().join("history/x"));
+        assert!(history.load().is_empty());
+        history.add("one\ntwo");
+        history.add("日本語");
+        assert_eq!(history.load(), ["one\ntwo", "日本語"]);
+    }
+
+    #[test]
+    fn paths_are_completed_a_directory_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(directory.path().join("src/bin")).unwrap();
+        for name in ["src/main.rs", "src/mod.rs", ".hidden", "setup"] {
+            std::fs::write(directory.path().join(name), "").unwrap();
+        }
+        let listed = |prefix: &str| list_files(directory.path(), prefix);
+        assert_eq!(listed("s"), ["setup", "src/"]);
+        assert_eq!(listed("src/m"), ["src/main.rs", "src/mod.rs"]);
+        assert_eq!(listed(".h"), [".hidden"]);
+        assert_eq!(listed("none/x"), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,153 @@
+//! The screen of a session at a terminal, shared by the pump, the thread that reads keys, and the driver of the runs.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ibeam_core::Steering;
+use ibeam_output::EventWriter;
+use ibeam_protocol::{Event, UserPrompt};
+use ibeam_tui::{Color, Line, RawTerminal, Style, Ui};
+use tokio::sync::Notify;
+
+use crate::stderr;
+use crate::stdout::BackpressuredStdout;
+
+/// The time between two attempts to lock the display.
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(1);
+
+/// stdout, which is opened again for each writer of the process.
+#[derive(Clone, Default)]
+pub(super) struct SharedStdout(Arc<Mutex<Option<BackpressuredStdout>>>);
+
+impl SharedStdout {
+    pub(super) fn set(&self, stdout: BackpressuredStdout) {
+        *self.lock() = Some(stdout);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<BackpressuredStdout>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Write for SharedStdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.lock().as_mut().map_or(Err(io::ErrorKind::NotConnected.into()), |stdout| stdout.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.lock().as_mut().map_or(Ok(()), Write::flush)
+    }
+}
+
+/// The display, and what wakes those who wait for its input.
+pub(super) struct InlineScreen {
+    ui: Mutex<Ui<SharedStdout>>,
+    /// Notified when a prompt was typed, and when the person leaves.
+    pub(super) input: Notify,
+    /// Notified when the person ends a command of their own.
+    pub(super) cancel: Notify,
+    /// Whether a command of the person runs, which an interrupt ends instead of a turn.
+    pub(super) runs_command: AtomicBool,
+    pub(super) is_leaving: AtomicBool,
+    /// Set at a forced exit, where nothing may wait for the display.
+    is_exiting: AtomicBool,
+}
+
+impl InlineScreen {
+    pub(super) fn new(ui: Ui<SharedStdout>) -> Self {
+        Self {
+            ui: Mutex::new(ui),
+            input: Notify::new(),
+            cancel: Notify::new(),
+            runs_command: AtomicBool::new(false),
+            is_leaving: AtomicBool::new(false),
+            is_exiting: AtomicBool::new(false),
+        }
+    }
+
+    /// Calls `work` with the display; returns `None` at a forced exit that another thread holds up.
+    pub(super) fn with<T>(&self, work: impl FnOnce(&mut Ui<SharedStdout>) -> T) -> Option<T> {
+        loop {
+            match self.ui.try_lock() {
+                Ok(mut ui) => return Some(work(&mut ui)),
+                Err(TryLockError::Poisoned(poisoned)) => return Some(work(&mut poisoned.into_inner())),
+                Err(TryLockError::WouldBlock) if self.is_exiting.load(Ordering::Acquire) => return None,
+                Err(TryLockError::WouldBlock) => thread::sleep(LOCK_RETRY_INTERVAL),
+            }
+        }
+    }
+
+    /// Whether a turn or a command of the person runs.
+    pub(super) fn is_busy(&self) -> bool {
+        self.with(|ui| ui.is_busy()).unwrap_or(false)
+    }
+
+    /// Prints the lines of a text. A failure of the terminal shows in the next event.
+    pub(super) fn print(&self, style: Style, text: &str) {
+        self.with(|ui| drop(ui.print(Line::lines(style, text), Instant::now())));
+    }
+
+    /// Waits for the next prompt; `None` when the person leaves. Cancel safe.
+    pub(super) async fn next_prompt(&self) -> Option<String> {
+        loop {
+            if self.is_leaving.load(Ordering::Acquire) {
+                return None;
+            }
+            if let Some(prompt) = self.with(Ui::next_prompt).flatten() {
+                return Some(prompt);
+            }
+            self.input.notified().await;
+        }
+    }
+
+    /// Sends the lines of stderr to the display, and restores the terminal at a forced exit.
+    pub(super) fn take_over(self: &Arc<Self>) {
+        let screen = Arc::clone(self);
+        stderr::set_sink(Some(Arc::new(move |text| {
+            let color = if text.starts_with("error: ") { Color::Red } else { Color::Yellow };
+            screen.print(Style::color(color), text);
+        })));
+        let screen = Arc::clone(self);
+        crate::exit::set_terminal_restorer(Box::new(move || {
+            screen.is_exiting.store(true, Ordering::Release);
+            stderr::set_sink(None);
+            if let Ok(mut ui) = screen.ui.try_lock() {
+                drop(ui.stop());
+            }
+            RawTerminal::restore();
+        }));
+    }
+
+    /// Removes the live rows, and gives stderr and the terminal back.
+    pub(super) fn hand_back(&self) {
+        stderr::set_sink(None);
+        self.with(|ui| drop(ui.stop()));
+        RawTerminal::restore();
+    }
+}
+
+/// Passes events to the display.
+pub(super) struct InlineWriter(pub(super) Arc<InlineScreen>);
+
+impl EventWriter for InlineWriter {
+    fn write(&mut self, event: &Event) -> io::Result<()> {
+        self.0.with(|ui| ui.on_event(event, Instant::now()));
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.with(|ui| ui.draw(Instant::now())).unwrap_or(Ok(()))
+    }
+}
+
+/// The messages that are typed while a turn runs.
+pub(super) struct InlineSteering(pub(super) Arc<InlineScreen>);
+
+impl Steering for InlineSteering {
+    fn next_message(&self) -> Option<UserPrompt> {
+        self.0.with(Ui::next_steering).flatten().map(|text| vec![text].into())
+    }
+}
