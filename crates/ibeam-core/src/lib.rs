@@ -25,9 +25,9 @@ pub use journal::{Envelope, Journal, JournalClosed, ResumedState};
 pub use json_schema::{InvalidSchema, JsonSchema, Violation};
 pub use ports::{
     AddedRules, AnswerEnd, ApprovalRequest, Approver, Background, CallRunner, Checkpoints, Clock,
-    FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks, ModelEvent, ModelRequest,
-    ModelStream, NoApprover, NoBackground, NoCheckpoints, NoHooks, NoScopedRules, NoSteering, Notices,
-    PreparedCall, Provider, ProviderError, Retry, SavedFiles, ScopedRules, Steering, Subagent, Tool,
+    CompactionStart, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks, ModelEvent,
+    ModelRequest, ModelStream, NoApprover, NoBackground, NoCheckpoints, NoHooks, NoScopedRules, NoSteering,
+    Notices, PreparedCall, Provider, ProviderError, Retry, SavedFiles, ScopedRules, Steering, Subagent, Tool,
     ToolContext, ToolInputError, ToolSet,
 };
 pub use redact::Redactor;

@@ -232,6 +232,10 @@ pub enum HookEvent<'a> {
     },
     /// A call that ended, whether it ran or not. Hooks may add context for the model.
     AfterToolCall(&'a FinishedCall),
+    /// The model has answered a request; the calls of the answer have not run.
+    AnswerReceived(&'a Answer),
+    /// The conversation is about to be shortened.
+    Compaction(CompactionStart),
     /// The answer is complete, or the run failed. Hooks may continue a run whose answer is complete.
     AnswerEnd(AnswerEnd<'a>),
     /// The answer of a sub-agent is complete, or its run failed. Hooks of the parent may continue it.
@@ -243,6 +247,21 @@ pub enum HookEvent<'a> {
     },
     /// The run ends with this outcome.
     RunEnd(&'a RunOutcome),
+}
+
+/// The conversation that is about to be shortened.
+#[derive(Clone, Copy, Debug)]
+pub struct CompactionStart {
+    /// The estimated tokens of the next request.
+    pub tokens: u64,
+    /// The context window of the model, if it is known.
+    pub window: Option<u64>,
+    /// The number of messages.
+    pub messages: usize,
+    /// The number of messages that a summary would replace.
+    pub replaced: usize,
+    /// Whether the conversation was not shortened before in this run.
+    pub is_first: bool,
 }
 
 /// The end of the answer of a run.

@@ -245,6 +245,7 @@ impl Run {
                 reason = self.stop.wait() => return Err(reason.into()),
                 answer = self.request_answer(journal, &specs, &mut estimator, &mut structured) => answer?,
             };
+            self.run_answer_hooks(journal, &answer).await?;
             // The text of an interrupted answer is not part of the answer that continues it.
             has_answer |= has_content(&answer) || journal.tally().has_text();
             if let StopReason::Unknown(reason) = &answer.stop {

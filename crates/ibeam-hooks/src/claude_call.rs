@@ -73,6 +73,11 @@ impl ClaudeFields {
         result
     }
 
+    /// Returns the fields of `PreCompact`. No command of the user starts a compaction, so it has no instructions.
+    pub(crate) fn compaction() -> Self {
+        Self::new("auto", json!({"trigger": "auto", "custom_instructions": ""}))
+    }
+
     /// Returns the fields of `Stop`.
     pub(crate) fn stop(end: AnswerEnd<'_>) -> Self {
         let fields = json!({"stop_hook_active": end.follow_ups > 0, "last_assistant_message": end.text});

@@ -14,6 +14,9 @@ pub(crate) enum EventName {
     AfterShellExecution,
     AfterMcpExecution,
     AfterFileEdit,
+    AfterAgentResponse,
+    AfterAgentThought,
+    PreCompact,
     SubagentStart,
     SubagentStop,
     Stop,
@@ -22,7 +25,7 @@ pub(crate) enum EventName {
 
 impl EventName {
     /// All names.
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::SessionStart,
         Self::BeforeSubmitPrompt,
         Self::PreToolUse,
@@ -34,6 +37,9 @@ impl EventName {
         Self::AfterShellExecution,
         Self::AfterMcpExecution,
         Self::AfterFileEdit,
+        Self::AfterAgentResponse,
+        Self::AfterAgentThought,
+        Self::PreCompact,
         Self::SubagentStart,
         Self::SubagentStop,
         Self::Stop,
@@ -59,6 +65,9 @@ impl EventName {
             Self::AfterShellExecution => "afterShellExecution",
             Self::AfterMcpExecution => "afterMCPExecution",
             Self::AfterFileEdit => "afterFileEdit",
+            Self::AfterAgentResponse => "afterAgentResponse",
+            Self::AfterAgentThought => "afterAgentThought",
+            Self::PreCompact => "preCompact",
             Self::SubagentStart => "subagentStart",
             Self::SubagentStop => "subagentStop",
             Self::Stop => "stop",
@@ -81,6 +90,9 @@ impl EventName {
             | Self::AfterShellExecution
             | Self::AfterMcpExecution
             | Self::AfterFileEdit
+            | Self::AfterAgentResponse
+            | Self::AfterAgentThought
+            | Self::PreCompact
             | Self::SubagentStop
             | Self::Stop
             | Self::SessionEnd => false,
@@ -117,12 +129,15 @@ impl EventName {
             Self::SubagentStop => Some("SubagentStop"),
             Self::Stop => Some("Stop"),
             Self::SessionEnd => Some("SessionEnd"),
+            Self::PreCompact => Some("PreCompact"),
             Self::BeforeShellExecution
             | Self::BeforeMcpExecution
             | Self::BeforeReadFile
             | Self::AfterShellExecution
             | Self::AfterMcpExecution
-            | Self::AfterFileEdit => None,
+            | Self::AfterFileEdit
+            | Self::AfterAgentResponse
+            | Self::AfterAgentThought => None,
         }
     }
 }

@@ -142,7 +142,7 @@ impl HookRunner {
         let claude_fields = with_keys(claude_sample(event), input);
         let subject = subject(event, &fields);
         let claude = || {
-            let keys = ["tool_name", "agent_type", "source", "reason"];
+            let keys = ["tool_name", "agent_type", "source", "reason", "trigger"];
             let subject = keys.iter().find_map(|key| claude_fields.get(key)?.as_str()).map(str::to_owned);
             let has_subject = event.claude_name().is_some() && event != EventName::BeforeSubmitPrompt;
             let subjects = subject.into_iter().filter(|_| has_subject).collect();
@@ -209,6 +209,10 @@ impl HookRunner {
             EventName::AfterFileEdit => {
                 json!({"file_path": file, "edits": [{"old_string": "hello", "new_string": "hello world"}]})
             }
+            EventName::AfterAgentResponse | EventName::AfterAgentThought => json!({"text": "hello"}),
+            EventName::PreCompact => json!({"trigger": "auto", "context_usage_percent": 90,
+                "context_tokens": 180_000, "context_window_size": 200_000, "message_count": 40,
+                "messages_to_compact": 30, "is_first_compaction": true}),
             EventName::SubagentStart => with(subagent, json!({"tool_call_id": "call_1"})),
             EventName::SubagentStop => {
                 with(subagent, json!({"status": "completed", "summary": "hello", "loop_count": 0}))
@@ -247,13 +251,16 @@ fn claude_sample(event: EventName) -> Value {
             "stop_hook_active": false, "last_assistant_message": "hello"}),
         EventName::Stop => json!({"stop_hook_active": false, "last_assistant_message": "hello"}),
         EventName::SessionEnd => json!({"reason": "other"}),
+        EventName::PreCompact => json!({"trigger": "auto", "custom_instructions": ""}),
         // Events that these settings do not have.
         EventName::BeforeShellExecution
         | EventName::BeforeMcpExecution
         | EventName::BeforeReadFile
         | EventName::AfterShellExecution
         | EventName::AfterMcpExecution
-        | EventName::AfterFileEdit => json!({}),
+        | EventName::AfterFileEdit
+        | EventName::AfterAgentResponse
+        | EventName::AfterAgentThought => json!({}),
     }
 }
 
@@ -269,9 +276,13 @@ fn subject(event: EventName, fields: &Value) -> Option<String> {
         EventName::SubagentStart | EventName::SubagentStop => text("subagent_type"),
         EventName::BeforeReadFile => Some("Read".to_owned()),
         EventName::AfterFileEdit => Some("Edit".to_owned()),
-        EventName::SessionStart | EventName::BeforeSubmitPrompt | EventName::Stop | EventName::SessionEnd => {
-            None
-        }
+        EventName::AfterAgentResponse
+        | EventName::AfterAgentThought
+        | EventName::PreCompact
+        | EventName::SessionStart
+        | EventName::BeforeSubmitPrompt
+        | EventName::Stop
+        | EventName::SessionEnd => None,
     }
 }
 

@@ -238,13 +238,13 @@ mod tests {
     #[test]
     fn hooks_that_are_not_supported_become_a_notice() {
         let config = parse(
-            r#"{"hooks": {"preCompact": [{"command": "a"}], "sessionEnd": [{"type": "prompt", "prompt": "b"}],
+            r#"{"hooks": {"afterTabFileEdit": [{"command": "a"}], "sessionEnd": [{"type": "prompt", "prompt": "b"}],
                 "stop": [{"type": "http"}], "workspaceOpen": []}}"#,
         );
         let config = config.unwrap();
         assert!(config.hooks.is_empty());
         let [Notice::HooksNotRun { what, .. }] = &config.notices[..] else { panic!("{:?}", config.notices) };
-        assert_eq!(what, "preCompact, sessionEnd of type \"prompt\", stop of type \"http\"");
+        assert_eq!(what, "afterTabFileEdit, sessionEnd of type \"prompt\", stop of type \"http\"");
     }
 
     #[test]

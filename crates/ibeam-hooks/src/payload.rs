@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ibeam_core::{Access, AnswerEnd, FinishedCall, Redactor, Subagent};
+use ibeam_core::{Access, AnswerEnd, CompactionStart, FinishedCall, Redactor, Subagent};
 use ibeam_protocol::tool_output::{McpOutput, ShellOutput};
 use ibeam_protocol::{
     PermissionMode, Reason, RunOutcome, SessionStarted, ToolCall, ToolFailure, ToolOutcome, ToolOutput,
@@ -281,6 +281,21 @@ impl PayloadBuilder {
     pub(crate) fn claude_session_start(&self) -> ClaudeFields {
         let source = if self.is_resumed { "resume" } else { "startup" };
         ClaudeFields::new(source, json!({"source": source, "model": self.model}))
+    }
+
+    /// Returns the fields of `preCompact`. A window that is not known is null, and so is the share of it.
+    pub(crate) fn compaction(start: CompactionStart) -> Value {
+        let percent =
+            start.window.filter(|window| *window > 0).map(|window| start.tokens.saturating_mul(100) / window);
+        json!({
+            "trigger": "auto",
+            "context_usage_percent": percent,
+            "context_tokens": start.tokens,
+            "context_window_size": start.window,
+            "message_count": start.messages,
+            "messages_to_compact": start.replaced,
+            "is_first_compaction": start.is_first,
+        })
     }
 
     /// Returns the fields of `stop`.

@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{
-    Access, AnswerEnd, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks, Redactor,
-    Subagent,
+    Access, AnswerEnd, CompactionStart, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks,
+    Redactor, Subagent,
 };
 use ibeam_files::regular_file;
-use ibeam_protocol::{Notice, RunOutcome, SandboxMode, SessionId, SessionStarted, ToolCall, ToolOutcome};
+use ibeam_protocol::{Answer, Block, Notice, RunOutcome, SandboxMode, SessionId, SessionStarted, ToolCall, ToolOutcome};
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
@@ -397,6 +397,23 @@ impl HookRunner {
         self.notify_all([tool_invocation].into_iter().chain(effect_invocation))
     }
 
+    fn answer_received<'a>(&'a self, answer: &Answer) -> Option<BoxFuture<'a, HookOutput>> {
+        let events = [EventName::AfterAgentThought, EventName::AfterAgentResponse];
+        let events = events.into_iter().filter(|event| !self.hooks_of(*event).is_empty());
+        self.notify_all(events.filter_map(|event| {
+            let text = answer_text(answer, event);
+            let claude = || Ok(ClaudeFields::default());
+            (!text.trim().is_empty())
+                .then(|| self.invocation(event, None, json!({ "text": text }), claude))
+        }))
+    }
+
+    fn compaction<'a>(&'a self, start: CompactionStart) -> Option<BoxFuture<'a, HookOutput>> {
+        let fields = PayloadBuilder::compaction(start);
+        let claude = || Ok(ClaudeFields::compaction());
+        self.notify_all([self.invocation(EventName::PreCompact, None, fields, claude)])
+    }
+
     fn answer_end<'a>(&'a self, end: AnswerEnd<'_>) -> Option<BoxFuture<'a, HookOutput>> {
         let claude = || Ok(ClaudeFields::stop(end));
         let invocation = self.invocation(EventName::Stop, None, self.payloads.stop(end), claude);
@@ -461,11 +478,24 @@ impl Hooks for HookRunner {
                 self.before_call(call, access, is_rewritten)
             }
             HookEvent::AfterToolCall(finished) => self.after_call(finished),
+            HookEvent::AnswerReceived(answer) => self.answer_received(answer),
+            HookEvent::Compaction(start) => self.compaction(start),
             HookEvent::AnswerEnd(end) => self.answer_end(end),
             HookEvent::SubagentEnd { subagent, end } => self.subagent_end(subagent, end),
             HookEvent::RunEnd(outcome) => self.run_end(outcome),
         }
     }
+}
+
+/// Returns the part of an answer that the hooks of `event` receive: the thinking or the text.
+fn answer_text(answer: &Answer, event: EventName) -> String {
+    let is_thought = event == EventName::AfterAgentThought;
+    let parts = answer.blocks.iter().filter_map(|block| match block {
+        Block::Thinking { text, .. } => is_thought.then_some(text.as_str()),
+        Block::Text(text) => (!is_thought).then_some(text.as_str()),
+        Block::ToolCall(_) | Block::Opaque(_) => None,
+    });
+    parts.collect()
 }
 
 /// Adds the content of the file that is about to be read.

@@ -15,7 +15,7 @@ use super::model_request::{Deltas, RequestOutcome, is_context_too_long};
 use super::{Run, TurnError, visible_text};
 use crate::history::{self, elide_middle};
 use crate::journal::Journal;
-use crate::ports::{ModelRequest, ProviderError};
+use crate::ports::{CompactionStart, ModelRequest, ProviderError};
 use crate::token_estimator::{TokenEstimator, overhead_bytes, result_bytes, size_bytes};
 
 const SUMMARY_SYSTEM_PROMPT: &str =
@@ -74,6 +74,15 @@ impl Run {
         estimator: &TokenEstimator,
         refusal: Option<Failure>,
     ) -> Result<(), TurnError> {
+        let messages = journal.history().messages();
+        let start = CompactionStart {
+            tokens: estimator.estimate(self.overhead_bytes(request), journal.history()),
+            window: self.active_model(journal).context_window,
+            messages: messages.len(),
+            replaced: self.replaceable_count(journal, messages, estimator),
+            is_first: journal.tally().totals.compactions == 0,
+        };
+        self.run_compaction_hooks(journal, start).await?;
         let messages = journal.history().messages();
         let older = messages.get(..self.replaceable_count(journal, messages, estimator)).unwrap_or_default();
         let older_is_small = 2 * size_bytes(older) < size_bytes(messages);

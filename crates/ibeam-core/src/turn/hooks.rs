@@ -1,11 +1,13 @@
 //! Runs the hooks of a run at each of its events. A stop of the run ends them.
 
-use ibeam_protocol::{EventKind, Failure, Reason, RunOutcome, UserPrompt};
+use ibeam_protocol::{Answer, EventKind, Failure, Reason, RunOutcome, UserPrompt};
 
 use super::tool_calls::PlannedCall;
 use super::{Run, TurnError};
 use crate::journal::{Journal, JournalClosed};
-use crate::ports::{AnswerEnd, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput};
+use crate::ports::{
+    AnswerEnd, CompactionStart, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput,
+};
 
 impl Run {
     /// Runs the hooks of an event and records their notices.
@@ -121,6 +123,24 @@ impl Run {
             }
         }
         Ok(())
+    }
+
+    /// Runs the hooks of an answer of the model.
+    pub(super) async fn run_answer_hooks(
+        &self,
+        journal: &mut Journal,
+        answer: &Answer,
+    ) -> Result<(), TurnError> {
+        self.run_hooks(journal, HookEvent::AnswerReceived(answer)).await.map(drop)
+    }
+
+    /// Runs the hooks of a conversation that is about to be shortened.
+    pub(super) async fn run_compaction_hooks(
+        &self,
+        journal: &mut Journal,
+        start: CompactionStart,
+    ) -> Result<(), TurnError> {
+        self.run_hooks(journal, HookEvent::Compaction(start)).await.map(drop)
     }
 
     /// Runs the hooks of calls that ended, in the order in which they ended. Records their context for the model.

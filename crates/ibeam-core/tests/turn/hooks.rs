@@ -54,6 +54,7 @@ impl Hooks for RecordingHooks {
                 follow_up = self.follow_ups.get(end.follow_ups as usize).map(|message| (*message).to_owned());
                 (format!("answer end: {}", end.text), HookDecision::Continue)
             }
+            HookEvent::AnswerReceived(_) | HookEvent::Compaction(_) => return None,
             HookEvent::SubagentEnd { .. } => return None,
             HookEvent::RunEnd(outcome) => {
                 let end = if *outcome == RunOutcome::Completed { "end" } else { "failed end" };
@@ -261,6 +262,8 @@ fn a_stop_does_not_wait_for_hooks() {
                 HookEvent::RunStart
                 | HookEvent::PromptSubmit(_)
                 | HookEvent::AfterToolCall(_)
+                | HookEvent::AnswerReceived(_)
+                | HookEvent::Compaction(_)
                 | HookEvent::AnswerEnd(_)
                 | HookEvent::SubagentEnd { .. } => None,
             }

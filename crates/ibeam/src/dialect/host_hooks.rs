@@ -290,7 +290,11 @@ impl Hooks for HostHooks {
 
     fn run<'a>(&'a self, event: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
         match event {
-            HookEvent::RunStart | HookEvent::SubagentEnd { .. } | HookEvent::RunEnd(_) => None,
+            HookEvent::RunStart
+            | HookEvent::AnswerReceived(_)
+            | HookEvent::Compaction(_)
+            | HookEvent::SubagentEnd { .. }
+            | HookEvent::RunEnd(_) => None,
             HookEvent::PromptSubmit(content) => self.at_prompt(content),
             HookEvent::BeforeToolCall { call, access: _, is_rewritten: rewritten } => {
                 self.before_call(call, rewritten)

@@ -360,14 +360,56 @@ fn a_fifo_in_place_of_a_hook_file_does_not_block() {
 }
 
 #[test]
+fn hooks_receive_answers_and_thoughts_and_the_start_of_a_compaction() {
+    let log = "cat >> \"$IBEAM_PROJECT_DIR/log\"";
+    let events = ["afterAgentResponse", "afterAgentThought", "preCompact"];
+    let hooks: Value = events.iter().map(|event| (*event, json!([{"command": log}]))).collect();
+    let read = |path: &str| answer_call(path, "read", &json!({ "path": path }));
+    let answers = [
+        read("a.txt"),
+        read("b.txt"),
+        Answer::error(413, "request_too_large", "Request exceeds the maximum size"),
+        answer_text("a is x, b is short"),
+        Answer::new().thinking("I know it.", "signature").text("It is done."),
+    ];
+    let scene = scene_with_hooks(answers, &hooks);
+    fs::write(scene.workspace.path().join("a.txt"), "x".repeat(20_000)).unwrap();
+    fs::write(scene.workspace.path().join("b.txt"), "short").unwrap();
+    let output = scene.print::<&str>([]).run().succeeded();
+    assert_eq!(output.stream().deltas().concat(), "It is done.");
+    let log = scene.workspace.read("log").unwrap();
+    let payloads: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |name: &str| -> Vec<&Value> {
+        payloads.iter().filter(|payload| payload["hook_event_name"] == name).collect()
+    };
+    assert_eq!(
+        of("afterAgentThought").iter().map(|event| &event["text"]).collect::<Vec<_>>(),
+        ["I know it."]
+    );
+    assert_eq!(of("afterAgentResponse").last().unwrap()["text"], "It is done.");
+    let [compaction] = of("preCompact")[..] else { panic!("{payloads:?}") };
+    assert_eq!((&compaction["trigger"], &compaction["is_first_compaction"]), (&json!("auto"), &json!(true)));
+    for number in ["context_tokens", "message_count", "messages_to_compact"] {
+        assert!(compaction[number].as_u64().is_some_and(|count| count > 0), "{number}: {compaction}");
+    }
+    let names: Vec<_> = payloads.iter().map(|payload| payload["hook_event_name"].as_str().unwrap()).collect();
+    assert!(
+        names.iter().position(|name| *name == "preCompact")
+            < names.iter().rposition(|name| *name == "afterAgentResponse")
+    );
+}
+
+#[test]
 fn unsupported_hooks_are_named() {
-    let hooks =
-        json!({"preCompact": [{"command": "exit 2"}], "sessionEnd": [{"type": "prompt", "prompt": "ok?"}]});
+    let hooks = json!({"afterTabFileEdit": [{"command": "exit 2"}], "sessionEnd": [{"type": "prompt", "prompt": "ok?"}]});
     let scene = scene_with_hooks([answer_text("done")], &hooks);
     let output = scene.print::<&str>([]).run().succeeded();
     let warnings = output.stderr_lines("warning: ");
     assert_eq!(warnings.len(), 1, "{output}");
-    assert!(warnings[0].contains("preCompact") && warnings[0].contains("sessionEnd of type"), "{output}");
+    assert!(
+        warnings[0].contains("afterTabFileEdit") && warnings[0].contains("sessionEnd of type"),
+        "{output}"
+    );
 }
 
 #[test]

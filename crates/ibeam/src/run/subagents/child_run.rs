@@ -275,7 +275,11 @@ impl Hooks for ChildHooks {
             HookEvent::AnswerEnd(end) => {
                 self.parent.run(HookEvent::SubagentEnd { subagent: &self.subagent, end })
             }
-            HookEvent::RunStart | HookEvent::PromptSubmit(_) | HookEvent::RunEnd(_) => None,
+            HookEvent::RunStart
+            | HookEvent::PromptSubmit(_)
+            | HookEvent::AnswerReceived(_)
+            | HookEvent::Compaction(_)
+            | HookEvent::RunEnd(_) => None,
         }
     }
 }

@@ -115,6 +115,7 @@ fn the_hooks_of_a_cursor_project_run() {
     assert_eq!(
         logged(&scene),
         [
+            "afterAgentResponse",
             "afterFileEdit",
             "afterShellExecution",
             "beforeReadFile",
@@ -130,12 +131,10 @@ fn the_hooks_of_a_cursor_project_run() {
     );
     // The events that do not exist here are named.
     let warnings = output.stderr_lines("warning: ").join("\n");
-    for event in ["afterAgentResponse", "afterAgentThought", "preCompact", "afterTabFileEdit"] {
-        assert!(warnings.contains(event), "{event}: {output}");
-    }
+    assert!(warnings.contains("afterTabFileEdit"), "{output}");
     let listed =
         scene.ibeam_without_model(["hooks", "list", "--trust", "--format", "json"]).run().succeeded().json();
-    assert_eq!(listed["hooks"].as_array().unwrap().len(), 16, "{listed}");
+    assert_eq!(listed["hooks"].as_array().unwrap().len(), 19, "{listed}");
 }
 
 #[test]
@@ -202,7 +201,7 @@ fn the_hooks_of_a_claude_project_run() {
     let events = ["PostToolUse", "PreToolUse", "SessionEnd", "SessionStart", "Stop", "UserPromptSubmit"];
     assert_eq!(logged(&scene), events, "{output}");
     let warnings = output.stderr_lines("warning: ").join("\n");
-    assert!(warnings.contains("Notification, PreCompact"), "{output}");
+    assert!(warnings.contains("Notification") && !warnings.contains("PreCompact"), "{output}");
     let listed = scene.ibeam_without_model(["hooks", "list", "--trust", "--format", "json"]);
-    assert_eq!(listed.run().succeeded().json()["hooks"].as_array().unwrap().len(), 9);
+    assert_eq!(listed.run().succeeded().json()["hooks"].as_array().unwrap().len(), 10);
 }
