@@ -9,7 +9,7 @@ use agent_client_protocol_schema::v1::{
     UnstructuredCommandInput, UsageUpdate,
 };
 use ibeam_output::{Catalogue, EditorLine};
-use ibeam_protocol::{Compacted, Event, EventKind, ToolOutcome, ToolOutput, Usage};
+use ibeam_protocol::{ClassCosts, Compacted, Event, EventKind, ToolOutcome, ToolOutput, Usage};
 
 use crate::client::ClientFeatures;
 use crate::tool_call::{self, CallView, Detail, text_block};
@@ -90,6 +90,7 @@ impl SessionUpdates {
                 self.add_usage(answer.usage, *cost_micros);
             }
             EventKind::Compacted(compacted) => self.add_compaction(compacted),
+            EventKind::HookRequestFinished(request) => self.add_cost(request.costs.map(ClassCosts::micros)),
             EventKind::SessionStarted(_)
             | EventKind::PromptWithheld { .. }
             | EventKind::TextDelta { .. }
@@ -177,6 +178,7 @@ impl SessionUpdates {
                 let notice = ShownNotice::new(NoticeSeverity::Warning, self.catalogue.notice(notice));
                 updates.push(SessionUpdate::Notice(notice));
             }
+            EventKind::HookRequestFinished(request) => self.add_cost(request.costs.map(ClassCosts::micros)),
             EventKind::RunFinished(_) => updates.extend(self.flush_text()),
             EventKind::PromptWithheld { .. }
             | EventKind::ModelRequestFailed { .. }

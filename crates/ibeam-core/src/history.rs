@@ -155,6 +155,7 @@ impl History {
             | EventKind::Retrying { .. }
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CheckpointTaken(_)
+            | EventKind::HookRequestFinished(_)
             | EventKind::RunFinished(_) => {}
         }
     }

@@ -139,6 +139,7 @@ impl Journal {
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
+            | EventKind::HookRequestFinished(_)
             | EventKind::Retrying { .. }
             | EventKind::ModelRequestFailed { .. }
             | EventKind::Notice(_)
@@ -255,6 +256,7 @@ impl Journal {
             | EventKind::PromptWithheld { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::CheckpointTaken(_)
+            | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_) => {}
         }
         true
@@ -345,6 +347,7 @@ fn is_durable(kind: &EventKind) -> bool {
         | EventKind::CallInterrupted { .. }
         | EventKind::Retrying { .. }
         | EventKind::ModelRequestFailed { .. }
+        | EventKind::HookRequestFinished(_)
         | EventKind::Notice(_) => false,
     }
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use ibeam_policy::Access;
+use ibeam_protocol::event::HookRequest;
 use ibeam_protocol::{
     Answer, Checkpoint, CheckpointMoment, Failure, Message, Notice, RunOutcome, SessionId, ToolCall,
     ToolOutcome, ToolSpec, Usage, UserPrompt,
@@ -315,6 +316,8 @@ pub struct HookOutput {
     pub follow_up: Option<String>,
     /// Notices for people.
     pub notices: Vec<Notice>,
+    /// The requests of the hooks to models.
+    pub requests: Vec<HookRequest>,
 }
 
 /// A decision of hooks about an event. A hook can narrow what the rules allow, and never widen it.

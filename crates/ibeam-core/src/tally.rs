@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ibeam_protocol::event::PermissionDecided;
+use ibeam_protocol::event::{HookRequest, PermissionDecided};
 use ibeam_protocol::run::{Denial, RunTotals};
 use ibeam_protocol::{
     ClassCosts, EventKind, FailedUsage, ModelFallback, ModelTotals, Notice, ToolFailure, ToolOutcome,
@@ -64,6 +64,7 @@ impl Tally {
                 }
                 self.fold_tokens(compacted.usage, compacted.cost_micros, compacted.costs);
             }
+            EventKind::HookRequestFinished(request) => self.fold_hook_request(request),
             EventKind::Notice(Notice::ModelFallback { from, to, reason }) => {
                 self.model.clone_from(to);
                 let (from, to, reason) = (from.clone(), to.clone(), reason.clone());
@@ -122,6 +123,19 @@ impl Tally {
         if let Some(FailedUsage { usage, costs }) = failed {
             self.fold_tokens(Some(*usage), costs.map(ClassCosts::micros), *costs);
         }
+    }
+
+    /// Adds a request of a hook to the model that it names.
+    fn fold_hook_request(&mut self, request: &HookRequest) {
+        let HookRequest { usage, costs, api_ms, is_failed, .. } = *request;
+        self.totals.api_ms += api_ms;
+        let current = std::mem::replace(&mut self.model, request.model.clone());
+        match is_failed {
+            true => self.update_model(|model| model.failed_requests += 1),
+            false => self.fold_answer(usage),
+        }
+        self.fold_tokens(usage, costs.map(ClassCosts::micros), costs);
+        self.model = current;
     }
 
     /// Adds the tokens of a request to the current model.
@@ -249,6 +263,32 @@ impl Prices {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The tokens of hooks belong to the model that answered them, and to the run.
+    #[test]
+    fn requests_of_hooks_are_added_to_their_model() {
+        let usage = Usage { input: 10, output: 1, ..Usage::default() };
+        let costs = Prices { input: 2_000_000, output: 3_000_000, ..Prices::default() }.costs(usage);
+        let request = HookRequest {
+            model: "p/hooks".to_owned(),
+            usage: Some(usage),
+            costs: Some(costs),
+            api_ms: 7,
+            is_failed: false,
+        };
+        let mut tally = Tally { model: "p/run".to_owned(), ..Tally::default() };
+        let failed = HookRequest { usage: None, costs: None, is_failed: true, ..request.clone() };
+        for request in [&request, &failed, &request] {
+            tally.fold(&EventKind::HookRequestFinished(Box::new(request.clone())), Duration::ZERO);
+        }
+        let totals = &tally.totals;
+        assert_eq!((totals.turns, totals.api_ms), (0, 21));
+        assert_eq!((totals.usage, totals.cost_micros), (Some(usage.plus(usage)), Some(46)));
+        let [model] = &totals.models[..] else { panic!("{:?}", totals.models) };
+        assert_eq!((model.model.as_str(), model.requests, model.failed_requests), ("p/hooks", 2, 1));
+        assert_eq!((model.usage, model.cost_micros), (totals.usage, totals.cost_micros));
+        assert_eq!(tally.model, "p/run", "the model of the run stays");
+    }
 
     #[test]
     fn each_class_has_its_price_and_parts_are_rounded_up() {

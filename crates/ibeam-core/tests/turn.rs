@@ -325,6 +325,7 @@ fn kind_name(kind: &EventKind) -> String {
         EventKind::PromptWithheld { .. } => "Refused".into(),
         EventKind::RulesAdded { files, .. } => format!("Rules({})", files.join(", ")),
         EventKind::HookMessage { text } => format!("Hook({text})"),
+        EventKind::HookRequestFinished(request) => format!("HookRequest({})", request.model),
         EventKind::TextDelta { text } => format!("Text({text})"),
         EventKind::ThinkingDelta { text } => format!("Thinking({text})"),
         EventKind::ModelRequestFinished { .. } => "Answer".into(),

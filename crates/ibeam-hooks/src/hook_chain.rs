@@ -42,10 +42,11 @@ async fn run_both(first: BoxFuture<'_, HookOutput>, second: BoxFuture<'_, HookOu
         }
         HookDecision::Block(HookBlock { ask: true, .. }) | HookDecision::Continue => {}
     }
-    let HookOutput { decision, context, follow_up, notices } = second.await;
+    let HookOutput { decision, context, follow_up, notices, requests } = second.await;
     output.context.extend(context);
     output.follow_up = output.follow_up.or(follow_up);
     output.notices.extend(notices);
+    output.requests.extend(requests);
     output.decision = match (output.decision, decision) {
         (HookDecision::Continue, decision) => decision,
         // The first required approval counts; the second set cannot withdraw it.

@@ -309,7 +309,7 @@ impl TrialResult {
                 };
                 (exit_code, String::from_utf8_lossy(&stdout).into_owned(), stderr)
             }
-            FinishedHook::Answer(answer) => (None, answer, String::new()),
+            FinishedHook::Answer(answer) => (None, answer.text.unwrap_or_default(), String::new()),
         };
         let Self { decision, message, .. } = match response {
             Ok(response) => Self::from_response(event, response),

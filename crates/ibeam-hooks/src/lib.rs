@@ -27,5 +27,5 @@ pub use hook_config::HookConfig;
 pub use hook_trial::{HookListing, HookTrial, TrialDecision, TrialResult, UnknownEvent};
 pub use hooks_file::HooksFileError;
 pub use payload::GENERAL_SUBAGENT;
-pub use prompt_hook::{ModelPrompt, PromptModel};
+pub use prompt_hook::{ModelPrompt, PromptAnswer, PromptModel};
 pub use runner::{HookRunner, RunnerOptions};

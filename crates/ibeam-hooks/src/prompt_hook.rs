@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use ibeam_protocol::event::HookRequest;
 use serde::Deserialize;
 
 use crate::event_name::EventName;
@@ -38,13 +39,19 @@ pub struct ModelPrompt {
     pub max_output_tokens: u32,
 }
 
+/// The answer of a model to the prompt of a hook.
+#[derive(Clone, Debug)]
+pub struct PromptAnswer {
+    /// The text, or the reason why there is no answer.
+    pub text: Result<String, String>,
+    /// The request; `None` if none was sent.
+    pub request: Option<HookRequest>,
+}
+
 /// A model that answers the prompts of hooks.
 pub trait PromptModel: Send + Sync {
-    /// Returns the text of the answer. Dropping the future ends the request.
-    ///
-    /// # Errors
-    /// The reason why there is no answer.
-    fn answer(&self, prompt: ModelPrompt) -> BoxFuture<'_, Result<String, String>>;
+    /// Returns the answer. Dropping the future ends the request.
+    fn answer(&self, prompt: ModelPrompt) -> BoxFuture<'_, PromptAnswer>;
 }
 
 /// The answer of the model.

@@ -17,7 +17,9 @@ use ibeam_core::{
     Redactor, Subagent,
 };
 use ibeam_files::regular_file;
-use ibeam_protocol::{Answer, Block, Notice, RunOutcome, SandboxMode, SessionId, SessionStarted, ToolCall, ToolOutcome};
+use ibeam_protocol::{
+    Answer, Block, Notice, RunOutcome, SandboxMode, SessionId, SessionStarted, ToolCall, ToolOutcome,
+};
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
@@ -28,7 +30,7 @@ use crate::event_name::EventName;
 use crate::hook_config::{Hook, HookAction, HookConfig, HookFormat};
 use crate::payload::{PayloadBuilder, ToolCallPayload, post_tool_event, run_status};
 use crate::process::{ProcessOutput, ProcessRunner};
-use crate::prompt_hook::{self, PromptModel};
+use crate::prompt_hook::{self, PromptAnswer, PromptModel};
 use crate::response::HookResponse;
 
 /// The failure of a hook for which calls have no form.
@@ -89,7 +91,7 @@ pub(crate) enum FinishedHook {
     /// The end and the output of a command.
     Process(ProcessOutput),
     /// The answer of a model.
-    Answer(String),
+    Answer(PromptAnswer),
 }
 
 /// An event, the hooks that match it, and its fields in each format.
@@ -172,7 +174,12 @@ impl HookRunner {
         let mut response = CombinedResponse::default();
         for hook in &invocation.hooks {
             let result = match self.run_hook(invocation, hook).await {
-                Ok(finished) => self.response(invocation.event, hook, &finished),
+                Ok(finished) => {
+                    if let FinishedHook::Answer(answer) = &finished {
+                        response.output.requests.extend(answer.request.clone());
+                    }
+                    self.response(invocation.event, hook, &finished)
+                }
                 Err(error) => Err(error),
             };
             response.add(invocation.event, hook, invocation.follow_ups, result);
@@ -209,7 +216,7 @@ impl HookRunner {
                 let model = self.prompt_model.as_ref().ok_or("there is no model to answer its prompt")?;
                 let timeout = self.timeout_of(hook);
                 match tokio::time::timeout(timeout, model.answer(request)).await {
-                    Ok(answer) => Ok(FinishedHook::Answer(answer?)),
+                    Ok(answer) => Ok(FinishedHook::Answer(answer)),
                     Err(_) => Err(format!("the model did not answer within {} s", timeout.as_secs_f64())),
                 }
             }
@@ -242,7 +249,11 @@ impl HookRunner {
             (FinishedHook::Process(output), HookFormat::ClaudeSettings) => {
                 claude_response::from_output(event, output, self.timeout_of(hook))
             }
-            (FinishedHook::Answer(answer), _) => prompt_hook::response(event, answer),
+            (FinishedHook::Answer(answer), _) => answer
+                .text
+                .as_deref()
+                .map_err(String::clone)
+                .and_then(|text| prompt_hook::response(event, text)),
         }
     }
 
@@ -267,6 +278,7 @@ impl HookRunner {
             for invocation in invocations {
                 let output = self.invoke(&invocation).await.output;
                 all.notices.extend(output.notices);
+                all.requests.extend(output.requests);
                 all.context.extend(output.context);
                 all.follow_up = all.follow_up.or(output.follow_up);
             }
@@ -324,6 +336,7 @@ impl HookRunner {
         Some(Box::pin(async move {
             let mut first = self.invoke(&tool_invocation).await;
             let mut notices = std::mem::take(&mut first.output.notices);
+            let mut requests = std::mem::take(&mut first.output.requests);
             if first.refusal.is_none()
                 && !is_rewritten
                 && let Some(HookInput { hook, format, input }) = first.input.take()
@@ -336,19 +349,20 @@ impl HookRunner {
                         HookDecision::Block(HookBlock { hook, message, for_people: None, ask: false })
                     }
                 };
-                return HookOutput { decision, notices, ..HookOutput::default() };
+                return HookOutput { decision, notices, requests, ..HookOutput::default() };
             }
             let mut second = CombinedResponse::default();
             if let (None, Some(mut invocation)) = (&first.refusal, access_invocation) {
                 add_content(&mut invocation, access).await;
                 second = self.invoke(&invocation).await;
                 notices.append(&mut second.output.notices);
+                requests.append(&mut second.output.requests);
             }
             // A refusal of either event counts more than a required approval of the other.
             let refusal = first.refusal.take().or(second.refusal.take());
             let block = refusal.or_else(|| first.into_block()).or_else(|| second.into_block());
             let decision = block.map_or(HookDecision::Continue, HookDecision::Block);
-            HookOutput { decision, notices, ..HookOutput::default() }
+            HookOutput { decision, notices, requests, ..HookOutput::default() }
         }))
     }
 
@@ -403,8 +417,7 @@ impl HookRunner {
         self.notify_all(events.filter_map(|event| {
             let text = answer_text(answer, event);
             let claude = || Ok(ClaudeFields::default());
-            (!text.trim().is_empty())
-                .then(|| self.invocation(event, None, json!({ "text": text }), claude))
+            (!text.trim().is_empty()).then(|| self.invocation(event, None, json!({ "text": text }), claude))
         }))
     }
 

@@ -70,6 +70,7 @@ impl<W: Write> EventWriter for Json<W> {
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
+            | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_) => Ok(()),
         }
     }

@@ -100,6 +100,7 @@ impl Progress {
             | EventKind::PermissionDecided(_)
             | EventKind::CallInterrupted { .. }
             | EventKind::CheckpointTaken(_)
+            | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_) => return,
         };
         // Each delta continues its phase.

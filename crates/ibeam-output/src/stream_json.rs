@@ -183,7 +183,8 @@ impl<W: Write> EventWriter for StreamJson<W> {
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
-            | EventKind::CheckpointTaken(_) => Ok(()),
+            | EventKind::CheckpointTaken(_)
+            | EventKind::HookRequestFinished(_) => Ok(()),
         }
     }
 

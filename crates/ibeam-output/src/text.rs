@@ -141,6 +141,7 @@ impl<W: Write> EventWriter for Text<W> {
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
+            | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_) => Ok(()),
         }
     }

@@ -63,6 +63,8 @@ pub enum EventKind {
         /// The text for the model.
         text: String,
     },
+    /// A model answered a hook, or failed to. The conversation does not contain the request.
+    HookRequestFinished(Box<HookRequest>),
     /// The model wrote visible text. It is never repeated and never withdrawn.
     TextDelta {
         /// The fragment.
@@ -239,6 +241,24 @@ pub struct Compacted {
     /// The tool results that were shortened after the summary, in this order.
     #[serde(default)]
     pub shortened_results: Vec<ShortenedResults>,
+}
+
+/// A request of a hook to a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HookRequest {
+    /// The model, as `PROVIDER/ID`.
+    pub model: String,
+    /// The tokens, if the provider reported any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// The cost of each class of tokens, if the price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs: Option<ClassCosts>,
+    /// The time from the request to its end, in milliseconds.
+    pub api_ms: u64,
+    /// Whether the request failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_failed: bool,
 }
 
 /// Tool results that were shortened.

@@ -312,6 +312,7 @@ impl<W: Write> EventWriter for Html<W> {
             | EventKind::PermissionDecided(_)
             | EventKind::RulesAdded { .. }
             | EventKind::CheckpointTaken(_)
+            | EventKind::HookRequestFinished(_)
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. } => return Ok(()),
             EventKind::ModelRequestFinished { .. }
@@ -375,6 +376,7 @@ impl<W: Write> EventWriter for Html<W> {
             | EventKind::PermissionDecided(_)
             | EventKind::RulesAdded { .. }
             | EventKind::CheckpointTaken(_)
+            | EventKind::HookRequestFinished(_)
             | EventKind::CallInterrupted { .. } => Ok(()),
         }
     }

@@ -12,8 +12,9 @@ mod messages;
 use std::io::{self, Write};
 
 use ibeam_output::EventWriter;
+use ibeam_protocol::event::HookRequest;
 use ibeam_protocol::{
-    Answer, Compacted, Event, EventKind, Failure, ModelCallId, Reason, RunFinished, RunOutcome,
+    Answer, ClassCosts, Compacted, Event, EventKind, Failure, ModelCallId, Reason, RunFinished, RunOutcome,
     SessionStarted, StopReason, ToolCall, ToolFailure, ToolOutcome, Usage,
 };
 use serde_json::{Value, json};
@@ -167,6 +168,11 @@ impl OtlpSpans {
                 run.waiting_since_ms = at_ms;
                 self.add(span);
             }
+            EventKind::HookRequestFinished(request) => {
+                let span = run.hook_request(seq, at_ms, request);
+                run.waiting_since_ms = at_ms;
+                self.add(span);
+            }
             EventKind::RunFinished(finished) => self.end_run(Some(finished), at_ms),
             EventKind::SessionStarted(_)
             | EventKind::PromptWithheld { .. }
@@ -251,13 +257,17 @@ impl OpenRun {
     }
 
     fn common(&self, operation: &str) -> Attributes {
+        self.common_of_model(operation, &self.head.model.provider, self.model())
+    }
+
+    fn common_of_model(&self, operation: &str, provider: &str, model: &str) -> Attributes {
         let mut attributes = Attributes::default();
         attributes.text(name::OPERATION, operation);
-        if !self.head.model.provider.is_empty() {
-            attributes.text(name::PROVIDER, provider_name(&self.head.model.provider));
+        if !provider.is_empty() {
+            attributes.text(name::PROVIDER, provider_name(provider));
         }
         attributes.text(name::CONVERSATION, &self.head.session_id.to_string());
-        attributes.text(name::REQUEST_MODEL, self.model());
+        attributes.text(name::REQUEST_MODEL, model);
         attributes
     }
 
@@ -322,6 +332,23 @@ impl OpenRun {
             ended_ms,
             attributes,
             error: None,
+        }
+    }
+
+    fn hook_request(&self, seq: u64, ended_ms: u64, request: &HookRequest) -> Span {
+        let (provider, model) = request.model.split_once('/').unwrap_or(("", &request.model));
+        let mut attributes = self.common_of_model("chat", provider, model);
+        attributes.usage(request.usage);
+        attributes.cost(request.costs.map(ClassCosts::micros));
+        attributes.text(name::PURPOSE, "hook");
+        Span {
+            name: format!("chat {model}"),
+            kind: CLIENT,
+            seq,
+            started_ms: ended_ms.saturating_sub(request.api_ms),
+            ended_ms,
+            attributes,
+            error: request.is_failed.then(|| ("hook_request_failed".to_owned(), String::new())),
         }
     }
 

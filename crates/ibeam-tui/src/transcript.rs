@@ -128,6 +128,7 @@ impl Transcript {
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
+            | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_) => {}
         }
     }

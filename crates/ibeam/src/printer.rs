@@ -370,6 +370,7 @@ impl PrinterState {
             | EventKind::ModelRequestFailed { .. }
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
+            | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_) => {
                 let Some(run) = &mut self.run else { return };
                 run.tally.fold(kind, Duration::ZERO);

@@ -90,6 +90,7 @@ impl NoticePrinter {
             | EventKind::PermissionDecided(_)
             | EventKind::ToolCallStarted { .. }
             | EventKind::CheckpointTaken(_)
+            | EventKind::HookRequestFinished(_)
             | EventKind::CallInterrupted { .. } => return Vec::new(),
         };
         vec![format!("warning: {line}")]

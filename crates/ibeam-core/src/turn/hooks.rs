@@ -10,7 +10,7 @@ use crate::ports::{
 };
 
 impl Run {
-    /// Runs the hooks of an event and records their notices.
+    /// Runs the hooks of an event and records their requests to models and their notices.
     async fn run_hooks(&self, journal: &mut Journal, event: HookEvent<'_>) -> Result<HookOutput, TurnError> {
         let Some(hooks) = self.hooks.run(event) else { return Ok(HookOutput::default()) };
         let mut output = tokio::select! {
@@ -18,9 +18,7 @@ impl Run {
             reason = self.stop.wait() => return Err(reason.into()),
             output = hooks => output,
         };
-        for notice in std::mem::take(&mut output.notices) {
-            journal.record(EventKind::Notice(notice)).await?;
-        }
+        record_side_effects(journal, &mut output).await?;
         Ok(output)
     }
 
@@ -198,22 +196,33 @@ impl Run {
             self.clock.sleep(self.hooks.grace()).await;
         };
         let hooks = async {
-            let mut notices = Vec::new();
+            let mut outputs = Vec::new();
             for hooks in [answer_hooks, end_hooks].into_iter().flatten() {
-                notices.extend(hooks.await.notices);
+                outputs.push(hooks.await);
             }
-            notices
+            outputs
         };
-        let notices = tokio::select! {
+        let outputs = tokio::select! {
             biased;
-            notices = hooks => notices,
+            outputs = hooks => outputs,
             () = grace_after_stop => Vec::new(),
         };
-        for notice in notices {
-            journal.record(EventKind::Notice(notice)).await?;
+        for mut output in outputs {
+            record_side_effects(journal, &mut output).await?;
         }
         Ok(())
     }
+}
+
+/// Records the requests of hooks to models and their notices, and removes them from the output.
+async fn record_side_effects(journal: &mut Journal, output: &mut HookOutput) -> Result<(), JournalClosed> {
+    for request in std::mem::take(&mut output.requests) {
+        journal.record(EventKind::HookRequestFinished(Box::new(request))).await?;
+    }
+    for notice in std::mem::take(&mut output.notices) {
+        journal.record(EventKind::Notice(notice)).await?;
+    }
+    Ok(())
 }
 
 /// The effects of the hooks of the end of the answer in a run.

@@ -64,7 +64,9 @@ impl Hooks for RecordingHooks {
         self.observed.lock().unwrap().push(observed);
         let context = self.context.clone();
         let notices = self.notices.clone();
-        Some(Box::pin(async move { HookOutput { decision, context, follow_up, notices } }))
+        Some(Box::pin(
+            async move { HookOutput { decision, context, follow_up, notices, requests: Vec::new() } },
+        ))
     }
 }
 

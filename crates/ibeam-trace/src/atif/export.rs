@@ -254,6 +254,7 @@ impl<W: Write> EventWriter for AtifWriter<W> {
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
+            | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_) => {}
         }
         Ok(())

@@ -89,6 +89,7 @@ impl SessionChanges {
             | EventKind::PromptWithheld { .. }
             | EventKind::RulesAdded { .. }
             | EventKind::HookMessage { .. }
+            | EventKind::HookRequestFinished(_)
             | EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFinished { .. }

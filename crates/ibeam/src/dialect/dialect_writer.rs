@@ -213,6 +213,7 @@ impl EventWriter for DialectWriter {
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
+            | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_) => Ok(()),
         }
     }

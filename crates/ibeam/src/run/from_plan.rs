@@ -128,6 +128,7 @@ impl PlanSearch {
             | EventKind::RulesAdded { .. }
             | EventKind::HookMessage { .. }
             | EventKind::CheckpointTaken(_)
+            | EventKind::HookRequestFinished(_)
             | EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::ModelRequestFailed { .. }

@@ -169,7 +169,8 @@ impl<'a> RunSession<'a> {
         notices.extend(app.ignored_arguments_notice());
         notices.extend(app.worktree.iter().flat_map(|worktree| worktree.notices.iter().cloned()));
         notices.extend(front_end.notices());
-        let prompt_model = HookModel::new(app, Some(Arc::clone(&provider)), head.session_id);
+        let prompt_model =
+            HookModel::new(app, Some((Arc::clone(&provider), head.model.clone())), head.session_id);
         let is_single_run = process.kind == RunKind::Single;
         let hooks = hooks::runner(configured_hooks, app, &head, is_single_run, Arc::new(prompt_model));
         let trace_export = TraceExport::requested(app, head.session_id)?;

@@ -103,6 +103,10 @@ fn a_prompt_refuses_or_accepts_a_call() {
         if arm == "rejected" {
             assert_eq!(payload["reason"], "it changes files");
         }
+        // The run and its hook made three requests, to the same model; two of them were turns.
+        let stream = output.stream();
+        let (totals, model) = (&stream.last()["ibeam"], &stream.last()["ibeam"]["models"][0]);
+        assert_eq!((&totals["turns"], &model["requests"]), (&json!(2), &json!(3)), "{output}");
         let requests = scene.server.requests();
         let asked = requests[1].transcript().join("\n");
         assert!(asked.contains("Is this safe? {") && asked.contains("\"command\":\"echo a\""), "{asked}");
@@ -113,6 +117,20 @@ fn a_prompt_refuses_or_accepts_a_call() {
             "not part of the conversation"
         );
     }
+}
+
+/// Each answer has 110 tokens, so the limit is reached only with those of the prompt.
+#[test]
+fn the_tokens_of_a_prompt_count_towards_the_limits() {
+    let hooks = json!({"beforeShellExecution": [{"type": "prompt", "prompt": "Is this safe?"}]});
+    let answers = [answer_shell("echo a"), answer_text("{\"ok\": true}"), answer_text("done")];
+    let scene = scene_with_hooks(answers, &hooks);
+    let output = scene.print(["--force", "--max-tokens", "200"]).run();
+    assert_eq!(output.code, Some(30), "{output}");
+    assert_eq!(scene.server.requests().len(), 2, "{output}");
+    let session = output.stream().session_id().to_owned();
+    let replayed = scene.ibeam_without_model(["replay", &session]).run();
+    assert_eq!(replayed.stream().last()["code"], "limit", "{replayed}");
 }
 
 #[test]

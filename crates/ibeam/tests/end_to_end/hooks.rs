@@ -375,8 +375,20 @@ fn hooks_receive_answers_and_thoughts_and_the_start_of_a_compaction() {
     let scene = scene_with_hooks(answers, &hooks);
     fs::write(scene.workspace.path().join("a.txt"), "x".repeat(20_000)).unwrap();
     fs::write(scene.workspace.path().join("b.txt"), "short").unwrap();
+    // Settings of Claude Code have one of these events.
+    let claude = |matcher: &str, log: &str| {
+        let command = format!("cat >> \"$CLAUDE_PROJECT_DIR/{log}\"");
+        json!({"matcher": matcher, "hooks": [{"type": "command", "command": command}]})
+    };
+    let settings = json!({"hooks": {"PreCompact": [claude("auto", "auto"), claude("manual", "manual")]}});
+    let claude_directory = scene.workspace.home().join(".claude");
+    fs::create_dir_all(&claude_directory).unwrap();
+    fs::write(claude_directory.join("settings.json"), settings.to_string()).unwrap();
     let output = scene.print::<&str>([]).run().succeeded();
     assert_eq!(output.stream().deltas().concat(), "It is done.");
+    let claude: Value = serde_json::from_str(&scene.workspace.read("auto").unwrap()).unwrap();
+    assert_eq!((&claude["hook_event_name"], &claude["trigger"]), (&json!("PreCompact"), &json!("auto")));
+    assert_eq!(scene.workspace.read("manual"), None);
     let log = scene.workspace.read("log").unwrap();
     let payloads: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of = |name: &str| -> Vec<&Value> {

@@ -67,6 +67,7 @@ impl RunWriter {
             | EventKind::ToolCallFinished { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::CheckpointTaken(_)
+            | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_)
             | EventKind::RunFinished(_) => {}
         }
