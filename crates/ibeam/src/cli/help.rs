@@ -58,6 +58,9 @@ pub(super) fn topic(args: &[OsString]) -> Result<Option<String>, ParseExit> {
     }
     let words: Vec<&str> = words.filter(|word| !word.starts_with('-')).collect();
     let [word] = words.as_slice() else { return Ok(None) };
+    if *word == "topics" {
+        return Ok(Some(topics::names().join("\n") + "\n"));
+    }
     if let Some(page) = topics::text(word) {
         return Ok(Some(page));
     }
@@ -284,6 +287,7 @@ mod tests {
             topic(&args)
         };
         assert!(matches!(topic(&["exit-codes"]), Ok(Some(page)) if page.contains("| 40 |")));
+        assert!(matches!(topic(&["topics"]), Ok(Some(list)) if list.lines().any(|name| name == "exit-codes")));
         assert!(matches!(topic(&["login"]), Ok(None)));
         assert!(matches!(topic(&["trust", "show"]), Ok(None)));
         assert!(matches!(topic(&[]), Ok(None)));

@@ -9,7 +9,7 @@ use clap::{CommandFactory, Error};
 
 use super::Cli;
 
-use crate::similar_names::is_similar;
+use crate::similar_names::{closest, is_similar};
 
 /// Flags that allow a run more. They are not suggested for a mistyped flag.
 const GRANTING_FLAGS: &[&str] =
@@ -38,7 +38,9 @@ fn drop_poor_suggestions(error: &mut Error) {
     ] {
         let Some(ContextValue::String(typed)) = error.get(typed).cloned() else { continue };
         let good = match error.remove(suggested) {
-            Some(ContextValue::String(one)) if is_good_suggestion(&typed, &one) => ContextValue::String(one),
+            Some(ContextValue::String(one)) if is_good_suggestion(&typed, &one) => {
+                ContextValue::String(nearest_flag(&typed, one))
+            }
             Some(ContextValue::Strings(mut several)) => {
                 several.retain(|one| is_good_suggestion(&typed, one));
                 if several.is_empty() {
@@ -62,6 +64,19 @@ fn drop_poor_suggestions(error: &mut Error) {
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
         }
     }
+}
+
+/// Returns `suggested`, or the flag of all commands that is more similar to `typed`: clap compares by common characters,
+/// and so prefers `--mode` to `--model` for `--modle`.
+fn nearest_flag(typed: &str, suggested: String) -> String {
+    let (Some(name), Some(near)) = (typed.strip_prefix("--"), suggested.strip_prefix("--")) else {
+        return suggested;
+    };
+    let command = Cli::command();
+    let global = command.get_arguments().filter(|flag| flag.is_global_set() && !flag.is_hide_set());
+    let names = global.filter_map(clap::Arg::get_long);
+    let good = names.filter(|name| is_good_suggestion(typed, &format!("--{name}")));
+    closest(name, good.chain([near])).map(|name| format!("--{name}")).unwrap_or(suggested)
 }
 
 /// Whether `suggested` is similar to `typed` and is not a flag that allows a run more.
@@ -124,6 +139,7 @@ mod tests {
     fn a_near_flag_command_or_value_is_suggested() {
         check(&["--heartbeet", "x"], Some("--heartbeat"));
         check(&["--max-turn", "x"], Some("--max-turns"));
+        check(&["--modle", "x"], Some("--model"));
         check(&["--output", "x"], Some("--output-format"));
         check(&["sessions", "chek"], Some("check"));
         check(&["--output-format", "jsn", "x"], Some("json"));
