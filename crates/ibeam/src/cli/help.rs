@@ -287,7 +287,9 @@ mod tests {
             topic(&args)
         };
         assert!(matches!(topic(&["exit-codes"]), Ok(Some(page)) if page.contains("| 40 |")));
-        assert!(matches!(topic(&["topics"]), Ok(Some(list)) if list.lines().any(|name| name == "exit-codes")));
+        assert!(
+            matches!(topic(&["topics"]), Ok(Some(list)) if list.lines().any(|name| name == "exit-codes"))
+        );
         assert!(matches!(topic(&["login"]), Ok(None)));
         assert!(matches!(topic(&["trust", "show"]), Ok(None)));
         assert!(matches!(topic(&[]), Ok(None)));
