@@ -4,12 +4,15 @@
 
 mod argument_order;
 mod commands;
+mod configuration_commands;
 mod examples;
 mod flag_settings;
 mod groups;
 mod help;
 mod listed_flags;
 mod lone_word;
+mod mcp_commands;
+mod offline_commands;
 mod session_commands;
 mod topics;
 mod translations;
@@ -23,11 +26,13 @@ use clap::{Args, CommandFactory, Parser, ValueEnum};
 use ibeam_protocol::Reason;
 
 use self::argument_order::{FirstWord, ReorderedArgs};
-pub(crate) use self::commands::{
-    Command, ConfigCommand, HooksCommand, McpCommand, OfflineCommand, PolicyCommand, ReportFormat,
-    SchemaFormat, ScriptedDialect, TestedAccess, TrustCommand,
+pub(crate) use self::commands::{Command, ReportFormat};
+pub(crate) use self::configuration_commands::{
+    ConfigCommand, HooksCommand, PolicyCommand, TestedAccess, TrustCommand,
 };
 pub(crate) use self::help::lists_flag;
+pub(crate) use self::mcp_commands::McpCommand;
+pub(crate) use self::offline_commands::{OfflineCommand, SchemaFormat, ScriptedDialect};
 pub(crate) use self::session_commands::SessionsCommand;
 pub(crate) use self::topics::names as topic_names;
 use self::usage_error::CommandPath;
