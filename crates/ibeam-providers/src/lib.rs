@@ -7,7 +7,8 @@
 //! 2. [`wire_protocol`]: the trait that every API implements, and [`BodyDecoder`], which feeds its decoders.
 //! 3. [`protocols`]: one module per API, and the one list of them.
 //! 4. Data: [`provider_table`], [`model_table`], prices.
-//! 5. The HTTP client: endpoint, keys, transport, WebSocket connections, [`recording`] and replay of its traffic, [`HttpProvider`].
+//! 5. The HTTP client: endpoint, keys, transport, WebSocket connections, [`recording`] and replay of its traffic, [`HttpProvider`],
+//!    and the [batch APIs](batch).
 //!
 //! Requests are built and answers are decoded by pure functions. Failures are only classified; the agent loop decides
 //! about retries. Reads no environment, files, tools or sessions: the caller resolves an [`Endpoint`].
@@ -16,6 +17,7 @@ mod answer_draft;
 mod answer_format;
 mod answer_limits;
 mod answer_reader;
+pub mod batch;
 mod body_decoder;
 mod cache_marker;
 mod download;

@@ -96,6 +96,32 @@ impl Transport {
         protocol.request_url(base_url, model)
     }
 
+    /// Reads the key if it is not known yet.
+    pub(crate) async fn load_key(&self) -> Result<(), ProviderError> {
+        self.keys.load().await.map_err(|reason| self.error_builder.key_unavailable(reason))
+    }
+
+    /// Returns the key that requests have now.
+    pub(crate) fn current_key(&self) -> Option<Secret> {
+        self.keys.current()
+    }
+
+    /// Reads the key again after the service has refused `refused`.
+    pub(crate) async fn reload_key(&self, refused: Option<&Secret>) {
+        self.keys.reload(refused).await;
+    }
+
+    /// Returns the client, for requests that are not requests to the model.
+    pub(crate) fn client(&self) -> Result<Client, String> {
+        self.connection().map(|connection| connection.client)
+    }
+
+    /// Returns the headers of a request that is not a request to the model.
+    pub(crate) fn service_headers(&self, method: &str, url: &str) -> Result<HeaderMap, ProviderError> {
+        let headers = self.headers(&OutgoingRequest { method, url, body: &[] });
+        headers.map_err(|message| self.error_builder.invalid_configuration(&message))
+    }
+
     /// Removes the notices of the requests so far and returns them.
     pub(crate) fn take_notices(&self) -> Vec<Notice> {
         self.notices.take()
@@ -129,7 +155,7 @@ impl Transport {
         let body = conversation.map(|conversation| &conversation.body[..]);
         let request = || self.recorded_request(&method, url, body);
         if self.traffic.player().is_none() {
-            self.keys.load().await.map_err(|reason| self.error_builder.key_unavailable(reason))?;
+            self.load_key().await?;
         }
         let key = self.keys.current();
         let (head, mut response) = match &self.traffic {
@@ -348,7 +374,11 @@ impl Transport {
 
 /// Returns the time that sending `body` may take.
 pub(crate) fn upload_time(body: &Bytes) -> Duration {
-    let bytes = u64::try_from(body.len()).unwrap_or(u64::MAX);
+    upload_time_of(u64::try_from(body.len()).unwrap_or(u64::MAX))
+}
+
+/// Returns the time that sending a body of this size may take.
+pub(crate) fn upload_time_of(bytes: u64) -> Duration {
     Duration::from_millis(bytes.saturating_mul(1000) / MIN_UPLOAD_BYTES_PER_SECOND)
 }
 

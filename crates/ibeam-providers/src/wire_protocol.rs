@@ -11,6 +11,7 @@ use ibeam_protocol::{Block, Message, Usage};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::batch::BatchApi;
 use crate::reasoning::Reasoning;
 use crate::response_error::{
     FailureClass, ReportedError, ResponseError, parse_error_object, status_from_kind,
@@ -87,6 +88,11 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
 
     /// Returns the WebSocket mode of the API; `None` if the API has none.
     fn websocket_mode(&self) -> Option<&'static dyn WebSocketMode> {
+        None
+    }
+
+    /// Returns the batch API for the requests of this protocol; `None` if there is none.
+    fn batch_api(&self) -> Option<&'static dyn BatchApi> {
         None
     }
 

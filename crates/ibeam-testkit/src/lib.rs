@@ -11,6 +11,7 @@
 )]
 
 mod anthropic;
+mod batch_server;
 mod bedrock;
 mod build;
 mod claude_on_clouds;
@@ -35,6 +36,7 @@ mod trace;
 mod wire;
 mod workspace;
 
+pub use batch_server::{AcceptedBatch, BatchServer, PartAnswer};
 pub use build::{BuildError, build_program};
 pub use liveness_pipe::LivenessPipe;
 pub use program::{Ibeam, RunningProgram, Stdin};

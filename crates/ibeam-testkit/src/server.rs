@@ -210,7 +210,7 @@ async fn upgrade(
     }
 }
 
-fn header_texts(headers: &HeaderMap) -> Vec<(String, String)> {
+pub(crate) fn header_texts(headers: &HeaderMap) -> Vec<(String, String)> {
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect()
 }
@@ -279,7 +279,7 @@ async fn answer(
 }
 
 /// Returns a body that sends each frame after the pauses before it.
-fn body_of_frames(frames: Vec<Frame>) -> Body {
+pub(crate) fn body_of_frames(frames: Vec<Frame>) -> Body {
     let frames = stream::iter(frames).then(|frame| async move {
         // The connection sends what it has, which a cut would discard.
         tokio::task::yield_now().await;
@@ -297,11 +297,11 @@ fn body_of_frames(frames: Vec<Frame>) -> Body {
 }
 
 /// Returns a response with a JSON body.
-fn json_response(status: u16, body: &Value) -> Response<Body> {
+pub(crate) fn json_response(status: u16, body: &Value) -> Response<Body> {
     response(status, "application/json", Body::from(body.to_string()))
 }
 
-fn response(status: u16, mime: &str, body: Body) -> Response<Body> {
+pub(crate) fn response(status: u16, mime: &str, body: Body) -> Response<Body> {
     let status = StatusCode::from_u16(status).expect("a status between 100 and 999");
     Response::builder().status(status).header("content-type", mime).body(body).expect("a response")
 }

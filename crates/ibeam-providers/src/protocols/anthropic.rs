@@ -11,6 +11,7 @@ use std::sync::Arc;
 use ibeam_core::ModelRequest;
 use ibeam_protocol::Message;
 
+use crate::batch::{AnthropicBatches, BatchApi};
 use crate::wire_protocol::{
     AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
 };
@@ -66,6 +67,10 @@ impl WireProtocol for AnthropicMessages {
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
         write_messages(messages, ENVELOPE, settings.model, body)
+    }
+
+    fn batch_api(&self) -> Option<&'static dyn BatchApi> {
+        Some(&AnthropicBatches)
     }
 
     fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {

@@ -20,6 +20,7 @@ use serde_json::Value;
 pub(super) use request::summarises_thinking;
 pub(super) use thinking::Level;
 
+use crate::batch::{BatchApi, GeminiBatches};
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
     AnswerDecoder, ListedModel, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol,
@@ -92,6 +93,14 @@ impl WireProtocol for Gemini {
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
         request::write_messages(messages, self.name(), settings.model, body)
+    }
+
+    fn batch_api(&self) -> Option<&'static dyn BatchApi> {
+        match self {
+            Self::AiStudio => Some(&GeminiBatches),
+            // Vertex AI reads batches from its own storage.
+            Self::Vertex => None,
+        }
     }
 
     fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use ibeam_core::ModelRequest;
 use ibeam_protocol::Message;
 
+use crate::batch::{BatchApi, OpenAiBatches};
 use crate::wire_protocol::{
     AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
 };
@@ -60,6 +61,10 @@ impl WireProtocol for OpenAiChat {
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
         request::write_messages(messages, settings, body)
+    }
+
+    fn batch_api(&self) -> Option<&'static dyn BatchApi> {
+        Some(&OpenAiBatches { path: "/v1/chat/completions" })
     }
 
     fn decoder(&self, request: &ModelRequest, quirks: Quirks) -> Box<dyn AnswerDecoder> {

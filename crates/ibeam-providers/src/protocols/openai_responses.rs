@@ -14,6 +14,7 @@ use std::sync::Arc;
 use ibeam_core::ModelRequest;
 use ibeam_protocol::Message;
 
+use crate::batch::{BatchApi, OpenAiBatches};
 use crate::response_error::{FailureClass, ReportedError, status_from_kind};
 use crate::wire_protocol::{
     AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WebSocketMode, WireProtocol,
@@ -65,6 +66,10 @@ impl WireProtocol for OpenAiResponses {
 
     fn websocket_mode(&self) -> Option<&'static dyn WebSocketMode> {
         Some(&websocket_mode::ResponsesOverWebSocket)
+    }
+
+    fn batch_api(&self) -> Option<&'static dyn BatchApi> {
+        Some(&OpenAiBatches { path: "/v1/responses" })
     }
 
     fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {

@@ -8,6 +8,7 @@
 )]
 
 mod anthropic;
+mod batches;
 mod bedrock;
 mod caching;
 mod cloud_requests;
