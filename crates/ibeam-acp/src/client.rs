@@ -3,8 +3,8 @@
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentAuthCapabilities, AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodTerminal,
-    ClientCapabilities, Implementation, InitializeResponse, LogoutCapabilities, McpCapabilities,
-    PromptCapabilities, SessionAdditionalDirectoriesCapabilities, SessionCapabilities,
+    ClientCapabilities, ElicitationCapabilities, Implementation, InitializeResponse, LogoutCapabilities,
+    McpCapabilities, PromptCapabilities, SessionAdditionalDirectoriesCapabilities, SessionCapabilities,
     SessionCloseCapabilities, SessionDeleteCapabilities, SessionListCapabilities, SessionResumeCapabilities,
     StopReason,
 };
@@ -30,6 +30,8 @@ pub struct ClientFeatures {
     pub reads_files: bool,
     /// Whether the client writes files.
     pub writes_files: bool,
+    /// Whether the client shows forms, so that its user answers the questions of MCP servers.
+    pub forms: bool,
     /// Whether the client shows the output of commands that this agent runs as that of a terminal.
     pub terminal_output: bool,
 }
@@ -44,6 +46,7 @@ impl ClientFeatures {
             terminal_login: capabilities.auth.terminal,
             reads_files: capabilities.fs.read_text_file,
             writes_files: capabilities.fs.write_text_file,
+            forms: capabilities.elicitation.as_ref().is_some_and(ElicitationCapabilities::supports_form),
             terminal_output: meta.and_then(|meta| meta.get("terminal_output")) == Some(&Value::Bool(true)),
         }
     }

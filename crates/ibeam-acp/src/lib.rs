@@ -8,6 +8,7 @@ mod client;
 mod config_options;
 mod content;
 mod diff;
+mod form;
 mod session_updates;
 mod tool_call;
 
@@ -19,6 +20,7 @@ pub use config_options::{
     mode_state, parse_mode,
 };
 pub use content::{ContentError, PromptPart, prompt_parts};
+pub use form::{FORM_METHOD, form_answer, form_request};
 pub use session_updates::{SessionUpdates, UpdateOptions, available_commands, title_of};
 
 /// The error code for a request that needs authentication first.

@@ -23,6 +23,7 @@ use crate::listed_tool::{ListedTool, Offer};
 use crate::param_headers::{ParamHeader, has_safe_integers};
 use crate::rpc_client::RpcClient;
 use crate::server_process::ServerProcess;
+use crate::server_requests::ServerRequests;
 use crate::stderr_tail::{StderrBuffer, StderrTail};
 use crate::{ServerConfig, TransportConfig};
 
@@ -104,7 +105,8 @@ impl From<RequestError> for CallError {
 /// An initialized connection to a server. Dropping it kills the process and everything that it started.
 pub(crate) struct Connection {
     channel: Channel,
-    elicitation: Elicitation,
+    /// Answers the requests of the server.
+    pub(crate) requests: ServerRequests,
     choice: RevisionChoice,
     /// The result of the handshake.
     agreement: OnceLock<Agreement>,
@@ -132,6 +134,7 @@ impl Connection {
     pub(crate) async fn open(config: &ServerConfig) -> Result<(Self, Offer), StartError> {
         let timeout = config.start_timeout;
         let stderr = Arc::new(StderrBuffer::default());
+        let requests = ServerRequests::new(&config.name, config.elicitation, config.questioner.clone());
         let ready = async {
             let channel = match &config.transport {
                 TransportConfig::Stdio(stdio) => {
@@ -140,17 +143,17 @@ impl Connection {
                             command: stdio.command.clone(),
                             message,
                         })?;
-                    let client = RpcClient::new(stdin, stdout, config.elicitation);
+                    let client = RpcClient::new(stdin, stdout, requests.clone());
                     Channel::Stdio { client, process: Some(Box::new(process)) }
                 }
                 TransportConfig::Http(http) => {
-                    let client = HttpClient::new((**http).clone(), config.elicitation).map_err(|error| {
+                    let client = HttpClient::new((**http).clone(), requests.clone()).map_err(|error| {
                         StartError::Failed { message: error.to_string(), stderr: StderrTail::default() }
                     })?;
                     Channel::Http(client)
                 }
             };
-            let connection = Self::new(channel, config.elicitation, config.revision);
+            let connection = Self::new(channel, requests, config.revision);
             match connection.initialize().await {
                 Ok(tools) => Ok((connection, tools)),
                 Err(message) => {
@@ -174,9 +177,11 @@ impl Connection {
         output: impl AsyncRead + Send + Unpin + 'static,
         timeout: Duration,
     ) -> Result<(Self, Offer), StartError> {
-        let elicitation = Elicitation::default();
-        let channel = Channel::Stdio { client: RpcClient::new(input, output, elicitation), process: None };
-        let connection = Self::new(channel, elicitation, RevisionChoice::Session);
+        // The host answers the questions of its servers itself.
+        let requests = ServerRequests::new("", Elicitation::default(), None);
+        let client = RpcClient::new(input, output, requests.clone());
+        let channel = Channel::Stdio { client, process: None };
+        let connection = Self::new(channel, requests, RevisionChoice::Session);
         match tokio::time::timeout(timeout, connection.initialize()).await {
             Ok(Ok(tools)) => Ok((connection, tools)),
             Ok(Err(message)) => Err(StartError::Failed { message, stderr: StderrTail::default() }),
@@ -184,9 +189,9 @@ impl Connection {
         }
     }
 
-    fn new(channel: Channel, elicitation: Elicitation, choice: RevisionChoice) -> Self {
+    fn new(channel: Channel, requests: ServerRequests, choice: RevisionChoice) -> Self {
         let (agreement, renewal) = (OnceLock::new(), Mutex::new(()));
-        Self { channel, elicitation, choice, agreement, renewal }
+        Self { channel, requests, choice, agreement, renewal }
     }
 
     /// Performs the handshake, then requests the list of tools.
@@ -368,7 +373,7 @@ impl Connection {
             let Some(params) = params.as_object_mut() else { return Ok(result) };
             let mut responses = Map::new();
             for (key, request) in kind.input_requests {
-                let answer = self.elicitation.answer_request(&request.method, &request.params);
+                let answer = self.requests.answer(&request.method, &request.params).await;
                 let answer = answer.map_err(|error| {
                     CallError::Input(format!(
                         "it asks for what this client does not offer: {}",

@@ -3,7 +3,10 @@
 use ibeam_json_rpc::RpcError;
 use serde_json::{Map, Value, json};
 
-/// The answer to every question of a server.
+/// The request with which a server asks a question.
+pub(crate) const ELICITATION: &str = "elicitation/create";
+
+/// The answer to every question of a server for which no person can be asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Elicitation {
     /// Declines.
@@ -33,7 +36,7 @@ impl Elicitation {
     pub(crate) fn answer_request(self, method: &str, params: &Value) -> Result<Value, RpcError> {
         match method {
             "ping" => Ok(json!({})),
-            "elicitation/create" => Ok(self.answer(params)),
+            ELICITATION => Ok(self.answer(params)),
             method => Err(RpcError::method_not_found("client", method)),
         }
     }

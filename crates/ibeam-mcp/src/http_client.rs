@@ -20,11 +20,11 @@ use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
 use crate::connection::CallError;
-use crate::elicitation::Elicitation;
 use crate::http_config::{HttpConfig, check_url};
 use crate::lifecycle::{STATELESS_REVISION, add_request_metadata};
 use crate::oauth::{AuthError, Authorization, Challenge, dpop_nonce};
 use crate::param_headers::encode;
+use crate::server_requests::ServerRequests;
 
 /// The limit of connecting: name resolution, TCP, proxy and TLS together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -85,7 +85,8 @@ pub(crate) struct HttpClient {
     url: Url,
     client: Client,
     authorization: Option<Authorization>,
-    elicitation: Elicitation,
+    /// Answers the requests of the server.
+    requests: ServerRequests,
     last_id: AtomicU64,
     session: Mutex<Session>,
     /// The task that receives requests of the server.
@@ -116,7 +117,7 @@ impl HttpClient {
     ///
     /// # Errors
     /// `Configuration`.
-    pub(crate) fn new(config: HttpConfig, elicitation: Elicitation) -> Result<Arc<Self>, HttpError> {
+    pub(crate) fn new(config: HttpConfig, requests: ServerRequests) -> Result<Arc<Self>, HttpError> {
         let url = check_url(&config)?;
         let tls = tls_config(&config.tls).map_err(|error| HttpError::Configuration(error.to_string()))?;
         let proxy = config.proxy.as_ref().filter(|_| ProxyServer::is_used_for(&config.url));
@@ -132,7 +133,7 @@ impl HttpClient {
             url,
             client,
             authorization,
-            elicitation,
+            requests,
             last_id: AtomicU64::new(0),
             session: Mutex::default(),
             listener: Mutex::default(),
@@ -351,7 +352,7 @@ impl HttpClient {
     /// Answers a request of the server in a POST of its own.
     async fn answer(&self, request: &Request) {
         let params = request.parse_params::<Value>().unwrap_or_default();
-        let answer = self.elicitation.answer_request(&request.method, &params);
+        let answer = self.requests.answer(&request.method, &params).await;
         if let Ok(body) = serde_json::to_vec(&OutgoingResponse::new(&request.id, answer)) {
             let headers = self.message_headers(&request.method, &Value::Null);
             let send = self.send(Method::POST, headers, Some(body));

@@ -19,6 +19,7 @@ mod resources;
 mod rpc_client;
 mod server;
 mod server_process;
+mod server_requests;
 mod stderr_tail;
 mod tool;
 mod tool_name;
@@ -38,6 +39,7 @@ pub use oauth::{Grant, LoginStore, OAuthConfig, OAuthSettings, UserAgent};
 pub use prompt_list::{ListedPrompt, PromptArgument};
 pub use resources::{READ_RESOURCE_NAME, resource_tools};
 pub use server::Server;
+pub use server_requests::Questioner;
 pub use tool::{find_tool, tool_set};
 
 /// The settings with which a server is started or reached.
@@ -49,8 +51,10 @@ pub struct ServerConfig {
     pub transport: TransportConfig,
     /// The revision of the protocol.
     pub revision: RevisionChoice,
-    /// The answer to every question of the server.
+    /// The answer to every question of the server for which no person can be asked.
     pub elicitation: Elicitation,
+    /// Asks a person the questions of the server; `None` if nobody is there.
+    pub questioner: Option<Arc<dyn Questioner>>,
     /// The limit from the start of the server to its complete list of tools.
     pub start_timeout: Duration,
     /// The limit of one call.

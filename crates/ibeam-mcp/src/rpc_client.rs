@@ -3,21 +3,22 @@
 //! Independent of processes. Answers `ping` and elicitation, rejects every other request of the server, and ignores a limited number
 //! of bytes that are not messages.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ibeam_json_rpc::{
-    CloseReason, Handler, InvalidLine, Notification, Peer, PeerOptions, Request, RequestError, Responder,
-    write_lines,
+    CloseReason, Handler, InvalidLine, Notification, Peer, PeerOptions, Request, RequestError, RequestId,
+    Responder, write_lines,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 
-use crate::elicitation::Elicitation;
+use crate::server_requests::ServerRequests;
 
 /// Maximum length of a line; a page of results is far below it.
 const MAX_LINE_BYTES: usize = 16 << 20;
@@ -25,6 +26,8 @@ const MAX_LINE_BYTES: usize = 16 << 20;
 const OUTGOING_QUEUE_LINES: usize = 64;
 /// The notification that the tools of a server have changed.
 const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+/// The notification that a request is cancelled.
+const CANCELLED: &str = "notifications/cancelled";
 /// Bytes of lines that are not messages, until the connection ends. Some servers print a banner.
 const MAX_INVALID_BYTES: usize = 64 << 10;
 
@@ -41,19 +44,24 @@ impl RpcClient {
     pub(crate) fn new(
         input: impl AsyncWrite + Send + Unpin + 'static,
         output: impl AsyncRead + Send + Unpin + 'static,
-        elicitation: Elicitation,
+        requests: ServerRequests,
     ) -> Self {
         let options = PeerOptions {
             max_line_bytes: MAX_LINE_BYTES,
             cancellation: |id| {
                 let params = json!({ "requestId": id, "reason": "the client no longer waits" });
-                ("notifications/cancelled", params)
+                (CANCELLED, params)
             },
         };
         let (outgoing, lines) = mpsc::channel(OUTGOING_QUEUE_LINES);
         let tools_changed = Arc::default();
-        let messages =
-            ServerMessages { elicitation, invalid_bytes: 0, tools_changed: Arc::clone(&tools_changed) };
+        let messages = ServerMessages {
+            requests,
+            questions: JoinSet::new(),
+            question_ids: HashMap::new(),
+            invalid_bytes: 0,
+            tools_changed: Arc::clone(&tools_changed),
+        };
         let peer = Peer::new(options, outgoing, output, messages);
         // After an error of stdin, the server's output ends too.
         let writer = tokio::spawn(async { drop(write_lines(input, lines).await) });
@@ -96,9 +104,19 @@ impl Drop for RpcClient {
     }
 }
 
+/// The parameters of the notification that a request is cancelled.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Cancelled {
+    request_id: RequestId,
+}
+
 /// Answers the messages of a server.
 struct ServerMessages {
-    elicitation: Elicitation,
+    requests: ServerRequests,
+    /// The questions that a person has not answered. The end of the connection withdraws them.
+    questions: JoinSet<()>,
+    question_ids: HashMap<RequestId, AbortHandle>,
     invalid_bytes: usize,
     tools_changed: Arc<AtomicBool>,
 }
@@ -106,13 +124,35 @@ struct ServerMessages {
 impl Handler for ServerMessages {
     async fn on_request(&mut self, request: Request, responder: Responder) {
         let params = request.parse_params::<Value>().unwrap_or_default();
-        responder.try_respond(self.elicitation.answer_request(&request.method, &params));
+        if !self.requests.may_ask(&request.method) {
+            responder.try_respond(self.requests.answer_by_policy(&request.method, &params));
+            return;
+        }
+        // The other messages of the server do not wait for a person.
+        let requests = self.requests.clone();
+        while self.questions.try_join_next().is_some() {}
+        self.question_ids.retain(|_, question| !question.is_finished());
+        let id = request.id.clone();
+        let question = self.questions.spawn(async move {
+            let answer = requests.answer(&request.method, &params).await;
+            responder.respond(answer).await;
+        });
+        self.question_ids.insert(id, question);
     }
 
     /// Records that the tools have changed: their list is requested again before the next prompt, not during a run.
+    /// Withdraws a question that the server has cancelled.
     async fn on_notification(&mut self, notification: Notification) {
-        if notification.method == TOOLS_CHANGED {
-            self.tools_changed.store(true, Ordering::Relaxed);
+        match notification.method.as_str() {
+            TOOLS_CHANGED => self.tools_changed.store(true, Ordering::Relaxed),
+            CANCELLED => {
+                let params = notification.parse_params::<Cancelled>().ok();
+                if let Some(question) = params.and_then(|params| self.question_ids.remove(&params.request_id))
+                {
+                    question.abort();
+                }
+            }
+            _ => {}
         }
     }
 

@@ -7,6 +7,7 @@ use tokio::io::{
 };
 
 use super::*;
+use crate::elicitation::Elicitation;
 
 /// The server's end of the pipe.
 struct FakeServer {
@@ -34,7 +35,8 @@ fn run<F: Future<Output = ()>>(script: impl FnOnce(RpcClient, FakeServer) -> F) 
         let (output, input) = split(client_end);
         let (server_input, server_output) = split(server_end);
         let server = FakeServer { input: BufReader::new(server_input), output: server_output };
-        let script = script(RpcClient::new(input, output, Elicitation::Decline), server);
+        let requests = ServerRequests::new("test", Elicitation::Decline, None);
+        let script = script(RpcClient::new(input, output, requests), server);
         tokio::time::timeout(Duration::from_secs(20), script).await.expect("the script hangs");
     });
 }

@@ -154,9 +154,9 @@ impl Server {
         let failed = |detail: String| format!("the MCP server `{}` did not answer: {detail}", self.name);
         let connection = self.connection().await.map_err(failed)?;
         let request = connection.request_with_input(method, params, &[]);
-        match tokio::time::timeout(self.call_timeout, request).await {
-            Ok(result) => result.map_err(|error| failed(elide_end(&error.to_string(), MAX_QUOTED_CHARS))),
-            Err(_) => Err(failed(format!("nothing came within {} s", self.call_timeout.as_secs_f64()))),
+        match connection.requests.within(self.call_timeout, request).await {
+            Some(result) => result.map_err(|error| failed(elide_end(&error.to_string(), MAX_QUOTED_CHARS))),
+            None => Err(failed(format!("nothing came within {} s", self.call_timeout.as_secs_f64()))),
         }
     }
 
@@ -179,8 +179,8 @@ impl Server {
             }
         };
         let call = connection.call_tool(tool, arguments);
-        let error = match tokio::time::timeout(self.call_timeout, call).await {
-            Ok(Ok(result)) => {
+        let error = match connection.requests.within(self.call_timeout, call).await {
+            Some(Ok(result)) => {
                 return parse_outcome(&result).unwrap_or_else(|error| {
                     let detail = elide_end(&error.to_string(), MAX_QUOTED_CHARS);
                     ToolOutcome::error(format!(
@@ -188,8 +188,8 @@ impl Server {
                     ))
                 });
             }
-            Ok(Err(error)) => error,
-            Err(_) => {
+            Some(Err(error)) => error,
+            None => {
                 return ToolOutcome::error(format!(
                     "`{}` of the MCP server `{name}` returned no result within {} s and was cancelled; its effect \
                      is unknown",

@@ -21,7 +21,9 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use ibeam_config::ServerTools;
 use ibeam_core::{Stop, Tool, ToolSet};
-use ibeam_mcp::{Launcher, Server, ServerConfig, StartError, StdioConfig, TransportConfig, UserAgent};
+use ibeam_mcp::{
+    Launcher, Questioner, Server, ServerConfig, StartError, StdioConfig, TransportConfig, UserAgent,
+};
 use ibeam_protocol::{McpServer, McpStatus, Notice, PermissionMode, Reason, ToolSpec};
 use tokio::io::DuplexStream;
 
@@ -55,20 +57,23 @@ impl McpServers {
         Self { statuses, ..Self::default() }
     }
 
-    /// Starts all servers that may start, and waits until each is ready or has failed.
+    /// Starts all servers that may start, and waits until each is ready or has failed. `person` asks a person their
+    /// questions.
     ///
     /// # Errors
     /// `McpServerFailed` for a required server; the reason of a stop. No server runs after an error.
     pub(crate) async fn start_all(
         app: &AppContext,
         declarations: Vec<ServerDeclaration>,
+        person: Option<Arc<dyn Questioner>>,
         stop: &Stop,
     ) -> Result<Self, Reason> {
         let launcher = Arc::new(Launcher::new(app.base.config.process_limit()));
         let started = join_all(declarations.into_iter().map(async |declaration| {
             let outcome = match declaration.status {
                 McpStatus::Connected => {
-                    start_server(app, &declaration, Arc::clone(&launcher), None).await.map(Some)
+                    let (launcher, people) = (Arc::clone(&launcher), ServerPeople::answering(person.clone()));
+                    start_server(app, &declaration, launcher, people).await.map(Some)
                 }
                 McpStatus::Unsupported if declaration.required => {
                     Err("its transport `sse` is not supported".to_owned())
@@ -283,7 +288,23 @@ fn is_read_only(mode: PermissionMode) -> bool {
 /// The limit of a login.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Starts or reaches a declared server; with `user`, logs in there if that is needed.
+/// The people who are there while a server starts and runs.
+#[derive(Default)]
+pub(crate) struct ServerPeople {
+    /// Logs in to the server if that is needed.
+    pub(crate) user: Option<Arc<dyn UserAgent>>,
+    /// Asks a person the questions of the server.
+    pub(crate) questioner: Option<Arc<dyn Questioner>>,
+}
+
+impl ServerPeople {
+    /// Returns the people of a run, in which nobody logs in.
+    fn answering(questioner: Option<Arc<dyn Questioner>>) -> Self {
+        Self { user: None, questioner }
+    }
+}
+
+/// Starts or reaches a declared server.
 ///
 /// # Errors
 /// The message why it could not be started.
@@ -291,9 +312,9 @@ pub(crate) async fn start_server(
     app: &AppContext,
     declaration: &ServerDeclaration,
     launcher: Arc<Launcher>,
-    user: Option<Arc<dyn UserAgent>>,
+    people: ServerPeople,
 ) -> Result<Server, String> {
-    let config = config_of(app, declaration, launcher, user)?;
+    let config = config_of(app, declaration, launcher, people)?;
     Server::start(config).await.map_err(|error: StartError| error.to_string())
 }
 
@@ -318,8 +339,9 @@ fn config_of(
     app: &AppContext,
     declaration: &ServerDeclaration,
     launcher: Arc<Launcher>,
-    user: Option<Arc<dyn UserAgent>>,
+    people: ServerPeople,
 ) -> Result<ServerConfig, String> {
+    let ServerPeople { user, questioner } = people;
     let start_timeout = match user {
         // A person needs more time than a server.
         Some(_) => LOGIN_TIMEOUT,
@@ -356,6 +378,7 @@ fn config_of(
         transport,
         revision: declaration.revision,
         elicitation: declaration.elicitation,
+        questioner,
         start_timeout,
         call_timeout: declaration.timeouts.call.unwrap_or_else(|| app.base.config.timeout("mcp_call")),
     })

@@ -14,6 +14,8 @@
 mod acp;
 #[path = "end_to_end/acp_features.rs"]
 mod acp_features;
+#[path = "end_to_end/acp_questions.rs"]
+mod acp_questions;
 #[path = "end_to_end/attachments.rs"]
 mod attachments;
 #[path = "end_to_end/bounds.rs"]

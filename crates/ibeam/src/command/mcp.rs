@@ -18,7 +18,7 @@ use super::{print_text, report};
 use crate::app::AppContext;
 use crate::cli::{McpCommand, ReportFormat};
 use crate::cli_error::CliError;
-use crate::mcp::{ServerDeclaration, ServerTransport, declared_servers};
+use crate::mcp::{ServerDeclaration, ServerPeople, ServerTransport, declared_servers};
 use crate::run::McpServeOptions;
 use crate::{mcp, run, signals};
 
@@ -152,6 +152,7 @@ fn with_server<T>(
     read: impl FnOnce(&Server) -> T,
 ) -> Result<T, CliError> {
     let stop = Stop::default();
+    let people = ServerPeople { user, ..ServerPeople::default() };
     let work = async {
         let system =
             |error: io::Error| Reason::System { what: "sigaction".to_owned(), detail: error.to_string() };
@@ -160,7 +161,7 @@ fn with_server<T>(
         let started = tokio::select! {
             biased;
             reason = stop.wait() => return Err(reason),
-            started = mcp::start_server(app, server, Arc::default(), user) => started.map_err(failed)?,
+            started = mcp::start_server(app, server, Arc::default(), people) => started.map_err(failed)?,
         };
         let value = read(&started);
         started.shut_down(mcp::GRACE).await;

@@ -7,6 +7,7 @@
 mod editor_approver;
 mod editor_file_system;
 mod editor_front_end;
+mod editor_questioner;
 mod editor_session;
 mod session_settings;
 mod stored_past;

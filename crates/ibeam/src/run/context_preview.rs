@@ -168,7 +168,7 @@ fn started_servers(app: &AppContext) -> Result<(McpServers, Vec<SlashCommand>), 
         let system =
             |error: io::Error| Reason::System { what: "sigaction".to_owned(), detail: error.to_string() };
         let _watch = signals::watch(&CurrentStop::new(stop.clone())).map_err(system)?;
-        let servers = McpServers::start_all(app, declared, &stop).await?;
+        let servers = McpServers::start_all(app, declared, None, &stop).await?;
         let commands = tokio::select! {
             biased;
             reason = stop.wait() => return Err(reason),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use futures_util::future::join;
 use ibeam_core::{Approver, Hooks, Journal, NoSteering, Run, Steering, Stop, Tool, ToolContext};
 use ibeam_hooks::HookRunner;
+use ibeam_mcp::Questioner;
 use ibeam_output::RunDetails;
 use ibeam_protocol::{
     Attachment, Failure, McpServer, Notice, Reason, RunOutcome, SessionStarted, Signal, UserPrompt,
@@ -67,6 +68,11 @@ pub(super) trait FrontEnd {
     /// Returns the messages that the user adds while a turn runs.
     fn steering(&self) -> Arc<dyn Steering> {
         Arc::new(NoSteering)
+    }
+
+    /// Returns what asks a person the questions of MCP servers.
+    fn questioner(&self) -> Option<Arc<dyn Questioner>> {
+        None
     }
 
     /// Returns the editor that has files of the workspace open.
@@ -157,7 +163,8 @@ impl<'a> RunSession<'a> {
         notices.extend(first.notice.clone());
         let servers = runtime.block_on(async {
             let streams = front_end.mcp_streams(&mut declared);
-            let mut servers = McpServers::start_all(app, declared, &process.stop).await?;
+            let mut servers =
+                McpServers::start_all(app, declared, front_end.questioner(), &process.stop).await?;
             if !streams.is_empty() {
                 servers.attach(app, streams, &process.stop).await?;
             }

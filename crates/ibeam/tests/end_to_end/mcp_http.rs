@@ -131,7 +131,7 @@ fn serve(mut stream: TcpStream, record: &Mutex<Vec<Received>>, answer: &dyn Fn(&
     drop(stream.write_all(format!("{head}\r\n{body}").as_bytes()));
 }
 
-fn tools() -> Value {
+pub(crate) fn tools() -> Value {
     let region = json!({ "type": "string", "x-mcp-header": "Region" });
     let invalid = json!({ "type": "number", "x-mcp-header": "N" });
     let tool = |name: &str, field: Value| json!({ "name": name, "inputSchema": { "type": "object", "properties": { "value": field } } });

@@ -7,12 +7,14 @@ use ibeam_acp::SessionUpdates;
 use ibeam_acp::schema::SessionNotification;
 use ibeam_core::Approver;
 use ibeam_json_rpc::Peer;
+use ibeam_mcp::Questioner;
 use ibeam_output::EventWriter;
 use ibeam_protocol::Event;
 use ibeam_tools::EditorFiles;
 
 use super::editor_approver::EditorApprover;
 use super::editor_file_system::EditorFileSystem;
+use super::editor_questioner::EditorQuestioner;
 use super::turn_control::lock;
 use crate::run::run_session::FrontEnd;
 
@@ -24,11 +26,17 @@ pub(super) struct EditorFrontEnd {
     pub(super) approver: Arc<EditorApprover>,
     /// `None` if the editor reads and writes no files.
     pub(super) files: Option<Arc<EditorFileSystem>>,
+    /// `None` if the editor shows no forms.
+    pub(super) questioner: Option<Arc<EditorQuestioner>>,
 }
 
 impl FrontEnd for EditorFrontEnd {
     fn approver(&self) -> Arc<dyn Approver> {
         Arc::clone(&self.approver) as _
+    }
+
+    fn questioner(&self) -> Option<Arc<dyn Questioner>> {
+        self.questioner.clone().map(|questioner| questioner as _)
     }
 
     fn editor_files(&self) -> Option<Arc<dyn EditorFiles>> {

@@ -25,6 +25,7 @@ use tokio::sync::mpsc;
 use super::editor_approver::{EditorApprover, LastingAnswers};
 use super::editor_file_system::EditorFileSystem;
 use super::editor_front_end::{EditorFrontEnd, EditorWriter, UPDATE};
+use super::editor_questioner::EditorQuestioner;
 use super::session_settings::{add_model, changed_context, new_context, rpc_error, settings_of};
 use super::stored_past::read_past;
 use super::turn_control::{SessionControl, Turn, lock};
@@ -333,7 +334,11 @@ impl<'a> ServedSession<'a> {
                 timeout: app.base.config.timeout("files"),
             })
         });
-        let front_end = EditorFrontEnd { approver: Arc::new(approver), files };
+        let questioner = self.session.features.forms.then(|| {
+            let (peer, session_id) = (Arc::clone(&peer), id.clone());
+            Arc::new(EditorQuestioner { peer, session_id, control: self.session.control.clone() })
+        });
+        let front_end = EditorFrontEnd { approver: Arc::new(approver), files, questioner };
         let updates = Arc::clone(&self.updates);
         let new_writer = move || {
             let (peer, updates) = (Arc::clone(&peer), Arc::clone(&updates));

@@ -64,6 +64,11 @@ impl SessionControl {
         lock(&self.turn).iter().for_each(Turn::cancel);
     }
 
+    /// Returns the turn that waits or runs, if there is one.
+    pub(super) fn current_turn(&self) -> Option<Turn> {
+        lock(&self.turn).clone()
+    }
+
     /// Lets another turn begin.
     pub(super) fn end_turn(&self) {
         *lock(&self.turn) = None;

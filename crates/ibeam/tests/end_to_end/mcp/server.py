@@ -41,6 +41,8 @@ TOOLS = [
     tool("long_text"),
     tool("await_file", name={"type": "string"}),
 ]
+if "asks" in HOW:
+    TOOLS.append(tool("ask"))
 if "search" in HOW:
     TOOLS.append(tool("search", only_reads=True, query={"type": "string"}))
 
@@ -56,6 +58,8 @@ def call(name, arguments):
         return text(arguments["text"])
     if name == "variable":
         return text(os.environ.get(arguments["name"], "(not set)"))
+    if name == "ask":
+        return text(ask())
     if name == "search":
         return text(f"found {arguments['query']}")
     if name == "fail":
@@ -78,6 +82,19 @@ def call(name, arguments):
         while not os.path.exists(arguments["name"]):
             time.sleep(0.01)
         return text("it is there")
+
+
+def ask():
+    """Asks the user a question and returns the action with the value."""
+    branch = {"type": "string", "title": "Branch", "default": "main"}
+    schema = {"type": "object", "properties": {"branch": branch}, "required": ["branch"]}
+    question = {"message": "Which branch?", "requestedSchema": schema}
+    send(id="question", method="elicitation/create", params=question)
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message.get("id") == "question":
+            result = message["result"]
+            return " ".join([result["action"], *result.get("content", {}).values()])
 
 
 def hold(fifo):
