@@ -19,6 +19,7 @@ use crate::lifecycle::{
     add_request_metadata, client_capabilities, client_info,
 };
 use crate::list_cache::PageInfo;
+use crate::list_changes::{ServerList, subscription_filter};
 use crate::listed_tool::{ListedTool, Offer};
 use crate::param_headers::{ParamHeader, has_safe_integers};
 use crate::rpc_client::RpcClient;
@@ -203,6 +204,11 @@ impl Connection {
         let announces = |name: &str| agreement.capabilities.get(name).is_some();
         let (has_tools, has_prompts, has_resources) =
             (announces("tools"), announces("prompts"), announces("resources"));
+        if let (true, Channel::Http(client)) = (agreement.is_stateless, &self.channel)
+            && let Some(filter) = subscription_filter(&agreement.capabilities)
+        {
+            client.subscribe(filter);
+        }
         // Set once: only this function sets it, before any other request.
         let _ = self.agreement.set(agreement);
         Ok(Offer { has_prompts, has_resources, ..self.list_tools(has_tools).await? })
@@ -433,11 +439,11 @@ impl Connection {
         self.agreement.get().is_some_and(|agreement| agreement.is_stateless)
     }
 
-    /// Whether the server has reported since the last call that its tools have changed; never for HTTP.
-    pub(crate) fn take_tools_changed(&self) -> bool {
+    /// Returns whether the server has reported since the last call that a list has changed.
+    pub(crate) fn take_changed(&self, list: ServerList) -> bool {
         match &self.channel {
-            Channel::Stdio { client, .. } => client.take_tools_changed(),
-            Channel::Http(_) => false,
+            Channel::Stdio { client, .. } => client.changes().take(list),
+            Channel::Http(client) => client.changes.take(list),
         }
     }
 

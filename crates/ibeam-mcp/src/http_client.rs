@@ -22,6 +22,7 @@ use tokio::task::AbortHandle;
 use crate::connection::CallError;
 use crate::http_config::{HttpConfig, check_url};
 use crate::lifecycle::{STATELESS_REVISION, add_request_metadata};
+use crate::list_changes::ListChanges;
 use crate::oauth::{AuthError, Authorization, Challenge, dpop_nonce};
 use crate::param_headers::encode;
 use crate::server_requests::ServerRequests;
@@ -32,8 +33,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_DOCUMENT_BYTES: usize = 16 << 20;
 /// Maximum size of the body of an error.
 const MAX_ERROR_BYTES: usize = 64 << 10;
-/// Maximum number of times that the stream of one request is resumed.
-const MAX_RESUMPTIONS: usize = 20;
+/// Maximum number of times that a stream is resumed.
+pub(crate) const MAX_RESUMPTIONS: usize = 20;
 /// The time before a resumption, if the server states none.
 const DEFAULT_RETRY: Duration = Duration::from_secs(1);
 /// The maximum time before a resumption that a server may ask for.
@@ -87,21 +88,23 @@ pub(crate) struct HttpClient {
     authorization: Option<Authorization>,
     /// Answers the requests of the server.
     requests: ServerRequests,
-    last_id: AtomicU64,
+    pub(crate) last_id: AtomicU64,
     session: Mutex<Session>,
-    /// The task that receives requests of the server.
+    /// The lists of the server that have changed.
+    pub(crate) changes: ListChanges,
+    /// The task that receives messages that belong to no request.
     listener: Mutex<Option<AbortHandle>>,
     /// The headers that the reader returned.
     read_headers: tokio::sync::Mutex<Option<Vec<(String, Secret)>>>,
 }
 
 /// The state at the end of a stream.
-struct StreamEnd {
+pub(crate) struct StreamEnd {
     /// The response, if it was in the stream.
-    answer: Option<Result<Box<RawValue>, RpcError>>,
-    last_event_id: Option<String>,
+    pub(crate) answer: Option<Result<Box<RawValue>, RpcError>>,
+    pub(crate) last_event_id: Option<String>,
     /// The time before a resumption.
-    retry: Duration,
+    pub(crate) retry: Duration,
 }
 
 /// The agreement of the server and the client.
@@ -136,6 +139,7 @@ impl HttpClient {
             requests,
             last_id: AtomicU64::new(0),
             session: Mutex::default(),
+            changes: ListChanges::default(),
             listener: Mutex::default(),
             read_headers: tokio::sync::Mutex::default(),
         }))
@@ -265,39 +269,8 @@ impl HttpClient {
         Err(HttpError::EndOfAnswer.into())
     }
 
-    /// Starts to receive requests of the server that belong to no request of this client. Servers without such requests
-    /// refuse the stream. Must be called within an async runtime.
-    pub(crate) fn listen(self: &Arc<Self>) {
-        let client = Arc::clone(self);
-        let task = tokio::spawn(async move {
-            let mut last_event_id: Option<String> = None;
-            for _ in 0..=MAX_RESUMPTIONS {
-                let Ok(response) = client.open_stream(last_event_id.as_deref()).await else { return };
-                if !response.status().is_success()
-                    || !content_type(&response).starts_with("text/event-stream")
-                {
-                    return;
-                }
-                let Ok(end) = client.read_events(response, None).await else { return };
-                last_event_id = end.last_event_id.or(last_event_id);
-                tokio::time::sleep(end.retry).await;
-            }
-        });
-        let previous = self.lock_listener().replace(task.abort_handle());
-        if let Some(previous) = previous {
-            previous.abort();
-        }
-    }
-
-    /// Receives no further requests of the server. Without this call, the client is never dropped.
-    pub(crate) fn stop_listening(&self) {
-        if let Some(task) = self.lock_listener().take() {
-            task.abort();
-        }
-    }
-
     /// Requests a stream of events, from the one after `last_event_id` on.
-    async fn open_stream(&self, last_event_id: Option<&str>) -> Result<Response, HttpError> {
+    pub(crate) async fn open_stream(&self, last_event_id: Option<&str>) -> Result<Response, HttpError> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
         if let Some(event_id) = last_event_id {
@@ -307,7 +280,11 @@ impl HttpClient {
     }
 
     /// Reads the events of a stream until the response to request `id`, or until the stream ends.
-    async fn read_events(&self, mut response: Response, id: Option<u64>) -> Result<StreamEnd, CallError> {
+    pub(crate) async fn read_events(
+        &self,
+        mut response: Response,
+        id: Option<u64>,
+    ) -> Result<StreamEnd, CallError> {
         let mut parser = SseParser::default();
         let mut events = Vec::new();
         let mut answer = None;
@@ -342,8 +319,8 @@ impl HttpClient {
                 IncomingMessage::Response { id: of, result } if Some(of) == id => return Ok(Some(result)),
                 IncomingMessage::ErrorWithoutId(error) => return Ok(Some(Err(error))),
                 IncomingMessage::Request(request) => self.answer(&request).await,
-                // Includes progress and `tools/list_changed`: the tools of a run do not change.
-                IncomingMessage::Response { .. } | IncomingMessage::Notification(_) => {}
+                IncomingMessage::Notification(notification) => self.changes.record(&notification.method),
+                IncomingMessage::Response { .. } => {}
             }
         }
         Ok(None)
@@ -361,7 +338,7 @@ impl HttpClient {
     }
 
     /// Returns the headers of a message, without those of its connection.
-    fn message_headers(&self, method: &str, params: &Value) -> HeaderMap {
+    pub(crate) fn message_headers(&self, method: &str, params: &Value) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
@@ -384,7 +361,7 @@ impl HttpClient {
 
     /// Sends one HTTP request and returns its response, whatever its status. A refused request is repeated with headers
     /// that are read again, or with another token.
-    async fn send(
+    pub(crate) async fn send(
         &self,
         method: Method,
         headers: HeaderMap,
@@ -485,7 +462,7 @@ impl HttpClient {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn lock_listener(&self) -> MutexGuard<'_, Option<AbortHandle>> {
+    pub(crate) fn lock_listener(&self) -> MutexGuard<'_, Option<AbortHandle>> {
         self.listener.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -528,7 +505,7 @@ fn insert_secret(headers: &mut HeaderMap, name: &str, value: &Secret) -> Result<
     Ok(())
 }
 
-fn content_type(response: &Response) -> &str {
+pub(crate) fn content_type(response: &Response) -> &str {
     response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 

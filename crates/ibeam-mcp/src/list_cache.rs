@@ -52,6 +52,11 @@ impl<T> Default for ListCache<T> {
 }
 
 impl<T> ListCache<T> {
+    /// Forgets the stored list.
+    pub(crate) async fn clear(&self) {
+        *self.0.lock().await = None;
+    }
+
     /// Returns the stored list if it is fresh at `now`, else the result of `request`.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::call_result::{ContentBlock, MAX_RESULT_BYTES};
 use crate::connection::parse_result;
+use crate::list_changes::ServerList;
 use crate::server::Server;
 
 const LIST: &str = "prompts/list";
@@ -59,6 +60,9 @@ impl Server {
     /// # Errors
     /// A message that names the server.
     pub async fn prompts(&self) -> Result<Arc<[ListedPrompt]>, String> {
+        if self.take_changed(ServerList::Prompts).await {
+            self.lists.prompts.clear().await;
+        }
         let parse = |page: &RawValue| parse_result(LIST, page).map(|ListPromptsResult { prompts }| prompts);
         self.lists.prompts.get_or_request(Instant::now(), self.request_list(LIST, parse)).await
     }

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::call_result::{MAX_RESULT_BYTES, Resource};
 use crate::connection::parse_result;
+use crate::list_changes::ServerList;
 use crate::server::{Server, interrupted_outcome};
 
 /// The longest wait for the templates.
@@ -69,6 +70,10 @@ impl Server {
             let ListTemplatesResult { resource_templates } = parse_result(LIST_TEMPLATES, page)?;
             Ok(resource_templates.into_iter().map(ListedResource::into_line).collect())
         };
+        if self.take_changed(ServerList::Resources).await {
+            self.lists.resources.clear().await;
+            self.lists.templates.clear().await;
+        }
         let now = Instant::now();
         let resources = self.lists.resources.get_or_request(now, self.request_list(LIST, parse));
         let templates = self.request_list(LIST_TEMPLATES, parse_templates);

@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use ibeam_json_rpc::{
     CloseReason, Handler, InvalidLine, Notification, Peer, PeerOptions, Request, RequestError, RequestId,
@@ -18,14 +17,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 
+use crate::list_changes::ListChanges;
 use crate::server_requests::ServerRequests;
 
 /// Maximum length of a line; a page of results is far below it.
 const MAX_LINE_BYTES: usize = 16 << 20;
 /// Number of lines that wait to be written. Beyond it, a server that sends requests without reading gets no replies.
 const OUTGOING_QUEUE_LINES: usize = 64;
-/// The notification that the tools of a server have changed.
-const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 /// The notification that a request is cancelled.
 const CANCELLED: &str = "notifications/cancelled";
 /// Bytes of lines that are not messages, until the connection ends. Some servers print a banner.
@@ -35,7 +33,7 @@ const MAX_INVALID_BYTES: usize = 64 << 10;
 pub(crate) struct RpcClient {
     peer: Peer,
     writer: JoinHandle<()>,
-    tools_changed: Arc<AtomicBool>,
+    changes: Arc<ListChanges>,
 }
 
 impl RpcClient {
@@ -54,18 +52,18 @@ impl RpcClient {
             },
         };
         let (outgoing, lines) = mpsc::channel(OUTGOING_QUEUE_LINES);
-        let tools_changed = Arc::default();
+        let changes = Arc::<ListChanges>::default();
         let messages = ServerMessages {
             requests,
             questions: JoinSet::new(),
             question_ids: HashMap::new(),
             invalid_bytes: 0,
-            tools_changed: Arc::clone(&tools_changed),
+            changes: Arc::clone(&changes),
         };
         let peer = Peer::new(options, outgoing, output, messages);
         // After an error of stdin, the server's output ends too.
         let writer = tokio::spawn(async { drop(write_lines(input, lines).await) });
-        Self { peer, writer, tools_changed }
+        Self { peer, writer, changes }
     }
 
     /// Sends a request and waits for its result, without a time limit. Dropping the future cancels the request.
@@ -82,9 +80,9 @@ impl RpcClient {
         self.peer.try_notify(method, params);
     }
 
-    /// Whether the server has reported since the last call that its tools have changed.
-    pub(crate) fn take_tools_changed(&self) -> bool {
-        self.tools_changed.swap(false, Ordering::Relaxed)
+    /// Returns the lists of the server that have changed.
+    pub(crate) fn changes(&self) -> &ListChanges {
+        &self.changes
     }
 
     /// Returns the reason why the connection is closed; `None` while it is open.
@@ -118,7 +116,7 @@ struct ServerMessages {
     questions: JoinSet<()>,
     question_ids: HashMap<RequestId, AbortHandle>,
     invalid_bytes: usize,
-    tools_changed: Arc<AtomicBool>,
+    changes: Arc<ListChanges>,
 }
 
 impl Handler for ServerMessages {
@@ -140,19 +138,15 @@ impl Handler for ServerMessages {
         self.question_ids.insert(id, question);
     }
 
-    /// Records that the tools have changed: their list is requested again before the next prompt, not during a run.
-    /// Withdraws a question that the server has cancelled.
+    /// Records which lists have changed: they are requested again before the next prompt, not during a run. Withdraws a
+    /// question that the server has cancelled.
     async fn on_notification(&mut self, notification: Notification) {
-        match notification.method.as_str() {
-            TOOLS_CHANGED => self.tools_changed.store(true, Ordering::Relaxed),
-            CANCELLED => {
-                let params = notification.parse_params::<Cancelled>().ok();
-                if let Some(question) = params.and_then(|params| self.question_ids.remove(&params.request_id))
-                {
-                    question.abort();
-                }
+        self.changes.record(&notification.method);
+        if notification.method == CANCELLED {
+            let params = notification.parse_params::<Cancelled>().ok();
+            if let Some(question) = params.and_then(|params| self.question_ids.remove(&params.request_id)) {
+                question.abort();
             }
-            _ => {}
         }
     }
 

@@ -15,6 +15,7 @@ use crate::call_result::parse_outcome;
 use crate::connection::{CallError, Connection, StartError};
 use crate::http_client::HttpError;
 use crate::list_cache::ListCache;
+use crate::list_changes::ServerList;
 use crate::listed_tool::{ListedTool, Offer};
 use crate::prompt_list::ListedPrompt;
 
@@ -132,7 +133,7 @@ impl Server {
             }
             ServerState::Running { .. } | ServerState::Ended(_) => return false,
         };
-        let is_changed = connection.take_tools_changed();
+        let is_changed = connection.take_changed(ServerList::Tools);
         if !is_changed && self.stored().expiry.is_none_or(|expiry| Instant::now() < expiry) {
             return false;
         }
@@ -144,6 +145,14 @@ impl Server {
         stored.expiry = listed.ttl.map(|ttl| Instant::now() + ttl);
         stored.offer = Offer { has_prompts, has_resources, ..listed };
         is_other
+    }
+
+    /// Returns whether the server has reported since the last call that a list has changed.
+    pub(crate) async fn take_changed(&self, list: ServerList) -> bool {
+        match &*self.state.lock().await {
+            ServerState::Running { connection, .. } => connection.take_changed(list),
+            ServerState::Ended(_) => false,
+        }
     }
 
     /// Sends a request within the limit of a call, and waits for its result.

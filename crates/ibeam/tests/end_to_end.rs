@@ -96,6 +96,8 @@ mod long_session;
 mod mcp;
 #[path = "end_to_end/mcp_add.rs"]
 mod mcp_add;
+#[path = "end_to_end/mcp_changes.rs"]
+mod mcp_changes;
 #[path = "end_to_end/mcp_clients.rs"]
 mod mcp_clients;
 #[path = "end_to_end/mcp_http.rs"]

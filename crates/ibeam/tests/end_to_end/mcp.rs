@@ -420,8 +420,14 @@ fn a_list_of_tools_is_requested_again_once_it_has_expired_or_changed() {
 
 #[test]
 fn a_list_of_prompts_is_stored_for_as_long_as_the_server_allows() {
-    for (ttl, expect) in [("ttl=600000", 1), ("ttl=0", 2)] {
-        let Some(workspace) = workspace(&["prompts", "log=log", ttl]) else { return };
+    for (options, expect) in [
+        (&["ttl=600000"][..], 1),
+        (&["ttl=0"], 2),
+        // The server reports a change after it has listed its prompts.
+        (&["ttl=600000", "renames"], 2),
+    ] {
+        let all = [&["prompts", "log=log"], options].concat();
+        let Some(workspace) = workspace(&all) else { return };
         let lines = ["/test:review a.rs", "/mcp__test__review b.rs"].map(message).concat();
         let scene = Scene::new([answer_text("One."), answer_text("Two.")]).with_workspace(workspace);
         scene.ibeam(FLAGS).stdin(Stdin::Piped(lines.into())).run().succeeded();

@@ -132,6 +132,8 @@ def answer(message):
         return {"contents": [{"uri": message["params"]["uri"], "text": f"Read {message['params']['uri']}"}]}
     if method == "prompts/list":
         arguments = [{"name": "file", "required": True}, {"name": "aim"}]
+        if "renames" in HOW:
+            send(method="notifications/prompts/list_changed")
         return a_list(prompts=[{"name": "review", "description": "Reviews a file", "arguments": arguments}])
     if method == "prompts/get":
         words = json.dumps(message["params"]["arguments"])
