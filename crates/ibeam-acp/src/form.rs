@@ -27,14 +27,15 @@ pub fn form_request(session_id: &str, server: &str, params: &Value) -> Option<Va
     properties.values_mut().for_each(name_choices);
     let order: Vec<String> = properties.keys().cloned().collect();
     let schema: ElicitationSchema = serde_json::from_value(requested).ok()?;
-    let is_known = |property: &ElicitationPropertySchema| match property {
-        ElicitationPropertySchema::String(_)
-        | ElicitationPropertySchema::Number(_)
-        | ElicitationPropertySchema::Integer(_)
-        | ElicitationPropertySchema::Boolean(_)
-        | ElicitationPropertySchema::Array(_) => true,
-        // The enum of another crate may grow.
-        _ => false,
+    let is_known = |property: &ElicitationPropertySchema| {
+        matches!(
+            property,
+            ElicitationPropertySchema::String(_)
+                | ElicitationPropertySchema::Number(_)
+                | ElicitationPropertySchema::Integer(_)
+                | ElicitationPropertySchema::Boolean(_)
+                | ElicitationPropertySchema::Array(_)
+        )
     };
     if !schema.properties.values().all(is_known) {
         return None;

@@ -10,6 +10,7 @@ mod content;
 mod diff;
 mod form;
 mod session_updates;
+mod subagent_progress;
 mod tool_call;
 
 pub use agent_client_protocol_schema::v1 as schema;

@@ -9,9 +9,10 @@ use agent_client_protocol_schema::v1::{
     UnstructuredCommandInput, UsageUpdate,
 };
 use ibeam_output::{Catalogue, EditorLine};
-use ibeam_protocol::{ClassCosts, Compacted, Event, EventKind, ToolOutcome, ToolOutput, Usage};
+use ibeam_protocol::{ClassCosts, Compacted, Event, EventKind, ToolFailure, ToolOutcome, ToolOutput, Usage};
 
 use crate::client::ClientFeatures;
+use crate::subagent_progress::SubagentProgress;
 use crate::tool_call::{self, CallView, Detail, text_block};
 
 /// Maximum number of bytes of a payload of a past call.
@@ -41,6 +42,7 @@ pub struct SessionUpdates {
     /// The message of the last chunk: its kind, and the number of the event that began it. The number is the same
     /// whenever the session is read again.
     message: Option<(TextKind, u64)>,
+    subagents: SubagentProgress,
     has_title: bool,
     cost_micros: Option<u64>,
     /// The tokens of the last request and its answer.
@@ -63,6 +65,7 @@ impl SessionUpdates {
             is_replay: false,
             pending: None,
             message: None,
+            subagents: SubagentProgress::default(),
             has_title: false,
             cost_micros: None,
             used_tokens: None,
@@ -89,6 +92,7 @@ impl SessionUpdates {
             EventKind::ModelRequestFinished { answer, cost_micros, .. } => {
                 self.add_usage(answer.usage, *cost_micros);
             }
+            EventKind::ToolCallFinished { outcome, .. } => self.add_cost(subagent_cost(outcome)),
             EventKind::Compacted(compacted) => self.add_compaction(compacted),
             EventKind::HookRequestFinished(request) => self.add_cost(request.costs.map(ClassCosts::micros)),
             EventKind::SessionStarted(_)
@@ -98,7 +102,6 @@ impl SessionUpdates {
             | EventKind::ModelRequestFailed { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::ToolCallStarted { .. }
-            | EventKind::ToolCallFinished { .. }
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::Notice(_)
@@ -107,6 +110,17 @@ impl SessionUpdates {
             | EventKind::CheckpointTaken(_)
             | EventKind::RunFinished(_) => {}
         }
+    }
+
+    /// Returns the update for an event of the sub-agent with the session `session`, if its call runs.
+    pub fn convert_subagent(&mut self, session: &str, event: &Event) -> Option<SessionUpdate> {
+        let view = CallView {
+            cwd: &self.options.cwd,
+            detail: Detail::Full,
+            catalogue: &self.catalogue,
+            has_terminals: false,
+        };
+        self.subagents.step(session, event, view)
     }
 
     /// Returns the updates for an event.
@@ -147,6 +161,9 @@ impl SessionUpdates {
             }
             EventKind::ToolCallStarted { call, .. } => {
                 updates.extend(self.flush_text());
+                if !self.is_replay {
+                    self.subagents.start(call);
+                }
                 let call = tool_call::started(call, self.view());
                 updates.push(SessionUpdate::ToolCall(call));
             }
@@ -155,6 +172,8 @@ impl SessionUpdates {
             }
             EventKind::ToolCallFinished { call, outcome, .. } => {
                 updates.extend(self.flush_text());
+                self.subagents.end(call);
+                self.add_cost(subagent_cost(outcome));
                 let finished = tool_call::finished(call, outcome, self.view());
                 updates.push(SessionUpdate::ToolCallUpdate(finished));
                 if let ToolOutcome::Success { output: ToolOutput::Todos(todos), .. } = outcome.as_ref() {
@@ -279,6 +298,15 @@ impl SessionUpdates {
         if let Some(micros) = micros {
             *self.cost_micros.get_or_insert(0) += micros;
         }
+    }
+}
+
+/// Returns the cost of the sub-agent that a call started, if it is known.
+fn subagent_cost(outcome: &ToolOutcome) -> Option<u64> {
+    match outcome {
+        ToolOutcome::Success { output: ToolOutput::Task(task), .. } => task.totals.cost_micros,
+        ToolOutcome::Failure { failure: ToolFailure::TaskFailed { totals, .. }, .. } => totals.cost_micros,
+        ToolOutcome::Success { .. } | ToolOutcome::Failure { .. } | ToolOutcome::Rejected { .. } => None,
     }
 }
 

@@ -86,6 +86,11 @@ pub(crate) fn started(call: &ToolCall, view: CallView<'_>) -> ShownCall {
         .raw_input(detail.allows(payload_bytes(&call.arguments)).then(|| call.arguments.clone()))
 }
 
+/// Returns the title of a call.
+pub(crate) fn title(call: &ToolCall, view: CallView<'_>) -> String {
+    Arguments { call, cwd: view.cwd }.title(view.catalogue)
+}
+
 /// Returns the update of a call that was approved.
 pub(crate) fn approved(call_id: &str) -> ToolCallUpdate {
     ToolCallUpdate::new(call_id.to_owned(), ToolCallUpdateFields::new().status(ToolCallStatus::InProgress))

@@ -28,7 +28,7 @@ use super::run_process::{RunKind, RunProcess, new_shutdown};
 use super::sandbox::PendingSandbox;
 use super::session_opener::{SessionOpener, SessionTarget};
 use super::shutdown::Shutdown;
-use super::subagents::{SubagentHost, SubagentSettings};
+use super::subagents::{SubagentHost, SubagentObserver, SubagentSettings};
 use super::system_prompt::SystemPromptFlags;
 use super::thread_error;
 use super::trace_export::{self, TraceExport};
@@ -72,6 +72,11 @@ pub(super) trait FrontEnd {
 
     /// Returns what asks a person the questions of MCP servers.
     fn questioner(&self) -> Option<Arc<dyn Questioner>> {
+        None
+    }
+
+    /// Returns what receives the events of sub-agents while they run.
+    fn subagent_observer(&self) -> Option<Arc<dyn SubagentObserver>> {
         None
     }
 
@@ -181,7 +186,7 @@ impl<'a> RunSession<'a> {
         let is_single_run = process.kind == RunKind::Single;
         let hooks = hooks::runner(configured_hooks, app, &head, is_single_run, Arc::new(prompt_model));
         let trace_export = TraceExport::requested(app, head.session_id)?;
-        let (subagents, subagent_notices) = SubagentSettings::load(app, &head);
+        let (subagents, subagent_notices) = SubagentSettings::load(app, &head, front_end.subagent_observer());
         notices.extend(subagent_notices);
         let agents = subagents.as_ref().map(SubagentSettings::agent_names).unwrap_or_default();
         let inputs = RunInputs {

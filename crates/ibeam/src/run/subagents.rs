@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ibeam_core::{Run, Tool, ToolSet};
-use ibeam_protocol::{AcceptedMedia, Notice, PermissionMode, SessionStarted};
+use ibeam_protocol::{AcceptedMedia, Event, Notice, PermissionMode, SessionId, SessionStarted};
 use ibeam_tools::{PastFileAccess, ToolSettings, Workspace};
 
 use self::agent_definition::{AgentDefinition, AgentDefinitions};
@@ -22,11 +22,18 @@ use crate::app::AppContext;
 use crate::mcp::McpServers;
 use crate::model::EMBEDDED_PROVIDER;
 
+/// Receives the events of sub-agents while they run.
+pub(crate) trait SubagentObserver: Send + Sync {
+    /// Receives an event of the sub-agent with the session `session`.
+    fn on_event(&self, session: SessionId, event: &Event);
+}
+
 /// The settings of sub-agents of a run that has some.
 pub(super) struct SubagentSettings {
     agents: BTreeMap<String, AgentDefinition>,
     /// The number of levels of sub-agents; at least 1.
     max_depth: u64,
+    observer: Option<Arc<dyn SubagentObserver>>,
 }
 
 impl SubagentSettings {
@@ -34,7 +41,11 @@ impl SubagentSettings {
     ///
     /// The tool is offered if there is a definition or if `subagents.mode` is `enabled`. The embedded model is too small
     /// for it.
-    pub(super) fn load(app: &AppContext, head: &SessionStarted) -> (Option<Self>, Vec<Notice>) {
+    pub(super) fn load(
+        app: &AppContext,
+        head: &SessionStarted,
+        observer: Option<Arc<dyn SubagentObserver>>,
+    ) -> (Option<Self>, Vec<Notice>) {
         let config = &app.base.config;
         let mode = config.text(&["subagents", "mode"]);
         let max_depth = config.number(&["subagents", "max_depth"]).unwrap_or(1);
@@ -48,7 +59,7 @@ impl SubagentSettings {
         }
         let AgentDefinitions { agents, notices } = AgentDefinitions::load(app);
         let is_offered = mode == Some("enabled") || !agents.is_empty();
-        (is_offered.then_some(Self { agents, max_depth }), notices)
+        (is_offered.then_some(Self { agents, max_depth, observer }), notices)
     }
 
     /// Returns the names of the defined sub-agents.
@@ -115,6 +126,8 @@ pub(super) struct SubagentHost {
     tools: Arc<ToolFactory>,
     /// The run of the parent, without the tool for sub-agents.
     parent: Mutex<Run>,
+    /// Receives the events of the sub-agents; not of those that they start.
+    observer: Option<Arc<dyn SubagentObserver>>,
 }
 
 impl SubagentHost {
@@ -125,10 +138,15 @@ impl SubagentHost {
         settings: SubagentSettings,
         tools: ToolFactory,
     ) -> Arc<Self> {
-        let SubagentSettings { agents, max_depth } = settings;
-        let parent = Mutex::new(run.clone());
-        let host =
-            Arc::new(Self { app: Arc::clone(app), agents, depth: max_depth, tools: Arc::new(tools), parent });
+        let SubagentSettings { agents, max_depth, observer } = settings;
+        let host = Arc::new(Self {
+            app: Arc::clone(app),
+            agents,
+            depth: max_depth,
+            tools: Arc::new(tools),
+            parent: Mutex::new(run.clone()),
+            observer,
+        });
         host.add_tool(run);
         host
     }
@@ -155,6 +173,7 @@ impl SubagentHost {
             depth: self.depth - 1,
             tools: Arc::clone(&self.tools),
             parent: Mutex::new(run.clone()),
+            observer: None,
         });
         host.add_tool(run);
     }

@@ -133,6 +133,63 @@ fn the_editor_reads_unsaved_text_and_writes_edits() {
 }
 
 #[test]
+fn a_mentioned_and_a_linked_file_have_the_unsaved_text_of_the_editor() {
+    let scene = Scene::new([answer_text("One."), answer_text("Done.")]);
+    for name in ["a.txt", "b.txt"] {
+        std::fs::write(scene.workspace.path().join(name), "saved\n").unwrap();
+    }
+    let id = stored_session(&scene, "first");
+    let mut editor = Editor::start_with(scene.ibeam::<&str>([]), &json!({ "fs": { "readTextFile": true } }));
+    editor.open("session/resume", &scene, &id);
+    let uri = format!("file://{}/b.txt", scene.workspace.path().display());
+    let blocks = json!([
+        { "type": "text", "text": "Compare @a.txt with" },
+        { "type": "resource_link", "uri": uri, "name": "b.txt" },
+    ]);
+    let prompt = editor.send("session/prompt", &json!({ "sessionId": id, "prompt": blocks }));
+    editor.answer(1, "fs/read_text_file", &json!({ "content": "first unsaved\n" }));
+    editor.answer(2, "fs/read_text_file", &json!({ "content": "second unsaved\n" }));
+    editor.wait_for_response(prompt);
+    editor.end();
+    let sent = scene.server.requests().last().unwrap().transcript().join("\n");
+    assert!(sent.contains("first unsaved") && sent.contains("second unsaved"), "{sent}");
+}
+
+/// The call shows the steps of the sub-agent while it runs, then its result. The session of the sub-agent can be resumed.
+#[test]
+fn the_progress_of_a_sub_agent_is_shown_in_its_call() {
+    let task = json!({ "description": "look", "prompt": "Look at it." });
+    let config = "subagents.mode = \"enabled\"\n";
+    let workspace = ibeam_testkit::Workspace::new().file("a.txt", "x").user_config(config);
+    let scene = Scene::new([
+        answer_text("One."),
+        answer_call("t1", "task", &task),
+        answer_call("c1", "read", &json!({ "path": "a.txt" })),
+        answer_text("It has an x.\nNothing else."),
+        answer_text("Done."),
+    ])
+    .with_workspace(workspace);
+    let id = stored_session(&scene, "first");
+    let mut editor = Editor::start(&scene, &[]);
+    editor.open("session/resume", &scene, &id);
+    editor.prompt(&id, "go");
+    let messages = editor.end();
+    let calls = updates(&messages, "tool_call");
+    assert_eq!(calls.len(), 1, "a call of a sub-agent is no call of the session: {calls:?}");
+    let agent = calls[0]["rawInput"]["agentId"].as_str().unwrap();
+    let shown: Vec<_> = updates(&messages, "tool_call_update")
+        .iter()
+        .filter(|update| update["content"].is_array())
+        .map(|update| (update["toolCallId"].clone(), update["content"][0]["content"]["text"].clone()))
+        .collect();
+    let [first, second, result] = &shown[..] else { panic!("{shown:?}") };
+    assert_eq!((&first.1, &second.1), (&json!("- Read a.txt\n"), &json!("- Read a.txt\n- It has an x.\n")));
+    assert!(result.1.as_str().unwrap().starts_with("It has an x.\nNothing else.\n"), "{result:?}");
+    assert!(shown.iter().all(|(call, _)| call == "t1"), "{shown:?}");
+    scene.with_answers([answer_text("Again.")]).ibeam(["-p", "--resume", agent, "again"]).run().succeeded();
+}
+
+#[test]
 fn an_http_server_of_the_editor_is_used() {
     let server = McpServer::start(with_sessions);
     let scene = Scene::new([

@@ -338,12 +338,14 @@ impl<'a> ServedSession<'a> {
             let (peer, session_id) = (Arc::clone(&peer), id.clone());
             Arc::new(EditorQuestioner { peer, session_id, control: self.session.control.clone() })
         });
-        let front_end = EditorFrontEnd { approver: Arc::new(approver), files, questioner };
-        let updates = Arc::clone(&self.updates);
-        let new_writer = move || {
-            let (peer, updates) = (Arc::clone(&peer), Arc::clone(&updates));
-            Box::new(EditorWriter { peer, updates, session_id: id.clone() }) as _
+        let writer = EditorWriter { peer, updates: Arc::clone(&self.updates), session_id: id };
+        let front_end = EditorFrontEnd {
+            approver: Arc::new(approver),
+            files,
+            questioner,
+            writer: Arc::new(writer.clone()),
         };
+        let new_writer = move || Box::new(writer.clone()) as _;
         let stop = self.session.control.stop.clone();
         let process =
             RunProcess::for_connection(self.runtime, app, RunKind::Editor, stop, Box::new(new_writer));

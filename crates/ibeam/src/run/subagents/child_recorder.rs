@@ -1,13 +1,15 @@
-//! The reader of a sub-agent's events: writes them to its journal on disk and collects its texts. Prints nothing.
+//! The reader of a sub-agent's events: writes them to its journal on disk, collects its texts, and passes the events to
+//! an observer. Prints nothing.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use ibeam_core::Envelope;
-use ibeam_protocol::{Block, Event, EventKind, Reason};
+use ibeam_protocol::{Block, Event, EventKind, Reason, SessionId};
 use ibeam_session::Session;
 use tokio::sync::{mpsc, oneshot};
 
+use super::SubagentObserver;
 use crate::printer::split_batch;
 use crate::pump::{self, MAX_WAITING_EVENTS};
 
@@ -52,12 +54,15 @@ pub(super) struct ChildRecorder {
 }
 
 impl ChildRecorder {
-    /// Starts the reader of the events that the returned sender receives. It ends when the sender is dropped, or when the
+    /// Starts the reader of the events that the returned sender receives, with the observer of the session. It ends when the sender is dropped, or when the
     /// journal cannot be written.
     ///
     /// # Errors
     /// The error of the system if no thread can be started.
-    pub(super) fn start(mut session: Option<Session>) -> std::io::Result<(Self, mpsc::Sender<Envelope>)> {
+    pub(super) fn start(
+        mut session: Option<Session>,
+        observer: Option<(Arc<dyn SubagentObserver>, SessionId)>,
+    ) -> std::io::Result<(Self, mpsc::Sender<Envelope>)> {
         let (events, mut inbox) = mpsc::channel(MAX_WAITING_EVENTS);
         let record = Arc::new(Mutex::new(ChildRecord::default()));
         let (shared, (ending, ended)) = (Arc::clone(&record), oneshot::channel());
@@ -74,6 +79,9 @@ impl ChildRecorder {
                         record.unwritten = Some(pump::reason_of(&error));
                         break;
                     }
+                }
+                if let Some((observer, id)) = &observer {
+                    events.iter().for_each(|event| observer.on_event(*id, event));
                 }
                 for receipt in receipts {
                     // The receiver may have been dropped.

@@ -122,7 +122,8 @@ async fn start(host: &SubagentHost, task: &Task, context: &ToolContext) -> Resul
     if task.definition.as_ref().is_none_or(|definition| definition.allows_tool(super::TASK_NAME)) {
         host.offer_nested(&mut run);
     }
-    let (recorder, events) = ChildRecorder::start(session).map_err(thread_error)?;
+    let observer = host.observer.clone().map(|observer| (observer, session_id));
+    let (recorder, events) = ChildRecorder::start(session, observer).map_err(thread_error)?;
     let journal = Journal::new(past, Arc::clone(&run.clock), events)
         .with_redactor(app.redactor().clone())
         .with_outer_budget(context.budget.clone());
