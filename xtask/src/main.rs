@@ -48,6 +48,7 @@ usage: cargo xtask SUBCOMMAND
           run the small tasks on the embedded model; prints score and speed
   mutations [WORD]
           remove protections one by one; some test must fail for each
+  screens write docs/screens from a scripted conversation
   schema  write docs/schema and types from the wire types
   sdks [--bin PATH]
           run the SDKs of Claude Code and Codex with the program in its dialects
@@ -88,6 +89,7 @@ fn main() -> ExitCode {
         }
         "mutations" => mutations::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
         "schema" => schema::run(&root()).map_err(|error| error.to_string()),
+        "screens" => write_screens(&root()),
         "sdks" => sdks::run(&root(), args).map_err(|error| error.to_string()),
         "servers" => servers::run(&root(), args).map_err(|error| error.to_string()),
         "size" => size::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
@@ -123,6 +125,17 @@ fn run_attacks(root: &Path, mut args: impl Iterator<Item = String>) -> Result<()
         _ => None,
     };
     run_program(root, suite, "ibeam-attacks", &args, Vec::new())
+}
+
+/// Writes the images of screens. The test that compares them with the display can write them too.
+fn write_screens(root: &Path) -> Result<(), String> {
+    let mut command = Command::new("cargo");
+    command.current_dir(root).args(["test", "-q", "-p", "ibeam-tui", "--test", "screen", "--", "--ignored"]);
+    match command.arg("write_the_screens").status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("the screens were not written: {status}")),
+        Err(error) => Err(format!("cannot start cargo: {error}")),
+    }
 }
 
 /// Runs the player of recorded traffic. For `--mirror`, installs the client libraries first.

@@ -1,65 +1,26 @@
 //! The display on an emulated terminal: what its screen and its scrollback contain.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows only functions marked #[test] as tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "clippy knows only functions marked #[test] as tests, and these modules have others"
+)]
 
-use std::io::{self, Write};
-use std::sync::{Arc, Mutex};
+#[path = "screen/snapshots.rs"]
+mod snapshots;
+#[path = "screen/svg.rs"]
+mod svg;
+#[path = "screen/terminal.rs"]
+mod terminal;
+
+use std::sync::Arc;
 use std::time::Instant;
 
 use ibeam_output::{Catalogue, Locale};
 use ibeam_protocol::{Event, EventKind};
 use ibeam_tui::{Screen, TerminalEvent, TerminalTraits, Ui, UiOptions};
-use vt100::Parser;
 
-/// A terminal that the display writes to.
-#[derive(Clone)]
-struct Terminal(Arc<Mutex<Parser>>);
-
-impl Terminal {
-    fn new(width: u16, height: u16) -> Self {
-        Self(Arc::new(Mutex::new(Parser::new(height, width, 1_000_000))))
-    }
-
-    /// Changes the size as xterm does: rows that no longer fit go to the scrollback, so that the cursor stays visible.
-    fn resize(&self, width: u16, height: u16) {
-        let mut parser = self.0.lock().unwrap();
-        let (row, column) = parser.screen().cursor_position();
-        let lost = (row + 1).saturating_sub(height);
-        if lost > 0 {
-            let (bottom, _) = parser.screen().size();
-            parser.process(format!("\u{1b}[{bottom};1H{}", "\n".repeat(lost.into())).as_bytes());
-            parser.process(format!("\u{1b}[{};{}H", row - lost + 1, column + 1).as_bytes());
-        }
-        parser.screen_mut().set_size(height, width);
-    }
-
-    /// Returns all rows: the scrollback, then the screen.
-    fn rows(&self) -> Vec<String> {
-        let mut parser = self.0.lock().unwrap();
-        let (height, width) = parser.screen().size();
-        parser.screen_mut().set_scrollback(usize::MAX);
-        let hidden = parser.screen().scrollback();
-        let mut rows = Vec::new();
-        for offset in (1..=hidden).rev() {
-            parser.screen_mut().set_scrollback(offset);
-            rows.extend(parser.screen().rows(0, width).next());
-        }
-        parser.screen_mut().set_scrollback(0);
-        rows.extend(parser.screen().rows(0, width).take(height.into()));
-        rows.iter().map(|row| row.trim_end().to_owned()).collect()
-    }
-}
-
-impl Write for Terminal {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().process(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
+use terminal::Terminal;
 
 fn ui(terminal: &Terminal, locale: Locale, width: usize, height: usize) -> Ui<Terminal> {
     let options = UiOptions {
