@@ -115,15 +115,14 @@ impl Context {
             PermissionMode::Ask => add(PartKind::Mode, ASK_MODE.to_owned()),
             PermissionMode::Default | PermissionMode::Force => {}
         }
-        let skills = |owner| {
-            let text = inputs.skills.list_text(owner);
+        let skills = |owner, is_trusted| {
+            let text = inputs.skills.list_text(owner, is_trusted);
             text.map(|text| ContextPart { kind: PartKind::Skills, path: None, text })
         };
         parts.extend(inputs.instructions.user_parts().map(rules_part));
-        parts.extend(skills(TextOwner::User));
+        parts.extend(skills(TextOwner::User, true));
         parts.extend(inputs.instructions.added_parts(true).map(rules_part));
         let project: Vec<ContextPart> = inputs.instructions.project_parts().map(rules_part).collect();
-        let project = project.into_iter().chain(skills(TextOwner::Project));
         let mut repository_parts: Vec<ContextPart> =
             inputs.instructions.added_parts(false).map(rules_part).collect();
         if inputs.trusted {
@@ -131,6 +130,8 @@ impl Context {
         } else {
             repository_parts.extend(project);
         }
+        parts.extend(skills(TextOwner::Project, true));
+        repository_parts.extend(skills(TextOwner::Project, false));
         let top = git::repository_root(inputs.workspace);
         let environment = inputs.environment.clone().unwrap_or_else(|| Environment {
             date: date_of(inputs.now_ms).unwrap_or_default(),

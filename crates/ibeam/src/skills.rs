@@ -35,6 +35,8 @@ pub(crate) struct Skill {
     /// The arguments that the user can give with `/NAME`.
     pub(crate) argument_hint: Option<String>,
     pub(crate) owner: TextOwner,
+    /// Whether its texts count like texts of the user.
+    pub(crate) is_trusted: bool,
     /// The path of `SKILL.md`.
     pub(crate) file: PathBuf,
     /// Whether the model may load it by itself.
@@ -68,7 +70,8 @@ impl Skills {
             for folder in folders {
                 let path = folder.join(SKILL_FILE);
                 let Some(file) = sources.read(owner, &path, MAX_HEADER_BYTES) else { continue };
-                match parse(&file.text, owner, &path) {
+                let is_trusted = owner == TextOwner::User || sources.is_trusted_at(&path);
+                match parse(&file.text, (owner, is_trusted), &path) {
                     Ok(skill) if found.named(&skill.name).is_some() => {}
                     Ok(_) if found.skills.len() == MAX_SKILLS => is_cut = true,
                     Ok(skill) => found.skills.push(skill),
@@ -79,8 +82,10 @@ impl Skills {
                 }
             }
         }
-        let is_list_cut = |owner| found.list(owner).is_some_and(|(_, is_cut)| is_cut);
-        if is_cut || is_list_cut(TextOwner::User) || is_list_cut(TextOwner::Project) {
+        let lists = [(TextOwner::User, true), (TextOwner::Project, true), (TextOwner::Project, false)];
+        let is_list_cut =
+            |(owner, is_trusted)| found.list(owner, is_trusted).is_some_and(|(_, is_cut)| is_cut);
+        if is_cut || lists.into_iter().any(is_list_cut) {
             found.notices.extend(Notice::texts_cut(&["the list of skills".to_owned()]));
         }
         found
@@ -111,9 +116,10 @@ impl Skills {
         self.skills.iter().any(|skill| skill.is_offered)
     }
 
-    /// Returns the part of a prompt that lists the skills of `owner`; `None` if there are none.
-    pub(crate) fn list_text(&self, owner: TextOwner) -> Option<String> {
-        let (list, _) = self.list(owner)?;
+    /// Returns the part of a prompt that lists the skills of `owner` that are trusted, or those that are not; `None` if
+    /// there are none.
+    pub(crate) fn list_text(&self, owner: TextOwner, is_trusted: bool) -> Option<String> {
+        let (list, _) = self.list(owner, is_trusted)?;
         let name = match owner {
             TextOwner::User => "user",
             TextOwner::Project => "project",
@@ -125,9 +131,11 @@ impl Skills {
     }
 
     /// Returns the list of the skills of `owner`, and whether some are left out.
-    fn list(&self, owner: TextOwner) -> Option<(String, bool)> {
+    fn list(&self, owner: TextOwner, is_trusted: bool) -> Option<(String, bool)> {
         let mut list = String::new();
-        for skill in self.skills.iter().filter(|skill| skill.owner == owner && skill.is_offered) {
+        let is_listed =
+            |skill: &&Skill| skill.owner == owner && skill.is_trusted == is_trusted && skill.is_offered;
+        for skill in self.skills.iter().filter(is_listed) {
             let line = format!("- {}: {}\n", skill.name, escape_to_one_line(&skill.description));
             if list.len() + line.len() > MAX_LIST_BYTES {
                 return Some((list, true));
@@ -138,11 +146,11 @@ impl Skills {
     }
 }
 
-/// Returns the skill with this `SKILL.md`.
+/// Returns the skill with this `SKILL.md`, of its owner, whom the user may trust.
 ///
 /// # Errors
 /// The reason why it cannot be used.
-fn parse(text: &str, owner: TextOwner, path: &Path) -> Result<Skill, String> {
+fn parse(text: &str, (owner, is_trusted): (TextOwner, bool), path: &Path) -> Result<Skill, String> {
     let (header, _) = Frontmatter::split(text).map_err(|error| error.to_string())?;
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let name = header.text("name").unwrap_or(&folder);
@@ -162,6 +170,7 @@ fn parse(text: &str, owner: TextOwner, path: &Path) -> Result<Skill, String> {
         description: shorten_description(description),
         argument_hint: header.text("argument-hint").map(str::to_owned),
         owner,
+        is_trusted,
         file: path.to_owned(),
         is_offered: header.flag("disable-model-invocation") != Some(true),
         is_invocable: header.flag("user-invocable") != Some(false),

@@ -2,6 +2,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use super::*;
+use crate::text_sources::AddedDirectory;
 
 /// Writes skills, as pairs of a path and a text, and returns the places.
 fn places(files: &[(&str, &str)]) -> (tempfile::TempDir, TextSources) {
@@ -39,8 +40,8 @@ fn skills_are_found_in_the_folders_of_all_programs_and_of_the_user() {
     let skills = Skills::load(&sources);
     let found: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
     assert_eq!(found, ["mine", "ibeam", "agents", "claude", "cursor", "codex"]);
-    assert!(skills.list_text(TextOwner::User).unwrap().ends_with("\n- mine: about mine\n"));
-    let project = skills.list_text(TextOwner::Project).unwrap();
+    assert!(skills.list_text(TextOwner::User, true).unwrap().ends_with("\n- mine: about mine\n"));
+    let project = skills.list_text(TextOwner::Project, false).unwrap();
     assert!(project.contains("- claude: about claude\n") && !project.contains("mine"), "{project}");
 }
 
@@ -58,7 +59,7 @@ fn the_header_of_a_skill_names_and_describes_it() {
     let skills = Skills::load(&sources);
     assert_eq!(skills.named("review").unwrap().description, "Reviews changes.");
     assert!(skills.named("folder-name").unwrap().is_offered);
-    let list = skills.list_text(TextOwner::Project).unwrap();
+    let list = skills.list_text(TextOwner::Project, false).unwrap();
     assert!(skills.named("quiet").is_some() && !list.contains("quiet"), "{list}");
     assert!(skills.notices().is_empty());
 }
@@ -91,6 +92,33 @@ fn a_project_replaces_no_skill_of_the_user_and_reads_nothing_outside() {
     assert!(skills.named("outside").is_none() && skills.named("inner").is_some(), "{skills:?}");
 }
 
+/// The skills of an added directory come after those of the workspace, and are trusted apart from it.
+#[test]
+fn the_skills_of_added_directories_have_a_trust_of_their_own() {
+    let (_directory, sources) = places(&[
+        ("project/.agents/skills/review/SKILL.md", REVIEW),
+        ("added/.claude/skills/review/SKILL.md", "---\ndescription: other\n---\nx"),
+        ("added/.claude/skills/ship/SKILL.md", "---\ndescription: Ships it.\n---\nSHIP-TEXT"),
+    ]);
+    let top = sources.workspace.parent().unwrap().to_owned();
+    for is_trusted in [true, false] {
+        let added = AddedDirectory { path: top.join("added"), is_trusted };
+        let sources =
+            TextSources { is_trusted: !is_trusted, added_directories: vec![added], ..sources.clone() };
+        let skills = Skills::load(&sources);
+        assert_eq!(skills.named("review").unwrap().description, "Reviews changes.");
+        let (of_added, of_workspace) = (
+            skills.list_text(TextOwner::Project, is_trusted).unwrap(),
+            skills.list_text(TextOwner::Project, !is_trusted).unwrap(),
+        );
+        assert!(of_added.contains("- ship: Ships it.") && !of_added.contains("review"), "{of_added}");
+        assert!(of_workspace.contains("- review") && !of_workspace.contains("ship"), "{of_workspace}");
+        let text = skill_text(&sources, skills.named("ship").unwrap(), str::to_owned).unwrap();
+        assert!(text.contains("SHIP-TEXT"), "{text}");
+        assert_eq!(text.contains("content of the repository"), !is_trusted, "{text}");
+    }
+}
+
 #[test]
 fn the_text_of_a_skill_names_its_folder_and_its_other_files() {
     let (_directory, sources) = places(&[
@@ -118,6 +146,6 @@ fn the_list_of_skills_is_bounded() {
     let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     let (_directory, sources) = places(&files);
     let skills = Skills::load(&sources);
-    assert!(skills.list_text(TextOwner::Project).unwrap().len() < MAX_LIST_BYTES + 500);
+    assert!(skills.list_text(TextOwner::Project, false).unwrap().len() < MAX_LIST_BYTES + 500);
     assert!(matches!(skills.notices(), [Notice::TextsCut { .. }]));
 }

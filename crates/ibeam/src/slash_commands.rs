@@ -149,7 +149,7 @@ fn file_text(
     };
     let filled = fill_arguments(template.trim(), arguments);
     let content = escape_invisible(&filled);
-    Some(match (file.owner, sources.is_trusted) {
+    Some(match (file.owner, sources.is_trusted_at(&file.path)) {
         (TextOwner::User, _) | (TextOwner::Project, true) => {
             format!("The text of the command `/{name}`, from `{}`:\n\n{content}", escape_to_one_line(&path))
         }

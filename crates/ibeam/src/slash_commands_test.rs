@@ -1,6 +1,7 @@
 use std::fs;
 
 use super::*;
+use crate::text_sources::AddedDirectory;
 
 /// Writes files, as pairs of a path and a text, and returns the places.
 fn places(files: &[(&str, &str)], is_trusted: bool) -> (tempfile::TempDir, TextSources) {
@@ -19,6 +20,26 @@ fn places(files: &[(&str, &str)], is_trusted: bool) -> (tempfile::TempDir, TextS
         ..TextSources::default()
     };
     (directory, sources)
+}
+
+/// The commands of an added directory come after those of the workspace, and are trusted apart from it.
+#[test]
+fn the_commands_of_added_directories_have_a_trust_of_their_own() {
+    let files = [
+        ("project/.claude/commands/fix.md", "Fix $1."),
+        ("added/.cursor/commands/fix.md", "Other."),
+        ("added/.cursor/commands/ship.md", "Ship $1."),
+    ];
+    for is_trusted in [true, false] {
+        let (_directory, sources) = places(&files, !is_trusted);
+        let path = sources.root.parent().unwrap().join("added");
+        let added_directories = vec![AddedDirectory { path, is_trusted }];
+        let sources = TextSources { added_directories, ..sources };
+        let (fix, ship) = (added(&sources, "/fix 7").unwrap(), added(&sources, "/ship it").unwrap());
+        assert!(fix.contains("Fix 7.") && ship.contains("Ship it."), "{fix} {ship}");
+        let is_content = |text: &str| text.contains("not words of the user");
+        assert_eq!((is_content(&fix), is_content(&ship)), (is_trusted, !is_trusted), "{fix} {ship}");
+    }
 }
 
 /// Returns the text that a prompt gets from a command.

@@ -142,11 +142,16 @@ impl TextSources {
     }
 
     /// Returns the existing directories with texts, in the order of their precedence: those of the user, then those of
-    /// the project, the innermost first.
+    /// the project, the innermost first, then those of the directories of `--add-dir`.
     pub(crate) fn text_directories(&self) -> Vec<(TextOwner, PathBuf)> {
         let user = self.user_directories.iter().map(|path| (TextOwner::User, path.clone()));
-        let inner_first = self.directories().into_iter().rev();
-        let project = inner_first.flat_map(|directory| {
+        let mut directories: Vec<&Path> = self.directories().into_iter().rev().collect();
+        for added in &self.added_directories {
+            if !directories.contains(&added.path.as_path()) {
+                directories.push(&added.path);
+            }
+        }
+        let project = directories.into_iter().flat_map(|directory| {
             PROJECT_DIRECTORIES.iter().map(|name| (TextOwner::Project, directory.join(name)))
         });
         let mut found: Vec<(TextOwner, PathBuf)> = user.chain(project).collect();

@@ -127,7 +127,7 @@ pub(crate) fn skill_text(
     let content = format!(
         "Instructions of the skill `{name}` in `{folder}`; paths in them are relative to it.\n\n{content}"
     );
-    Some(match (skill.owner, sources.is_trusted) {
+    Some(match (skill.owner, sources.is_trusted_at(&skill.file)) {
         (TextOwner::User, _) | (TextOwner::Project, true) => content,
         (TextOwner::Project, false) => mark_untrusted(UNTRUSTED_PREAMBLE, &content),
     })
