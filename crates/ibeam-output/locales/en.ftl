@@ -197,6 +197,22 @@ cli-files-changed-since = { $count ->
     .hint = `--force` overwrites them; `ibeam undo --redo` then brings them back
 cli-checkpoint-failed = cannot use the checkpoint: { $detail }
     .hint = `ibeam doctor` checks the installation; the checkpoints are commits under `refs/ibeam/`
+cli-invalid-tasks = { $count ->
+        [one] `{ $source }` line { $line } is not a valid task: { $detail }
+       *[other] `{ $source }` has { $count } invalid tasks; the first is line { $line }: { $detail }
+    }
+    .hint = correct the file, or run the valid tasks with `--skip-invalid`; the format: `ibeam help fleet`
+cli-fleet-task-changed = the task `{ $task }` differs from the one in `{ $directory }`
+    .hint = use another directory with `--dir`, or give the task another id
+cli-fleet-in-use = another process runs the fleet in `{ $directory }`
+    .hint = wait until it ends; `ibeam fleet status { $directory }` shows its state
+cli-fleet-tasks-failed = { $failed } of { $total } tasks did not pass
+    .hint = `ibeam fleet report DIR` lists the failures
+cli-fleet-unfinished = { $unfinished ->
+        [one] one task is not finished: { $detail }
+       *[other] { $unfinished } tasks are not finished: { $detail }
+    }
+    .hint = the same command again resumes them
 cli-stream-damaged = `{ $source }` is not a valid stream (line { $line }: { $detail })
     .hint = check that it is the right file and complete; `ibeam check FILE` lists what is wrong in a stream of ibeam
 reason-retold = { $detail }
@@ -542,6 +558,12 @@ command-approved-tools = { $count ->
 command-no-servers = no MCP servers are configured; `ibeam help mcp` explains how to add one
 command-no-hooks = no hooks are configured; `ibeam help hooks` explains how to add one
 command-report-written = wrote `{ $path }`; it contains parts of prompts and files, so read it before you publish it
+
+## `fleet`
+fleet-started = { $task }: started
+fleet-finished = { $task }: { $outcome } ({ $seconds } s)
+fleet-retried = { $task }: will be run again in { $seconds } s
+fleet-parked = { $task }: parked: { $reason }
 
 ## `context`
 context-bytes = bytes

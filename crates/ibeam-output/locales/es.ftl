@@ -195,6 +195,22 @@ cli-files-changed-since = { $count ->
     .hint = `--force` los sobrescribe; después `ibeam undo --redo` los recupera
 cli-checkpoint-failed = no se puede usar el punto de control: { $detail }
     .hint = `ibeam doctor` comprueba la instalación; los puntos de control son commits en `refs/ibeam/`
+cli-invalid-tasks = { $count ->
+        [one] la línea { $line } de `{ $source }` no es una tarea válida: { $detail }
+       *[other] `{ $source }` tiene { $count } tareas no válidas; la primera es la línea { $line }: { $detail }
+    }
+    .hint = corrija el archivo o ejecute las tareas válidas con `--skip-invalid`; el formato: `ibeam help fleet`
+cli-fleet-task-changed = la tarea `{ $task }` es distinta de la que hay en `{ $directory }`
+    .hint = use otro directorio con `--dir` o dé otro id a la tarea
+cli-fleet-in-use = otro proceso ejecuta la flota de `{ $directory }`
+    .hint = espere a que termine; `ibeam fleet status { $directory }` muestra su estado
+cli-fleet-tasks-failed = { $failed } de { $total } tareas no se superaron
+    .hint = `ibeam fleet report DIR` muestra los fallos
+cli-fleet-unfinished = { $unfinished ->
+        [one] una tarea no ha terminado: { $detail }
+       *[other] { $unfinished } tareas no han terminado: { $detail }
+    }
+    .hint = el mismo comando las reanuda
 cli-stream-damaged = `{ $source }` no es un flujo válido (línea { $line }: { $detail })
     .hint = comprueba que es el archivo correcto y que está completo; `ibeam check FILE` muestra los errores de un flujo de ibeam
 reason-retold = { $detail }
@@ -540,6 +556,12 @@ command-approved-tools = { $count ->
 command-no-servers = no hay servidores MCP configurados; `ibeam help mcp` explica cómo añadir uno
 command-no-hooks = no hay hooks configurados; `ibeam help hooks` explica cómo añadir uno
 command-report-written = se escribió `{ $path }`; contiene partes de prompts y archivos: léelo antes de publicarlo
+
+## `fleet`
+fleet-started = { $task }: iniciada
+fleet-finished = { $task }: { $outcome } ({ $seconds } s)
+fleet-retried = { $task }: se ejecutará de nuevo en { $seconds } s
+fleet-parked = { $task }: en espera: { $reason }
 
 ## `context`
 context-bytes = bytes

@@ -195,6 +195,22 @@ cli-files-changed-since = { $count ->
     .hint = `--force` les écrase ; `ibeam undo --redo` les rétablit ensuite
 cli-checkpoint-failed = impossible d'utiliser le point de contrôle : { $detail }
     .hint = `ibeam doctor` vérifie l'installation ; les points de contrôle sont des commits sous `refs/ibeam/`
+cli-invalid-tasks = { $count ->
+        [one] la ligne { $line } de `{ $source }` n'est pas une tâche valide : { $detail }
+       *[other] `{ $source }` contient { $count } tâches non valides ; la première est à la ligne { $line } : { $detail }
+    }
+    .hint = corrigez le fichier, ou exécutez les tâches valides avec `--skip-invalid` ; le format : `ibeam help fleet`
+cli-fleet-task-changed = la tâche `{ $task }` diffère de celle de `{ $directory }`
+    .hint = utilisez un autre répertoire avec `--dir`, ou donnez un autre id à la tâche
+cli-fleet-in-use = un autre processus exécute la flotte de `{ $directory }`
+    .hint = attendez qu'il se termine ; `ibeam fleet status { $directory }` montre son état
+cli-fleet-tasks-failed = { $failed } tâches sur { $total } n'ont pas réussi
+    .hint = `ibeam fleet report DIR` montre les échecs
+cli-fleet-unfinished = { $unfinished ->
+        [one] une tâche n'est pas terminée : { $detail }
+       *[other] { $unfinished } tâches ne sont pas terminées : { $detail }
+    }
+    .hint = la même commande les reprend
 cli-stream-damaged = `{ $source }` n'est pas un flux valide (ligne { $line } : { $detail })
     .hint = vérifiez que c'est le bon fichier et qu'il est complet ; `ibeam check FILE` affiche les erreurs d'un flux d'ibeam
 reason-retold = { $detail }
@@ -540,6 +556,12 @@ command-approved-tools = { $count ->
 command-no-servers = aucun serveur MCP n'est configuré ; `ibeam help mcp` explique comment en ajouter un
 command-no-hooks = aucun hook n'est configuré ; `ibeam help hooks` explique comment en ajouter un
 command-report-written = `{ $path }` a été écrit ; il contient des parties de prompts et de fichiers : lisez-le avant de le publier
+
+## `fleet`
+fleet-started = { $task } : démarrée
+fleet-finished = { $task } : { $outcome } ({ $seconds } s)
+fleet-retried = { $task } : sera exécutée à nouveau dans { $seconds } s
+fleet-parked = { $task } : en attente : { $reason }
 
 ## `context`
 context-bytes = octets

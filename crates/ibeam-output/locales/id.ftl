@@ -174,6 +174,16 @@ cli-files-changed-since = { $count } file telah diubah pihak lain sejak itu, sep
     .hint = `--force` menimpanya; `ibeam undo --redo` kemudian mengembalikannya
 cli-checkpoint-failed = titik pemeriksaan tidak dapat digunakan: { $detail }
     .hint = `ibeam doctor` memeriksa instalasi; titik pemeriksaan adalah commit di bawah `refs/ibeam/`
+cli-invalid-tasks = `{ $source }` berisi { $count } tugas yang tidak valid; yang pertama di baris { $line }: { $detail }
+    .hint = perbaiki file itu, atau jalankan tugas yang valid dengan `--skip-invalid`; formatnya: `ibeam help fleet`
+cli-fleet-task-changed = tugas `{ $task }` berbeda dari yang ada di `{ $directory }`
+    .hint = gunakan direktori lain dengan `--dir`, atau beri tugas itu id lain
+cli-fleet-in-use = proses lain sedang menjalankan armada di `{ $directory }`
+    .hint = tunggu sampai selesai; `ibeam fleet status { $directory }` menampilkan keadaannya
+cli-fleet-tasks-failed = { $failed } dari { $total } tugas tidak lulus
+    .hint = `ibeam fleet report DIR` menampilkan kegagalannya
+cli-fleet-unfinished = { $unfinished } tugas belum selesai: { $detail }
+    .hint = perintah yang sama melanjutkannya
 cli-stream-damaged = `{ $source }` bukan stream yang valid (baris { $line }: { $detail })
     .hint = pastikan berkasnya benar dan lengkap; `ibeam check FILE` menampilkan kesalahan dalam stream ibeam
 reason-retold = { $detail }
@@ -488,6 +498,12 @@ command-approved-tools = disetujui pada { $since }, { $count } alat
 command-no-servers = tidak ada server MCP yang dikonfigurasi; `ibeam help mcp` menjelaskan cara menambahkannya
 command-no-hooks = tidak ada hook yang dikonfigurasi; `ibeam help hooks` menjelaskan cara menambahkannya
 command-report-written = `{ $path }` telah ditulis; isinya sebagian prompt dan file, jadi baca dulu sebelum memublikasikannya
+
+## `fleet`
+fleet-started = { $task }: dimulai
+fleet-finished = { $task }: { $outcome } ({ $seconds } dtk)
+fleet-retried = { $task }: akan dijalankan lagi dalam { $seconds } dtk
+fleet-parked = { $task }: ditunda: { $reason }
 
 ## `context`
 context-bytes = byte

@@ -174,6 +174,16 @@ cli-files-changed-since = { $count } 個のファイル (`{ $path }` など) が
     .hint = `--force` で上書きします。その後 `ibeam undo --redo` で元に戻せます
 cli-checkpoint-failed = チェックポイントを使用できません: { $detail }
     .hint = `ibeam doctor` でインストールを確認できます。チェックポイントは `refs/ibeam/` にあるコミットです
+cli-invalid-tasks = `{ $source }` に無効なタスクが { $count } 個あります。最初は { $line } 行目です: { $detail }
+    .hint = ファイルを修正するか、`--skip-invalid` で有効なタスクだけを実行してください。形式は `ibeam help fleet` にあります
+cli-fleet-task-changed = タスク `{ $task }` は `{ $directory }` にあるものと異なります
+    .hint = `--dir` で別のディレクトリを使うか、タスクに別の id を付けてください
+cli-fleet-in-use = 別のプロセスが `{ $directory }` のフリートを実行しています
+    .hint = 終了するまで待ってください。`ibeam fleet status { $directory }` で状態を表示できます
+cli-fleet-tasks-failed = { $total } 個のタスクのうち { $failed } 個が合格しませんでした
+    .hint = `ibeam fleet report DIR` で失敗を表示できます
+cli-fleet-unfinished = { $unfinished } 個のタスクが終わっていません: { $detail }
+    .hint = 同じコマンドで再開できます
 cli-stream-damaged = `{ $source }` は有効なストリームではありません ({ $line } 行目: { $detail })
     .hint = 正しいファイルか、途中で切れていないかを確認してください。ibeam のストリームの誤りは `ibeam check FILE` で一覧できます
 reason-retold = { $detail }
@@ -488,6 +498,12 @@ command-approved-tools = { $since } に承認、ツール { $count } 個
 command-no-servers = MCP サーバーは設定されていません。追加方法は `ibeam help mcp` にあります
 command-no-hooks = フックは設定されていません。追加方法は `ibeam help hooks` にあります
 command-report-written = `{ $path }` を書き込みました。プロンプトやファイルの一部を含むため、公開する前に内容を確認してください
+
+## `fleet`
+fleet-started = { $task }: 開始
+fleet-finished = { $task }: { $outcome } ({ $seconds } 秒)
+fleet-retried = { $task }: { $seconds } 秒後にもう一度実行します
+fleet-parked = { $task }: 保留: { $reason }
 
 ## `context`
 context-bytes = バイト

@@ -195,6 +195,22 @@ cli-files-changed-since = { $count ->
     .hint = `--force` os sobrescreve; depois `ibeam undo --redo` os traz de volta
 cli-checkpoint-failed = não é possível usar o ponto de verificação: { $detail }
     .hint = `ibeam doctor` verifica a instalação; os pontos de verificação são commits em `refs/ibeam/`
+cli-invalid-tasks = { $count ->
+        [one] a linha { $line } de `{ $source }` não é uma tarefa válida: { $detail }
+       *[other] `{ $source }` tem { $count } tarefas inválidas; a primeira é a linha { $line }: { $detail }
+    }
+    .hint = corrija o arquivo ou execute as tarefas válidas com `--skip-invalid`; o formato: `ibeam help fleet`
+cli-fleet-task-changed = a tarefa `{ $task }` difere da que está em `{ $directory }`
+    .hint = use outro diretório com `--dir` ou dê outro id à tarefa
+cli-fleet-in-use = outro processo executa a frota em `{ $directory }`
+    .hint = espere até que termine; `ibeam fleet status { $directory }` mostra o estado
+cli-fleet-tasks-failed = { $failed } de { $total } tarefas não passaram
+    .hint = `ibeam fleet report DIR` mostra as falhas
+cli-fleet-unfinished = { $unfinished ->
+        [one] uma tarefa não terminou: { $detail }
+       *[other] { $unfinished } tarefas não terminaram: { $detail }
+    }
+    .hint = o mesmo comando as retoma
 cli-stream-damaged = `{ $source }` não é um fluxo válido (linha { $line }: { $detail })
     .hint = verifique se é o arquivo certo e se está completo; `ibeam check FILE` mostra os erros de um fluxo do ibeam
 reason-retold = { $detail }
@@ -540,6 +556,12 @@ command-approved-tools = { $count ->
 command-no-servers = não há servidores MCP configurados; `ibeam help mcp` explica como adicionar um
 command-no-hooks = não há hooks configurados; `ibeam help hooks` explica como adicionar um
 command-report-written = `{ $path }` foi gravado; ele contém partes de prompts e arquivos: leia-o antes de publicá-lo
+
+## `fleet`
+fleet-started = { $task }: iniciada
+fleet-finished = { $task }: { $outcome } ({ $seconds } s)
+fleet-retried = { $task }: será executada de novo em { $seconds } s
+fleet-parked = { $task }: em espera: { $reason }
 
 ## `context`
 context-bytes = bytes

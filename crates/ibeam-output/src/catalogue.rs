@@ -23,8 +23,8 @@ use unic_langid::LanguageIdentifier;
 pub(crate) use self::action::{Action, ActionEnding};
 pub use self::editor_line::EditorLine;
 pub use self::lines::{
-    CatalogueLine, CheckLine, CompareLine, ContextLine, ConvertLine, PageLine, PolicyLine, ReplayLine,
-    SessionLine, ShimLine, SubcommandLine, TraceLine, UndoLine,
+    CatalogueLine, CheckLine, CompareLine, ContextLine, ConvertLine, FleetLine, PageLine, PolicyLine,
+    ReplayLine, SessionLine, ShimLine, SubcommandLine, TraceLine, UndoLine,
 };
 pub(crate) use self::lines::{ProgressLine, RunLine};
 use self::message::{Message, line_message, notice_message, reason_message, variant_message};

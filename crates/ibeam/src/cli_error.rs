@@ -47,6 +47,16 @@ pub(crate) enum CliError {
     FilesChangedSince { count: u64, path: String },
     /// Files could not be compared or restored.
     CheckpointFailed { detail: String },
+    /// Lines of a task file are not valid tasks; the first is named.
+    InvalidTasks { source: String, line: u64, detail: String, count: u64 },
+    /// A task differs from the one of the same id that a fleet has.
+    FleetTaskChanged { task: String, directory: String },
+    /// Another process runs the fleet.
+    FleetInUse { directory: String },
+    /// All tasks are finished, and some did not pass.
+    FleetTasksFailed { failed: u64, total: u64 },
+    /// Tasks are not finished, and no further run may start.
+    FleetUnfinished { unfinished: u64, detail: String },
 }
 
 impl CliError {
@@ -59,12 +69,15 @@ impl CliError {
             }
             Self::NameTaken { .. } => FailureCode::CantCreate,
             Self::SetupFailed { .. } => FailureCode::Model,
-            Self::StreamDamaged { .. } => FailureCode::Data,
+            Self::StreamDamaged { .. } | Self::InvalidTasks { .. } | Self::FleetTaskChanged { .. } => {
+                FailureCode::Data
+            }
             Self::UnknownRun { .. }
             | Self::NothingToUndo { .. }
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. } => FailureCode::NoInput,
-            Self::FilesChangedSince { .. } => FailureCode::Failed,
+            Self::FilesChangedSince { .. } | Self::FleetTasksFailed { .. } => FailureCode::Failed,
+            Self::FleetInUse { .. } | Self::FleetUnfinished { .. } => FailureCode::Busy,
             Self::CheckpointFailed { .. } => FailureCode::Io,
         }
     }
@@ -84,7 +97,12 @@ impl CliError {
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. }
             | Self::FilesChangedSince { .. }
-            | Self::CheckpointFailed { .. } => catalogue.cli_error(self),
+            | Self::CheckpointFailed { .. }
+            | Self::InvalidTasks { .. }
+            | Self::FleetTaskChanged { .. }
+            | Self::FleetInUse { .. }
+            | Self::FleetTasksFailed { .. }
+            | Self::FleetUnfinished { .. } => catalogue.cli_error(self),
         }
     }
 
@@ -103,7 +121,12 @@ impl CliError {
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. }
             | Self::FilesChangedSince { .. }
-            | Self::CheckpointFailed { .. } => cli_error_object(self.code(), self),
+            | Self::CheckpointFailed { .. }
+            | Self::InvalidTasks { .. }
+            | Self::FleetTaskChanged { .. }
+            | Self::FleetInUse { .. }
+            | Self::FleetTasksFailed { .. }
+            | Self::FleetUnfinished { .. } => cli_error_object(self.code(), self),
         }
     }
 
@@ -122,7 +145,12 @@ impl CliError {
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. }
             | Self::FilesChangedSince { .. }
-            | Self::CheckpointFailed { .. } => cli_error_event(self.code(), self),
+            | Self::CheckpointFailed { .. }
+            | Self::InvalidTasks { .. }
+            | Self::FleetTaskChanged { .. }
+            | Self::FleetInUse { .. }
+            | Self::FleetTasksFailed { .. }
+            | Self::FleetUnfinished { .. } => cli_error_event(self.code(), self),
         }
     }
 
@@ -141,7 +169,12 @@ impl CliError {
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. }
             | Self::FilesChangedSince { .. }
-            | Self::CheckpointFailed { .. } => None,
+            | Self::CheckpointFailed { .. }
+            | Self::InvalidTasks { .. }
+            | Self::FleetTaskChanged { .. }
+            | Self::FleetInUse { .. }
+            | Self::FleetTasksFailed { .. }
+            | Self::FleetUnfinished { .. } => None,
         }
     }
 
@@ -186,7 +219,7 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 12] {
+    fn every_command_error() -> [CliError; 17] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s() },
@@ -201,6 +234,11 @@ mod tests {
             CliError::NoRepository { path: s() },
             CliError::FilesChangedSince { count: 2, path: s() },
             CliError::CheckpointFailed { detail: s() },
+            CliError::InvalidTasks { source: s(), line: 3, detail: s(), count: 2 },
+            CliError::FleetTaskChanged { task: s(), directory: s() },
+            CliError::FleetInUse { directory: s() },
+            CliError::FleetTasksFailed { failed: 2, total: 9 },
+            CliError::FleetUnfinished { unfinished: 2, detail: s() },
         ]
     }
 

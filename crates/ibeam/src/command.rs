@@ -10,6 +10,7 @@ mod config;
 mod context;
 mod convert;
 mod diagnostics;
+mod fleet;
 mod hooks;
 mod login;
 mod mcp;
@@ -35,7 +36,7 @@ use ibeam_protocol::Reason;
 use serde_json::Value;
 
 use crate::app::{AppContext, BaseContext, ConfigUse};
-use crate::cli::{Command, ConfigCommand, OfflineCommand, ReportFormat, TrustCommand};
+use crate::cli::{Command, ConfigCommand, FleetCommand, OfflineCommand, ReportFormat, TrustCommand};
 use crate::cli_error::CliError;
 use crate::stderr;
 
@@ -104,6 +105,7 @@ pub(crate) fn execute(
         Command::Trust { what } => trust::trust(app, what, stdout),
         Command::Acp => acp(app, stdout),
         Command::Complete { words } => complete::complete(app, words, stdout),
+        Command::Fleet { what } => fleet::fleet(app, what, stdout),
         Command::Resume { .. } => Err(Reason::Internal { detail: "`resume` is a run".to_owned() }.into()),
         // Commands with several exit codes of success.
         Command::Policy { what } => return policy::policy(app, what, stdout),
@@ -129,6 +131,7 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         | Command::Acp
         | Command::Diff { other: Some(_), .. }
         | Command::Complete { .. }
+        | Command::Fleet { what: FleetCommand::Status { .. } | FleetCommand::Report { .. } }
         | Command::Config { what: ConfigCommand::Path }
         | Command::Login { .. }
         | Command::Logout { .. }
@@ -144,6 +147,7 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         Command::Context { .. }
         | Command::CreateChat
         | Command::Diff { other: None, .. }
+        | Command::Fleet { what: FleetCommand::Run { .. } | FleetCommand::RunCheck { .. } }
         | Command::Undo { .. }
         | Command::Hooks { .. }
         | Command::Mcp { .. }

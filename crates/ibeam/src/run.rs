@@ -4,6 +4,7 @@ mod acp;
 mod answer_schema;
 mod answered_calls;
 mod attachments;
+mod check_command;
 pub(crate) mod context_preview;
 mod from_plan;
 mod hook_model;
@@ -48,6 +49,7 @@ use crate::otel;
 
 pub(crate) use acp::serve_editor;
 pub(crate) use attachments::media_from_base64;
+pub(crate) use check_command::run_check;
 pub(crate) use from_plan::{PlanHandover, load_plan};
 pub(crate) use hook_model::HookModel;
 pub(crate) use hosted::run_hosted;

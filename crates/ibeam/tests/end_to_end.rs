@@ -64,6 +64,8 @@ mod fallback;
 pub(crate) mod faults;
 #[path = "end_to_end/file_tools.rs"]
 mod file_tools;
+#[path = "end_to_end/fleet.rs"]
+mod fleet;
 #[path = "end_to_end/formats.rs"]
 mod formats;
 #[path = "end_to_end/from_plan.rs"]

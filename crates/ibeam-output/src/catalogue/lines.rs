@@ -315,6 +315,25 @@ impl CatalogueLine for UndoLine<'_> {
     const PREFIX: &'static str = "undo";
 }
 
+/// The lines of `fleet run`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
+pub enum FleetLine<'a> {
+    /// A run of the task starts.
+    Started { task: &'a str },
+    /// The task has a result.
+    Finished { task: &'a str, outcome: &'a str, seconds: u64 },
+    /// The task will be run again.
+    Retried { task: &'a str, seconds: u64 },
+    /// The task waits until the fleet is started again.
+    Parked { task: &'a str, reason: &'a str },
+}
+
+impl CatalogueLine for FleetLine<'_> {
+    const PREFIX: &'static str = "fleet";
+}
+
 /// The lines of `shim`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

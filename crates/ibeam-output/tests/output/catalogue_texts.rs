@@ -1,8 +1,8 @@
 //! Texts for people. Expected texts are English, unless a test is about another language.
 
 use ibeam_output::{
-    Catalogue, CatalogueLine, CheckLine, CompareLine, ContextLine, ConvertLine, Locale, PolicyLine,
-    ReplayLine, SessionLine, ShimLine, SubcommandLine, UndoLine,
+    Catalogue, CatalogueLine, CheckLine, CompareLine, ContextLine, ConvertLine, FleetLine, Locale,
+    PolicyLine, ReplayLine, SessionLine, ShimLine, SubcommandLine, UndoLine,
 };
 use ibeam_protocol::{
     Failure, FailureCode, LimitKind, Notice, Reason, RunFinished, RunOutcome, Signal, UnusedKey,
@@ -416,6 +416,22 @@ fn every_subcommand_line_exists_in_every_language() {
     assert_eq!(deleted(0), "there was no stored key to delete");
     assert_eq!(deleted(1), "deleted 1 stored key");
     assert_eq!(deleted(2), "deleted 2 stored keys");
+}
+
+#[test]
+fn every_line_about_a_fleet_exists_in_every_language() {
+    let lines = [
+        FleetLine::Started { task: "t" },
+        FleetLine::Finished { task: "t", outcome: "passed", seconds: 3 },
+        FleetLine::Retried { task: "t", seconds: 3 },
+        FleetLine::Parked { task: "t", reason: "r" },
+    ];
+    for locale in Locale::ALL {
+        for line in &lines {
+            let text = Catalogue::new(locale).line(line);
+            assert!(!text.starts_with("fleet-") && !text.contains(['{', '\n']), "{locale:?}: {text}");
+        }
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 
 use super::configuration_commands::{ConfigCommand, HooksCommand, PolicyCommand, TrustCommand};
+use super::fleet_commands::FleetCommand;
 use super::mcp_commands::McpCommand;
 use super::offline_commands::OfflineCommand;
 use super::session_commands::SessionsCommand;
@@ -194,6 +195,11 @@ pub(crate) enum Command {
         /// The words of the command line up to the cursor
         #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
+    },
+    /// Run many tasks from a file, each as a run of its own
+    Fleet {
+        #[command(subcommand)]
+        what: FleetCommand,
     },
     /// Manage the trusted workspaces
     Trust {

@@ -22,6 +22,12 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("diff", &["ibeam diff", "ibeam diff -2 --stat"]),
     ("doctor", &["ibeam doctor", "ibeam doctor --sandbox"]),
     ("errors", &["ibeam errors --format json"]),
+    ("fleet report", &["ibeam fleet report tasks.fleet"]),
+    (
+        "fleet run",
+        &["ibeam fleet run tasks.jsonl --jobs 8 --force", "ibeam fleet run - --dir results --budget-usd 20"],
+    ),
+    ("fleet status", &["ibeam fleet status tasks.fleet"]),
     ("hooks list", &["ibeam hooks list"]),
     ("hooks test", &["ibeam hooks test preToolUse --input call.json"]),
     ("login", &["ibeam login anthropic", "ibeam login openrouter --no-check"]),

@@ -14,7 +14,7 @@ pub(super) struct Group {
 pub(super) const GROUPS: [Group; 6] = [
     Group {
         title: "run",
-        commands: &["context", "acp"],
+        commands: &["context", "fleet", "acp"],
         flags: &[
             "append_system_prompt",
             "approve_mcps",

@@ -315,7 +315,7 @@ fn set_dialect_limits(app: &AppContext, model: &ModelInfo) {
 }
 
 /// Returns the variables that the configuration passes to commands, in addition to the default ones.
-fn extra_variables(app: &AppContext) -> Vec<String> {
+pub(super) fn extra_variables(app: &AppContext) -> Vec<String> {
     app.base.config.list(&["sandbox", "environment"]).into_iter().map(|(name, _)| name.to_owned()).collect()
 }
 

@@ -1,0 +1,196 @@
+//! The processes of runs and checks.
+//!
+//! Each leads a process group of its own, so a signal to the driver's group does not reach it, and the driver decides
+//! how it ends. A killed driver leaves its runs alive; the next one waits for them.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
+
+use crate::task::Task;
+
+/// The longest prompt that is passed as an argument, in bytes. The system allows 128 KiB.
+const MAX_ARGUMENT_BYTES: usize = 100 << 10;
+
+/// The program that executes runs, and git.
+#[derive(Clone, Debug)]
+pub struct RunProgram {
+    /// The path of the program: ibeam itself.
+    pub program: PathBuf,
+    /// The path of git.
+    pub git: PathBuf,
+    /// The flags of runs and checks: what they may do.
+    pub sandbox_flags: Vec<OsString>,
+    /// Further flags of every run, before those of the task.
+    pub run_flags: Vec<OsString>,
+}
+
+/// The limits that the budget of the fleet adds to those of a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ExtraLimits {
+    pub(crate) cost_micros: Option<u64>,
+    pub(crate) tokens: Option<u64>,
+}
+
+/// The inputs of a run of a task, besides the task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunInputs<'a> {
+    /// The session to resume.
+    pub(crate) session: Option<&'a str>,
+    pub(crate) prompt: &'a str,
+    pub(crate) extra: ExtraLimits,
+    /// The file for the failure of the run.
+    pub(crate) error_file: &'a Path,
+}
+
+impl RunProgram {
+    /// Returns the command of a run. Without a session it starts a new one.
+    pub(crate) fn run(&self, task: &Task, workspace: &Path, inputs: &RunInputs<'_>) -> Command {
+        let RunInputs { session, prompt, extra, error_file } = *inputs;
+        let mut command = self.command(task, workspace);
+        command.args(&self.run_flags);
+        if let Some(model) = &task.model {
+            command.arg("--model").arg(model);
+        }
+        if let Some(mode) = task.mode {
+            command.args(["--mode", mode.as_str()]);
+        }
+        command.arg("--error-file").arg(error_file);
+        command.args(["--print", "--output-format", "stream-json", "--contract", "1"]);
+        let limits = task.limits;
+        let cost = [limits.max_cost_micros, extra.cost_micros].into_iter().flatten().min();
+        let tokens = [limits.max_tokens, extra.tokens].into_iter().flatten().min();
+        let mut flag = |name: &str, value: Option<String>| {
+            if let Some(value) = value {
+                command.arg(format!("--{name}")).arg(value);
+            }
+        };
+        flag("max-turns", limits.max_turns.map(|number| number.to_string()));
+        flag("max-tokens", tokens.map(|number| number.to_string()));
+        flag("max-cost", cost.map(|micros| format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)));
+        flag("max-tool-calls", limits.max_tool_calls.map(|number| number.to_string()));
+        flag("timeout", limits.timeout_s.map(|seconds| format!("{seconds}s")));
+        if let Some(session) = session {
+            command.arg(format!("--resume={session}"));
+        } else {
+            for file in &task.files {
+                command.arg("--file").arg(file);
+            }
+        }
+        let is_argument = prompt.len() <= MAX_ARGUMENT_BYTES && prompt != "-";
+        match is_argument {
+            true => command.args(["--stdin", "ignore", "--", prompt]),
+            false => command.args(["--stdin", "read"]),
+        };
+        command
+    }
+
+    /// Returns the command that runs the check of a task in the sandbox of a run.
+    pub(crate) fn check(&self, task: &Task, workspace: &Path, check: &str) -> Command {
+        let mut command = self.command(task, workspace);
+        command.args(["fleet", "run-check", "--", check]);
+        command
+    }
+
+    /// Returns the command that prints what the journal of a session says.
+    pub(crate) fn replay(&self, session: &str) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(["replay", "--output-format", "stream-json", "--contract", "1", session]);
+        command.stdin(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        command
+    }
+
+    fn command(&self, task: &Task, workspace: &Path) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.sandbox_flags).arg("--workspace").arg(workspace);
+        command.envs(task.env.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value))));
+        // The directory stays that of the driver, where relative paths in flags start.
+        command.stdin(Stdio::null()).process_group(0);
+        command
+    }
+}
+
+/// Whether the prompt is passed on stdin.
+pub(crate) fn needs_stdin(prompt: &str) -> bool {
+    prompt.len() > MAX_ARGUMENT_BYTES || prompt == "-"
+}
+
+/// The running processes, so that all of them can be ended.
+#[derive(Debug, Default)]
+pub(crate) struct Children(Mutex<RunningSet>);
+
+#[derive(Debug, Default)]
+struct RunningSet {
+    pids: BTreeSet<i32>,
+    /// Whether they were asked to end, so that no further one starts.
+    is_ending: bool,
+}
+
+impl Children {
+    /// Starts a process.
+    ///
+    /// # Errors
+    /// The system's error; `Interrupted` after [`Self::end_all`].
+    pub(crate) fn start(&self, command: &mut Command) -> std::io::Result<Child> {
+        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if running.is_ending {
+            return Err(std::io::ErrorKind::Interrupted.into());
+        }
+        let child = command.spawn()?;
+        running.pids.insert(Pid::from_child(&child).as_raw_nonzero().get());
+        Ok(child)
+    }
+
+    /// Waits for the end of a process, and ends what is left of its group.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub(crate) fn wait(&self, mut child: Child) -> std::io::Result<ExitStatus> {
+        let pid = Pid::from_child(&child);
+        // The number stays taken until the status is read, so no other process is signalled.
+        while let Err(rustix::io::Errno::INTR) =
+            waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT)
+        {}
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pids.remove(&pid.as_raw_nonzero().get());
+        // The group is empty, unless the process was killed.
+        let _ = kill_process_group(pid, Signal::KILL);
+        child.wait()
+    }
+
+    /// Asks every process to end, and starts no further one.
+    pub(crate) fn end_all(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_ending = true;
+        // A process that has ended meanwhile is waited for.
+        self.signal(|pid| {
+            let _ = kill_process(pid, Signal::INT);
+        });
+    }
+
+    /// Kills every process and its group.
+    pub(crate) fn kill_all(&self) {
+        self.signal(|pid| {
+            let _ = kill_process_group(pid, Signal::KILL);
+        });
+    }
+
+    fn signal(&self, send: impl Fn(Pid)) {
+        let running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        running.pids.iter().filter_map(|pid| Pid::from_raw(*pid)).for_each(send);
+    }
+}
+
+/// Returns the exit code as a shell shows it.
+pub(crate) fn exit_code(status: ExitStatus) -> Option<i32> {
+    status.code().or_else(|| status.signal().map(|signal| signal + 128))
+}
+
+/// Returns a file as the stdin of a process.
+pub(crate) fn stdin_from(path: &Path) -> std::io::Result<Stdio> {
+    File::open(path).map(Stdio::from)
+}

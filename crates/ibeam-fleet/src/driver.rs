@@ -1,0 +1,425 @@
+//! The driver of a fleet: claims tasks, executes them on some threads, and reports what happens.
+//!
+//! Each thread works on one task at a time and waits for its process. The calling thread reports events, renews leases
+//! and passes a requested end on to the processes.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::child::{Children, ExtraLimits, RunProgram};
+use crate::error::FleetError;
+use crate::queue::{Claim, Finished, Lease, NextTask, Release, Spend, TaskQueue};
+use crate::stop::StopFlag;
+use crate::task_dir::TaskDir;
+use crate::task_result::{Outcome, TaskResult};
+use crate::task_run::{Conclusion, TaskRunner};
+use crate::workspace::Workspaces;
+
+/// The duration of a lease. The driver renews it in a third of this time.
+const LEASE: Duration = Duration::from_secs(60);
+/// The time between two looks for a requested end.
+const TICK: Duration = Duration::from_millis(100);
+/// The longest wait for a change of the queue.
+const QUEUE_WAIT: Duration = Duration::from_millis(200);
+/// The time that processes have to end when they are asked to.
+const END_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The directory of a fleet, locked for this process.
+#[derive(Debug)]
+pub struct FleetDirectory {
+    path: PathBuf,
+    /// Holds the lock. The children do not inherit it.
+    _lock: File,
+}
+
+impl FleetDirectory {
+    /// Creates the directory if it is missing, and locks it.
+    ///
+    /// # Errors
+    /// `InUse`, `Io`.
+    pub fn open(path: &Path) -> Result<Self, FleetError> {
+        fs::create_dir_all(path.join("tasks")).map_err(FleetError::at(path))?;
+        let path = path.canonicalize().map_err(FleetError::at(path))?;
+        let lock_path = path.join("driver.lock");
+        let lock = File::create(&lock_path).map_err(FleetError::at(&lock_path))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path, _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(FleetError::InUse(path)),
+            Err(TryLockError::Error(error)) => Err(FleetError::at(&lock_path)(error)),
+        }
+    }
+
+    /// Returns the path of the ledger of the fleet in `directory`.
+    pub fn ledger(directory: &Path) -> PathBuf {
+        directory.join("ledger.sqlite")
+    }
+
+    /// Returns the directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// The options of a driver.
+#[derive(Clone, Copy, Debug)]
+pub struct DriverOptions {
+    /// The number of tasks that run at the same time.
+    pub jobs: NonZeroUsize,
+    /// The number of runs of a task that may be killed, or fail in a way that may pass.
+    pub max_runs: u32,
+    /// The budget of all tasks together.
+    pub budget: Budget,
+    /// Whether a workspace is deleted when its task is finished.
+    pub discards_workspaces: bool,
+}
+
+/// The budget of all tasks together. An absent limit is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Budget {
+    /// Millionths of a US dollar.
+    pub cost_micros: Option<u64>,
+    /// Tokens of prompts and answers together.
+    pub tokens: Option<u64>,
+}
+
+impl Budget {
+    /// Returns the budget for a number of dollars.
+    pub fn from_usd(usd: f64) -> Option<u64> {
+        crate::queue::usd_to_micros(usd)
+    }
+
+    /// Returns what is left, or `None` if a limit is reached.
+    fn left(self, spend: Spend) -> Option<ExtraLimits> {
+        let left = |limit: Option<u64>, used: u64| match limit {
+            None => Some(None),
+            Some(limit) if used < limit => Some(Some(limit - used)),
+            Some(_) => None,
+        };
+        Some(ExtraLimits {
+            cost_micros: left(self.cost_micros, spend.cost_micros)?,
+            tokens: left(self.tokens, spend.tokens)?,
+        })
+    }
+}
+
+/// Receives the events of a fleet, in their order.
+pub trait FleetObserver {
+    /// A task has a result.
+    ///
+    /// # Errors
+    /// The error ends the fleet.
+    fn finished(&mut self, result: &TaskResult) -> io::Result<()>;
+
+    /// A run of a task starts, or an earlier one is taken over.
+    fn started(&mut self, task: &str);
+
+    /// A task will be run again after a pause.
+    fn retried(&mut self, task: &str, pause: Duration);
+
+    /// A task waits until the fleet is started again.
+    fn parked(&mut self, task: &str, reason: &str);
+}
+
+/// The end of a fleet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FleetEnd {
+    /// The number of tasks that passed.
+    pub passed: u64,
+    /// The number of tasks with another result.
+    pub failed: u64,
+    /// The number of tasks without a result.
+    pub unfinished: u64,
+    /// The reason for which no further task was started.
+    pub halt: Option<HaltReason>,
+}
+
+/// The reason for which no further task is started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HaltReason {
+    /// The end was requested.
+    Stopped,
+    /// A limit of the budget was reached.
+    BudgetSpent,
+    /// A run failed in a way in which the others would fail too.
+    Exhausted(String),
+}
+
+enum Event {
+    Started(String),
+    Finished(Box<TaskResult>),
+    Retried(String, Duration),
+    Parked(String, String),
+}
+
+/// The state that the threads share.
+struct Shared<'a, Q> {
+    queue: Mutex<Q>,
+    /// The signal that a task became ready, or that there is none any more.
+    changed: Condvar,
+    state: Mutex<State>,
+    directory: &'a Path,
+    budget: Budget,
+    stop: &'a StopFlag,
+}
+
+#[derive(Default)]
+struct State {
+    halt: Option<HaltReason>,
+    error: Option<FleetError>,
+    leases: Vec<Lease>,
+    spend: Spend,
+}
+
+/// Executes the tasks of a queue until all have a result, or no further one may start.
+///
+/// The results of earlier drivers are reported first, so the observer receives the result of every finished task.
+///
+/// # Errors
+/// `Queue`, `Io`, `Output`. The tasks that ran then can be run again.
+pub fn run_fleet<Q: TaskQueue>(
+    directory: &FleetDirectory,
+    mut queue: Q,
+    program: &RunProgram,
+    options: &DriverOptions,
+    stop: &StopFlag,
+    observer: &mut dyn FleetObserver,
+) -> Result<FleetEnd, FleetError> {
+    queue.unpark()?;
+    let mut end = FleetEnd::default();
+    for result in queue.results()? {
+        count(&mut end, &result);
+        observer.finished(&result).map_err(FleetError::Output)?;
+    }
+    let state = State { spend: queue.spend()?, ..State::default() };
+    let shared = Shared {
+        queue: Mutex::new(queue),
+        changed: Condvar::new(),
+        state: Mutex::new(state),
+        directory: &directory.path,
+        budget: options.budget,
+        stop,
+    };
+    let children = Children::default();
+    let workspaces = Workspaces::new(program.git.clone(), directory.path.clone());
+    let runner = TaskRunner {
+        program,
+        workspaces: &workspaces,
+        children: &children,
+        stop,
+        max_runs: options.max_runs,
+        discards_workspaces: options.discards_workspaces,
+    };
+    let (events, receiver) = mpsc::channel();
+    let reported = thread::scope(|scope| {
+        for number in 0..options.jobs.get() {
+            let (events, shared, runner) = (events.clone(), &shared, &runner);
+            let builder = thread::Builder::new().name(format!("fleet-{number}"));
+            let started = builder.spawn_scoped(scope, move || work(shared, runner, &events));
+            if let Err(error) = started {
+                shared.fail(FleetError::at(shared.directory)(error));
+                break;
+            }
+        }
+        drop(events);
+        let mut report = |event: Event| {
+            match event {
+                Event::Started(task) => observer.started(&task),
+                Event::Retried(task, pause) => observer.retried(&task, pause),
+                Event::Parked(task, reason) => observer.parked(&task, &reason),
+                Event::Finished(result) => {
+                    count(&mut end, &result);
+                    return observer.finished(&result);
+                }
+            }
+            Ok(())
+        };
+        let mut reported = Ok(());
+        let mut asked_at = None;
+        let mut renewed_at = Instant::now();
+        loop {
+            match receiver.recv_timeout(TICK) {
+                Ok(event) if reported.is_ok() => {
+                    reported = report(event);
+                    if reported.is_err() {
+                        stop.request();
+                    }
+                }
+                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if stop.is_requested() {
+                match asked_at {
+                    None => {
+                        asked_at = Some(Instant::now());
+                        shared.halt(HaltReason::Stopped);
+                        children.end_all();
+                    }
+                    Some(asked) if asked.elapsed() > END_TIMEOUT => children.kill_all(),
+                    Some(_) => {}
+                }
+            }
+            if renewed_at.elapsed() > LEASE / 3 {
+                renewed_at = Instant::now();
+                shared.renew();
+            }
+        }
+        reported
+    });
+    let State { halt, error, .. } = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    reported.map_err(FleetError::Output)?;
+    if let Some(error) = error {
+        return Err(error);
+    }
+    let mut queue = shared.queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(FleetEnd { unfinished: queue.unfinished()?, halt, ..end })
+}
+
+/// Works on one task after the other.
+fn work<Q: TaskQueue>(shared: &Shared<'_, Q>, runner: &TaskRunner<'_>, events: &Sender<Event>) {
+    loop {
+        match shared.next() {
+            Ok(Some((claim, extra))) => {
+                // The receiver outlives the threads.
+                let _ = events.send(Event::Started(claim.task.id.clone()));
+                if let Err(error) = shared.execute(runner, &claim, extra, events) {
+                    return shared.fail(error);
+                }
+            }
+            Ok(None) => return,
+            Err(error) => return shared.fail(error),
+        }
+    }
+}
+
+impl<Q: TaskQueue> Shared<'_, Q> {
+    /// Waits for a task and claims it; `None` if no further one may start.
+    fn next(&self) -> Result<Option<(Claim, ExtraLimits)>, FleetError> {
+        let mut queue = lock(&self.queue);
+        loop {
+            if self.stop.is_requested() {
+                return Ok(None);
+            }
+            let mut state = lock(&self.state);
+            if state.halt.is_some() || state.error.is_some() {
+                return Ok(None);
+            }
+            let left = self.budget.left(state.spend);
+            match queue.claim(now_ms(), millis(LEASE))? {
+                NextTask::Drained => return Ok(None),
+                NextTask::NotReady => {}
+                NextTask::Claimed(claim) => match left {
+                    Some(extra) => {
+                        state.leases.push(claim.lease.clone());
+                        return Ok(Some((*claim, extra)));
+                    }
+                    None => {
+                        state.halt = Some(HaltReason::BudgetSpent);
+                        let reason = "the budget of the fleet is spent".to_owned();
+                        queue.release(&claim.lease, Release::Park { reason }, claim.spend)?;
+                        return Ok(None);
+                    }
+                },
+            }
+            drop(state);
+            queue = self.changed.wait_timeout(queue, QUEUE_WAIT).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Executes a claimed task, and records what became of it.
+    fn execute(
+        &self,
+        runner: &TaskRunner<'_>,
+        claim: &Claim,
+        extra: ExtraLimits,
+        events: &Sender<Event>,
+    ) -> Result<(), FleetError> {
+        let Claim { lease, task, spend: before } = claim;
+        let dir = TaskDir::open(&self.directory.join("tasks"), &task.id)?;
+        let (conclusion, spend) = runner.execute(task, &dir, extra)?;
+        let mut queue = lock(&self.queue);
+        {
+            let mut state = lock(&self.state);
+            state.leases.retain(|held| held != lease);
+            let total = &mut state.spend;
+            total.cost_micros =
+                total.cost_micros.saturating_add(spend.cost_micros).saturating_sub(before.cost_micros);
+            total.tokens = total.tokens.saturating_add(spend.tokens).saturating_sub(before.tokens);
+        }
+        let id = task.id.clone();
+        // The receiver outlives the threads.
+        match conclusion {
+            Conclusion::Finished(result) => {
+                if let Finished::Recorded { skipped } = queue.finish(lease, &result, spend)? {
+                    let _ = events.send(Event::Finished(result));
+                    for result in skipped {
+                        let _ = events.send(Event::Finished(Box::new(result)));
+                    }
+                }
+            }
+            Conclusion::Retry(pause) => {
+                let at_ms = now_ms().saturating_add(millis(pause));
+                queue.release(lease, Release::Retry { at_ms }, spend)?;
+                let _ = events.send(Event::Retried(id, pause));
+            }
+            Conclusion::Park { reason, halts } => {
+                queue.release(lease, Release::Park { reason: reason.clone() }, spend)?;
+                if halts {
+                    self.halt(HaltReason::Exhausted(reason.clone()));
+                }
+                let _ = events.send(Event::Parked(id, reason));
+            }
+        }
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Starts no further task. The first reason is kept.
+    fn halt(&self, reason: HaltReason) {
+        lock(&self.state).halt.get_or_insert(reason);
+        self.changed.notify_all();
+    }
+
+    /// Starts no further task. The first error is kept.
+    fn fail(&self, error: FleetError) {
+        lock(&self.state).error.get_or_insert(error);
+        self.changed.notify_all();
+    }
+
+    /// Renews the leases of the running tasks.
+    fn renew(&self) {
+        let mut queue = lock(&self.queue);
+        let leases = lock(&self.state).leases.clone();
+        for lease in leases {
+            // With a lost lease, the first result counts.
+            if let Err(error) = queue.renew(&lease, now_ms(), millis(LEASE)) {
+                drop(queue);
+                return self.fail(error.into());
+            }
+        }
+    }
+}
+
+fn count(end: &mut FleetEnd, result: &TaskResult) {
+    match result.outcome {
+        Outcome::Passed => end.passed += 1,
+        Outcome::CheckFailed | Outcome::Failed | Outcome::Skipped => end.failed += 1,
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn now_ms() -> u64 {
+    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,69 @@
+//! The user's git, without hooks, without prompts, and without the variables that lead it to another repository.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The number of bytes of git's message that an error shows.
+const MAX_MESSAGE_BYTES: usize = 400;
+
+/// Variables with which the environment would replace the arguments.
+const VARIABLES: [&str; 9] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_CONFIG",
+];
+
+/// The program git.
+#[derive(Clone, Debug)]
+pub(crate) struct Git(pub(crate) PathBuf);
+
+impl Git {
+    /// Runs git in a directory and returns its output.
+    ///
+    /// # Errors
+    /// Its message.
+    pub(crate) fn run(&self, directory: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
+        let mut command = Command::new(&self.0);
+        for name in VARIABLES {
+            command.env_remove(name);
+        }
+        for setting in [
+            "core.hooksPath=/dev/null",
+            "core.fsmonitor=false",
+            "submodule.recurse=false",
+            "gc.auto=0",
+            "maintenance.auto=false",
+            "advice.detachedHead=false",
+        ] {
+            command.args(["-c", setting]);
+        }
+        command
+            .args(arguments)
+            .current_dir(directory)
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("LC_ALL", "C")
+            .stdin(Stdio::null());
+        let output = command.output().map_err(|error| format!("git: {error}"))?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let message = output.stderr.get(..MAX_MESSAGE_BYTES).unwrap_or(&output.stderr);
+        let message = String::from_utf8_lossy(message).split_whitespace().collect::<Vec<_>>().join(" ");
+        Err(format!("git: {}", if message.is_empty() { output.status.to_string() } else { message }))
+    }
+
+    /// Like [`Self::run`], for output of one line of text.
+    ///
+    /// # Errors
+    /// Its message.
+    pub(crate) fn line(&self, directory: &Path, arguments: &[&str]) -> Result<String, String> {
+        let output = self.run(directory, arguments)?;
+        Ok(String::from_utf8_lossy(&output).trim_end().to_owned())
+    }
+}

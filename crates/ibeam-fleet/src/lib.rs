@@ -1,0 +1,38 @@
+//! Many runs from a file of tasks.
+//!
+//! A task file is validated whole (`task_file`), its tasks are submitted to a queue (`queue`, `ledger`), and the driver
+//! executes each of them as a process of this program (`driver`, `task_run`). What a task leaves is in a directory of its
+//! own (`task_dir`). Knows nothing of models, journals and the loop: a run is known by its stream alone (`run_stream`).
+
+mod child;
+mod driver;
+mod error;
+mod git;
+mod ledger;
+#[cfg(test)]
+mod ledger_test;
+mod queue;
+#[cfg(test)]
+mod queue_conformance;
+mod report;
+mod run_stream;
+mod stop;
+mod task;
+mod task_dir;
+mod task_file;
+mod task_result;
+mod task_run;
+mod workspace;
+
+pub use child::RunProgram;
+pub use driver::{Budget, DriverOptions, FleetDirectory, FleetEnd, FleetObserver, HaltReason, run_fleet};
+pub use error::FleetError;
+pub use ledger::{Ledger, TaskStatus};
+pub use queue::{
+    Claim, Finished, Lease, NextTask, QueueError, Release, Renewal, Spend, TaskQueue, TaskState,
+};
+pub use report::{FleetReport, ModelRow, PassRate};
+pub use stop::StopFlag;
+pub use task::{Task, TaskLimits, TaskMode, WorkspaceSource};
+pub use task_file::{InvalidTask, TaskFile};
+pub use task_result::{CheckResult, Outcome, TaskResult};

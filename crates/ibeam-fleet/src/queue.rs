@@ -1,0 +1,211 @@
+//! The queue of tasks, from which drivers claim them.
+//!
+//! A claim is a lease: it ends if its holder neither renews nor ends it in time, and another driver may claim the task.
+//! The queue delivers; what a task left is in its directory. So an implementation may deliver a task twice after a crash,
+//! but it keeps one result per task, the first. `queue_conformance.rs` has the tests of every implementation.
+
+use serde::{Deserialize, Serialize};
+
+use crate::task::Task;
+use crate::task_result::TaskResult;
+
+/// A failure of the queue.
+#[derive(Debug, thiserror::Error)]
+pub enum QueueError {
+    /// The ledger cannot be read or written.
+    #[error("the ledger `{path}` cannot be used: {detail}")]
+    Ledger {
+        /// The file.
+        path: String,
+        /// The message of the database.
+        detail: String,
+    },
+    /// A task with this id and another definition was submitted before.
+    #[error("the task `{id}` differs from the one that was started here")]
+    TaskChanged {
+        /// The task.
+        id: String,
+    },
+}
+
+/// A queue of tasks. Times are milliseconds since 1970; the caller has the clock.
+pub trait TaskQueue: Send {
+    /// Adds tasks. A task that was submitted before, with the same definition, is left as it is.
+    ///
+    /// # Errors
+    /// `TaskChanged`, and nothing is added.
+    fn submit(&mut self, tasks: &[Task]) -> Result<(), QueueError>;
+
+    /// Claims the first task that is ready: not finished, not parked, not leased, and all tasks that it needs have
+    /// passed.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    fn claim(&mut self, now_ms: u64, lease_ms: u64) -> Result<NextTask, QueueError>;
+
+    /// Extends a lease.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    fn renew(&mut self, lease: &Lease, now_ms: u64, lease_ms: u64) -> Result<Renewal, QueueError>;
+
+    /// Records the result of a task. The first result of a task is kept, also if its lease is lost.
+    ///
+    /// The tasks that need it get the result `skipped` if it did not pass.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    fn finish(&mut self, lease: &Lease, result: &TaskResult, spend: Spend) -> Result<Finished, QueueError>;
+
+    /// Ends a lease without a result. Without effect if the lease is lost.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    fn release(&mut self, lease: &Lease, release: Release, spend: Spend) -> Result<(), QueueError>;
+
+    /// Returns parked tasks to the queue.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    fn unpark(&mut self) -> Result<(), QueueError>;
+
+    /// Returns what all tasks have consumed so far.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    fn spend(&mut self) -> Result<Spend, QueueError>;
+
+    /// Returns the results so far, in the order of submission.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    fn results(&mut self) -> Result<Vec<TaskResult>, QueueError>;
+
+    /// Returns the number of tasks without a result.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    fn unfinished(&mut self) -> Result<u64, QueueError>;
+}
+
+/// The answer to a request for a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextTask {
+    /// A task, now leased.
+    Claimed(Box<Claim>),
+    /// No task is ready now. A running task, or the time, can make one ready.
+    NotReady,
+    /// Every task is finished or parked.
+    Drained,
+}
+
+/// A leased task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The lease.
+    pub lease: Lease,
+    /// The task.
+    pub task: Task,
+    /// The consumption of earlier claims of the task.
+    pub spend: Spend,
+}
+
+/// A lease of a task. A later claim of the same task has another number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The id of the task.
+    pub task: String,
+    /// The number of the claim.
+    pub number: u64,
+}
+
+/// Whether a lease was extended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewal {
+    /// The lease is held until the new time.
+    Held,
+    /// The lease has ended, and another driver may have claimed the task.
+    Lost,
+}
+
+/// The effect of a result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Finished {
+    /// The result was recorded, and so were those of the tasks that can no longer start.
+    Recorded {
+        /// The results of tasks that needed this one.
+        skipped: Vec<TaskResult>,
+    },
+    /// The task already had a result, which stays.
+    AlreadyFinished,
+}
+
+/// The end of a lease without a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// The task may be claimed again from this time on.
+    Retry {
+        /// Milliseconds since 1970.
+        at_ms: u64,
+    },
+    /// The task waits until somebody starts the fleet again.
+    Park {
+        /// The reason.
+        reason: String,
+    },
+}
+
+/// The state of a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TaskState {
+    /// Waits for its turn.
+    Pending,
+    /// A driver works on it, or has died while it did.
+    Leased,
+    /// Waits until somebody starts the fleet again.
+    Parked,
+    /// Has a result.
+    Finished,
+}
+
+impl TaskState {
+    /// All states.
+    pub const ALL: [Self; 4] = [Self::Pending, Self::Leased, Self::Parked, Self::Finished];
+
+    /// Returns the word in the ledger and on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Leased => "leased",
+            Self::Parked => "parked",
+            Self::Finished => "finished",
+        }
+    }
+}
+
+/// The consumption of runs, as far as they reported it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spend {
+    /// Millionths of a US dollar.
+    pub cost_micros: u64,
+    /// Tokens of prompts and answers together.
+    pub tokens: u64,
+}
+
+/// Returns dollars for millionths of a dollar.
+#[expect(clippy::cast_precision_loss, reason = "amounts are far below 2^53 millionths")]
+pub(crate) fn micros_to_usd(micros: u64) -> f64 {
+    micros as f64 / 1e6
+}
+
+/// Returns millionths of a dollar, rounded up; `None` for a negative amount and for no amount at all.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the amount is not negative, and the conversion saturates"
+)]
+pub(crate) fn usd_to_micros(usd: f64) -> Option<u64> {
+    // The binary fraction may lie a little above the decimal one.
+    (usd >= 0.0 && usd.is_finite()).then(|| (usd * 1e6 - 1e-6).ceil().max(0.0) as u64)
+}

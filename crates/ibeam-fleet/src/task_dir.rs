@@ -1,0 +1,187 @@
+//! The directory of a task, which is the record of what happened to it.
+//!
+//! `stream.ndjson` is what the current run writes. The run itself holds a lock on it, through its stdout, until its last
+//! process has ended: so a driver can see whether a run of an earlier driver is still alive. The streams of earlier runs
+//! are `stream.1.ndjson`, `stream.2.ndjson` and so on. `error.json` is the error file of the run: a run that fails before it
+//! starts writes nothing else. `result.json` is written last.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::error::FleetError;
+use crate::run_stream::RunStream;
+use crate::task_result::TaskResult;
+
+/// The directory of a task.
+#[derive(Debug)]
+pub(crate) struct TaskDir {
+    path: PathBuf,
+}
+
+/// The stream of the current run.
+pub(crate) enum CurrentStream {
+    /// No process writes to it. The file is locked.
+    Free(File),
+    /// A run that an earlier driver started still writes to it.
+    InUse,
+}
+
+impl TaskDir {
+    /// Opens the directory of a task, and creates it if it is missing.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn open(tasks: &Path, id: &str) -> Result<Self, FleetError> {
+        let path = tasks.join(id);
+        fs::create_dir_all(&path).map_err(FleetError::at(&path))?;
+        Ok(Self { path })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.path.join("workspace")
+    }
+
+    pub(crate) fn patch(&self) -> PathBuf {
+        self.path.join("changes.patch")
+    }
+
+    /// Returns the recorded result. An incomplete file does not exist: it is renamed into place.
+    pub(crate) fn result(&self) -> Option<TaskResult> {
+        serde_json::from_slice(&fs::read(self.path.join("result.json")).ok()?).ok()
+    }
+
+    /// Records the result.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn write_result(&self, result: &TaskResult) -> Result<(), FleetError> {
+        let mut text = serde_json::to_vec_pretty(result)
+            .map_err(io::Error::other)
+            .map_err(FleetError::at(&self.path))?;
+        text.push(b'\n');
+        let (path, new) = (self.path.join("result.json"), self.path.join("result.json.new"));
+        let write = || {
+            let mut file = File::create(&new)?;
+            file.write_all(&text)?;
+            file.sync_all()?;
+            fs::rename(&new, &path)
+        };
+        write().map_err(FleetError::at(&path))
+    }
+
+    /// Opens and locks the stream of the current run.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn lock_stream(&self) -> Result<CurrentStream, FleetError> {
+        let path = self.path.join("stream.ndjson");
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .read(true)
+            .open(&path)
+            .map_err(FleetError::at(&path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(CurrentStream::Free(file)),
+            Err(TryLockError::WouldBlock) => Ok(CurrentStream::InUse),
+            Err(TryLockError::Error(error)) => Err(FleetError::at(&path)(error)),
+        }
+    }
+
+    /// Reads the stream of the current run.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn current(&self) -> Result<RunStream, FleetError> {
+        read(&self.path.join("stream.ndjson"), &self.error_file())
+    }
+
+    /// Reads the streams of the earlier runs, the oldest first.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn earlier(&self) -> Result<Vec<RunStream>, FleetError> {
+        let mut streams = Vec::new();
+        for number in 1.. {
+            let path = self.numbered(number);
+            if !path.exists() {
+                break;
+            }
+            streams.push(read(&path, &self.numbered_error(number))?);
+        }
+        Ok(streams)
+    }
+
+    /// Ends the current run: its stream becomes that of an earlier one.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn set_aside_stream(&self) -> Result<(), FleetError> {
+        let number = (1..).find(|number| !self.numbered(*number).exists()).unwrap_or(u32::MAX);
+        let (path, error) = (self.path.join("stream.ndjson"), self.error_file());
+        match fs::rename(&error, self.numbered_error(number)) {
+            // A kill between the two renames has left the error of a run without a stream.
+            Err(failed) if failed.kind() == io::ErrorKind::NotFound => {
+                let _ = fs::remove_file(self.numbered_error(number));
+            }
+            renamed => renamed.map_err(FleetError::at(&error))?,
+        }
+        fs::rename(&path, self.numbered(number)).map_err(FleetError::at(&path))
+    }
+
+    /// Returns the file for the failure of the current run.
+    pub(crate) fn error_file(&self) -> PathBuf {
+        self.path.join("error.json")
+    }
+
+    fn numbered_error(&self, number: u32) -> PathBuf {
+        self.path.join(format!("error.{number}.json"))
+    }
+
+    fn numbered(&self, number: u32) -> PathBuf {
+        self.path.join(format!("stream.{number}.ndjson"))
+    }
+
+    /// Opens a log of the task to append to it.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn open_log(&self, name: &str) -> Result<File, FleetError> {
+        let path = self.path.join(name);
+        OpenOptions::new().create(true).append(true).open(&path).map_err(FleetError::at(&path))
+    }
+
+    /// Records the process of the current run.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn write_process(&self, pid: u32) -> Result<(), FleetError> {
+        let path = self.path.join("process");
+        fs::write(&path, pid.to_string()).map_err(FleetError::at(&path))
+    }
+
+    /// Returns the process of the current run, if it still runs.
+    pub(crate) fn surviving_process(&self) -> Option<rustix::process::Pid> {
+        let pid: i32 = fs::read_to_string(self.path.join("process")).ok()?.parse().ok()?;
+        // The command line names the workspace of the task, so the number is not that of a newer process.
+        let command_line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let workspace = self.workspace();
+        let workspace = workspace.to_str()?.as_bytes();
+        command_line.windows(workspace.len()).any(|window| window == workspace).then_some(())?;
+        rustix::process::Pid::from_raw(pid)
+    }
+}
+
+fn read(path: &Path, error: &Path) -> Result<RunStream, FleetError> {
+    let mut stream = File::open(path).and_then(RunStream::read).map_err(FleetError::at(path))?;
+    if stream.end.is_none() {
+        // There is no such file unless the run wrote it.
+        stream.end = File::open(error).and_then(RunStream::read).ok().and_then(|stream| stream.end);
+    }
+    Ok(stream)
+}

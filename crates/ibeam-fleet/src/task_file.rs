@@ -1,0 +1,322 @@
+//! A file of tasks, a JSON object on each line. It is validated as a whole before anything runs.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use crate::task::{Task, WorkspaceSource};
+
+/// The number of characters of the longest id.
+const MAX_ID_CHARS: usize = 100;
+
+/// The tasks of a file, and the lines that are not valid.
+#[derive(Debug, Default)]
+pub struct TaskFile {
+    /// The valid tasks, in the order of the file. Paths are absolute.
+    pub tasks: Vec<Task>,
+    /// The other lines, in the order of the file.
+    pub invalid: Vec<InvalidTask>,
+}
+
+/// A line that is not a valid task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidTask {
+    /// The number of the line, from 1.
+    pub line: u64,
+    /// The reason.
+    pub detail: String,
+}
+
+impl TaskFile {
+    /// Reads the tasks in `text`. Relative paths start at `base`.
+    ///
+    /// A task that needs an invalid task is invalid too.
+    pub fn parse(text: &str, base: &Path) -> Self {
+        let mut invalid: BTreeMap<u64, String> = BTreeMap::new();
+        let mut tasks: Vec<(u64, Task)> = Vec::new();
+        let mut lines_of_ids: HashMap<String, u64> = HashMap::new();
+        let mut known_paths = HashSet::new();
+        for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
+            match parse_line(text, base, &mut known_paths) {
+                Ok(task) => match lines_of_ids.get(&task.id) {
+                    Some(first) => {
+                        let detail = format!("the id `{}` is already that of line {first}", task.id);
+                        invalid.insert(line, detail);
+                    }
+                    None => {
+                        lines_of_ids.insert(task.id.clone(), line);
+                        tasks.push((line, task));
+                    }
+                },
+                Err(detail) => {
+                    invalid.insert(line, detail);
+                }
+            }
+        }
+        remove_missing_needs(&mut tasks, &mut invalid);
+        remove_cycles(&mut tasks, &mut invalid);
+        Self {
+            tasks: tasks.into_iter().map(|(_, task)| task).collect(),
+            invalid: invalid.into_iter().map(|(line, detail)| InvalidTask { line, detail }).collect(),
+        }
+    }
+}
+
+/// Parses a line and makes its paths absolute.
+///
+/// # Errors
+/// The reason for which the line is not a valid task.
+fn parse_line(text: &str, base: &Path, known_paths: &mut HashSet<PathBuf>) -> Result<Task, String> {
+    let mut task: Task = serde_json::from_str(text).map_err(|error| {
+        // serde_json appends the position; the line is always 1.
+        let message = error.to_string();
+        match message.rsplit_once(" at line ") {
+            Some((message, _)) => format!("{message} (column {})", error.column()),
+            None => message,
+        }
+    })?;
+    check_id(&task.id)?;
+    if task.prompt.trim().is_empty() {
+        return Err("`prompt` is empty".to_owned());
+    }
+    let has_nul = |text: &str| text.contains('\0');
+    if has_nul(&task.prompt) || task.model.as_deref().is_some_and(has_nul) {
+        return Err("a text has a NUL character".to_owned());
+    }
+    if task.model.as_deref().is_some_and(|model| model.trim().is_empty()) {
+        return Err("`model` is empty; name one or leave it out".to_owned());
+    }
+    if task.check.as_deref().is_some_and(|check| check.trim().is_empty() || has_nul(check)) {
+        return Err("`check` should be a command".to_owned());
+    }
+    for (name, value) in &task.env {
+        if name.is_empty() || name.contains(['=', '\0']) || has_nul(value) {
+            return Err(format!("`env` has an invalid variable `{}`", name.escape_debug()));
+        }
+    }
+    let limits = &task.limits;
+    let zero = [
+        ("max_turns", limits.max_turns == Some(0)),
+        ("max_tokens", limits.max_tokens == Some(0)),
+        ("max_cost_usd", limits.max_cost_micros == Some(0)),
+        ("max_tool_calls", limits.max_tool_calls == Some(0)),
+        ("timeout_s", limits.timeout_s == Some(0)),
+    ];
+    if let Some((name, _)) = zero.into_iter().find(|(_, is_zero)| *is_zero) {
+        return Err(format!("`limits.{name}` should be above 0"));
+    }
+    check_workspace(&mut task.workspace, base, known_paths)?;
+    for file in &mut task.files {
+        let path = base.join(&*file);
+        if !path.is_file() {
+            return Err(format!("`files`: no file at `{}`", path.display()));
+        }
+        *file = path;
+    }
+    Ok(task)
+}
+
+/// Checks that an id can be the name of a directory and a word on a command line.
+fn check_id(id: &str) -> Result<(), String> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    match !id.is_empty()
+        && id.len() <= MAX_ID_CHARS
+        && id.chars().all(is_allowed)
+        && !id.starts_with(['-', '.'])
+    {
+        true => Ok(()),
+        false => Err(format!(
+            "`id` should have at most {MAX_ID_CHARS} letters, digits, `-`, `_` and `.`, not `{}`",
+            id.escape_debug()
+        )),
+    }
+}
+
+/// Checks that a workspace exists, as far as this machine knows, and makes its path absolute.
+fn check_workspace(
+    workspace: &mut WorkspaceSource,
+    base: &Path,
+    known_paths: &mut HashSet<PathBuf>,
+) -> Result<(), String> {
+    match workspace {
+        WorkspaceSource::Path(path) => {
+            let joined = base.join(&*path);
+            if known_paths.insert(joined.clone()) && !joined.is_dir() {
+                known_paths.remove(&joined);
+                return Err(format!("`workspace`: no directory at `{}`", joined.display()));
+            }
+            *path = joined;
+        }
+        WorkspaceSource::Git(source) => {
+            let is_word = |text: &str| {
+                !text.is_empty() && !text.starts_with('-') && !text.contains(|c: char| c.is_control())
+            };
+            if !is_word(&source.git) || !is_word(&source.reference) {
+                return Err("`workspace`: `git` and `ref` should name a repository and a commit".to_owned());
+            }
+            // `host:path` and `scheme://` are remote; git decides in the same way.
+            let is_remote = source.git.split_once(':').is_some_and(|(host, _)| !host.contains('/'));
+            if !is_remote {
+                let joined = base.join(&source.git);
+                if !joined.is_dir() {
+                    return Err(format!("`workspace`: no repository at `{}`", joined.display()));
+                }
+                source.git = joined.to_str().ok_or("`workspace`: the path is not UTF-8")?.to_owned();
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes tasks that need a task that does not exist, until all needed tasks exist.
+fn remove_missing_needs(tasks: &mut Vec<(u64, Task)>, invalid: &mut BTreeMap<u64, String>) {
+    loop {
+        let ids: HashSet<String> = tasks.iter().map(|(_, task)| task.id.clone()).collect();
+        let before = tasks.len();
+        tasks.retain(|(line, task)| match task.needs.iter().find(|need| !ids.contains(*need)) {
+            None => true,
+            Some(need) => {
+                invalid.insert(*line, format!("`needs` names `{need}`, which is no valid task of the file"));
+                false
+            }
+        });
+        if tasks.len() == before {
+            return;
+        }
+    }
+}
+
+/// Removes tasks that need themselves, directly or through others, and those that need one of them.
+fn remove_cycles(tasks: &mut Vec<(u64, Task)>, invalid: &mut BTreeMap<u64, String>) {
+    let mut open: BTreeSet<usize> = (0..tasks.len()).filter(|at| needs_any(tasks, *at)).collect();
+    let mut done: HashSet<String> =
+        tasks.iter().filter(|(_, task)| task.needs.is_empty()).map(|(_, task)| task.id.clone()).collect();
+    loop {
+        let ready: Vec<usize> = open
+            .iter()
+            .copied()
+            .filter(|at| {
+                let task = tasks.get(*at).map(|(_, task)| task);
+                task.is_some_and(|task| task.needs.iter().all(|need| done.contains(need)))
+            })
+            .collect();
+        if ready.is_empty() {
+            break;
+        }
+        for at in ready {
+            open.remove(&at);
+            done.extend(tasks.get(at).map(|(_, task)| task.id.clone()));
+        }
+    }
+    tasks.retain(|(line, task)| {
+        let is_done = done.contains(&task.id);
+        if !is_done {
+            let needs = task.needs.join("`, `");
+            invalid.insert(*line, format!("`needs` has a cycle: `{}` waits for `{needs}` forever", task.id));
+        }
+        is_done
+    });
+}
+
+fn needs_any(tasks: &[(u64, Task)], at: usize) -> bool {
+    tasks.get(at).is_some_and(|(_, task)| !task.needs.is_empty())
+}
+
+/// Dollars in JSON, millionths of a dollar in memory.
+pub(crate) mod dollars {
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    pub(crate) fn serialize<S: Serializer>(micros: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+        match micros {
+            Some(micros) => serializer.serialize_f64(crate::queue::micros_to_usd(*micros)),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+        let Some(usd) = Option::<f64>::deserialize(deserializer)? else { return Ok(None) };
+        match crate::queue::usd_to_micros(usd) {
+            Some(micros) => Ok(Some(micros)),
+            None => Err(D::Error::custom("an amount of dollars should not be negative")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(lines: &[&str], valid: &[&str], invalid: &[(u64, &str)]) {
+        let home = tempfile::tempdir().unwrap();
+        std::fs::create_dir(home.path().join("ws")).unwrap();
+        let file = TaskFile::parse(&lines.join("\n"), home.path());
+        let ids: Vec<&str> = file.tasks.iter().map(|task| task.id.as_str()).collect();
+        assert_eq!(ids, valid, "{:?}", file.invalid);
+        assert_eq!(file.invalid.len(), invalid.len(), "{:?}", file.invalid);
+        for (found, (line, part)) in file.invalid.iter().zip(invalid) {
+            assert!(found.line == *line && found.detail.contains(part), "{found:?} should have {part:?}");
+        }
+    }
+
+    const A: &str = r#"{"id":"a","prompt":"p","workspace":"ws"}"#;
+
+    #[test]
+    fn a_valid_line_is_a_task_and_empty_lines_are_skipped() {
+        check(
+            &[
+                A,
+                "",
+                r#"{"id":"b","prompt":"p","workspace":{"git":"ws","ref":"main"},"model":"m","mode":"ask","limits":{"max_cost_usd":0.5},"env":{"A":"b"},"check":"true","needs":["a"]}"#,
+            ],
+            &["a", "b"],
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_broken_line_is_named() {
+        check(&[A, r#"{"id":"b","#], &["a"], &[(2, "EOF")]);
+        check(&[r#"{"id":"b","prompt":"p"}"#], &[], &[(1, "missing field `workspace`")]);
+        check(&[r#"{"id":"b","prompt":"p","workspace":"ws","x":1}"#], &[], &[(1, "unknown field `x`")]);
+        check(&[r#"{"id":"b","prompt":"p","workspace":7}"#], &[], &[(1, "should be a path, or an object")]);
+        check(&[r#"{"id":"../b","prompt":"p","workspace":"ws"}"#], &[], &[(1, "letters")]);
+        check(&[r#"{"id":"b","prompt":" ","workspace":"ws"}"#], &[], &[(1, "`prompt` is empty")]);
+        check(
+            &[r#"{"id":"b","prompt":"p","workspace":"ws","mode":"x"}"#],
+            &[],
+            &[(1, "unknown variant `x`")],
+        );
+        check(
+            &[r#"{"id":"b","prompt":"p","workspace":"ws","limits":{"max_turns":0}}"#],
+            &[],
+            &[(1, "`limits.max_turns`")],
+        );
+    }
+
+    #[test]
+    fn an_unknown_workspace_and_a_duplicate_id_are_named() {
+        let gone = r#"{"id":"b","prompt":"p","workspace":"gone"}"#;
+        check(&[A, gone, gone, A], &["a"], &[(2, "no directory"), (3, "no directory"), (4, "line 1")]);
+    }
+
+    #[test]
+    fn tasks_that_wait_forever_are_named() {
+        let task = |id: &str, need: &str| {
+            format!(r#"{{"id":"{id}","prompt":"p","workspace":"ws","needs":["{need}"]}}"#)
+        };
+        let (b, c, d, e) = (task("b", "c"), task("c", "b"), task("d", "b"), task("e", "a"));
+        check(&[A, &b, &c, &d, &e], &["a", "e"], &[(2, "cycle"), (3, "cycle"), (4, "cycle")]);
+        check(&[&task("b", "x"), &task("c", "b")], &[], &[(1, "`x`"), (2, "`b`")]);
+        check(&[&task("b", "b")], &[], &[(1, "cycle")]);
+    }
+
+    #[test]
+    fn a_task_is_stored_as_it_was_read() {
+        let home = tempfile::tempdir().unwrap();
+        let line = r#"{"id":"a","prompt":"p","workspace":"/","limits":{"max_cost_usd":0.25,"timeout_s":9}}"#;
+        let task = TaskFile::parse(line, home.path()).tasks.remove(0);
+        let stored = serde_json::to_string(&task).unwrap();
+        assert_eq!(serde_json::from_str::<Task>(&stored).unwrap(), task);
+        assert_eq!(task.limits.max_cost_micros, Some(250_000));
+    }
+}

@@ -1,0 +1,390 @@
+//! Executes one task: finds out what earlier runs left, resumes or starts a run, and concludes from its stream.
+//!
+//! A kill of this process at any instant is harmless. Everything is read from the directory of the task: a result that was
+//! recorded is kept; a run that is still alive is waited for; a run that completed is not repeated; and a run that was
+//! interrupted is resumed from its session.
+
+use std::fs;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Signal, kill_process};
+
+use crate::child::{Children, ExtraLimits, RunInputs, RunProgram, exit_code, needs_stdin, stdin_from};
+use crate::error::FleetError;
+use crate::queue::{Spend, micros_to_usd};
+use crate::run_stream::{RunEnd, RunFailure, RunStream};
+use crate::stop::StopFlag;
+use crate::task::Task;
+use crate::task_dir::{CurrentStream, TaskDir};
+use crate::task_result::{CheckResult, Outcome, TaskResult, TaskUsage};
+use crate::workspace::{Workspaces, discard};
+
+/// The prompt that resumes an interrupted run.
+const RESUME_PROMPT: &str = "The run was interrupted. Continue with the task from where it stopped, and do not repeat what is already done.";
+/// The time between two looks at a run of an earlier driver.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// The pause before the second run after a failure that may pass. It doubles with each further run.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest such pause, unless the provider asks for a longer one.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// The executor of tasks, which the threads of a driver share.
+pub(crate) struct TaskRunner<'a> {
+    pub(crate) program: &'a RunProgram,
+    pub(crate) workspaces: &'a Workspaces,
+    pub(crate) children: &'a Children,
+    pub(crate) stop: &'a StopFlag,
+    /// The number of runs of a task that may fail or be killed.
+    pub(crate) max_runs: u32,
+    pub(crate) discards_workspaces: bool,
+}
+
+/// The conclusion from the runs of a task.
+#[derive(Debug)]
+pub(crate) enum Conclusion {
+    /// The task has a result.
+    Finished(Box<TaskResult>),
+    /// The task may be run again after a pause.
+    Retry(Duration),
+    /// The task waits until the fleet is started again.
+    Park {
+        reason: String,
+        /// Whether other tasks would fail in the same way.
+        halts: bool,
+    },
+}
+
+impl TaskRunner<'_> {
+    /// Executes a task as far as possible. Returns what all its runs have consumed, too.
+    ///
+    /// # Errors
+    /// `Io` for a file of the task.
+    pub(crate) fn execute(
+        &self,
+        task: &Task,
+        dir: &TaskDir,
+        extra: ExtraLimits,
+    ) -> Result<(Conclusion, Spend), FleetError> {
+        if let Some(result) = dir.result() {
+            return Ok((Conclusion::Finished(Box::new(result)), spend_of(&all_streams(dir)?)));
+        }
+        let Some(mut stream) = self.wait_for_stream(dir)? else {
+            return Ok((interrupted(), spend_of(&all_streams(dir)?)));
+        };
+        let mut current = self.current(dir)?;
+        if current.end.is_none() && stream.metadata().map_err(FleetError::at(dir.path()))?.len() > 0 {
+            // The run was killed.
+            dir.set_aside_stream()?;
+            let Some(new) = self.wait_for_stream(dir)? else {
+                return Ok((interrupted(), spend_of(&all_streams(dir)?)));
+            };
+            stream = new;
+            current = RunStream::default();
+        }
+        let mut exit = None;
+        if current.end.is_none() {
+            let earlier = dir.earlier()?;
+            if failed_runs(&earlier) >= self.max_runs {
+                let message = format!("{} runs ended without a result", earlier.len());
+                let failed = Failed { code: "killed".to_owned(), message, exit_code: None };
+                return self.finish(task, dir, &RunStream::default(), Some(failed));
+            }
+            let workspace = match self.workspaces.prepare(&task.workspace, &dir.workspace()) {
+                Ok(workspace) => workspace,
+                Err(message) => {
+                    let failed = Failed { code: "workspace".to_owned(), message, exit_code: None };
+                    return self.finish(task, dir, &RunStream::default(), Some(failed));
+                }
+            };
+            if self.stop.is_requested() {
+                return Ok((interrupted(), spend_of(&earlier)));
+            }
+            let session = earlier.iter().rev().find_map(|stream| stream.session_id.as_deref());
+            let prompt = if session.is_some() { RESUME_PROMPT } else { task.prompt.as_str() };
+            let inputs = RunInputs { session, prompt, extra, error_file: &dir.error_file() };
+            let mut command = self.program.run(task, &workspace, &inputs);
+            if needs_stdin(prompt) {
+                let path = dir.path().join("prompt.txt");
+                fs::write(&path, prompt).map_err(FleetError::at(&path))?;
+                command.stdin(stdin_from(&path).map_err(FleetError::at(&path))?);
+            }
+            // The run inherits the lock on its stream with its stdout.
+            command.stdout(Stdio::from(stream)).stderr(Stdio::from(dir.open_log("stderr.log")?));
+            let started = self.children.start(&mut command);
+            // Closes the driver's descriptor of the stream.
+            drop(command);
+            let child = match started {
+                Err(_) if self.stop.is_requested() => return Ok((interrupted(), spend_of(&earlier))),
+                started => started.map_err(FleetError::at(&self.program.program))?,
+            };
+            dir.write_process(child.id())?;
+            exit = exit_code(self.children.wait(child).map_err(FleetError::at(dir.path()))?);
+            current = self.current(dir)?;
+        }
+        self.conclude(task, dir, current, exit, extra)
+    }
+
+    /// Waits until no process writes to the stream; `None` if the driver is to end before.
+    fn wait_for_stream(&self, dir: &TaskDir) -> Result<Option<fs::File>, FleetError> {
+        let mut asked_to_end = false;
+        loop {
+            match dir.lock_stream()? {
+                CurrentStream::Free(file) => return Ok(Some(file)),
+                CurrentStream::InUse => {}
+            }
+            if self.stop.is_requested() && !asked_to_end {
+                asked_to_end = true;
+                let Some(pid) = dir.surviving_process() else { return Ok(None) };
+                let _ = kill_process(pid, Signal::INT);
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// Reads the stream of the current run. A run that was killed may have completed in its journal before it wrote its
+    /// last line.
+    fn current(&self, dir: &TaskDir) -> Result<RunStream, FleetError> {
+        let mut current = dir.current()?;
+        if current.end.is_none() {
+            current.end = self.completed_in_journal(current.session_id.as_deref());
+        }
+        Ok(current)
+    }
+
+    /// Returns the end of the last run of a session, if the journal says that the run completed.
+    fn completed_in_journal(&self, session: Option<&str>) -> Option<RunEnd> {
+        let output = self.program.replay(session?).output().ok()?;
+        let end = RunStream::read(output.stdout.as_slice()).ok()?.end?;
+        end.failure.is_none().then_some(end)
+    }
+
+    /// Decides what becomes of a task whose current run has ended.
+    fn conclude(
+        &self,
+        task: &Task,
+        dir: &TaskDir,
+        current: RunStream,
+        exit: Option<i32>,
+        extra: ExtraLimits,
+    ) -> Result<(Conclusion, Spend), FleetError> {
+        let failure = current.end.as_ref().map(|end| end.failure.clone());
+        let again = |conclusion: Conclusion| {
+            dir.set_aside_stream()?;
+            Ok((conclusion, spend_of(&dir.earlier()?)))
+        };
+        match failure {
+            Some(None) => self.finish(task, dir, &current, None),
+            // Killed: the next claim resumes it, unless there were too many.
+            None if self.stop.is_requested() => again(interrupted()),
+            None => again(Conclusion::Retry(Duration::ZERO)),
+            Some(Some(failure)) if failure.code == "signal" => match self.stop.is_requested() {
+                true => again(interrupted()),
+                false => again(Conclusion::Retry(Duration::ZERO)),
+            },
+            Some(Some(failure)) if failure.is_exhausted() => again(Conclusion::Park {
+                reason: format!("{}: {}", failure.code, failure.message),
+                halts: true,
+            }),
+            Some(Some(failure)) if failure.code == "limit" && is_limit_of_fleet(task, extra, &current) => {
+                again(Conclusion::Park { reason: "the budget of the fleet is spent".to_owned(), halts: true })
+            }
+            Some(Some(failure)) => {
+                let runs = failed_runs(&dir.earlier()?) + 1;
+                match failure.retryable && runs < self.max_runs {
+                    true => again(Conclusion::Retry(pause(&failure, runs))),
+                    false => {
+                        let RunFailure { code, message, exit_code, .. } = failure;
+                        let exit_code = exit.or(Some(exit_code));
+                        self.finish(task, dir, &current, Some(Failed { code, message, exit_code }))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Collects the changes, runs the check and records the result.
+    fn finish(
+        &self,
+        task: &Task,
+        dir: &TaskDir,
+        current: &RunStream,
+        failed: Option<Failed>,
+    ) -> Result<(Conclusion, Spend), FleetError> {
+        let mut streams = dir.earlier()?;
+        if *current != RunStream::default() {
+            streams.push(current.clone());
+        }
+        let spend = spend_of(&streams);
+        let mut result = summary(task, dir, &streams);
+        let workspace = dir.workspace();
+        let has_workspace = workspace.is_dir();
+        if has_workspace {
+            match self.workspaces.changes(&task.workspace, &workspace, &dir.patch()) {
+                Ok(changes) => {
+                    result.changed_files = changes.files;
+                    result.patch = changes.has_patch.then(|| dir.patch());
+                }
+                Err(message) => result.message = Some(format!("the changes cannot be read: {message}")),
+            }
+        }
+        match failed {
+            Some(Failed { code, message, exit_code }) => {
+                (result.outcome, result.code) = (Outcome::Failed, Some(code));
+                (result.message, result.exit_code) = (Some(message), exit_code);
+            }
+            None => {
+                result.exit_code = Some(0);
+                if let Some(command) = &task.check {
+                    // The workspace exists: the directory of the run was prepared in it.
+                    let start =
+                        self.workspaces.prepare(&task.workspace, &workspace).unwrap_or(workspace.clone());
+                    let check = self.check(task, dir, &start, command)?;
+                    if self.stop.is_requested() && check.exit_code.is_none() {
+                        // The stream stays, so the next driver only repeats the check.
+                        return Ok((interrupted(), spend));
+                    }
+                    if !check.passed {
+                        result.outcome = Outcome::CheckFailed;
+                    }
+                    result.check = Some(check);
+                }
+            }
+        }
+        dir.write_result(&result)?;
+        discard(&workspace, self.discards_workspaces);
+        Ok((Conclusion::Finished(Box::new(result)), spend))
+    }
+
+    /// Runs the check of a task. Its output goes to `check.log`.
+    fn check(
+        &self,
+        task: &Task,
+        dir: &TaskDir,
+        start: &std::path::Path,
+        command: &str,
+    ) -> Result<CheckResult, FleetError> {
+        let log = dir.path().join("check.log");
+        // Of an interrupted check.
+        let _ = fs::remove_file(&log);
+        let report = dir.path().join("check.json");
+        let file = fs::File::create(&report).map_err(FleetError::at(&report))?;
+        let mut process = self.program.check(task, start, command);
+        process.stdout(Stdio::from(file)).stderr(Stdio::from(dir.open_log("check.log")?));
+        let started = self.children.start(&mut process);
+        drop(process);
+        let child = match started {
+            Err(_) if self.stop.is_requested() => {
+                let (command, error) = (command.to_owned(), Some("the fleet was stopped".to_owned()));
+                return Ok(CheckResult { command, passed: false, exit_code: None, error });
+            }
+            started => started.map_err(FleetError::at(&self.program.program))?,
+        };
+        let status = self.children.wait(child).map_err(FleetError::at(dir.path()))?;
+        let ended: Option<CheckReport> =
+            fs::read(&report).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let _ = fs::remove_file(&report);
+        let command = command.to_owned();
+        match ended {
+            Some(CheckReport { exit_code, output }) => {
+                fs::write(&log, output).map_err(FleetError::at(&log))?;
+                Ok(CheckResult { command, passed: exit_code == 0, exit_code: Some(exit_code), error: None })
+            }
+            None => {
+                let error = format!("the check could not be run ({status}); see `{}`", log.display());
+                Ok(CheckResult { command, passed: false, exit_code: None, error: Some(error) })
+            }
+        }
+    }
+}
+
+/// The output of `ibeam fleet run-check`.
+#[derive(serde::Deserialize)]
+struct CheckReport {
+    exit_code: i32,
+    output: String,
+}
+
+/// A failure that ends a task.
+struct Failed {
+    code: String,
+    message: String,
+    exit_code: Option<i32>,
+}
+
+fn interrupted() -> Conclusion {
+    Conclusion::Park { reason: "the fleet was stopped".to_owned(), halts: false }
+}
+
+/// Returns the streams of the earlier runs and of the current one, if it has written something.
+fn all_streams(dir: &TaskDir) -> Result<Vec<RunStream>, FleetError> {
+    let mut streams = dir.earlier()?;
+    if dir.path().join("stream.ndjson").exists() {
+        streams.push(dir.current()?);
+    }
+    Ok(streams)
+}
+
+/// Returns the number of runs that were killed, or failed in a way that may pass.
+fn failed_runs(streams: &[RunStream]) -> u32 {
+    let is_failed = |stream: &&RunStream| match stream.end.as_ref().map(|end| &end.failure) {
+        None => true,
+        Some(Some(failure)) => failure.retryable && !failure.is_exhausted(),
+        Some(None) => false,
+    };
+    u32::try_from(streams.iter().filter(is_failed).count()).unwrap_or(u32::MAX)
+}
+
+/// Returns what runs have consumed, as far as they reported it.
+fn spend_of(streams: &[RunStream]) -> Spend {
+    let ends = streams.iter().filter_map(|stream| stream.end.as_ref());
+    ends.fold(Spend::default(), |spend, end| Spend {
+        cost_micros: spend.cost_micros.saturating_add(end.cost_micros.unwrap_or_default()),
+        tokens: spend.tokens.saturating_add(end.usage.total()),
+    })
+}
+
+/// Returns the result of a completed task without changes and check.
+fn summary(task: &Task, dir: &TaskDir, streams: &[RunStream]) -> TaskResult {
+    let ends: Vec<&RunEnd> = streams.iter().filter_map(|stream| stream.end.as_ref()).collect();
+    let mut usage = TaskUsage::default();
+    ends.iter().for_each(|end| usage.add(&end.usage));
+    let costs: Option<Vec<u64>> = ends.iter().map(|end| end.cost_micros).collect();
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    TaskResult {
+        id: task.id.clone(),
+        outcome: Outcome::Passed,
+        code: None,
+        message: None,
+        exit_code: None,
+        session_id: streams.iter().rev().find_map(|stream| stream.session_id.clone()),
+        model: task.model.clone().or_else(|| ends.iter().rev().find_map(|end| end.model.clone())),
+        usage,
+        cost_usd: costs.map(|costs| micros_to_usd(costs.iter().sum())),
+        duration_ms: ends.iter().map(|end| end.duration_ms).sum(),
+        runs: count(streams.len()),
+        interrupted_runs: count(streams.len() - ends.len()),
+        changed_files: Vec::new(),
+        patch: None,
+        check: None,
+        directory: Some(dir.path().to_owned()),
+    }
+}
+
+/// Whether a run ended at a limit that the budget of the fleet set, rather than at one of its own.
+fn is_limit_of_fleet(task: &Task, extra: ExtraLimits, current: &RunStream) -> bool {
+    let Some(end) = &current.end else { return false };
+    let is_tighter =
+        |fleet: Option<u64>, own: Option<u64>| fleet.filter(|fleet| own.is_none_or(|own| *fleet < own));
+    let cost = is_tighter(extra.cost_micros, task.limits.max_cost_micros);
+    let tokens = is_tighter(extra.tokens, task.limits.max_tokens);
+    cost.is_some_and(|limit| end.cost_micros.unwrap_or_default() >= limit)
+        || tokens.is_some_and(|limit| end.usage.total() >= limit)
+}
+
+/// Returns the pause before the next run.
+fn pause(failure: &RunFailure, runs: u32) -> Duration {
+    let pause = FIRST_PAUSE.saturating_mul(1 << runs.saturating_sub(1).min(6)).min(LONGEST_PAUSE);
+    pause.max(Duration::from_millis(failure.retry_after_ms.unwrap_or_default()))
+}

@@ -1,0 +1,293 @@
+//! The workspace of a task: a clone of a repository or a copy of a directory; and what changed in it.
+//!
+//! Nothing is written to the source. A repository is copied once, to a mirror in the directory of the fleet, and cloned
+//! from there: so all tasks start at the same commit, and a run that damages the objects of its clone, which are hard
+//! links, does not damage the source. The changes are found with an index and objects outside of the workspace, so nothing
+//! that a run left in the workspace's own repository is read.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::symlink;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use crate::git::Git;
+use crate::task::WorkspaceSource;
+
+/// The kinds of bases of changes, in the file `base`.
+const COMMIT: &str = "commit";
+const TREE: &str = "tree";
+
+/// Prepares workspaces.
+#[derive(Debug)]
+pub(crate) struct Workspaces {
+    git: Git,
+    /// The directory of the fleet, which no copy includes.
+    fleet: PathBuf,
+    /// The copies of repositories. One is fetched at a time.
+    mirrors: Mutex<()>,
+}
+
+/// The changes in a workspace.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Changes {
+    pub(crate) files: Vec<String>,
+    /// Whether a patch was written.
+    pub(crate) has_patch: bool,
+}
+
+impl Workspaces {
+    pub(crate) fn new(git: PathBuf, fleet: PathBuf) -> Self {
+        Self { git: Git(git), fleet, mirrors: Mutex::new(()) }
+    }
+
+    /// Creates the workspace at `path`, unless it exists, and returns the directory in which the run starts.
+    ///
+    /// # Errors
+    /// The reason for people.
+    pub(crate) fn prepare(&self, source: &WorkspaceSource, path: &Path) -> Result<PathBuf, String> {
+        let (repository, reference, prefix) = match source {
+            WorkspaceSource::Git(source) => (source.git.clone(), source.reference.as_str(), PathBuf::new()),
+            WorkspaceSource::Path(directory) => match self.repository(directory)? {
+                Some((top, prefix)) => (top, "HEAD", prefix),
+                None => {
+                    self.copy(directory, path)?;
+                    return Ok(path.to_owned());
+                }
+            },
+        };
+        if !path.exists() {
+            let mirror = self.mirror(&repository, reference)?;
+            self.clone_commit(&mirror, &repository, reference, path)?;
+        }
+        let inner = path.join(prefix);
+        Ok(if inner.is_dir() { inner } else { path.to_owned() })
+    }
+
+    /// Returns the repository that a directory is in, if it has a commit, and the path of the directory within.
+    fn repository(&self, directory: &Path) -> Result<Option<(String, PathBuf)>, String> {
+        let directory = directory.canonicalize().map_err(|error| error.to_string())?;
+        let Some(top) = directory.ancestors().find(|above| above.join(".git").exists()) else {
+            return Ok(None);
+        };
+        if self.git.run(top, &["rev-parse", "-q", "--verify", "HEAD"]).is_err() {
+            return Ok(None);
+        }
+        let prefix = directory.strip_prefix(top).unwrap_or(Path::new("")).to_owned();
+        Ok(Some((utf8(top)?.to_owned(), prefix)))
+    }
+
+    /// Creates a clone with the files of a commit.
+    fn clone_commit(
+        &self,
+        mirror: &Path,
+        repository: &str,
+        reference: &str,
+        path: &Path,
+    ) -> Result<(), String> {
+        let commit = self.git.line(mirror, &find_commit(&peeled(reference)));
+        let commit = commit.map_err(|_| format!("`{reference}` is no commit of `{repository}`"))?;
+        let new = fresh_sibling(path)?;
+        let clone = ["clone", "--quiet", "--no-checkout", "--template=", "--", utf8(mirror)?, utf8(&new)?];
+        self.git.run(Path::new("/"), &clone)?;
+        self.git.run(&new, &["checkout", "--quiet", "--detach", &commit])?;
+        fs::write(base_file(path), format!("{COMMIT} {commit}")).map_err(|error| error.to_string())?;
+        fs::rename(&new, path).map_err(|error| error.to_string())
+    }
+
+    /// Creates a copy of a directory, and records its files as the base of the changes.
+    fn copy(&self, directory: &Path, path: &Path) -> Result<(), String> {
+        if path.exists() {
+            return Ok(());
+        }
+        let new = fresh_sibling(path)?;
+        copy_directory(directory, &new, &self.fleet).map_err(|error| error.to_string())?;
+        let objects = self.fresh_repository(path, "sha1")?;
+        let tree = self.tree_of(&objects, &new, None)?;
+        fs::write(base_file(path), format!("{TREE} {tree}")).map_err(|error| error.to_string())?;
+        fs::rename(&new, path).map_err(|error| error.to_string())
+    }
+
+    /// Writes the changes since the workspace was created to `patch`.
+    ///
+    /// # Errors
+    /// The reason for people.
+    pub(crate) fn changes(
+        &self,
+        source: &WorkspaceSource,
+        path: &Path,
+        patch: &Path,
+    ) -> Result<Changes, String> {
+        let recorded = fs::read_to_string(base_file(path)).map_err(|error| error.to_string())?;
+        let (kind, base) = recorded.split_once(' ').ok_or("the file `base` is damaged")?;
+        // A copy has its base in the repository that was created with it; a clone has it in the source.
+        let objects = match kind == TREE {
+            true => index_repository(path),
+            false => {
+                let format = if base.len() > 40 { "sha256" } else { "sha1" };
+                let objects = self.fresh_repository(path, format)?;
+                let shared = self.source_objects(source)?;
+                fs::write(objects.join("objects/info/alternates"), format!("{}\n", utf8(&shared)?))
+                    .map_err(|error| error.to_string())?;
+                objects
+            }
+        };
+        let tree = self.tree_of(&objects, path, Some(base))?;
+        let git_dir = format!("--git-dir={}", utf8(&objects)?);
+        let diff = |extra: &[&str]| {
+            let fixed = [git_dir.as_str(), "diff", "--no-ext-diff", "--no-textconv", "--no-renames"];
+            let arguments: Vec<&str> =
+                fixed.into_iter().chain(extra.iter().copied()).chain([base, tree.as_str(), "--"]).collect();
+            self.git.run(Path::new("/"), &arguments)
+        };
+        let names = diff(&["--name-only", "-z"])?;
+        let files: Vec<String> = names
+            .split(|byte| *byte == 0)
+            .filter(|name| !name.is_empty())
+            .map(|name| String::from_utf8_lossy(name).into_owned())
+            .collect();
+        let has_patch = !files.is_empty();
+        if has_patch {
+            fs::write(patch, diff(&["--binary"])?).map_err(|error| error.to_string())?;
+        }
+        Ok(Changes { files, has_patch })
+    }
+
+    /// Returns the directory of the objects from which a workspace was cloned.
+    fn source_objects(&self, source: &WorkspaceSource) -> Result<PathBuf, String> {
+        let repository = match source {
+            WorkspaceSource::Git(source) => source.git.clone(),
+            WorkspaceSource::Path(directory) => {
+                let found = self.repository(directory)?;
+                found.map(|(top, _)| top).ok_or("the repository of the workspace is gone")?
+            }
+        };
+        Ok(self.mirror_path(&repository).join("objects"))
+    }
+
+    /// Returns the tree of the files in `work_tree`. Files that git ignores are in it only if they are in `base`.
+    fn tree_of(&self, objects: &Path, work_tree: &Path, base: Option<&str>) -> Result<String, String> {
+        let (git_dir, work_tree_flag) =
+            (format!("--git-dir={}", utf8(objects)?), format!("--work-tree={}", utf8(work_tree)?));
+        let flags = [git_dir.as_str(), work_tree_flag.as_str(), "-c", "core.bare=false"];
+        let run = |arguments: &[&str]| {
+            let arguments: Vec<&str> = flags.into_iter().chain(arguments.iter().copied()).collect();
+            self.git.line(work_tree, &arguments)
+        };
+        if let Some(base) = base {
+            run(&["read-tree", base])?;
+        }
+        run(&["add", "--all", "--", "."])?;
+        run(&["write-tree"])
+    }
+
+    /// Creates an empty repository beside the workspace.
+    fn fresh_repository(&self, workspace: &Path, format: &str) -> Result<PathBuf, String> {
+        let path = index_repository(workspace);
+        remove_if_exists(&path)?;
+        let format = format!("--object-format={format}");
+        self.git.run(
+            Path::new("/"),
+            &["init", "--quiet", "--bare", "--template=", &format, "--", utf8(&path)?],
+        )?;
+        fs::create_dir_all(path.join("objects/info")).map_err(|error| error.to_string())?;
+        Ok(path)
+    }
+
+    /// Returns the fleet's copy of a repository. It is fetched again if it lacks the commit.
+    fn mirror(&self, url: &str, reference: &str) -> Result<PathBuf, String> {
+        let path = self.mirror_path(url);
+        let _guard = self.mirrors.lock().unwrap_or_else(PoisonError::into_inner);
+        if !path.exists() {
+            let new = fresh_sibling(&path)?;
+            // A local source is copied too: workspaces have hard links to the files of the mirror.
+            let clone = ["clone", "--quiet", "--mirror", "--no-local", "--template=", "--", url, utf8(&new)?];
+            self.git.run(Path::new("/"), &clone)?;
+            fs::rename(&new, &path).map_err(|error| error.to_string())?;
+        } else if self.git.run(&path, &find_commit(&peeled(reference))).is_err() {
+            self.git.run(&path, &["fetch", "--quiet", "--prune", "origin"])?;
+        }
+        Ok(path)
+    }
+
+    fn mirror_path(&self, url: &str) -> PathBuf {
+        let name: String = url.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let name: String = name.chars().rev().take(60).collect::<Vec<_>>().into_iter().rev().collect();
+        // FNV-1a: two URLs may differ in other characters only.
+        let hash = url.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        self.fleet.join("repositories").join(format!("{name}-{hash:016x}.git"))
+    }
+}
+
+/// Deletes what is of no use once the changes of a workspace are recorded, and the workspace if `with_files`.
+pub(crate) fn discard(path: &Path, with_files: bool) {
+    // What cannot be deleted stays; the result does not depend on it.
+    drop(fs::remove_dir_all(index_repository(path)));
+    if with_files {
+        drop(fs::remove_dir_all(path));
+    }
+}
+
+/// Returns the revision that is the commit of a reference.
+fn peeled(reference: &str) -> String {
+    format!("{reference}^{{commit}}")
+}
+
+/// Returns the arguments with which git prints the hash of a revision.
+fn find_commit(revision: &str) -> [&str; 5] {
+    ["rev-parse", "--verify", "--quiet", "--end-of-options", revision]
+}
+
+/// Returns the file with the commit or tree with which a workspace was created.
+fn base_file(workspace: &Path) -> PathBuf {
+    workspace.with_file_name("base")
+}
+
+/// Returns the repository with the index and the objects for the changes of a workspace.
+fn index_repository(workspace: &Path) -> PathBuf {
+    workspace.with_file_name("base.git")
+}
+
+/// Returns a path beside `path` at which nothing exists, and whose parent exists.
+fn fresh_sibling(path: &Path) -> Result<PathBuf, String> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let new = path.with_file_name(name);
+    let parent = new.parent().unwrap_or(&new);
+    fs::create_dir_all(parent).map_err(|error| error.to_string())?;
+    remove_if_exists(&new)?;
+    Ok(new)
+}
+
+fn remove_if_exists(path: &Path) -> Result<(), String> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.to_string()),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Copies a directory with its links and permissions, without `excluded` and without devices and sockets.
+fn copy_directory(from: &Path, to: &Path, excluded: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, target, kind) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
+        if kind.is_symlink() {
+            symlink(fs::read_link(&path)?, &target)?;
+        } else if kind.is_dir() {
+            if path != excluded {
+                copy_directory(&path, &target, excluded)?;
+            }
+        } else if kind.is_file() {
+            fs::copy(&path, &target)?;
+        }
+    }
+    fs::set_permissions(to, fs::metadata(from)?.permissions())
+}
+
+fn utf8(path: &Path) -> Result<&str, String> {
+    let is_plain = path.components().all(|part| part != Component::ParentDir);
+    path.to_str().filter(|_| is_plain).ok_or_else(|| format!("`{}` is not UTF-8", path.display()))
+}

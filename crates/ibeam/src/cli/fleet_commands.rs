@@ -1,0 +1,72 @@
+//! The arguments of `fleet`.
+
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use super::commands::ReportFormat;
+
+/// The commands of `fleet`.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum FleetCommand {
+    /// Run the tasks of a file, and print a JSON object for each result
+    #[command(
+        after_help = "The same command again resumes what was interrupted. Runs have the flags of this command.\n\
+                      Exit codes: 0 all passed, 1 some did not pass, 65 an invalid task, 75 some are not finished.\n\
+                      Format of the tasks and results: `ibeam help fleet`"
+    )]
+    Run {
+        /// The file with the tasks, a JSON object on each line; `-` for stdin
+        #[arg(value_name = "TASKS")]
+        tasks: PathBuf,
+        /// The directory for the ledger and the results [default: TASKS with the extension `fleet`]
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+        /// The number of tasks that run at the same time
+        #[arg(short, long, value_name = "N", default_value = "4")]
+        jobs: NonZeroU32,
+        /// List invalid tasks and run the others
+        #[arg(long)]
+        skip_invalid: bool,
+        /// Start no run once all runs together have cost this much, e.g. `20` or `0.50`
+        #[arg(long, value_name = "USD")]
+        budget_usd: Option<f64>,
+        /// Start no run once all runs together have used this many tokens
+        #[arg(long, value_name = "N")]
+        budget_tokens: Option<NonZeroU64>,
+        /// The number of runs of a task that may be killed, or fail in a way that may pass
+        #[arg(long, value_name = "N", default_value = "5")]
+        max_runs: NonZeroU32,
+        /// Delete the workspace of a task when it is finished; its patch stays
+        #[arg(long)]
+        discard_workspaces: bool,
+    },
+    /// Show the state of each task, also while the fleet runs
+    Status {
+        /// The directory of the fleet
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// Show pass rates, cost, time and tokens per model and task, and failures by class
+    Report {
+        /// The directory of the fleet
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+        /// Same as `--format json`
+        #[arg(long, conflicts_with = "format")]
+        json: bool,
+    },
+    /// Run a command as a run would, in its sandbox, and print its result as JSON
+    #[command(hide = true)]
+    RunCheck {
+        /// The command
+        command: String,
+    },
+}

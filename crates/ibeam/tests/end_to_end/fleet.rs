@@ -1,0 +1,246 @@
+//! `fleet`: many runs from a file of tasks.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ibeam_testkit::{Answer, ProgramOutput, Stdin};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::checkpoints::repository;
+use crate::scene::{Scene, answer_call, answer_text, journal};
+
+/// Writes a task file beside the workspace, and returns its path.
+fn task_file(scene: &Scene, tasks: &[Value]) -> PathBuf {
+    let path = scene.workspace.outside().join("tasks.jsonl");
+    let lines: String = tasks.iter().map(|task| format!("{task}\n")).collect();
+    fs::write(&path, lines).unwrap();
+    path
+}
+
+fn task(scene: &Scene, id: &str) -> Value {
+    json!({ "id": id, "prompt": format!("task {id}"), "workspace": scene.workspace.path() })
+}
+
+fn with(mut task: Value, key: &str, value: Value) -> Value {
+    task[key] = value;
+    task
+}
+
+fn run<'a>(scene: &Scene, tasks: &'a Path, flags: impl IntoIterator<Item = &'a str>) -> ProgramOutput {
+    let args = ["fleet", "run", tasks.to_str().unwrap()].into_iter().chain(flags);
+    scene.ibeam(args).timeout(Duration::from_secs(120)).run()
+}
+
+/// Returns the printed results by task.
+fn results(output: &ProgramOutput) -> BTreeMap<String, Value> {
+    let parse = |line: &str| serde_json::from_str::<Value>(line).unwrap();
+    output
+        .stdout
+        .lines()
+        .map(parse)
+        .map(|result| (result["id"].as_str().unwrap().to_owned(), result))
+        .collect()
+}
+
+#[test]
+fn each_task_runs_in_its_own_copy_and_leaves_a_patch_and_the_result_of_its_check() {
+    let write = |id: &str| answer_call(id, "write", &json!({ "path": "new.txt", "fileText": "new\n" }));
+    let scene = repository([write("t1"), answer_text("done"), write("t2"), answer_text("done")]);
+    let tasks = [
+        with(
+            task(&scene, "good"),
+            "check",
+            json!("grep -q new new.txt && git log --oneline -- calc.py | grep -q one"),
+        ),
+        with(with(task(&scene, "bad"), "check", json!("echo wrong; exit 3")), "needs", json!(["good"])),
+        with(task(&scene, "never"), "needs", json!(["bad"])),
+    ];
+    let file = task_file(&scene, &tasks);
+    let output = run(&scene, &file, ["--force", "--jobs", "2"]);
+    assert_eq!(output.code, Some(1), "{output}");
+    let results = results(&output);
+    let outcomes: Vec<_> = results.values().map(|result| result["outcome"].as_str().unwrap()).collect();
+    assert_eq!(outcomes, ["check_failed", "passed", "skipped"], "{output}");
+    let (good, bad) = (&results["good"], &results["bad"]);
+    assert_eq!(good["changed_files"], json!(["new.txt"]), "{output}");
+    let patch = fs::read_to_string(good["patch"].as_str().unwrap()).unwrap();
+    assert!(patch.contains("+++ b/new.txt\n@@ -0,0 +1 @@\n+new\n"), "{patch}");
+    assert_eq!(
+        (&good["exit_code"], &good["runs"], &good["check"]["passed"]),
+        (&json!(0), &json!(1), &json!(true))
+    );
+    assert_eq!(bad["check"]["exit_code"], json!(3), "{output}");
+    let directory = Path::new(bad["directory"].as_str().unwrap());
+    assert_eq!(fs::read_to_string(directory.join("check.log")).unwrap(), "wrong\n");
+    assert_eq!(scene.workspace.read("new.txt"), None, "the source is not changed");
+    scene.server.assert_all_answers_sent();
+
+    // The same command prints the same results, and runs nothing again.
+    let again = run(&scene, &file, ["--force"]);
+    assert_eq!(again.code, Some(1), "{again}");
+    assert_eq!(self::results(&again), results);
+    let fleet = file.with_extension("fleet");
+    let report = scene.ibeam_without_model(["fleet", "report", "--json", fleet.to_str().unwrap()]);
+    let report: Value = serde_json::from_str(&report.run().succeeded().stdout).unwrap();
+    assert_eq!(report["failures"], json!({ "check_failed": 1, "skipped": 1 }), "{report}");
+    assert_eq!((&report["all"]["tasks"], &report["all"]["passed"]), (&json!(2), &json!(1)));
+    let status = scene.ibeam_without_model(["fleet", "status", fleet.to_str().unwrap()]).run().succeeded();
+    assert!(
+        status.stdout.contains("finished: 3\n") && status.stdout.contains("never  skipped\n"),
+        "{status}"
+    );
+}
+
+#[test]
+fn an_invalid_task_is_named_before_anything_runs() {
+    let scene = Scene::new([answer_text("done")]);
+    let file = task_file(&scene, &[task(&scene, "a"), json!({ "id": "b" }), task(&scene, "a")]);
+    let output = run(&scene, &file, []);
+    assert_eq!(output.code, Some(65), "{output}");
+    let source = file.display();
+    assert!(
+        output.stderr.contains(&format!("error: `{source}` has 2 invalid tasks; the first is line 2: ")),
+        "{output}"
+    );
+    assert!(output.stderr.contains(&format!("warning: {source}:3: the id `a` is already")), "{output}");
+    assert_eq!((output.stdout.as_str(), scene.server.requests().len()), ("", 0), "{output}");
+    assert!(!file.with_extension("fleet").exists());
+
+    let output = run(&scene, &file, ["--skip-invalid"]).succeeded();
+    assert_eq!(results(&output).len(), 1, "{output}");
+}
+
+#[test]
+fn tasks_on_stdin_need_a_directory() {
+    let scene = Scene::new([answer_text("done")]);
+    let line = format!("{}\n", task(&scene, "a")).into_bytes();
+    let on_stdin =
+        |args: &[&str]| scene.ibeam(["fleet", "run", "-"]).args(args).stdin(Stdin::Piped(line.clone())).run();
+    assert_eq!(on_stdin(&[]).code, Some(2));
+    let directory = scene.workspace.outside().join("results");
+    let output = on_stdin(&["--dir", directory.to_str().unwrap()]).succeeded();
+    assert_eq!(results(&output)["a"]["outcome"], json!("passed"));
+}
+
+#[test]
+fn an_exhausted_quota_starts_no_further_run_and_the_same_command_resumes() {
+    let scene = Scene::new([Answer::error(402, "insufficient_quota", "the account has no credit left")]);
+    let tasks: Vec<Value> = ["a", "b", "c"].map(|id| task(&scene, id)).into();
+    let file = task_file(&scene, &tasks);
+    let output = run(&scene, &file, ["--jobs", "1"]);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(75), ""), "{output}");
+    assert!(output.stderr.contains("error: 3 tasks are not finished: rate_limited: "), "{output}");
+    scene.server.assert_all_answers_sent();
+
+    let scene = scene.with_answers((0..3).map(|_| answer_text("done")));
+    let output = run(&scene, &file, ["--jobs", "1"]).succeeded();
+    assert_eq!(results(&output).len(), 3, "{output}");
+    scene.server.assert_all_answers_sent();
+}
+
+/// The run is killed after its journal has its end, and before its stream has it.
+#[test]
+fn a_run_that_completed_in_its_journal_is_not_repeated() {
+    let scene = Scene::new([answer_text("done")]);
+    let file = task_file(&scene, &[task(&scene, "a")]);
+    run(&scene, &file, []).succeeded();
+    let fleet = file.with_extension("fleet");
+    let directory = fleet.join("tasks/a");
+    let stream = fs::read_to_string(directory.join("stream.ndjson")).unwrap();
+    let cut = stream.find("{\"type\":\"result\"").unwrap();
+    fs::write(directory.join("stream.ndjson"), &stream[..cut]).unwrap();
+    fs::remove_file(directory.join("result.json")).unwrap();
+    fs::remove_file(fleet.join("ledger.sqlite")).unwrap();
+    let output = run(&scene, &file, []).succeeded();
+    assert_eq!(results(&output)["a"]["runs"], json!(1), "{output}");
+    scene.server.assert_all_answers_sent();
+}
+
+#[test]
+fn a_changed_task_is_refused() {
+    let scene = Scene::new([answer_text("done")]);
+    run(&scene, &task_file(&scene, &[task(&scene, "a")]), []).succeeded();
+    let file = task_file(&scene, &[with(task(&scene, "a"), "prompt", json!("another"))]);
+    let output = run(&scene, &file, []);
+    assert_eq!(output.code, Some(65), "{output}");
+    assert!(output.stderr.contains("the task `a` differs"), "{output}");
+}
+
+#[test]
+fn a_spent_budget_starts_no_further_run() {
+    let scene = Scene::new((0..2).map(|_| answer_text("done")));
+    let tasks: Vec<Value> = ["a", "b"].map(|id| task(&scene, id)).into();
+    let file = task_file(&scene, &tasks);
+    let output = run(&scene, &file, ["--jobs", "1", "--budget-tokens", "1"]);
+    assert_eq!(output.code, Some(75), "{output}");
+    assert_eq!(scene.server.requests().len(), 1, "{output}");
+}
+
+/// Returns the running processes of runs of this fleet.
+fn runs(fleet: &Path) -> Vec<Pid> {
+    let fleet = fleet.to_str().unwrap();
+    let is_run = |pid: &i32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        line.contains(fleet) && line.contains("--print")
+    };
+    let entries =
+        fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    entries.filter(is_run).filter_map(Pid::from_raw).collect()
+}
+
+/// Drivers and runs are killed at random instants. No task may be lost, and no completed run may be repeated.
+#[test]
+fn kills_at_any_instant_lose_no_task_and_repeat_none() {
+    const TASKS: usize = 50;
+    const KILLS: usize = 24;
+    let answers = (0..TASKS * 8).map(|_| answer_text("finished").delay(Duration::from_millis(700)));
+    let scene = Scene::new(answers).with_workspace(ibeam_testkit::Workspace::new().file("a.txt", "a\n"));
+    let tasks: Vec<Value> = (0..TASKS).map(|number| task(&scene, &format!("t{number}."))).collect();
+    let file = task_file(&scene, &tasks);
+    let fleet = file.with_extension("fleet");
+    let start = || {
+        let args = ["fleet", "run", file.to_str().unwrap(), "--jobs", "4", "--max-runs", "50"];
+        scene.ibeam(args).timeout(Duration::from_secs(280)).start()
+    };
+    let (mut random, mut killed_drivers, mut killed_runs) = (fastrand::Rng::new(), 0, 0);
+    let mut driver = start();
+    for _ in 0..KILLS {
+        std::thread::sleep(Duration::from_millis(random.u64(50..700)));
+        if random.bool() {
+            // The driver may have ended meanwhile. Then the next one only prints the results.
+            let pid = Pid::from_raw(driver.pid()).unwrap();
+            killed_drivers += usize::from(kill_process(pid, Signal::KILL).is_ok());
+            drop(driver.finish());
+            driver = start();
+        } else if let Some(pid) = random.choice(runs(&fleet)) {
+            // The run may have ended meanwhile.
+            killed_runs += usize::from(kill_process(pid, Signal::KILL).is_ok());
+        }
+    }
+    let output = driver.finish();
+    let output = output.succeeded();
+    let results = results(&output);
+    assert_eq!(results.len(), TASKS, "a task is lost; {output}");
+    assert_eq!(output.stdout.lines().count(), TASKS, "a result is printed twice; {output}");
+    let directory_of = |result: &Value| PathBuf::from(result["directory"].as_str().unwrap());
+    for (id, result) in &results {
+        let streams = fs::read_dir(directory_of(result)).unwrap().filter_map(|entry| {
+            let path = entry.unwrap().path();
+            let is_stream = path.extension().is_some_and(|extension| extension == "ndjson");
+            is_stream.then(|| fs::read_to_string(path).unwrap())
+        });
+        let completed = streams.filter(|stream| stream.contains("\n{\"type\":\"result\"")).count();
+        assert!(completed <= 1, "{id} was completed {completed} times");
+        let session = result["session_id"].as_str().unwrap();
+        let recorded = journal(&scene, session);
+        let recorded =
+            recorded.iter().filter(|event| event["kind"]["run_finished"]["outcome"] == "completed");
+        assert_eq!(recorded.count(), 1, "{id}, session {session}");
+    }
+    println!("{killed_drivers} drivers and {killed_runs} runs were killed, 0 tasks lost, 0 repeated");
+    assert!(killed_drivers > 0);
+}
