@@ -21,8 +21,6 @@ use crate::task_result::{Outcome, TaskResult};
 use crate::task_run::{Conclusion, TaskRunner};
 use crate::workspace::Workspaces;
 
-/// The duration of a lease. The driver renews it in a third of this time.
-const LEASE: Duration = Duration::from_secs(60);
 /// The time between two looks for a requested end.
 const TICK: Duration = Duration::from_millis(100);
 /// The longest wait for a change of the queue.
@@ -69,6 +67,8 @@ impl FleetDirectory {
 /// The options of a driver.
 #[derive(Clone, Copy, Debug)]
 pub struct DriverOptions {
+    /// The duration of a lease. The driver renews it in a third of this time.
+    pub lease: Duration,
     /// The number of tasks that run at the same time.
     pub jobs: NonZeroUsize,
     /// The number of runs of a task that may be killed, or fail in a way that may pass.
@@ -86,6 +86,11 @@ pub struct Budget {
     pub cost_micros: Option<u64>,
     /// Tokens of prompts and answers together.
     pub tokens: Option<u64>,
+}
+
+impl DriverOptions {
+    /// The usual duration of a lease.
+    pub const LEASE: Duration = Duration::from_secs(60);
 }
 
 impl Budget {
@@ -165,6 +170,7 @@ struct Shared<'a, Q> {
     state: Mutex<State>,
     directory: &'a Path,
     budget: Budget,
+    lease: Duration,
     stop: &'a StopFlag,
 }
 
@@ -203,6 +209,7 @@ pub fn run_fleet<Q: TaskQueue>(
         state: Mutex::new(state),
         directory: &directory.path,
         budget: options.budget,
+        lease: options.lease,
         stop,
     };
     let children = Children::default();
@@ -264,7 +271,7 @@ pub fn run_fleet<Q: TaskQueue>(
                     Some(_) => {}
                 }
             }
-            if renewed_at.elapsed() > LEASE / 3 {
+            if renewed_at.elapsed() > options.lease / 3 {
                 renewed_at = Instant::now();
                 shared.renew();
             }
@@ -310,7 +317,7 @@ impl<Q: TaskQueue> Shared<'_, Q> {
                 return Ok(None);
             }
             let left = self.budget.left(state.spend);
-            match queue.claim(now_ms(), millis(LEASE))? {
+            match queue.claim(now_ms(), millis(self.lease))? {
                 NextTask::Drained => return Ok(None),
                 NextTask::NotReady => {}
                 NextTask::Claimed(claim) => match left {
@@ -397,7 +404,7 @@ impl<Q: TaskQueue> Shared<'_, Q> {
         let leases = lock(&self.state).leases.clone();
         for lease in leases {
             // With a lost lease, the first result counts.
-            if let Err(error) = queue.renew(&lease, now_ms(), millis(LEASE)) {
+            if let Err(error) = queue.renew(&lease, now_ms(), millis(self.lease)) {
                 drop(queue);
                 return self.fail(error.into());
             }

@@ -126,6 +126,19 @@ impl Ledger {
         self.failing(read())
     }
 
+    /// Returns every task, in the order of submission.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub fn tasks(&self) -> Result<Vec<Task>, QueueError> {
+        let read = || {
+            let mut statement = self.connection.prepare("SELECT definition FROM task ORDER BY position")?;
+            let rows = statement.query_map([], |row| parse(&row.get::<_, String>(0)?))?;
+            rows.collect()
+        };
+        self.failing(read())
+    }
+
     fn failing<T>(&self, result: rusqlite::Result<T>) -> Result<T, QueueError> {
         result.map_err(|error| failed(&self.path, &error))
     }

@@ -6,12 +6,32 @@ use proptest::prelude::*;
 
 use crate::ledger::Ledger;
 use crate::queue::Lease;
+use crate::queue_conformance::Clock;
 
 crate::queue_conformance::conformance_tests!({
     let home = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(&home.path().join("ledger.sqlite")).unwrap();
-    (home, ledger)
+    (VirtualClock { _home: home }, ledger)
 });
+
+/// The caller has the clock of a ledger.
+struct VirtualClock {
+    _home: tempfile::TempDir,
+}
+
+impl Clock for VirtualClock {
+    fn time(&self, units: u64) -> u64 {
+        units
+    }
+
+    fn at(&self, units: u64) -> u64 {
+        units
+    }
+
+    fn attempts(&self) -> u32 {
+        1
+    }
+}
 
 /// A step of a driver, or of the world around it.
 #[derive(Clone, Debug)]

@@ -20,6 +20,12 @@ pub enum QueueError {
         /// The message of the database.
         detail: String,
     },
+    /// The servers of the queue cannot be used.
+    #[error("the queue cannot be used: {detail}")]
+    Service {
+        /// The message of the server, or of the connection.
+        detail: String,
+    },
     /// A task with this id and another definition was submitted before.
     #[error("the task `{id}` differs from the one that was started here")]
     TaskChanged {

@@ -126,7 +126,7 @@ pub struct CheckResult {
 
 impl TaskResult {
     /// Returns a result without any run.
-    pub(crate) fn without_run(id: &str, outcome: Outcome, message: String) -> Self {
+    pub fn without_run(id: &str, outcome: Outcome, message: String) -> Self {
         Self {
             id: id.to_owned(),
             outcome,
@@ -148,7 +148,7 @@ impl TaskResult {
     }
 
     /// Returns the result of a task whose need `needed` did not pass.
-    pub(crate) fn skipped(id: &str, needed: &str) -> Self {
+    pub fn skipped(id: &str, needed: &str) -> Self {
         Self::without_run(id, Outcome::Skipped, format!("the task `{needed}` did not pass"))
     }
 }

@@ -121,6 +121,7 @@ const CRATE_RULES: &[CrateRule] = &[
         exclusive: &["clap", "clap_complete"],
     },
     CrateRule { name: "ibeam-fleet", may_use: &[], exclusive: &["rusqlite"] },
+    CrateRule { name: "ibeam-fleet-nats", may_use: &["ibeam-fleet"], exclusive: &["async-nats"] },
     CrateRule { name: "ibeam-wire", may_use: &[], exclusive: &[] },
     CrateRule { name: "ibeam-dialects", may_use: &["ibeam-wire"], exclusive: &[] },
     CrateRule { name: "ibeam-testkit", may_use: &["ibeam-protocol", "ibeam-wire"], exclusive: &["axum"] },

@@ -47,6 +47,7 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
                 None => None,
             };
             let options = DriverOptions {
+                lease: DriverOptions::LEASE,
                 jobs: NonZeroUsize::try_from(*jobs).unwrap_or(NonZeroUsize::MIN),
                 max_runs: max_runs.get(),
                 budget: Budget { cost_micros, tokens: budget_tokens.map(|tokens| tokens.get()) },
@@ -136,7 +137,7 @@ fn run_tasks(
         QueueError::TaskChanged { id } => {
             CliError::FleetTaskChanged { task: id, directory: directory.display().to_string() }
         }
-        error @ QueueError::Ledger { .. } => queue_error(error),
+        error @ (QueueError::Ledger { .. } | QueueError::Service { .. }) => queue_error(error),
     })?;
     let (stop, flag) = (Stop::default(), StopFlag::default());
     watch_signals(&stop, &flag)?;

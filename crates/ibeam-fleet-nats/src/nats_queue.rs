@@ -1,0 +1,486 @@
+//! The rules of the queue.
+//!
+//! A message of the work queue says that a task is ready. The process that records a result also readies the tasks that
+//! need it, and acknowledges the message last: so after a kill between two of these steps the message is delivered again,
+//! and the next worker completes them. The stream holds one message per task at most, so no task is ever held twice,
+//! except by a worker whose lease has ended without its knowledge; the first result counts.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use async_nats::jetstream::consumer::{AckPolicy, Consumer, pull};
+use async_nats::jetstream::context::{Context, ContextBuilder};
+use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy, Stream};
+use async_nats::jetstream::{AckKind, Message};
+use futures_util::StreamExt as _;
+use ibeam_fleet::{
+    Claim, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, Spend, Task, TaskQueue,
+    TaskResult,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::address::QueueAddress;
+use crate::connection::{Connection, QueueOptions, REQUEST_TIMEOUT};
+use crate::error::service;
+use crate::names::{CONSUMER, KeyKind, Names, task_of};
+use crate::store::{Creation, RETRY_TIMEOUT, Store, parse, retry};
+
+/// The number of workers that may hold a task and vanish. The next one parks it.
+const MAX_DELIVERIES: u64 = 5;
+/// The number of replicas of the streams in a cluster.
+const REPLICAS: usize = 3;
+/// The shortest time between two requests for a task when none is ready.
+const IDLE_PAUSE: Duration = Duration::from_millis(150);
+/// The number of tasks that all workers together may hold.
+const MAX_HELD: i64 = 100_000;
+/// The size of the largest result, in bytes. The server allows messages of 1 MiB.
+const MAX_RESULT_BYTES: usize = 900 << 10;
+
+/// A queue in NATS JetStream.
+pub struct NatsQueue {
+    pub(crate) connection: Connection,
+    pub(crate) store: Store,
+    work: Stream,
+    consumer: Consumer<pull::Config>,
+    lease: Duration,
+    /// The tasks that this process holds.
+    held: HashMap<String, Held>,
+    /// No task was ready a moment ago.
+    idle_until: Option<Instant>,
+    /// Since when the servers do not answer.
+    unreachable_since: Option<Instant>,
+}
+
+/// A delivered task.
+struct Held {
+    number: u64,
+    message: Message,
+    /// The end of the lease, a little before the server's.
+    until_ms: u64,
+    state: TaskKeyState,
+}
+
+/// The value of a `state` key.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct TaskKeyState {
+    cost_micros: u64,
+    tokens: u64,
+    /// The number of deliveries that their workers ended themselves.
+    released: u64,
+}
+
+/// The value of a `parked` key.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct ParkedValue {
+    pub(crate) reason: String,
+}
+
+impl NatsQueue {
+    /// Connects to a queue, and creates its streams if they are missing. `lease` is that of a new queue.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub fn create(
+        address: &QueueAddress,
+        options: &QueueOptions,
+        lease: Duration,
+    ) -> Result<Self, QueueError> {
+        let connection = Connection::open(address, options)?;
+        let names = Names::new(address);
+        let context = context(&connection);
+        connection.block_on(retry(|| create_streams(&context, &names, lease)))?;
+        Self::attach(connection, context, names)
+    }
+
+    /// Connects to a queue that exists.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub fn open(address: &QueueAddress, options: &QueueOptions) -> Result<Self, QueueError> {
+        let connection = Connection::open(address, options)?;
+        let context = context(&connection);
+        Self::attach(connection, context, Names::new(address))
+    }
+
+    fn attach(connection: Connection, context: Context, names: Names) -> Result<Self, QueueError> {
+        let (bucket, work, consumer) = connection.block_on(async {
+            let missing = |error: &dyn std::error::Error| QueueError::Service {
+                detail: format!("the fleet is not in the queue: {error}"),
+            };
+            let bucket = context.get_stream(format!("KV_{}", names.bucket())).await;
+            let bucket = bucket.map_err(|error| missing(&error))?;
+            let work = context.get_stream(names.work_stream()).await.map_err(|error| missing(&error))?;
+            let consumer = work.get_consumer(CONSUMER).await.map_err(|error| service(CONSUMER, &*error))?;
+            Ok::<_, QueueError>((bucket, work, consumer))
+        })?;
+        let lease = consumer.cached_info().config.ack_wait;
+        let store = Store::new(context, names, bucket);
+        Ok(Self {
+            connection,
+            store,
+            work,
+            consumer,
+            lease,
+            held: HashMap::new(),
+            idle_until: None,
+            unreachable_since: None,
+        })
+    }
+
+    /// Returns the duration of a lease.
+    pub fn lease(&self) -> Duration {
+        self.lease
+    }
+
+    /// Whether no task is ready or held.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn is_drained(&self) -> Result<bool, QueueError> {
+        retry(|| async {
+            let info = self.work.get_info().await;
+            info.map(|info| info.state.messages == 0).map_err(|error| service("work", &error))
+        })
+        .await
+    }
+
+    /// Records a result, unless the task has one, and readies or skips the tasks that need it.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn record(&self, result: &TaskResult) -> Result<Finished, QueueError> {
+        let subject = self.store.names.key(KeyKind::Result, &result.id);
+        let (recorded, outcome) = match self.store.create(&subject, &fitting(result)).await? {
+            Creation::Created => (true, result.outcome),
+            Creation::Exists(value) => (false, parse::<TaskResult>(&subject, &value)?.outcome),
+        };
+        let skipped = self.ready_dependents(&result.id, outcome).await?;
+        Ok(if recorded { Finished::Recorded { skipped } } else { Finished::AlreadyFinished })
+    }
+
+    /// Readies the tasks that need a finished one, or gives them the result `skipped`. Returns the new results.
+    async fn ready_dependents(&self, id: &str, outcome: Outcome) -> Result<Vec<TaskResult>, QueueError> {
+        let names = &self.store.names;
+        let mut skipped = Vec::new();
+        if outcome == Outcome::Passed {
+            for task in self.store.list(&names.needs(id)).await? {
+                self.ready(&task).await?;
+            }
+            return Ok(skipped);
+        }
+        let mut failed = vec![id.to_owned()];
+        while let Some(needed) = failed.pop() {
+            for task in self.store.list(&names.needs(&needed)).await? {
+                let result = TaskResult::skipped(&task, &needed);
+                if self.store.create(&names.key(KeyKind::Result, &task), &result).await? == Creation::Created
+                {
+                    skipped.push(result);
+                }
+                failed.push(task);
+            }
+        }
+        Ok(skipped)
+    }
+
+    /// Puts a task into the work queue if all tasks that it needs have passed.
+    async fn ready(&self, task: &str) -> Result<(), QueueError> {
+        let names = &self.store.names;
+        // The keys of needs precede that of the task, which may not exist yet.
+        let Some(task) = self.store.read_as::<Task>(&names.key(KeyKind::Task, task)).await? else {
+            return Ok(());
+        };
+        for needed in &task.needs {
+            let result = self.store.read_as::<TaskResult>(&names.key(KeyKind::Result, needed)).await?;
+            if result.is_none_or(|result| result.outcome != Outcome::Passed) {
+                return Ok(());
+            }
+        }
+        self.store.enqueue(&task.id).await
+    }
+
+    /// Asks for a message; `None` if no task is ready.
+    async fn fetch(&self) -> Result<Option<Message>, QueueError> {
+        let request = async {
+            let mut batch = self.consumer.fetch().max_messages(1).messages().await;
+            match &mut batch {
+                Ok(batch) => batch.next().await.transpose().map_err(|error| service("claim", &*error)),
+                Err(error) => Err(service("claim", error)),
+            }
+        };
+        let answer = tokio::time::timeout(REQUEST_TIMEOUT, request).await;
+        answer.map_err(|error| service("claim", &error))?
+    }
+
+    /// Returns the claim of a delivered task; `None` if the task is finished or parked.
+    async fn admit(&mut self, message: Message, until_ms: u64) -> Result<Option<Claim>, QueueError> {
+        let id = task_of(&message.subject);
+        let (number, deliveries) = {
+            let info = message.info().map_err(|error| service("claim", &*error))?;
+            let deliveries = u64::try_from(info.delivered).unwrap_or_default();
+            ((info.stream_sequence << 16) + deliveries, deliveries)
+        };
+        let names = &self.store.names;
+        if let Some(result) = self.store.read_as::<TaskResult>(&names.key(KeyKind::Result, &id)).await? {
+            self.ready_dependents(&id, result.outcome).await?;
+            acknowledge(&message, AckKind::Ack).await?;
+            return Ok(None);
+        }
+        if self.store.read(&names.key(KeyKind::Parked, &id)).await?.is_some() {
+            acknowledge(&message, AckKind::Ack).await?;
+            return Ok(None);
+        }
+        let state = self.store.read_as::<TaskKeyState>(&names.key(KeyKind::State, &id)).await?;
+        let state = state.unwrap_or_default();
+        if deliveries.saturating_sub(state.released) > MAX_DELIVERIES {
+            let reason = format!("{MAX_DELIVERIES} workers ended while they held the task");
+            self.store.put(&names.key(KeyKind::Parked, &id), &ParkedValue { reason }).await?;
+            acknowledge(&message, AckKind::Ack).await?;
+            return Ok(None);
+        }
+        let Some(task) = self.store.read_as::<Task>(&names.key(KeyKind::Task, &id)).await? else {
+            // Nobody submitted it.
+            acknowledge(&message, AckKind::Term).await?;
+            return Ok(None);
+        };
+        let lease = Lease { task: id.clone(), number };
+        let spend = Spend { cost_micros: state.cost_micros, tokens: state.tokens };
+        self.held.insert(id, Held { number, message, until_ms, state });
+        Ok(Some(Claim { lease, task, spend }))
+    }
+
+    /// Takes a task out of those that are held; `None` if its lease is lost.
+    fn take(&mut self, lease: &Lease, now_ms: u64) -> Option<Held> {
+        let is_held = |held: &&Held| held.number == lease.number && now_ms <= held.until_ms;
+        self.held.get(&lease.task).filter(is_held)?;
+        self.held.remove(&lease.task)
+    }
+
+    async fn claim_next(&mut self, until_ms: u64) -> Result<NextTask, QueueError> {
+        loop {
+            let Some(message) = self.fetch().await? else {
+                self.idle_until = Some(Instant::now() + IDLE_PAUSE);
+                return Ok(if self.is_drained().await? { NextTask::Drained } else { NextTask::NotReady });
+            };
+            if let Some(claim) = self.admit(message, until_ms).await? {
+                return Ok(NextTask::Claimed(Box::new(claim)));
+            }
+        }
+    }
+
+    /// Runs requests that also need the queue itself, on its connection.
+    fn with_handle<T>(&mut self, request: impl AsyncFnOnce(&mut Self) -> T) -> T {
+        let handle = self.connection.handle();
+        handle.block_on(request(self))
+    }
+}
+
+impl TaskQueue for NatsQueue {
+    fn submit(&mut self, tasks: &[Task]) -> Result<(), QueueError> {
+        self.idle_until = None;
+        self.connection.block_on(crate::submission::submit(self, tasks))
+    }
+
+    /// Claims a task. The duration of the lease is that of the queue.
+    fn claim(&mut self, now_ms: u64, _lease_ms: u64) -> Result<NextTask, QueueError> {
+        if self.idle_until.is_some_and(|until| Instant::now() < until) {
+            return Ok(NextTask::NotReady);
+        }
+        let until_ms = now_ms.saturating_add(millis(self.lease));
+        let claimed = self.with_handle(async |queue| queue.claim_next(until_ms).await);
+        match claimed {
+            Ok(next) => {
+                self.unreachable_since = None;
+                Ok(next)
+            }
+            Err(error) => {
+                let since = *self.unreachable_since.get_or_insert_with(Instant::now);
+                self.idle_until = Some(Instant::now() + IDLE_PAUSE);
+                if since.elapsed() > RETRY_TIMEOUT { Err(error) } else { Ok(NextTask::NotReady) }
+            }
+        }
+    }
+
+    fn renew(&mut self, lease: &Lease, now_ms: u64, _lease_ms: u64) -> Result<Renewal, QueueError> {
+        let Some(held) = self.held.get_mut(&lease.task).filter(|held| held.number == lease.number) else {
+            return Ok(Renewal::Lost);
+        };
+        if now_ms > held.until_ms {
+            return Ok(Renewal::Lost);
+        }
+        let handle = self.connection.handle();
+        // Without an answer the lease is still held until its end, and is renewed the next time.
+        if handle.block_on(held.message.double_ack_with(AckKind::Progress)).is_ok() {
+            held.until_ms = now_ms.saturating_add(millis(self.lease));
+        }
+        Ok(Renewal::Held)
+    }
+
+    fn finish(&mut self, lease: &Lease, result: &TaskResult, spend: Spend) -> Result<Finished, QueueError> {
+        self.idle_until = None;
+        let held = match self.held.get(&lease.task) {
+            Some(held) if held.number == lease.number => self.held.remove(&lease.task),
+            Some(_) | None => None,
+        };
+        self.connection.block_on(async {
+            let subject = self.store.names.key(KeyKind::State, &lease.task);
+            let released = held.as_ref().map(|held| held.state.released).unwrap_or_default();
+            let state = TaskKeyState { cost_micros: spend.cost_micros, tokens: spend.tokens, released };
+            self.store.put(&subject, &state).await?;
+            let finished = self.record(result).await?;
+            if let Some(held) = held {
+                // Otherwise the message is delivered again, to a worker that finds the result.
+                let _ = acknowledge(&held.message, AckKind::Ack).await;
+            }
+            Ok(finished)
+        })
+    }
+
+    fn release(&mut self, lease: &Lease, release: Release, spend: Spend) -> Result<(), QueueError> {
+        self.idle_until = None;
+        let now = now_ms();
+        let Some(held) = self.take(lease, now) else { return Ok(()) };
+        self.connection.block_on(async {
+            let names = &self.store.names;
+            let mut state = TaskKeyState {
+                cost_micros: spend.cost_micros,
+                tokens: spend.tokens,
+                released: held.state.released,
+            };
+            let kind = match &release {
+                Release::Retry { at_ms } => {
+                    state.released += 1;
+                    let delay = Duration::from_millis(at_ms.saturating_sub(now));
+                    AckKind::Nak((!delay.is_zero()).then_some(delay))
+                }
+                Release::Park { .. } => AckKind::Ack,
+            };
+            self.store.put(&names.key(KeyKind::State, &lease.task), &state).await?;
+            if let Release::Park { reason } = release {
+                self.store.put(&names.key(KeyKind::Parked, &lease.task), &ParkedValue { reason }).await?;
+            }
+            // Without an answer the lease ends by itself.
+            let _ = acknowledge(&held.message, kind).await;
+            Ok(())
+        })
+    }
+
+    fn unpark(&mut self) -> Result<(), QueueError> {
+        self.idle_until = None;
+        self.connection.block_on(async {
+            let names = &self.store.names;
+            for entry in self.store.scan(&names.keys(KeyKind::Parked), 1).await? {
+                self.store.delete(&names.key(KeyKind::Parked, &entry.task)).await?;
+                let subject = names.key(KeyKind::State, &entry.task);
+                if let Some(state) = self.store.read_as::<TaskKeyState>(&subject).await? {
+                    // The deliveries of the new message are counted from the beginning.
+                    self.store.put(&subject, &TaskKeyState { released: 0, ..state }).await?;
+                }
+                self.store.enqueue(&entry.task).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn spend(&mut self) -> Result<Spend, QueueError> {
+        self.connection.block_on(async {
+            let keys = self.store.names.keys(KeyKind::State);
+            let mut total = Spend::default();
+            for entry in self.store.scan(&keys, 1).await? {
+                let state: TaskKeyState = parse(&keys, &entry.value)?;
+                total.cost_micros = total.cost_micros.saturating_add(state.cost_micros);
+                total.tokens = total.tokens.saturating_add(state.tokens);
+            }
+            Ok(total)
+        })
+    }
+
+    fn results(&mut self) -> Result<Vec<TaskResult>, QueueError> {
+        self.connection.block_on(async {
+            let names = &self.store.names;
+            let keys = names.keys(KeyKind::Result);
+            let mut results = HashMap::new();
+            for entry in self.store.scan(&keys, 1).await? {
+                results.insert(entry.task, parse::<TaskResult>(&keys, &entry.value)?);
+            }
+            let tasks = self.store.scan(&names.keys(KeyKind::Task), 1).await?;
+            Ok(tasks.iter().filter_map(|entry| results.remove(&entry.task)).collect())
+        })
+    }
+
+    fn unfinished(&mut self) -> Result<u64, QueueError> {
+        self.connection.block_on(async {
+            let names = &self.store.names;
+            let tasks = self.store.scan(&names.keys(KeyKind::Task), 1).await?.len();
+            let results = self.store.scan(&names.keys(KeyKind::Result), 1).await?.len();
+            Ok(tasks.saturating_sub(results) as u64)
+        })
+    }
+}
+
+fn context(connection: &Connection) -> Context {
+    // The context starts a task of the runtime.
+    connection
+        .block_on(async { ContextBuilder::new().timeout(REQUEST_TIMEOUT).build(connection.client.clone()) })
+}
+
+/// Creates the streams of a fleet, with three replicas where the servers are a cluster.
+async fn create_streams(context: &Context, names: &Names, lease: Duration) -> Result<(), QueueError> {
+    let replicas = match context.get_stream(names.work_stream()).await {
+        Ok(stream) => stream.cached_info().config.num_replicas,
+        Err(_) => create_work_stream(context, names).await?,
+    };
+    if context.get_stream(format!("KV_{}", names.bucket())).await.is_err() {
+        let created = context.create_key_value(Store::config(names, replicas)).await;
+        created.map_err(|error| service("bucket", &error))?;
+    }
+    let work = context.get_stream(names.work_stream()).await.map_err(|error| service("work", &error))?;
+    let config = pull::Config {
+        durable_name: Some(CONSUMER.to_owned()),
+        ack_policy: AckPolicy::Explicit,
+        ack_wait: lease,
+        max_deliver: -1,
+        max_ack_pending: MAX_HELD,
+        ..pull::Config::default()
+    };
+    work.get_or_create_consumer(CONSUMER, config).await.map(drop).map_err(|error| service(CONSUMER, &error))
+}
+
+/// Creates the work queue. Returns the number of its replicas.
+async fn create_work_stream(context: &Context, names: &Names) -> Result<usize, QueueError> {
+    let config = |num_replicas| stream::Config {
+        name: names.work_stream(),
+        subjects: vec![names.all_work()],
+        retention: RetentionPolicy::WorkQueue,
+        discard: DiscardPolicy::New,
+        discard_new_per_subject: true,
+        max_messages_per_subject: 1,
+        num_replicas,
+        ..stream::Config::default()
+    };
+    if context.create_stream(config(REPLICAS)).await.is_ok() {
+        return Ok(REPLICAS);
+    }
+    context.create_stream(config(1)).await.map(|_| 1).map_err(|error| service("work", &error))
+}
+
+/// Acknowledges a message, and waits until the server knows.
+async fn acknowledge(message: &Message, kind: AckKind) -> Result<(), QueueError> {
+    message.double_ack_with(kind).await.map_err(|error| service("acknowledgement", &*error))
+}
+
+/// Returns a result that fits into a message. The list of changed files is the part that can be large.
+fn fitting(result: &TaskResult) -> TaskResult {
+    let size = serde_json::to_vec(result).map(|bytes| bytes.len()).unwrap_or_default();
+    match size > MAX_RESULT_BYTES {
+        true => TaskResult { changed_files: Vec::new(), ..result.clone() },
+        false => result.clone(),
+    }
+}
+
+pub(crate) fn now_ms() -> u64 {
+    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

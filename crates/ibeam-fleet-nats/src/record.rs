@@ -1,0 +1,140 @@
+//! The record of a fleet on the disk of its submitter: a ledger, kept equal to the queue.
+
+use std::collections::HashSet;
+use std::thread;
+use std::time::Duration;
+
+use ibeam_fleet::{
+    Finished, FleetEnd, FleetError, FleetObserver, HaltReason, Lease, Ledger, Outcome, QueueError, Spend,
+    StopFlag, TaskQueue as _, TaskResult,
+};
+
+use crate::names::KeyKind;
+use crate::nats_queue::{NatsQueue, ParkedValue};
+use crate::store::parse;
+use crate::submission::{reconcile, unknown};
+
+/// The time between two looks for results.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// The number of times that an empty work queue is looked at before it counts: a replica may lag behind.
+const LOOKS: u32 = 3;
+
+/// The changes by a comparison of the record and the queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SyncReport {
+    /// The number of tasks that the queue lacked.
+    pub tasks_sent: u64,
+    /// The number of results that the queue lacked.
+    pub results_sent: u64,
+    /// The number of results that the record lacked.
+    pub results_received: u64,
+}
+
+/// Compares the record and the queue, and gives each what it lacks.
+///
+/// # Errors
+/// `TaskChanged`, `Service`, `Ledger`.
+pub fn sync(ledger: &mut Ledger, queue: &mut NatsQueue) -> Result<SyncReport, QueueError> {
+    let tasks = ledger.tasks()?;
+    let tasks_sent = queue.connection.block_on(unknown(queue, &tasks))?.len() as u64;
+    let mut report = SyncReport { tasks_sent, ..SyncReport::default() };
+    let finished: HashSet<String> = queue.results()?.into_iter().map(|result| result.id).collect();
+    // Before the tasks: no worker may get a task that has a result.
+    for result in ledger.results()?.iter().filter(|result| !finished.contains(&result.id)) {
+        if let Finished::Recorded { .. } = queue.connection.block_on(queue.record(result))? {
+            report.results_sent += 1;
+        }
+    }
+    queue.submit(&tasks)?;
+    for result in queue.results()? {
+        if let Finished::Recorded { .. } = record(ledger, &result)? {
+            report.results_received += 1;
+        }
+    }
+    Ok(report)
+}
+
+/// Waits until workers have finished all tasks that can be finished, and records the results. The results that the record
+/// already has are reported first.
+///
+/// # Errors
+/// `Queue`, `Output`.
+pub fn wait_for_results(
+    ledger: &mut Ledger,
+    queue: &mut NatsQueue,
+    stop: &StopFlag,
+    observer: &mut dyn FleetObserver,
+) -> Result<FleetEnd, FleetError> {
+    let mut end = FleetEnd::default();
+    let mut report = |result: &TaskResult| {
+        match result.outcome {
+            Outcome::Passed => end.passed += 1,
+            Outcome::CheckFailed | Outcome::Failed | Outcome::Skipped => end.failed += 1,
+        }
+        observer.finished(result).map_err(FleetError::Output)
+    };
+    for result in ledger.results()? {
+        report(&result)?;
+    }
+    let tasks = ledger.tasks()?;
+    let mut next = 1;
+    let mut empty_looks = 0;
+    let halt = loop {
+        for result in results_since(queue, &mut next)? {
+            if let Finished::Recorded { skipped } = record(ledger, &result)? {
+                [result].iter().chain(&skipped).try_for_each(&mut report)?;
+            }
+        }
+        if ledger.unfinished()? == 0 {
+            break None;
+        }
+        if stop.is_requested() {
+            break Some(HaltReason::Stopped);
+        }
+        match queue.connection.block_on(queue.is_drained())? {
+            false => empty_looks = 0,
+            true => {
+                empty_looks += 1;
+                let unready = LOOKS > empty_looks || queue.connection.block_on(reconcile(queue, &tasks))? > 0;
+                if !unready {
+                    break None;
+                }
+            }
+        }
+        thread::sleep(POLL_INTERVAL);
+    };
+    let reasons = parked(queue)?;
+    for (task, reason) in &reasons {
+        observer.parked(task, reason);
+    }
+    let halt = halt.or_else(|| reasons.into_iter().next().map(|(_, reason)| HaltReason::Exhausted(reason)));
+    Ok(FleetEnd { unfinished: ledger.unfinished()?, halt, ..end })
+}
+
+/// Returns the results from a sequence number on, and sets it behind the last of them.
+fn results_since(queue: &NatsQueue, next: &mut u64) -> Result<Vec<TaskResult>, QueueError> {
+    let keys = queue.store.names.keys(KeyKind::Result);
+    let entries = queue.connection.block_on(queue.store.scan(&keys, *next))?;
+    if let Some(last) = entries.last() {
+        *next = last.sequence + 1;
+    }
+    entries.iter().map(|entry| parse(&keys, &entry.value)).collect()
+}
+
+/// Returns the parked tasks and the reasons.
+fn parked(queue: &NatsQueue) -> Result<Vec<(String, String)>, QueueError> {
+    let keys = queue.store.names.keys(KeyKind::Parked);
+    let entries = queue.connection.block_on(queue.store.scan(&keys, 1))?;
+    let reason = |value: &[u8]| parse::<ParkedValue>(&keys, value).map(|parked| parked.reason);
+    entries.into_iter().map(|entry| Ok((entry.task, reason(&entry.value)?))).collect()
+}
+
+/// Records a result, which a worker has found without a lease of the ledger.
+fn record(ledger: &mut Ledger, result: &TaskResult) -> Result<Finished, QueueError> {
+    let lease = Lease { task: result.id.clone(), number: 0 };
+    let spend = Spend {
+        cost_micros: result.cost_usd.and_then(ibeam_fleet::Budget::from_usd).unwrap_or_default(),
+        tokens: result.usage.total(),
+    };
+    ledger.finish(&lease, result, spend)
+}

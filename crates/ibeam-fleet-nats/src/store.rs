@@ -1,0 +1,292 @@
+//! The bucket of keys. Single keys are read from the leader, so an answer is never older than an earlier one.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream::context::{Context, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
+use async_nats::jetstream::{ErrorCode, kv};
+use async_nats::{HeaderMap, StatusCode};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use ibeam_fleet::QueueError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::connection::REQUEST_TIMEOUT;
+use crate::error::{damaged, is_already_queued, service};
+use crate::names::{Names, task_of};
+
+/// The time for which a failing request is repeated, e.g. while the servers elect a leader.
+pub(crate) const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
+/// The pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The number of entries that one request reads.
+const BATCH: usize = 1000;
+
+/// The bucket and the work queue of a fleet.
+#[derive(Clone, Debug)]
+pub(crate) struct Store {
+    pub(crate) context: Context,
+    pub(crate) names: Names,
+    bucket: Stream,
+}
+
+/// The effect of the creation of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Creation {
+    /// The key has this value, perhaps since an attempt whose answer was lost.
+    Created,
+    /// The key has another value, which stays.
+    Exists(Bytes),
+}
+
+/// An entry of the bucket.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) task: String,
+    pub(crate) value: Bytes,
+    pub(crate) sequence: u64,
+}
+
+impl Store {
+    pub(crate) fn new(context: Context, names: Names, bucket: Stream) -> Self {
+        Self { context, names, bucket }
+    }
+
+    /// Returns the configuration of a new bucket.
+    pub(crate) fn config(names: &Names, replicas: usize) -> kv::Config {
+        kv::Config { bucket: names.bucket(), num_replicas: replicas, ..kv::Config::default() }
+    }
+
+    /// Returns the value of a key, and its sequence number; `None` if the key is missing or deleted.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn read(&self, subject: &str) -> Result<Option<Entry>, QueueError> {
+        retry(|| async {
+            let found = self.bucket.raw_message_builder().last_by_subject(subject).send().await;
+            match found {
+                Ok(message) if is_deleted(&message.headers) => Ok(None),
+                Ok(message) => Ok(Some(Entry {
+                    task: task_of(subject),
+                    value: message.payload,
+                    sequence: message.sequence,
+                })),
+                Err(error) if is_missing(&error.kind()) => Ok(None),
+                Err(error) => Err(service(subject, &error)),
+            }
+        })
+        .await
+    }
+
+    /// Returns the value of a key as an object.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn read_as<T: DeserializeOwned>(&self, subject: &str) -> Result<Option<T>, QueueError> {
+        let Some(entry) = self.read(subject).await? else { return Ok(None) };
+        parse(subject, &entry.value).map(Some)
+    }
+
+    /// Returns the tasks of all keys that match a subject, as the leader knows them. For few keys.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn list(&self, subject: &str) -> Result<Vec<String>, QueueError> {
+        let (mut tasks, mut next) = (Vec::new(), 1);
+        loop {
+            let found = retry(|| async {
+                let found =
+                    self.bucket.raw_message_builder().sequence(next).next_by_subject(subject).send().await;
+                match found {
+                    Ok(message) => Ok(Some((message.sequence, task_of(&message.subject)))),
+                    Err(error) if is_missing(&error.kind()) => Ok(None),
+                    Err(error) => Err(service(subject, &error)),
+                }
+            });
+            let Some((sequence, task)) = found.await? else { return Ok(tasks) };
+            next = sequence + 1;
+            tasks.push(task);
+        }
+    }
+
+    /// Returns all entries that match a subject, from a sequence number on. Any replica answers, so what changed within
+    /// the last moments may be missing.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn scan(&self, subject: &str, from: u64) -> Result<Vec<Entry>, QueueError> {
+        let (mut entries, mut next) = (Vec::new(), from.max(1));
+        loop {
+            let (batch, is_last) = retry(|| self.scan_batch(subject, next)).await?;
+            if let Some(last) = batch.last() {
+                next = last.0 + 1;
+            }
+            entries.extend(batch.into_iter().filter_map(|(_, entry)| entry));
+            if is_last {
+                return Ok(entries);
+            }
+        }
+    }
+
+    /// Returns the next entries with their sequence numbers, without the content of deleted ones, and whether they are
+    /// the last.
+    async fn scan_batch(
+        &self,
+        subject: &str,
+        from: u64,
+    ) -> Result<(Vec<(u64, Option<Entry>)>, bool), QueueError> {
+        let client = self.context.client();
+        let inbox = client.new_inbox();
+        let mut answers = client.subscribe(inbox.clone()).await.map_err(|error| service(subject, &error))?;
+        let request = serde_json::json!({ "seq": from, "next_by_subj": subject, "batch": BATCH });
+        let api = format!("$JS.API.DIRECT.GET.KV_{}", self.names.bucket());
+        client
+            .publish_with_reply(api, inbox, request.to_string().into())
+            .await
+            .map_err(|error| service(subject, &error))?;
+        let mut batch = Vec::new();
+        loop {
+            let answer = tokio::time::timeout(REQUEST_TIMEOUT, answers.next()).await;
+            let answer = answer.map_err(|error| service(subject, &error))?;
+            let ended = || QueueError::Service { detail: format!("{subject}: the connection has ended") };
+            let answer = answer.ok_or_else(ended)?;
+            let headers = answer.headers.unwrap_or_default();
+            let number = |name: &str| headers.get(name).and_then(|value| value.as_str().parse::<u64>().ok());
+            match answer.status {
+                None => {}
+                Some(StatusCode::NOT_FOUND) => return Ok((batch, true)),
+                // The end of the batch.
+                Some(status) if status.as_u16() == 204 => {
+                    return Ok((batch, number("Nats-Num-Pending").unwrap_or_default() == 0));
+                }
+                Some(status) => {
+                    let detail = format!("{subject}: {status} {}", answer.description.unwrap_or_default());
+                    return Err(QueueError::Service { detail });
+                }
+            }
+            let Some(sequence) = number("Nats-Sequence") else {
+                return Err(damaged(subject, "an answer has no sequence number"));
+            };
+            let key = headers.get("Nats-Subject").map(|value| task_of(value.as_str())).unwrap_or_default();
+            let entry = Entry { task: key, value: answer.payload, sequence };
+            batch.push((sequence, (!is_deleted(&headers)).then_some(entry)));
+        }
+    }
+
+    /// Sets the value of a key.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn put(&self, subject: &str, value: &impl Serialize) -> Result<(), QueueError> {
+        let value = to_bytes(value)?;
+        retry(|| async {
+            let message = PublishMessage::build().payload(value.clone());
+            self.publish(subject, message).await.map(drop).map_err(|error| service(subject, &error))
+        })
+        .await
+    }
+
+    /// Deletes a key.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn delete(&self, subject: &str) -> Result<(), QueueError> {
+        retry(|| async {
+            let message = PublishMessage::build().header("KV-Operation", "DEL");
+            self.publish(subject, message).await.map(drop).map_err(|error| service(subject, &error))
+        })
+        .await
+    }
+
+    /// Creates a key, unless it exists.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn create(&self, subject: &str, value: &impl Serialize) -> Result<Creation, QueueError> {
+        let value = to_bytes(value)?;
+        let created = retry(|| async {
+            let message = PublishMessage::build().payload(value.clone()).expected_last_subject_sequence(0);
+            match self.publish(subject, message).await {
+                Ok(()) => Ok(true),
+                Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(false),
+                Err(error) => Err(service(subject, &error)),
+            }
+        });
+        if created.await? {
+            return Ok(Creation::Created);
+        }
+        match self.read(subject).await? {
+            Some(entry) if entry.value == value => Ok(Creation::Created),
+            Some(entry) => Ok(Creation::Exists(entry.value)),
+            None => Err(damaged(subject, "the key was deleted")),
+        }
+    }
+
+    /// Puts a task into the work queue, unless it is there.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn enqueue(&self, task: &str) -> Result<(), QueueError> {
+        let subject = self.names.work(task);
+        retry(|| async {
+            match self.publish(&subject, PublishMessage::build()).await {
+                Ok(()) => Ok(()),
+                Err(error) if is_already_queued(&error) => Ok(()),
+                Err(error) => Err(service(&subject, &error)),
+            }
+        })
+        .await
+    }
+
+    async fn publish(
+        &self,
+        subject: &str,
+        message: PublishMessage,
+    ) -> Result<(), async_nats::jetstream::context::PublishError> {
+        let sent = self.context.send_publish(subject.to_owned(), message).await?;
+        sent.await.map(drop)
+    }
+}
+
+/// Repeats a request until it succeeds, for a limited time.
+///
+/// # Errors
+/// The last error.
+pub(crate) async fn retry<T, F: Future<Output = Result<T, QueueError>>>(
+    mut request: impl FnMut() -> F,
+) -> Result<T, QueueError> {
+    let start = Instant::now();
+    loop {
+        match request().await {
+            Err(_) if start.elapsed() < RETRY_TIMEOUT => tokio::time::sleep(PAUSE).await,
+            result => return result,
+        }
+    }
+}
+
+/// Parses the value of a key.
+///
+/// # Errors
+/// `Service`.
+pub(crate) fn parse<T: DeserializeOwned>(subject: &str, value: &[u8]) -> Result<T, QueueError> {
+    serde_json::from_slice(value).map_err(|error| damaged(subject, error))
+}
+
+fn to_bytes(value: &impl Serialize) -> Result<Bytes, QueueError> {
+    serde_json::to_vec(value).map(Bytes::from).map_err(|error| service("JSON", &error))
+}
+
+fn is_missing(kind: &RawMessageErrorKind) -> bool {
+    match kind {
+        RawMessageErrorKind::NoMessageFound => true,
+        RawMessageErrorKind::JetStream(error) => error.error_code() == ErrorCode::NO_MESSAGE_FOUND,
+        _ => false,
+    }
+}
+
+fn is_deleted(headers: &HeaderMap) -> bool {
+    headers.get("KV-Operation").is_some()
+}

@@ -1,0 +1,241 @@
+//! The queue as a worker sees it: it only claims tasks, and none that asks for more than the worker grants.
+
+use std::path::{Path, PathBuf};
+
+use ibeam_fleet::{
+    Claim, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, Spend, StopFlag, Task, TaskFile,
+    TaskLimits, TaskMode, TaskQueue, TaskResult, WorkspaceSource,
+};
+
+use crate::nats_queue::{NatsQueue, now_ms};
+
+/// The rights that a worker grants to tasks from a queue.
+#[derive(Clone, Debug, Default)]
+pub struct WorkerPolicy {
+    /// The directories below which local workspaces and attached files may be.
+    pub directories: Vec<PathBuf>,
+    /// The highest limits of a task.
+    pub limits: TaskLimits,
+    /// Whether the worker has a mode that only reads.
+    pub is_read_only: bool,
+    /// Whether tasks may have a check, which is a command of its submitter.
+    pub allows_checks: bool,
+}
+
+impl WorkerPolicy {
+    /// Returns the task with its limits lowered to those of the worker.
+    ///
+    /// # Errors
+    /// The reason for which the worker does not execute it.
+    fn admitted(&self, mut task: Task, id: &str) -> Result<Task, String> {
+        if task.id != id {
+            return Err("the definition of the task is damaged".to_owned());
+        }
+        // Anybody with access to the queue may have written the definition.
+        let alone = Task { needs: Vec::new(), ..task.clone() };
+        let line = serde_json::to_string(&alone).map_err(|error| error.to_string())?;
+        if let Some(invalid) = TaskFile::parse(&line, Path::new("/")).invalid.into_iter().next() {
+            return Err(invalid.detail);
+        }
+        if let Some(reason) = self.refusal(&task) {
+            return Err(reason);
+        }
+        let (limits, most) = (&mut task.limits, &self.limits);
+        limits.max_turns = lower(limits.max_turns, most.max_turns);
+        limits.max_tokens = lower(limits.max_tokens, most.max_tokens);
+        limits.max_cost_micros = lower(limits.max_cost_micros, most.max_cost_micros);
+        limits.max_tool_calls = lower(limits.max_tool_calls, most.max_tool_calls);
+        limits.timeout_s = lower(limits.timeout_s, most.timeout_s);
+        Ok(task)
+    }
+
+    fn refusal(&self, task: &Task) -> Option<String> {
+        if self.is_read_only && task.mode == Some(TaskMode::Agent) {
+            return Some("the worker only reads".to_owned());
+        }
+        if !task.env.is_empty() {
+            return Some("a task of a queue cannot have `env`".to_owned());
+        }
+        if task.check.is_some() && !self.allows_checks {
+            return Some("the worker does not allow checks".to_owned());
+        }
+        let local = match &task.workspace {
+            WorkspaceSource::Path(path) => Some(path.as_path()),
+            WorkspaceSource::Git(source) => match is_remote(&source.git) {
+                true => None,
+                false => Some(Path::new(&source.git)),
+            },
+        };
+        let outside = local
+            .into_iter()
+            .chain(task.files.iter().map(PathBuf::as_path))
+            .find(|path| !self.allows_path(path))?;
+        Some(format!("the worker does not allow `{}`", outside.display()))
+    }
+
+    /// Whether a path, with its links resolved, is below an allowed directory.
+    fn allows_path(&self, path: &Path) -> bool {
+        let Ok(path) = path.canonicalize() else { return false };
+        self.directories
+            .iter()
+            .any(|directory| directory.canonicalize().is_ok_and(|directory| path.starts_with(directory)))
+    }
+}
+
+/// Returns the lower one of two limits.
+fn lower<T: Ord>(limit: Option<T>, most: Option<T>) -> Option<T> {
+    [limit, most].into_iter().flatten().min()
+}
+
+/// Whether git connects to another machine for a repository. Transports that run a command are not remote.
+fn is_remote(url: &str) -> bool {
+    match url.split_once("://") {
+        Some((scheme, _)) => ["https", "ssh"].contains(&scheme),
+        None => url.split_once(':').is_some_and(|(host, path)| !host.contains('/') && !path.starts_with(':')),
+    }
+}
+
+/// The queue of a worker.
+pub struct WorkerQueue {
+    queue: NatsQueue,
+    policy: WorkerPolicy,
+    stop: StopFlag,
+    ends_when_drained: bool,
+}
+
+impl WorkerQueue {
+    /// Returns the queue of a worker. After a request to end, its tasks return to the queue at once. Unless
+    /// `ends_when_drained`, the worker waits for tasks until then.
+    pub fn new(queue: NatsQueue, policy: WorkerPolicy, stop: StopFlag, ends_when_drained: bool) -> Self {
+        Self { queue, policy, stop, ends_when_drained }
+    }
+
+    /// Gives a task that the worker does not execute a result.
+    fn refuse(&mut self, lease: &Lease, spend: Spend, reason: String) -> Result<(), QueueError> {
+        let mut result = TaskResult::without_run(&lease.task, Outcome::Failed, reason);
+        result.code = Some("refused".to_owned());
+        self.queue.finish(lease, &result, spend).map(drop)
+    }
+}
+
+impl TaskQueue for WorkerQueue {
+    fn submit(&mut self, _tasks: &[Task]) -> Result<(), QueueError> {
+        Err(QueueError::Service { detail: "a worker submits no tasks".to_owned() })
+    }
+
+    fn claim(&mut self, now: u64, lease_ms: u64) -> Result<NextTask, QueueError> {
+        loop {
+            match self.queue.claim(now, lease_ms)? {
+                NextTask::Drained if !self.ends_when_drained => return Ok(NextTask::NotReady),
+                next @ (NextTask::Drained | NextTask::NotReady) => return Ok(next),
+                NextTask::Claimed(claim) => {
+                    let Claim { lease, task, spend } = *claim;
+                    match self.policy.admitted(task, &lease.task) {
+                        Ok(task) => return Ok(NextTask::Claimed(Box::new(Claim { lease, task, spend }))),
+                        Err(reason) => self.refuse(&lease, spend, reason)?,
+                    }
+                }
+            }
+        }
+    }
+
+    fn renew(&mut self, lease: &Lease, now_ms: u64, lease_ms: u64) -> Result<Renewal, QueueError> {
+        self.queue.renew(lease, now_ms, lease_ms)
+    }
+
+    fn finish(&mut self, lease: &Lease, result: &TaskResult, spend: Spend) -> Result<Finished, QueueError> {
+        self.queue.finish(lease, result, spend)
+    }
+
+    fn release(&mut self, lease: &Lease, release: Release, spend: Spend) -> Result<(), QueueError> {
+        let release = match release {
+            // Another worker goes on.
+            Release::Park { .. } if self.stop.is_requested() => Release::Retry { at_ms: now_ms() },
+            release @ (Release::Park { .. } | Release::Retry { .. }) => release,
+        };
+        self.queue.release(lease, release, spend)
+    }
+
+    /// Has no effect: the submitter unparks tasks.
+    fn unpark(&mut self) -> Result<(), QueueError> {
+        Ok(())
+    }
+
+    fn spend(&mut self) -> Result<Spend, QueueError> {
+        self.queue.spend()
+    }
+
+    /// Returns nothing: a worker reports the tasks that it executes.
+    fn results(&mut self) -> Result<Vec<TaskResult>, QueueError> {
+        Ok(Vec::new())
+    }
+
+    /// Returns 0: a worker leaves no task unfinished that the queue does not have.
+    fn unfinished(&mut self) -> Result<u64, QueueError> {
+        Ok(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repositories_of_other_machines_are_remote_and_commands_are_not() {
+        for (url, expected) in [
+            ("https://example.com/a.git", true),
+            ("ssh://git@example.com/a.git", true),
+            ("git@example.com:a.git", true),
+            ("/srv/a.git", false),
+            ("./a:b", false),
+            ("file:///etc", false),
+            ("ext::sh -c id", false),
+            ("ext::https://example.com", false),
+        ] {
+            assert_eq!(is_remote(url), expected, "{url}");
+        }
+    }
+
+    /// Returns the task of this line under a policy.
+    fn admitted(policy: &WorkerPolicy, line: &str) -> Result<Task, String> {
+        policy.admitted(serde_json::from_str(line).unwrap(), "a")
+    }
+
+    #[test]
+    fn a_task_gets_no_more_than_the_worker_grants() {
+        let home = tempfile::tempdir().unwrap();
+        let (inside, outside) = (home.path().join("in"), home.path().join("out"));
+        std::fs::create_dir(&inside).unwrap();
+        std::fs::create_dir(&outside).unwrap();
+        std::os::unix::fs::symlink(&outside, inside.join("link")).unwrap();
+        let policy = WorkerPolicy {
+            directories: vec![inside.clone()],
+            limits: TaskLimits { max_turns: Some(5), ..TaskLimits::default() },
+            ..WorkerPolicy::default()
+        };
+        let line = |workspace: &Path, rest: &str| {
+            format!(r#"{{"id":"a","prompt":"p","workspace":"{}"{rest}}}"#, workspace.display())
+        };
+        for (workspace, rest, reason) in [
+            (outside.as_path(), "", "does not allow"),
+            (inside.join("link").as_path(), "", "does not allow"),
+            (inside.join("../out").as_path(), "", "does not allow"),
+            (inside.join("gone").as_path(), "", "no directory"),
+            (inside.as_path(), r#","check":"true""#, "checks"),
+            (inside.as_path(), r#","env":{"A":"b"}"#, "`env`"),
+            (inside.as_path(), r#","files":["/etc/passwd"]"#, "`/etc/passwd`"),
+        ] {
+            let error = admitted(&policy, &line(workspace, rest)).unwrap_err();
+            assert!(error.contains(reason), "{rest}: {error}");
+        }
+        let task = admitted(&policy, &line(&inside, r#","limits":{"max_turns":9,"max_tokens":7}"#)).unwrap();
+        assert_eq!((task.limits.max_turns, task.limits.max_tokens), (Some(5), Some(7)));
+        assert_eq!(admitted(&policy, &line(&inside, "")).unwrap().limits.max_turns, Some(5));
+        let reader = WorkerPolicy { is_read_only: true, ..policy };
+        admitted(&reader, &line(&inside, r#","mode":"ask""#)).unwrap();
+        admitted(&reader, &line(&inside, r#","mode":"agent""#)).unwrap_err();
+        let escape = r#"{"id":"../a","prompt":"p","workspace":{"git":"https://example.com/a.git"}}"#;
+        let task = serde_json::from_str(escape).unwrap();
+        assert!(reader.admitted(task, "../a").unwrap_err().contains("letters"));
+    }
+}
