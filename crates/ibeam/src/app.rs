@@ -15,6 +15,7 @@ use ibeam_providers::TrafficMode;
 use rustix::fs::{Access, access};
 
 use crate::cli::Flags;
+use crate::debug_log::DebugLog;
 use crate::dialect::DialectWriter;
 use crate::environment::{catalogue, reject_non_utf8_variables, variable};
 use crate::model::{self, DeferredKeys, recordings};
@@ -60,6 +61,8 @@ pub(crate) struct AppContext {
     pub(crate) dialect_writer: Option<DialectWriter>,
     /// Whether the traffic with models is recorded or replayed.
     pub(crate) traffic: TrafficMode,
+    /// The log of `--debug`.
+    pub(crate) debug_log: Option<Arc<DebugLog>>,
     /// The worktree that is the workspace: `--worktree`.
     pub(crate) worktree: Option<Worktree>,
     /// The keys that files and commands gave.
@@ -156,10 +159,12 @@ impl AppContext {
             started_at,
             dialect_writer,
             traffic,
+            debug_log: None,
             worktree: None,
             deferred_keys: DeferredKeys::default(),
             redactor: OnceLock::new(),
         };
+        let app = Self { debug_log: DebugLog::requested(&app)?, ..app };
         let traffic = recordings::open(&app)?;
         Ok(Self { traffic, ..app })
     }
@@ -167,6 +172,13 @@ impl AppContext {
     /// Returns the redactor of all secrets of this process. Its clones share the secrets that are added later.
     pub(crate) fn redactor(&self) -> &Redactor {
         self.redactor.get_or_init(|| Redactor::new(model::all_secrets(self)))
+    }
+
+    /// Writes to the debug log, if there is one, that a step of the start is complete.
+    pub(crate) fn log_step(&self, name: &str) {
+        if let Some(log) = &self.debug_log {
+            log.write_step(name);
+        }
     }
 
     /// Whether model requests are answered from recordings.
@@ -296,6 +308,7 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
         .chain(flags.file.iter().map(|found| path("--file", found)))
         .chain(flags.image.iter().map(|found| path("--image", found)))
         .chain(flags.add_dir.iter().map(|found| path("--add-dir", found)))
+        .chain(flags.debug.iter().map(|found| path("--debug", found)))
         .chain(flags.trace_file.iter().map(|found| path("--trace-file", found)))
         .chain(flags.from_atif.iter().map(|found| path("--from-atif", found)))
         .chain(flags.record.iter().map(|found| path("--record", found)))

@@ -369,6 +369,10 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) error_file: Option<PathBuf>,
 
+    /// Write what the program does and when to this file, one JSON object per line, without keys: `ibeam help debug`
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) debug: Option<PathBuf>,
+
     /// Write the spans of the runs to this file at the end, as OTLP/JSON: `ibeam help trace`
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) trace_file: Option<PathBuf>,

@@ -87,9 +87,10 @@ pub(crate) fn execute(
         Command::Config { what } => config::config(app, what, stdout),
         Command::Setup { from } => setup::setup(app, from.as_deref(), stdout),
         Command::Doctor => diagnostics::doctor(app, stdout),
-        Command::Report { file, session, no_session } => {
+        Command::Report { file, session, no_session, log } => {
             let (file, session) = (file.as_deref(), session.as_deref());
-            let options = bug_report::BugReportOptions { file, session, without_session: *no_session };
+            let log = log.as_deref();
+            let options = bug_report::BugReportOptions { file, session, without_session: *no_session, log };
             bug_report::write_report(app, &options, stdout)
         }
         Command::Context { full, start_servers, format, words } => {

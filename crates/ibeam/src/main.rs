@@ -11,6 +11,7 @@ mod cli_error;
 mod clock;
 mod command;
 mod context;
+mod debug_log;
 mod dialect;
 mod environment;
 mod exit;
@@ -101,7 +102,9 @@ fn main() -> ExitCode {
     // Every user can read the command line of a process, and a header may hold a token.
     ibeam_sandbox::redact_arguments(flags.api_key.iter().chain(&flags.header).map(String::as_str));
     if flags.version {
-        drop(writeln!(stdout, "{}", env!("CARGO_PKG_VERSION")));
+        // Programs read the bare number; a person reads which program it is.
+        let name = if stdout_terminal { "ibeam " } else { "" };
+        drop(writeln!(stdout, "{name}{}", env!("CARGO_PKG_VERSION")));
         return ExitCode::SUCCESS;
     }
     let lang = flags.lang.clone();
@@ -150,8 +153,10 @@ fn main() -> ExitCode {
         Ok(Arc::new(app))
     };
     match worktree.and_then(with_worktree) {
-        Ok(app) => dispatch(&app, words, command, stdout, stdout_terminal, startup)
-            .unwrap_or_else(|error| fail(error, &app.base.catalogue)),
+        Ok(app) => dispatch(&app, words, command, stdout, stdout_terminal, startup).unwrap_or_else(|error| {
+            app.debug_log.iter().for_each(|log| log.write_failure(&error));
+            fail(error, &app.base.catalogue)
+        }),
         Err(reason) => unstarted(reason),
     }
 }

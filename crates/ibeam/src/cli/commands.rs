@@ -158,6 +158,9 @@ pub(crate) enum Command {
         /// Leave the session out
         #[arg(long, conflicts_with = "session")]
         no_session: bool,
+        /// Add this debug log, which `--debug` wrote, shortened
+        #[arg(long, value_name = "FILE")]
+        log: Option<PathBuf>,
     },
     /// Show what a run would send to the model first, with the size of each part; sends nothing
     #[command(

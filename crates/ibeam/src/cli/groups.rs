@@ -90,6 +90,7 @@ pub(super) const GROUPS: [Group; 6] = [
         commands: &["check", "convert", "schema", "errors"],
         flags: &[
             "contract",
+            "debug",
             "dialect",
             "error_file",
             "error_format",

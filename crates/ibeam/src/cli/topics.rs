@@ -12,6 +12,7 @@ static PAGES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pages.deflate"))
 /// Topics that are a section of a page: the topic, the page, and the heading of the section.
 const SECTIONS: &[(&str, &str, &str)] = &[
     ("caches", "configuration", "Directories that commands may write"),
+    ("debug", "trace", "Debug log"),
     ("exit-codes", "output-format", "Failure"),
     ("keys", "configuration", "Keys"),
     ("limits", "configuration", "Limits"),

@@ -2,8 +2,9 @@
 //!
 //! Every section is what another command prints. The text passes the redactor of this process, as journals do.
 
+use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
@@ -21,7 +22,7 @@ use crate::session_name::find_session;
 
 /// The name of the file without an argument.
 const DEFAULT_FILE: &str = "ibeam-report.txt";
-/// The number of the first and of the last events of the session that the report contains.
+/// The number of the first and of the last events of a session, or lines of a log, that the report contains.
 const FIRST_EVENTS: usize = 20;
 const LAST_EVENTS: usize = 200;
 /// The maximum length of a text in an event, in characters.
@@ -34,6 +35,8 @@ pub(super) struct BugReportOptions<'a> {
     /// The session; `None` for the newest of the workspace, if there is one.
     pub(super) session: Option<&'a str>,
     pub(super) without_session: bool,
+    /// The debug log that the report contains.
+    pub(super) log: Option<&'a Path>,
 }
 
 /// A part of the report.
@@ -49,6 +52,7 @@ pub(super) fn write_report(
 ) -> Result<(), CliError> {
     let path = options.file.unwrap_or_else(|| Path::new(DEFAULT_FILE));
     let session = session_of_report(app, options)?;
+    let log = options.log.map(log_text).transpose()?;
     let cannot_create = |error: io::Error| Reason::CannotCreate {
         path: path.display().to_string(),
         detail: error.to_string(),
@@ -56,7 +60,8 @@ pub(super) fn write_report(
     let mut options = OpenOptions::new();
     let mut file =
         options.read(true).write(true).create_new(true).mode(0o600).open(path).map_err(cannot_create)?;
-    let written = collect(app, session, &mut file).and_then(|sections| {
+    let written = collect(app, session, &mut file).and_then(|mut sections| {
+        sections.extend(log.map(|text| Section { name: "debug log", text }));
         list(&sections, stdout)?;
         let text: String =
             sections.iter().map(|section| format!("## {}\n\n{}\n", section.name, section.text)).collect();
@@ -133,27 +138,62 @@ fn replace_content(file: &mut File, content: &[u8]) -> io::Result<()> {
 
 /// Returns the first and the last events of a session without deltas and with shortened texts, one per line.
 fn session_text(app: &AppContext, id: SessionId) -> Result<String, Reason> {
-    let (mut lines, mut left_out) = (Vec::new(), 0_u64);
+    let mut excerpt = Excerpt::default();
     let read = ibeam_session::read(&app.dirs.sessions(), id, &mut |event: Event| {
         if !matches!(event.kind, EventKind::TextDelta { .. } | EventKind::ThinkingDelta { .. }) {
-            let mut value = serde_json::to_value(&event).unwrap_or_default();
-            shorten_texts(&mut value);
-            lines.push(value.to_string());
-            if lines.len() > FIRST_EVENTS + LAST_EVENTS {
-                lines.remove(FIRST_EVENTS);
-                left_out += 1;
-            }
+            excerpt.push(serde_json::to_value(&event).unwrap_or_default());
         }
         Ok::<_, SessionError>(())
     });
     let report = read.map_err(|error| session_error_reason(&error, id))?;
-    if left_out > 0 {
-        lines.insert(FIRST_EVENTS, format!("… {left_out} events left out …"));
-    }
+    let mut lines = excerpt.into_lines();
     if let Some(damage) = report.damage {
         lines.push(format!("damage: {} line {}: {}", damage.path.display(), damage.line, damage.detail));
     }
     Ok(escape_invisible(&format!("{id}\n{}\n", lines.join("\n"))).into_owned())
+}
+
+/// Returns the first and the last lines of a debug log with shortened texts.
+///
+/// # Errors
+/// `NoInput` for the file.
+fn log_text(path: &Path) -> Result<String, Reason> {
+    let unreadable =
+        |error: io::Error| Reason::NoInput { path: path.display().to_string(), detail: error.to_string() };
+    let mut excerpt = Excerpt::default();
+    for line in BufReader::new(File::open(path).map_err(unreadable)?).lines() {
+        let line = line.map_err(unreadable)?;
+        excerpt.push(serde_json::from_str(&line).unwrap_or(Value::String(line)));
+    }
+    Ok(escape_invisible(&format!("{}\n", excerpt.into_lines().join("\n"))).into_owned())
+}
+
+/// The first and the last of many JSON values, with shortened texts.
+#[derive(Default)]
+struct Excerpt {
+    first: Vec<String>,
+    last: VecDeque<String>,
+    left_out: u64,
+}
+
+impl Excerpt {
+    fn push(&mut self, mut value: Value) {
+        shorten_texts(&mut value);
+        if self.first.len() < FIRST_EVENTS {
+            self.first.push(value.to_string());
+            return;
+        }
+        self.last.push_back(value.to_string());
+        if self.last.len() > LAST_EVENTS {
+            self.last.pop_front();
+            self.left_out += 1;
+        }
+    }
+
+    fn into_lines(self) -> Vec<String> {
+        let gap = (self.left_out > 0).then(|| format!("… {} lines left out …", self.left_out));
+        self.first.into_iter().chain(gap).chain(self.last).collect()
+    }
 }
 
 fn shorten_texts(value: &mut Value) {

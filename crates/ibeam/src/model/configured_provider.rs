@@ -7,9 +7,9 @@ use ibeam_providers::provider_table::{
     self, KnownProvider, PROVIDERS, ResponsesModels, UNSUPPORTED_KEY_VARIABLES,
 };
 use ibeam_providers::{
-    DEFAULT_PROTOCOL, PROTOCOLS, PlainHttpServer, Quirks, Secret, Timeouts, TrafficMode, TransportKind,
-    WireProtocol, check_header, default_model, find_protocol, has_credentials, is_key_header,
-    is_secret_header, with_default_scheme,
+    DEFAULT_PROTOCOL, PROTOCOLS, PlainHttpServer, Quirks, Secret, Timeouts, TransportKind, WireProtocol,
+    check_header, default_model, find_protocol, has_credentials, is_key_header, is_secret_header,
+    with_default_scheme,
 };
 
 use super::connection::{ServiceConnection, proxy_passwords};
@@ -106,7 +106,7 @@ impl ConfiguredProvider {
         // for Azure, so an address that the user sets is the address of Azure.
         let is_own_address = !has_own_address || known.is_some_and(|known| known.base_url.is_empty());
         quirks.answer_schema &= is_own_address;
-        let is_live = matches!(app.traffic, TrafficMode::Live);
+        let is_live = app.base.flags.record.is_none() && !app.replays();
         match app.base.config.get(&["providers", name, "prompt_cache"]).map(|setting| &setting.value) {
             Some(Value::Switch(true)) => quirks.prompt_cache_key = true,
             Some(Value::Switch(false)) => quirks.forget_cache(),

@@ -14,6 +14,7 @@ use ibeam_providers::recording::{Exchange, Normalizer, Player, Recorder, Recordi
 use crate::app::AppContext;
 use crate::clock::{self, now_ms};
 use crate::context::date_of;
+use crate::debug_log::LoggedExchanges;
 use crate::git;
 
 /// The extension of recordings.
@@ -25,8 +26,9 @@ const EXTENSION: &str = "json";
 /// `CannotCreate` for a directory to record to; `NoInput` for recordings that cannot be read.
 pub(crate) fn open(app: &AppContext) -> Result<TrafficMode, Reason> {
     let flags = &app.base.flags;
+    let logged = app.debug_log.clone().map(LoggedExchanges);
     match (&flags.record, &flags.replay) {
-        (None, None) => Ok(TrafficMode::Live),
+        (None, None) => Ok(logged.map_or(TrafficMode::Live, |logged| record_to(app, Box::new(logged)))),
         (_, Some(directory)) => {
             let speed = match flags.replay_speed {
                 None | Some(0) => ReplaySpeed::Full,
@@ -45,8 +47,28 @@ pub(crate) fn open(app: &AppContext) -> Result<TrafficMode, Reason> {
                 path: directory.display().to_string(),
                 detail: error.to_string(),
             })?;
-            Ok(TrafficMode::Record(Arc::new(Recorder::new(normalizer(app, &[now_ms()]), Box::new(store)))))
+            Ok(match logged {
+                None => record_to(app, Box::new(store)),
+                Some(logged) => record_to(app, Box::new(LoggedDir { directory: store, logged })),
+            })
         }
+    }
+}
+
+fn record_to(app: &AppContext, store: Box<dyn RecordingStore>) -> TrafficMode {
+    TrafficMode::Record(Arc::new(Recorder::new(normalizer(app, &[now_ms()]), store)))
+}
+
+/// A directory of recordings that are also in the debug log.
+struct LoggedDir {
+    directory: RecordingDir,
+    logged: LoggedExchanges,
+}
+
+impl RecordingStore for LoggedDir {
+    fn store(&self, content: &str) -> Result<(), String> {
+        self.logged.store(content)?;
+        self.directory.store(content)
     }
 }
 

@@ -21,6 +21,7 @@ use tokio::sync::mpsc;
 
 use super::answer_schema;
 use super::attachments::{self, MentionReader, RunMedia};
+use super::event_tap::EventTap;
 use super::hook_model::HookModel;
 use super::prepare::{self, PreparedRun};
 use super::resources::{self, RunInputs, RunResources};
@@ -158,6 +159,7 @@ impl<'a> RunSession<'a> {
         let mut declared = mcp::declared_servers(app)?;
         let configured_hooks = hooks::load(app)?;
         let sandbox = sandbox.join()?;
+        app.log_step("sandbox ready");
         let stop = process.new_stop();
         let opened = runtime.block_on(process.with_limits(&stop, opener.open_cancellable(&stop)));
         let opened = opened.map_err(|failure| print_unstarted_run(app, &stop, failure))?;
@@ -175,6 +177,7 @@ impl<'a> RunSession<'a> {
             }
             Ok::<_, Reason>(servers)
         })?;
+        app.log_step("MCP servers started");
         front_end.on_servers_started(&servers.statuses);
         notices.extend(servers.notices.iter().cloned());
         notices.extend(configured_hooks.notices.iter().cloned());
@@ -251,6 +254,10 @@ impl<'a> RunSession<'a> {
         let mut writer = process.writer()?;
         if let Some(trace_export) = &trace_export {
             writer = trace_export.wrap(writer);
+        }
+        if let Some(log) = app.debug_log.clone() {
+            log.write_step("session open");
+            writer = EventTap::wrap(writer, move |event| log.write_event(event));
         }
         let notice_printer = NoticePrinter::new(Arc::clone(&app.base.catalogue), front_end.details());
         let printer = Printer::new(session, writer, notice_printer, process.current_stop.clone());

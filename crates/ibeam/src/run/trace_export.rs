@@ -5,17 +5,18 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ibeam_output::{EventWriter, TraceLine};
-use ibeam_protocol::{Event, Reason, SessionId};
+use ibeam_protocol::{Reason, SessionId};
 use ibeam_providers::JsonPost;
 use ibeam_trace::{OtlpOptions, OtlpSpans, SpanId, TraceContext, TraceId};
 use tokio::runtime::Runtime;
 
+use super::event_tap::EventTap;
 use crate::app::AppContext;
 use crate::clock::now_ms;
 use crate::environment::variable;
@@ -72,7 +73,10 @@ impl TraceExport {
 
     /// Returns a writer that also collects the spans.
     pub(super) fn wrap(&self, writer: Box<dyn EventWriter + Send>) -> Box<dyn EventWriter + Send> {
-        Box::new(TracedWriter { writer, spans: Arc::clone(&self.spans) })
+        let spans = Arc::clone(&self.spans);
+        EventTap::wrap(writer, move |event| {
+            spans.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        })
     }
 
     /// Writes and sends the spans within `limit`.
@@ -115,33 +119,4 @@ pub(super) fn command_variables(export: Option<&TraceExport>) -> Vec<(OsString, 
     let own = export.map(|export| export.traceparent.clone());
     let inherited = || variable(TRACEPARENT).filter(|value| TraceContext::parse(value).is_some());
     own.or_else(inherited).map(|value| (TRACEPARENT.into(), value.into())).into_iter().collect()
-}
-
-/// Passes events on, and collects their spans.
-struct TracedWriter {
-    writer: Box<dyn EventWriter + Send>,
-    spans: Arc<Mutex<OtlpSpans>>,
-}
-
-impl EventWriter for TracedWriter {
-    fn write(&mut self, event: &Event) -> io::Result<()> {
-        self.spans.lock().unwrap_or_else(PoisonError::into_inner).push(event);
-        self.writer.write(event)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
-    }
-
-    fn end_line(&mut self) -> io::Result<()> {
-        self.writer.end_line()
-    }
-
-    fn finish_incomplete_run(&mut self) -> io::Result<()> {
-        self.writer.finish_incomplete_run()
-    }
-
-    fn end_document(&mut self) -> io::Result<()> {
-        self.writer.end_document()
-    }
 }
