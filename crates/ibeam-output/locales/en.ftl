@@ -182,6 +182,8 @@ reason-session-damaged = the session `{ $session }` is damaged at line { $line }
     .hint-others = `ibeam ls` lists the other sessions
 reason-unknown-session = there is no session `{ $session }`
     .hint = `ibeam ls` lists the sessions
+reason-ambiguous-session = several session IDs start with `{ $prefix }`: { $sessions }; give more characters
+    .hint = `ibeam ls` lists the sessions
 cli-unknown-run = `{ $source }` has no run { $run }; it has { $runs }
     .hint = leave `--run` out to see all of them
 cli-nothing-to-undo = session `{ $session }` has nothing to undo
@@ -577,6 +579,35 @@ context-total = total (* estimated, at 3 bytes each)
 context-window = Context window of `{ $model }`: { $tokens } tokens
 context-servers = Not counted, because they are not started here (`--start-servers` starts them): the tools of { $servers }
 context-commands = Commands for a prompt
+
+## `about`, `status`, `doctor`
+diagnosis-not-logged-in = Not logged in: no key is set or stored (`ibeam login PROVIDER`)
+diagnosis-logged-in = Logged in as { $provider } (key from { $source })
+diagnosis-model = Model: { $model } ({ $id }; { $origin })
+diagnosis-no-model = Model: none ({ $detail })
+diagnosis-about-contract = contract: { $version }
+diagnosis-about-model = model: { $model }
+diagnosis-about-no-model = model: none
+diagnosis-about-engine = embedded engine: yes
+diagnosis-about-no-engine = embedded engine: no
+diagnosis-about-platform = platform: { $os } { $arch }
+diagnosis-about-licence = licence: MIT OR Apache-2.0
+diagnosis-ok = ok
+diagnosis-missing = missing
+diagnosis-wrong = wrong
+diagnosis-check-model = model
+diagnosis-check-key = key
+diagnosis-check-embedded = embedded model
+diagnosis-check-sessions = sessions
+diagnosis-check-cache = cache
+diagnosis-check-configuration = configuration
+diagnosis-check-sandbox = sandbox
+diagnosis-key-found = { $provider }, from { $source }
+diagnosis-key-missing = none; `ibeam login PROVIDER` stores one, a variable such as ANTHROPIC_API_KEY gives one
+diagnosis-embedded-missing = `ibeam setup` fetches it (1.1 GB)
+diagnosis-bash-purpose = the shell tool runs commands with it
+diagnosis-git-purpose = optional; commands of the model may want it
+diagnosis-python-purpose = optional; `ibeam setup` fetches the embedded model with its pip
 
 ## `acp`
 editor-agent = Agent

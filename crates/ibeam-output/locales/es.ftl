@@ -180,6 +180,8 @@ reason-session-damaged = la sesión `{ $session }` está dañada en la línea { 
     .hint-others = `ibeam ls` muestra las demás sesiones
 reason-unknown-session = no existe la sesión `{ $session }`
     .hint = `ibeam ls` muestra las sesiones
+reason-ambiguous-session = varios ID de sesión empiezan por `{ $prefix }`: { $sessions }; indica más caracteres
+    .hint = `ibeam ls` muestra las sesiones
 cli-unknown-run = `{ $source }` no tiene la ejecución { $run }; tiene { $runs }
     .hint = sin `--run` se muestran todas
 cli-nothing-to-undo = la sesión `{ $session }` no tiene nada que deshacer
@@ -575,6 +577,35 @@ context-total = total (* estimados, 3 bytes cada uno)
 context-window = Ventana de contexto de `{ $model }`: { $tokens } tokens
 context-servers = Sin contar, porque aquí no se inician (`--start-servers` los inicia): las herramientas de { $servers }
 context-commands = Comandos para un mensaje
+
+## `about`, `status`, `doctor`
+diagnosis-not-logged-in = Sesión no iniciada: no hay ninguna clave definida ni guardada (`ibeam login PROVIDER`)
+diagnosis-logged-in = Sesión iniciada como { $provider } (clave de { $source })
+diagnosis-model = Modelo: { $model } ({ $id }; { $origin })
+diagnosis-no-model = Modelo: ninguno ({ $detail })
+diagnosis-about-contract = contrato: { $version }
+diagnosis-about-model = modelo: { $model }
+diagnosis-about-no-model = modelo: ninguno
+diagnosis-about-engine = motor integrado: sí
+diagnosis-about-no-engine = motor integrado: no
+diagnosis-about-platform = plataforma: { $os } { $arch }
+diagnosis-about-licence = licencia: MIT OR Apache-2.0
+diagnosis-ok = bien
+diagnosis-missing = falta
+diagnosis-wrong = error
+diagnosis-check-model = modelo
+diagnosis-check-key = clave
+diagnosis-check-embedded = modelo integrado
+diagnosis-check-sessions = sesiones
+diagnosis-check-cache = caché
+diagnosis-check-configuration = configuración
+diagnosis-check-sandbox = entorno aislado
+diagnosis-key-found = { $provider }, de { $source }
+diagnosis-key-missing = ninguna; `ibeam login PROVIDER` guarda una, una variable como ANTHROPIC_API_KEY la proporciona
+diagnosis-embedded-missing = `ibeam setup` lo descarga (1,1 GB)
+diagnosis-bash-purpose = la herramienta de shell ejecuta los comandos con él
+diagnosis-git-purpose = opcional; los comandos del modelo pueden necesitarlo
+diagnosis-python-purpose = opcional; `ibeam setup` descarga el modelo integrado con su pip
 
 ## `acp`
 editor-agent = Agente

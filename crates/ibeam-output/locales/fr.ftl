@@ -180,6 +180,8 @@ reason-session-damaged = la session `{ $session }` est endommagée à la ligne {
     .hint-others = `ibeam ls` affiche les autres sessions
 reason-unknown-session = la session `{ $session }` n'existe pas
     .hint = `ibeam ls` affiche les sessions
+reason-ambiguous-session = plusieurs ID de session commencent par `{ $prefix }` : { $sessions } ; indiquez plus de caractères
+    .hint = `ibeam ls` affiche les sessions
 cli-unknown-run = `{ $source }` n'a pas d'exécution { $run } ; il y en a { $runs }
     .hint = sans `--run`, toutes sont montrées
 cli-nothing-to-undo = la session `{ $session }` n'a rien à annuler
@@ -575,6 +577,35 @@ context-total = total (* estimés, à 3 octets chacun)
 context-window = Fenêtre de contexte de `{ $model }` : { $tokens } jetons
 context-servers = Non comptés, car ils ne sont pas démarrés ici (`--start-servers` les démarre) : les outils de { $servers }
 context-commands = Commandes pour un message
+
+## `about`, `status`, `doctor`
+diagnosis-not-logged-in = Non connecté : aucune clé n'est définie ni enregistrée (`ibeam login PROVIDER`)
+diagnosis-logged-in = Connecté à { $provider } (clé : { $source })
+diagnosis-model = Modèle : { $model } ({ $id } ; { $origin })
+diagnosis-no-model = Modèle : aucun ({ $detail })
+diagnosis-about-contract = contrat : { $version }
+diagnosis-about-model = modèle : { $model }
+diagnosis-about-no-model = modèle : aucun
+diagnosis-about-engine = moteur intégré : oui
+diagnosis-about-no-engine = moteur intégré : non
+diagnosis-about-platform = plateforme : { $os } { $arch }
+diagnosis-about-licence = licence : MIT OR Apache-2.0
+diagnosis-ok = bon
+diagnosis-missing = absent
+diagnosis-wrong = erreur
+diagnosis-check-model = modèle
+diagnosis-check-key = clé
+diagnosis-check-embedded = modèle intégré
+diagnosis-check-sessions = les sessions
+diagnosis-check-cache = le cache
+diagnosis-check-configuration = la configuration
+diagnosis-check-sandbox = bac à sable
+diagnosis-key-found = { $provider }, depuis { $source }
+diagnosis-key-missing = aucune ; `ibeam login PROVIDER` en enregistre une, une variable comme ANTHROPIC_API_KEY en fournit une
+diagnosis-embedded-missing = `ibeam setup` le télécharge (1,1 Go)
+diagnosis-bash-purpose = l'outil shell exécute les commandes avec lui
+diagnosis-git-purpose = facultatif ; les commandes du modèle peuvent en avoir besoin
+diagnosis-python-purpose = facultatif ; `ibeam setup` télécharge le modèle intégré avec son pip
 
 ## `acp`
 editor-agent = Agent

@@ -162,6 +162,8 @@ reason-session-damaged = sesi `{ $session }` rusak di baris { $line }: { $detail
     .hint-others = `ibeam ls` menampilkan sesi lainnya
 reason-unknown-session = tidak ada sesi `{ $session }`
     .hint = `ibeam ls` menampilkan semua sesi
+reason-ambiguous-session = beberapa ID sesi berawalan `{ $prefix }`: { $sessions }; berikan lebih banyak karakter
+    .hint = `ibeam ls` menampilkan semua sesi
 cli-unknown-run = `{ $source }` tidak memiliki run { $run }; jumlahnya { $runs }
     .hint = tanpa `--run` semuanya ditampilkan
 cli-nothing-to-undo = sesi `{ $session }` tidak punya perubahan untuk dibatalkan
@@ -517,6 +519,35 @@ context-total = total (* perkiraan, masing-masing 3 byte)
 context-window = Jendela konteks `{ $model }`: { $tokens } token
 context-servers = Tidak dihitung, karena tidak dijalankan di sini (`--start-servers` menjalankannya): alat dari { $servers }
 context-commands = Perintah untuk prompt
+
+## `about`, `status`, `doctor`
+diagnosis-not-logged-in = Belum masuk: tidak ada kunci yang ditetapkan atau disimpan (`ibeam login PROVIDER`)
+diagnosis-logged-in = Masuk sebagai { $provider } (kunci dari { $source })
+diagnosis-model = Model yang dipakai: { $model } ({ $id }; { $origin })
+diagnosis-no-model = Model: tidak ada ({ $detail })
+diagnosis-about-contract = kontrak: { $version }
+diagnosis-about-model = model yang dipakai: { $model }
+diagnosis-about-no-model = model: tidak ada
+diagnosis-about-engine = mesin tertanam: ya
+diagnosis-about-no-engine = mesin tertanam: tidak
+diagnosis-about-platform = sistem: { $os } { $arch }
+diagnosis-about-licence = lisensi: MIT OR Apache-2.0
+diagnosis-ok = baik
+diagnosis-missing = kurang
+diagnosis-wrong = salah
+diagnosis-check-model = model bahasa
+diagnosis-check-key = kunci
+diagnosis-check-embedded = model tertanam
+diagnosis-check-sessions = sesi
+diagnosis-check-cache = tembolok
+diagnosis-check-configuration = konfigurasi
+diagnosis-check-sandbox = kotak pasir
+diagnosis-key-found = { $provider }, dari { $source }
+diagnosis-key-missing = tidak ada; `ibeam login PROVIDER` menyimpannya, atau variabel seperti ANTHROPIC_API_KEY memberikannya
+diagnosis-embedded-missing = `ibeam setup` mengunduhnya (1,1 GB)
+diagnosis-bash-purpose = alat shell menjalankan perintah dengannya
+diagnosis-git-purpose = opsional; perintah model mungkin memerlukannya
+diagnosis-python-purpose = opsional; `ibeam setup` mengunduh model tertanam dengan pip-nya
 
 ## `acp`
 editor-agent = Agen

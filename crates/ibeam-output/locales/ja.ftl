@@ -162,6 +162,8 @@ reason-session-damaged = セッション `{ $session }` が { $line } 行目で�
     .hint-others = ほかのセッションは `ibeam ls` で表示できます
 reason-unknown-session = セッション `{ $session }` はありません
     .hint = `ibeam ls` でセッションの一覧を表示できます
+reason-ambiguous-session = `{ $prefix }` で始まるセッション ID が複数あります: { $sessions }。もっと長く指定してください
+    .hint = `ibeam ls` でセッションの一覧を表示できます
 cli-unknown-run = `{ $source }` に実行 { $run } はありません (全部で { $runs } 件)
     .hint = `--run` を付けなければすべて表示します
 cli-nothing-to-undo = セッション `{ $session }` には取り消せる変更がありません
@@ -517,6 +519,35 @@ context-total = 合計 (* 1 トークンを 3 バイトとした推定)
 context-window = `{ $model }` のコンテキストウィンドウ: { $tokens } トークン
 context-servers = ここでは起動しないため含まれません (`--start-servers` で起動します): { $servers } のツール
 context-commands = プロンプトで使えるコマンド
+
+## `about`, `status`, `doctor`
+diagnosis-not-logged-in = ログインしていません。キーが設定も保存もされていません (`ibeam login PROVIDER`)
+diagnosis-logged-in = { $provider } にログイン済み (キー: { $source })
+diagnosis-model = モデル: { $model } ({ $id }、{ $origin })
+diagnosis-no-model = モデル: なし ({ $detail })
+diagnosis-about-contract = 出力形式: { $version }
+diagnosis-about-model = モデル: { $model }
+diagnosis-about-no-model = モデル: なし
+diagnosis-about-engine = 組み込みエンジン: あり
+diagnosis-about-no-engine = 組み込みエンジン: なし
+diagnosis-about-platform = プラットフォーム: { $os } { $arch }
+diagnosis-about-licence = ライセンス: MIT OR Apache-2.0
+diagnosis-ok = OK
+diagnosis-missing = なし
+diagnosis-wrong = 誤り
+diagnosis-check-model = モデル
+diagnosis-check-key = キー
+diagnosis-check-embedded = 組み込みモデル
+diagnosis-check-sessions = セッション
+diagnosis-check-cache = キャッシュ
+diagnosis-check-configuration = 設定
+diagnosis-check-sandbox = サンドボックス
+diagnosis-key-found = { $provider } ({ $source } から)
+diagnosis-key-missing = なし。`ibeam login PROVIDER` で保存するか、ANTHROPIC_API_KEY などの変数で指定してください
+diagnosis-embedded-missing = `ibeam setup` でダウンロードできます (1.1 GB)
+diagnosis-bash-purpose = シェルツールがコマンドの実行に使います
+diagnosis-git-purpose = 任意。モデルのコマンドが使うことがあります
+diagnosis-python-purpose = 任意。`ibeam setup` がその pip で組み込みモデルをダウンロードします
 
 ## `acp`
 editor-agent = エージェント

@@ -180,6 +180,8 @@ reason-session-damaged = a sessão `{ $session }` está danificada na linha { $l
     .hint-others = `ibeam ls` mostra as outras sessões
 reason-unknown-session = a sessão `{ $session }` não existe
     .hint = `ibeam ls` mostra as sessões
+reason-ambiguous-session = vários IDs de sessão começam com `{ $prefix }`: { $sessions }; informe mais caracteres
+    .hint = `ibeam ls` mostra as sessões
 cli-unknown-run = `{ $source }` não tem a execução { $run }; tem { $runs }
     .hint = sem `--run` todas são mostradas
 cli-nothing-to-undo = a sessão `{ $session }` não tem nada para desfazer
@@ -575,6 +577,35 @@ context-total = total (* estimados, a 3 bytes cada)
 context-window = Janela de contexto de `{ $model }`: { $tokens } tokens
 context-servers = Não contados, porque não são iniciados aqui (`--start-servers` inicia-os): as ferramentas de { $servers }
 context-commands = Comandos para uma mensagem
+
+## `about`, `status`, `doctor`
+diagnosis-not-logged-in = Sem login: nenhuma chave está definida ou guardada (`ibeam login PROVIDER`)
+diagnosis-logged-in = Login feito em { $provider } (chave de { $source })
+diagnosis-model = Modelo: { $model } ({ $id }; { $origin })
+diagnosis-no-model = Modelo: nenhum ({ $detail })
+diagnosis-about-contract = contrato: { $version }
+diagnosis-about-model = modelo: { $model }
+diagnosis-about-no-model = modelo: nenhum
+diagnosis-about-engine = motor embutido: sim
+diagnosis-about-no-engine = motor embutido: não
+diagnosis-about-platform = plataforma: { $os } { $arch }
+diagnosis-about-licence = licença: MIT OR Apache-2.0
+diagnosis-ok = certo
+diagnosis-missing = falta
+diagnosis-wrong = erro
+diagnosis-check-model = modelo
+diagnosis-check-key = chave
+diagnosis-check-embedded = modelo embutido
+diagnosis-check-sessions = sessões
+diagnosis-check-cache = cache (diretório)
+diagnosis-check-configuration = configuração
+diagnosis-check-sandbox = ambiente isolado
+diagnosis-key-found = { $provider }, de { $source }
+diagnosis-key-missing = nenhuma; `ibeam login PROVIDER` guarda uma, uma variável como ANTHROPIC_API_KEY fornece uma
+diagnosis-embedded-missing = `ibeam setup` baixa-o (1,1 GB)
+diagnosis-bash-purpose = a ferramenta de shell executa os comandos com ele
+diagnosis-git-purpose = opcional; os comandos do modelo podem precisar dele
+diagnosis-python-purpose = opcional; `ibeam setup` baixa o modelo embutido com o seu pip
 
 ## `acp`
 editor-agent = Agente

@@ -4,6 +4,7 @@
 //! A locale is parsed when its first text is needed. A text that a locale lacks is English.
 
 mod action;
+mod diagnosis_line;
 mod editor_line;
 mod lines;
 mod message;
@@ -21,6 +22,7 @@ use serde::Serialize;
 use unic_langid::LanguageIdentifier;
 
 pub(crate) use self::action::{Action, ActionEnding};
+pub use self::diagnosis_line::DiagnosisLine;
 pub use self::editor_line::EditorLine;
 pub use self::lines::{
     CatalogueLine, CheckLine, CompareLine, ContextLine, ConvertLine, FleetLine, PageLine, PolicyLine,

@@ -21,9 +21,9 @@ mod tool_call_line;
 mod writer;
 
 pub use catalogue::{
-    ApprovalQuestion, Catalogue, CatalogueLine, CheckLine, CompareLine, ContextLine, ConvertLine, EditorLine,
-    Explanation, FleetLine, PageLine, PolicyLine, ReplayLine, SessionLine, ShimLine, SubcommandLine,
-    TraceLine, UndoLine,
+    ApprovalQuestion, Catalogue, CatalogueLine, CheckLine, CompareLine, ContextLine, ConvertLine,
+    DiagnosisLine, EditorLine, Explanation, FleetLine, PageLine, PolicyLine, ReplayLine, SessionLine,
+    ShimLine, SubcommandLine, TraceLine, UndoLine,
 };
 pub use ibeam_protocol::{escape_invisible, escape_invisible_in_json, escape_to_one_line};
 pub use ibeam_wire::Contract;

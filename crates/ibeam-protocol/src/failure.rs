@@ -232,6 +232,13 @@ pub enum Reason {
     },
     /// No such session.
     UnknownSession { session: String },
+    /// Several session IDs start with the given text.
+    AmbiguousSession {
+        /// The given beginning of an ID.
+        prefix: String,
+        /// Some of the IDs.
+        sessions: String,
+    },
     /// A run of a replayed stream failed. The message is that of the stream.
     #[serde(rename = "retold")]
     ReplayedFailure {
@@ -370,6 +377,7 @@ impl Reason {
         use FailureCode as C;
         match self {
             Self::Usage { .. }
+            | Self::AmbiguousSession { .. }
             | Self::EmptyPrompt
             | Self::FormatWithoutPrint
             | Self::NotText { .. }

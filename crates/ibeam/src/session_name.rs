@@ -16,7 +16,7 @@ const MAX_CANDIDATES: usize = 5;
 /// Returns the session `name`. A complete ID is returned even if there is no such session.
 ///
 /// # Errors
-/// `NoSessionToContinue` and `UnknownSession` if there is none, `Usage` for the beginning of several IDs, `Io`.
+/// `NoSessionToContinue` and `UnknownSession` if there is none, `AmbiguousSession` for the beginning of several IDs, `Io`.
 pub(crate) fn find_session(sessions: &Path, workspace: &Path, name: &str) -> Result<SessionId, Failure> {
     if let Some(position) = name.strip_prefix('-').and_then(|number| number.parse().ok()) {
         return nth_newest(sessions, workspace, position);
@@ -31,7 +31,7 @@ pub(crate) fn find_session(sessions: &Path, workspace: &Path, name: &str) -> Res
 /// Returns the only session whose ID starts with `prefix`; `None` if there is none.
 ///
 /// # Errors
-/// `Usage` for the beginning of several IDs, `Io`.
+/// `AmbiguousSession` for the beginning of several IDs, `Io`.
 pub(crate) fn find_by_prefix(sessions: &Path, prefix: &str) -> Result<Option<SessionId>, Reason> {
     if !is_prefix(prefix) {
         return Ok(None);
@@ -44,9 +44,8 @@ pub(crate) fn find_by_prefix(sessions: &Path, prefix: &str) -> Result<Option<Ses
     found.sort();
     let listed: Vec<_> = found.iter().take(MAX_CANDIDATES).map(|id| format!("`{id}`")).collect();
     let more = if found.len() > MAX_CANDIDATES { ", …" } else { "" };
-    let listed = listed.join(", ");
-    let detail = format!("several session IDs start with `{prefix}`: {listed}{more}; give more characters");
-    Err(Reason::Usage { detail })
+    let sessions = format!("{}{more}", listed.join(", "));
+    Err(Reason::AmbiguousSession { prefix: prefix.to_owned(), sessions })
 }
 
 /// Returns the beginning of an ID, for a list.

@@ -1,8 +1,8 @@
 //! Texts for people. Expected texts are English, unless a test is about another language.
 
 use ibeam_output::{
-    Catalogue, CatalogueLine, CheckLine, CompareLine, ContextLine, ConvertLine, FleetLine, Locale,
-    PolicyLine, ReplayLine, SessionLine, ShimLine, SubcommandLine, UndoLine,
+    Catalogue, CatalogueLine, CheckLine, CompareLine, ContextLine, ConvertLine, DiagnosisLine, FleetLine,
+    Locale, PolicyLine, ReplayLine, SessionLine, ShimLine, SubcommandLine, UndoLine,
 };
 use ibeam_protocol::{
     Failure, FailureCode, LimitKind, Notice, Reason, RunFinished, RunOutcome, Signal, UnusedKey,
@@ -268,6 +268,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::AnswerMismatch { repairs: 2, detail: s() },
         Reason::SessionDamaged { session: s(), line: 1, detail: s() },
         Reason::UnknownSession { session: s() },
+        Reason::AmbiguousSession { prefix: s(), sessions: s() },
         Reason::ReplayedFailure { detail: s() },
         Reason::NoSessionToContinue { cwd: s() },
         Reason::SessionElsewhere { session: s(), cwd: s() },
@@ -469,6 +470,39 @@ fn check_translated<L: CatalogueLine>(lines: &[L]) {
             assert!(locale == Locale::En || text != english, "{locale:?} is not translated: {text:?}");
         }
     }
+}
+
+#[test]
+fn every_line_about_the_installation_exists_in_every_language() {
+    check_translated(&[
+        DiagnosisLine::NotLoggedIn,
+        DiagnosisLine::LoggedIn { provider: "x", source: "x" },
+        DiagnosisLine::Model { model: "x", id: "x", origin: "x" },
+        DiagnosisLine::NoModel { detail: "x" },
+        DiagnosisLine::AboutContract { version: "x" },
+        DiagnosisLine::AboutModel { model: "x" },
+        DiagnosisLine::AboutNoModel,
+        DiagnosisLine::AboutEngine,
+        DiagnosisLine::AboutNoEngine,
+        DiagnosisLine::AboutPlatform { os: "x", arch: "x" },
+        DiagnosisLine::AboutLicence,
+        DiagnosisLine::Ok,
+        DiagnosisLine::Missing,
+        DiagnosisLine::Wrong,
+        DiagnosisLine::CheckModel,
+        DiagnosisLine::CheckKey,
+        DiagnosisLine::CheckEmbedded,
+        DiagnosisLine::CheckSessions,
+        DiagnosisLine::CheckCache,
+        DiagnosisLine::CheckConfiguration,
+        DiagnosisLine::CheckSandbox,
+        DiagnosisLine::KeyFound { provider: "x", source: "x" },
+        DiagnosisLine::KeyMissing,
+        DiagnosisLine::EmbeddedMissing,
+        DiagnosisLine::BashPurpose,
+        DiagnosisLine::GitPurpose,
+        DiagnosisLine::PythonPurpose,
+    ]);
 }
 
 #[test]

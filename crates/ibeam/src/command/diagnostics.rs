@@ -6,8 +6,10 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use ibeam_output::{Catalogue, DiagnosisLine};
 use ibeam_protocol::{Reason, Sandbox};
 use serde_json::json;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{explain_in_line, print_text, report};
 use crate::app::AppContext;
@@ -16,17 +18,24 @@ use crate::cli_error::CliError;
 use crate::model;
 use crate::run::sandbox::{PendingSandbox, RunSandbox};
 
+/// The width of the first column of `doctor`, in which all marks fit.
+const MARK_COLUMNS: usize = 7;
+
 pub(super) fn about(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let version = env!("CARGO_PKG_VERSION");
     let model = crate::model::choose_model(app).map(|choice| choice.info().display.clone()).ok();
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let engine = cfg!(feature = "embedded");
     let contract = app.base.contract().as_str();
-    let text = format!(
-        "ibeam {version}\ncontract: {contract}\nmodel: {}\nembedded engine: {}\nplatform: {os} {arch}\nlicence: MIT OR Apache-2.0\n",
-        model.as_deref().unwrap_or("none"),
-        if engine { "yes" } else { "no" },
-    );
+    let lines = [
+        DiagnosisLine::AboutContract { version: contract },
+        model.as_deref().map_or(DiagnosisLine::AboutNoModel, |model| DiagnosisLine::AboutModel { model }),
+        if engine { DiagnosisLine::AboutEngine } else { DiagnosisLine::AboutNoEngine },
+        DiagnosisLine::AboutPlatform { os, arch },
+        DiagnosisLine::AboutLicence,
+    ];
+    let lines: String = lines.iter().map(|line| format!("{}\n", app.base.catalogue.line(line))).collect();
+    let text = format!("ibeam {version}\n{lines}");
     let json = json!({
         "cliVersion": version,
         "model": model,
@@ -41,26 +50,24 @@ pub(super) fn about(app: &AppContext, format: ReportFormat, stdout: &mut File) -
 pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let keys = model::key_sources(app);
     let mut text = String::new();
+    let mut line = |line: DiagnosisLine<'_>| {
+        text.push_str(&format!("{}\n", app.base.catalogue.line(&line)));
+    };
     if keys.is_empty() {
-        text.push_str("Not logged in: no key is set or stored (`ibeam login PROVIDER`)\n");
+        line(DiagnosisLine::NotLoggedIn);
     }
     for (provider, source) in &keys {
-        text.push_str(&format!("Logged in as {provider} (key from {source})\n"));
+        line(DiagnosisLine::LoggedIn { provider, source });
     }
     let choice = model::choose_model(app);
     let model = choice.as_ref().ok().map(|choice| choice.info().clone());
     match (&model, &choice) {
         (Some(info), Ok(choice)) => {
-            text.push_str(&format!(
-                "Model: {} ({}/{}; {})\n",
-                info.display,
-                info.provider,
-                info.id,
-                choice.origin()
-            ));
+            let id = format!("{}/{}", info.provider, info.id);
+            line(DiagnosisLine::Model { model: &info.display, id: &id, origin: &choice.origin() });
         }
         (_, Err(reason)) => {
-            text.push_str(&format!("Model: none ({})\n", app.base.catalogue.reason(reason).message))
+            line(DiagnosisLine::NoModel { detail: &app.base.catalogue.reason(reason).message });
         }
         (None, Ok(_)) => {}
     }
@@ -85,68 +92,107 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
     if app.base.flags.sandbox == Some(Switch::Enabled) {
         return print_layers(stdout, sandbox);
     }
-    let mut text = format!("ibeam {}\n", env!("CARGO_PKG_VERSION"));
-    let mut line = |is_ok: bool, subject: &str, detail: &str| {
-        text.push_str(&format!("{} {subject}: {detail}\n", if is_ok { "ok     " } else { "missing" }));
-    };
+    let catalogue = &app.base.catalogue;
+    let mut lines = CheckLines::new(catalogue);
     match model::choose_model(app) {
         Ok(choice) => {
             let info = choice.info();
-            line(
+            lines.add(
                 true,
-                "model",
+                DiagnosisLine::CheckModel,
                 &format!("{} ({}/{}; {})", info.display, info.provider, info.id, choice.origin()),
             );
         }
-        Err(reason) => line(false, "model", &explain_in_line(app, &reason)),
+        Err(reason) => lines.add(false, DiagnosisLine::CheckModel, &explain_in_line(app, &reason)),
     }
     let keys = model::key_sources(app);
     for (provider, source) in &keys {
-        line(true, "key", &format!("{provider}, from {source}"));
+        let found = DiagnosisLine::KeyFound { provider, source };
+        lines.add(true, DiagnosisLine::CheckKey, &catalogue.line(&found));
     }
     if keys.is_empty() {
-        line(
-            false,
-            "key",
-            "none; `ibeam login PROVIDER` stores one, a variable such as ANTHROPIC_API_KEY gives one",
-        );
+        lines.add(false, DiagnosisLine::CheckKey, &catalogue.line(&DiagnosisLine::KeyMissing));
     }
     if cfg!(feature = "embedded") {
         let file = model::model_file(app);
         match model::is_installed(app) {
-            true => line(true, "embedded model", &file.display().to_string()),
-            false => line(false, "embedded model", "`ibeam setup` fetches it (1.1 GB)"),
+            true => lines.add(true, DiagnosisLine::CheckEmbedded, &file.display().to_string()),
+            false => {
+                lines.add(
+                    false,
+                    DiagnosisLine::CheckEmbedded,
+                    &catalogue.line(&DiagnosisLine::EmbeddedMissing),
+                );
+            }
         }
     } else {
-        line(false, "embedded model", &explain_in_line(app, &Reason::NoLocalEngine));
+        lines.add(false, DiagnosisLine::CheckEmbedded, &explain_in_line(app, &Reason::NoLocalEngine));
     }
-    for (program, what_for) in [
-        ("bash", "the shell tool runs commands with it"),
-        ("git", "optional; commands of the model may want it"),
-        ("python3", "optional; `ibeam setup` fetches the embedded model with its pip"),
+    for (program, purpose) in [
+        ("bash", DiagnosisLine::BashPurpose),
+        ("git", DiagnosisLine::GitPurpose),
+        ("python3", DiagnosisLine::PythonPurpose),
     ] {
         match app.programs.command(program).and_then(version_of) {
-            Some(version) => line(true, program, &version),
-            None => line(false, program, what_for),
+            Some(version) => lines.add_named(true, program, &version),
+            None => lines.add_named(false, program, &catalogue.line(&purpose)),
         }
     }
-    for (what, directory) in [("sessions", app.dirs.sessions()), ("cache", app.dirs.cache.clone())] {
-        line(is_writable(&directory), what, &directory.display().to_string());
+    let directories = [
+        (DiagnosisLine::CheckSessions, app.dirs.sessions()),
+        (DiagnosisLine::CheckCache, app.dirs.cache.clone()),
+    ];
+    for (what, directory) in directories {
+        lines.add(is_writable(&directory), what, &directory.display().to_string());
     }
     let is_valid =
         |path: &&Path| !app.base.config_errors.iter().any(|fault| file_of_error(fault) == Some(*path));
     for path in app.dirs.config_files().filter(|path| path.is_file()).filter(is_valid) {
-        line(true, "configuration", &path.display().to_string());
+        lines.add(true, DiagnosisLine::CheckConfiguration, &path.display().to_string());
     }
     match &sandbox {
-        Ok(sandbox) if sandbox.layers.is_empty() => line(true, "sandbox", &sandbox.reason),
-        Ok(sandbox) => line(true, "sandbox", &format!("{}; {}", sandbox.layers.join(", "), sandbox.reason)),
-        Err(reason) => line(false, "sandbox", &explain_in_line(app, reason)),
+        Ok(sandbox) if sandbox.layers.is_empty() => {
+            lines.add(true, DiagnosisLine::CheckSandbox, &sandbox.reason)
+        }
+        Ok(sandbox) => lines.add(
+            true,
+            DiagnosisLine::CheckSandbox,
+            &format!("{}; {}", sandbox.layers.join(", "), sandbox.reason),
+        ),
+        Err(reason) => lines.add(false, DiagnosisLine::CheckSandbox, &explain_in_line(app, reason)),
     }
+    let configuration = catalogue.line(&DiagnosisLine::CheckConfiguration);
     for fault in &app.base.config_errors {
-        text.push_str(&format!("wrong   configuration: {}\n", app.base.catalogue.reason(fault).message));
+        lines.push(DiagnosisLine::Wrong, &configuration, &catalogue.reason(fault).message);
     }
-    print_text(stdout, &text)
+    print_text(stdout, &lines.text)
+}
+
+/// The lines of `doctor`: a mark, the name of the check, and what was found.
+struct CheckLines<'a> {
+    catalogue: &'a Catalogue,
+    text: String,
+}
+
+impl<'a> CheckLines<'a> {
+    fn new(catalogue: &'a Catalogue) -> Self {
+        Self { catalogue, text: format!("ibeam {}\n", env!("CARGO_PKG_VERSION")) }
+    }
+
+    fn add(&mut self, is_ok: bool, check: DiagnosisLine<'_>, detail: &str) {
+        self.add_named(is_ok, &self.catalogue.line(&check), detail);
+    }
+
+    /// Adds the check of something that has the same name in every language.
+    fn add_named(&mut self, is_ok: bool, check: &str, detail: &str) {
+        self.push(if is_ok { DiagnosisLine::Ok } else { DiagnosisLine::Missing }, check, detail);
+    }
+
+    fn push(&mut self, mark: DiagnosisLine<'_>, check: &str, detail: &str) {
+        let mark = self.catalogue.line(&mark);
+        let padding = " ".repeat(MARK_COLUMNS.saturating_sub(mark.width()));
+        self.text.push_str(&format!("{mark}{padding} {check}: {detail}\n"));
+    }
 }
 
 /// Returns the file of an error of the configuration.

@@ -187,7 +187,7 @@ fn find(app: &AppContext, name: &str) -> Result<ServerDeclaration, Reason> {
     let servers = declared_servers(app)?;
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     let detail = match names.as_slice() {
-        [] => format!("no MCP server is called `{name}`; none is configured (docs/mcp.md)"),
+        [] => format!("no MCP server is called `{name}`; none is configured: `ibeam help mcp`"),
         names => format!("no MCP server is called `{name}`; there are: {}", names.join(", ")),
     };
     servers.into_iter().find(|server| server.name == name).ok_or(Reason::Usage { detail })

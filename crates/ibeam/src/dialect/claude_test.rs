@@ -284,7 +284,7 @@ fn help_lists_the_effect_of_each_flag() {
         let lines = |start: &str| text.lines().filter(|line| line.trim_start().starts_with(start)).count();
         assert_eq!([lines("--model"), lines("--fallback-model"), lines("--worktree")], [1, 1, 1], "{text}");
         assert!(
-            text.starts_with("Usage: ibeam --dialect claude") && text.ends_with("docs/dialects.md\n"),
+            text.starts_with("Usage: ibeam --dialect claude") && text.ends_with("ibeam help dialects\n"),
             "{text}"
         );
     }

@@ -130,7 +130,7 @@ pub(super) fn help_text<D>(usage: &str, table: &[Flag<D>]) -> String {
         }
     }
     let groups: String = groups.iter().map(|(name, flags)| format!("{name}:\n{flags}\n")).collect();
-    format!("Usage: {usage}\n\n{groups}What they mean here: docs/dialects.md\n")
+    format!("Usage: {usage}\n\n{groups}What they mean here: ibeam help dialects\n")
 }
 
 /// Returns a usage error.

@@ -28,7 +28,7 @@ impl ClaudeDraft {
                 ("$schema", _) => {}
                 ("hooks", Value::Object(hooks)) if hooks.is_empty() => {}
                 ("hooks", _) => {
-                    return Err(usage_error("`hooks` of `--settings` are not supported; see docs/hooks.md"));
+                    return Err(usage_error("`hooks` of `--settings` are not supported: `ibeam help hooks`"));
                 }
                 (key, _) if RESTRICTING_KEYS.contains(&key) => return Err(unsupported_key_error(key)),
                 (key, _) => self.ignored_arguments.push(format!("--settings {key}")),

@@ -129,7 +129,7 @@ pub(in crate::dialect) fn read_registration(request: &Value) -> Result<(Vec<Host
             None if UNCALLED_EVENTS.contains(&name.as_str()) => uncalled.push(name.clone()),
             None => {
                 return Err(format!(
-                    "hooks of the SDK for `{name}` are not supported; for the hooks of ibeam see docs/hooks.md"
+                    "hooks of the SDK for `{name}` are not supported; for the hooks of ibeam: `ibeam help hooks`"
                 ));
             }
         }

@@ -1,0 +1,70 @@
+//! The lines of `about`, `status` and `doctor`.
+
+use serde::Serialize;
+
+use super::lines::CatalogueLine;
+
+/// A line, a mark or the name of a check about the installation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
+pub enum DiagnosisLine<'a> {
+    /// No key is set or stored.
+    NotLoggedIn,
+    /// A provider has a key.
+    LoggedIn { provider: &'a str, source: &'a str },
+    /// The model of a run.
+    Model { model: &'a str, id: &'a str, origin: &'a str },
+    /// A run has no model.
+    NoModel { detail: &'a str },
+    /// The version of the output contract.
+    AboutContract { version: &'a str },
+    /// The model of a run, for `about`.
+    AboutModel { model: &'a str },
+    /// A run has no model, for `about`.
+    AboutNoModel,
+    /// The program contains the engine of the embedded model.
+    AboutEngine,
+    /// The program does not contain the engine of the embedded model.
+    AboutNoEngine,
+    /// The operating system and the processor.
+    AboutPlatform { os: &'a str, arch: &'a str },
+    /// The licence.
+    AboutLicence,
+    /// The mark of a check that succeeded.
+    Ok,
+    /// The mark of what is missing.
+    Missing,
+    /// The mark of what is invalid.
+    Wrong,
+    /// The name of the check of the model.
+    CheckModel,
+    /// The name of the check of keys.
+    CheckKey,
+    /// The name of the check of the embedded model.
+    CheckEmbedded,
+    /// The name of the check of the directory of sessions.
+    CheckSessions,
+    /// The name of the check of the cache directory.
+    CheckCache,
+    /// The name of the check of a configuration file.
+    CheckConfiguration,
+    /// The name of the check of the sandbox.
+    CheckSandbox,
+    /// The source of a key.
+    KeyFound { provider: &'a str, source: &'a str },
+    /// No provider has a key.
+    KeyMissing,
+    /// The embedded model is not installed.
+    EmbeddedMissing,
+    /// The purpose of `bash`.
+    BashPurpose,
+    /// The purpose of `git`.
+    GitPurpose,
+    /// The purpose of `python3`.
+    PythonPurpose,
+}
+
+impl CatalogueLine for DiagnosisLine<'_> {
+    const PREFIX: &'static str = "diagnosis";
+}
