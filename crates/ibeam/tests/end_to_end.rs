@@ -34,6 +34,8 @@ mod claude_settings_hooks;
 mod codex;
 #[path = "end_to_end/commands.rs"]
 mod commands;
+#[path = "end_to_end/completions.rs"]
+mod completions;
 #[path = "end_to_end/configuration.rs"]
 mod configuration;
 #[path = "end_to_end/connections.rs"]
@@ -44,6 +46,8 @@ mod contract_two;
 mod convert;
 #[path = "end_to_end/crash.rs"]
 mod crash;
+#[path = "end_to_end/debug_log.rs"]
+mod debug_log;
 #[path = "end_to_end/dialect.rs"]
 mod dialect;
 #[path = "end_to_end/documented_ci.rs"]

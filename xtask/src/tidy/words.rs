@@ -54,6 +54,7 @@ const FORBIDDEN_PHRASES: &[&str] = &[
     "in vain",
     "of ours",
     "of theirs",
+    "of yours",
     "to be had",
     "whoever",
 ];

@@ -14,6 +14,7 @@ use crate::similar_names::closest;
 const OTHER_COMMANDS: &[(&str, Option<&str>)] = &[
     ("auth", Some("login")),
     ("commands", Some("help")),
+    ("exit", None),
     ("export", Some("sessions export")),
     ("history", Some("ls")),
     ("import", Some("sessions import")),
@@ -23,6 +24,7 @@ const OTHER_COMMANDS: &[(&str, Option<&str>)] = &[
     ("logs", Some("replay")),
     ("permissions", Some("policy")),
     ("prune", Some("sessions prune")),
+    ("quit", None),
     ("rename", Some("sessions rename")),
     ("search", Some("sessions search")),
     ("settings", Some("config")),
@@ -98,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_command_of_another_program_without_a_counterpart_is_rejected_too() {
-        for word in ["update", "upgrade", "init"] {
+        for word in ["update", "upgrade", "init", "exit", "quit"] {
             assert!(error(&[word]).is_some_and(|error| error.contains("NotACommand")), "{word}");
         }
     }

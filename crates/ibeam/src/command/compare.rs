@@ -14,7 +14,7 @@ use crate::cli_error::CliError;
 /// Prints the comparison of two sessions or streams.
 ///
 /// # Errors
-/// Those of a replay of one of them.
+/// The errors of a replay of either.
 pub(super) fn compare(
     app: &AppContext,
     sources: [&OsString; 2],

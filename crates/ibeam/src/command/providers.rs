@@ -36,7 +36,7 @@ pub(super) fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) ->
         }));
     }
     text.push_str(
-        "\nTip: `ibeam models` lists the models of those that have a key or an address of yours.\n",
+        "\nTip: `ibeam models` lists the models of providers with a key, or with an address that you set.\n",
     );
     report(stdout, format, &text, &json!({ "providers": rows }))
 }

@@ -112,7 +112,7 @@ pub(super) fn replay(
 /// Passes the events of all runs of a session or a stream to `writer`.
 ///
 /// # Errors
-/// Those of a replay.
+/// The errors of a replay.
 pub(super) fn read_events(
     base: &BaseContext,
     what: &OsStr,

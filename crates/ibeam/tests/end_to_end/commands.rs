@@ -59,6 +59,9 @@ fn version_prints_only_the_version() {
         let output = Scene::new([]).ibeam_without_model([flag]).run().succeeded();
         assert_eq!(output.stdout, concat!(env!("CARGO_PKG_VERSION"), "\n"));
     }
+    let at_terminal = Scene::new([]).ibeam_without_model(["--version"]).terminal().run().succeeded();
+    let shown = format!("{}{}", at_terminal.stdout, at_terminal.stderr);
+    assert_eq!(shown.trim(), concat!("ibeam ", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]
@@ -117,48 +120,6 @@ fn help_shows_the_pages_of_the_documentation() {
     let unknown = scene.ibeam_without_model(["help", "permisions"]).run();
     assert_eq!(unknown.code, Some(2), "{unknown}");
     assert!(unknown.stderr.contains("did you mean `permissions`?"), "{unknown}");
-}
-
-/// Lets bash complete a line with the script of `completions`. Returns the candidates.
-fn completed_in_bash(scene: &Scene, line: &str) -> Vec<String> {
-    let script = scene.ibeam_without_model(["completions", "bash"]).run().succeeded().stdout;
-    assert!(script.len() < 60_000, "{}", script.len());
-    let line = format!("{} {line}", crate::scene::BINARY);
-    let command = format!(
-        "{script}\nCOMP_LINE='{line}' COMP_POINT={}\n_ibeam\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"",
-        line.len()
-    );
-    let mut bash = std::process::Command::new("bash");
-    bash.args(["--norc", "-c", &command]).current_dir(scene.workspace.path()).env_clear();
-    bash.env("PATH", std::env::var("PATH").unwrap()).env("HOME", scene.workspace.home());
-    let output = bash.output().unwrap();
-    assert!(output.stderr.is_empty(), "{output:?}");
-    String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
-}
-
-#[test]
-fn bash_completes_models_sessions_providers_and_files() {
-    let scene = Scene::new([answer_text("hi")]);
-    let id = scene.ibeam(["-p", "x"]).run().succeeded().stream().session_id().to_owned();
-    std::fs::write(scene.workspace.path().join("run.ndjson"), "").unwrap();
-    let check = |line: &str, expected: &str| {
-        let found = completed_in_bash(&scene, line);
-        assert!(found.iter().any(|candidate| candidate == expected), "{line}: {found:?}");
-    };
-    check("logi", "login");
-    check("login anth", "anthropic");
-    check("-p --model anthropic/claude-s", "anthropic/claude-sonnet-4-5");
-    check("--model=anthropic/claude-s", "anthropic/claude-sonnet-4-5");
-    check("--resume ", &id);
-    check("resume ", &id);
-    check("check run", "run.ndjson");
-    check("replay run", "run.ndjson");
-    check("--output-format=js", "json");
-    check("sessions ", "check");
-    check("help exit", "exit-codes");
-    check("logout --error-f", "--error-format");
-    assert!(!completed_in_bash(&scene, "logout --max").iter().any(|flag| flag == "--max-turns"));
-    assert_eq!(completed_in_bash(&scene, "--model run"), [""]);
 }
 
 #[test]

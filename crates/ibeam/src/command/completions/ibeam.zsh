@@ -15,7 +15,11 @@ _ibeam() {
             compset -P '*='
             _files -/
             ;;
-        *) candidates+=("${value//:/\\:}:${line#*$'\t'}") ;;
+        *)
+            value="${value//:/\\:}"
+            [[ $line == *$'\t'?* ]] && value+=":${line#*$'\t'}"
+            candidates+=("$value")
+            ;;
         esac
     done
     (( ${#candidates} )) && _describe 'ibeam' candidates

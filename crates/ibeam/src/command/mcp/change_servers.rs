@@ -80,7 +80,7 @@ pub(super) fn remove(
 /// Returns the message that none of the chosen files declares the server, and where it is declared.
 fn not_declared(app: &AppContext, name: &str, from_project: bool) -> Result<String, Reason> {
     let servers = declared_servers(app)?;
-    let owner = if from_project { "no file of the project" } else { "no file of yours" };
+    let owner = if from_project { "no file of the project" } else { "none of your files" };
     let Some(server) = servers.iter().find(|server| server.name == name) else {
         return Ok(format!("{owner} declares the MCP server `{name}`; `ibeam mcp list` lists all servers"));
     };
