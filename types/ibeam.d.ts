@@ -145,7 +145,7 @@ export interface ErrorEvent {
   /** The type of the object. (since 0.1.0) */
   type: "error";
   /** The class of the failure. (since 0.1.0) */
-  code: "failed" | "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "signal";
+  code: "failed" | "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "parked" | "signal";
   /** The message for people: one English sentence. (since 0.1.0) */
   message: string;
   /** The exit code of the program. [exit code] (since 0.1.0) */
@@ -179,7 +179,7 @@ export interface ErrorObject {
   /** The type of the object. (since 0.1.0) */
   type: "error";
   /** The class of the failure. (since 0.1.0) */
-  code: "failed" | "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "signal";
+  code: "failed" | "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "parked" | "signal";
   /** The message for people: one English sentence. (since 0.1.0) */
   message: string;
   /** The exit code of the program. [exit code] (since 0.1.0) */
@@ -209,7 +209,7 @@ export interface FallbackEntry {
   /** The model that took over, as `PROVIDER/ID`. (since 0.1.0) */
   to_model: string;
   /** The class of the last failure of the unavailable model. (since 0.1.0) */
-  code: "failed" | "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "signal";
+  code: "failed" | "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "parked" | "signal";
   /** The failure for people: one English sentence. (since 0.1.0) */
   message: string;
 }
@@ -607,7 +607,7 @@ export interface ModelFallbackEvent {
   /** The model that takes over, as `PROVIDER/ID`. (since 0.1.0) */
   to_model: string;
   /** The class of the last failure of the unavailable model. (since 0.1.0) */
-  code: "failed" | "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "signal";
+  code: "failed" | "usage" | "denied" | "auth" | "model" | "request" | "context" | "rate_limited" | "provider" | "network" | "tls" | "stalled" | "limit" | "empty" | "refused" | "timeout" | "sandbox" | "untrusted" | "too_large" | "data" | "noinput" | "internal" | "os" | "cantcreat" | "io" | "busy" | "config" | "parked" | "signal";
   /** The failure for people: one English sentence. (since 0.1.0) */
   message: string;
   /** The id of the session. (since 0.1.0) */

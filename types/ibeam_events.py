@@ -178,7 +178,7 @@ class ErrorEvent(TypedDict):
     type: Literal["error"]
     """The type of the object. (since 0.1.0)"""
 
-    code: Literal["failed", "usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "signal"]
+    code: Literal["failed", "usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "parked", "signal"]
     """The class of the failure. (since 0.1.0)"""
 
     message: str
@@ -225,7 +225,7 @@ class ErrorObject(TypedDict):
     type: Literal["error"]
     """The type of the object. (since 0.1.0)"""
 
-    code: Literal["failed", "usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "signal"]
+    code: Literal["failed", "usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "parked", "signal"]
     """The class of the failure. (since 0.1.0)"""
 
     message: str
@@ -268,7 +268,7 @@ class FallbackEntry(TypedDict):
     to_model: str
     """The model that took over, as `PROVIDER/ID`. (since 0.1.0)"""
 
-    code: Literal["failed", "usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "signal"]
+    code: Literal["failed", "usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "parked", "signal"]
     """The class of the last failure of the unavailable model. (since 0.1.0)"""
 
     message: str
@@ -787,7 +787,7 @@ class ModelFallbackEvent(TypedDict):
     to_model: str
     """The model that takes over, as `PROVIDER/ID`. (since 0.1.0)"""
 
-    code: Literal["failed", "usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "signal"]
+    code: Literal["failed", "usage", "denied", "auth", "model", "request", "context", "rate_limited", "provider", "network", "tls", "stalled", "limit", "empty", "refused", "timeout", "sandbox", "untrusted", "too_large", "data", "noinput", "internal", "os", "cantcreat", "io", "busy", "config", "parked", "signal"]
     """The class of the last failure of the unavailable model. (since 0.1.0)"""
 
     message: str

@@ -168,6 +168,12 @@ impl History {
         }
     }
 
+    /// Whether the model is to answer next: nothing is missing after the last prompt or after the last calls.
+    pub(crate) fn awaits_answer(&self) -> bool {
+        let is_closed = self.open.is_empty() && self.partial.is_empty();
+        is_closed && !self.messages.is_empty() && (!self.ends_with_answer() || self.ends_in_opaque_block())
+    }
+
     fn ends_in_opaque_block(&self) -> bool {
         match self.messages.last().map(Arc::as_ref) {
             Some(Message::Assistant(blocks)) => matches!(blocks.last(), Some(Block::Opaque(_))),

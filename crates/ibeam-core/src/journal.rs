@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::budget::{Budget, UsedAmounts};
 use crate::history::History;
 use crate::ports::Clock;
+use crate::progress::RunProgress;
 use crate::redact::{DeltaRedactor, Redactor};
 use crate::tally::Tally;
 
@@ -34,9 +35,23 @@ pub struct JournalClosed;
 pub struct ResumedState {
     history: History,
     order: EventOrder,
+    /// The state of the last run, for a run that continues it.
+    last_run: Option<Box<LastRun>>,
+}
+
+/// The state of the last run of a session.
+#[derive(Default)]
+struct LastRun {
+    tally: Tally,
+    progress: RunProgress,
 }
 
 impl ResumedState {
+    /// Returns the state for a run that continues the last run of the session.
+    pub fn for_continuation() -> Self {
+        Self { last_run: Some(Box::default()), ..Self::default() }
+    }
+
     /// Adds the next event of the session. An event that was recorded twice counts once.
     pub fn fold(&mut self, event: &Event) {
         match self.order.check(event.seq) {
@@ -45,6 +60,10 @@ impl ResumedState {
             EventPosition::Repeated => return,
         }
         self.history.fold(&event.kind);
+        if let Some(last_run) = &mut self.last_run {
+            last_run.tally.fold(&event.kind, Duration::ZERO);
+            last_run.progress.fold(&event.kind);
+        }
     }
 
     /// Whether the session has no events.
@@ -72,6 +91,8 @@ pub struct Journal {
     clock: Arc<dyn Clock>,
     history: History,
     tally: Tally,
+    /// The progress of the run that this run continues.
+    progress: RunProgress,
     redactor: Redactor,
     /// The budget of the run whose sub-agent records here.
     outer_budget: Option<Budget>,
@@ -83,11 +104,13 @@ pub struct Journal {
 impl Journal {
     /// Returns a journal that continues after `past`.
     pub fn new(past: ResumedState, clock: Arc<dyn Clock>, events: mpsc::Sender<Envelope>) -> Self {
+        let LastRun { tally, progress } = past.last_run.map(|last_run| *last_run).unwrap_or_default();
         Self {
             next_seq: past.order.next(),
             clock,
             history: past.history,
-            tally: Tally::default(),
+            tally,
+            progress,
             redactor: Redactor::default(),
             outer_budget: None,
             text: DeltaRedactor::default(),
@@ -260,6 +283,11 @@ impl Journal {
             | EventKind::Notice(_) => {}
         }
         true
+    }
+
+    /// Removes the progress of the run that this run continues, and returns it.
+    pub(crate) fn take_progress(&mut self) -> RunProgress {
+        std::mem::take(&mut self.progress)
     }
 
     /// Returns the redactor of this journal.

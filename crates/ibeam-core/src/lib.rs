@@ -10,6 +10,7 @@ pub mod journal;
 pub mod json_schema;
 mod limits;
 pub mod ports;
+mod progress;
 pub mod redact;
 pub mod retry;
 pub mod stop;

@@ -18,8 +18,9 @@ pub(crate) struct LimitTracker {
 }
 
 impl LimitTracker {
-    pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, warned: Vec::new() }
+    /// `warned` are the limits of which an earlier process of the run has warned the model.
+    pub(crate) fn new(limits: Limits, warned: Vec<LimitKind>) -> Self {
+        Self { limits, warned }
     }
 
     /// Returns the limit that forbids another request.

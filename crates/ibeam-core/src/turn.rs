@@ -24,10 +24,11 @@ use crate::budget::Budget;
 use crate::gate::Gate;
 use crate::journal::{Journal, JournalClosed};
 use crate::json_schema::JsonSchema;
-use crate::limits::{LimitTracker, REPETITION_STOP_AT, RepetitionGuard};
+use crate::limits::{LimitTracker, REPETITION_STOP_AT};
 use crate::ports::{
     AddedRules, Background, Checkpoints, Clock, Hooks, Provider, ScopedRules, Steering, ToolSet,
 };
+use crate::progress::RunProgress;
 use crate::retry::RetryPolicy;
 use crate::stop::Stop;
 use crate::tally::Prices;
@@ -37,6 +38,8 @@ use model_request::RecordedAnswer;
 use structured_answer::{AnswerVerdict, StructuredAnswer};
 use tool_calls::AnswerCallsResult;
 
+/// The message to the model when a run continues after its process was killed.
+const CONTINUE_MESSAGE: &str = "[The run was interrupted here. Continue with the task.]";
 /// The number of consecutive answers cut by the output limit at which the run ends.
 const MAX_CONSECUTIVE_CUTS: u32 = 3;
 /// The number of consecutive answers paused by the service at which the run ends.
@@ -174,6 +177,11 @@ impl Run {
             Err(TurnError::Failed(failure)) => Err(failure),
             Err(TurnError::JournalClosed) => return Err(JournalClosed),
         };
+        if let Err(failure) = &result
+            && is_parked(failure)
+        {
+            return self.finish_parked(journal, failure.clone()).await;
+        }
         self.finish_background(journal, result.is_ok()).await?;
         self.save_changed_files(journal).await?;
         let mut outcome = match result.and_then(|()| self.apply_fail_on(journal)) {
@@ -209,6 +217,28 @@ impl Run {
         Ok(finished)
     }
 
+    /// Ends the process of a run that waits for an answer. The run itself goes on, so nothing runs that belongs to its
+    /// end.
+    async fn finish_parked(
+        &self,
+        journal: &mut Journal,
+        failure: Failure,
+    ) -> Result<RunFinished, JournalClosed> {
+        self.finish_background(journal, true).await?;
+        journal.release_all_held_text().await?;
+        let finished = RunFinished {
+            session_id: self.head.session_id,
+            outcome: RunOutcome::Failed(failure),
+            duration_ms: journal.elapsed_ms(),
+            totals: journal.tally().totals.clone(),
+            partial: Some(journal.tally().text.clone()).filter(|text| !text.is_empty()),
+            structured: None,
+            ephemeral: self.head.ephemeral,
+        };
+        journal.record(EventKind::RunFinished(Box::new(finished.clone()))).await?;
+        Ok(finished)
+    }
+
     async fn run_loop(
         &self,
         journal: &mut Journal,
@@ -217,19 +247,27 @@ impl Run {
         answer_end_hooks: &mut AnswerEndHooks,
     ) -> Result<(), TurnError> {
         journal.record(EventKind::SessionStarted(Box::new(self.head.clone()))).await?;
+        let progress = if self.head.continues { journal.take_progress() } else { RunProgress::default() };
         self.record_interrupted_calls(journal).await?;
-        self.submit_message(journal, prompt, true).await?;
+        if !self.head.continues {
+            self.submit_message(journal, prompt, true).await?;
+        } else if !journal.history().awaits_answer() {
+            if progress.is_complete && self.answer_schema.is_none() {
+                return Ok(());
+            }
+            journal.record(EventKind::HookMessage { text: CONTINUE_MESSAGE.to_owned() }).await?;
+        }
         for notice in notices {
             journal.record(EventKind::Notice(notice)).await?;
         }
         let specs: Arc<[ToolSpec]> = self.tools.values().map(|tool| tool.spec()).collect();
         let mut estimator = TokenEstimator::default();
-        let mut limits = LimitTracker::new(self.head.limits);
-        let mut repetition = RepetitionGuard::default();
-        let (mut cuts, mut pauses, mut invalid) = (0, 0, 0);
-        let mut structured = StructuredAnswer::new(self.answer_schema.as_deref());
-        let mut has_answer = false;
-        let mut retried_empty = false;
+        let RunProgress { mut cuts, mut pauses, mut invalid, mut has_answer, mut retried_empty, .. } =
+            progress;
+        let RunProgress { repairs, unfinished_text, warned, mut repetition, .. } = progress;
+        let mut limits = LimitTracker::new(self.head.limits, warned);
+        let mut structured =
+            StructuredAnswer::continuing(self.answer_schema.as_deref(), unfinished_text, repairs);
         loop {
             let outer_limit = || journal.outer_budget().and_then(Budget::exceeded);
             let exceeded = || limits.reached_limit(&journal.tally().totals).or_else(outer_limit);
@@ -393,7 +431,7 @@ impl Run {
     }
 }
 
-fn has_content(answer: &Answer) -> bool {
+pub(crate) fn has_content(answer: &Answer) -> bool {
     answer.blocks.iter().any(|block| match block {
         Block::Text(text) => !text.trim().is_empty(),
         Block::ToolCall(_) => true,
@@ -401,8 +439,13 @@ fn has_content(answer: &Answer) -> bool {
     })
 }
 
+/// Whether the run waits for the answer to a request.
+fn is_parked(failure: &Failure) -> bool {
+    matches!(failure.reason, Reason::Parked { .. })
+}
+
 /// Returns the tool of the first call of an answer if no call has valid JSON arguments.
-fn tool_of_invalid_calls(answer: &Answer) -> Option<&str> {
+pub(crate) fn tool_of_invalid_calls(answer: &Answer) -> Option<&str> {
     let first = answer.calls().next()?;
     answer.calls().all(|call| !call.arguments.is_object()).then_some(first.name.as_str())
 }
@@ -422,7 +465,7 @@ fn refusal_reason(answer: &Answer) -> Reason {
 }
 
 /// Returns the visible text of an answer.
-fn visible_text(answer: &Answer) -> String {
+pub(crate) fn visible_text(answer: &Answer) -> String {
     let texts = answer.blocks.iter().filter_map(|block| match block {
         Block::Text(text) => Some(text.as_str()),
         Block::Thinking { .. } | Block::ToolCall(_) | Block::Opaque(_) => None,

@@ -246,6 +246,7 @@ fn fixture(replies: Vec<Reply>) -> Fixture {
         version: "0".into(),
         limits: Limits { max_turns: 50, ..Limits::NONE },
         resumed: false,
+        continues: false,
         journal_gaps: 0,
         parent: None,
         ephemeral: false,

@@ -124,6 +124,7 @@ fn started() -> Event {
         version: "0".into(),
         limits: Limits { max_turns: 1, ..Limits::NONE },
         resumed: false,
+        continues: false,
         journal_gaps: 0,
         parent: None,
         ephemeral: false,

@@ -121,6 +121,8 @@ reason-stalled = `{ $provider }` sent nothing for { $seconds } s
     .hint = try again later, or choose another model with `--model`
 
 ## Failures: limits
+reason-parked = the run is parked until `{ $path }` has an answer
+    .hint = `ibeam -p --resume=ID --unpark --park-requests DIR` continues it once the answer is there
 reason-turn-limit = { $limit ->
         [one] the run reached its limit of { $limit } model request
        *[other] the run reached its limit of { $limit } model requests
@@ -302,6 +304,7 @@ code-cantcreat = a directory or file cannot be made
 code-io = the disk is full, or the reader of stdout went away
 code-busy = another process holds the session
 code-config = the configuration is wrong
+code-parked = the run waits for the answer to a request (--park-requests)
 code-signal = a signal asked it to stop
 
 ## Warnings

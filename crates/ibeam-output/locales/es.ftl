@@ -119,6 +119,8 @@ reason-stalled = no llegó nada de `{ $provider }` durante { $seconds } s
     .hint = inténtalo más tarde, o elige otro modelo con `--model`
 
 ## Failures: limits
+reason-parked = la ejecución está aparcada hasta que `{ $path }` tenga una respuesta
+    .hint = `ibeam -p --resume=ID --unpark --park-requests DIR` la continúa cuando llegue la respuesta
 reason-turn-limit = { $limit ->
         [one] la ejecución alcanzó su límite de { $limit } petición al modelo
        *[other] la ejecución alcanzó su límite de { $limit } peticiones al modelo
@@ -300,6 +302,7 @@ code-cantcreat = no se puede crear un directorio o archivo
 code-io = el disco está lleno, o el lector de stdout se fue
 code-busy = otro proceso tiene la sesión
 code-config = la configuración es incorrecta
+code-parked = la ejecución espera la respuesta a una petición (--park-requests)
 code-signal = una señal pidió detenerlo
 
 ## Warnings

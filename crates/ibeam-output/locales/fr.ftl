@@ -119,6 +119,8 @@ reason-stalled = rien n'est venu de `{ $provider }` pendant { $seconds } s
     .hint = réessayez plus tard, ou choisissez un autre modèle avec `--model`
 
 ## Failures: limits
+reason-parked = l'exécution est en attente d'une réponse à `{ $path }`
+    .hint = `ibeam -p --resume=ID --unpark --park-requests DIR` la poursuit dès que la réponse est là
 reason-turn-limit = { $limit ->
         [one] l'exécution a atteint sa limite de { $limit } requête au modèle
        *[other] l'exécution a atteint sa limite de { $limit } requêtes au modèle
@@ -300,6 +302,7 @@ code-cantcreat = un répertoire ou un fichier ne peut être créé
 code-io = le disque est plein, ou le lecteur de stdout est parti
 code-busy = un autre processus tient la session
 code-config = la configuration est incorrecte
+code-parked = l'exécution attend la réponse à une requête (--park-requests)
 code-signal = un signal a demandé l’arrêt
 
 ## Warnings

@@ -119,6 +119,8 @@ reason-stalled = tidak ada yang datang dari `{ $provider }` selama { $seconds } 
     .hint = coba lagi nanti, atau pilih model lain dengan `--model`
 
 ## Failures: limits
+reason-parked = proses ini ditangguhkan sampai ada jawaban untuk `{ $path }`
+    .hint = `ibeam -p --resume=ID --unpark --park-requests DIR` melanjutkannya setelah jawabannya ada
 reason-turn-limit = proses mencapai batas { $limit } permintaan ke model
     .hint = naikkan dengan `--max-turns`, atau lanjutkan dengan `--continue`
 reason-token-limit = proses telah menghabiskan { $limit } token
@@ -273,6 +275,7 @@ code-cantcreat = direktori atau file tidak dapat dibuat
 code-io = disk penuh, atau pembaca stdout pergi
 code-busy = proses lain memegang sesi
 code-config = konfigurasi salah
+code-parked = proses menunggu jawaban atas sebuah permintaan (--park-requests)
 code-signal = sinyal meminta berhenti
 
 ## Warnings

@@ -119,6 +119,8 @@ reason-stalled = `{ $provider }` から { $seconds } 秒間何も届きません
     .hint = 時間をおいて再試行するか、`--model` で別のモデルを選んでください
 
 ## Failures: limits
+reason-parked = `{ $path }` への回答が届くまで、この実行は保留されています
+    .hint = 回答が届いたら `ibeam -p --resume=ID --unpark --park-requests DIR` で再開できます
 reason-turn-limit = モデルへのリクエストが上限の { $limit } 回に達しました
     .hint = `--max-turns` で上限を上げるか、`--continue` で続けてください
 reason-token-limit = この実行は { $limit } トークンを使い切りました
@@ -273,6 +275,7 @@ code-cantcreat = ディレクトリやファイルを作成できない
 code-io = ディスクがいっぱい、または stdout の読み手がいなくなった
 code-busy = 別のプロセスがセッションを使っている
 code-config = 設定が誤っている
+code-parked = 実行がリクエストへの回答を待っている（--park-requests）
 code-signal = シグナルにより停止した
 
 ## Warnings

@@ -119,6 +119,8 @@ reason-stalled = nada veio de `{ $provider }` por { $seconds } s
     .hint = tente mais tarde, ou escolha outro modelo com `--model`
 
 ## Failures: limits
+reason-parked = a execução está em espera até que `{ $path }` tenha uma resposta
+    .hint = `ibeam -p --resume=ID --unpark --park-requests DIR` continua-a quando a resposta chegar
 reason-turn-limit = { $limit ->
         [one] a execução atingiu seu limite de { $limit } requisição ao modelo
        *[other] a execução atingiu seu limite de { $limit } requisições ao modelo
@@ -300,6 +302,7 @@ code-cantcreat = não é possível criar um diretório ou arquivo
 code-io = o disco está cheio, ou o leitor de stdout foi-se embora
 code-busy = outro processo tem a sessão
 code-config = a configuração está errada
+code-parked = a execução espera a resposta a uma requisição (--park-requests)
 code-signal = um sinal pediu para parar
 
 ## Warnings

@@ -146,7 +146,11 @@ impl<W: Write> EventWriter for StreamJson<W> {
                 }
                 self.delta = Some(DeltaLine::new(&session_id)?);
                 self.session_id = Some(session_id);
-                Ok(())
+                match started.continues {
+                    // Every stream has a prompt; that of this run was in the stream of an earlier process.
+                    true => self.write_prompt(&["[continued]".to_owned()], &[]),
+                    false => Ok(()),
+                }
             }
             EventKind::UserMessage { content, attachments } => self.write_prompt(content, attachments),
             EventKind::PromptWithheld { content } => self.write_prompt(content, &[]),

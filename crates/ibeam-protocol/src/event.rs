@@ -173,6 +173,10 @@ pub struct SessionStarted {
     pub limits: Limits,
     /// Whether the session existed before this run.
     pub resumed: bool,
+    /// Whether the run goes on where the run before it was parked or killed, without a prompt. Its totals include those
+    /// of that run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub continues: bool,
     /// The number of places where the journal of the resumed session lacks, repeats or moves events.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub journal_gaps: u64,

@@ -177,6 +177,11 @@ pub enum Reason {
     Stalled { provider: String, waited_ms: u64 },
     /// The answer was not complete within its time limit.
     AnswerTooSlow { provider: String, waited_ms: u64 },
+    /// `--park-requests`: the run waits for the answer to a request.
+    Parked {
+        /// The file with the request.
+        path: String,
+    },
     // ---- limits
     /// `--max-turns`.
     TurnLimit { limit: u32 },
@@ -400,6 +405,7 @@ impl Reason {
             Self::Unreachable { .. } => C::Network,
             Self::Tls { .. } => C::Tls,
             Self::Stalled { .. } | Self::AnswerTooSlow { .. } => C::Stalled,
+            Self::Parked { .. } => C::Parked,
             Self::TurnLimit { .. }
             | Self::TokenLimit { .. }
             | Self::CostLimit { .. }

@@ -61,13 +61,15 @@ pub enum FailureCode {
     Busy,
     /// 78
     Config,
+    /// 79
+    Parked,
     /// 128 + the signal's number
     Signal(Signal),
 }
 
 impl FailureCode {
     /// All classes, by exit code.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::Failed,
         Self::Usage,
         Self::Denied,
@@ -95,6 +97,7 @@ impl FailureCode {
         Self::Io,
         Self::Busy,
         Self::Config,
+        Self::Parked,
         Self::Signal(Signal::Hup),
         Self::Signal(Signal::Int),
         Self::Signal(Signal::Quit),
@@ -131,6 +134,7 @@ impl FailureCode {
             Self::Io => Class::new("io", 74),
             Self::Busy => Class::new("busy", 75).retryable(),
             Self::Config => Class::new("config", 78),
+            Self::Parked => Class::new("parked", 79),
             Self::Signal(Signal::Hup) => Class::new("signal", 129),
             Self::Signal(Signal::Int) => Class::new("signal", 130),
             Self::Signal(Signal::Quit) => Class::new("signal", 131),

@@ -8,6 +8,7 @@ mod anthropic;
 mod client;
 mod gemini;
 mod openai;
+mod parking;
 mod part_results;
 mod plain_body;
 mod service;
@@ -20,6 +21,7 @@ use futures_util::future::BoxFuture;
 use ibeam_core::ProviderError;
 
 pub use client::{BatchClient, FoundBatch};
+pub use parking::{ParkedRequest, ParkingProvider, RequestStore};
 pub use plain_body::remove_stream_keys;
 
 pub(crate) use anthropic::AnthropicBatches;

@@ -55,7 +55,7 @@ pub use keys::{KeyReader, KeyRequest};
 pub use model_table::{
     Abilities, KnownModel, default_model, known_model, known_models, model_label, newest_model,
 };
-pub use prices::{known_prices, parse_prices};
+pub use prices::{batch_prices, known_prices, parse_prices};
 pub use protocols::{DEFAULT_PROTOCOL, PROTOCOLS, find_protocol};
 pub use provider_table::{KnownProvider, PROVIDERS, known_provider};
 pub use reasoning::{Effort, Reasoning};

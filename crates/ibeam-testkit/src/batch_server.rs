@@ -56,6 +56,14 @@ pub struct AcceptedBatch {
     pub(crate) polls: u32,
 }
 
+/// Returns an answer as the document that an API returns for a request without a stream.
+///
+/// # Panics
+/// If the API has no batches, or the answer is not one of a model.
+pub fn answer_document(wire: Wire, answer: &Answer) -> String {
+    documents::document(wire, answer, &Value::from("scripted-1"), "0").to_string()
+}
+
 /// Decides on the outcome of a request with an id.
 type Plan = dyn Fn(&str, &Request) -> PartAnswer + Send + Sync;
 

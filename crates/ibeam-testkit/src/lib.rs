@@ -36,7 +36,7 @@ mod trace;
 mod wire;
 mod workspace;
 
-pub use batch_server::{AcceptedBatch, BatchServer, PartAnswer};
+pub use batch_server::{AcceptedBatch, BatchServer, PartAnswer, answer_document};
 pub use build::{BuildError, build_program};
 pub use liveness_pipe::LivenessPipe;
 pub use program::{Ibeam, RunningProgram, Stdin};

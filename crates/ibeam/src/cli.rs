@@ -381,6 +381,14 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) from_atif: Option<PathBuf>,
 
+    /// End the run at each model request and store the request in this directory, for a batch
+    #[arg(long, value_name = "DIR", global = true, conflicts_with_all = ["record", "replay"])]
+    pub(crate) park_requests: Option<PathBuf>,
+
+    /// Continue a parked run of the session that `--resume` names, without a prompt
+    #[arg(long, global = true)]
+    pub(crate) unpark: bool,
+
     /// Record the traffic with the model in this directory, one file per exchange, without secrets
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) record: Option<PathBuf>,

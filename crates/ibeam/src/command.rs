@@ -2,6 +2,7 @@
 //!
 //! A command receives the resolved context, and stdout as a private descriptor (`stdout.rs`).
 
+mod batch;
 mod bug_report;
 mod check;
 mod compare;
@@ -29,6 +30,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ibeam_dialects::DialectName;
 use ibeam_output::{escape_invisible, escape_invisible_in_json};
@@ -64,6 +66,10 @@ pub(crate) fn execute(
         Command::Models { providers: false, details, json, refresh } => {
             let options = ModelListOptions { details: *details, json: *json, refresh: *refresh };
             models::list(app, options, stdout)
+        }
+        Command::Batch { directory, wait, interval } => {
+            let interval = Duration::from_secs(interval.unwrap_or(60));
+            batch::batch(app, directory, batch::BatchOptions { wait: *wait, interval }, stdout)
         }
         Command::Providers { json } => {
             let format = if *json { ReportFormat::Json } else { ReportFormat::Text };
@@ -145,7 +151,8 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
             ConfigUse::Incidental
         }
         // With an invalid file, a key could be sent to another server, or a rule could be missing.
-        Command::Context { .. }
+        Command::Batch { .. }
+        | Command::Context { .. }
         | Command::CreateChat
         | Command::Diff { other: None, .. }
         | Command::Fleet { what: FleetCommand::Run { .. } | FleetCommand::RunCheck { .. } }

@@ -228,6 +228,7 @@ fn dispatch(
     if app.base.flags.fork && target == SessionTarget::New {
         return Err(Reason::Usage { detail: "`--fork` needs `--resume` or `--continue`".to_owned() }.into());
     }
+    check_unpark(&app.base.flags, &target, &words)?;
     if let (SessionTarget::Named(name), Some(dialect_writer)) = (&target, &app.dialect_writer)
         && let Ok(id) = name.parse()
         && let exists = ibeam_session::exists(&app.dirs.sessions(), id)
@@ -279,4 +280,20 @@ fn dispatch(
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Checks that `--unpark` names a session and no prompt.
+///
+/// # Errors
+/// `Usage`.
+fn check_unpark(flags: &Flags, target: &SessionTarget, words: &[OsString]) -> Result<(), Reason> {
+    let detail = match (flags.unpark, target) {
+        (false, _) => return Ok(()),
+        (true, SessionTarget::New) => "`--unpark` needs `--resume` or `--continue`",
+        (true, _) if flags.fork => "`--unpark` continues a run, so it cannot be used with `--fork`",
+        (true, _) if !words.is_empty() => "`--unpark` continues a run without a prompt",
+        (true, _) if !flags.print => "`--unpark` needs `--print`",
+        (true, _) => return Ok(()),
+    };
+    Err(Reason::Usage { detail: detail.to_owned() })
 }

@@ -12,6 +12,7 @@ mod embedded;
 mod fallback_chain;
 mod list_cache;
 mod near_models;
+mod parking_dir;
 pub(crate) mod recordings;
 
 use ibeam_protocol::{AcceptedMedia, KeySource, ModelInfo, Notice, Reason, UnusedKey};
@@ -24,12 +25,13 @@ pub(crate) use configured_provider::{
     ConfiguredProvider, all_keys, all_secrets, check_provider_name, key_sources, key_variable,
     key_variable_names, provider_names,
 };
-pub(crate) use connect::list_models;
+pub(crate) use connect::{Parking, batch_endpoint, list_models};
 pub(crate) use connection::{ServiceConnection, secret_files, tls_settings};
 pub(crate) use deferred_key::{DeferredKey, DeferredKeys, KeyCommandRunner};
 pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file};
 pub(crate) use fallback_chain::FallbackChain;
 pub(crate) use list_cache::{ListCache, MAX_AGE as LIST_MAX_AGE};
+pub(crate) use parking_dir::ParkingDir;
 
 /// The provider name of the embedded model.
 pub(crate) const EMBEDDED_PROVIDER: &str = "embedded";

@@ -18,6 +18,8 @@ mod acp_features;
 mod acp_questions;
 #[path = "end_to_end/attachments.rs"]
 mod attachments;
+#[path = "end_to_end/batches.rs"]
+mod batches;
 #[path = "end_to_end/bounds.rs"]
 mod bounds;
 #[path = "end_to_end/check.rs"]
@@ -112,6 +114,8 @@ mod mcp_http;
 mod model_apis;
 #[path = "end_to_end/model_settings.rs"]
 mod model_settings;
+#[path = "end_to_end/parking.rs"]
+mod parking;
 #[path = "end_to_end/permissions.rs"]
 mod permissions;
 #[path = "end_to_end/progress.rs"]

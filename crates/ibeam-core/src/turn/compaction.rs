@@ -12,7 +12,7 @@ use ibeam_protocol::{
 };
 
 use super::model_request::{Deltas, RequestOutcome, is_context_too_long};
-use super::{Run, TurnError, visible_text};
+use super::{Run, TurnError, is_parked, visible_text};
 use crate::history::{self, elide_middle};
 use crate::journal::Journal;
 use crate::ports::{CompactionStart, ModelRequest, ProviderError};
@@ -219,6 +219,7 @@ impl Run {
         };
         let response = match outcome {
             Ok(RequestOutcome::Complete(response)) => response,
+            Err(TurnError::Failed(failure)) if is_parked(&failure) => return Err(failure.into()),
             Ok(RequestOutcome::Interrupted(ProviderError { failure, .. }))
             | Err(TurnError::Failed(failure)) => {
                 let too_long =

@@ -13,7 +13,7 @@ use ibeam_protocol::{
 };
 
 use super::structured_answer::StructuredAnswer;
-use super::{Run, TurnError};
+use super::{Run, TurnError, is_parked};
 use crate::journal::{Journal, JournalClosed, millis};
 use crate::ports::{ModelEvent, ModelRequest, ProviderError, Retry};
 use crate::token_estimator::TokenEstimator;
@@ -196,6 +196,9 @@ impl Run {
                     let api_ms = millis(self.clock.monotonic().saturating_sub(started));
                     let costs = answer.usage.and_then(|usage| self.active_model(journal).costs(usage));
                     return Ok(Some(RequestOutcome::Complete(Response { answer, api_ms, costs })));
+                }
+                Attempt::Failed { error, .. } if is_parked(&error.failure) => {
+                    return Err(error.failure.into());
                 }
                 Attempt::Failed { error, progress: Progress::Text } => {
                     self.record_failed_request(journal, &error.failure.reason, error.usage.as_deref())

@@ -34,8 +34,9 @@ pub(super) enum AnswerVerdict {
 }
 
 impl<'a> StructuredAnswer<'a> {
-    pub(super) fn new(schema: Option<&'a JsonSchema>) -> Self {
-        Self { schema, text: String::new(), violations: None, repairs: 0 }
+    /// Returns the state after `repairs` corrections and answers with this text, which the next answer continues.
+    pub(super) fn continuing(schema: Option<&'a JsonSchema>, text: String, repairs: u32) -> Self {
+        Self { schema, text, violations: None, repairs }
     }
 
     /// Receives a complete answer. Returns the text to record, if the answer is the last one of the run.

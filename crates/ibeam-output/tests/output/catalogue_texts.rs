@@ -249,6 +249,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::Tls { address: s(), detail: s() },
         Reason::Stalled { provider: s(), waited_ms: 1 },
         Reason::AnswerTooSlow { provider: s(), waited_ms: 1 },
+        Reason::Parked { path: s() },
         Reason::TurnLimit { limit: 2 },
         Reason::TokenLimit { limit: 2 },
         Reason::CostLimit { limit_micros: 500_000 },

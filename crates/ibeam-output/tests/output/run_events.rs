@@ -49,6 +49,7 @@ pub(crate) fn session_started() -> SessionStarted {
         version: "0.1.0".into(),
         limits: Limits { max_turns: 100, ..Limits::NONE },
         resumed: false,
+        continues: false,
         journal_gaps: 0,
         parent: None,
         ephemeral: false,

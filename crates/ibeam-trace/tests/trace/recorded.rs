@@ -29,6 +29,7 @@ pub(crate) fn session_started() -> SessionStarted {
         version: "0.1.0".into(),
         limits: Limits::NONE,
         resumed: false,
+        continues: false,
         journal_gaps: 0,
         parent: None,
         ephemeral: false,

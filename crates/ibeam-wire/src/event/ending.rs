@@ -141,6 +141,7 @@ pub const FAILURE_CLASSES: &[FailureClass] = &[
     class("io", &[74], false),
     class("busy", &[75], true),
     class("config", &[78], false),
+    class("parked", &[79], false),
     class("signal", &[129, 130, 131, 143], false),
 ];
 

@@ -33,6 +33,7 @@ impl RunEvents {
             version: "0.1.0".into(),
             limits: Limits { max_turns: 100, timeout_ms: Some(1), ..Limits::NONE },
             resumed: false,
+            continues: false,
             journal_gaps: 0,
             parent: None,
             ephemeral: false,

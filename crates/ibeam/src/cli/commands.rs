@@ -50,6 +50,18 @@ pub(crate) enum Command {
         #[arg(long)]
         refresh: bool,
     },
+    /// Submit parked requests as batches, and store their answers
+    Batch {
+        /// The directory of `--park-requests`
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// Poll until every request has an answer
+        #[arg(long)]
+        wait: bool,
+        /// Seconds between two polls [default: 60]
+        #[arg(long, value_name = "SECONDS")]
+        interval: Option<u64>,
+    },
     /// List the providers, the variable for the key of each, and whether a key is there
     Providers {
         /// Print one JSON object

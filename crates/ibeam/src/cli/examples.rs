@@ -12,6 +12,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ),
     ("about", &["ibeam about", "ibeam version --format json"]),
     ("acp", &["ibeam acp --model openai/gpt-5"]),
+    ("batch", &["ibeam batch parked --wait"]),
     ("check", &["ibeam check run.ndjson"]),
     ("completions", &["ibeam completions bash"]),
     ("config explain", &["ibeam config explain --format json"]),

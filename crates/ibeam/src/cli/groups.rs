@@ -14,7 +14,7 @@ pub(super) struct Group {
 pub(super) const GROUPS: [Group; 6] = [
     Group {
         title: "run",
-        commands: &["context", "fleet", "acp"],
+        commands: &["context", "fleet", "acp", "batch"],
         flags: &[
             "append_system_prompt",
             "approve_mcps",
@@ -61,11 +61,13 @@ pub(super) const GROUPS: [Group; 6] = [
             "header",
             "list_models",
             "model",
+            "park_requests",
             "record",
             "replay",
             "replay_speed",
             "setup",
             "thinking_budget",
+            "unpark",
         ],
     },
     Group {

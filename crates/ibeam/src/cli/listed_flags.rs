@@ -5,6 +5,7 @@
 /// A new command needs a variant of [`Command`](super::Command) and a row in this table; `command::execute` executes the command.
 pub(super) const LISTED_FLAGS: &[(&str, &[&str])] = &[
     ("about", &["contract", "model"]),
+    ("batch", &["api_key", "ca_file", "client_cert", "client_key", "endpoint", "header", "workspace"]),
     ("check", &["contract"]),
     ("complete", &[]),
     ("completions", &[]),

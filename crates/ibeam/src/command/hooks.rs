@@ -167,6 +167,7 @@ fn runner(app: &Arc<AppContext>, config: HookConfig) -> Arc<HookRunner> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         limits: Limits::NONE,
         resumed: false,
+        continues: false,
         journal_gaps: 0,
         ephemeral: true,
         parent: None,

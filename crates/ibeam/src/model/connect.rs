@@ -6,7 +6,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::ready;
 use ibeam_config::Credentials;
 use ibeam_core::Provider;
-use ibeam_protocol::{Failure, KeySource, ModelInfo, Notice, SessionId};
+use ibeam_protocol::{Failure, KeySource, ModelInfo, Notice, Reason, SessionId};
+use ibeam_providers::batch::ParkingProvider;
 use ibeam_providers::recording::{AnswerSource, RecordedProvider};
 use ibeam_providers::{
     Effort, Endpoint, HttpProvider, KeyReader, ListedModel, NearModels, Reasoning, Secret, TrafficMode,
@@ -14,8 +15,17 @@ use ibeam_providers::{
 };
 
 use super::near_models::near_models_of;
+use super::parking_dir::ParkingDir;
 use super::{ConfiguredProvider, ModelChoice, embedded};
 use crate::app::AppContext;
+
+/// The parking of the requests of a run.
+pub(crate) struct Parking {
+    /// The provider that parks the requests.
+    pub(crate) provider: Arc<dyn Provider>,
+    /// The directory of the requests.
+    pub(crate) directory: Arc<ParkingDir>,
+}
 
 impl ModelChoice {
     /// Creates the provider for a session. It sends nothing before the first request.
@@ -30,18 +40,7 @@ impl ModelChoice {
         let source = self.key_source();
         let connected: Arc<dyn Provider> = match &self.provider {
             Some(provider) => {
-                let key_reader = key_reader(app, provider);
-                let near_models = Some(near_models_search(app, provider));
-                let cache_key = Some(session.to_string());
-                let reasoning = self.reasoning(app);
-                let mut endpoint = Endpoint {
-                    key_reader,
-                    near_models,
-                    cache_key,
-                    reasoning,
-                    ..endpoint(provider, &self.info.id)
-                };
-                add_cache_key_header(&mut endpoint);
+                let endpoint = self.endpoint(app, provider, session);
                 Arc::new(HttpProvider::with_traffic(endpoint, app.traffic.clone()))
             }
             None => {
@@ -56,6 +55,42 @@ impl ModelChoice {
             }
         };
         Ok((connected, self.info, source))
+    }
+
+    /// Creates the provider that parks requests, if the flags ask for it.
+    ///
+    /// # Errors
+    /// `Usage` for a model without a batch API; `CannotCreate` for the directory.
+    pub(crate) fn parking_provider(
+        &self,
+        app: &AppContext,
+        session: SessionId,
+    ) -> Result<Option<Parking>, Failure> {
+        let Some(directory) = &app.base.flags.park_requests else { return Ok(None) };
+        let provider = self.provider.as_ref();
+        let provider = provider.filter(|provider| provider.protocol_for(&self.info.id).batch_api().is_some());
+        let Some(provider) = provider else {
+            let model = self.info.qualified_name();
+            let detail = format!("`--park-requests` needs a model with a batch API; `{model}` has none");
+            return Err(Reason::Usage { detail }.into());
+        };
+        let store = Arc::new(ParkingDir::create(directory, session)?);
+        let endpoint = self.endpoint(app, provider, session);
+        let provider = Arc::new(ParkingProvider::new(endpoint, Arc::clone(&store) as _));
+        Ok(Some(Parking { provider, directory: store }))
+    }
+
+    /// Returns the endpoint of the requests of a session.
+    fn endpoint(&self, app: &AppContext, provider: &ConfiguredProvider, session: SessionId) -> Endpoint {
+        let mut endpoint = Endpoint {
+            key_reader: key_reader(app, provider),
+            near_models: Some(near_models_search(app, provider)),
+            cache_key: Some(session.to_string()),
+            reasoning: self.reasoning(app),
+            ..endpoint(provider, &self.info.id)
+        };
+        add_cache_key_header(&mut endpoint);
+        endpoint
     }
 
     /// Returns the reasoning to ask the model for.
@@ -99,6 +134,18 @@ pub(crate) async fn list_models(
     let endpoint = Endpoint { key_reader: key_reader(app, provider), ..endpoint(provider, "") };
     let listed = HttpProvider::new(endpoint).list_models().await;
     listed.map_err(|error| error.failure)
+}
+
+/// Returns the endpoint for batches of requests to a model.
+///
+/// # Errors
+/// `UnknownProvider`, `NoKey`; the errors of the configuration.
+pub(crate) fn batch_endpoint(app: &AppContext, provider: &str, model: &str) -> Result<Endpoint, Reason> {
+    let unknown = || Reason::UnknownProvider { provider: provider.to_owned(), near: None };
+    let provider = ConfiguredProvider::find(app, provider)?.ok_or_else(unknown)?;
+    let provider = provider.require_key()?.with_connection(app)?;
+    let key_reader = key_reader(app, &provider);
+    Ok(Endpoint { key_reader, ..endpoint(&provider, model) })
 }
 
 fn endpoint(provider: &ConfiguredProvider, model: &str) -> Endpoint {

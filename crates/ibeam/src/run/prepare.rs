@@ -11,12 +11,14 @@ use super::session_opener::{OpenedSession, SessionOpener, is_ephemeral};
 use super::{resources, rule_markers};
 use crate::app::AppContext;
 use crate::cli::Mode;
-use crate::model::{FallbackChain, ModelChoice};
+use crate::model::{FallbackChain, ModelChoice, Parking};
 
 /// The parts of a run that come from its session and its model.
 pub(super) struct PreparedRun {
     pub(super) head: SessionStarted,
     pub(super) provider: Arc<dyn Provider>,
+    /// `--park-requests`.
+    pub(super) parking: Option<Parking>,
     pub(super) fallbacks: Vec<FallbackModel>,
     /// `None` for an ephemeral run.
     pub(super) session: Option<Session>,
@@ -48,10 +50,11 @@ pub(super) fn prepare(
     notices.extend(chain.notices);
     let resumed = !past.is_empty();
     let head = SessionStarted { resumed, journal_gaps, parent, environment, ..head_of(app, id, &choice) };
+    let parking = choice.parking_provider(app, id)?;
     let (provider, ..) = choice.connect(app, id)?;
     let connect = |choice| resources::connect_fallback(app, choice, id);
     let fallbacks = chain.choices.into_iter().map(connect).collect::<Result<Vec<_>, _>>()?;
-    Ok(PreparedRun { head, provider, fallbacks, session, past, past_file_access, notices })
+    Ok(PreparedRun { head, provider, parking, fallbacks, session, past, past_file_access, notices })
 }
 
 /// Returns the head of a run in the session `id`, as far as flags and configuration define it.
@@ -87,6 +90,7 @@ fn head_of(app: &AppContext, id: SessionId, choice: &ModelChoice) -> SessionStar
                 .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
         },
         resumed: false,
+        continues: app.base.flags.unpark,
         journal_gaps: 0,
         ephemeral: is_ephemeral(app),
         parent: None,

@@ -97,7 +97,9 @@ pub(crate) fn print(
         let read_prompt = || runtime.block_on(read_prompt(app, words, &process.stop));
         // If the words are a prompt, a wrong model is reported before the wait for stdin. Otherwise a missing prompt is
         // reported first.
-        let (model, mut prompt) = if prompt::has_text(words) {
+        let (model, mut prompt) = if app.base.flags.unpark {
+            (model::choose_model(app)?, Prompt { blocks: Vec::new(), notice: None })
+        } else if prompt::has_text(words) {
             let model = model::choose_model(app)?;
             (model, read_prompt()?)
         } else {

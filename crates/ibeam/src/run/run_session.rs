@@ -15,6 +15,7 @@ use ibeam_output::RunDetails;
 use ibeam_protocol::{
     Attachment, Failure, McpServer, Notice, Reason, RunOutcome, SessionStarted, Signal, UserPrompt,
 };
+use ibeam_providers::batch_prices;
 use ibeam_tools::EditorFiles;
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
@@ -37,7 +38,7 @@ use crate::app::AppContext;
 use crate::exit::ExitFailure;
 use crate::hooks;
 use crate::mcp::{self, McpServers, ServerDeclaration};
-use crate::model::{FallbackChain, ModelChoice};
+use crate::model::{FallbackChain, ModelChoice, Parking, ParkingDir};
 use crate::printer::Printer;
 use crate::prompt::Prompt;
 use crate::pump::{CurrentStop, MAX_WAITING_EVENTS, Pump, PumpThread};
@@ -123,6 +124,8 @@ pub(super) struct RunSession<'a> {
     notices: Vec<Notice>,
     /// The spans of all runs, where they are exported.
     trace_export: Option<TraceExport>,
+    /// The directory of the parked requests, if requests are parked.
+    parking_dir: Option<Arc<ParkingDir>>,
     /// Whether a prompt was run in this opening of the session.
     has_run_prompt: bool,
     /// The time for the end of the last run, and of the session after it.
@@ -163,8 +166,16 @@ impl<'a> RunSession<'a> {
         let stop = process.new_stop();
         let opened = runtime.block_on(process.with_limits(&stop, opener.open_cancellable(&stop)));
         let opened = opened.map_err(|failure| print_unstarted_run(app, &stop, failure))?;
-        let PreparedRun { mut head, provider, fallbacks, session, past, past_file_access, mut notices } =
-            prepare::prepare(app, opened, model, chain)?;
+        let PreparedRun {
+            mut head,
+            provider,
+            parking,
+            fallbacks,
+            session,
+            past,
+            past_file_access,
+            mut notices,
+        } = prepare::prepare(app, opened, model, chain)?;
         head.sandbox.clone_from(&sandbox.report);
         notices.extend(sandbox.notices.iter().cloned());
         notices.extend(first.notice.clone());
@@ -211,7 +222,7 @@ impl<'a> RunSession<'a> {
             trace_variables: trace_export::command_variables(trace_export.as_ref()),
         };
         let RunResources {
-            run,
+            mut run,
             background,
             subagents,
             proxy,
@@ -221,6 +232,13 @@ impl<'a> RunSession<'a> {
             notices: text_notices,
         } = resources::build(app, inputs, &servers, stop)?;
         notices.extend(text_notices);
+        let mut parking_dir = None;
+        if let Some(Parking { provider, directory }) = parking {
+            parking_dir = Some(directory);
+            // Sub-agents and hooks have got the provider that sends their requests: they run within one tool call.
+            run.provider = provider;
+            run.prices = run.prices.map(|prices| batch_prices(&run.head.model.provider, prices));
+        }
         if let Some(dialect_writer) = &app.dialect_writer
             && dialect_writer.options().lists_commands()
         {
@@ -287,6 +305,7 @@ impl<'a> RunSession<'a> {
             pump,
             notices,
             trace_export,
+            parking_dir,
             has_run_prompt: false,
             shutdown,
         })
@@ -332,6 +351,9 @@ impl<'a> RunSession<'a> {
             }
         }));
         self.run.head.resumed = true;
+        if let Some(directory) = &self.parking_dir {
+            directory.finish_run(&outcome);
+        }
         if let Some(reason) = stop.reason().filter(|reason| ends_process(reason)) {
             // From here on the watchdog bounds the end of the process.
             self.process.stop.request(reason.clone());

@@ -52,6 +52,8 @@ pub(super) struct SessionOpener {
     imported: Vec<Event>,
     /// The storage options of the session; `None` for an ephemeral run.
     options: Option<SessionOptions>,
+    /// Whether the run continues the last run of the session.
+    continues: bool,
     cancel: CancelFlag,
 }
 
@@ -112,6 +114,7 @@ impl SessionOpener {
                 SessionTarget::Newest | SessionTarget::Named(_) => Vec::new(),
             },
             options: options.map(|options| SessionOptions { cancel: cancel.clone(), ..options }),
+            continues: app.base.flags.unpark,
             cancel,
         })
     }
@@ -122,7 +125,7 @@ impl SessionOpener {
     /// `BadConfig` for an unknown durability.
     pub(super) fn for_subagent(app: &AppContext, id: SessionId) -> Result<Self, Reason> {
         let opener = Self::new(app, &SessionTarget::Named(id.to_string()))?;
-        Ok(Self { forks: false, requires_known_id: false, ..opener })
+        Ok(Self { forks: false, requires_known_id: false, continues: false, ..opener })
     }
 
     /// Returns the id of the session, where it is known before the session is found.
@@ -179,11 +182,12 @@ impl SessionOpener {
             SessionTarget::Newest => (nth_newest(&sessions, &self.workspace, 1)?, true),
             SessionTarget::Named(name) => self.resolve_name(name)?,
         };
-        if self.forks && !is_stored {
+        if (self.forks || self.continues) && !is_stored {
             return Err(Reason::UnknownSession { session: id.to_string() }.into());
         }
         let failed = |error| Failure::from(session_error_reason(&error, id));
-        let mut stored = StoredContent::default();
+        let past = if self.continues { ResumedState::for_continuation() } else { ResumedState::default() };
+        let mut stored = StoredContent { past, ..StoredContent::default() };
         let mut each = |event| stored.fold(event);
         let run_id = if self.forks { SessionId::random() } else { id };
         let session = match (&self.options, is_stored) {

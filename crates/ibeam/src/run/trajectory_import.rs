@@ -38,6 +38,7 @@ pub(super) fn load(app: &AppContext, id: SessionId) -> Result<Vec<Event>, Reason
         version: history.agent,
         limits: Limits::NONE,
         resumed: false,
+        continues: false,
         journal_gaps: 0,
         ephemeral: false,
         parent: None,

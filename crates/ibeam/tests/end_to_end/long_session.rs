@@ -31,6 +31,7 @@ pub(crate) fn record(workspace: &Workspace, turns: usize) -> SessionId {
         version: "0".to_owned(),
         limits: Limits::NONE,
         resumed: false,
+        continues: false,
         journal_gaps: 0,
         parent: None,
         ephemeral: false,

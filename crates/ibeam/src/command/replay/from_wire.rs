@@ -93,6 +93,7 @@ fn session_started(init: InitEvent) -> Result<SessionStarted, String> {
         version: ibeam.map(|ibeam| ibeam.version).unwrap_or_default(),
         limits: Limits::NONE,
         resumed: false,
+        continues: false,
         journal_gaps: 0,
         parent: None,
     })

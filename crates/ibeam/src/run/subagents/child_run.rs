@@ -90,6 +90,7 @@ async fn start(host: &SubagentHost, task: &Task, context: &ToolContext) -> Resul
     run.head.session_id = session_id;
     run.head.parent = Some(parent);
     run.head.resumed = !past.is_empty();
+    run.head.continues = false;
     run.head.journal_gaps = past.gaps();
     run.head.permission_mode = subagent_mode(run.head.permission_mode, task.read_only);
     run.head.limits = context.budget.remaining();
