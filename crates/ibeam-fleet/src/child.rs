@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
+use crate::governor_wire::{GOVERNOR_VARIABLE, TASK_VARIABLE};
 use crate::task::Task;
 
 /// The longest prompt that is passed as an argument, in bytes. The system allows 128 KiB.
@@ -47,14 +48,17 @@ pub(crate) struct RunInputs<'a> {
     pub(crate) extra: ExtraLimits,
     /// The file for the failure of the run.
     pub(crate) error_file: &'a Path,
+    /// The socket of the governor.
+    pub(crate) governor: &'a Path,
 }
 
 impl RunProgram {
     /// Returns the command of a run. Without a session it starts a new one.
     pub(crate) fn run(&self, task: &Task, workspace: &Path, inputs: &RunInputs<'_>) -> Command {
-        let RunInputs { session, prompt, extra, error_file } = *inputs;
+        let RunInputs { session, prompt, extra, error_file, governor } = *inputs;
         let mut command = self.command(task, workspace);
         command.args(&self.run_flags);
+        command.env(GOVERNOR_VARIABLE, governor).env(TASK_VARIABLE, &task.id);
         if let Some(model) = &task.model {
             command.arg("--model").arg(model);
         }

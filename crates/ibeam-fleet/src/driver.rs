@@ -8,13 +8,16 @@ use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use crate::budget::Budget;
 use crate::child::{Children, ExtraLimits, RunProgram};
 use crate::error::FleetError;
-use crate::queue::{Claim, Finished, Lease, NextTask, Release, Spend, TaskQueue};
+use crate::governor::{Governor, RateLimits};
+use crate::governor_server::{SharedGovernor, socket_path};
+use crate::queue::{Claim, Finished, Lease, NextTask, Release, TaskQueue};
 use crate::stop::StopFlag;
 use crate::task_dir::TaskDir;
 use crate::task_result::{Outcome, TaskResult};
@@ -75,42 +78,15 @@ pub struct DriverOptions {
     pub max_runs: u32,
     /// The budget of all tasks together.
     pub budget: Budget,
+    /// The requests of all runs together.
+    pub rates: RateLimits,
     /// Whether a workspace is deleted when its task is finished.
     pub discards_workspaces: bool,
-}
-
-/// The budget of all tasks together. An absent limit is none.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Budget {
-    /// Millionths of a US dollar.
-    pub cost_micros: Option<u64>,
-    /// Tokens of prompts and answers together.
-    pub tokens: Option<u64>,
 }
 
 impl DriverOptions {
     /// The usual duration of a lease.
     pub const LEASE: Duration = Duration::from_secs(60);
-}
-
-impl Budget {
-    /// Returns the budget for a number of dollars.
-    pub fn from_usd(usd: f64) -> Option<u64> {
-        crate::queue::usd_to_micros(usd)
-    }
-
-    /// Returns what is left, or `None` if a limit is reached.
-    fn left(self, spend: Spend) -> Option<ExtraLimits> {
-        let left = |limit: Option<u64>, used: u64| match limit {
-            None => Some(None),
-            Some(limit) if used < limit => Some(Some(limit - used)),
-            Some(_) => None,
-        };
-        Some(ExtraLimits {
-            cost_micros: left(self.cost_micros, spend.cost_micros)?,
-            tokens: left(self.tokens, spend.tokens)?,
-        })
-    }
 }
 
 /// Receives the events of a fleet, in their order.
@@ -129,6 +105,9 @@ pub trait FleetObserver {
 
     /// A task waits until the fleet is started again.
     fn parked(&mut self, task: &str, reason: &str);
+
+    /// Some time has passed. Called several times per second.
+    fn tick(&mut self) {}
 }
 
 /// The end of a fleet.
@@ -168,6 +147,7 @@ struct Shared<'a, Q> {
     /// The signal that a task became ready, or that there is none any more.
     changed: Condvar,
     state: Mutex<State>,
+    governor: &'a SharedGovernor,
     directory: &'a Path,
     budget: Budget,
     lease: Duration,
@@ -179,7 +159,6 @@ struct State {
     halt: Option<HaltReason>,
     error: Option<FleetError>,
     leases: Vec<Lease>,
-    spend: Spend,
 }
 
 /// Executes the tasks of a queue until all have a result, or no further one may start.
@@ -202,11 +181,14 @@ pub fn run_fleet<Q: TaskQueue>(
         count(&mut end, &result);
         observer.finished(&result).map_err(FleetError::Output)?;
     }
-    let state = State { spend: queue.spend()?, ..State::default() };
+    let governor =
+        Arc::new(SharedGovernor::new(Governor::new(options.budget, options.rates, queue.spend()?)));
+    let _socket = governor.serve(&directory.path).map_err(FleetError::at(&socket_path(&directory.path)))?;
     let shared = Shared {
         queue: Mutex::new(queue),
         changed: Condvar::new(),
-        state: Mutex::new(state),
+        state: Mutex::default(),
+        governor: &governor,
         directory: &directory.path,
         budget: options.budget,
         lease: options.lease,
@@ -218,6 +200,7 @@ pub fn run_fleet<Q: TaskQueue>(
         program,
         workspaces: &workspaces,
         children: &children,
+        governor: &socket_path(&directory.path),
         stop,
         max_runs: options.max_runs,
         discards_workspaces: options.discards_workspaces,
@@ -234,7 +217,7 @@ pub fn run_fleet<Q: TaskQueue>(
             }
         }
         drop(events);
-        let mut report = |event: Event| {
+        let mut report = |event: Event, observer: &mut dyn FleetObserver| {
             match event {
                 Event::Started(task) => observer.started(&task),
                 Event::Retried(task, pause) => observer.retried(&task, pause),
@@ -252,12 +235,13 @@ pub fn run_fleet<Q: TaskQueue>(
         loop {
             match receiver.recv_timeout(TICK) {
                 Ok(event) if reported.is_ok() => {
-                    reported = report(event);
+                    reported = report(event, observer);
                     if reported.is_err() {
                         stop.request();
                     }
                 }
-                Ok(_) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(_) => {}
+                Err(RecvTimeoutError::Timeout) => observer.tick(),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if stop.is_requested() {
@@ -316,7 +300,7 @@ impl<Q: TaskQueue> Shared<'_, Q> {
             if state.halt.is_some() || state.error.is_some() {
                 return Ok(None);
             }
-            let left = self.budget.left(state.spend);
+            let left = self.budget.left(self.governor.spent());
             match queue.claim(now_ms(), millis(self.lease))? {
                 NextTask::Drained => return Ok(None),
                 NextTask::NotReady => {}
@@ -327,7 +311,7 @@ impl<Q: TaskQueue> Shared<'_, Q> {
                     }
                     None => {
                         state.halt = Some(HaltReason::BudgetSpent);
-                        let reason = "the budget of the fleet is spent".to_owned();
+                        let reason = Budget::SPENT.to_owned();
                         queue.release(&claim.lease, Release::Park { reason }, claim.spend)?;
                         return Ok(None);
                     }
@@ -348,15 +332,17 @@ impl<Q: TaskQueue> Shared<'_, Q> {
     ) -> Result<(), FleetError> {
         let Claim { lease, task, spend: before } = claim;
         let dir = TaskDir::open(&self.directory.join("tasks"), &task.id)?;
-        let (conclusion, spend) = runner.execute(task, &dir, extra)?;
+        let (conclusion, known) = runner.execute(task, &dir, extra)?;
+        let (spend, refused) = self.governor.settle(&task.id, *before, known);
+        let conclusion = match (conclusion, refused) {
+            // It failed because the governor refused a request.
+            (Conclusion::Park { .. }, Some(reason)) => Conclusion::Park { reason, halts: true },
+            (conclusion, _) => conclusion,
+        };
         let mut queue = lock(&self.queue);
         {
             let mut state = lock(&self.state);
             state.leases.retain(|held| held != lease);
-            let total = &mut state.spend;
-            total.cost_micros =
-                total.cost_micros.saturating_add(spend.cost_micros).saturating_sub(before.cost_micros);
-            total.tokens = total.tokens.saturating_add(spend.tokens).saturating_sub(before.tokens);
         }
         let id = task.id.clone();
         // The receiver outlives the threads.
@@ -377,7 +363,10 @@ impl<Q: TaskQueue> Shared<'_, Q> {
             Conclusion::Park { reason, halts } => {
                 queue.release(lease, Release::Park { reason: reason.clone() }, spend)?;
                 if halts {
-                    self.halt(HaltReason::Exhausted(reason.clone()));
+                    self.halt(match reason.as_str() {
+                        Budget::SPENT => HaltReason::BudgetSpent,
+                        _ => HaltReason::Exhausted(reason.clone()),
+                    });
                 }
                 let _ = events.send(Event::Parked(id, reason));
             }

@@ -97,6 +97,16 @@ impl Ledger {
         Ok(Self { path: path.to_owned(), connection })
     }
 
+    /// Returns the number of tasks.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub fn count(&self) -> Result<u64, QueueError> {
+        let count =
+            self.connection.query_row("SELECT COUNT(*) FROM task", [], |row| row.get(0).map(unsigned));
+        self.failing(count)
+    }
+
     /// Returns every task and its state, in the order of submission.
     ///
     /// # Errors

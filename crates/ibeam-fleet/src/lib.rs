@@ -4,17 +4,24 @@
 //! executes each of them as a process of this program (`driver`, `task_run`). What a task leaves is in a directory of its
 //! own (`task_dir`). Knows nothing of models, journals and the loop: a run is known by its stream alone (`run_stream`).
 
+mod budget;
 mod child;
+mod comparison;
 mod driver;
 mod error;
 mod git;
+mod governor;
+mod governor_server;
+mod governor_wire;
 mod ledger;
 #[cfg(test)]
 mod ledger_test;
+mod matrix;
 mod queue;
 #[cfg(test)]
 mod queue_conformance;
 mod report;
+mod report_html;
 mod run_stream;
 mod stop;
 mod task;
@@ -24,14 +31,20 @@ mod task_result;
 mod task_run;
 mod workspace;
 
+pub use budget::Budget;
 pub use child::RunProgram;
-pub use driver::{Budget, DriverOptions, FleetDirectory, FleetEnd, FleetObserver, HaltReason, run_fleet};
+pub use comparison::{ChangedTask, FleetComparison, RateDifference};
+pub use driver::{DriverOptions, FleetDirectory, FleetEnd, FleetObserver, HaltReason, run_fleet};
 pub use error::FleetError;
+pub use governor::RateLimits;
+pub use governor_wire::{Ask, GOVERNOR_VARIABLE, Permission, RequestOutcome, RequestReport, TASK_VARIABLE};
 pub use ledger::{Ledger, TaskStatus};
+pub use matrix::expand_matrix;
 pub use queue::{
     Claim, Finished, Lease, NextTask, QueueError, Release, Renewal, Spend, TaskQueue, TaskState,
 };
 pub use report::{FleetReport, ModelRow, PassRate};
+pub use report_html::report_page;
 pub use stop::StopFlag;
 pub use task::{Task, TaskLimits, TaskMode, WorkspaceSource};
 pub use task_file::{InvalidTask, TaskFile};

@@ -199,6 +199,24 @@ pub struct Spend {
     pub tokens: u64,
 }
 
+impl Spend {
+    /// Returns the sum.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            cost_micros: self.cost_micros.saturating_add(other.cost_micros),
+            tokens: self.tokens.saturating_add(other.tokens),
+        }
+    }
+
+    /// Returns the difference, or 0.
+    pub(crate) fn minus(self, other: Self) -> Self {
+        Self {
+            cost_micros: self.cost_micros.saturating_sub(other.cost_micros),
+            tokens: self.tokens.saturating_sub(other.tokens),
+        }
+    }
+}
+
 /// Returns dollars for millionths of a dollar.
 #[expect(clippy::cast_precision_loss, reason = "amounts are far below 2^53 millionths")]
 pub(crate) fn micros_to_usd(micros: u64) -> f64 {

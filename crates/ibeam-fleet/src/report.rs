@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::task_result::{Outcome, TaskResult};
 
 /// The 97.5th percentile of the normal distribution, for intervals of 95 %.
-const Z: f64 = 1.959_963_984_540_054;
+pub(crate) const Z: f64 = 1.959_963_984_540_054;
 
 /// A report about the results of a fleet.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use rustix::process::{Signal, kill_process};
 
+use crate::budget::Budget;
 use crate::child::{Children, ExtraLimits, RunInputs, RunProgram, exit_code, needs_stdin, stdin_from};
 use crate::error::FleetError;
 use crate::queue::{Spend, micros_to_usd};
@@ -35,6 +36,8 @@ pub(crate) struct TaskRunner<'a> {
     pub(crate) program: &'a RunProgram,
     pub(crate) workspaces: &'a Workspaces,
     pub(crate) children: &'a Children,
+    /// The socket of the governor.
+    pub(crate) governor: &'a std::path::Path,
     pub(crate) stop: &'a StopFlag,
     /// The number of runs of a task that may fail or be killed.
     pub(crate) max_runs: u32,
@@ -103,7 +106,8 @@ impl TaskRunner<'_> {
             }
             let session = earlier.iter().rev().find_map(|stream| stream.session_id.as_deref());
             let prompt = if session.is_some() { RESUME_PROMPT } else { task.prompt.as_str() };
-            let inputs = RunInputs { session, prompt, extra, error_file: &dir.error_file() };
+            let inputs =
+                RunInputs { session, prompt, extra, error_file: &dir.error_file(), governor: self.governor };
             let mut command = self.program.run(task, &workspace, &inputs);
             if needs_stdin(prompt) {
                 let path = dir.path().join("prompt.txt");
@@ -188,7 +192,7 @@ impl TaskRunner<'_> {
                 halts: true,
             }),
             Some(Some(failure)) if failure.code == "limit" && is_limit_of_fleet(task, extra, &current) => {
-                again(Conclusion::Park { reason: "the budget of the fleet is spent".to_owned(), halts: true })
+                again(Conclusion::Park { reason: Budget::SPENT.to_owned(), halts: true })
             }
             Some(Some(failure)) => {
                 let runs = failed_runs(&dir.earlier()?) + 1;

@@ -31,7 +31,7 @@ pub(crate) use self::commands::{Command, ReportFormat};
 pub(crate) use self::configuration_commands::{
     ConfigCommand, HooksCommand, PolicyCommand, TestedAccess, TrustCommand,
 };
-pub(crate) use self::fleet_commands::FleetCommand;
+pub(crate) use self::fleet_commands::{FleetCommand, FleetReportFormat};
 pub(crate) use self::help::lists_flag;
 pub(crate) use self::mcp_commands::McpCommand;
 pub(crate) use self::offline_commands::{OfflineCommand, SchemaFormat, ScriptedDialect};

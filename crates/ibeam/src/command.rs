@@ -138,7 +138,9 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         | Command::Acp
         | Command::Diff { other: Some(_), .. }
         | Command::Complete { .. }
-        | Command::Fleet { what: FleetCommand::Status { .. } | FleetCommand::Report { .. } }
+        | Command::Fleet {
+            what: FleetCommand::Status { .. } | FleetCommand::Report { .. } | FleetCommand::Export { .. },
+        }
         | Command::Config { what: ConfigCommand::Path }
         | Command::Login { .. }
         | Command::Logout { .. }

@@ -10,6 +10,7 @@ mod connection;
 mod deferred_key;
 mod embedded;
 mod fallback_chain;
+mod governed;
 mod list_cache;
 mod near_models;
 mod parking_dir;

@@ -25,6 +25,8 @@ const LOCK_ATTEMPTS: u32 = 40;
 /// Moves to the start of the line and erases it.
 const ERASE: &str = "\r\u{1b}[K";
 const DEFAULT_COLUMNS: usize = 80;
+/// The number of rows of a terminal that does not report it.
+const DEFAULT_ROWS: usize = 24;
 
 static CURRENT: OnceLock<ProgressLine> = OnceLock::new();
 
@@ -193,6 +195,13 @@ fn is_foreground() -> bool {
         .map_or(true, |foreground| foreground == rustix::process::getpgrp())
 }
 
+/// Returns the numbers of rows and columns of the terminal.
+pub(crate) fn size() -> (usize, usize) {
+    let size = rustix::termios::tcgetwinsize(rustix::stdio::stderr().as_fd());
+    let rows = size.ok().map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 0);
+    (rows.unwrap_or(DEFAULT_ROWS), columns())
+}
+
 /// Returns the number of columns of the terminal.
 fn columns() -> usize {
     let size = rustix::termios::tcgetwinsize(rustix::stdio::stderr().as_fd());
@@ -201,7 +210,7 @@ fn columns() -> usize {
 
 /// Shortens `text` so that it fits into `columns`. Characters after the Greek, Cyrillic and Semitic scripts count as
 /// wide.
-fn fit(text: &str, columns: usize) -> String {
+pub(crate) fn fit(text: &str, columns: usize) -> String {
     let width = |c: char| if c < '\u{1100}' { 1 } else { 2 };
     if text.chars().map(width).sum::<usize>() <= columns {
         return text.to_owned();

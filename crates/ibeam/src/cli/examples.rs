@@ -23,12 +23,20 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("diff", &["ibeam diff", "ibeam diff -2 --stat"]),
     ("doctor", &["ibeam doctor", "ibeam doctor --sandbox"]),
     ("errors", &["ibeam errors --format json"]),
-    ("fleet report", &["ibeam fleet report tasks.fleet"]),
+    ("fleet export", &["ibeam fleet export tasks.fleet --atif"]),
+    (
+        "fleet report",
+        &["ibeam fleet report tasks.fleet", "ibeam fleet report old.fleet new.fleet --format html"],
+    ),
     (
         "fleet run",
-        &["ibeam fleet run tasks.jsonl --jobs 8 --force", "ibeam fleet run - --dir results --budget-usd 20"],
+        &[
+            "ibeam fleet run tasks.jsonl --jobs 8 --force",
+            "ibeam fleet run matrix.json --matrix",
+            "ibeam fleet run - --dir results --budget-usd 20",
+        ],
     ),
-    ("fleet status", &["ibeam fleet status tasks.fleet"]),
+    ("fleet status", &["ibeam fleet status tasks.fleet", "ibeam fleet status tasks.fleet --watch"]),
     ("hooks list", &["ibeam hooks list"]),
     ("hooks test", &["ibeam hooks test preToolUse --input call.json"]),
     ("login", &["ibeam login anthropic", "ibeam login openrouter --no-check"]),

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 
 use super::commands::ReportFormat;
 
@@ -20,6 +20,9 @@ pub(crate) enum FleetCommand {
         /// The file with the tasks, a JSON object on each line; `-` for stdin
         #[arg(value_name = "TASKS")]
         tasks: PathBuf,
+        /// The file is a matrix: each of its prompts with each model in each workspace
+        #[arg(long)]
+        matrix: bool,
         /// The directory for the ledger and the results [default: TASKS with the extension `fleet`]
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
@@ -29,12 +32,18 @@ pub(crate) enum FleetCommand {
         /// List invalid tasks and run the others
         #[arg(long)]
         skip_invalid: bool,
-        /// Start no run once all runs together have cost this much, e.g. `20` or `0.50`
+        /// Send no request once all runs together have cost this much, e.g. `20` or `0.50`
         #[arg(long, value_name = "USD")]
         budget_usd: Option<f64>,
-        /// Start no run once all runs together have used this many tokens
+        /// Send no request once all runs together have used this many tokens
         #[arg(long, value_name = "N")]
         budget_tokens: Option<NonZeroU64>,
+        /// The number of requests to a provider that all runs together may start within a minute
+        #[arg(long, value_name = "N")]
+        requests_per_minute: Option<NonZeroU32>,
+        /// The number of tokens that all runs together may use of a provider within a minute
+        #[arg(long, value_name = "N")]
+        tokens_per_minute: Option<NonZeroU64>,
         /// The number of runs of a task that may be killed, or fail in a way that may pass
         #[arg(long, value_name = "N", default_value = "5")]
         max_runs: NonZeroU32,
@@ -47,6 +56,9 @@ pub(crate) enum FleetCommand {
         /// The directory of the fleet
         #[arg(value_name = "DIR")]
         directory: PathBuf,
+        /// Show every change until all tasks are finished or parked
+        #[arg(long, conflicts_with = "format")]
+        watch: bool,
         /// Text or JSON
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,
@@ -56,12 +68,30 @@ pub(crate) enum FleetCommand {
         /// The directory of the fleet
         #[arg(value_name = "DIR")]
         directory: PathBuf,
-        /// Text or JSON
+        /// The directory of another fleet with the same tasks, to compare it with the first one
+        #[arg(value_name = "OTHER")]
+        other: Option<PathBuf>,
+        /// Text, JSON or a page of HTML
         #[arg(long, value_enum)]
-        format: Option<ReportFormat>,
+        format: Option<FleetReportFormat>,
         /// Same as `--format json`
         #[arg(long, conflicts_with = "format")]
         json: bool,
+    },
+    /// Write the trace of every task into its directory, and print a JSON object for each
+    Export {
+        /// The directory of the fleet
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// The trajectory of the agent in the format ATIF, `trajectory.json` [default]
+        #[arg(long, conflicts_with_all = ["html", "otlp"])]
+        atif: bool,
+        /// A page to read, `trace.html`
+        #[arg(long, conflicts_with = "otlp")]
+        html: bool,
+        /// The spans of OpenTelemetry, `trace.otlp.json`
+        #[arg(long)]
+        otlp: bool,
     },
     /// Run a command as a run would, in its sandbox, and print its result as JSON
     #[command(hide = true)]
@@ -69,4 +99,16 @@ pub(crate) enum FleetCommand {
         /// The command
         command: String,
     },
+}
+
+/// The format of the report on a fleet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FleetReportFormat {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
+    /// A page for people
+    Html,
 }

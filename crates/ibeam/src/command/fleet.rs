@@ -1,29 +1,34 @@
-//! `fleet`: runs the tasks of a file, shows their states, and reports on their results.
+//! `fleet`: runs the tasks of a file, shows their states, reports on their results, and exports their traces.
 
+mod export;
+mod fleet_report;
 mod forwarded_flags;
+mod live_table;
+mod result_printer;
+mod status;
 
 use std::fs::File;
 use std::future::pending;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use ibeam_core::Stop;
 use ibeam_fleet::{
-    Budget, DriverOptions, FleetDirectory, FleetEnd, FleetError, FleetObserver, FleetReport, HaltReason,
-    Ledger, ModelRow, QueueError, RunProgram, StopFlag, TaskFile, TaskQueue as _, TaskResult, TaskState,
-    run_fleet,
+    Budget, DriverOptions, FleetDirectory, FleetEnd, FleetError, HaltReason, Ledger, QueueError, RateLimits,
+    RunProgram, StopFlag, TaskFile, TaskQueue as _, expand_matrix, run_fleet,
 };
-use ibeam_output::{Catalogue, FleetLine, escape_invisible_in_json, escape_to_one_line};
+use ibeam_output::escape_to_one_line;
 use ibeam_protocol::{Failure, Reason};
-use serde_json::{Value, json};
 
+use self::export::TraceFormat;
 use self::forwarded_flags::ForwardedFlags;
-use super::report;
+use self::live_table::LiveTable;
+use self::result_printer::ResultPrinter;
 use crate::app::AppContext;
-use crate::cli::{FleetCommand, ReportFormat};
+use crate::cli::{FleetCommand, FleetReportFormat};
 use crate::cli_error::CliError;
 use crate::pump::CurrentStop;
 use crate::{run, signals, stderr};
@@ -32,11 +37,14 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
     match what {
         FleetCommand::Run {
             tasks,
+            matrix,
             dir,
             jobs,
             skip_invalid,
             budget_usd,
             budget_tokens,
+            requests_per_minute,
+            tokens_per_minute,
             max_runs,
             discard_workspaces,
         } => {
@@ -51,20 +59,31 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
                 jobs: NonZeroUsize::try_from(*jobs).unwrap_or(NonZeroUsize::MIN),
                 max_runs: max_runs.get(),
                 budget: Budget { cost_micros, tokens: budget_tokens.map(|tokens| tokens.get()) },
+                rates: RateLimits {
+                    requests_per_minute: requests_per_minute.map(|number| number.get()),
+                    tokens_per_minute: tokens_per_minute.map(|number| number.get()),
+                },
                 discards_workspaces: *discard_workspaces,
             };
             let directory = fleet_directory(tasks, dir.as_deref())?;
-            let tasks = read_tasks(tasks, *skip_invalid)?;
-            run_tasks(app, &tasks, &directory, &options, stdout)
+            let tasks = read_tasks(tasks, *matrix, *skip_invalid)?;
+            run_tasks(app, tasks, &directory, &options, stdout)
         }
-        FleetCommand::Status { directory, format } => status(directory, format.unwrap_or_default(), stdout),
-        FleetCommand::Report { directory, format, json } => {
-            let format = if *json { ReportFormat::Json } else { format.unwrap_or_default() };
-            let mut ledger = open_ledger(directory)?;
-            let unfinished = ledger.unfinished().map_err(queue_error)?;
-            let found = FleetReport::new(ledger.results().map_err(queue_error)?, unfinished);
-            let object = serde_json::to_value(&found).map_err(|error| io_error(directory, &error))?;
-            report(stdout, format, &report_text(&found), &object)
+        FleetCommand::Status { directory, watch: true, .. } => status::watch(directory, stdout),
+        FleetCommand::Status { directory, watch: false, format } => {
+            status::status(directory, format.unwrap_or_default(), stdout)
+        }
+        FleetCommand::Report { directory, other, format, json } => {
+            let format = if *json { FleetReportFormat::Json } else { format.unwrap_or_default() };
+            fleet_report::fleet_report(directory, other.as_deref(), format, stdout)
+        }
+        FleetCommand::Export { directory, html, otlp, atif: _ } => {
+            let format = match (html, otlp) {
+                (true, _) => TraceFormat::Html,
+                (_, true) => TraceFormat::Otlp,
+                (false, false) => TraceFormat::Atif,
+            };
+            export::export(directory, format, stdout)
         }
         FleetCommand::RunCheck { command } => Ok(run::run_check(app, command, stdout)?),
     }
@@ -85,7 +104,7 @@ fn fleet_directory(tasks: &Path, given: Option<&Path>) -> Result<PathBuf, Reason
 ///
 /// # Errors
 /// `NoInput`; `InvalidTasks`, unless invalid tasks are skipped.
-fn read_tasks(path: &Path, skip_invalid: bool) -> Result<TaskFile, CliError> {
+fn read_tasks(path: &Path, is_matrix: bool, skip_invalid: bool) -> Result<TaskFile, CliError> {
     let source = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };
     let unread = |error: io::Error| Reason::NoInput { path: source.clone(), detail: error.to_string() };
     let (bytes, base) = if path == Path::new("-") {
@@ -96,7 +115,11 @@ fn read_tasks(path: &Path, skip_invalid: bool) -> Result<TaskFile, CliError> {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         (std::fs::read(path).map_err(unread)?, parent.unwrap_or(Path::new(".")).to_owned())
     };
-    let text = String::from_utf8(bytes).map_err(|_| Reason::NotText { what: source.clone() })?;
+    let mut text = String::from_utf8(bytes).map_err(|_| Reason::NotText { what: source.clone() })?;
+    if is_matrix {
+        let detail = |detail| CliError::InvalidTasks { source: source.clone(), line: 1, detail, count: 1 };
+        text = expand_matrix(&text).map_err(|error| detail(escape_to_one_line(&error)))?;
+    }
     let tasks = TaskFile::parse(&text, &base.canonicalize().map_err(unread)?);
     for invalid in &tasks.invalid {
         let detail = escape_to_one_line(&invalid.detail);
@@ -119,7 +142,7 @@ fn read_tasks(path: &Path, skip_invalid: bool) -> Result<TaskFile, CliError> {
 /// `FleetInUse`, `FleetTaskChanged`, `FleetTasksFailed`, `FleetUnfinished`, `Io`; the reason of a signal.
 fn run_tasks(
     app: &AppContext,
-    tasks: &TaskFile,
+    tasks: TaskFile,
     directory: &Path,
     options: &DriverOptions,
     stdout: &mut File,
@@ -139,10 +162,15 @@ fn run_tasks(
         }
         error @ (QueueError::Ledger { .. } | QueueError::Service { .. }) => queue_error(error),
     })?;
+    // The ledger has them; a fleet runs for hours.
+    drop(tasks);
     let (stop, flag) = (Stop::default(), StopFlag::default());
     watch_signals(&stop, &flag)?;
-    let mut observer = ResultPrinter { stdout, catalogue: &app.base.catalogue };
-    let end = run_fleet(&held, ledger, &program, options, &flag, &mut observer).map_err(fleet_error)?;
+    let count = ledger.count().map_err(queue_error)?;
+    let mut observer = ResultPrinter::new(stdout, &app.base.catalogue, LiveTable::new(count, now_ms()));
+    let end = run_fleet(&held, ledger, &program, options, &flag, &mut observer).map_err(fleet_error);
+    observer.finish();
+    let end = end?;
     if let Some(reason) = stop.reason() {
         return Err(reason.clone().into());
     }
@@ -190,124 +218,6 @@ fn watch_signals(stop: &Stop, flag: &StopFlag) -> Result<(), Reason> {
     started.recv().unwrap_or_else(|error| Err(error.to_string())).map_err(failed)
 }
 
-/// Prints results on stdout, and a line about each event on stderr.
-struct ResultPrinter<'a> {
-    stdout: &'a mut File,
-    catalogue: &'a Catalogue,
-}
-
-impl ResultPrinter<'_> {
-    fn note(&self, line: &FleetLine<'_>) {
-        stderr::write_line(&escape_to_one_line(&self.catalogue.line(line)));
-    }
-}
-
-impl FleetObserver for ResultPrinter<'_> {
-    fn finished(&mut self, result: &TaskResult) -> io::Result<()> {
-        let outcome = match &result.code {
-            Some(code) => format!("{} ({code})", result.outcome.as_str()),
-            None => result.outcome.as_str().to_owned(),
-        };
-        self.note(&FleetLine::Finished {
-            task: &result.id,
-            outcome: &outcome,
-            seconds: result.duration_ms / 1000,
-        });
-        let object = serde_json::to_string(result).map_err(io::Error::other)?;
-        self.stdout.write_all(format!("{}\n", escape_invisible_in_json(&object)).as_bytes())
-    }
-
-    fn started(&mut self, task: &str) {
-        self.note(&FleetLine::Started { task });
-    }
-
-    fn retried(&mut self, task: &str, pause: Duration) {
-        self.note(&FleetLine::Retried { task, seconds: pause.as_secs() });
-    }
-
-    fn parked(&mut self, task: &str, reason: &str) {
-        self.note(&FleetLine::Parked { task, reason });
-    }
-}
-
-/// Shows the state of each task.
-fn status(directory: &Path, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
-    let statuses = open_ledger(directory)?.statuses().map_err(queue_error)?;
-    let mut counts = serde_json::Map::new();
-    let mut text = String::new();
-    for state in TaskState::ALL {
-        let count = statuses.iter().filter(|status| status.state == state).count();
-        counts.insert(state.as_str().to_owned(), count.into());
-        text.push_str(&format!("{}: {count}\n", state.as_str()));
-    }
-    let rows: Vec<Value> = statuses
-        .iter()
-        .map(|status| {
-            json!({
-                "id": status.id,
-                "state": status.state.as_str(),
-                "outcome": status.outcome,
-                "reason": status.reason,
-            })
-        })
-        .collect();
-    for status in &statuses {
-        let outcome = status.outcome.map_or(status.state.as_str(), |outcome| outcome.as_str());
-        let reason = status.reason.as_deref().map(|reason| format!(": {}", escape_to_one_line(reason)));
-        text.push_str(&format!("{}  {outcome}{}\n", status.id, reason.unwrap_or_default()));
-    }
-    report(stdout, format, &text, &json!({ "counts": counts, "tasks": rows }))
-}
-
-/// Returns the report as tables. The headings are the keys of the JSON object.
-fn report_text(found: &FleetReport) -> String {
-    let mut text = format!(
-        "{:<30} {:>6} {:>6} {:>9} {:>15} {:>10} {:>9} {:>10}\n",
-        "model", "tasks", "passed", "pass_rate", "95 %", "cost_usd", "seconds", "tokens"
-    );
-    let all = ModelRow { model: "*".to_owned(), ..found.all.clone() };
-    for row in found.models.iter().chain([&all]) {
-        let percent = |share: f64| format!("{:.1} %", share * 100.0);
-        let rate = row.pass_rate.map_or("-".to_owned(), |rate| percent(rate.rate));
-        let interval = row
-            .pass_rate
-            .map_or("-".to_owned(), |rate| format!("{:.1}-{:.1}", rate.low * 100.0, rate.high * 100.0));
-        let model = if row.model.is_empty() { "-" } else { &row.model };
-        text.push_str(&format!(
-            "{:<30} {:>6} {:>6} {rate:>9} {interval:>15} {:>10} {:>9} {:>10}\n",
-            escape_to_one_line(model),
-            row.tasks,
-            row.passed,
-            cost(row.cost_usd),
-            row.duration_ms / 1000,
-            row.tokens
-        ));
-    }
-    text.push_str(&format!("\nunfinished: {}\n", found.unfinished));
-    for (class, count) in &found.failures {
-        text.push_str(&format!("{}: {count}\n", escape_to_one_line(class)));
-    }
-    text.push('\n');
-    for result in &found.tasks {
-        let code = result.code.as_ref().map(|code| format!(" ({})", escape_to_one_line(code)));
-        text.push_str(&format!(
-            "{}  {}{}  {}  {} s  {}\n",
-            result.id,
-            result.outcome.as_str(),
-            code.unwrap_or_default(),
-            cost(result.cost_usd),
-            result.duration_ms / 1000,
-            result.usage.total()
-        ));
-    }
-    text
-}
-
-/// Returns an amount of dollars; `-` if it is unknown.
-fn cost(usd: Option<f64>) -> String {
-    usd.map_or("-".to_owned(), |usd| format!("{usd:.4}"))
-}
-
 /// Opens the ledger of a fleet to read it.
 ///
 /// # Errors
@@ -337,4 +247,10 @@ fn queue_error(error: QueueError) -> CliError {
 
 fn io_error(path: &Path, error: &dyn std::fmt::Display) -> Reason {
     Reason::Io { what: path.display().to_string(), detail: error.to_string() }
+}
+
+/// Returns the milliseconds since 1970.
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -14,6 +14,7 @@ use ibeam_providers::{
     known_model,
 };
 
+use super::governed::governed;
 use super::near_models::near_models_of;
 use super::parking_dir::ParkingDir;
 use super::{ConfiguredProvider, ModelChoice, embedded};
@@ -45,7 +46,10 @@ impl ModelChoice {
             }
             None => {
                 let source = match &app.traffic {
-                    TrafficMode::Live => return Ok((embedded::provider(app)?, self.info, source)),
+                    TrafficMode::Live => {
+                        let provider = governed(app, embedded::provider(app)?, &self.info)?;
+                        return Ok((provider, self.info, source));
+                    }
                     TrafficMode::Record(recorder) => {
                         AnswerSource::Live(embedded::provider(app)?, Arc::clone(recorder))
                     }
@@ -54,7 +58,7 @@ impl ModelChoice {
                 Arc::new(RecordedProvider::new(source, &self.info.provider, &self.info.id))
             }
         };
-        Ok((connected, self.info, source))
+        Ok((governed(app, connected, &self.info)?, self.info, source))
     }
 
     /// Creates the provider that parks requests, if the flags ask for it.

@@ -179,6 +179,109 @@ fn a_spent_budget_starts_no_further_run() {
     assert_eq!(scene.server.requests().len(), 1, "{output}");
 }
 
+/// All runs share the budget: one that has used nothing yet sends no request once it is spent.
+#[test]
+fn a_budget_holds_for_runs_at_the_same_time() {
+    let scene = Scene::new((0..4).map(|_| answer_text("done").delay(Duration::from_millis(300))));
+    let tasks: Vec<Value> = ["a", "b", "c", "d"].map(|id| task(&scene, id)).into();
+    let file = task_file(&scene, &tasks);
+    let output = run(&scene, &file, ["--jobs", "4", "--budget-tokens", "1"]);
+    assert_eq!(output.code, Some(75), "{output}");
+    assert_eq!(scene.server.requests().len(), 1, "{output}");
+    assert_eq!(results(&output).len(), 1, "{output}");
+    assert!(output.stderr.contains("3 tasks are not finished: the budget is spent"), "{output}");
+
+    // The parked runs are resumed with a larger budget.
+    let output = run(&scene, &file, ["--jobs", "4", "--budget-tokens", "1000000"]).succeeded();
+    assert_eq!(results(&output).len(), 4, "{output}");
+    scene.server.assert_all_answers_sent();
+}
+
+#[test]
+fn no_request_follows_an_exhausted_quota_that_another_run_has_seen() {
+    let refused = Answer::error(402, "insufficient_quota", "the account has no credit left");
+    let slow = answer_call("t", "shell", &json!({ "command": "sleep 2" }));
+    let scene = Scene::new([slow, refused]);
+    let tasks: Vec<Value> = ["a", "b"].map(|id| task(&scene, id)).into();
+    let file = task_file(&scene, &tasks);
+    let output = run(&scene, &file, ["--jobs", "2", "--force"]);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(75), ""), "{output}");
+    assert_eq!(scene.server.requests().len(), 2, "the run whose command ran sent no other request; {output}");
+    assert!(output.stderr.contains("error: 2 tasks are not finished: "), "{output}");
+
+    let scene = scene.with_answers((0..2).map(|_| answer_text("done")));
+    let output = run(&scene, &file, ["--jobs", "2", "--force"]).succeeded();
+    assert_eq!(results(&output).len(), 2, "{output}");
+}
+
+#[test]
+fn a_rate_limit_is_waited_for_and_every_task_passes() {
+    let limited = Answer::error(429, "rate_limit_error", "slow down").header("retry-after", "1");
+    let scene = Scene::new(std::iter::once(limited).chain((0..4).map(|_| answer_text("done"))));
+    let tasks: Vec<Value> = ["a", "b", "c", "d"].map(|id| task(&scene, id)).into();
+    let file = task_file(&scene, &tasks);
+    let output = run(&scene, &file, ["--jobs", "2"]).succeeded();
+    assert_eq!(results(&output).len(), 4, "{output}");
+    scene.server.assert_all_answers_sent();
+}
+
+#[test]
+fn a_matrix_runs_each_prompt_in_each_workspace() {
+    let scene = Scene::new((0..4).map(|_| answer_text("done")));
+    let file = scene.workspace.outside().join("matrix.json");
+    let workspace = scene.workspace.path();
+    let matrix =
+        json!({ "prompts": ["a", { "id": "b", "prompt": "b" }], "workspaces": [workspace], "repeat": 2 });
+    fs::write(&file, matrix.to_string()).unwrap();
+    let output = run(&scene, &file, ["--matrix"]).succeeded();
+    assert_eq!(results(&output).into_keys().collect::<Vec<_>>(), ["b.r1", "b.r2", "p1.r1", "p1.r2"]);
+
+    fs::write(&file, r#"{"prompts":[]}"#).unwrap();
+    let output = run(&scene, &file, ["--matrix"]);
+    assert_eq!(output.code, Some(65), "{output}");
+}
+
+#[test]
+fn a_watch_ends_with_the_fleet_and_traces_are_exported() {
+    let scene = Scene::new([answer_text("done")]);
+    let file = task_file(&scene, &[task(&scene, "a")]);
+    run(&scene, &file, []).succeeded();
+    let fleet = file.with_extension("fleet");
+    let command = |args: &[&str]| scene.ibeam_without_model(["fleet"]).args(args).run().succeeded();
+    assert_eq!(command(&["status", "--watch", fleet.to_str().unwrap()]).stdout, "a  passed\n");
+    let exported = command(&["export", fleet.to_str().unwrap()]);
+    let exported: Value = serde_json::from_str(&exported.stdout).unwrap();
+    let trajectory = fs::read(exported["file"].as_str().unwrap()).unwrap();
+    let trajectory: Value = serde_json::from_slice(&trajectory).unwrap();
+    assert!(trajectory["schema_version"].as_str().unwrap().starts_with("ATIF"), "{trajectory}");
+    command(&["export", "--html", fleet.to_str().unwrap()]);
+    assert!(fs::read_to_string(fleet.join("tasks/a/trace.html")).unwrap().contains("task a"));
+}
+
+#[test]
+fn two_fleets_are_compared_by_their_tasks() {
+    let scene = Scene::new((0..2).map(|_| answer_text("done")));
+    let outside = scene.workspace.outside();
+    let fleets = ["first", "second"].map(|name| outside.join(name));
+    for (fleet, check) in fleets.iter().zip(["false", "true"]) {
+        let file = task_file(&scene, &[with(task(&scene, "a"), "check", json!(check))]);
+        run(&scene, &file, ["--dir", fleet.to_str().unwrap()]);
+    }
+    let [first, second] = fleets.each_ref().map(|fleet| fleet.to_str().unwrap());
+    let report = |format: &str| {
+        let args = ["fleet", "report", first, second, "--format", format];
+        scene.ibeam_without_model(args).run().succeeded().stdout
+    };
+    let compared: Value = serde_json::from_str(&report("json")).unwrap();
+    assert_eq!(
+        compared["comparison"]["changed"],
+        json!([{ "id": "a", "first": "check_failed", "second": "passed" }])
+    );
+    assert!(report("text").contains("a  check_failed -> passed\n"));
+    let page = report("html");
+    assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{page}");
+}
+
 /// Returns the running processes of runs of this fleet.
 fn runs(fleet: &Path) -> Vec<Pid> {
     let fleet = fleet.to_str().unwrap();

@@ -1,0 +1,356 @@
+//! The governor of a fleet: decides when a request of a run may be sent, so that all runs together keep the limits.
+//!
+//! A state machine without clock, threads and sockets (`governor_server` has those). A request that failed because the
+//! provider has too much to do pauses every run with the same account, and then only some requests at once are sent; a
+//! refused key or an exhausted quota ends them all. Near the end of a budget, requests are sent one after the other.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use crate::budget::Budget;
+use crate::governor_wire::{Ask, RequestOutcome, RequestReport};
+use crate::queue::Spend;
+
+/// The time over which `per minute` counts.
+const MINUTE: Duration = Duration::from_secs(60);
+/// The first pause after a request that failed because the provider has too much to do. It doubles up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// The time after which a waiting request is looked at again where nothing announces the change.
+const RECHECK: Duration = Duration::from_secs(1);
+
+/// The limits of all runs together. An absent limit is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RateLimits {
+    /// The requests that may start within a minute, for each account.
+    pub requests_per_minute: Option<u32>,
+    /// The tokens of the requests that started within a minute, for each account.
+    pub tokens_per_minute: Option<u64>,
+}
+
+/// The decision about a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// The request may be sent. The number is for its report.
+    Send(u64),
+    /// The request waits, at most until this time, or until another one is reported.
+    Wait(Duration),
+    /// The request may not be sent, nor any other of its kind.
+    Refuse(String),
+}
+
+/// The state of all requests of a fleet.
+#[derive(Debug)]
+pub(crate) struct Governor {
+    budget: Budget,
+    rates: RateLimits,
+    spent: Spend,
+    /// The largest request so far; an estimate of the next ones.
+    largest: Option<Spend>,
+    permits: HashMap<u64, Permit>,
+    next_permit: u64,
+    accounts: HashMap<String, Account>,
+    /// The consumption of the requests of the running tasks since the tasks were claimed.
+    running: HashMap<String, Spend>,
+    /// The reasons for which requests of running tasks were refused.
+    refused: HashMap<String, String>,
+}
+
+/// A request that was sent and not yet reported.
+#[derive(Debug)]
+struct Permit {
+    task: String,
+    account: String,
+    sent_at: Duration,
+}
+
+/// A provider and a key.
+#[derive(Debug, Default)]
+struct Account {
+    /// The times of requests within the last minute, and their tokens, as far as they are known.
+    recent: VecDeque<(Duration, u64)>,
+    in_flight: u32,
+    /// The number of requests at the same time, once the provider had too much to do.
+    window: Option<u32>,
+    blocked_until: Duration,
+    pause: Duration,
+    exhausted: Option<String>,
+}
+
+impl Governor {
+    /// Returns a governor for a fleet that has consumed `spent`.
+    pub(crate) fn new(budget: Budget, rates: RateLimits, spent: Spend) -> Self {
+        Self {
+            budget,
+            rates,
+            spent,
+            largest: None,
+            permits: HashMap::new(),
+            next_permit: 0,
+            accounts: HashMap::new(),
+            running: HashMap::new(),
+            refused: HashMap::new(),
+        }
+    }
+
+    /// Returns what the fleet has consumed.
+    pub(crate) fn spent(&self) -> Spend {
+        self.spent
+    }
+
+    /// Decides about a request at the time `now`.
+    pub(crate) fn decide(&mut self, now: Duration, ask: &Ask) -> Decision {
+        let Some(left) = self.budget.left(self.spent) else {
+            return self.refuse(&ask.task, Budget::SPENT.to_owned());
+        };
+        let in_flight = self.permits.len() as u64;
+        let account = self.accounts.entry(ask.account.clone()).or_default();
+        if let Some(reason) = account.exhausted.clone() {
+            return self.refuse(&ask.task, reason);
+        }
+        if now < account.blocked_until {
+            return Decision::Wait(account.blocked_until);
+        }
+        if account.window.is_some_and(|window| account.in_flight >= window) {
+            return Decision::Wait(now + RECHECK);
+        }
+        if let Some(at) = account.next_slot(now, self.rates, self.largest) {
+            return Decision::Wait(at);
+        }
+        // Twice the largest request is more than one that follows it will need.
+        let is_near_end = match self.largest {
+            None => self.budget.is_limited(),
+            Some(largest) => {
+                let needed = |amount: u64| amount.saturating_mul(2).saturating_mul(in_flight + 1);
+                left.cost_micros.is_some_and(|left| needed(largest.cost_micros) > left)
+                    || left.tokens.is_some_and(|left| needed(largest.tokens) > left)
+            }
+        };
+        if is_near_end && in_flight > 0 {
+            return Decision::Wait(now + RECHECK);
+        }
+        account.in_flight += 1;
+        account.recent.push_back((now, 0));
+        let number = self.next_permit;
+        self.next_permit += 1;
+        let permit = Permit { task: ask.task.clone(), account: ask.account.clone(), sent_at: now };
+        self.permits.insert(number, permit);
+        Decision::Send(number)
+    }
+
+    fn refuse(&mut self, task: &str, reason: String) -> Decision {
+        self.refused.insert(task.to_owned(), reason.clone());
+        Decision::Refuse(reason)
+    }
+
+    /// Records the end of a request. Without a report, its run was killed or stopped.
+    pub(crate) fn end(&mut self, now: Duration, number: u64, report: Option<&RequestReport>) {
+        let Some(permit) = self.permits.remove(&number) else { return };
+        let used = report.map_or_else(Spend::default, |report| Spend {
+            cost_micros: report.cost_micros,
+            tokens: report.tokens,
+        });
+        self.spent = self.spent.plus(used);
+        let of_task = self.running.entry(permit.task).or_default();
+        *of_task = of_task.plus(used);
+        if used != Spend::default() {
+            let largest = self.largest.unwrap_or_default();
+            self.largest = Some(Spend {
+                cost_micros: largest.cost_micros.max(used.cost_micros),
+                tokens: largest.tokens.max(used.tokens),
+            });
+        }
+        let Some(account) = self.accounts.get_mut(&permit.account) else { return };
+        let at_once = account.in_flight;
+        account.in_flight = account.in_flight.saturating_sub(1);
+        if let Some(entry) =
+            account.recent.iter_mut().find(|(at, tokens)| *at == permit.sent_at && *tokens == 0)
+        {
+            entry.1 = used.tokens;
+        }
+        let Some(report) = report else { return };
+        match &report.outcome {
+            RequestOutcome::Complete => {
+                account.window = account.window.map(|window| window.saturating_add(1));
+                account.pause = Duration::ZERO;
+            }
+            RequestOutcome::Overloaded { retry_after_ms } => {
+                // The other requests that were sent before the pause do not extend it.
+                if permit.sent_at >= account.blocked_until {
+                    account.pause = account.pause.saturating_mul(2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+                    account.window = Some((at_once / 2).max(1));
+                }
+                let pause = account.pause.max(Duration::from_millis(retry_after_ms.unwrap_or_default()));
+                account.blocked_until = account.blocked_until.max(now + pause);
+            }
+            RequestOutcome::Exhausted { reason } => {
+                account.exhausted.get_or_insert_with(|| reason.clone());
+            }
+            RequestOutcome::Failed => {}
+        }
+    }
+
+    /// Ends the account of a task: its runs have consumed `known`, of which earlier drivers recorded `before`. Returns what
+    /// they have consumed with the requests of killed runs, and the reason for which a request was refused.
+    pub(crate) fn settle(&mut self, task: &str, before: Spend, known: Spend) -> (Spend, Option<String>) {
+        let reported = self.running.remove(task).unwrap_or_default();
+        let counted = before.plus(reported);
+        let all = Spend {
+            cost_micros: known.cost_micros.max(counted.cost_micros),
+            tokens: known.tokens.max(counted.tokens),
+        };
+        self.spent = self.spent.plus(all).minus(counted);
+        (all, self.refused.remove(task))
+    }
+}
+
+impl Account {
+    /// Returns the time of the next request if the rates forbid one now.
+    fn next_slot(&mut self, now: Duration, rates: RateLimits, largest: Option<Spend>) -> Option<Duration> {
+        while self.recent.front().is_some_and(|(at, _)| *at + MINUTE <= now) {
+            self.recent.pop_front();
+        }
+        let (first, _) = self.recent.front()?;
+        let has_requests =
+            rates.requests_per_minute.is_some_and(|limit| self.recent.len() as u64 >= u64::from(limit));
+        let expected = largest.map_or(0, |largest| largest.tokens);
+        let open = u64::from(self.in_flight) + 1;
+        let tokens = self
+            .recent
+            .iter()
+            .fold(expected.saturating_mul(open), |sum, (_, tokens)| sum.saturating_add(*tokens));
+        let has_tokens = rates.tokens_per_minute.is_some_and(|limit| tokens > limit);
+        (has_requests || has_tokens).then(|| *first + MINUTE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const START: Duration = Duration::from_secs(1000);
+
+    fn ask(task: &str) -> Ask {
+        Ask { task: task.to_owned(), account: "a".to_owned() }
+    }
+
+    fn report(tokens: u64, outcome: RequestOutcome) -> RequestReport {
+        RequestReport { tokens, cost_micros: 0, outcome }
+    }
+
+    fn sent(governor: &mut Governor, now: Duration) -> u64 {
+        match governor.decide(now, &ask("t")) {
+            Decision::Send(number) => number,
+            other @ (Decision::Wait(_) | Decision::Refuse(_)) => panic!("{other:?}"),
+        }
+    }
+
+    fn governor(tokens: Option<u64>, rates: RateLimits) -> Governor {
+        Governor::new(Budget { cost_micros: None, tokens }, rates, Spend::default())
+    }
+
+    #[test]
+    fn an_overload_seen_by_one_run_pauses_all_and_then_few_requests_go_at_once() {
+        let mut governor = governor(None, RateLimits::default());
+        let numbers: Vec<u64> = (0..8).map(|_| sent(&mut governor, START)).collect();
+        let overloaded = report(0, RequestOutcome::Overloaded { retry_after_ms: Some(3000) });
+        governor.end(START, numbers[0], Some(&overloaded));
+        let later = START + Duration::from_secs(3);
+        assert_eq!(governor.decide(START, &ask("u")), Decision::Wait(later));
+        for number in &numbers[1..] {
+            governor.end(START, *number, Some(&overloaded));
+        }
+        let again: Vec<u64> = (0..4).map(|_| sent(&mut governor, later)).collect();
+        assert!(matches!(governor.decide(later, &ask("u")), Decision::Wait(_)));
+        governor.end(later, again[0], Some(&report(1, RequestOutcome::Complete)));
+        sent(&mut governor, later);
+        sent(&mut governor, later);
+        assert!(matches!(governor.decide(later, &ask("u")), Decision::Wait(_)));
+        let other = Ask { task: "u".to_owned(), account: "b".to_owned() };
+        assert!(matches!(governor.decide(START, &other), Decision::Send(_)), "another account is not paused");
+    }
+
+    #[test]
+    fn an_exhausted_quota_refuses_every_further_request_and_reports_why_to_each_task() {
+        let mut governor = governor(None, RateLimits::default());
+        let number = sent(&mut governor, START);
+        governor.end(
+            START,
+            number,
+            Some(&report(0, RequestOutcome::Exhausted { reason: "no credit".to_owned() })),
+        );
+        assert_eq!(governor.decide(START, &ask("u")), Decision::Refuse("no credit".to_owned()));
+        let (_, refused) = governor.settle("u", Spend::default(), Spend::default());
+        assert_eq!(refused.as_deref(), Some("no credit"));
+        assert_eq!(governor.settle("u", Spend::default(), Spend::default()).1, None);
+    }
+
+    #[test]
+    fn rates_count_the_last_minute() {
+        let rates = RateLimits { requests_per_minute: Some(2), tokens_per_minute: Some(100) };
+        let mut governor = governor(None, rates);
+        let first = sent(&mut governor, START);
+        sent(&mut governor, START + Duration::from_secs(20));
+        assert_eq!(
+            governor.decide(START + Duration::from_secs(30), &ask("t")),
+            Decision::Wait(START + MINUTE)
+        );
+        governor.end(START, first, Some(&report(90, RequestOutcome::Complete)));
+        // The open request and this one may need 90 tokens each.
+        let second_ends = START + Duration::from_secs(80);
+        assert_eq!(governor.decide(START + MINUTE, &ask("t")), Decision::Wait(second_ends));
+        sent(&mut governor, second_ends);
+    }
+
+    #[test]
+    fn the_requests_of_a_killed_run_stay_counted() {
+        let mut governor = governor(None, RateLimits::default());
+        let number = sent(&mut governor, START);
+        governor.end(START, number, Some(&report(40, RequestOutcome::Complete)));
+        let before = Spend { cost_micros: 0, tokens: 7 };
+        let (all, _) = governor.settle("t", before, before);
+        assert_eq!((all.tokens, governor.spent().tokens), (47, 40));
+        // The stream of a completed run has the same tokens.
+        let number = sent(&mut governor, START);
+        governor.end(START, number, Some(&report(10, RequestOutcome::Complete)));
+        let (all, _) = governor.settle("t", all, Spend { cost_micros: 0, tokens: 17 });
+        assert_eq!((all.tokens, governor.spent().tokens), (57, 50));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        /// No request is twice as large as one before it.
+        #[test]
+        fn a_budget_is_exceeded_by_at_most_one_request(
+            limit in 1..2000_u64,
+            steps in proptest::collection::vec((any::<bool>(), 0..8_usize, 100..200_u64), 1..200),
+        ) {
+            let mut governor = governor(Some(limit), RateLimits::default());
+            let (mut open, mut used, mut largest) = (Vec::new(), 0, 0);
+            for (is_ask, at, tokens) in steps {
+                if is_ask {
+                    match governor.decide(START, &ask("t")) {
+                        Decision::Send(number) => {
+                            prop_assert!(used < limit);
+                            open.push(number);
+                        }
+                        Decision::Wait(_) => prop_assert!(!open.is_empty(), "nothing ends the wait"),
+                        Decision::Refuse(_) => prop_assert!(used >= limit),
+                    }
+                } else if !open.is_empty() {
+                    let number = open.remove(at % open.len());
+                    governor.end(START, number, Some(&report(tokens, RequestOutcome::Complete)));
+                    (used, largest) = (used + tokens, tokens.max(largest));
+                }
+            }
+            for number in open {
+                governor.end(START, number, Some(&report(150, RequestOutcome::Complete)));
+                (used, largest) = (used + 150, largest.max(150));
+            }
+            prop_assert!(used < limit + largest, "{} of {}", used, limit);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! `fleet export`: writes the trace of every task into its directory.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use ibeam_fleet::TaskQueue as _;
+use ibeam_output::{escape_invisible_in_json, escape_to_one_line};
+use ibeam_protocol::Reason;
+use serde_json::json;
+
+use super::{io_error, open_ledger, queue_error};
+use crate::cli_error::CliError;
+use crate::command::write;
+use crate::stderr;
+
+/// The format of a trace.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum TraceFormat {
+    /// A trajectory for programs that evaluate agents.
+    Atif,
+    /// A page for people.
+    Html,
+    /// Spans of OpenTelemetry.
+    Otlp,
+}
+
+impl TraceFormat {
+    /// Returns the value of `--output-format` and the name of the file.
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Atif => ("atif", "trajectory.json"),
+            Self::Html => ("html", "trace.html"),
+            Self::Otlp => ("otlp", "trace.otlp.json"),
+        }
+    }
+}
+
+/// Writes the traces of the tasks with a session, and prints an object with `id` and `file` for each.
+///
+/// # Errors
+/// `NoInput`, `Io`; `Io` as well if the journal of a session cannot be read, after all others were written.
+pub(super) fn export(directory: &Path, format: TraceFormat, stdout: &mut File) -> Result<(), CliError> {
+    let program = std::env::current_exe().map_err(|error| io_error(Path::new("ibeam"), &error))?;
+    let mut failures = 0_u64;
+    for result in open_ledger(directory)?.results().map_err(queue_error)? {
+        let (Some(session), Some(_)) = (&result.session_id, &result.directory) else { continue };
+        // The fleet may have been moved.
+        let task = directory.join("tasks").join(&result.id);
+        match trace(&program, session, &task, format) {
+            Ok(file) => {
+                let object = json!({ "id": result.id, "file": file }).to_string();
+                write(stdout, &format!("{}\n", escape_invisible_in_json(&object)))?;
+            }
+            Err(detail) => {
+                failures += 1;
+                stderr::write_line(&escape_to_one_line(&format!("warning: {}: {detail}", result.id)));
+            }
+        }
+    }
+    match failures {
+        0 => Ok(()),
+        failures => {
+            let detail = format!("{failures} traces could not be written");
+            Err(Reason::Io { what: directory.display().to_string(), detail }.into())
+        }
+    }
+}
+
+/// Writes the trace of a session, and returns its file. An incomplete file does not exist: it is renamed into place.
+fn trace(program: &Path, session: &str, task: &Path, format: TraceFormat) -> Result<PathBuf, String> {
+    let (word, name) = format.names();
+    let (file, new) = (task.join(name), task.join(format!("{name}.new")));
+    let output = File::create(&new).map_err(|error| format!("{}: {error}", new.display()))?;
+    let ended = Command::new(program)
+        .args(["replay", "--output-format", word, "--", session])
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(Stdio::piped())
+        .output()
+        .map_err(|error| error.to_string())?;
+    // The exit code of a replay is that of the run, so the output decides.
+    let is_empty = fs::metadata(&new).map_or(true, |metadata| metadata.len() == 0);
+    if is_empty {
+        drop(fs::remove_file(&new));
+        return Err(String::from_utf8_lossy(&ended.stderr).trim().to_owned());
+    }
+    fs::rename(&new, &file).map_err(|error| format!("{}: {error}", file.display()))?;
+    Ok(file)
+}

@@ -1,0 +1,104 @@
+//! The output of `fleet run`: results on stdout; on stderr a line about each event, and on a terminal a table below them.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use ibeam_fleet::{FleetObserver, TaskResult};
+use ibeam_output::{Catalogue, FleetLine, escape_invisible_in_json, escape_to_one_line};
+
+use super::live_table::LiveTable;
+use super::now_ms;
+use crate::{progress_line, stderr};
+
+/// The time between two drawings of the table.
+const REDRAW: Duration = Duration::from_secs(1);
+
+/// Prints the events of a fleet.
+pub(super) struct ResultPrinter<'a> {
+    stdout: &'a mut File,
+    catalogue: &'a Catalogue,
+    table: LiveTable,
+    /// Whether the table is shown.
+    is_live: bool,
+    /// The number of lines of the table on the screen.
+    drawn: usize,
+    drawn_at_ms: u64,
+}
+
+impl<'a> ResultPrinter<'a> {
+    pub(super) fn new(stdout: &'a mut File, catalogue: &'a Catalogue, table: LiveTable) -> Self {
+        Self { stdout, catalogue, table, is_live: progress_line::is_drawable(), drawn: 0, drawn_at_ms: 0 }
+    }
+
+    /// Removes the table.
+    pub(super) fn finish(&mut self) {
+        self.erase();
+    }
+
+    fn note(&mut self, line: &FleetLine<'_>) {
+        self.erase();
+        stderr::write_line(&escape_to_one_line(&self.catalogue.line(line)));
+    }
+
+    fn erase(&mut self) {
+        if self.drawn > 0 {
+            stderr::write(&format!("\x1b[{}A\r\x1b[J", self.drawn));
+            self.drawn = 0;
+        }
+    }
+
+    fn draw(&mut self) {
+        if self.is_live {
+            self.erase();
+            self.drawn_at_ms = now_ms();
+            let (rows, columns) = progress_line::size();
+            let lines = self.table.lines(self.drawn_at_ms, rows, columns);
+            self.drawn = lines.len();
+            stderr::write(&lines.iter().map(|line| format!("{line}\n")).collect::<String>());
+        }
+    }
+}
+
+impl FleetObserver for ResultPrinter<'_> {
+    fn finished(&mut self, result: &TaskResult) -> io::Result<()> {
+        let outcome = match &result.code {
+            Some(code) => format!("{} ({code})", result.outcome.as_str()),
+            None => result.outcome.as_str().to_owned(),
+        };
+        self.table.finished(&result.id, result.outcome);
+        self.note(&FleetLine::Finished {
+            task: &result.id,
+            outcome: &outcome,
+            seconds: result.duration_ms / 1000,
+        });
+        let object = serde_json::to_string(result).map_err(io::Error::other)?;
+        self.stdout.write_all(format!("{}\n", escape_invisible_in_json(&object)).as_bytes())?;
+        self.draw();
+        Ok(())
+    }
+
+    fn started(&mut self, task: &str) {
+        self.table.started(task, now_ms());
+        self.note(&FleetLine::Started { task });
+        self.draw();
+    }
+
+    fn retried(&mut self, task: &str, pause: Duration) {
+        self.table.ended(task);
+        self.note(&FleetLine::Retried { task, seconds: pause.as_secs() });
+        self.draw();
+    }
+
+    fn parked(&mut self, task: &str, reason: &str) {
+        self.table.parked(task);
+        self.note(&FleetLine::Parked { task, reason });
+        self.draw();
+    }
+
+    fn tick(&mut self) {
+        if u128::from(now_ms().saturating_sub(self.drawn_at_ms)) >= REDRAW.as_millis() {
+            self.draw();
+        }
+    }
+}

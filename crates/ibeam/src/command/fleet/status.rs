@@ -1,0 +1,98 @@
+//! `fleet status`: the states of the tasks, once or as they change.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use ibeam_fleet::{TaskState, TaskStatus};
+use ibeam_output::escape_to_one_line;
+use serde_json::{Value, json};
+
+use super::live_table::LiveTable;
+use super::{now_ms, open_ledger, queue_error};
+use crate::cli::ReportFormat;
+use crate::cli_error::CliError;
+use crate::command::{report, write};
+use crate::progress_line;
+
+/// The time between two looks at the ledger.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// Shows the state of each task.
+pub(super) fn status(directory: &Path, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
+    let statuses = open_ledger(directory)?.statuses().map_err(queue_error)?;
+    let mut counts = serde_json::Map::new();
+    let mut text = String::new();
+    for state in TaskState::ALL {
+        let count = statuses.iter().filter(|status| status.state == state).count();
+        counts.insert(state.as_str().to_owned(), count.into());
+        text.push_str(&format!("{}: {count}\n", state.as_str()));
+    }
+    let rows: Vec<Value> = statuses
+        .iter()
+        .map(|status| {
+            json!({
+                "id": status.id,
+                "state": status.state.as_str(),
+                "outcome": status.outcome,
+                "reason": status.reason,
+            })
+        })
+        .collect();
+    text.extend(statuses.iter().map(line));
+    report(stdout, format, &text, &json!({ "counts": counts, "tasks": rows }))
+}
+
+/// Shows every change until all tasks are finished or parked: on a terminal as a table, elsewhere as a line for each.
+pub(super) fn watch(directory: &Path, stdout: &mut File) -> Result<(), CliError> {
+    let ledger = open_ledger(directory)?;
+    let started_ms = now_ms();
+    let is_live = rustix::termios::isatty(&*stdout) && progress_line::is_drawable();
+    let mut known: HashMap<String, String> = HashMap::new();
+    let mut since: HashMap<String, u64> = HashMap::new();
+    loop {
+        let statuses = ledger.statuses().map_err(queue_error)?;
+        let is_open = |status: &TaskStatus| match status.state {
+            TaskState::Pending | TaskState::Leased => true,
+            TaskState::Parked | TaskState::Finished => false,
+        };
+        if is_live {
+            let mut table = LiveTable::new(statuses.len() as u64, started_ms);
+            for status in &statuses {
+                match (status.state, status.outcome) {
+                    (TaskState::Leased, _) => {
+                        table.started(&status.id, *since.entry(status.id.clone()).or_insert_with(now_ms));
+                    }
+                    (TaskState::Parked, _) => table.parked(&status.id),
+                    (TaskState::Finished, Some(outcome)) => table.finished(&status.id, outcome),
+                    (TaskState::Pending, _) | (TaskState::Finished, None) => {}
+                }
+            }
+            let (rows, columns) = progress_line::size();
+            let lines = table.lines(now_ms(), rows, columns).join("\x1b[K\n");
+            write(stdout, &format!("\x1b[H\x1b[2J{lines}\n"))?;
+        } else {
+            let mut text = String::new();
+            for status in &statuses {
+                let line = line(status);
+                if known.get(&status.id) != Some(&line) {
+                    text.push_str(&line);
+                    known.insert(status.id.clone(), line);
+                }
+            }
+            write(stdout, &text)?;
+        }
+        if !statuses.iter().any(is_open) {
+            return Ok(());
+        }
+        std::thread::sleep(INTERVAL);
+    }
+}
+
+/// Returns the line of a task.
+fn line(status: &TaskStatus) -> String {
+    let outcome = status.outcome.map_or(status.state.as_str(), |outcome| outcome.as_str());
+    let reason = status.reason.as_deref().map(|reason| format!(": {}", escape_to_one_line(reason)));
+    format!("{}  {outcome}{}\n", status.id, reason.unwrap_or_default())
+}
