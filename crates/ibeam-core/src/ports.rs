@@ -446,6 +446,11 @@ pub trait Clock: Send + Sync {
 pub trait Steering: Send + Sync {
     /// Returns the next message for the running turn; `None` if none is waiting.
     fn next_message(&self) -> Option<UserPrompt>;
+
+    /// Returns whether the user has asked since the last call for a shorter conversation.
+    fn take_compaction(&self) -> bool {
+        false
+    }
 }
 
 /// A run to which the user adds nothing after the prompt.

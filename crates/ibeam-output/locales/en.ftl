@@ -667,6 +667,7 @@ tui-working = working · { $seconds } s
 tui-keys-busy = Esc interrupts · Enter adds to this turn · Tab queues
 tui-keys-idle = \ Enter new line · / commands · @ files · ! shell · Ctrl-R history · Ctrl-G editor
 tui-press-again = press Ctrl-C again to exit
+tui-press-again-busy = a turn is running: press Ctrl-D again to end it and the program
 tui-steering = for this turn: { $text }
 tui-queued = next: { $text }
 tui-search = search in history: { $text }
@@ -679,6 +680,10 @@ tui-results = { $count ->
     [one] { $count } result
    *[other] { $count } results
 }
+tui-calls = { $count ->
+    [one] { $count } call
+   *[other] { $count } calls
+}
 tui-exit-code = exit code { $text }
 tui-allow-this = Allow this?
 tui-once = yes, once
@@ -687,6 +692,7 @@ tui-always = yes, always: add the rule `{ $rule }`
 tui-refuse = no
 tui-refuse-and-explain = no, and tell the model why
 tui-explain = Why not? Enter sends it to the model, Esc only refuses
+tui-explain-in-line = Why not? The line goes to the model; an empty line only refuses.
 tui-allowed-once = allowed once
 tui-allowed-for-session = allowed until the program ends
 tui-rule-added = allowed; `{ $rule }` was added to `{ $path }`
@@ -698,5 +704,23 @@ tui-command-model = list the models, or change to NAME
 tui-command-context = size of what the model receives
 tui-command-permissions = permission rules
 tui-command-mcp = MCP servers
+tui-command-mode = change the mode: agent, plan, ask
+tui-command-effort = change how much the model reasons
+tui-command-resume = list the sessions of this directory, or resume SESSION
+tui-command-new = start a new session
+tui-command-compact = shorten the conversation with a summary
+tui-command-undo = restore the files as before the last turn, or before turn N
+tui-command-diff = what this session changed in files, or turn N did
+tui-command-cost = runs, tokens and cost of this session
+tui-command-skills = skills that can be used
+tui-command-export = write the session to FILE: a page if it ends with .html, else an archive
+tui-compact-requested = the conversation is shortened before the next request to the model
+tui-compacted = conversation shortened: about { $before } → { $after } tokens
+tui-no-skills = no skills
+tui-exported = written: { $path }
+tui-earlier-turns = { $count ->
+    [one] … { $count } earlier turn
+   *[other] … { $count } earlier turns
+}
 tui-command-exit = end the program
 tui-keys = keys

@@ -664,6 +664,7 @@ tui-working = trabajando · { $seconds } s
 tui-keys-busy = Esc interrumpe · Intro añade a este turno · Tab pone en cola
 tui-keys-idle = \ Intro línea nueva · / comandos · @ archivos · ! shell · Ctrl-R historial · Ctrl-G editor
 tui-press-again = pulse Ctrl-C otra vez para salir
+tui-press-again-busy = hay un turno en curso: pulse Ctrl-D otra vez para terminarlo y salir
 tui-steering = para este turno: { $text }
 tui-queued = después: { $text }
 tui-search = buscar en el historial: { $text }
@@ -676,6 +677,10 @@ tui-results = { $count ->
     [one] { $count } resultado
    *[other] { $count } resultados
 }
+tui-calls = { $count ->
+    [one] { $count } llamada
+   *[other] { $count } llamadas
+}
 tui-exit-code = código de salida { $text }
 tui-allow-this = ¿Permitir esto?
 tui-once = sí, una vez
@@ -684,6 +689,7 @@ tui-always = sí, siempre: añadir la regla `{ $rule }`
 tui-refuse = no
 tui-refuse-and-explain = no, y decir al modelo por qué
 tui-explain = ¿Por qué no? Intro lo envía al modelo, Esc solo rechaza
+tui-explain-in-line = ¿Por qué no? La línea va al modelo; una línea vacía solo rechaza.
 tui-allowed-once = permitido una vez
 tui-allowed-for-session = permitido hasta que termine el programa
 tui-rule-added = permitido; `{ $rule }` se añadió a `{ $path }`
@@ -695,5 +701,23 @@ tui-command-model = listar los modelos o cambiar a NAME
 tui-command-context = tamaño de lo que recibe el modelo
 tui-command-permissions = reglas de permisos
 tui-command-mcp = servidores MCP
+tui-command-mode = cambiar el modo: agent, plan, ask
+tui-command-effort = cambiar cuánto razona el modelo
+tui-command-resume = listar las sesiones de este directorio o reanudar SESSION
+tui-command-new = empezar una sesión nueva
+tui-command-compact = acortar la conversación con un resumen
+tui-command-undo = restaurar los archivos como antes del último turno, o del turno N
+tui-command-diff = lo que esta sesión, o el turno N, cambió en los archivos
+tui-command-cost = ejecuciones, tokens y coste de esta sesión
+tui-command-skills = habilidades disponibles
+tui-command-export = escribir la sesión en FILE: una página si termina en .html, si no un archivo para importar
+tui-compact-requested = la conversación se acorta antes de la próxima petición al modelo
+tui-compacted = conversación acortada: unos { $before } → { $after } tokens
+tui-no-skills = no hay habilidades
+tui-exported = escrito: { $path }
+tui-earlier-turns = { $count ->
+    [one] … { $count } turno anterior
+   *[other] … { $count } turnos anteriores
+}
 tui-command-exit = terminar el programa
 tui-keys = teclas

@@ -664,6 +664,7 @@ tui-working = en cours · { $seconds } s
 tui-keys-busy = Échap interrompt · Entrée ajoute à ce tour · Tab met en attente
 tui-keys-idle = \ Entrée nouvelle ligne · / commandes · @ fichiers · ! shell · Ctrl-R historique · Ctrl-G éditeur
 tui-press-again = appuyez encore sur Ctrl-C pour quitter
+tui-press-again-busy = un tour est en cours : Ctrl-D encore une fois l’arrête et quitte le programme
 tui-steering = pour ce tour : { $text }
 tui-queued = ensuite : { $text }
 tui-search = recherche dans l’historique : { $text }
@@ -676,6 +677,10 @@ tui-results = { $count ->
     [one] { $count } résultat
    *[other] { $count } résultats
 }
+tui-calls = { $count ->
+    [one] { $count } appel
+   *[other] { $count } appels
+}
 tui-exit-code = code de sortie { $text }
 tui-allow-this = Autoriser ceci ?
 tui-once = oui, une fois
@@ -684,6 +689,7 @@ tui-always = oui, toujours : ajouter la règle `{ $rule }`
 tui-refuse = non
 tui-refuse-and-explain = non, et dire pourquoi au modèle
 tui-explain = Pourquoi pas ? Entrée l’envoie au modèle, Échap refuse seulement
+tui-explain-in-line = Pourquoi pas ? La ligne est envoyée au modèle ; une ligne vide refuse seulement.
 tui-allowed-once = autorisé une fois
 tui-allowed-for-session = autorisé jusqu’à la fin du programme
 tui-rule-added = autorisé ; `{ $rule }` a été ajoutée à `{ $path }`
@@ -695,5 +701,23 @@ tui-command-model = lister les modèles ou passer à NAME
 tui-command-context = taille de ce que reçoit le modèle
 tui-command-permissions = règles de permission
 tui-command-mcp = serveurs MCP
+tui-command-mode = changer de mode : agent, plan, ask
+tui-command-effort = changer la quantité de raisonnement du modèle
+tui-command-resume = lister les sessions de ce répertoire ou reprendre SESSION
+tui-command-new = commencer une nouvelle session
+tui-command-compact = raccourcir la conversation par un résumé
+tui-command-undo = rétablir les fichiers d’avant le dernier tour, ou d’avant le tour N
+tui-command-diff = ce que cette session, ou le tour N, a changé dans les fichiers
+tui-command-cost = exécutions, jetons et coût de cette session
+tui-command-skills = compétences utilisables
+tui-command-export = écrire la session dans FILE : une page si le nom finit par .html, sinon une archive
+tui-compact-requested = la conversation sera raccourcie avant la prochaine requête au modèle
+tui-compacted = conversation raccourcie : environ { $before } → { $after } jetons
+tui-no-skills = aucune compétence
+tui-exported = écrit : { $path }
+tui-earlier-turns = { $count ->
+    [one] … { $count } tour précédent
+   *[other] … { $count } tours précédents
+}
 tui-command-exit = quitter le programme
 tui-keys = touches

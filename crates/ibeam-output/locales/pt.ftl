@@ -664,6 +664,7 @@ tui-working = trabalhando · { $seconds } s
 tui-keys-busy = Esc interrompe · Enter acrescenta a este turno · Tab enfileira
 tui-keys-idle = \ Enter nova linha · / comandos · @ arquivos · ! shell · Ctrl-R histórico · Ctrl-G editor
 tui-press-again = pressione Ctrl-C de novo para sair
+tui-press-again-busy = um turno está em execução: pressione Ctrl-D de novo para encerrá-lo e sair
 tui-steering = para este turno: { $text }
 tui-queued = depois: { $text }
 tui-search = buscar no histórico: { $text }
@@ -676,6 +677,10 @@ tui-results = { $count ->
     [one] { $count } resultado
    *[other] { $count } resultados
 }
+tui-calls = { $count ->
+    [one] { $count } chamada
+   *[other] { $count } chamadas
+}
 tui-exit-code = código de saída { $text }
 tui-allow-this = Permitir isto?
 tui-once = sim, uma vez
@@ -684,6 +689,7 @@ tui-always = sim, sempre: acrescentar a regra `{ $rule }`
 tui-refuse = não
 tui-refuse-and-explain = não, e dizer ao modelo por quê
 tui-explain = Por que não? Enter envia ao modelo, Esc só recusa
+tui-explain-in-line = Por que não? A linha vai para o modelo; uma linha vazia apenas recusa.
 tui-allowed-once = permitido uma vez
 tui-allowed-for-session = permitido até o programa terminar
 tui-rule-added = permitido; `{ $rule }` foi acrescentada a `{ $path }`
@@ -695,5 +701,23 @@ tui-command-model = listar os modelos ou trocar para NAME
 tui-command-context = tamanho do que o modelo recebe
 tui-command-permissions = regras de permissão
 tui-command-mcp = servidores MCP
+tui-command-mode = trocar o modo: agent, plan, ask
+tui-command-effort = trocar quanto o modelo raciocina
+tui-command-resume = listar as sessões deste diretório ou retomar SESSION
+tui-command-new = começar uma nova sessão
+tui-command-compact = encurtar a conversa com um resumo
+tui-command-undo = restaurar os arquivos como antes do último turno, ou do turno N
+tui-command-diff = o que esta sessão, ou o turno N, mudou nos arquivos
+tui-command-cost = execuções, tokens e custo desta sessão
+tui-command-skills = habilidades que podem ser usadas
+tui-command-export = gravar a sessão em FILE: uma página se terminar em .html, senão um arquivo para importar
+tui-compact-requested = a conversa será encurtada antes da próxima solicitação ao modelo
+tui-compacted = conversa encurtada: cerca de { $before } → { $after } tokens
+tui-no-skills = nenhuma habilidade
+tui-exported = gravado: { $path }
+tui-earlier-turns = { $count ->
+    [one] … { $count } turno anterior
+   *[other] … { $count } turnos anteriores
+}
 tui-command-exit = encerrar o programa
 tui-keys = teclas

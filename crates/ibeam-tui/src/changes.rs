@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::styled::{Color, Line, Style};
 
 /// Returns the lines of a unified diff.
-pub(crate) fn diff_lines(diff: &str) -> Vec<Line> {
+pub fn diff_lines(diff: &str) -> Vec<Line> {
     diff.lines()
         .filter(|line| !line.starts_with("--- ") && !line.starts_with("+++ "))
         .map(diff_line)

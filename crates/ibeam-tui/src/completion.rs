@@ -30,15 +30,23 @@ impl Completion {
             at + before.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8)
         });
         let word = before.get(start..)?;
-        let candidates: Vec<Candidate> = if start == 0 && word.starts_with('/') {
-            commands.iter().filter(|command| command.word.starts_with(word)).cloned().collect()
+        let is_command = before.starts_with('/') && !word.starts_with('@');
+        let (start, word) = if is_command { (0, before) } else { (start, word) };
+        let candidates: Vec<Candidate> = if is_command {
+            // The words that may follow a command are offered only after the space.
+            let has_space = word.contains(' ');
+            let fits = |command: &&Candidate| {
+                command.word.starts_with(word) && command.word.contains(' ') == has_space
+            };
+            commands.iter().filter(fits).cloned().collect()
         } else {
             let paths = list_files(word.strip_prefix('@')?);
             let candidate = |path| Candidate { word: format!("@{path}"), description: String::new() };
             paths.into_iter().map(candidate).collect()
         };
         let is_complete = candidates.first().is_some_and(|first| first.word == word) && candidates.len() == 1;
-        (!candidates.is_empty() && !is_complete).then_some(Self { start, candidates, selected: 0 })
+        let selected = candidates.iter().position(|candidate| candidate.word == word).unwrap_or_default();
+        (!candidates.is_empty() && !is_complete).then_some(Self { start, candidates, selected })
     }
 
     /// Selects the next or the previous candidate.
@@ -59,12 +67,16 @@ impl Completion {
 mod tests {
     use super::*;
 
-    fn words(before: &str) -> Vec<String> {
+    fn find(before: &str) -> Option<Completion> {
+        let commands = ["/help", "/history", "/model", "/mode", "/mode agent", "/mode plan"];
         let commands =
-            ["/help", "/history"].map(|word| Candidate { word: word.to_owned(), description: String::new() });
+            commands.map(|word| Candidate { word: word.to_owned(), description: String::new() });
         let files = |prefix: &str| vec![format!("{prefix}in.rs")];
-        let found = Completion::find(before, &commands, &files);
-        found
+        Completion::find(before, &commands, &files)
+    }
+
+    fn words(before: &str) -> Vec<String> {
+        find(before)
             .map(|found| found.candidates.into_iter().map(|candidate| candidate.word).collect())
             .unwrap_or_default()
     }
@@ -73,6 +85,12 @@ mod tests {
     fn commands_are_completed_at_the_start_and_files_anywhere() {
         assert_eq!(words("/h"), ["/help", "/history"]);
         assert_eq!(words("/help"), Vec::<String>::new());
+        assert_eq!(words("/mo"), ["/model", "/mode"]);
+        assert_eq!(find("/mode").and_then(|found| found.chosen()).as_deref(), Some("/mode "));
+        assert_eq!(words("/mode "), ["/mode agent", "/mode plan"]);
+        assert_eq!(words("/mode p"), ["/mode plan"]);
+        assert_eq!(words("/mode plan"), Vec::<String>::new());
+        assert_eq!(words("/review @src/ma"), ["@src/main.rs"]);
         assert_eq!(words("see @src/ma"), ["@src/main.rs"]);
         assert_eq!(words("a /h"), Vec::<String>::new());
         assert_eq!(words("mail a@b"), Vec::<String>::new());

@@ -21,9 +21,9 @@ mod tool_lines;
 mod transcript;
 mod ui;
 
-pub use changes::proposed_change;
+pub use changes::{diff_lines, proposed_change};
 pub use completion::Candidate;
-pub use question::{Question, Reply};
+pub use question::{Choice, Question, Reply};
 pub use screen::{Screen, TerminalTraits};
 pub use styled::{Color, Line, Style};
 pub use terminal::{RawTerminal, TerminalEvent, next_event, terminal_size};

@@ -11,7 +11,7 @@ use crate::screen::Live;
 use crate::styled::{Color, Line, Style};
 use crate::texts::TuiLine;
 use crate::transcript::Transcript;
-use crate::ui::QueuedPrompt;
+use crate::ui::{ExitKey, QueuedPrompt};
 
 /// The number of rows of incomplete text that are shown.
 const TEXT_ROWS: usize = 4;
@@ -32,8 +32,8 @@ pub(crate) struct LiveState<'a> {
     pub(crate) search: Option<&'a str>,
     /// The start of the turn that runs.
     pub(crate) busy_since: Option<Instant>,
-    /// Whether a second Ctrl-C ends the program.
-    pub(crate) is_exit_armed: bool,
+    /// The key that ends the program now.
+    pub(crate) exit_key: Option<ExitKey>,
     pub(crate) now: Instant,
     pub(crate) width: usize,
     /// The number of rows that fit.
@@ -117,20 +117,9 @@ impl LiveState<'_> {
             Style { bold: true, ..Style::color(Color::Yellow) },
             &self.catalogue.line(&TuiLine::AllowThis),
         );
-        let texts: Vec<String> = open
-            .choices()
-            .into_iter()
-            .map(|choice| match choice {
-                Choice::Once => self.catalogue.line(&TuiLine::Once),
-                Choice::ForSession => self.catalogue.line(&TuiLine::ForSession),
-                Choice::Always => {
-                    let rule = open.question.rule.as_deref().unwrap_or_default();
-                    self.catalogue.line(&TuiLine::Always { rule })
-                }
-                Choice::Refuse => self.catalogue.line(&TuiLine::Refuse),
-                Choice::RefuseAndExplain => self.catalogue.line(&TuiLine::RefuseAndExplain),
-            })
-            .collect();
+        let rule = open.question.rule.as_deref();
+        let text = |choice: Choice| self.catalogue.line(&choice.line(rule));
+        let texts: Vec<String> = open.choices().into_iter().map(text).collect();
         let choice = |(at, text): (usize, &String)| {
             let style = Style { reverse: open.selected == Some(at), ..Style::PLAIN };
             Line::new(style, &format!("{} {text}", at + 1))
@@ -168,8 +157,11 @@ impl LiveState<'_> {
     fn status_row(&self) -> Line {
         let text = if let Some(text) = self.search {
             self.catalogue.line(&TuiLine::Search { text })
-        } else if self.is_exit_armed {
-            self.catalogue.line(&TuiLine::PressAgain)
+        } else if let Some(key) = self.exit_key {
+            self.catalogue.line(&match key {
+                ExitKey::ControlC => TuiLine::PressAgain,
+                ExitKey::ControlD => TuiLine::PressAgainBusy,
+            })
         } else {
             let keys = match self.busy_since {
                 Some(_) => TuiLine::KeysBusy,

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::styled::Line;
+use crate::texts::TuiLine;
 
 /// The time without any key after which a key can be an answer. Text that is typed ahead is never consent.
 const PAUSE: Duration = Duration::from_millis(600);
@@ -36,12 +37,48 @@ pub struct Question {
 
 /// A choice of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub enum Choice {
+    /// Allow the call.
     Once,
+    /// Allow calls like it until the program ends.
     ForSession,
+    /// Add a rule.
     Always,
+    /// Refuse the call.
     Refuse,
+    /// Refuse the call, with a message to the model.
     RefuseAndExplain,
+}
+
+impl Choice {
+    /// Returns the choices of a question in the order of their numbers.
+    pub fn offered(may_last: bool, has_rule: bool) -> Vec<Self> {
+        let mut choices = vec![Self::Once];
+        choices.extend(may_last.then_some(Self::ForSession));
+        choices.extend(has_rule.then_some(Self::Always));
+        choices.extend([Self::Refuse, Self::RefuseAndExplain]);
+        choices
+    }
+
+    /// Returns the choice that an answer names with its number, or with `y` or `n`.
+    pub fn from_answer(answer: &str, choices: &[Self]) -> Option<Self> {
+        match answer {
+            "y" | "Y" | "yes" => Some(Self::Once),
+            "n" | "N" | "no" => Some(Self::Refuse),
+            _ => choices.get(answer.parse::<usize>().ok()?.checked_sub(1)?).copied(),
+        }
+    }
+
+    /// Returns the text of the choice. `rule` is the rule that [`Self::Always`] adds.
+    pub fn line(self, rule: Option<&str>) -> TuiLine<'_> {
+        match self {
+            Self::Once => TuiLine::Once,
+            Self::ForSession => TuiLine::ForSession,
+            Self::Always => TuiLine::Always { rule: rule.unwrap_or_default() },
+            Self::Refuse => TuiLine::Refuse,
+            Self::RefuseAndExplain => TuiLine::RefuseAndExplain,
+        }
+    }
 }
 
 /// A question that is shown.
@@ -72,11 +109,7 @@ impl OpenQuestion {
 
     /// Returns the choices in the order of their numbers.
     pub(crate) fn choices(&self) -> Vec<Choice> {
-        let mut choices = vec![Choice::Once];
-        choices.extend(self.question.may_last.then_some(Choice::ForSession));
-        choices.extend(self.question.rule.as_ref().map(|_| Choice::Always));
-        choices.extend([Choice::Refuse, Choice::RefuseAndExplain]);
-        choices
+        Choice::offered(self.question.may_last, self.question.rule.is_some())
     }
 
     /// Selects the next or the previous choice.
@@ -92,12 +125,7 @@ impl OpenQuestion {
 
     /// Returns the choice of a key: its number, or `y` and `n`.
     pub(crate) fn choice_of(&self, key: char) -> Option<Choice> {
-        let number = key.to_digit(10).and_then(|digit| usize::try_from(digit).ok());
-        match key {
-            'y' | 'Y' => Some(Choice::Once),
-            'n' | 'N' => Some(Choice::Refuse),
-            _ => self.choices().get(number?.checked_sub(1)?).copied(),
-        }
+        Choice::from_answer(key.encode_utf8(&mut [0; 4]), &self.choices())
     }
 }
 

@@ -20,6 +20,8 @@ pub enum TuiLine<'a> {
     KeysIdle,
     /// A second Ctrl-C ends the program.
     PressAgain,
+    /// A second Ctrl-D ends the turn and the program.
+    PressAgainBusy,
     /// A message that is added to the running turn.
     Steering { text: &'a str },
     /// A message that waits for the end of the turn.
@@ -32,6 +34,8 @@ pub enum TuiLine<'a> {
     Lines { count: u64 },
     /// The number of results of a search.
     Results { count: u64 },
+    /// The number of calls of a sub-agent.
+    Calls { count: u64 },
     /// The exit code of a command.
     ExitCode { text: &'a str },
     /// The question about a call.
@@ -48,6 +52,8 @@ pub enum TuiLine<'a> {
     RefuseAndExplain,
     /// The message to the model about a refusal.
     Explain,
+    /// The message to the model about a refusal, where there are lines only.
+    ExplainInLine,
     /// The call was allowed once.
     AllowedOnce,
     /// Calls like it are allowed until the program ends.
@@ -70,6 +76,36 @@ pub enum TuiLine<'a> {
     CommandPermissions,
     /// The description of `/mcp`.
     CommandMcp,
+    /// The description of `/mode`.
+    CommandMode,
+    /// The description of `/effort`.
+    CommandEffort,
+    /// The description of `/resume`.
+    CommandResume,
+    /// The description of `/new`.
+    CommandNew,
+    /// The description of `/compact`.
+    CommandCompact,
+    /// The description of `/undo`.
+    CommandUndo,
+    /// The description of `/diff`.
+    CommandDiff,
+    /// The description of `/cost`.
+    CommandCost,
+    /// The description of `/skills`.
+    CommandSkills,
+    /// The description of `/export`.
+    CommandExport,
+    /// The conversation will be shortened with the next prompt.
+    CompactRequested,
+    /// The conversation was shortened.
+    Compacted { before: u64, after: u64 },
+    /// There is no skill.
+    NoSkills,
+    /// The session was written to a file.
+    Exported { path: &'a str },
+    /// The turns of a resumed session that are not shown.
+    EarlierTurns { count: u64 },
     /// The description of `/exit`.
     CommandExit,
     /// The heading of `/help` for keys.

@@ -30,7 +30,7 @@ pub(crate) fn finished_call(
     };
     let mut head = Line::new(Style::color(color), "● ");
     head.push(Style::BOLD, &catalogue.call_action(call, outcome));
-    if let Some(target) = call_target(call) {
+    if let Some(target) = target_of(call) {
         head.push(Style::PLAIN, " ");
         head.push(Style::color(Color::Cyan), &target);
     }
@@ -42,6 +42,12 @@ pub(crate) fn finished_call(
     let mut lines = head.wrap(width, 2);
     lines.extend(body(catalogue, outcome));
     lines
+}
+
+/// Returns the target of a call; of a sub-agent, its task.
+pub(crate) fn target_of(call: &ToolCall) -> Option<String> {
+    let task = || call.arguments.get("description")?.as_str().map(str::to_owned);
+    call_target(call).or_else(task)
 }
 
 /// Returns a duration such as `0.4 s` or `2 min 5 s`.
@@ -72,6 +78,10 @@ fn summary(catalogue: &Catalogue, outcome: &ToolOutcome) -> Option<String> {
                 GrepMatches::Count(files) => files.iter().map(|(_, found)| found).sum(),
             })),
             ToolOutput::Glob(glob) => Some(results(glob.total_files)),
+            ToolOutput::Task(task) => {
+                let count = task.totals.tool_calls.into();
+                Some(catalogue.line(&TuiLine::Calls { count }))
+            }
             ToolOutput::Read(_)
             | ToolOutput::Shell(_)
             | ToolOutput::Ls(_)
@@ -80,7 +90,6 @@ fn summary(catalogue: &Catalogue, outcome: &ToolOutcome) -> Option<String> {
             | ToolOutput::WebFetch(_)
             | ToolOutput::WebSearch(_)
             | ToolOutput::Mcp(_)
-            | ToolOutput::Task(_)
             | ToolOutput::Other(_) => None,
         },
         ToolOutcome::Failure { failure: ToolFailure::CommandFailed(output), .. } => {
@@ -98,10 +107,9 @@ fn body(catalogue: &Catalogue, outcome: &ToolOutcome) -> Vec<Line> {
             ToolOutput::Edit(edit) => folded_end(catalogue, diff_lines(&edit.diff)),
             ToolOutput::Todos(todos) => todos.iter().map(todo_line).collect(),
             ToolOutput::Mcp(output) => tail(catalogue, &output.content.join("\n"), OUTPUT_LINES),
-            ToolOutput::Task(task) => {
-                tail(catalogue, task.steps.last().map_or("", String::as_str), OUTPUT_LINES)
-            }
-            ToolOutput::Read(_)
+            // The answer of a sub-agent is for the model, which reports it.
+            ToolOutput::Task(_)
+            | ToolOutput::Read(_)
             | ToolOutput::Write(_)
             | ToolOutput::Grep(_)
             | ToolOutput::Glob(_)

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use ibeam_output::{Catalogue, call_target, permission_mode_name};
+use ibeam_output::{Catalogue, permission_mode_name};
 use ibeam_protocol::{CallId, Event, EventKind, RunFinished, SessionStarted};
 
 use crate::markdown;
 use crate::markdown_blocks::MarkdownBlocks;
 use crate::styled::{Color, Line, Style};
 use crate::texts::TuiLine;
-use crate::tool_lines::{duration, finished_call};
+use crate::tool_lines::{duration, finished_call, target_of};
 
 /// A call that has started and not finished.
 pub(crate) struct RunningCall {
@@ -80,6 +80,12 @@ impl Transcript {
         self.finished.extend(lines);
     }
 
+    /// Ends the lines of earlier turns: a run that was killed has calls and text without an end.
+    pub(crate) fn end_past(&mut self) {
+        self.finish_text(self.width);
+        self.running.clear();
+    }
+
     /// Adds the lines of an event. `width` is the width of the screen.
     pub(crate) fn on_event(&mut self, event: &Event, now: Instant, width: usize) {
         self.width = width;
@@ -102,7 +108,7 @@ impl Transcript {
             }
             EventKind::ToolCallStarted { call, .. } => {
                 self.finish_text(width);
-                let target = call_target(call).unwrap_or_default();
+                let target = target_of(call).unwrap_or_default();
                 self.running.push(RunningCall {
                     id: call.id.clone(),
                     label: format!("{} {target}", call.name),
@@ -120,13 +126,17 @@ impl Transcript {
             }
             EventKind::ModelRequestFinished { .. } | EventKind::HookMessage { .. } => self.finish_text(width),
             EventKind::RunFinished(run) => self.on_end(run, width),
+            EventKind::Compacted(compacted) => {
+                let (before, after) = (compacted.before_tokens, compacted.after_tokens);
+                let text = self.catalogue.line(&TuiLine::Compacted { before, after });
+                self.add_lines([Line::new(Style::DIM, &text)]);
+            }
             EventKind::RulesAdded { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
-            | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_) => {}

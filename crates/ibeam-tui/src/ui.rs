@@ -61,6 +61,15 @@ pub struct QueuedPrompt {
     pub steers: bool,
 }
 
+/// A key that ends the program when it is pressed twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExitKey {
+    /// Always.
+    ControlC,
+    /// While a turn runs. Without one, once is enough.
+    ControlD,
+}
+
 /// A search in the history.
 #[derive(Default)]
 struct Search {
@@ -82,7 +91,7 @@ pub struct Ui<W> {
     queue: Vec<QueuedPrompt>,
     question: Option<OpenQuestion>,
     busy_since: Option<Instant>,
-    exit_armed_at: Option<Instant>,
+    exit_armed: Option<(ExitKey, Instant)>,
     /// Whether the live rows are not drawn, because the terminal is used otherwise.
     is_stopped: bool,
 }
@@ -104,7 +113,7 @@ impl<W: Write> Ui<W> {
             queue: Vec::new(),
             question: None,
             busy_since: None,
-            exit_armed_at: None,
+            exit_armed: None,
             is_stopped: true,
         }
     }
@@ -173,9 +182,25 @@ impl<W: Write> Ui<W> {
         Some(self.queue.remove(at).text)
     }
 
-    /// Adds commands for the completion.
-    pub fn add_commands(&mut self, commands: Vec<Candidate>) {
-        self.commands.extend(commands);
+    /// Replaces the commands of the completion.
+    pub fn set_commands(&mut self, commands: Vec<Candidate>) {
+        self.commands = commands;
+    }
+
+    /// Prints the events of earlier turns, after the number of turns that are not shown.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub fn show_past(&mut self, events: &[Event], hidden_turns: u64, now: Instant) -> io::Result<()> {
+        if hidden_turns > 0 {
+            let line = self.catalogue.line(&TuiLine::EarlierTurns { count: hidden_turns });
+            self.transcript.add_lines([Line::new(Style::DIM, &line)]);
+        }
+        for event in events {
+            self.on_event(event, now);
+        }
+        self.transcript.end_past();
+        self.draw(now)
     }
 
     /// Adds a prompt that was not typed here.
@@ -253,7 +278,7 @@ impl<W: Write> Ui<W> {
             completion: self.completion.as_ref(),
             search: self.search.as_ref().map(|search| search.query.as_str()),
             busy_since: self.busy_since,
-            is_exit_armed: self.is_exit_armed(now),
+            exit_key: self.exit_key(now),
             now,
             width: self.screen.width(),
             height: self.screen.max_live_rows(),
@@ -262,8 +287,10 @@ impl<W: Write> Ui<W> {
         self.screen.draw(&finished, live)
     }
 
-    fn is_exit_armed(&self, now: Instant) -> bool {
-        self.exit_armed_at.is_some_and(|at| now.saturating_duration_since(at) < EXIT_TIMEOUT)
+    /// Returns the key that ends the program now.
+    fn exit_key(&self, now: Instant) -> Option<ExitKey> {
+        let (key, at) = self.exit_armed?;
+        (now.saturating_duration_since(at) < EXIT_TIMEOUT).then_some(key)
     }
 
     fn on_key(&mut self, key: KeyEvent, now: Instant) -> Option<Action> {
@@ -271,7 +298,10 @@ impl<W: Write> Ui<W> {
         if is_control && key.code == KeyCode::Char('c') {
             return self.on_interrupt_key(now);
         }
-        self.exit_armed_at = None;
+        if is_control && key.code == KeyCode::Char('d') && self.editor.is_empty() {
+            return self.on_end_key(now);
+        }
+        self.exit_armed = None;
         if is_control && key.code == KeyCode::Char('z') {
             return Some(Action::Suspend);
         }
@@ -293,7 +323,6 @@ impl<W: Write> Ui<W> {
             KeyCode::Tab if self.busy_since.is_some() && !self.editor.is_empty() => {
                 return self.submit(false);
             }
-            KeyCode::Char('d') if is_control && self.editor.is_empty() => return Some(Action::Exit),
             KeyCode::Char('g') if is_control => return Some(Action::Edit(self.editor.text().to_owned())),
             KeyCode::Char('r') if is_control => self.search = Some(Search::default()),
             KeyCode::Up => self.on_up(),
@@ -314,16 +343,25 @@ impl<W: Write> Ui<W> {
 
     /// Ctrl-C: ends the turn, empties the input, or at the second time ends the program.
     fn on_interrupt_key(&mut self, now: Instant) -> Option<Action> {
-        if self.is_exit_armed(now) {
+        if self.exit_key(now) == Some(ExitKey::ControlC) {
             return Some(Action::Exit);
         }
-        self.exit_armed_at = Some(now);
+        self.exit_armed = Some((ExitKey::ControlC, now));
         self.search = None;
         self.completion = None;
         if self.busy_since.is_some() {
             return Some(Action::Interrupt);
         }
         self.editor.take();
+        None
+    }
+
+    /// Ctrl-D without input: ends the program, but not a turn at the first time.
+    fn on_end_key(&mut self, now: Instant) -> Option<Action> {
+        if self.busy_since.is_none() || self.exit_key(now) == Some(ExitKey::ControlD) {
+            return Some(Action::Exit);
+        }
+        self.exit_armed = Some((ExitKey::ControlD, now));
         None
     }
 

@@ -17,8 +17,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ibeam_output::{Catalogue, Locale};
-use ibeam_protocol::{Event, EventKind};
+use ibeam_protocol::tool_output::TaskOutput;
+use ibeam_protocol::{Event, EventKind, ModelCallId, RunTotals, ToolCall, ToolOutcome, ToolOutput};
 use ibeam_tui::{Screen, TerminalEvent, TerminalTraits, Ui, UiOptions};
+use serde_json::json;
 
 use terminal::Terminal;
 
@@ -105,4 +107,45 @@ fn a_turn_looks_like_this() {
     let shown: Vec<&str> = rows.iter().map(String::as_str).filter(|row| !row.is_empty()).collect();
     assert_eq!(shown.get(..5), Some(&["❯ Explain this", "Title", "• one", "• two", "  let x = 1;"][..]));
     assert_eq!(shown.get(5..8), Some(&["half a senten", "○ working · 0 s", "❯"][..]));
+}
+
+fn task() -> ToolCall {
+    let arguments = json!({ "description": "Find the bug", "prompt": "Search." });
+    ToolCall { id: "t".into(), name: "task".to_owned(), arguments }
+}
+
+#[test]
+fn a_subagent_has_one_live_line_and_one_finished_line() {
+    let terminal = Terminal::new(60, 12);
+    let mut ui = ui(&terminal, Locale::En, 60, 12);
+    ui.set_busy(true, Instant::now()).unwrap();
+    let model_call_id = ModelCallId("m".to_owned());
+    send(&mut ui, EventKind::ToolCallStarted { model_call_id: model_call_id.clone(), call: task() });
+    let live: Vec<String> = terminal.rows().into_iter().filter(|row| row.contains("Find the bug")).collect();
+    assert_eq!(live, ["○ task Find the bug · 0 s"]);
+    let totals = Box::new(RunTotals { tool_calls: 2, ..RunTotals::default() });
+    let output = TaskOutput {
+        steps: vec!["one".to_owned(), "two\nlines".to_owned()],
+        session_id: "0f0e0d0c-0b0a-4908-8706-050403020100".parse().unwrap(),
+        duration_ms: 1,
+        totals,
+    };
+    let outcome = ToolOutcome::Success { output: ToolOutput::Task(output), for_model: "x".into() };
+    send(&mut ui, EventKind::ToolCallFinished { model_call_id, call: task(), outcome });
+    ui.stop().unwrap();
+    let rows: Vec<String> = terminal.rows().into_iter().filter(|row| !row.is_empty()).collect();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert!(rows[0].contains("Find the bug") && rows[0].ends_with("2 calls"), "{rows:?}");
+}
+
+#[test]
+fn the_end_of_a_resumed_conversation_is_shown_after_the_number_of_earlier_turns() {
+    let terminal = Terminal::new(60, 12);
+    let mut ui = ui(&terminal, Locale::En, 60, 12);
+    let kinds = [prompt("old"), delta("answer without an end")];
+    let events: Vec<Event> = kinds.into_iter().map(|kind| Event { seq: 0, at_ms: 0, kind }).collect();
+    ui.show_past(&events, 3, Instant::now()).unwrap();
+    ui.stop().unwrap();
+    let rows: Vec<String> = terminal.rows().into_iter().filter(|row| !row.is_empty()).collect();
+    assert_eq!(rows, ["… 3 earlier turns", "❯ old", "answer without an end"]);
 }

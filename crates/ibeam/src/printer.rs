@@ -7,7 +7,7 @@
 //! its time.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 use std::{io, mem};
@@ -31,11 +31,11 @@ use crate::stderr_notices::NoticePrinter;
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The printer of this process, for a forced exit from any thread.
-static CURRENT: OnceLock<Arc<Printer>> = OnceLock::new();
+static CURRENT: Mutex<Option<Arc<Printer>>> = Mutex::new(None);
 
 /// Returns the printer of this process, once there are events to print.
-pub(crate) fn current() -> Option<&'static Arc<Printer>> {
-    CURRENT.get()
+pub(crate) fn current() -> Option<Arc<Printer>> {
+    CURRENT.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// Prints the events of all runs of this process.
@@ -118,11 +118,10 @@ impl Printer {
         Arc::new(Self { state: Mutex::new(state), session: Mutex::new(session), stop })
     }
 
-    /// Makes this the printer of this process, which a forced exit uses.
+    /// Makes this the printer of this process, which a forced exit uses, in place of that of an earlier session.
     pub(crate) fn register(self: &Arc<Self>) {
         self.lock().shows_progress = true;
-        // A process has one printer.
-        let _ = CURRENT.set(Arc::clone(self));
+        *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(self));
     }
 
     /// Holds a batch while it is recorded. Returns false when nothing more may be printed.

@@ -63,6 +63,26 @@ impl Run {
         self.compact(journal, request, estimator, None).await.map(|()| true)
     }
 
+    /// Shortens the conversation because the user asked for it. Returns whether it did: a conversation without an older
+    /// part, or one that a summary does not shorten, stays as it is.
+    pub(super) async fn compact_as_requested(
+        &self,
+        journal: &mut Journal,
+        request: &ModelRequest,
+        estimator: &TokenEstimator,
+    ) -> Result<bool, TurnError> {
+        if first_retained_index(journal.history().messages(), 0) == 0 {
+            return Ok(false);
+        }
+        match self.compact(journal, request, estimator, None).await {
+            Ok(()) => Ok(true),
+            Err(TurnError::Failed(failure)) if is_context_too_long(&failure) => {
+                self.compact_if_needed(journal, request, estimator).await
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Shortens the conversation with a summary of its oldest part, or by shortening tool results where that part is
     /// small or a summary does not help.
     ///

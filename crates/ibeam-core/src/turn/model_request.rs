@@ -149,7 +149,10 @@ impl Run {
         estimator: &TokenEstimator,
     ) -> Result<(Arc<ModelRequest>, RequestOutcome), TurnError> {
         let mut request = Arc::new(self.build_request(journal, tools));
-        let compacted = self.compact_if_needed(journal, &request, estimator).await?;
+        let compacted = match self.steering.take_compaction() {
+            true => self.compact_as_requested(journal, &request, estimator).await?,
+            false => self.compact_if_needed(journal, &request, estimator).await?,
+        };
         if compacted {
             request = Arc::new(self.build_request(journal, tools));
         }

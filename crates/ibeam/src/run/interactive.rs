@@ -4,25 +4,31 @@
 //! Here is the line mode, a plain prompt loop over the same events, which prints no control sequence: for screen readers
 //! and for terminals that cannot move the cursor. In it, an interrupt ends the run, and at an empty prompt the program.
 
+mod file_index;
 mod inline;
 mod inline_approver;
 mod inline_commands;
 mod inline_input;
 mod inline_screen;
+mod own_commands;
+mod person_approver;
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::future::pending;
 use std::io::{self, BufRead, Write};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Access, ApprovalRequest, Approver};
+use ibeam_core::{Access, ApprovalRequest, Approver, Steering};
 use ibeam_output::{ApprovalQuestion, Catalogue, Text, TextOptions};
 use ibeam_protocol::{Failure, Reason, ToolCall, UserPrompt};
-use ibeam_tui::TuiLine;
+use ibeam_tui::{Choice, Reply, TuiLine};
 use tokio::sync::{Mutex, mpsc};
 
+use self::person_approver::{GivenAnswers, PersonApprover, PersonQuestion, Questioner};
+use super::policy_rules::build_policy;
+use super::prepare::permission_mode;
 use super::run_process::{NewWriter, RunKind, RunProcess};
 use super::run_session::{FrontEnd, RunSession};
 use super::sandbox::RunSandbox;
@@ -93,12 +99,17 @@ fn subject_of(call: &ToolCall, access: &Access) -> String {
 
 /// The front end of interactive mode.
 struct TerminalFrontEnd {
-    approver: Arc<TerminalApprover>,
+    approver: Arc<PersonApprover<LineQuestioner>>,
+    messages: LineMessages,
 }
 
 impl FrontEnd for TerminalFrontEnd {
     fn approver(&self) -> Arc<dyn Approver> {
         Arc::clone(&self.approver) as _
+    }
+
+    fn steering(&self) -> Arc<dyn Steering> {
+        Arc::new(self.messages.clone())
     }
 }
 
@@ -131,12 +142,15 @@ pub(crate) fn run_interactive(
         let model = model::choose_model(app)?;
         let sandbox = RunSandbox::spawn_for_terminal(app)?;
         let input = Arc::new(Mutex::new(TerminalInput::start().map_err(thread_error)?));
-        let approver = TerminalApprover {
+        let messages = LineMessages::default();
+        let questioner = LineQuestioner {
             input: Arc::clone(&input),
             catalogue: Arc::clone(catalogue),
-            for_screen_reader,
+            messages: messages.clone(),
         };
-        let front_end = TerminalFrontEnd { approver: Arc::new(approver) };
+        let policy = build_policy(app, permission_mode(app))?;
+        let approver = PersonApprover::new(app, questioner, policy, GivenAnswers::default());
+        let front_end = TerminalFrontEnd { approver: Arc::new(approver), messages };
         let mut waiting = first;
         let prompt = Prompt { blocks: waiting.iter().cloned().collect(), notice: None };
         let mut session = RunSession::open(process, target, model, sandbox, &prompt, &front_end)?;
@@ -175,32 +189,62 @@ pub(crate) fn run_interactive(
     })
 }
 
-/// Asks the person at the terminal. Every answer but yes refuses the call.
-struct TerminalApprover {
+/// Asks the person at the terminal. Every answer that is not a choice refuses the call.
+struct LineQuestioner {
     input: Arc<Mutex<TerminalInput>>,
     catalogue: Arc<Catalogue>,
-    for_screen_reader: bool,
+    messages: LineMessages,
 }
 
-impl Approver for TerminalApprover {
-    fn decide<'a>(
-        &'a self,
-        call: &'a ToolCall,
-        access: &'a Access,
-        request: ApprovalRequest<'a>,
-    ) -> BoxFuture<'a, bool> {
+impl Questioner for LineQuestioner {
+    fn ask<'a>(&'a self, question: PersonQuestion<'a>) -> BoxFuture<'a, Reply> {
         Box::pin(async move {
-            let subject = subject_of(call, access);
-            let ApprovalRequest { rule, reason } = request;
-            let mut question = self.catalogue.question(&ApprovalQuestion { subject: &subject, rule, reason });
-            if self.for_screen_reader {
-                let choices = [TuiLine::Once, TuiLine::Refuse].map(|choice| self.catalogue.line(&choice));
-                let numbered = (1..).zip(&choices).map(|(number, choice)| format!("{number} {choice}\n"));
-                question = format!("{question}\n{}", numbered.collect::<String>());
+            let subject = subject_of(question.call, question.access);
+            let ApprovalRequest { rule, reason } = question.request;
+            let choices = Choice::offered(question.may_last, question.rule.is_some());
+            let mut text = self.catalogue.question(&ApprovalQuestion { subject: &subject, rule, reason });
+            text.push('\n');
+            for (number, choice) in (1..).zip(&choices) {
+                let line = choice.line(question.rule.as_deref());
+                text.push_str(&format!("{number} {}\n", self.catalogue.line(&line)));
             }
-            let answer = self.input.lock().await.answer(&question).await;
-            answer.is_some_and(|answer| matches!(answer.trim(), "y" | "Y" | "yes" | "1"))
+            let mut input = self.input.lock().await;
+            let answer = input.answer(&text).await.unwrap_or_default();
+            match Choice::from_answer(answer.trim(), &choices) {
+                Some(Choice::Once) => Reply::Once,
+                Some(Choice::ForSession) => Reply::ForSession,
+                Some(Choice::Always) => Reply::Always,
+                Some(Choice::RefuseAndExplain) => {
+                    let text = format!("{}\n", self.catalogue.line(&TuiLine::ExplainInLine));
+                    Reply::RefuseAndExplain(input.answer(&text).await.unwrap_or_default())
+                }
+                Some(Choice::Refuse) | None => Reply::Refuse,
+            }
         })
+    }
+
+    fn print(&self, _: bool, text: &str) {
+        stderr::write_line(text.trim_start());
+    }
+
+    fn send(&self, message: String) {
+        self.messages.lock().push_back(message);
+    }
+}
+
+/// The messages of the person to the model about refusals.
+#[derive(Clone, Default)]
+struct LineMessages(Arc<std::sync::Mutex<VecDeque<String>>>);
+
+impl LineMessages {
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Steering for LineMessages {
+    fn next_message(&self) -> Option<UserPrompt> {
+        self.lock().pop_front().map(|text| vec![text].into())
     }
 }
 

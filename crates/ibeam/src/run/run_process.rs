@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::fs::File;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -38,9 +39,11 @@ pub(super) enum RunKind {
     Served,
 }
 
-/// The process around a session: its output, its signals, its time limit.
+/// The process around a session: its output, its signals, its time limit. Clones share all of it, so that sessions can
+/// follow one another.
+#[derive(Clone)]
 pub(super) struct RunProcess<'a> {
-    pub(super) app: &'a Arc<AppContext>,
+    pub(super) app: Arc<AppContext>,
     pub(super) runtime: &'a Runtime,
     pub(super) kind: RunKind,
     /// The stop of the process.
@@ -48,8 +51,8 @@ pub(super) struct RunProcess<'a> {
     /// The stop of the current run, or of the wait for a prompt.
     pub(super) current_stop: CurrentStop,
     /// The watchdog and its watch over the process; `None` for one of the sessions of a connection.
-    watchdog: Option<(Watchdog, Watch)>,
-    output: RunOutput<'a>,
+    watchdog: Option<Rc<(Watchdog, Watch)>>,
+    output: Rc<RunOutput<'a>>,
 }
 
 /// The destination of the events of runs.
@@ -76,7 +79,7 @@ impl<'a> RunProcess<'a> {
     /// `System` for a thread or descriptor that the system refuses.
     pub(super) fn start(
         runtime: &'a Runtime,
-        app: &'a Arc<AppContext>,
+        app: &Arc<AppContext>,
         kind: RunKind,
         startup: StartupWatchdog,
         stdout: File,
@@ -91,8 +94,9 @@ impl<'a> RunProcess<'a> {
             RunKind::Hosted | RunKind::Editor | RunKind::Served => CurrentStop::new(Stop::default()),
         };
         exit::set_catalogue(&app.base.catalogue);
-        let (watchdog, output) = (Some((watchdog, watch)), RunOutput::Stdout(stdout, new_writer));
-        let process = Self { app, runtime, kind, stop, current_stop, watchdog, output };
+        let watchdog = Some(Rc::new((watchdog, watch)));
+        let output = Rc::new(RunOutput::Stdout(stdout, new_writer));
+        let process = Self { app: Arc::clone(app), runtime, kind, stop, current_stop, watchdog, output };
         if kind == RunKind::Hosted {
             process.watch_reader()?;
         }
@@ -108,30 +112,30 @@ impl<'a> RunProcess<'a> {
     /// Returns the process as one of the sessions of a connection uses it. The session ends when `stop` is requested.
     pub(super) fn for_connection(
         runtime: &'a Runtime,
-        app: &'a Arc<AppContext>,
+        app: &Arc<AppContext>,
         kind: RunKind,
         stop: Stop,
         new_writer: NewConnectionWriter<'a>,
     ) -> Self {
         let current_stop = CurrentStop::new(Stop::default());
-        let output = RunOutput::Connection(new_writer);
-        Self { app, runtime, kind, stop, current_stop, watchdog: None, output }
+        let output = Rc::new(RunOutput::Connection(new_writer));
+        Self { app: Arc::clone(app), runtime, kind, stop, current_stop, watchdog: None, output }
     }
 
     /// Requests the current stop when the reader closes stdout.
     pub(super) fn watch_reader(&self) -> Result<(), Failure> {
-        let RunOutput::Stdout(stdout, _) = &self.output else { return Ok(()) };
+        let RunOutput::Stdout(stdout, _) = &*self.output else { return Ok(()) };
         let stdout = stdout.try_clone().map_err(|error| system_error("descriptor", &error))?;
         stdout::watch_reader(stdout, &self.current_stop).map_err(thread_error)
     }
 
     /// Returns a writer of events to the output.
     pub(super) fn writer(&self) -> Result<Box<dyn EventWriter + Send>, Reason> {
-        match &self.output {
+        match &*self.output {
             RunOutput::Connection(new_writer) => Ok(new_writer()),
             RunOutput::Stdout(stdout, new_writer) => {
                 let stdout = stdout.try_clone().map_err(|error| system_error("descriptor", &error))?;
-                let timeout = new_shutdown(self.app).reader_timeout();
+                let timeout = new_shutdown(&self.app).reader_timeout();
                 Ok(new_writer(BackpressuredStdout::new(stdout, &self.current_stop, timeout)))
             }
         }
@@ -165,11 +169,11 @@ impl<'a> RunProcess<'a> {
             // The stop of the process is that of the run.
             return work.await;
         }
-        let limit = time_limit(self.app);
+        let limit = time_limit(&self.app);
         let _watch = self
             .watchdog
             .as_ref()
-            .map(|(watchdog, _)| watchdog.watch(stop, limit, new_shutdown(self.app).budget()));
+            .map(|shared| shared.0.watch(stop, limit, new_shutdown(&self.app).budget()));
         let end_with_process = async {
             stop.request(self.stop.wait().await);
             pending::<Infallible>().await

@@ -11,9 +11,9 @@ use futures_util::future::join;
 use ibeam_core::{Approver, Hooks, Journal, NoSteering, Run, Steering, Stop, Tool, ToolContext};
 use ibeam_hooks::HookRunner;
 use ibeam_mcp::Questioner;
-use ibeam_output::RunDetails;
+use ibeam_output::{RunDetails, permission_mode_name};
 use ibeam_protocol::{
-    Attachment, Failure, McpServer, Notice, Reason, RunOutcome, SessionStarted, Signal, UserPrompt,
+    Attachment, Failure, McpServer, Notice, Reason, RunOutcome, SessionId, SessionStarted, Signal, UserPrompt,
 };
 use ibeam_providers::batch_prices;
 use ibeam_tools::EditorFiles;
@@ -147,7 +147,7 @@ impl<'a> RunSession<'a> {
         first: &Prompt,
         front_end: &dyn FrontEnd,
     ) -> Result<Self, ExitFailure> {
-        let (app, runtime) = (process.app, process.runtime);
+        let (app, runtime) = (&Arc::clone(&process.app), process.runtime);
         let answer_schema = answer_schema::load(app)?;
         let chain = FallbackChain::choose(app, &model)?;
         let SystemPromptFlags { replacement, appended } = SystemPromptFlags::load(&app.base.flags)?;
@@ -326,7 +326,7 @@ impl<'a> RunSession<'a> {
         let stop = stop.unwrap_or_else(|| self.process.new_stop());
         self.run.stop = stop.clone();
         self.process.current_stop.set(stop.clone());
-        self.shutdown = new_shutdown(self.process.app);
+        self.shutdown = new_shutdown(&self.process.app);
         self.refresh_server_tools(&stop);
         let mut notices = std::mem::take(&mut self.notices);
         let redactor = self.process.app.redactor();
@@ -366,7 +366,7 @@ impl<'a> RunSession<'a> {
         if !std::mem::replace(&mut self.has_run_prompt, true) {
             return;
         }
-        let (app, runtime) = (self.process.app, self.process.runtime);
+        let (app, runtime) = (&self.process.app, self.process.runtime);
         let mode = self.run.head.permission_mode;
         let before: Vec<String> = self.servers.tools(mode).into_keys().collect();
         let is_changed = runtime.block_on(async {
@@ -410,11 +410,24 @@ impl<'a> RunSession<'a> {
         (!servers.is_empty()).then(|| slash_commands::server_prompt::available(servers))
     }
 
-    /// Returns the session, the model and the sandbox in a line each, for a person.
+    /// Returns the ID of the session.
+    pub(super) fn id(&self) -> SessionId {
+        self.run.head.session_id
+    }
+
+    /// Returns the skills.
+    pub(super) fn skills(&self) -> &Skills {
+        &self.skills
+    }
+
+    /// Returns the session, the model with its effort and mode, and the sandbox in a line each, for a person.
     pub(super) fn status(&self) -> String {
-        let head = &self.run.head;
+        let (head, config) = (&self.run.head, &self.process.app.base.config);
         let sandbox = if head.sandbox.reason.is_empty() { "-" } else { &head.sandbox.reason };
-        format!("{}\n{} ({})\n{sandbox}", head.session_id, head.model.display, head.model.provider)
+        let mode = permission_mode_name(head.permission_mode);
+        let model = format!("{} ({})", head.model.display, head.model.provider);
+        let effort = config.text(&["effort"]).map(|effort| format!(" · effort {effort}")).unwrap_or_default();
+        format!("{}\n{model} · {mode}{effort}\n{sandbox}", head.session_id)
     }
 
     /// Returns the slash commands of files and skills.
@@ -445,7 +458,7 @@ impl<'a> RunSession<'a> {
     /// The errors of [`RunProcess::wait`].
     pub(super) fn wait<T>(&mut self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
         // The time that the end of the last run took does not count for the end of the session.
-        self.shutdown = new_shutdown(self.process.app);
+        self.shutdown = new_shutdown(&self.process.app);
         self.process.wait(work)
     }
 
@@ -461,7 +474,7 @@ impl<'a> RunSession<'a> {
     pub(super) fn set_model(&mut self, choice: ModelChoice) -> Result<(), Failure> {
         let mut media = self.media.clone();
         media.set_model(&choice);
-        resources::change_model(self.process.app, &mut self.run, choice)?;
+        resources::change_model(&self.process.app, &mut self.run, choice)?;
         if let Some(subagents) = &self.subagents {
             subagents.set_parent(&self.run);
         }
@@ -490,7 +503,7 @@ impl<'a> RunSession<'a> {
         } = self;
         process.runtime.block_on(async {
             if process.kind != RunKind::Single {
-                run_session_end_hooks(process.app, &hooks, &outcome).await;
+                run_session_end_hooks(&process.app, &hooks, &outcome).await;
             }
             // A run stops its background commands at its end, unless it did not end in order.
             let remaining = shutdown.remaining();
@@ -503,7 +516,7 @@ impl<'a> RunSession<'a> {
         let unwritten = shutdown.join(&pump, &printer, &run.stop);
         let outcome = outcome.map_err(|failed| end_open_run(failed, &printer, &shutdown));
         if let Some(trace_export) = trace_export {
-            trace_export.finish(process.app, process.runtime, shutdown.remaining());
+            trace_export.finish(&process.app, process.runtime, shutdown.remaining());
         }
         match (outcome, unwritten) {
             // If the end of a successful run could not be written, the failure is not reported yet.

@@ -152,7 +152,7 @@ async fn wait_for_end(requested_at: Instant, budget: Duration) {
         if requested_at.elapsed() >= limit {
             return;
         }
-        if let Some(printer) = printer
+        if let Some(printer) = &printer
             && printer.waits_for_disk(budget / 2)
         {
             print_without_disk(printer);
@@ -162,8 +162,9 @@ async fn wait_for_end(requested_at: Instant, budget: Duration) {
 }
 
 /// Prints instead of the pump, on another thread, because printing may have to wait too.
-fn print_without_disk(printer: &'static Arc<Printer>) {
+fn print_without_disk(printer: &Arc<Printer>) {
     let Some(mut inbox) = printer.take_over() else { return };
+    let printer = Arc::clone(printer);
     let work = move || {
         let mut batch = Vec::new();
         printer.print_taken();

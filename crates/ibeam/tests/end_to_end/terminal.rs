@@ -289,3 +289,97 @@ fn a_screen_reader_gets_lines_numbered_choices_and_a_bell() {
     assert!(!output.stdout.contains(is_control) && !output.stderr.contains(is_control), "{output}");
     assert!(scene.server.requests()[1].transcript().join("\n").contains("result hello"), "{output}");
 }
+
+/// Starts a conversation on the inline screen in a repository.
+fn on_inline_screen(scene: &Scene, arguments: &[&str]) -> ibeam_testkit::RunningProgram {
+    scene.ibeam(arguments).env("TERM", "xterm-256color").terminal().start()
+}
+
+#[test]
+fn commands_of_the_inline_screen_use_the_session_that_is_open() {
+    let write = answer_call("w", "write", &json!({ "path": "new.txt", "contents": "hello\n" }));
+    let answers = [write, answer_text("Written.\n"), answer_text("Again.\n"), answer_text("New.\n")];
+    let scene = crate::checkpoints::repository(answers);
+    let file = scene.workspace.path().join("new.txt");
+    let running = on_inline_screen(&scene, &["write it", "--force"]);
+    running.wait_for_stdout("Written.");
+    running.type_text("/diff\r");
+    running.wait_for_stdout("+hello");
+    running.type_text("/cost\r");
+    running.wait_for_stdout("changed files: 1");
+    running.type_text("/export page.html\r");
+    running.wait_for_stdout("page.html");
+    assert!(file.exists());
+    running.type_text("/undo\r");
+    running.wait_for_stdout("--redo");
+    assert!(!file.exists(), "the file is as before the turn");
+    running.type_text("/mode plan\r");
+    running.wait_for_stdout("· plan");
+    running.type_text("/mode none\r");
+    running.wait_for_stdout("unknown mode");
+    running.type_text("go on\r");
+    running.wait_for_stdout("Again.");
+    running.type_text("/new\r/compact\rbegin\r");
+    running.wait_for_stdout("New.");
+    running.type_text(END);
+    let output = running.finish().succeeded();
+    let requests = scene.server.requests();
+    let resumed = requests[2].transcript();
+    assert_eq!(resumed.first().map(String::as_str), Some("user: write it"), "{output}");
+    assert!(resumed.last().is_some_and(|last| last.contains("ibeam undo")), "{resumed:?}");
+    assert!(requests[2].body.to_string().contains("You are in plan mode"), "the mode is plan: {}", requests[2].body);
+    assert_eq!(requests[3].transcript(), ["user: begin"], "{output}");
+    assert!(std::fs::read_to_string(scene.workspace.path().join("page.html")).unwrap().contains("<html"));
+}
+
+#[test]
+fn a_session_that_is_resumed_shows_its_conversation() {
+    let scene = Scene::new([answer_text("First answer.\n"), answer_text("Second answer.\n")]);
+    scene.print::<&str>([]).run().succeeded();
+    let running = on_inline_screen(&scene, &[]);
+    running.wait_for_stdout("/help");
+    running.type_text("/resume ffffffff\r");
+    running.wait_for_stdout("error: ");
+    running.type_text("/resume -2\r");
+    running.wait_for_stdout("First answer.");
+    running.type_text("more\r");
+    running.wait_for_stdout("Second answer.");
+    running.type_text(END);
+    let output = running.finish().succeeded();
+    assert_eq!(scene.server.requests()[1].transcript().len(), 3, "{output}");
+}
+
+#[test]
+fn the_end_of_input_ends_a_running_turn_only_at_the_second_time() {
+    let scene = Scene::new([answer_text("endless ").stall()]);
+    let running = on_inline_screen(&scene, &["begin"]);
+    running.wait_for_stdout("endless");
+    running.type_text(END);
+    running.wait_for_stdout("press Ctrl-D again");
+    running.type_text(END);
+    running.finish().succeeded();
+}
+
+#[test]
+fn line_mode_offers_all_choices() {
+    let commands = || [answer_shell("echo hello"), answer_shell("echo hello"), answer_text("So be it.\n")];
+    let for_session = Scene::new(commands());
+    let running = for_session.ibeam(["greet", "--sandbox", "disabled"]).terminal().start();
+    running.wait_for_stderr("5 no, and tell the model why");
+    running.type_text("2\n");
+    running.wait_for_stdout("So be it.");
+    running.type_text(END);
+    let output = running.finish().succeeded();
+    assert_eq!(output.stderr.matches("[y/N]").count(), 1, "{output}");
+    let refused = Scene::new([answer_shell("echo hello"), answer_text("So be it.\n")]);
+    let running = refused.ibeam(["greet", "--sandbox", "disabled"]).terminal().start();
+    running.wait_for_stderr("5 no, and tell the model why");
+    running.type_text("5\n");
+    running.wait_for_stderr("Why not?");
+    running.type_text("Use printf\n");
+    running.wait_for_stdout("So be it.");
+    running.type_text(END);
+    running.finish().succeeded();
+    let transcript = refused.server.requests()[1].transcript();
+    assert_eq!(transcript.last().map(String::as_str), Some("user: Use printf"), "{transcript:?}");
+}

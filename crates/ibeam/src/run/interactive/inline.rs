@@ -1,23 +1,28 @@
 //! The driver of a session on the inline screen: prompts, commands of the person, and the runs.
 
-use std::collections::HashSet;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::future::pending;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Instant;
 
 use ibeam_core::{Approver, Steering};
-use ibeam_protocol::{Reason, UserPrompt};
+use ibeam_protocol::{Event, EventKind, Reason, UserPrompt};
+use ibeam_session::SessionError;
 use ibeam_tui::{
     Candidate, Color, RawTerminal, Screen, Style, TerminalTraits, TuiLine, Ui, UiOptions, terminal_size,
 };
 
-use super::inline_approver::InlineApprover;
-use super::inline_commands::{self, CommandEnd};
-use super::inline_input::{InputThread, PromptHistory, list_files};
+use super::file_index::FileIndex;
+use super::inline_approver::InlineQuestioner;
+use super::inline_commands::{self, CommandContext, CommandEnd, Reopening};
+use super::inline_input::{InputThread, PromptHistory};
 use super::inline_screen::{InlineScreen, InlineSteering, InlineWriter, SharedStdout};
-use crate::app::AppContext;
+use super::own_commands::{run_own, run_shell};
+use super::person_approver::{GivenAnswers, PersonApprover};
+use crate::app::{AppContext, ConfigUse};
+use crate::cli::Flags;
 use crate::environment::variable;
 use crate::exit::ExitFailure;
 use crate::model;
@@ -30,10 +35,14 @@ use crate::run::sandbox::RunSandbox;
 use crate::run::session_opener::SessionTarget;
 use crate::run::watchdog::StartupWatchdog;
 use crate::run::{on_runtime, thread_error};
+use crate::stderr;
+
+/// The number of turns that are shown of a session that is resumed.
+const SHOWN_TURNS: usize = 10;
 
 /// The front end of a session on the inline screen.
 struct InlineFrontEnd {
-    approver: Arc<InlineApprover>,
+    approver: Arc<PersonApprover<InlineQuestioner>>,
     screen: Arc<InlineScreen>,
 }
 
@@ -61,12 +70,12 @@ pub(super) fn run_inline(
     let out = SharedStdout::default();
     let history = PromptHistory::for_workspace(app);
     let (width, height) = terminal_size();
-    let workspace = app.workspace.clone();
+    let files = FileIndex::new(app.workspace.clone());
     let options = UiOptions {
         catalogue: Arc::clone(&app.base.catalogue),
         history: history.load(),
-        commands: inline_commands::candidates(&app.base.catalogue),
-        list_files: Box::new(move |prefix| list_files(&workspace, prefix)),
+        commands: Vec::new(),
+        list_files: Box::new(move |query| files.search(query)),
     };
     let ui = Ui::new(Screen::new(out.clone(), terminal_traits(), width, height), options);
     let screen = Arc::new(InlineScreen::new(ui));
@@ -77,95 +86,233 @@ pub(super) fn run_inline(
     });
     on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Interactive, startup, stdout, new_writer)?;
-        let model = model::choose_model(app)?;
-        let sandbox = RunSandbox::spawn_for_terminal(app)?;
-        let approver = InlineApprover {
-            app: Arc::clone(app),
-            screen: Arc::clone(&screen),
-            policy: build_policy(app, permission_mode(app))?,
-            added: Mutex::new(Vec::new()),
-            allowed: Mutex::new(HashSet::new()),
-            asking: tokio::sync::Mutex::new(()),
-        };
-        let front_end = InlineFrontEnd { approver: Arc::new(approver), screen: Arc::clone(&screen) };
-        let prompt = Prompt { blocks: first.iter().cloned().collect(), notice: None };
         let current_stop = process.current_stop.clone();
-        let mut session = RunSession::open(process, target, model, sandbox, &prompt, &front_end)?;
-        let commands = session.slash_commands().into_iter().map(|command| Candidate {
-            word: format!("/{}", command.name),
-            description: command.description,
-        });
-        screen.with(|ui| ui.add_commands(commands.collect()));
+        let mut conversation = Conversation {
+            process,
+            screen: Arc::clone(&screen),
+            flags: app.base.flags.clone(),
+            answers: GivenAnswers::default(),
+            waiting: first,
+            outputs: Vec::new(),
+        };
+        let session = conversation.open(target)?;
         screen.take_over();
         let raw = RawTerminal::start().map_err(thread_error);
-        let outcome = raw.map_err(ExitFailure::from).and_then(|_raw| {
+        let started = raw.map_err(ExitFailure::from).and_then(|raw| {
             screen.with(|ui| ui.start(Instant::now())).unwrap_or(Ok(())).map_err(thread_error)?;
             let welcome = app.base.catalogue.line(&TuiLine::WelcomeHelp);
             screen.print(Style::DIM, &welcome);
             let input = InputThread { screen: Arc::clone(&screen), stop: current_stop, history, terminal };
             input.start().map_err(thread_error)?;
-            run_prompts(app, &mut session, &screen, first)
+            Ok(raw)
         });
-        screen.hand_back();
-        session.close(outcome)
+        match started {
+            Ok(_raw) => {
+                if *target != SessionTarget::New {
+                    conversation.show_past(&session);
+                }
+                let outcome = conversation.run(session);
+                screen.hand_back();
+                outcome
+            }
+            Err(failed) => {
+                screen.hand_back();
+                session.close(Err(failed))
+            }
+        }
     })
 }
 
-/// Runs prompts and commands until the person leaves.
-///
-/// # Errors
-/// A failure that no further run can follow.
-fn run_prompts(
-    app: &Arc<AppContext>,
-    session: &mut RunSession<'_>,
-    screen: &Arc<InlineScreen>,
-    first: Option<String>,
-) -> Result<(), ExitFailure> {
-    let mut waiting = first;
-    // The output of commands of the person, for the next prompt.
-    let mut outputs = Vec::new();
-    loop {
-        let text = match waiting.take() {
-            Some(text) => text,
-            None => match session.wait(async { Ok(screen.next_prompt().await) })? {
-                Some(text) => text,
-                None => return Ok(()),
-            },
-        };
-        if text.trim().is_empty() {
-            continue;
-        }
-        if let Some(command) = text.strip_prefix('!') {
-            outputs.extend(inline_commands::run_shell(app, session, screen, command)?);
-            continue;
-        }
-        match inline_commands::execute(app, session, screen, &text)? {
-            CommandEnd::Leave => return Ok(()),
-            CommandEnd::Done => continue,
-            CommandEnd::IsPrompt => {}
-        }
-        let mut prompt = UserPrompt::from(vec![text]);
-        match session.attach_mentioned(&mut prompt) {
-            Ok(()) => {}
-            Err(failure) if matches!(failure.reason, Reason::Usage { .. }) => {
-                session.report(&failure.into());
-                continue;
+/// The sessions of a person at the terminal, one after another.
+struct Conversation<'a> {
+    process: RunProcess<'a>,
+    screen: Arc<InlineScreen>,
+    /// The flags with which sessions are opened. Commands change them.
+    flags: Flags,
+    answers: GivenAnswers,
+    /// The prompt of the command line.
+    waiting: Option<String>,
+    /// The output of commands of the person, for the next prompt.
+    outputs: Vec<String>,
+}
+
+impl<'a> Conversation<'a> {
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// The errors of [`RunSession::open`] and of what it needs.
+    fn open(&self, target: &SessionTarget) -> Result<RunSession<'a>, ExitFailure> {
+        let app = &self.process.app;
+        let model = model::choose_model(app)?;
+        let sandbox = RunSandbox::spawn_for_terminal(app)?;
+        let questioner =
+            InlineQuestioner { catalogue: Arc::clone(&app.base.catalogue), screen: Arc::clone(&self.screen) };
+        let policy = build_policy(app, permission_mode(app))?;
+        let approver = PersonApprover::new(app, questioner, policy, self.answers.clone());
+        let front_end = InlineFrontEnd { approver: Arc::new(approver), screen: Arc::clone(&self.screen) };
+        let prompt = Prompt { blocks: self.waiting.iter().cloned().collect(), notice: None };
+        let session = RunSession::open(self.process.clone(), target, model, sandbox, &prompt, &front_end)?;
+        let of_files = session.slash_commands().into_iter().map(|command| Candidate {
+            word: format!("/{}", command.name),
+            description: command.description,
+        });
+        let commands = inline_commands::candidates(&app.base.catalogue);
+        self.screen.with(|ui| ui.set_commands(commands.into_iter().chain(of_files).collect()));
+        Ok(session)
+    }
+
+    /// Runs prompts in `session`, and in the sessions that follow it, until the person leaves.
+    ///
+    /// # Errors
+    /// A failure that no further run can follow.
+    fn run(&mut self, mut session: RunSession<'a>) -> Result<(), ExitFailure> {
+        loop {
+            let next = match self.run_prompts(&mut session) {
+                Ok(Some(next)) => next,
+                Ok(None) => return session.close(Ok(())),
+                Err(failed) => return session.close(Err(failed)),
+            };
+            let previous = SessionTarget::Named(session.id().to_string());
+            session.close(Ok(()))?;
+            if !next.command.is_empty() {
+                self.run_between(&next.command)?;
             }
-            Err(failure) => return Err(failure.into()),
-        }
-        prompt.texts.append(&mut outputs);
-        set_busy(screen, true);
-        let ended = session.run_prompt(prompt, None, pending());
-        set_busy(screen, false);
-        match ended {
-            Ok(()) => {}
-            Err(failed) if session.must_close(&failed) => return Err(failed),
-            Err(failed) => session.report(&failed),
-        }
-        if screen.is_leaving.load(Ordering::Acquire) {
-            return Ok(());
+            session = self.reopen(&next, &previous)?;
         }
     }
+
+    /// Runs a sub-command while no session is open. The model receives its output with the next prompt.
+    fn run_between(&mut self, command: &[String]) -> Result<(), ExitFailure> {
+        let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+        let output = run_own(&self.process, &self.screen, &arguments)?;
+        let color = if output.has_succeeded() { Color::Default } else { Color::Red };
+        self.screen.print(Style::color(color), &output.text());
+        if output.has_succeeded() {
+            let message = format!(
+                "The user ran `ibeam {}`, which changed files of the workspace:\n{}",
+                arguments.join(" "),
+                output.stdout
+            );
+            self.outputs.push(message);
+        }
+        Ok(())
+    }
+
+    /// Opens the next session with the flags as they are now, or the previous one if that fails.
+    fn reopen(&mut self, next: &Reopening, previous: &SessionTarget) -> Result<RunSession<'a>, ExitFailure> {
+        let before = Arc::clone(&self.process.app);
+        // These concern the first session only.
+        self.flags = Flags { fork: false, from_atif: None, file: Vec::new(), ..self.flags.clone() };
+        let opened = match changed_app(&before, &self.flags) {
+            Ok(app) => {
+                self.process.app = app;
+                self.open(&next.target)
+            }
+            Err(reason) => Err(reason.into()),
+        };
+        match opened {
+            Ok(session) => {
+                if next.shows_past {
+                    self.show_past(&session);
+                }
+                self.screen.print(INFORMATION, &session.status());
+                Ok(session)
+            }
+            Err(failed) if self.process.stop.reason().is_some() => Err(failed),
+            Err(failed) => {
+                stderr::write_line(&failed.explained(&before.base.catalogue).to_string());
+                self.flags = before.base.flags.clone();
+                self.process.app = before;
+                self.open(previous)
+            }
+        }
+    }
+
+    /// Shows the last turns of a session that is resumed. A session that cannot be read was not opened.
+    fn show_past(&self, session: &RunSession<'_>) {
+        let (mut turns, mut hidden) = (VecDeque::from([Vec::new()]), 0);
+        let sessions = self.process.app.dirs.sessions();
+        let read = ibeam_session::read::<SessionError>(&sessions, session.id(), &mut |event| {
+            if matches!(event.kind, EventKind::SessionStarted(_)) {
+                turns.push_back(Vec::new());
+                if turns.len() > SHOWN_TURNS {
+                    turns.pop_front();
+                    hidden += 1;
+                }
+            }
+            turns.back_mut().into_iter().for_each(|turn: &mut Vec<_>| turn.push(event.clone()));
+            Ok(())
+        });
+        drop(read);
+        let events: Vec<Event> = turns.into_iter().flatten().collect();
+        self.screen.with(|ui| drop(ui.show_past(&events, hidden, Instant::now())));
+    }
+
+    /// Runs prompts and commands until the person leaves, or opens another session.
+    ///
+    /// # Errors
+    /// A failure that no further run can follow.
+    fn run_prompts(&mut self, session: &mut RunSession<'a>) -> Result<Option<Reopening>, ExitFailure> {
+        let screen = Arc::clone(&self.screen);
+        loop {
+            let text = match self.waiting.take() {
+                Some(text) => text,
+                None => match session.wait(async { Ok(screen.next_prompt().await) })? {
+                    Some(text) => text,
+                    None => return Ok(None),
+                },
+            };
+            if text.trim().is_empty() {
+                continue;
+            }
+            if let Some(command) = text.strip_prefix('!') {
+                self.outputs.extend(run_shell(&self.process, &screen, command)?);
+                continue;
+            }
+            let mut context = CommandContext {
+                process: &self.process,
+                session,
+                screen: &screen,
+                flags: &mut self.flags,
+            };
+            match inline_commands::execute(&mut context, &text)? {
+                CommandEnd::Leave => return Ok(None),
+                CommandEnd::Reopen(next) => return Ok(Some(next)),
+                CommandEnd::Done => continue,
+                CommandEnd::IsPrompt => {}
+            }
+            let mut prompt = UserPrompt::from(vec![text]);
+            match session.attach_mentioned(&mut prompt) {
+                Ok(()) => {}
+                Err(failure) if matches!(failure.reason, Reason::Usage { .. }) => {
+                    session.report(&failure.into());
+                    continue;
+                }
+                Err(failure) => return Err(failure.into()),
+            }
+            prompt.texts.append(&mut self.outputs);
+            set_busy(&screen, true);
+            let ended = session.run_prompt(prompt, None, pending());
+            set_busy(&screen, false);
+            match ended {
+                Ok(()) => {}
+                Err(failed) if session.must_close(&failed) => return Err(failed),
+                Err(failed) => session.report(&failed),
+            }
+            if screen.is_leaving.load(Ordering::Acquire) {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Returns the context of sessions with other flags.
+///
+/// # Errors
+/// The errors of [`AppContext::new`].
+fn changed_app(app: &AppContext, flags: &Flags) -> Result<Arc<AppContext>, Reason> {
+    let writer = app.dialect_writer.clone();
+    AppContext::new(flags.clone(), writer, ConfigUse::Needed, app.started_at).map(Arc::new)
 }
 
 /// Shows whether something runs. A failure of the terminal shows in the next event.

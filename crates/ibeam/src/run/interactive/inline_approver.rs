@@ -1,36 +1,22 @@
-//! Asks the person on the inline screen about calls that no rule decides, and writes the rules that they choose.
+//! Asks the person on the inline screen about calls that no rule decides.
 
-use std::collections::HashSet;
-use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Access, ApprovalRequest, Approver};
+use ibeam_core::ApprovalRequest;
 use ibeam_output::Catalogue;
-use ibeam_policy::{Policy, Rule, Verdict};
-use ibeam_protocol::ToolCall;
-use ibeam_tui::{Color, Line, Question, Reply, Style, TuiLine, proposed_change};
+use ibeam_tui::{Color, Line, Question, Reply, Style, proposed_change};
 use tokio::sync::oneshot;
-use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
 use super::inline_screen::InlineScreen;
+use super::person_approver::{PersonQuestion, Questioner};
 use super::subject_of;
-use crate::app::AppContext;
-use crate::run::answered_calls::{AnsweredCalls, HOOK_RULE};
 
-/// The approver of a session on the inline screen.
-pub(super) struct InlineApprover {
-    pub(super) app: Arc<AppContext>,
+/// The questions on the inline screen.
+pub(super) struct InlineQuestioner {
+    pub(super) catalogue: Arc<Catalogue>,
     pub(super) screen: Arc<InlineScreen>,
-    /// The policy of flags and files, without a sandbox.
-    pub(super) policy: Policy,
-    /// The rules that the person has added in this session.
-    pub(super) added: Mutex<Vec<Rule>>,
-    /// The calls that are allowed until the program ends.
-    pub(super) allowed: Mutex<HashSet<AnsweredCalls>>,
-    /// Held while a question is open.
-    pub(super) asking: tokio::sync::Mutex<()>,
 }
 
 /// Removes the question when nobody waits for its answer.
@@ -42,197 +28,34 @@ impl Drop for OpenQuestion<'_> {
     }
 }
 
-impl Approver for InlineApprover {
-    fn decide<'a>(
-        &'a self,
-        call: &'a ToolCall,
-        access: &'a Access,
-        request: ApprovalRequest<'a>,
-    ) -> BoxFuture<'a, bool> {
+impl Questioner for InlineQuestioner {
+    fn ask<'a>(&'a self, question: PersonQuestion<'a>) -> BoxFuture<'a, Reply> {
         Box::pin(async move {
-            let _turn = self.asking.lock().await;
-            let similar = AnsweredCalls::like(call, access, request.rule);
-            if similar.as_ref().is_some_and(|calls| lock(&self.allowed).contains(calls)) {
-                return true;
-            }
-            let is_hook = request.rule.starts_with(HOOK_RULE);
-            if !is_hook && self.is_allowed_by_added_rules(access) {
-                return true;
-            }
-            let rule = if is_hook { None } else { new_rule(&self.policy, access) };
-            match self.ask(call, access, request, similar.is_some(), rule.clone()).await {
-                Reply::Once => true,
-                Reply::ForSession => {
-                    lock(&self.allowed).extend(similar);
-                    true
-                }
-                Reply::Always => {
-                    rule.into_iter().for_each(|rule| self.add_rule(&rule));
-                    true
-                }
-                Reply::Refuse => false,
-                Reply::RefuseAndExplain(text) => {
-                    if !text.trim().is_empty() {
-                        self.screen.with(|ui| ui.push_prompt(text, true));
-                    }
-                    false
-                }
-            }
+            let PersonQuestion { call, access, request, may_last, rule } = question;
+            let ApprovalRequest { rule: cause, reason } = request;
+            let cause = self.catalogue.question_cause(cause, reason);
+            let mut body = vec![Line::new(Style::color(Color::Yellow), &cause)];
+            let subject = subject_of(call, access);
+            body.extend(subject.lines().map(|line| Line::new(Style::BOLD, &format!("  {line}"))));
+            body.extend(proposed_change(call));
+            let (sender, receiver) = oneshot::channel();
+            let reply = Box::new(move |reply| {
+                // The call may have been stopped meanwhile.
+                let _ = sender.send(reply);
+            });
+            let question = Question { body, may_last, rule, reply };
+            let _open = OpenQuestion(&self.screen);
+            self.screen.with(|ui| drop(ui.ask(question, Instant::now())));
+            receiver.await.unwrap_or(Reply::Refuse)
         })
     }
-}
 
-impl InlineApprover {
-    /// Whether a rule of this session allows a call that the policy asks about. Ask rules still ask.
-    fn is_allowed_by_added_rules(&self, access: &Access) -> bool {
-        let added = lock(&self.added).clone();
-        if added.is_empty() {
-            return false;
-        }
-        let mut policy = self.policy.clone();
-        policy.allow.extend(added);
-        is_allowed(&policy, access)
+    fn print(&self, is_good: bool, text: &str) {
+        let color = if is_good { Color::Green } else { Color::Red };
+        self.screen.print(Style::color(color), text);
     }
 
-    async fn ask(
-        &self,
-        call: &ToolCall,
-        access: &Access,
-        request: ApprovalRequest<'_>,
-        may_last: bool,
-        rule: Option<String>,
-    ) -> Reply {
-        let catalogue: &Catalogue = &self.app.base.catalogue;
-        let cause = catalogue.question_cause(request.rule, request.reason);
-        let mut body = vec![Line::new(Style::color(Color::Yellow), &cause)];
-        let subject = subject_of(call, access);
-        body.extend(subject.lines().map(|line| Line::new(Style::BOLD, &format!("  {line}"))));
-        body.extend(proposed_change(call));
-        let (sender, receiver) = oneshot::channel();
-        let reply = Box::new(move |reply| {
-            // The call may have been stopped meanwhile.
-            let _ = sender.send(reply);
-        });
-        let question = Question { body, may_last, rule, reply };
-        let _open = OpenQuestion(&self.screen);
-        self.screen.with(|ui| drop(ui.ask(question, Instant::now())));
-        receiver.await.unwrap_or(Reply::Refuse)
-    }
-
-    /// Adds an allow rule to the user's configuration and to this session, and prints it.
-    fn add_rule(&self, rule: &str) {
-        if let Ok(rule) = rule.parse() {
-            lock(&self.added).push(rule);
-        }
-        let path = &self.app.dirs.user_config;
-        let shown = path.display().to_string();
-        let catalogue = &self.app.base.catalogue;
-        let (color, text) = match write_rule(path, rule) {
-            Ok(()) => (Color::Green, catalogue.line(&TuiLine::RuleAdded { rule, path: &shown })),
-            Err(detail) => {
-                let line = TuiLine::RuleNotWritten { path: &shown, detail: &detail };
-                (Color::Red, catalogue.line(&line))
-            }
-        };
-        self.screen.print(Style::color(color), &format!("  {text}"));
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn is_allowed(policy: &Policy, access: &Access) -> bool {
-    matches!(policy.decide(access), Verdict::Allow { .. })
-}
-
-/// Returns a rule that would allow the access: for a command with its first word, such as `Shell(cargo:test*)`; `None` where none does, e.g. because another
-/// rule asks about it.
-fn new_rule(policy: &Policy, access: &Access) -> Option<String> {
-    let candidates = match access {
-        Access::Command { text, .. } => {
-            let mut words = text.split_whitespace();
-            let (program, first) = (words.next()?, words.next());
-            let is_plain =
-                |word: &&str| word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-            let with_command = first.filter(is_plain).filter(|word| !word.starts_with('-'));
-            [with_command.map(|word| format!("Shell({program}:{word}*)")), Some(format!("Shell({program})"))]
-        }
-        Access::Write(path) => {
-            let inside = path.strip_prefix(&policy.workspace).unwrap_or(path);
-            [Some(format!("Write({})", inside.display())), None]
-        }
-        Access::Read(path) => [Some(format!("Read({})", path.display())), None],
-        Access::Fetch { url } => [Some(format!("WebFetch({})", url.split('/').nth(2)?)), None],
-        Access::Mcp { server, tool, .. } => [Some(format!("Mcp({server}:{tool})")), None],
-        Access::Nothing | Access::Task { .. } => return None,
-    };
-    let allows = |rule: &String| {
-        let Ok(parsed) = rule.parse() else { return false };
-        let mut changed = policy.clone();
-        changed.allow.push(parsed);
-        is_allowed(&changed, access)
-    };
-    candidates.into_iter().flatten().find(allows)
-}
-
-/// Adds a token to the list `permissions.allow` of a configuration file, which may not exist yet.
-///
-/// # Errors
-/// The reason why the file cannot be read, understood or written.
-fn write_rule(path: &Path, rule: &str) -> Result<(), String> {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error.to_string()),
-    };
-    let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
-    let permissions = document.entry("permissions").or_insert_with(|| Item::Table(Table::new()));
-    let table = permissions.as_table_like_mut().ok_or("`permissions` is not a table")?;
-    let list = table.entry("allow").or_insert_with(|| Item::Value(Value::Array(Array::new())));
-    let list = list.as_array_mut().ok_or("`permissions.allow` is not a list")?;
-    if list.iter().any(|token| token.as_str() == Some(rule)) {
-        return Ok(());
-    }
-    list.push(rule);
-    let parent = path.parent().ok_or("the path has no directory")?;
-    std::fs::create_dir_all(parent)
-        .and_then(|()| ibeam_files::private_file::replace(&path, document.to_string().as_bytes()))
-        .map_err(|error| error.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ibeam_protocol::PermissionMode;
-
-    #[track_caller]
-    fn check(access: &Access, expect: Option<&str>) {
-        let policy = Policy::new(PermissionMode::Default, "/w".into(), "/home/a".into());
-        assert_eq!(new_rule(&policy, access).as_deref(), expect);
-    }
-
-    #[test]
-    fn a_new_rule_is_offered_only_if_it_allows_the_call() {
-        check(&Access::command("cargo test -p x"), Some("Shell(cargo:test*)"));
-        check(&Access::command("ls -l"), Some("Shell(ls)"));
-        check(&Access::command("curl https://x.y | sh"), None);
-        check(&Access::Task { read_only: true }, None);
-    }
-
-    #[test]
-    fn a_rule_is_added_to_the_list_and_the_rest_of_the_file_stays() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("new/config.toml");
-        write_rule(&path, "Shell(ls)").unwrap();
-        write_rule(&path, "Shell(ls)").unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "[permissions]\nallow = [\"Shell(ls)\"]\n");
-        std::fs::write(&path, "# mine\n[permissions]\ndeny = [\"Shell(rm)\"]\n").unwrap();
-        write_rule(&path, "Shell(ls)").unwrap();
-        let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(text, "# mine\n[permissions]\ndeny = [\"Shell(rm)\"]\nallow = [\"Shell(ls)\"]\n");
-        std::fs::write(&path, "permissions = 1\n").unwrap();
-        assert!(write_rule(&path, "Shell(ls)").is_err());
+    fn send(&self, message: String) {
+        self.screen.with(|ui| ui.push_prompt(message, true));
     }
 }

@@ -1,41 +1,53 @@
-//! The `/` commands of the inline screen, and `!command`, which runs a command of the person.
+//! The `/` commands of the inline screen.
 
-use std::process::Stdio;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use clap::ValueEnum;
 use ibeam_output::Catalogue;
-use ibeam_protocol::Failure;
-use ibeam_tui::{Candidate, Style, TuiLine};
-use rustix::process::{Pid, kill_process_group};
-use tokio::io::AsyncReadExt;
-use tokio::process::Command;
+use ibeam_protocol::{Failure, Reason};
+use ibeam_providers::Effort;
+use ibeam_tui::{Candidate, Color, Style, TuiLine, diff_lines};
 
-use super::inline::{INFORMATION, set_busy};
+use super::inline::INFORMATION;
 use super::inline_screen::InlineScreen;
+use super::own_commands::{last_lines, run_own};
 use crate::app::AppContext;
+use crate::cli::{Flags, Mode};
 use crate::exit::ExitFailure;
 use crate::model;
+use crate::run::run_process::RunProcess;
 use crate::run::run_session::RunSession;
-
-/// The bytes of the output of a command that the model receives, from its end.
-const MAX_OUTPUT: usize = 16 << 10;
-/// The lines of the output of a command that are shown, from its end.
-const SHOWN_LINES: usize = 200;
+use crate::run::session_opener::{SessionTarget, is_ephemeral};
+use crate::session_name::{find_session, short_id};
 
 /// The commands and their descriptions.
-const COMMANDS: [(&str, TuiLine<'_>); 7] = [
+const COMMANDS: [(&str, TuiLine<'_>); 17] = [
     ("/help", TuiLine::CommandHelp),
-    ("/status", TuiLine::CommandStatus),
     ("/model", TuiLine::CommandModel),
+    ("/mode", TuiLine::CommandMode),
+    ("/effort", TuiLine::CommandEffort),
+    ("/resume", TuiLine::CommandResume),
+    ("/new", TuiLine::CommandNew),
+    ("/compact", TuiLine::CommandCompact),
+    ("/undo", TuiLine::CommandUndo),
+    ("/diff", TuiLine::CommandDiff),
+    ("/cost", TuiLine::CommandCost),
     ("/context", TuiLine::CommandContext),
     ("/permissions", TuiLine::CommandPermissions),
     ("/mcp", TuiLine::CommandMcp),
+    ("/skills", TuiLine::CommandSkills),
+    ("/status", TuiLine::CommandStatus),
+    ("/export", TuiLine::CommandExport),
     ("/exit", TuiLine::CommandExit),
 ];
 
-/// The result of a prompt that may be a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The next step after a prompt that may be a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CommandEnd {
     /// The command was executed.
     Done,
@@ -43,46 +55,229 @@ pub(super) enum CommandEnd {
     Leave,
     /// The text is a prompt, or a command of a file, skill or server.
     IsPrompt,
+    /// The session is closed, and another one is opened, or the same with other flags.
+    Reopen(Reopening),
 }
 
-/// Returns the commands for the completion.
+/// The session that is opened after the current one is closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Reopening {
+    pub(super) target: SessionTarget,
+    /// The sub-command that runs while no session is open.
+    pub(super) command: Vec<String>,
+    /// Whether the conversation of the session is shown.
+    pub(super) shows_past: bool,
+}
+
+/// What a command may use and change.
+pub(super) struct CommandContext<'a, 'p> {
+    pub(super) process: &'a RunProcess<'p>,
+    pub(super) session: &'a mut RunSession<'p>,
+    pub(super) screen: &'a InlineScreen,
+    /// The flags with which sessions are opened.
+    pub(super) flags: &'a mut Flags,
+}
+
+/// Returns the commands, and the words that may follow them, for the completion.
 pub(super) fn candidates(catalogue: &Catalogue) -> Vec<Candidate> {
-    let candidate = |(word, line): &(&str, TuiLine<'_>)| Candidate {
+    let commands = COMMANDS.iter().map(|(word, line)| Candidate {
         word: (*word).to_owned(),
         description: catalogue.line(line),
-    };
-    COMMANDS.iter().map(candidate).collect()
+    });
+    let with_word = |word: String| Candidate { word, description: String::new() };
+    let modes = mode_names().map(|name| with_word(format!("/mode {name}")));
+    let efforts = Effort::ALL.iter().map(|effort| with_word(format!("/effort {}", effort.as_str())));
+    commands.chain(modes).chain(efforts).collect()
 }
 
 /// Executes `text` if it is one of the commands.
 ///
 /// # Errors
 /// A failure that no further prompt can follow.
-pub(super) fn execute(
-    app: &Arc<AppContext>,
-    session: &mut RunSession<'_>,
-    screen: &InlineScreen,
-    text: &str,
-) -> Result<CommandEnd, ExitFailure> {
+pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Result<CommandEnd, ExitFailure> {
     let (name, argument) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
-    match name {
-        "/help" => screen.print(Style::PLAIN, &help(&app.base.catalogue)),
-        "/status" => screen.print(INFORMATION, &session.status()),
-        "/model" if argument.is_empty() => run_own(app, session, screen, &["models"])?,
-        "/model" => {
-            let choice = model::choose_model_named(app, argument.trim(), "/model").map_err(Failure::from);
-            match choice.and_then(|choice| session.set_model(choice)) {
-                Ok(()) => screen.print(INFORMATION, &session.status()),
-                Err(failure) => session.report(&failure.into()),
-            }
+    let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
+    let id = context.session.id().to_string();
+    let catalogue = Arc::clone(&context.process.app.base.catalogue);
+    match (name, argument) {
+        ("/help", _) => context.screen.print(Style::PLAIN, &help(&catalogue)),
+        ("/status", _) => context.screen.print(INFORMATION, &context.session.status()),
+        ("/model", None) => context.print_own(&["models"])?,
+        ("/model", Some(model)) => context.set_model(model),
+        ("/mode", None) => context.screen.print(INFORMATION, &context.session.status()),
+        ("/mode", Some(mode)) => return Ok(context.set_mode(mode)),
+        ("/effort", None) => context.screen.print(INFORMATION, &context.session.status()),
+        ("/effort", Some(effort)) => return Ok(context.set_effort(effort)),
+        ("/resume", None) => context.print_own(&["sessions", "list"])?,
+        ("/resume", Some(name)) => return Ok(context.resume(name)),
+        ("/new", _) => {
+            return Ok(CommandEnd::Reopen(Reopening {
+                target: SessionTarget::New,
+                command: Vec::new(),
+                shows_past: false,
+            }));
         }
-        "/context" => run_own(app, session, screen, &["context"])?,
-        "/permissions" => run_own(app, session, screen, &["policy", "list"])?,
-        "/mcp" => run_own(app, session, screen, &["mcp", "list"])?,
-        "/exit" | "/quit" | "exit" | "quit" => return Ok(CommandEnd::Leave),
+        ("/compact", _) => {
+            context.screen.compacts.store(true, Ordering::Release);
+            context.screen.print(INFORMATION, &catalogue.line(&TuiLine::CompactRequested));
+        }
+        ("/undo", turn) => {
+            let to = turn.map(|turn| ["--to".to_owned(), turn.to_owned()]);
+            let command = ["undo".to_owned(), id].into_iter().chain(to.into_iter().flatten());
+            return Ok(context.reopen(command.collect()));
+        }
+        ("/diff", turn) => {
+            let options = turn.map(|turn| ["--turn", turn]);
+            let arguments: Vec<&str> =
+                ["diff", &id].into_iter().chain(options.into_iter().flatten()).collect();
+            let output = run_own(context.process, context.screen, &arguments)?;
+            context.screen.print_lines(diff_lines(&output.stdout));
+            context.screen.print(Style::color(Color::Red), &output.stderr);
+        }
+        ("/cost", _) => context.print_own(&["sessions", "show", &id])?,
+        ("/context", _) => context.print_own(&["context"])?,
+        ("/permissions", _) => context.print_own(&["policy", "list"])?,
+        ("/mcp", _) => context.print_own(&["mcp", "list"])?,
+        ("/skills", _) => context.list_skills(),
+        ("/export", file) => context.export(file)?,
+        ("/exit" | "/quit" | "exit" | "quit", None) => return Ok(CommandEnd::Leave),
         _ => return Ok(CommandEnd::IsPrompt),
     }
     Ok(CommandEnd::Done)
+}
+
+impl CommandContext<'_, '_> {
+    fn app(&self) -> &AppContext {
+        &self.process.app
+    }
+
+    fn report_usage(&self, detail: String) {
+        self.session.report(&Failure::from(Reason::Usage { detail }).into());
+    }
+
+    /// Runs a sub-command of this program, and prints its output.
+    fn print_own(&self, arguments: &[&str]) -> Result<(), ExitFailure> {
+        let output = run_own(self.process, self.screen, arguments)?;
+        self.screen.print(Style::PLAIN, &last_lines(&output.text()));
+        Ok(())
+    }
+
+    /// Opens the same session again, with the flags as they are then.
+    fn reopen(&self, command: Vec<String>) -> CommandEnd {
+        if is_ephemeral(self.app()) {
+            let detail = "with `--ephemeral` no session is stored, so it cannot be opened again";
+            self.report_usage(detail.to_owned());
+            return CommandEnd::Done;
+        }
+        let target = SessionTarget::Named(self.session.id().to_string());
+        CommandEnd::Reopen(Reopening { target, command, shows_past: false })
+    }
+
+    fn set_model(&mut self, name: &str) {
+        let choice = model::choose_model_named(self.app(), name, "/model").map_err(Failure::from);
+        match choice.and_then(|choice| self.session.set_model(choice)) {
+            Ok(()) => {
+                self.flags.model = Some(name.to_owned());
+                self.screen.print(INFORMATION, &self.session.status());
+            }
+            Err(failure) => self.session.report(&failure.into()),
+        }
+    }
+
+    fn set_mode(&mut self, name: &str) -> CommandEnd {
+        match Mode::from_str(name, false) {
+            Ok(mode) => {
+                (self.flags.mode, self.flags.plan) = (Some(mode), false);
+                self.reopen(Vec::new())
+            }
+            Err(_) => {
+                let known = mode_names().collect::<Vec<_>>().join(", ");
+                self.report_usage(format!("unknown mode `{name}`; use one of: {known}"));
+                CommandEnd::Done
+            }
+        }
+    }
+
+    fn set_effort(&mut self, name: &str) -> CommandEnd {
+        if Effort::from_name(name).is_none() {
+            let known = Effort::ALL.map(Effort::as_str).join(", ");
+            self.report_usage(format!("unknown effort `{name}`; use one of: {known}"));
+            return CommandEnd::Done;
+        }
+        self.flags.effort = Some(name.to_owned());
+        self.reopen(Vec::new())
+    }
+
+    /// Opens another session, which must exist.
+    fn resume(&self, name: &str) -> CommandEnd {
+        let sessions = self.app().dirs.sessions();
+        match find_session(&sessions, &self.app().workspace, name) {
+            Ok(id) if ibeam_session::exists(&sessions, id) => CommandEnd::Reopen(Reopening {
+                target: SessionTarget::Named(id.to_string()),
+                command: Vec::new(),
+                shows_past: true,
+            }),
+            Ok(_) => {
+                let failure = Failure::from(Reason::UnknownSession { session: name.to_owned() });
+                self.session.report(&failure.into());
+                CommandEnd::Done
+            }
+            Err(failure) => {
+                self.session.report(&failure.into());
+                CommandEnd::Done
+            }
+        }
+    }
+
+    fn list_skills(&self) {
+        let skills: Vec<_> = self.session.skills().iter().collect();
+        if skills.is_empty() {
+            self.screen.print(Style::DIM, &self.app().base.catalogue.line(&TuiLine::NoSkills));
+        }
+        for skill in skills {
+            self.screen.print(Style::PLAIN, &format!("{}  {}", skill.name, skill.description));
+        }
+    }
+
+    /// Writes the session to a new file: a page to read if its name ends with `.html`, else an archive to import.
+    fn export(&self, file: Option<&str>) -> Result<(), ExitFailure> {
+        let id = self.session.id();
+        let name = file.map_or_else(|| format!("ibeam-{}.html", short_id(id)), str::to_owned);
+        let path = self.app().workspace.join(&name);
+        let id = id.to_string();
+        let is_page = path.extension().is_some_and(|extension| extension == "html");
+        let arguments = match is_page {
+            true => vec!["replay", &id, "--output-format", "html"],
+            false => vec!["sessions", "export", &id],
+        };
+        let output = run_own(self.process, self.screen, &arguments)?;
+        if !output.has_succeeded() {
+            self.screen.print(Style::color(Color::Red), &output.stderr);
+            return Ok(());
+        }
+        let shown = path.display().to_string();
+        match write_new(&path, output.stdout.as_bytes()) {
+            Ok(()) => {
+                let line = TuiLine::Exported { path: &shown };
+                self.screen.print(INFORMATION, &self.app().base.catalogue.line(&line));
+            }
+            Err(error) => {
+                let failure = Failure::from(Reason::CannotCreate { path: shown, detail: error.to_string() });
+                self.session.report(&failure.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes a file that only the user can read. An existing file is not changed.
+fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
+}
+
+fn mode_names() -> impl Iterator<Item = String> {
+    let values = Mode::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    values.map(|value| value.get_name().to_owned())
 }
 
 /// Returns the commands and the keys.
@@ -90,116 +285,4 @@ fn help(catalogue: &Catalogue) -> String {
     let commands = COMMANDS.iter().map(|(word, line)| format!("{word:<14}{}\n", catalogue.line(line)));
     let keys = [TuiLine::KeysIdle, TuiLine::KeysBusy].map(|line| catalogue.line(&line));
     format!("{}\n{}:\n{}", commands.collect::<String>(), catalogue.line(&TuiLine::Keys), keys.join("\n"))
-}
-
-/// Runs a sub-command of this program, and prints its output.
-///
-/// # Errors
-/// A failure that no further prompt can follow.
-fn run_own(
-    app: &Arc<AppContext>,
-    session: &mut RunSession<'_>,
-    screen: &InlineScreen,
-    arguments: &[&str],
-) -> Result<(), ExitFailure> {
-    let program = std::env::current_exe().unwrap_or_else(|_| "ibeam".into());
-    let mut command = Command::new(program);
-    command.args(arguments);
-    let (output, _) = run(app, session, screen, command)?;
-    screen.print(Style::PLAIN, &last_lines(&output));
-    Ok(())
-}
-
-/// Runs a command of the person with bash, prints its output, and returns it for the model.
-///
-/// # Errors
-/// A failure that no further prompt can follow.
-pub(super) fn run_shell(
-    app: &Arc<AppContext>,
-    session: &mut RunSession<'_>,
-    screen: &InlineScreen,
-    text: &str,
-) -> Result<Option<String>, ExitFailure> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Ok(None);
-    }
-    screen.print(Style::BOLD, &format!("! {text}"));
-    let mut command = Command::new("bash");
-    command.arg("-c").arg(text);
-    let (output, ending) = run(app, session, screen, command)?;
-    screen.print(Style::PLAIN, &last_lines(&output));
-    screen.print(Style::DIM, &app.base.catalogue.line(&TuiLine::ExitCode { text: &ending }));
-    let mut start = output.len().saturating_sub(MAX_OUTPUT);
-    while !output.is_char_boundary(start) {
-        start += 1;
-    }
-    let shown = output.get(start..).unwrap_or_default();
-    let mut message =
-        format!("The user ran this command (exit code {ending}):\n{text}\n\nIts output:\n{shown}");
-    app.redactor().redact_value(&mut message);
-    Ok(Some(message))
-}
-
-/// Runs a command to its end, or until the person interrupts it. Returns its output, and its exit code or signal.
-///
-/// # Errors
-/// A failure that no further prompt can follow.
-fn run(
-    app: &Arc<AppContext>,
-    session: &mut RunSession<'_>,
-    screen: &InlineScreen,
-    mut command: Command,
-) -> Result<(String, String), ExitFailure> {
-    command.current_dir(&app.workspace).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.process_group(0).kill_on_drop(true);
-    screen.runs_command.store(true, Ordering::Release);
-    set_busy(screen, true);
-    let ended = session.wait(async { Ok(run_to_end(command, screen).await) });
-    set_busy(screen, false);
-    screen.runs_command.store(false, Ordering::Release);
-    Ok(ended?.unwrap_or_else(|error| (error.to_string(), "-".to_owned())))
-}
-
-async fn run_to_end(mut command: Command, screen: &InlineScreen) -> std::io::Result<(String, String)> {
-    let mut child = command.spawn()?;
-    let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).unwrap_or_default()));
-    let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
-    let (mut printed, mut errors) = (Vec::new(), Vec::new());
-    let work = async {
-        let read_stdout = async {
-            match &mut stdout {
-                Some(pipe) => pipe.read_to_end(&mut printed).await.map(drop),
-                None => Ok(()),
-            }
-        };
-        let read_stderr = async {
-            match &mut stderr {
-                Some(pipe) => pipe.read_to_end(&mut errors).await.map(drop),
-                None => Ok(()),
-            }
-        };
-        let (stdout, stderr) = futures_util::future::join(read_stdout, read_stderr).await;
-        stdout.and(stderr)?;
-        child.wait().await
-    };
-    let status = tokio::select! {
-        status = work => Some(status?),
-        () = screen.cancel.notified() => None,
-    };
-    if let (None, Some(group)) = (status, group) {
-        // The group may have ended meanwhile.
-        let _ = kill_process_group(group, rustix::process::Signal::KILL);
-    }
-    let code =
-        status.and_then(|status| status.code()).map_or_else(|| "-".to_owned(), |code| code.to_string());
-    let output = format!("{}{}", String::from_utf8_lossy(&printed), String::from_utf8_lossy(&errors));
-    Ok((output, code))
-}
-
-/// Returns the lines that are shown of an output.
-fn last_lines(output: &str) -> String {
-    let lines: Vec<&str> = output.lines().collect();
-    let skipped = lines.len().saturating_sub(SHOWN_LINES);
-    lines.into_iter().skip(skipped).collect::<Vec<_>>().join("\n")
 }

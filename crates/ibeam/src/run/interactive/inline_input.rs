@@ -1,9 +1,9 @@
-//! The thread that reads keys, the history of prompts on disk, and the completion of paths.
+//! The thread that reads keys, and the history of prompts on disk.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,8 +25,6 @@ const TICK: Duration = Duration::from_millis(250);
 const MAX_HISTORY: usize = 1000;
 /// The size of a history file from which on it is not read, in bytes.
 const MAX_HISTORY_BYTES: u64 = 16 << 20;
-/// The number of paths that a completion offers.
-const MAX_PATHS: usize = 200;
 
 /// The thread that reads keys.
 pub(super) struct InputThread {
@@ -186,27 +184,6 @@ impl PromptHistory {
     }
 }
 
-/// Returns the paths below `workspace` that start with `prefix`, sorted; directories end with `/`. Hidden names are
-/// listed only for a prefix that is hidden.
-pub(super) fn list_files(workspace: &Path, prefix: &str) -> Vec<String> {
-    let (directory, name) = match prefix.rfind('/') {
-        Some(at) => prefix.split_at(at + 1),
-        None => ("", prefix),
-    };
-    let Ok(entries) = std::fs::read_dir(workspace.join(directory)) else { return Vec::new() };
-    let listed = entries.flatten().filter_map(|entry| {
-        let found = entry.file_name().into_string().ok()?;
-        let is_hidden = found.starts_with('.') && !name.starts_with('.');
-        let end = if entry.path().is_dir() { "/" } else { "" };
-        (found.starts_with(name) && !is_hidden && !found.contains(char::is_whitespace))
-            .then(|| format!("{directory}{found}{end}"))
-    });
-    let mut paths: Vec<String> = listed.collect();
-    paths.sort();
-    paths.truncate(MAX_PATHS);
-    paths
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,19 +196,5 @@ mod tests {
         history.add("one\ntwo");
         history.add("日本語");
         assert_eq!(history.load(), ["one\ntwo", "日本語"]);
-    }
-
-    #[test]
-    fn paths_are_completed_a_directory_at_a_time() {
-        let directory = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(directory.path().join("src/bin")).unwrap();
-        for name in ["src/main.rs", "src/mod.rs", ".hidden", "setup"] {
-            std::fs::write(directory.path().join(name), "").unwrap();
-        }
-        let listed = |prefix: &str| list_files(directory.path(), prefix);
-        assert_eq!(listed("s"), ["setup", "src/"]);
-        assert_eq!(listed("src/m"), ["src/main.rs", "src/mod.rs"]);
-        assert_eq!(listed(".h"), [".hidden"]);
-        assert_eq!(listed("none/x"), Vec::<String>::new());
     }
 }

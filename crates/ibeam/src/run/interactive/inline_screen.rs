@@ -51,6 +51,8 @@ pub(super) struct InlineScreen {
     pub(super) cancel: Notify,
     /// Whether a command of the person runs, which an interrupt ends instead of a turn.
     pub(super) runs_command: AtomicBool,
+    /// Whether the person has asked for a shorter conversation.
+    pub(super) compacts: AtomicBool,
     pub(super) is_leaving: AtomicBool,
     /// Set at a forced exit, where nothing may wait for the display.
     is_exiting: AtomicBool,
@@ -63,6 +65,7 @@ impl InlineScreen {
             input: Notify::new(),
             cancel: Notify::new(),
             runs_command: AtomicBool::new(false),
+            compacts: AtomicBool::new(false),
             is_leaving: AtomicBool::new(false),
             is_exiting: AtomicBool::new(false),
         }
@@ -88,6 +91,11 @@ impl InlineScreen {
     /// Prints the lines of a text. A failure of the terminal shows in the next event.
     pub(super) fn print(&self, style: Style, text: &str) {
         self.with(|ui| drop(ui.print(Line::lines(style, text), Instant::now())));
+    }
+
+    /// Prints styled lines.
+    pub(super) fn print_lines(&self, lines: Vec<Line>) {
+        self.with(|ui| drop(ui.print(lines, Instant::now())));
     }
 
     /// Waits for the next prompt; `None` when the person leaves. Cancel safe.
@@ -149,5 +157,9 @@ pub(super) struct InlineSteering(pub(super) Arc<InlineScreen>);
 impl Steering for InlineSteering {
     fn next_message(&self) -> Option<UserPrompt> {
         self.0.with(Ui::next_steering).flatten().map(|text| vec![text].into())
+    }
+
+    fn take_compaction(&self) -> bool {
+        self.0.compacts.swap(false, Ordering::AcqRel)
     }
 }

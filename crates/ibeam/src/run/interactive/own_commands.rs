@@ -1,0 +1,155 @@
+//! Commands that run while the screen is shown: sub-commands of this program, and `!command` of the person.
+
+use std::process::Stdio;
+use std::sync::atomic::Ordering;
+
+use ibeam_tui::{Style, TuiLine};
+use rustix::process::{Pid, kill_process_group};
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+
+use super::inline::set_busy;
+use super::inline_screen::InlineScreen;
+use crate::app::AppContext;
+use crate::exit::ExitFailure;
+use crate::run::run_process::RunProcess;
+
+/// The bytes of the output of a command that the model receives, from its end.
+const MAX_OUTPUT: usize = 16 << 10;
+/// The lines of the output of a command that are shown, from its end.
+const SHOWN_LINES: usize = 200;
+
+/// What a command printed, and how it ended.
+pub(super) struct CommandOutput {
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+    /// The exit code; `-` if there is none.
+    pub(super) ending: String,
+}
+
+impl CommandOutput {
+    /// Returns stdout, then stderr.
+    pub(super) fn text(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+
+    pub(super) fn has_succeeded(&self) -> bool {
+        self.ending == "0"
+    }
+}
+
+/// Runs a sub-command of this program to its end.
+///
+/// # Errors
+/// A failure that no further prompt can follow.
+pub(super) fn run_own(
+    process: &RunProcess<'_>,
+    screen: &InlineScreen,
+    arguments: &[&str],
+) -> Result<CommandOutput, ExitFailure> {
+    let program = std::env::current_exe().unwrap_or_else(|_| "ibeam".into());
+    let mut command = Command::new(program);
+    command.args(arguments);
+    run(process, screen, command)
+}
+
+/// Runs a command of the person with bash, prints its output, and returns it for the model.
+///
+/// # Errors
+/// A failure that no further prompt can follow.
+pub(super) fn run_shell(
+    process: &RunProcess<'_>,
+    screen: &InlineScreen,
+    text: &str,
+) -> Result<Option<String>, ExitFailure> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let app: &AppContext = &process.app;
+    screen.print(Style::BOLD, &format!("! {text}"));
+    let mut command = Command::new("bash");
+    command.arg("-c").arg(text);
+    let printed = run(process, screen, command)?;
+    let (output, ending) = (printed.text(), &printed.ending);
+    screen.print(Style::PLAIN, &last_lines(&output));
+    screen.print(Style::DIM, &app.base.catalogue.line(&TuiLine::ExitCode { text: ending }));
+    let mut start = output.len().saturating_sub(MAX_OUTPUT);
+    while !output.is_char_boundary(start) {
+        start += 1;
+    }
+    let shown = output.get(start..).unwrap_or_default();
+    let mut message =
+        format!("The user ran this command (exit code {ending}):\n{text}\n\nIts output:\n{shown}");
+    app.redactor().redact_value(&mut message);
+    Ok(Some(message))
+}
+
+/// Runs a command to its end, or until the person interrupts it.
+///
+/// # Errors
+/// A failure that no further prompt can follow.
+fn run(
+    process: &RunProcess<'_>,
+    screen: &InlineScreen,
+    mut command: Command,
+) -> Result<CommandOutput, ExitFailure> {
+    command.current_dir(&process.app.workspace);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.process_group(0).kill_on_drop(true);
+    screen.runs_command.store(true, Ordering::Release);
+    set_busy(screen, true);
+    let ended = process.wait(async { Ok(run_to_end(command, screen).await) });
+    set_busy(screen, false);
+    screen.runs_command.store(false, Ordering::Release);
+    Ok(ended?.unwrap_or_else(|error| CommandOutput {
+        stdout: String::new(),
+        stderr: error.to_string(),
+        ending: "-".to_owned(),
+    }))
+}
+
+async fn run_to_end(mut command: Command, screen: &InlineScreen) -> std::io::Result<CommandOutput> {
+    let mut child = command.spawn()?;
+    let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).unwrap_or_default()));
+    let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
+    let (mut printed, mut errors) = (Vec::new(), Vec::new());
+    let work = async {
+        let read_stdout = async {
+            match &mut stdout {
+                Some(pipe) => pipe.read_to_end(&mut printed).await.map(drop),
+                None => Ok(()),
+            }
+        };
+        let read_stderr = async {
+            match &mut stderr {
+                Some(pipe) => pipe.read_to_end(&mut errors).await.map(drop),
+                None => Ok(()),
+            }
+        };
+        let (stdout, stderr) = futures_util::future::join(read_stdout, read_stderr).await;
+        stdout.and(stderr)?;
+        child.wait().await
+    };
+    let status = tokio::select! {
+        status = work => Some(status?),
+        () = screen.cancel.notified() => None,
+    };
+    if let (None, Some(group)) = (status, group) {
+        // The group may have ended meanwhile.
+        let _ = kill_process_group(group, rustix::process::Signal::KILL);
+    }
+    let code = status.and_then(|status| status.code());
+    Ok(CommandOutput {
+        stdout: String::from_utf8_lossy(&printed).into_owned(),
+        stderr: String::from_utf8_lossy(&errors).into_owned(),
+        ending: code.map_or_else(|| "-".to_owned(), |code| code.to_string()),
+    })
+}
+
+/// Returns the lines that are shown of an output.
+pub(super) fn last_lines(output: &str) -> String {
+    let lines: Vec<&str> = output.lines().collect();
+    let skipped = lines.len().saturating_sub(SHOWN_LINES);
+    lines.into_iter().skip(skipped).collect::<Vec<_>>().join("\n")
+}
