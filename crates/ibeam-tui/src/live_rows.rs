@@ -101,7 +101,11 @@ impl LiveState<'_> {
         }
         let row = |call: &crate::transcript::RunningCall| {
             let time = format!(" · {} s", seconds(call.since));
-            let label = Line::plain(&call.label).fit(self.width.saturating_sub(time.chars().count() + 4));
+            let mut label = Line::plain(&call.label);
+            if let Some(step) = &call.step {
+                label.push(Style::DIM, &format!(" · {step}"));
+            }
+            let label = label.fit(self.width.saturating_sub(time.chars().count() + 4));
             let mut line = Line::new(Style::color(Color::Cyan), "○ ");
             line.append(&label);
             line.with(Style::DIM, &time)

@@ -44,6 +44,11 @@ pub(crate) fn finished_call(
     lines
 }
 
+/// Returns the session of the sub-agent that a call runs.
+pub(crate) fn subagent_session(call: &ToolCall) -> Option<&str> {
+    (call.name == "task").then(|| call.arguments.get("agentId")?.as_str()).flatten()
+}
+
 /// Returns the target of a call; of a sub-agent, its task.
 pub(crate) fn target_of(call: &ToolCall) -> Option<String> {
     let task = || call.arguments.get("description")?.as_str().map(str::to_owned);

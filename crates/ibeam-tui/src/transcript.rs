@@ -10,13 +10,17 @@ use crate::markdown;
 use crate::markdown_blocks::MarkdownBlocks;
 use crate::styled::{Color, Line, Style};
 use crate::texts::TuiLine;
-use crate::tool_lines::{duration, finished_call, target_of};
+use crate::tool_lines::{duration, finished_call, subagent_session, target_of};
 
 /// A call that has started and not finished.
 pub(crate) struct RunningCall {
     id: CallId,
     /// The name of the tool and the target.
     pub(crate) label: String,
+    /// The session of the sub-agent that the call runs.
+    subagent: Option<String>,
+    /// The last call of the sub-agent.
+    pub(crate) step: Option<String>,
     pub(crate) since: Instant,
     since_ms: u64,
 }
@@ -80,6 +84,15 @@ impl Transcript {
         self.finished.extend(lines);
     }
 
+    /// Shows the call that a sub-agent starts, in the line of the call that runs it. Returns whether there is one.
+    pub(crate) fn on_subagent_event(&mut self, session: &str, event: &Event) -> bool {
+        let EventKind::ToolCallStarted { call, .. } = &event.kind else { return false };
+        let running = self.running.iter_mut().find(|running| running.subagent.as_deref() == Some(session));
+        let Some(running) = running else { return false };
+        running.step = Some(format!("{} {}", call.name, target_of(call).unwrap_or_default()));
+        true
+    }
+
     /// Ends the lines of earlier turns: a run that was killed has calls and text without an end.
     pub(crate) fn end_past(&mut self) {
         self.finish_text(self.width);
@@ -112,6 +125,8 @@ impl Transcript {
                 self.running.push(RunningCall {
                     id: call.id.clone(),
                     label: format!("{} {target}", call.name),
+                    subagent: subagent_session(call).map(str::to_owned),
+                    step: None,
                     since: now,
                     since_ms: event.at_ms,
                 });

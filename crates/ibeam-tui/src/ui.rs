@@ -145,6 +145,17 @@ impl<W: Write> Ui<W> {
         self.transcript.on_event(event, now, self.screen.width() - 1);
     }
 
+    /// Shows what the sub-agent with this session does.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub fn on_subagent_event(&mut self, session: &str, event: &Event, now: Instant) -> io::Result<()> {
+        match self.transcript.on_subagent_event(session, event) {
+            true => self.draw(now),
+            false => Ok(()),
+        }
+    }
+
     /// Prints lines that are not of an event, such as warnings.
     ///
     /// # Errors

@@ -109,8 +109,11 @@ fn a_turn_looks_like_this() {
     assert_eq!(shown.get(5..8), Some(&["half a senten", "○ working · 0 s", "❯"][..]));
 }
 
+/// The session of the sub-agent.
+const SUBAGENT: &str = "0f0e0d0c-0b0a-4908-8706-050403020100";
+
 fn task() -> ToolCall {
-    let arguments = json!({ "description": "Find the bug", "prompt": "Search." });
+    let arguments = json!({ "description": "Find the bug", "prompt": "Search.", "agentId": SUBAGENT });
     ToolCall { id: "t".into(), name: "task".to_owned(), arguments }
 }
 
@@ -123,10 +126,17 @@ fn a_subagent_has_one_live_line_and_one_finished_line() {
     send(&mut ui, EventKind::ToolCallStarted { model_call_id: model_call_id.clone(), call: task() });
     let live: Vec<String> = terminal.rows().into_iter().filter(|row| row.contains("Find the bug")).collect();
     assert_eq!(live, ["○ task Find the bug · 0 s"]);
+    let read = json!({ "path": "src/a.rs" });
+    let read = ToolCall { id: "r".into(), name: "read".to_owned(), arguments: read };
+    let kind = EventKind::ToolCallStarted { model_call_id: model_call_id.clone(), call: read };
+    let now = Instant::now();
+    ui.on_subagent_event(SUBAGENT, &Event { seq: 0, at_ms: 0, kind }, now).unwrap();
+    let live: Vec<String> = terminal.rows().into_iter().filter(|row| row.contains("Find the bug")).collect();
+    assert_eq!(live, ["○ task Find the bug · read src/a.rs · 0 s"]);
     let totals = Box::new(RunTotals { tool_calls: 2, ..RunTotals::default() });
     let output = TaskOutput {
         steps: vec!["one".to_owned(), "two\nlines".to_owned()],
-        session_id: "0f0e0d0c-0b0a-4908-8706-050403020100".parse().unwrap(),
+        session_id: SUBAGENT.parse().unwrap(),
         duration_ms: 1,
         totals,
     };

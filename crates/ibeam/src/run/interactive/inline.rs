@@ -33,6 +33,7 @@ use crate::run::run_process::{NewWriter, RunKind, RunProcess};
 use crate::run::run_session::{FrontEnd, RunSession};
 use crate::run::sandbox::RunSandbox;
 use crate::run::session_opener::SessionTarget;
+use crate::run::subagents::SubagentObserver;
 use crate::run::watchdog::StartupWatchdog;
 use crate::run::{on_runtime, thread_error};
 use crate::stderr;
@@ -49,6 +50,10 @@ struct InlineFrontEnd {
 impl FrontEnd for InlineFrontEnd {
     fn approver(&self) -> Arc<dyn Approver> {
         Arc::clone(&self.approver) as _
+    }
+
+    fn subagent_observer(&self) -> Option<Arc<dyn SubagentObserver>> {
+        Some(Arc::clone(&self.screen) as _)
     }
 
     fn steering(&self) -> Arc<dyn Steering> {

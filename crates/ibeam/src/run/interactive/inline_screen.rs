@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use ibeam_core::Steering;
 use ibeam_output::EventWriter;
-use ibeam_protocol::{Event, UserPrompt};
+use ibeam_protocol::{Event, EventKind, SessionId, UserPrompt};
 use ibeam_tui::{Color, Line, RawTerminal, Style, Ui};
 use tokio::sync::Notify;
 
+use crate::run::subagents::SubagentObserver;
 use crate::stderr;
 use crate::stdout::BackpressuredStdout;
 
@@ -148,6 +149,16 @@ impl EventWriter for InlineWriter {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.with(|ui| ui.draw(Instant::now())).unwrap_or(Ok(()))
+    }
+}
+
+/// Shows what sub-agents do.
+impl SubagentObserver for InlineScreen {
+    fn on_event(&self, session: SessionId, event: &Event) {
+        // The text of sub-agents is not shown, so most events need no display.
+        if matches!(event.kind, EventKind::ToolCallStarted { .. }) {
+            self.with(|ui| drop(ui.on_subagent_event(&session.to_string(), event, Instant::now())));
+        }
     }
 }
 
