@@ -174,8 +174,8 @@ impl<'a> Conversation<'a> {
         loop {
             let next = match self.run_prompts(&mut session) {
                 Ok(Some(next)) => next,
-                Ok(None) => return session.close(Ok(())),
-                Err(failed) => return session.close(Err(failed)),
+                Ok(None) => return self.leave(session, Ok(())),
+                Err(failed) => return self.leave(session, Err(failed)),
             };
             let previous = SessionTarget::Named(session.id().to_string());
             session.close(Ok(()))?;
@@ -184,6 +184,12 @@ impl<'a> Conversation<'a> {
             }
             session = self.reopen(&next, &previous)?;
         }
+    }
+
+    /// Gives the terminal back, and closes the last session.
+    fn leave(&self, session: RunSession<'_>, outcome: Result<(), ExitFailure>) -> Result<(), ExitFailure> {
+        self.screen.hand_back();
+        session.close(outcome)
     }
 
     /// Runs a sub-command while no session is open. The model receives its output with the next prompt.
