@@ -69,8 +69,7 @@ mod tests {
 
     fn find(before: &str) -> Option<Completion> {
         let commands = ["/help", "/history", "/model", "/mode", "/mode agent", "/mode plan"];
-        let commands =
-            commands.map(|word| Candidate { word: word.to_owned(), description: String::new() });
+        let commands = commands.map(|word| Candidate { word: word.to_owned(), description: String::new() });
         let files = |prefix: &str| vec![format!("{prefix}in.rs")];
         Completion::find(before, &commands, &files)
     }

@@ -141,7 +141,7 @@ fn a_subagent_has_one_live_line_and_one_finished_line() {
         totals,
     };
     let outcome = ToolOutcome::Success { output: ToolOutput::Task(output), for_model: "x".into() };
-    send(&mut ui, EventKind::ToolCallFinished { model_call_id, call: task(), outcome });
+    send(&mut ui, EventKind::ToolCallFinished { model_call_id, call: task(), outcome: Box::new(outcome) });
     ui.stop().unwrap();
     let rows: Vec<String> = terminal.rows().into_iter().filter(|row| !row.is_empty()).collect();
     assert_eq!(rows.len(), 1, "{rows:?}");

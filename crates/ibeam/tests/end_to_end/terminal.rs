@@ -327,7 +327,11 @@ fn commands_of_the_inline_screen_use_the_session_that_is_open() {
     let resumed = requests[2].transcript();
     assert_eq!(resumed.first().map(String::as_str), Some("user: write it"), "{output}");
     assert!(resumed.last().is_some_and(|last| last.contains("ibeam undo")), "{resumed:?}");
-    assert!(requests[2].body.to_string().contains("You are in plan mode"), "the mode is plan: {}", requests[2].body);
+    assert!(
+        requests[2].body.to_string().contains("You are in plan mode"),
+        "the mode is plan: {}",
+        requests[2].body
+    );
     assert_eq!(requests[3].transcript(), ["user: begin"], "{output}");
     assert!(std::fs::read_to_string(scene.workspace.path().join("page.html")).unwrap().contains("<html"));
 }

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::future::pending;
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use ibeam_core::{Approver, Steering};
@@ -280,12 +280,8 @@ impl<'a> Conversation<'a> {
                 self.outputs.extend(run_shell(&self.process, &screen, command)?);
                 continue;
             }
-            let mut context = CommandContext {
-                process: &self.process,
-                session,
-                screen: &screen,
-                flags: &mut self.flags,
-            };
+            let mut context =
+                CommandContext { process: &self.process, session, screen: &screen, flags: &mut self.flags };
             match inline_commands::execute(&mut context, &text)? {
                 CommandEnd::Leave => return Ok(None),
                 CommandEnd::Reopen(next) => return Ok(Some(next)),

@@ -80,10 +80,9 @@ pub(super) struct CommandContext<'a, 'p> {
 
 /// Returns the commands, and the words that may follow them, for the completion.
 pub(super) fn candidates(catalogue: &Catalogue) -> Vec<Candidate> {
-    let commands = COMMANDS.iter().map(|(word, line)| Candidate {
-        word: (*word).to_owned(),
-        description: catalogue.line(line),
-    });
+    let commands = COMMANDS
+        .iter()
+        .map(|(word, line)| Candidate { word: (*word).to_owned(), description: catalogue.line(line) });
     let with_word = |word: String| Candidate { word, description: String::new() };
     let modes = mode_names().map(|name| with_word(format!("/mode {name}")));
     let efforts = Effort::ALL.iter().map(|effort| with_word(format!("/effort {}", effort.as_str())));
