@@ -316,7 +316,9 @@ impl<W: Write> Ui<W> {
         if is_control && key.code == KeyCode::Char('z') {
             return Some(Action::Suspend);
         }
-        if key.code == KeyCode::Esc && self.completion.is_none() && self.search.is_none() {
+        if key.code == KeyCode::Esc {
+            self.completion = None;
+            self.search = None;
             return self.on_escape();
         }
         if self.question.as_mut().is_some_and(|open| !open.explains && open.accepts_key(now)) {
@@ -472,7 +474,6 @@ impl<W: Write> Ui<W> {
         match key.code {
             KeyCode::Up => completion.advance(false),
             KeyCode::Down => completion.advance(true),
-            KeyCode::Esc => self.completion = None,
             KeyCode::Tab | KeyCode::Enter if key.modifiers.is_empty() => {
                 let (start, chosen) = (completion.start, completion.chosen());
                 self.editor.replace_from(start, &chosen.unwrap_or_default());
@@ -497,10 +498,6 @@ impl<W: Write> Ui<W> {
             KeyCode::Backspace => {
                 search.query.pop();
                 search.skipped = 0;
-            }
-            KeyCode::Esc => {
-                self.search = None;
-                return true;
             }
             _ => {
                 // Any other key edits what was found; Enter sends it.

@@ -92,6 +92,8 @@ mod input;
 mod input_stream;
 #[path = "end_to_end/input_stream_pipes.rs"]
 mod input_stream_pipes;
+#[path = "end_to_end/interactive.rs"]
+mod interactive;
 #[path = "end_to_end/journal_order.rs"]
 mod journal_order;
 #[path = "end_to_end/limits.rs"]

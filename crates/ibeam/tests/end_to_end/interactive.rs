@@ -1,0 +1,85 @@
+//! Keys on the inline screen, as a person types them on a terminal.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use ibeam_testkit::{Ibeam, RunningProgram, Workspace};
+
+use crate::scene::{Scene, answer_text};
+
+const ESCAPE: &str = "\u{1b}";
+const EXTERNAL_EDITOR: &str = "\u{7}";
+
+/// Returns a run on a terminal that can move the cursor, and waits until it reads keys.
+#[track_caller]
+fn start_inline(ibeam: Ibeam, welcome: &str) -> RunningProgram {
+    let running = ibeam.env("TERM", "xterm-256color").terminal().start();
+    running.wait_for_stdout(welcome);
+    running
+}
+
+/// Returns the last message of the user in the request with this number.
+fn last_message(scene: &Scene, request: usize) -> String {
+    scene.server.requests()[request].transcript().last().cloned().unwrap_or_default()
+}
+
+#[test]
+fn escape_ends_a_turn_although_a_completion_is_open() {
+    let scene = Scene::new([answer_text("endless ").stall(), answer_text("Back.\n")]);
+    let running = start_inline(scene.ibeam(["begin"]), "endless");
+    running.type_text("/st");
+    running.wait_for_stdout("session, model, sandbox");
+    running.type_text(ESCAPE);
+    running.wait_for_stdout("SIGINT");
+    // What was typed is still in the input.
+    running.type_text("\u{15}go on\r");
+    running.wait_for_stdout("Back.");
+    running.type_text("/exit\r");
+    running.finish().succeeded();
+    assert_eq!(last_message(&scene, 1), "user: go on");
+}
+
+#[test]
+fn a_paste_of_several_lines_is_one_message() {
+    let scene = Scene::new([answer_text("Done.\n")]);
+    let running = start_inline(scene.ibeam::<&str>([]), "/help");
+    running.type_text("\u{1b}[200~Traceback:\n  line 1\n  日本語\u{1b}[201~");
+    running.type_text("\r");
+    running.wait_for_stdout("Done.");
+    running.type_text("/exit\r");
+    running.finish().succeeded();
+    assert_eq!(scene.server.requests().len(), 1);
+    assert_eq!(last_message(&scene, 0), "user: Traceback:\n  line 1\n  日本語");
+}
+
+#[test]
+fn the_external_editor_edits_the_input() {
+    let workspace = Workspace::new();
+    let editor = workspace.path().join("edit.sh");
+    fs::write(&editor, "#!/bin/sh\nprintf ' changed' >> \"$1\"\n").unwrap();
+    fs::set_permissions(&editor, fs::Permissions::from_mode(0o755)).unwrap();
+    let scene = Scene::new([answer_text("Done.\n")]).with_workspace(workspace);
+    let ibeam = scene.ibeam::<&str>([]).env_remove("VISUAL").env("EDITOR", &editor);
+    let running = start_inline(ibeam, "/help");
+    running.type_text("draft");
+    running.wait_for_stdout("draft");
+    running.type_text(EXTERNAL_EDITOR);
+    running.wait_for_stdout("draft changed");
+    running.type_text("\r");
+    running.wait_for_stdout("Done.");
+    running.type_text("/exit\r");
+    running.finish().succeeded();
+    assert_eq!(last_message(&scene, 0), "user: draft changed");
+}
+
+#[test]
+fn the_screen_speaks_japanese_and_takes_wide_characters() {
+    let scene = Scene::new([answer_text("完了しました。\n")]);
+    let running = start_inline(scene.ibeam::<&str>([]).env("LC_ALL", "ja_JP.UTF-8"), "/help でコマンド");
+    // The second character is deleted again.
+    running.type_text("日日\u{7f}本語\r");
+    running.wait_for_stdout("完了しました。");
+    running.type_text("/exit\r");
+    running.finish().succeeded();
+    assert_eq!(last_message(&scene, 0), "user: 日本語");
+}
