@@ -100,7 +100,7 @@ pub enum TuiLine<'a> {
     CompactRequested,
     /// The conversation was shortened.
     Compacted { before: u64, after: u64 },
-    /// There is no skill.
+    /// No skill was found.
     NoSkills,
     /// The session was written to a file.
     Exported { path: &'a str },

@@ -69,7 +69,7 @@ pub(super) struct Reopening {
     pub(super) shows_past: bool,
 }
 
-/// What a command may use and change.
+/// The objects that a command uses and changes.
 pub(super) struct CommandContext<'a, 'p> {
     pub(super) process: &'a RunProcess<'p>,
     pub(super) session: &'a mut RunSession<'p>,

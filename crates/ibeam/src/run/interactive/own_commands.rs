@@ -19,7 +19,7 @@ const MAX_OUTPUT: usize = 16 << 10;
 /// The lines of the output of a command that are shown, from its end.
 const SHOWN_LINES: usize = 200;
 
-/// What a command printed, and how it ended.
+/// The output of a command, and its end.
 pub(super) struct CommandOutput {
     pub(super) stdout: String,
     pub(super) stderr: String,
