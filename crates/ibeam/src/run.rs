@@ -8,6 +8,7 @@ mod check_command;
 pub(crate) mod context_preview;
 mod event_tap;
 mod from_plan;
+mod front_end;
 mod hook_model;
 mod host_model;
 mod hosted;

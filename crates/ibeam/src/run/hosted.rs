@@ -11,9 +11,10 @@ use ibeam_core::{Approver, Hooks};
 use ibeam_protocol::{Failure, McpServer, McpStatus, Notice, SessionStarted};
 use tokio::io::DuplexStream;
 
+use super::front_end::FrontEnd;
 use super::host_model::HostModel;
 use super::run_process::{NewWriter, RunKind, RunProcess};
-use super::run_session::{FrontEnd, RunSession};
+use super::run_session::RunSession;
 use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
 use super::turn_loop::{TurnSource, run_turns};

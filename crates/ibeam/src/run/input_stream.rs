@@ -12,8 +12,9 @@ use ibeam_protocol::{Attachment, Failure, Reason, UserPrompt};
 use ibeam_wire::{Input, InputBlock, InputError, InputErrorKind, InputMessage, InputReader, MediaSource};
 
 use super::attachments::{self, RunMedia};
+use super::front_end::FrontEnd;
 use super::run_process::{NewWriter, RunKind, RunProcess};
-use super::run_session::{FrontEnd, RunSession};
+use super::run_session::RunSession;
 use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
 use super::turn_loop::{TurnSource, run_turns};

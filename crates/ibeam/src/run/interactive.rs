@@ -27,10 +27,11 @@ use ibeam_tui::{Choice, Reply, TuiLine};
 use tokio::sync::{Mutex, mpsc};
 
 use self::person_approver::{GivenAnswers, PersonApprover, PersonQuestion, Questioner};
+use super::front_end::FrontEnd;
 use super::policy_rules::build_policy;
 use super::prepare::permission_mode;
 use super::run_process::{NewWriter, RunKind, RunProcess};
-use super::run_session::{FrontEnd, RunSession};
+use super::run_session::RunSession;
 use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
 use super::watchdog::StartupWatchdog;

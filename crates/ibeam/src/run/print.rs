@@ -11,8 +11,9 @@ use ibeam_protocol::{Failure, Reason, UserPrompt};
 use tokio::sync::oneshot;
 
 use super::from_plan::PlanHandover;
+use super::front_end::FrontEnd;
 use super::run_process::{NewWriter, RunKind, RunProcess};
-use super::run_session::{FrontEnd, RunSession};
+use super::run_session::RunSession;
 use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
 use super::watchdog::StartupWatchdog;

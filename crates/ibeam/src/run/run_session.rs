@@ -8,21 +8,17 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use futures_util::future::join;
-use ibeam_core::{Approver, Hooks, Journal, NoSteering, Run, Steering, Stop, Tool, ToolContext};
+use ibeam_core::{Journal, Run, Stop, Tool, ToolContext};
 use ibeam_hooks::HookRunner;
-use ibeam_mcp::Questioner;
-use ibeam_output::{RunDetails, permission_mode_name};
-use ibeam_protocol::{
-    Attachment, Failure, McpServer, Notice, Reason, RunOutcome, SessionId, SessionStarted, Signal, UserPrompt,
-};
+use ibeam_output::permission_mode_name;
+use ibeam_protocol::{Attachment, Failure, Notice, Reason, RunOutcome, SessionId, Signal, UserPrompt};
 use ibeam_providers::batch_prices;
-use ibeam_tools::EditorFiles;
-use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 
 use super::answer_schema;
 use super::attachments::{self, MentionReader, RunMedia};
 use super::event_tap::EventTap;
+use super::front_end::FrontEnd;
 use super::hook_model::HookModel;
 use super::prepare::{self, PreparedRun};
 use super::resources::{self, RunInputs, RunResources};
@@ -30,14 +26,14 @@ use super::run_process::{RunKind, RunProcess, new_shutdown};
 use super::sandbox::PendingSandbox;
 use super::session_opener::{SessionOpener, SessionTarget};
 use super::shutdown::Shutdown;
-use super::subagents::{SubagentHost, SubagentObserver, SubagentSettings};
+use super::subagents::{SubagentHost, SubagentSettings};
 use super::system_prompt::SystemPromptFlags;
 use super::thread_error;
 use super::trace_export::{self, TraceExport};
 use crate::app::AppContext;
 use crate::exit::ExitFailure;
 use crate::hooks;
-use crate::mcp::{self, McpServers, ServerDeclaration};
+use crate::mcp::{self, McpServers};
 use crate::model::{FallbackChain, ModelChoice, Parking, ParkingDir};
 use crate::printer::Printer;
 use crate::prompt::Prompt;
@@ -47,61 +43,6 @@ use crate::slash_commands::SlashCommand;
 use crate::stderr_notices::NoticePrinter;
 use crate::text_sources::TextSources;
 use crate::{exit, signals, slash_commands, stderr};
-
-/// The parts of a session that depend on the front end. The defaults are those of print mode.
-pub(super) trait FrontEnd {
-    /// Returns what decides calls that no rule covers.
-    fn approver(&self) -> Arc<dyn Approver>;
-
-    /// Returns the streams of MCP servers that the front end runs itself, by name. Removes the servers from `declared`
-    /// that they replace.
-    fn mcp_streams(&self, _declared: &mut Vec<ServerDeclaration>) -> Vec<(String, DuplexStream)> {
-        Vec::new()
-    }
-
-    /// Receives the statuses of all MCP servers once they have started.
-    fn on_servers_started(&self, _statuses: &[McpServer]) {}
-
-    /// Returns the hooks of runs like `head`: the configured hooks, then the hooks of the front end.
-    fn hooks(&self, configured: Arc<dyn Hooks>, _head: &SessionStarted) -> Arc<dyn Hooks> {
-        configured
-    }
-
-    /// Returns the messages that the user adds while a turn runs.
-    fn steering(&self) -> Arc<dyn Steering> {
-        Arc::new(NoSteering)
-    }
-
-    /// Returns what asks a person the questions of MCP servers.
-    fn questioner(&self) -> Option<Arc<dyn Questioner>> {
-        None
-    }
-
-    /// Returns what receives the events of sub-agents while they run.
-    fn subagent_observer(&self) -> Option<Arc<dyn SubagentObserver>> {
-        None
-    }
-
-    /// Returns the editor that has files of the workspace open.
-    fn editor_files(&self) -> Option<Arc<dyn EditorFiles>> {
-        None
-    }
-
-    /// Returns instructions for the model that come after those of the flags.
-    fn instructions(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// Returns the details of runs that stderr shows.
-    fn details(&self) -> Option<RunDetails> {
-        None
-    }
-
-    /// Returns the notices of the front end, which the first run reports.
-    fn notices(&self) -> Vec<Notice> {
-        Vec::new()
-    }
-}
 
 /// An open session: everything that its runs share.
 pub(super) struct RunSession<'a> {

@@ -73,7 +73,7 @@ fn the_external_editor_edits_the_input() {
 }
 
 #[test]
-fn the_screen_speaks_japanese_and_takes_wide_characters() {
+fn the_screen_is_in_japanese_and_accepts_wide_characters() {
     let scene = Scene::new([answer_text("完了しました。\n")]);
     let running = start_inline(scene.ibeam::<&str>([]).env("LC_ALL", "ja_JP.UTF-8"), "/help でコマンド");
     // The second character is deleted again.

@@ -16,7 +16,7 @@ use super::editor_approver::EditorApprover;
 use super::editor_file_system::EditorFileSystem;
 use super::editor_questioner::EditorQuestioner;
 use super::turn_control::lock;
-use crate::run::run_session::FrontEnd;
+use crate::run::front_end::FrontEnd;
 use crate::run::subagents::SubagentObserver;
 
 /// The method of all updates.

@@ -14,9 +14,10 @@ use super::run_request::{AcceptedRun, RunArguments, ServerSettings};
 use crate::exit::ExitFailure;
 use crate::model;
 use crate::prompt::Prompt;
+use crate::run::front_end::FrontEnd;
 use crate::run::on_runtime;
 use crate::run::run_process::{RunKind, RunProcess};
-use crate::run::run_session::{FrontEnd, RunSession};
+use crate::run::run_session::RunSession;
 use crate::run::sandbox::RunSandbox;
 
 /// The front end of a run for a client. Nobody is there to approve calls, as in print mode.
