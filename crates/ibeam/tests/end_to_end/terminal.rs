@@ -265,7 +265,7 @@ fn the_inline_screen_shows_the_answer_and_asks_about_a_command() {
     // The first `y` is in the input, and the rest of the message follows it.
     running.type_text("es\r");
     running.wait_for_stdout("Bye.");
-    running.type_text(END);
+    running.type_text("/exit\r");
     let output = running.finish().succeeded();
     let requests = scene.server.requests();
     assert!(requests[1].transcript().join("\n").contains("result hello"), "{output}");
@@ -321,7 +321,7 @@ fn commands_of_the_inline_screen_use_the_session_that_is_open() {
     running.wait_for_stdout("Again.");
     running.type_text("/new\r/compact\rbegin\r");
     running.wait_for_stdout("New.");
-    running.type_text(END);
+    running.type_text("/exit\r");
     let output = running.finish().succeeded();
     let requests = scene.server.requests();
     let resumed = requests[2].transcript();
@@ -348,7 +348,7 @@ fn a_session_that_is_resumed_shows_its_conversation() {
     running.wait_for_stdout("First answer.");
     running.type_text("more\r");
     running.wait_for_stdout("Second answer.");
-    running.type_text(END);
+    running.type_text("/exit\r");
     let output = running.finish().succeeded();
     assert_eq!(scene.server.requests()[1].transcript().len(), 3, "{output}");
 }
