@@ -181,7 +181,7 @@ impl Workspaces {
         run(&["write-tree"])
     }
 
-    /// Creates an empty repository beside the workspace.
+    /// Creates an empty repository next to the workspace.
     fn fresh_repository(&self, workspace: &Path, format: &str) -> Result<PathBuf, String> {
         let path = index_repository(workspace);
         remove_if_exists(&path)?;
@@ -250,7 +250,7 @@ fn index_repository(workspace: &Path) -> PathBuf {
     workspace.with_file_name("base.git")
 }
 
-/// Returns a path beside `path` at which nothing exists, and whose parent exists.
+/// Returns a path next to `path` at which nothing exists, and whose parent exists.
 fn fresh_sibling(path: &Path) -> Result<PathBuf, String> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");

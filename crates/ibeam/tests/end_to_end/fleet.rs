@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::checkpoints::repository;
 use crate::scene::{Scene, answer_call, answer_text, journal};
 
-/// Writes a task file beside the workspace, and returns its path.
+/// Writes a task file next to the workspace, and returns its path.
 fn task_file(scene: &Scene, tasks: &[Value]) -> PathBuf {
     let path = scene.workspace.outside().join("tasks.jsonl");
     let lines: String = tasks.iter().map(|task| format!("{task}\n")).collect();
