@@ -68,13 +68,8 @@ pub trait BatchApi: fmt::Debug + Send + Sync {
         id: &'a BatchId,
     ) -> BoxFuture<'a, Result<BatchState, BatchError>>;
 
-    /// Reads the results of a batch that has ended, in any order, until `receive` returns an error.
-    fn results<'a>(
-        &'a self,
-        service: &'a Service,
-        batch: &'a EndedBatch,
-        receive: &'a mut ReceiveResult<'_>,
-    ) -> BoxFuture<'a, Result<(), BatchError>>;
+    /// Returns the result in a line of the results; `None` if the line is no result.
+    fn parse_result(&self, service: &Service, line: &str) -> Option<PartResult>;
 }
 
 /// Receives the results of a batch. An error ends the reading.

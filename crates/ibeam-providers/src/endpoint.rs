@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::keys::KeyReader;
 use crate::reasoning::Reasoning;
-use crate::wire_protocol::{Quirks, WireProtocol};
+use crate::wire_protocol::{Quirks, RequestSettings, WireProtocol};
 use ibeam_http::tls::TlsSettings;
 use ibeam_http::{ProxyServer, Secret};
 
@@ -59,6 +59,17 @@ pub enum TransportKind {
 }
 
 impl Endpoint {
+    /// Returns the settings of requests to this endpoint.
+    pub(crate) fn request_settings(&self) -> RequestSettings<'_> {
+        RequestSettings {
+            model: &self.model,
+            max_output_tokens: self.max_output_tokens,
+            quirks: self.quirks,
+            cache_key: self.cache_key.as_deref(),
+            reasoning: self.reasoning,
+        }
+    }
+
     /// Returns the proxy of the connections; `None` for a server on this machine.
     pub(crate) fn used_proxy(&self) -> Option<&ProxyServer> {
         self.proxy.as_ref().filter(|_| ProxyServer::is_used_for(&self.base_url))

@@ -12,7 +12,7 @@ use crate::recording::TrafficMode;
 use crate::request_body::RequestBodyBuilder;
 use crate::transport::Transport;
 use crate::websocket::Conversation;
-use crate::wire_protocol::{ListedModel, RequestSettings};
+use crate::wire_protocol::ListedModel;
 
 /// One model of one provider. Cheap to create: nothing is read or opened before the first request.
 #[derive(Clone, Debug)]
@@ -44,13 +44,7 @@ impl HttpProvider {
 
     async fn open(self, request: Arc<ModelRequest>) -> Result<AnswerReader, ProviderError> {
         let endpoint = self.transport.endpoint();
-        let settings = RequestSettings {
-            model: &endpoint.model,
-            max_output_tokens: endpoint.max_output_tokens,
-            quirks: endpoint.quirks,
-            cache_key: endpoint.cache_key.as_deref(),
-            reasoning: endpoint.reasoning,
-        };
+        let settings = endpoint.request_settings();
         let body = self
             .body_builder
             .lock()

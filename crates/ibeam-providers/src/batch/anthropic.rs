@@ -11,11 +11,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::part_results::{failed_part, parse_line, read_lines};
+use super::part_results::{failed_part, parse_line};
 use super::service::{Content, Service};
 use super::{
     BatchApi, BatchContent, BatchEncoding, BatchEnd, BatchError, BatchId, BatchLimits, BatchState,
-    EndedBatch, ListedBatch, PartOutcome, PartResult, ReceiveResult,
+    EndedBatch, ListedBatch, PartOutcome, PartResult,
 };
 
 /// The most batches that a page of the list can have.
@@ -126,19 +126,8 @@ impl BatchApi for AnthropicBatches {
         .boxed()
     }
 
-    fn results<'a>(
-        &'a self,
-        service: &'a Service,
-        batch: &'a EndedBatch,
-        receive: &'a mut ReceiveResult<'_>,
-    ) -> BoxFuture<'a, Result<(), BatchError>> {
-        async move {
-            for url in &batch.results {
-                read_lines(service, url, parse_result, receive).await?;
-            }
-            Ok(())
-        }
-        .boxed()
+    fn parse_result(&self, service: &Service, line: &str) -> Option<PartResult> {
+        parse_result(service, line)
     }
 }
 

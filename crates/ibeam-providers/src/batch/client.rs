@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::part_results::read_lines;
 use super::service::Service;
 use super::{BatchApi, BatchContent, BatchError, BatchId, BatchState, EndedBatch, PartResult, ReceiveResult};
 use crate::endpoint::{Endpoint, TransportKind};
@@ -111,7 +112,10 @@ impl BatchClient {
         batch: &EndedBatch,
         receive: &mut ReceiveResult<'_>,
     ) -> Result<(), BatchError> {
-        self.api.results(&self.service, batch, receive).await
+        for url in &batch.results {
+            read_lines(&self.service, url, self.api, receive).await?;
+        }
+        Ok(())
     }
 
     fn has_labels(&self) -> bool {

@@ -12,11 +12,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::part_results::{failed_part, parse_line, present, read_lines};
+use super::part_results::{failed_part, parse_line, present};
 use super::service::{Content, Service};
 use super::{
     BatchApi, BatchContent, BatchEncoding, BatchEnd, BatchError, BatchId, BatchLimits, BatchState,
-    EndedBatch, JSON_LINES, ListedBatch, PartOutcome, PartResult, ReceiveResult,
+    EndedBatch, JSON_LINES, ListedBatch, PartOutcome, PartResult,
 };
 use crate::provider_errors::ResponseHead;
 use crate::response_error::{ReportedError, ResponseError};
@@ -154,19 +154,8 @@ impl BatchApi for OpenAiBatches {
         .boxed()
     }
 
-    fn results<'a>(
-        &'a self,
-        service: &'a Service,
-        batch: &'a EndedBatch,
-        receive: &'a mut ReceiveResult<'_>,
-    ) -> BoxFuture<'a, Result<(), BatchError>> {
-        async move {
-            for url in &batch.results {
-                read_lines(service, url, parse_result, receive).await?;
-            }
-            Ok(())
-        }
-        .boxed()
+    fn parse_result(&self, service: &Service, line: &str) -> Option<PartResult> {
+        parse_result(service, line)
     }
 }
 

@@ -17,7 +17,6 @@ use crate::provider_errors::ResponseHead;
 use crate::recording::TrafficMode;
 use crate::request_body::build_request_body;
 use crate::transport::Transport;
-use crate::wire_protocol::RequestSettings;
 
 /// The number of bytes of a digest that a key has.
 const DIGEST_BYTES: usize = 8;
@@ -113,13 +112,7 @@ impl ParkingProvider {
 
     fn body(&self, request: &ModelRequest) -> Result<Vec<u8>, serde_json::Error> {
         let endpoint = self.transport.endpoint();
-        let settings = RequestSettings {
-            model: &endpoint.model,
-            max_output_tokens: endpoint.max_output_tokens,
-            quirks: endpoint.quirks,
-            cache_key: endpoint.cache_key.as_deref(),
-            reasoning: endpoint.reasoning,
-        };
+        let settings = endpoint.request_settings();
         remove_stream_keys(&build_request_body(endpoint.protocol, request, &settings)?)
     }
 

@@ -4,15 +4,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::service::Service;
-use super::{BatchError, PartFailure, PartOutcome, PartResult, ReceiveResult};
+use super::{BatchApi, BatchError, PartFailure, PartOutcome, ReceiveResult};
 use crate::provider_errors::ResponseHead;
 use crate::response_error::ResponseError;
 
 /// The maximum size of one result. An answer of a model is far smaller.
 const LINE_LIMIT_BYTES: usize = 64 * 1024 * 1024;
-
-/// Reads one line of results.
-pub(super) type ParseLine = fn(&Service, &str) -> Option<PartResult>;
 
 /// Reads the results in the response to `GET url`.
 ///
@@ -21,7 +18,7 @@ pub(super) type ParseLine = fn(&Service, &str) -> Option<PartResult>;
 pub(super) async fn read_lines(
     service: &Service,
     url: &str,
-    parse: ParseLine,
+    api: &dyn BatchApi,
     receive: &mut ReceiveResult<'_>,
 ) -> Result<(), BatchError> {
     let mut response = service.get(url).await?;
@@ -29,13 +26,13 @@ pub(super) async fn read_lines(
     while let Some(chunk) = service.next_chunk(&mut response).await? {
         lines.pending.extend_from_slice(&chunk);
         while let Some(line) = lines.take_line() {
-            receive_line(service, &line, parse, receive)?;
+            receive_line(service, &line, api, receive)?;
         }
         if lines.pending.len() > LINE_LIMIT_BYTES {
             return Err(service.protocol_error("a result of the batch is too long"));
         }
     }
-    receive_line(service, &lines.pending, parse, receive)
+    receive_line(service, &lines.pending, api, receive)
 }
 
 /// The bytes after the last complete line.
@@ -62,15 +59,16 @@ impl Lines {
 fn receive_line(
     service: &Service,
     line: &[u8],
-    parse: ParseLine,
+    api: &dyn BatchApi,
     receive: &mut ReceiveResult<'_>,
 ) -> Result<(), BatchError> {
     let text = std::str::from_utf8(line).map(str::trim);
     match text {
         Ok("") => Ok(()),
         Ok(text) => {
-            let result =
-                parse(service, text).ok_or_else(|| service.protocol_error("a line is not a result"))?;
+            let result = api
+                .parse_result(service, text)
+                .ok_or_else(|| service.protocol_error("a line is not a result"))?;
             Ok(receive(result)?)
         }
         Err(_) => Err(service.protocol_error("a result of the batch is not UTF-8")),
