@@ -280,6 +280,10 @@ pub enum SessionLine<'a> {
     InUse { session: &'a str, holder: &'a str },
     /// No session is old enough.
     NothingToRemove,
+    /// No session of the directory is stored.
+    NoneHere,
+    /// No session is stored.
+    None,
     /// The references of the checkpoints could not be removed.
     CheckpointsLeft { path: &'a str, detail: &'a str },
     /// A session was imported.

@@ -16,10 +16,9 @@ use super::{print_text, report};
 use crate::app::AppContext;
 use crate::cli::{ReportFormat, SessionsCommand};
 use crate::cli_error::CliError;
-use crate::run::{
-    damaged_session_reason, is_ephemeral, session_error_reason, session_options, session_store_reason,
-};
+use crate::run::{damaged_session_reason, is_ephemeral, session_error_reason, session_options};
 use crate::session_name::find_session;
+use crate::stderr;
 
 pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
     if is_ephemeral(app) {
@@ -52,10 +51,7 @@ pub(super) fn ls(
     format: ReportFormat,
     stdout: &mut File,
 ) -> Result<(), CliError> {
-    let cwd = (!all).then_some(app.workspace.as_path());
-    let mut sessions =
-        ibeam_session::list(&app.dirs.sessions(), cwd).map_err(|error| session_store_reason(&error))?;
-    sessions.retain(|session| all || session.parent.is_none());
+    let sessions = listing::stored_sessions(app, all)?;
     let mut text = String::new();
     for session in &sessions {
         let (title, updated) = (title_text(session), time_text(session.updated_ms));
@@ -75,7 +71,17 @@ pub(super) fn ls(
             })
         })
         .collect();
-    report(stdout, format, &text, &json!(rows))
+    report(stdout, format, &text, &json!(rows))?;
+    if sessions.is_empty() && format == ReportFormat::Text {
+        report_none(app, all);
+    }
+    Ok(())
+}
+
+/// Writes on stderr that there is no session to list, and how to get one.
+fn report_none(app: &AppContext, all: bool) {
+    let line = if all { SessionLine::None } else { SessionLine::NoneHere };
+    stderr::write_line(&app.base.catalogue.line(&line));
 }
 
 /// Returns the title on one line.

@@ -117,6 +117,29 @@ fn sessions_are_removed_only_after_consent() {
 }
 
 #[test]
+fn an_empty_list_of_sessions_is_explained_on_stderr() {
+    let scene = Scene::new([answer_text("one")]).with_workspace(Workspace::new());
+    let check = |args: &[&str], stdout: &str, stderr: &str| {
+        let output = scene.ibeam_without_model(args).run().succeeded();
+        assert_eq!((output.stdout.as_str(), output.stderr.trim_end()), (stdout, stderr), "{args:?}");
+    };
+    let none_here = "no session of this directory is stored; `--all` lists those of other directories, \
+                     `ibeam \"PROMPT\"` begins one";
+    let none = "no session is stored; `ibeam \"PROMPT\"` begins one";
+    for list in [&["ls"][..], &["sessions", "list"]] {
+        check(list, "", none_here);
+        check(&[list, &["--all"]].concat(), "", none);
+        let spanish = "no hay ninguna sesión guardada; `ibeam \"PROMPT\"` inicia una";
+        check(&[list, &["--all", "--lang", "es"]].concat(), "", spanish);
+    }
+    check(&["ls", "--format", "json"], "[]\n", "");
+    check(&["sessions", "list", "--json"], "[]\n", "");
+    scene.ibeam(["-p", "begin"]).run().succeeded();
+    let listed = scene.ibeam_without_model(["ls"]).run().succeeded();
+    assert_eq!((listed.stdout.lines().count(), listed.stderr.as_str()), (1, ""));
+}
+
+#[test]
 fn a_session_in_use_is_not_removed() {
     let scene = Scene::new([answer_text("slow ").stall()]);
     let running = scene.ibeam(["-p", "begin", "--resume", UUID]).start();

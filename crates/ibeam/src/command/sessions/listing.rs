@@ -10,7 +10,7 @@ use ibeam_session::{SessionError, SessionSummary};
 use serde_json::{Value, json};
 
 use super::super::report;
-use super::{find, time_text, title_text};
+use super::{find, report_none, time_text, title_text};
 use crate::app::AppContext;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
@@ -24,7 +24,8 @@ const MAX_TITLE_CHARACTERS: usize = 500;
 
 pub(super) fn list(app: &AppContext, all: bool, json: bool, stdout: &mut File) -> Result<(), CliError> {
     let (mut text, mut rows) = (String::new(), Vec::new());
-    for session in &stored_sessions(app, all)? {
+    let sessions = stored_sessions(app, all)?;
+    for session in &sessions {
         let bytes = stored_bytes(app, session.id)?;
         let (id, updated) = (short_id(session.id), time_text(session.updated_ms));
         let (size, title) = (size_text(bytes), title_text(session));
@@ -32,7 +33,11 @@ pub(super) fn list(app: &AppContext, all: bool, json: bool, stdout: &mut File) -
         text.push_str(&format!("{id}  {updated}  {size:>8}  {title}{directory}\n"));
         rows.push(summary_json(session, bytes));
     }
-    report(stdout, format(json), &text, &json!(rows))
+    report(stdout, format(json), &text, &json!(rows))?;
+    if sessions.is_empty() && !json {
+        report_none(app, all);
+    }
+    Ok(())
 }
 
 pub(super) fn show(app: &AppContext, name: &str, json: bool, stdout: &mut File) -> Result<(), CliError> {
