@@ -1,0 +1,309 @@
+//! The flags of the command line.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::flag_values::{
+    BackgroundArg, ErrorFormat, FailOnArg, Format, InputFormat, Mode, Stdin, Switch,
+};
+
+/// The flags, which may come before or after the prompt or the command.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Flags {
+    /// Print the answer and exit; no questions are asked
+    #[arg(short, long, global = true)]
+    pub(crate) print: bool,
+
+    /// Output format when printing [default: stream-json; under contract 2: text]
+    #[arg(long, value_enum, value_name = "FORMAT", global = true)]
+    pub(crate) output_format: Option<Format>,
+
+    /// Form of the prompts when printing [default: text]
+    #[arg(long, value_enum, value_name = "FORMAT", global = true)]
+    pub(crate) input_format: Option<InputFormat>,
+
+    /// Under contract 2, stream deltas too; under contract 1 they are always streamed
+    #[arg(long, global = true)]
+    pub(crate) stream_partial_output: bool,
+
+    /// The model: `provider/name`, a bare name or an alias; several with commas, see `--fallback-model`
+    #[arg(short, long, value_name = "MODEL", global = true)]
+    pub(crate) model: Option<String>,
+
+    /// The model that takes over if the model is overloaded or its quota is exhausted; may be repeated
+    #[arg(long, value_name = "MODEL", value_delimiter = ',', global = true)]
+    pub(crate) fallback_model: Vec<String>,
+
+    /// Amount of reasoning by the model: none, minimal, low, medium, high, xhigh or max
+    #[arg(long, value_name = "LEVEL", global = true)]
+    pub(crate) effort: Option<String>,
+
+    /// Maximum number of tokens for reasoning before an answer, for models that have such a limit
+    #[arg(long, value_name = "N", global = true)]
+    pub(crate) thinking_budget: Option<u32>,
+
+    /// Resume a session; without an ID, the newest one of this directory
+    #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, default_missing_value = "-1", global = true)]
+    pub(crate) resume: Option<String>,
+
+    /// Resume the newest session of this directory
+    #[arg(long = "continue", global = true)]
+    pub(crate) continue_: bool,
+
+    /// Copy the session that `--resume` or `--continue` names to a new one, and resume that
+    #[arg(long, global = true)]
+    pub(crate) fork: bool,
+
+    /// Start with the plan that ended a session in plan mode; without a prompt, the plan is the task
+    #[arg(long, value_name = "ID", allow_hyphen_values = true, global = true)]
+    pub(crate) from_plan: Option<String>,
+
+    /// Keep no session: nothing of the run is stored, and it cannot be resumed
+    #[arg(long, global = true)]
+    pub(crate) ephemeral: bool,
+
+    /// Allow everything that is not denied
+    #[arg(short, long, visible_alias = "yolo", global = true)]
+    pub(crate) force: bool,
+
+    /// Trust the workspace: its configuration may widen what is allowed
+    #[arg(long, global = true)]
+    pub(crate) trust: bool,
+
+    /// Allow calls that a token covers, e.g. `Shell(cargo:*)`
+    #[arg(long, value_name = "TOKEN", global = true)]
+    pub(crate) allow: Vec<String>,
+
+    /// Refuse calls that a token covers; beats everything else
+    #[arg(long, value_name = "TOKEN", global = true)]
+    pub(crate) deny: Vec<String>,
+
+    /// Ask a person about calls that a token covers, even if they are allowed; not with `--force`
+    #[arg(long, value_name = "TOKEN", global = true)]
+    pub(crate) ask: Vec<String>,
+
+    /// Let commands connect to this host and port, e.g. `example.com:443`
+    #[arg(long, value_name = "HOST:PORT", global = true)]
+    pub(crate) allow_net: Vec<String>,
+
+    /// Let commands connect to the Unix socket at this path
+    #[arg(long, value_name = "PATH", global = true)]
+    pub(crate) allow_socket: Vec<String>,
+
+    /// Policy for calls that no rule covers: `sandboxed`, `allowlist` or `strict`
+    #[arg(long, value_name = "WORD", global = true)]
+    pub(crate) approval: Option<String>,
+
+    /// Do not offer this tool to the model, e.g. `web_fetch`
+    #[arg(long, value_name = "TOOL", global = true)]
+    pub(crate) without: Vec<String>,
+
+    /// Read-only modes
+    #[arg(long, value_enum, value_name = "MODE", global = true)]
+    pub(crate) mode: Option<Mode>,
+
+    /// Same as `--mode plan`
+    #[arg(long, global = true, conflicts_with = "mode")]
+    pub(crate) plan: bool,
+
+    /// The directory to work in [default: the current one]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) workspace: Option<PathBuf>,
+
+    /// Another directory whose files may be read and written
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) add_dir: Vec<PathBuf>,
+
+    /// Whether commands run in a sandbox [default: when printing, and with `--force`]
+    #[arg(long, value_enum, value_name = "SWITCH", num_args = 0..=1, default_missing_value = "enabled", global = true)]
+    pub(crate) sandbox: Option<Switch>,
+
+    /// API key of the provider
+    #[arg(short, long, value_name = "KEY", global = true)]
+    pub(crate) api_key: Option<String>,
+
+    /// Base URL of the provider
+    #[arg(short, long, value_name = "URL", global = true)]
+    pub(crate) endpoint: Option<String>,
+
+    /// Trust the certificate authorities in this PEM file too
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) ca_file: Option<String>,
+
+    /// Client certificate in PEM, for model servers that request one
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) client_cert: Option<String>,
+
+    /// Its private key in PEM; without it, the file of the certificate has the key too
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) client_key: Option<String>,
+
+    /// A header for every model request, `Name: value`; repeatable
+    #[arg(short = 'H', long, value_name = "HEADER", global = true)]
+    pub(crate) header: Vec<String>,
+
+    /// Maximum number of model requests of a run
+    #[arg(long, value_name = "N", global = true)]
+    pub(crate) max_turns: Option<u32>,
+
+    /// Maximum number of tokens of a run, prompts and answers together
+    #[arg(long, value_name = "N", global = true)]
+    pub(crate) max_tokens: Option<u64>,
+
+    /// Maximum cost of a run in US dollars, e.g. `0.50`
+    #[arg(long, value_name = "USD", global = true)]
+    pub(crate) max_cost: Option<String>,
+
+    /// Maximum number of tool calls of a run
+    #[arg(long, value_name = "N", global = true)]
+    pub(crate) max_tool_calls: Option<u32>,
+
+    /// Maximum duration of a run, e.g. `90`, `90s`, `10m`
+    #[arg(long, value_name = "TIME", global = true)]
+    pub(crate) timeout: Option<String>,
+
+    /// Exit with code 3 in these cases, even if the model finished normally
+    #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', global = true)]
+    pub(crate) fail_on: Vec<FailOnArg>,
+
+    /// Attach a file to the prompt: text, an image or a PDF; may be repeated. In the prompt, `@PATH` attaches a file too
+    #[arg(long, value_name = "PATH", global = true)]
+    pub(crate) file: Vec<PathBuf>,
+
+    /// Attach an image to the prompt: PNG, JPEG, GIF or WebP; may be repeated
+    #[arg(long, value_name = "PATH", global = true)]
+    pub(crate) image: Vec<PathBuf>,
+
+    /// Require an answer that is one JSON document matching this JSON Schema (2020-12)
+    #[arg(long, value_name = "FILE|JSON", global = true)]
+    pub(crate) json_schema: Option<PathBuf>,
+
+    /// Policy for background commands when the answer is complete [default: stop]
+    #[arg(long, value_enum, value_name = "WHAT", global = true)]
+    pub(crate) background: Option<BackgroundArg>,
+
+    /// Whether to read stdin when a prompt is given
+    #[arg(long, value_enum, value_name = "HOW", global = true)]
+    pub(crate) stdin: Option<Stdin>,
+
+    /// Format of the error on stderr
+    #[arg(long, value_enum, value_name = "FORMAT", global = true)]
+    pub(crate) error_format: Option<ErrorFormat>,
+
+    /// Also write the error as a JSON object to this file; it is empty after a success
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) error_file: Option<PathBuf>,
+
+    /// Write what the program does and when to this file, one JSON object per line, without keys: `ibeam help debug`
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) debug: Option<PathBuf>,
+
+    /// Write the spans of the runs to this file at the end, as OTLP/JSON: `ibeam help trace`
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) trace_file: Option<PathBuf>,
+
+    /// Start a new session with the conversation of a trajectory in the format ATIF
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) from_atif: Option<PathBuf>,
+
+    /// End the run at each model request and store the request in this directory, for a batch
+    #[arg(long, value_name = "DIR", global = true, conflicts_with_all = ["record", "replay"])]
+    pub(crate) park_requests: Option<PathBuf>,
+
+    /// Continue a parked run of the session that `--resume` names, without a prompt
+    #[arg(long, global = true)]
+    pub(crate) unpark: bool,
+
+    /// Record the traffic with the model in this directory, one file per exchange, without secrets
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) record: Option<PathBuf>,
+
+    /// Answer model requests from the recordings in this directory; no connection is opened
+    #[arg(long, value_name = "DIR", global = true, conflicts_with = "record")]
+    pub(crate) replay: Option<PathBuf>,
+
+    /// Speed of `--replay`: 0 waits for nothing, 1 is as recorded [default: 0]
+    #[arg(long, value_name = "0|1", value_parser = clap::value_parser!(u8).range(0..=1), global = true)]
+    pub(crate) replay_speed: Option<u8>,
+
+    /// Print a line on stderr every so many seconds during the run
+    #[arg(long, value_name = "SECONDS", global = true)]
+    pub(crate) heartbeat: Option<u64>,
+
+    /// Interactive mode for screen readers: lines only, numbered choices, a bell at the end of a turn
+    #[arg(long, global = true)]
+    pub(crate) screen_reader: bool,
+
+    /// Language of messages: en, es, id, ja, fr, pt
+    #[arg(long, value_name = "LANG", global = true)]
+    pub(crate) lang: Option<String>,
+
+    /// Show the path or command of each action in the text format
+    #[arg(long, global = true)]
+    pub(crate) verbose: bool,
+
+    /// Set up the embedded model first if it is missing (downloads 1.1 GB)
+    #[arg(long, global = true)]
+    pub(crate) setup: bool,
+
+    /// The version of the output contract, 1 or 2 [default: 1]
+    #[arg(long, value_name = "N", global = true)]
+    pub(crate) contract: Option<String>,
+
+    /// Same as the command `models`
+    #[arg(long, global = true)]
+    pub(crate) list_models: bool,
+
+    /// Start the MCP servers of the project too, and allow the calls of all servers
+    #[arg(long, global = true)]
+    pub(crate) approve_mcps: bool,
+
+    /// MCP servers for this run: JSON as in `mcp.json`, or a file with it
+    #[arg(long, value_name = "JSON|FILE", global = true)]
+    pub(crate) mcp_config: Vec<String>,
+
+    /// Start only the MCP servers of `--mcp-config`
+    #[arg(long, global = true)]
+    pub(crate) strict_mcp_config: bool,
+
+    /// Instructions for the model instead of the built-in ones; `@FILE` reads them from a file
+    #[arg(long, value_name = "TEXT", global = true)]
+    pub(crate) system_prompt: Option<String>,
+
+    /// Additional instructions for the model, after all others; `@FILE` reads them from a file
+    #[arg(long, value_name = "TEXT", global = true)]
+    pub(crate) append_system_prompt: Vec<String>,
+
+    /// Read no instruction files of the workspace; for dialects
+    #[arg(long, global = true, hide = true)]
+    pub(crate) without_instructions: bool,
+
+    /// Print in the format of another agent; must be the first argument; `claude` and `codex` take the arguments of that agent
+    #[arg(long, value_name = "DIALECT")]
+    pub(crate) dialect: Option<String>,
+
+    /// Not supported: certificates are always checked
+    #[arg(short = 'k', long, global = true, hide = true)]
+    pub(crate) insecure: bool,
+
+    /// Run in a git worktree of its own, on the branch `ibeam/NAME`; it is created if it does not exist, and stays
+    #[arg(short, long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "", global = true)]
+    pub(crate) worktree: Option<String>,
+
+    /// The branch or commit at which the branch of a new worktree begins; the default is HEAD
+    #[arg(long, value_name = "REF", global = true)]
+    pub(crate) worktree_base: Option<String>,
+
+    /// Do not run the set-up commands of a new worktree
+    #[arg(long, global = true)]
+    pub(crate) skip_worktree_setup: bool,
+
+    /// Not supported: there is no cloud
+    #[arg(short, long, global = true, hide = true)]
+    pub(crate) cloud: bool,
+
+    /// Print the version and exit
+    #[arg(short = 'V', short_alias = 'v', long, global = true)]
+    pub(crate) version: bool,
+}
