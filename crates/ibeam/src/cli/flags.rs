@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::flag_values::{
-    BackgroundArg, ErrorFormat, FailOnArg, Format, InputFormat, Mode, Stdin, Switch,
-};
+use super::flag_values::{BackgroundArg, ErrorFormat, FailOnArg, Format, InputFormat, Mode, Stdin, Switch};
 
 /// The flags, which may come before or after the prompt or the command.
 #[derive(Args, Clone, Debug, Default)]
