@@ -32,14 +32,19 @@ pub(crate) fn run(root: &Path) -> Result<(), FleetNatsError> {
         println!("SKIP fleet-nats: {missing}");
         return Ok(());
     }
-    let status = Command::new("cargo")
-        .args(["nextest", "run", "--locked", "-p", "ibeam-fleet-nats"])
-        .env(SERVER_VARIABLE, directory.join("bin/nats-server"))
-        .current_dir(root)
-        .status()
-        .map_err(FleetNatsError::Start)?;
-    if !status.success() {
-        return Err(FleetNatsError::Tests);
+    let tests: [&[&str]; 2] =
+        [&["-p", "ibeam-fleet-nats"], &["-p", "ibeam", "--test", "end_to_end", "fleet_nats"]];
+    for test in tests {
+        let status = Command::new("cargo")
+            .args(["nextest", "run", "--locked"])
+            .args(test)
+            .env(SERVER_VARIABLE, directory.join("bin/nats-server"))
+            .current_dir(root)
+            .status()
+            .map_err(FleetNatsError::Start)?;
+        if !status.success() {
+            return Err(FleetNatsError::Tests);
+        }
     }
     Ok(())
 }

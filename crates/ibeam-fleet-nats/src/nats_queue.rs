@@ -132,6 +132,15 @@ impl NatsQueue {
         self.lease
     }
 
+    /// Returns the number of tasks.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub fn count(&self) -> Result<u64, QueueError> {
+        let keys = self.store.names.keys(KeyKind::Task);
+        self.connection.block_on(self.store.scan(&keys, 1)).map(|entries| entries.len() as u64)
+    }
+
     /// Whether no task is ready or held.
     ///
     /// # Errors

@@ -66,7 +66,7 @@ pub fn wait_for_results(
     observer: &mut dyn FleetObserver,
 ) -> Result<FleetEnd, FleetError> {
     let mut end = FleetEnd::default();
-    let mut report = |result: &TaskResult| {
+    let mut report = |result: &TaskResult, observer: &mut dyn FleetObserver| {
         match result.outcome {
             Outcome::Passed => end.passed += 1,
             Outcome::CheckFailed | Outcome::Failed | Outcome::Skipped => end.failed += 1,
@@ -74,7 +74,7 @@ pub fn wait_for_results(
         observer.finished(result).map_err(FleetError::Output)
     };
     for result in ledger.results()? {
-        report(&result)?;
+        report(&result, observer)?;
     }
     let tasks = ledger.tasks()?;
     let mut next = 1;
@@ -82,7 +82,9 @@ pub fn wait_for_results(
     let halt = loop {
         for result in results_since(queue, &mut next)? {
             if let Finished::Recorded { skipped } = record(ledger, &result)? {
-                [result].iter().chain(&skipped).try_for_each(&mut report)?;
+                for result in [result].iter().chain(&skipped) {
+                    report(result, observer)?;
+                }
             }
         }
         if ledger.unfinished()? == 0 {
@@ -101,6 +103,7 @@ pub fn wait_for_results(
                 }
             }
         }
+        observer.tick();
         thread::sleep(POLL_INTERVAL);
     };
     let reasons = parked(queue)?;

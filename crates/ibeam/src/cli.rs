@@ -16,6 +16,7 @@ mod listed_flags;
 mod lone_word;
 mod mcp_commands;
 mod offline_commands;
+mod queue_flags;
 mod session_commands;
 mod topics;
 mod translations;
@@ -41,6 +42,9 @@ pub(crate) use self::fleet_commands::{FleetCommand, FleetReportFormat};
 pub(crate) use self::help::lists_flag;
 pub(crate) use self::mcp_commands::McpCommand;
 pub(crate) use self::offline_commands::{OfflineCommand, SchemaFormat, ScriptedDialect};
+#[cfg(feature = "nats")]
+pub(crate) use self::queue_flags::CredentialFlags;
+pub(crate) use self::queue_flags::{QueueFlags, SubmissionFlags, WorkerFlags};
 pub(crate) use self::session_commands::SessionsCommand;
 pub(crate) use self::topics::names as topic_names;
 use self::usage_error::CommandPath;

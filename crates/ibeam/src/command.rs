@@ -139,7 +139,11 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         | Command::Diff { other: Some(_), .. }
         | Command::Complete { .. }
         | Command::Fleet {
-            what: FleetCommand::Status { .. } | FleetCommand::Report { .. } | FleetCommand::Export { .. },
+            what:
+                FleetCommand::Status { .. }
+                | FleetCommand::Report { .. }
+                | FleetCommand::Export { .. }
+                | FleetCommand::Sync { .. },
         }
         | Command::Config { what: ConfigCommand::Path }
         | Command::Login { .. }
@@ -157,7 +161,9 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         | Command::Context { .. }
         | Command::CreateChat
         | Command::Diff { other: None, .. }
-        | Command::Fleet { what: FleetCommand::Run { .. } | FleetCommand::RunCheck { .. } }
+        | Command::Fleet {
+            what: FleetCommand::Run { .. } | FleetCommand::RunCheck { .. } | FleetCommand::Worker(_),
+        }
         | Command::Undo { .. }
         | Command::Hooks { .. }
         | Command::Mcp { .. }

@@ -72,6 +72,9 @@ pub(crate) mod faults;
 mod file_tools;
 #[path = "end_to_end/fleet.rs"]
 mod fleet;
+#[cfg(feature = "nats")]
+#[path = "end_to_end/fleet_nats.rs"]
+mod fleet_nats;
 #[path = "end_to_end/formats.rs"]
 mod formats;
 #[path = "end_to_end/from_plan.rs"]

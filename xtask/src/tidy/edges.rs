@@ -101,6 +101,7 @@ const CRATE_RULES: &[CrateRule] = &[
             "ibeam-files",
             "ibeam-config",
             "ibeam-fleet",
+            "ibeam-fleet-nats",
             "ibeam-hooks",
             "ibeam-json-rpc",
             "ibeam-providers",

@@ -37,6 +37,11 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("fleet status", &["ibeam fleet status tasks.fleet", "ibeam fleet status tasks.fleet --watch"]),
+    ("fleet sync", &["ibeam fleet sync tasks.fleet --queue tls://nats.example.com/evals"]),
+    (
+        "fleet worker",
+        &["ibeam fleet worker --queue tls://nats.example.com/evals --slots 4 --dir /var/lib/ibeam/worker"],
+    ),
     ("hooks list", &["ibeam hooks list"]),
     ("hooks test", &["ibeam hooks test preToolUse --input call.json"]),
     ("login", &["ibeam login anthropic", "ibeam login openrouter --no-check"]),

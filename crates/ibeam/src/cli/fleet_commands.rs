@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Subcommand, ValueEnum};
 
 use super::commands::ReportFormat;
+use super::queue_flags::{QueueFlags, SubmissionFlags, WorkerFlags};
 
 /// The commands of `fleet`.
 #[derive(Subcommand, Clone, Debug)]
@@ -50,6 +51,25 @@ pub(crate) enum FleetCommand {
         /// Delete the workspace of a task when it is finished; its patch stays
         #[arg(long)]
         discard_workspaces: bool,
+        #[command(flatten)]
+        queue: SubmissionFlags,
+    },
+    /// Execute tasks of a queue until the command is stopped
+    #[command(
+        after_help = "Runs have the flags, the configuration and the rules of this command; a task cannot have more.\n\
+                      Workers on many machines: `ibeam help fleet-nats`"
+    )]
+    Worker(WorkerFlags),
+    /// Compare the record of a fleet with its queue, and give each what it lacks
+    Sync {
+        /// The directory of the fleet
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        #[command(flatten)]
+        queue: QueueFlags,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
     },
     /// Show the state of each task, also while the fleet runs
     Status {

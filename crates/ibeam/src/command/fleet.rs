@@ -4,6 +4,10 @@ mod export;
 mod fleet_report;
 mod forwarded_flags;
 mod live_table;
+#[cfg(not(feature = "nats"))]
+mod no_queue;
+#[cfg(feature = "nats")]
+mod queue;
 mod result_printer;
 mod status;
 
@@ -26,6 +30,8 @@ use ibeam_protocol::{Failure, Reason};
 use self::export::TraceFormat;
 use self::forwarded_flags::ForwardedFlags;
 use self::live_table::LiveTable;
+#[cfg(not(feature = "nats"))]
+use self::no_queue as queue;
 use self::result_printer::ResultPrinter;
 use crate::app::AppContext;
 use crate::cli::{FleetCommand, FleetReportFormat};
@@ -47,6 +53,7 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
             tokens_per_minute,
             max_runs,
             discard_workspaces,
+            queue,
         } => {
             let cost_micros = match budget_usd {
                 Some(usd) => Some(Budget::from_usd(*usd).filter(|micros| *micros > 0).ok_or_else(|| {
@@ -67,7 +74,17 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
             };
             let directory = fleet_directory(tasks, dir.as_deref())?;
             let tasks = read_tasks(tasks, *matrix, *skip_invalid)?;
-            run_tasks(app, tasks, &directory, &options, stdout)
+            match &queue.queue {
+                None => run_tasks(app, tasks, &directory, &options, stdout),
+                Some(address) => {
+                    let has_budget = budget_usd.is_some() || budget_tokens.is_some();
+                    queue::submit(app, address, queue, tasks, &directory, has_budget, stdout)
+                }
+            }
+        }
+        FleetCommand::Worker(flags) => queue::work(app, flags, stdout),
+        FleetCommand::Sync { directory, queue, format } => {
+            queue::sync_record(directory, queue, format.unwrap_or_default(), stdout)
         }
         FleetCommand::Status { directory, watch: true, .. } => status::watch(directory, stdout),
         FleetCommand::Status { directory, watch: false, format } => {
@@ -147,21 +164,10 @@ fn run_tasks(
     options: &DriverOptions,
     stdout: &mut File,
 ) -> Result<(), CliError> {
-    let flags = ForwardedFlags::new(&app.base.flags)?;
-    let program = std::env::current_exe().map_err(|error| io_error(Path::new("ibeam"), &error))?;
-    let git = app.programs.find("git").ok_or_else(|| Reason::NoInput {
-        path: "git".to_owned(),
-        detail: "the workspaces of tasks need the program git".to_owned(),
-    })?;
-    let program = RunProgram { program, git, sandbox_flags: flags.sandbox, run_flags: flags.run };
+    let program = run_program(app)?;
     let held = FleetDirectory::open(directory).map_err(fleet_error)?;
     let mut ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
-    ledger.submit(&tasks.tasks).map_err(|error| match error {
-        QueueError::TaskChanged { id } => {
-            CliError::FleetTaskChanged { task: id, directory: directory.display().to_string() }
-        }
-        error @ (QueueError::Ledger { .. } | QueueError::Service { .. }) => queue_error(error),
-    })?;
+    ledger.submit(&tasks.tasks).map_err(|error| submission_error(error, directory))?;
     // The ledger has them; a fleet runs for hours.
     drop(tasks);
     let (stop, flag) = (Stop::default(), StopFlag::default());
@@ -170,7 +176,28 @@ fn run_tasks(
     let mut observer = ResultPrinter::new(stdout, &app.base.catalogue, LiveTable::new(count, now_ms()));
     let end = run_fleet(&held, ledger, &program, options, &flag, &mut observer).map_err(fleet_error);
     observer.finish();
-    let end = end?;
+    conclude(end?, &stop)
+}
+
+/// Returns the program that executes runs.
+///
+/// # Errors
+/// `Usage` for a flag that a fleet cannot have, `NoInput` without git.
+fn run_program(app: &AppContext) -> Result<RunProgram, CliError> {
+    let flags = ForwardedFlags::new(&app.base.flags)?;
+    let program = std::env::current_exe().map_err(|error| io_error(Path::new("ibeam"), &error))?;
+    let git = app.programs.find("git").ok_or_else(|| Reason::NoInput {
+        path: "git".to_owned(),
+        detail: "the workspaces of tasks need the program git".to_owned(),
+    })?;
+    Ok(RunProgram { program, git, sandbox_flags: flags.sandbox, run_flags: flags.run })
+}
+
+/// Returns the result of the command for the end of a fleet.
+///
+/// # Errors
+/// `FleetTasksFailed`, `FleetUnfinished`; the reason of a signal.
+fn conclude(end: FleetEnd, stop: &Stop) -> Result<(), CliError> {
     if let Some(reason) = stop.reason() {
         return Err(reason.clone().into());
     }
@@ -241,8 +268,22 @@ fn fleet_error(error: FleetError) -> CliError {
     }
 }
 
+/// Returns the error of a submission to the fleet in `directory`.
+fn submission_error(error: QueueError, directory: &Path) -> CliError {
+    match error {
+        QueueError::TaskChanged { id } => {
+            CliError::FleetTaskChanged { task: id, directory: directory.display().to_string() }
+        }
+        error @ (QueueError::Ledger { .. } | QueueError::Service { .. }) => queue_error(error),
+    }
+}
+
 fn queue_error(error: QueueError) -> CliError {
-    Reason::Io { what: "ledger".to_owned(), detail: error.to_string() }.into()
+    let what = match &error {
+        QueueError::Service { .. } => "queue",
+        QueueError::Ledger { .. } | QueueError::TaskChanged { .. } => "ledger",
+    };
+    Reason::Io { what: what.to_owned(), detail: error.to_string() }.into()
 }
 
 fn io_error(path: &Path, error: &dyn std::fmt::Display) -> Reason {

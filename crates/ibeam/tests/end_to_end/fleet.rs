@@ -13,18 +13,18 @@ use crate::checkpoints::repository;
 use crate::scene::{Scene, answer_call, answer_text, journal};
 
 /// Writes a task file next to the workspace, and returns its path.
-fn task_file(scene: &Scene, tasks: &[Value]) -> PathBuf {
+pub(crate) fn task_file(scene: &Scene, tasks: &[Value]) -> PathBuf {
     let path = scene.workspace.outside().join("tasks.jsonl");
     let lines: String = tasks.iter().map(|task| format!("{task}\n")).collect();
     fs::write(&path, lines).unwrap();
     path
 }
 
-fn task(scene: &Scene, id: &str) -> Value {
+pub(crate) fn task(scene: &Scene, id: &str) -> Value {
     json!({ "id": id, "prompt": format!("task {id}"), "workspace": scene.workspace.path() })
 }
 
-fn with(mut task: Value, key: &str, value: Value) -> Value {
+pub(crate) fn with(mut task: Value, key: &str, value: Value) -> Value {
     task[key] = value;
     task
 }
@@ -35,7 +35,7 @@ fn run<'a>(scene: &Scene, tasks: &'a Path, flags: impl IntoIterator<Item = &'a s
 }
 
 /// Returns the printed results by task.
-fn results(output: &ProgramOutput) -> BTreeMap<String, Value> {
+pub(crate) fn results(output: &ProgramOutput) -> BTreeMap<String, Value> {
     let parse = |line: &str| serde_json::from_str::<Value>(line).unwrap();
     output
         .stdout

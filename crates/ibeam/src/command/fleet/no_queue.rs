@@ -1,0 +1,53 @@
+//! The commands of a queue in a program without the client of one.
+
+use std::fs::File;
+use std::path::Path;
+
+use ibeam_fleet::TaskFile;
+use ibeam_protocol::Reason;
+
+use crate::app::AppContext;
+use crate::cli::{QueueFlags, ReportFormat, SubmissionFlags, WorkerFlags};
+use crate::cli_error::CliError;
+
+/// The queue is not available.
+///
+/// # Errors
+/// `Usage`.
+pub(super) fn submit(
+    _app: &AppContext,
+    _address: &str,
+    _flags: &SubmissionFlags,
+    _tasks: TaskFile,
+    _directory: &Path,
+    _has_budget: bool,
+    _stdout: &mut File,
+) -> Result<(), CliError> {
+    Err(unavailable())
+}
+
+/// The queue is not available.
+///
+/// # Errors
+/// `Usage`.
+pub(super) fn work(_app: &AppContext, _flags: &WorkerFlags, _stdout: &mut File) -> Result<(), CliError> {
+    Err(unavailable())
+}
+
+/// The queue is not available.
+///
+/// # Errors
+/// `Usage`.
+pub(super) fn sync_record(
+    _directory: &Path,
+    _flags: &QueueFlags,
+    _format: ReportFormat,
+    _stdout: &mut File,
+) -> Result<(), CliError> {
+    Err(unavailable())
+}
+
+fn unavailable() -> CliError {
+    let detail = "this program was built without the client of a queue; build it with `--features nats`";
+    Reason::Usage { detail: detail.to_owned() }.into()
+}

@@ -1,0 +1,174 @@
+//! Fleets over many machines: `fleet run --queue`, `fleet worker` and `fleet sync`.
+
+use std::fs::File;
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Duration;
+
+use ibeam_core::Stop;
+use ibeam_fleet::{
+    Budget, DriverOptions, FleetDirectory, HaltReason, Ledger, RateLimits, StopFlag, TaskFile, TaskLimits,
+    TaskQueue as _, run_fleet,
+};
+use ibeam_fleet_nats::{
+    NatsQueue, QueueAddress, QueueCredentials, QueueOptions, WorkerPolicy, WorkerQueue, sync,
+    wait_for_results,
+};
+use ibeam_protocol::Reason;
+use serde_json::json;
+
+use super::live_table::LiveTable;
+use super::result_printer::ResultPrinter;
+use super::{
+    conclude, fleet_error, now_ms, open_ledger, queue_error, run_program, submission_error, watch_signals,
+};
+use crate::app::AppContext;
+use crate::cli::{CredentialFlags, Mode, QueueFlags, ReportFormat, SubmissionFlags, WorkerFlags};
+use crate::cli_error::CliError;
+use crate::command::report;
+
+/// Sends the tasks to a queue, and waits for the results.
+///
+/// # Errors
+/// `Usage`, `FleetInUse`, `FleetTaskChanged`, `FleetTasksFailed`, `FleetUnfinished`, `Io`; the reason of a signal.
+pub(super) fn submit(
+    app: &AppContext,
+    address: &str,
+    flags: &SubmissionFlags,
+    tasks: TaskFile,
+    directory: &Path,
+    has_budget: bool,
+    stdout: &mut File,
+) -> Result<(), CliError> {
+    let usage = |detail: String| CliError::from(Reason::Usage { detail });
+    if has_budget {
+        return Err(usage("a budget is not for `--queue`: each worker has the limits of its own".to_owned()));
+    }
+    // Values may be secrets, and no secret is sent.
+    if let Some(task) = tasks.tasks.iter().find(|task| !task.env.is_empty()) {
+        return Err(usage(format!("the task `{}` has `env`, which a queue does not take", task.id)));
+    }
+    let address = parse(address)?;
+    let held = FleetDirectory::open(directory).map_err(fleet_error)?;
+    let mut ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
+    ledger.submit(&tasks.tasks).map_err(|error| submission_error(error, directory))?;
+    drop(tasks);
+    let lease = Duration::from_secs(flags.queue_lease.get());
+    let queue = NatsQueue::create(&address, &options(&flags.credentials), lease);
+    let mut queue = queue.map_err(queue_error)?;
+    sync(&mut ledger, &mut queue).map_err(|error| submission_error(error, directory))?;
+    queue.unpark().map_err(queue_error)?;
+    let (stop, flag) = (Stop::default(), StopFlag::default());
+    watch_signals(&stop, &flag)?;
+    let count = ledger.count().map_err(queue_error)?;
+    let mut observer = ResultPrinter::new(stdout, &app.base.catalogue, LiveTable::new(count, now_ms()));
+    let end = wait_for_results(&mut ledger, &mut queue, &flag, &mut observer).map_err(fleet_error);
+    observer.finish();
+    conclude(end?, &stop)
+}
+
+/// Executes tasks of a queue.
+///
+/// # Errors
+/// `Usage`, `FleetInUse`, `FleetUnfinished` if a key or a quota is exhausted, `Io`; the reason of a signal.
+pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> Result<(), CliError> {
+    let program = run_program(app)?;
+    let address = parse(&flags.queue.queue)?;
+    let held = FleetDirectory::open(&flags.dir).map_err(fleet_error)?;
+    let queue = NatsQueue::open(&address, &options(&flags.queue.credentials)).map_err(queue_error)?;
+    let options = DriverOptions {
+        lease: queue.lease(),
+        jobs: NonZeroUsize::try_from(flags.slots).unwrap_or(NonZeroUsize::MIN),
+        max_runs: flags.max_runs.get(),
+        budget: Budget::default(),
+        rates: RateLimits::default(),
+        discards_workspaces: flags.discard_workspaces,
+    };
+    let (stop, flag) = (Stop::default(), StopFlag::default());
+    watch_signals(&stop, &flag)?;
+    let tasks = queue.count().map_err(queue_error)?;
+    let queue = WorkerQueue::new(queue, policy(app, flags), flag.clone(), flags.until_drained);
+    let mut observer = ResultPrinter::new(stdout, &app.base.catalogue, LiveTable::new(tasks, now_ms()));
+    let end = run_fleet(&held, queue, &program, &options, &flag, &mut observer).map_err(fleet_error);
+    observer.finish();
+    let end = end?;
+    match (stop.reason(), end.halt) {
+        (Some(reason), _) => Err(reason.clone().into()),
+        (None, Some(HaltReason::Exhausted(detail))) => {
+            Err(CliError::FleetUnfinished { unfinished: 1, detail })
+        }
+        (None, Some(_) | None) => Ok(()),
+    }
+}
+
+/// Returns what the configuration and the flags of the worker grant.
+fn policy(app: &AppContext, flags: &WorkerFlags) -> WorkerPolicy {
+    let config = &app.base.config;
+    let number = |name| config.number(&["limits", name]);
+    let small = |name| number(name).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+    WorkerPolicy {
+        directories: flags.allow_workspaces.clone(),
+        limits: TaskLimits {
+            max_turns: small("max_turns"),
+            max_tokens: number("max_tokens"),
+            max_cost_micros: config.money(&["limits", "max_cost"]),
+            max_tool_calls: small("max_tool_calls"),
+            timeout_s: config
+                .time(&["limits", "timeout"])
+                .map(|time| time.as_secs())
+                .filter(|time| *time > 0),
+        },
+        is_read_only: app.base.flags.plan || app.base.flags.mode.is_some_and(is_read_only),
+        allows_checks: flags.allow_checks,
+    }
+}
+
+fn is_read_only(mode: Mode) -> bool {
+    match mode {
+        Mode::Agent => false,
+        Mode::Plan | Mode::Ask => true,
+    }
+}
+
+/// Compares the record in a directory with a queue.
+///
+/// # Errors
+/// `NoInput`, `FleetInUse`, `FleetTaskChanged`, `Io`.
+pub(super) fn sync_record(
+    directory: &Path,
+    flags: &QueueFlags,
+    format: ReportFormat,
+    stdout: &mut File,
+) -> Result<(), CliError> {
+    // Only of a fleet that exists.
+    drop(open_ledger(directory)?);
+    let address = parse(&flags.queue)?;
+    let held = FleetDirectory::open(directory).map_err(fleet_error)?;
+    let mut ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
+    let queue = NatsQueue::create(&address, &options(&flags.credentials), DriverOptions::LEASE);
+    let mut queue = queue.map_err(queue_error)?;
+    let found = sync(&mut ledger, &mut queue).map_err(|error| submission_error(error, directory))?;
+    let text = format!(
+        "tasks_sent: {}\nresults_sent: {}\nresults_received: {}\n",
+        found.tasks_sent, found.results_sent, found.results_received
+    );
+    let object = json!({
+        "tasks_sent": found.tasks_sent,
+        "results_sent": found.results_sent,
+        "results_received": found.results_received,
+    });
+    report(stdout, format, &text, &object)
+}
+
+fn parse(address: &str) -> Result<QueueAddress, Reason> {
+    QueueAddress::parse(address).map_err(|error| Reason::Usage { detail: format!("`--queue`: {error}") })
+}
+
+fn options(flags: &CredentialFlags) -> QueueOptions {
+    let credentials = match (&flags.queue_creds, &flags.queue_nkey) {
+        (Some(path), _) => QueueCredentials::File(path.clone()),
+        (None, Some(path)) => QueueCredentials::Nkey(path.clone()),
+        (None, None) => QueueCredentials::None,
+    };
+    QueueOptions { credentials, ca_file: flags.queue_ca.clone() }
+}

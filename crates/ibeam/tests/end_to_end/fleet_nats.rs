@@ -1,0 +1,166 @@
+//! `fleet run --queue` and `fleet worker` with a real NATS server. `cargo xtask fleet-nats` installs it.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use ibeam_testkit::{Answer, RunningProgram};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::fleet::{results, task, task_file, with};
+use crate::scene::{Scene, answer_call, answer_text};
+
+/// A server on loopback, killed at the end.
+struct Server {
+    process: Child,
+    _home: tempfile::TempDir,
+    url: String,
+}
+
+impl Server {
+    /// Starts a server. Without its program, prints the reason and returns nothing.
+    fn start() -> Option<Self> {
+        let Some(program) = std::env::var_os("IBEAM_TEST_NATS_SERVER") else {
+            eprintln!(
+                "SKIP: `IBEAM_TEST_NATS_SERVER` does not name a nats-server; see `cargo xtask fleet-nats`"
+            );
+            return None;
+        };
+        let home = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let configuration = home.path().join("server.conf");
+        let text = format!("host: 127.0.0.1\nport: {port}\njetstream {{ store_dir: {:?} }}\n", home.path());
+        fs::write(&configuration, text).unwrap();
+        let process = Command::new(program)
+            .arg("-c")
+            .arg(configuration)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = Self { process, _home: home, url: format!("nats://127.0.0.1:{port}/f") };
+        for _ in 0..200 {
+            if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return Some(server);
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+        panic!("the server does not answer");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+fn submitter(scene: &Scene, file: &std::path::Path, server: &Server) -> RunningProgram {
+    let args = ["fleet", "run", file.to_str().unwrap(), "--queue", &server.url, "--queue-lease", "3"];
+    scene.ibeam_without_model(args).timeout(Duration::from_secs(200)).start()
+}
+
+fn worker(scene: &Scene, name: &str, server: &Server, flags: &[&str]) -> RunningProgram {
+    let directory = scene.workspace.outside().join(name);
+    let workspace = scene.workspace.path();
+    let args =
+        ["fleet", "worker", "--queue", &server.url, "--dir", directory.to_str().unwrap(), "--slots", "2"];
+    let args = args.into_iter().chain(["--allow-workspaces", workspace.to_str().unwrap()]);
+    scene.ibeam(args.chain(flags.iter().copied())).timeout(Duration::from_secs(200)).start()
+}
+
+/// Waits until the submitter has created the queue.
+fn wait_for_queue(file: &std::path::Path) {
+    let ledger: PathBuf = file.with_extension("fleet").join("ledger.sqlite");
+    while !ledger.exists() {
+        thread::sleep(Duration::from_millis(50));
+    }
+    thread::sleep(Duration::from_millis(500));
+}
+
+#[test]
+fn workers_execute_the_tasks_that_another_machine_submits() {
+    let Some(server) = Server::start() else { return };
+    let write = answer_call("w", "write", &json!({ "path": "new.txt", "fileText": "new\n" }));
+    let scene = Scene::new([write, answer_text("done"), answer_text("done")])
+        .with_workspace(ibeam_testkit::Workspace::new().file("a.txt", "a\n"));
+    let tasks = [
+        with(task(&scene, "first"), "check", json!("grep -q new new.txt")),
+        with(task(&scene, "second"), "needs", json!(["first"])),
+        with(task(&scene, "outside"), "workspace", json!("/")),
+        with(task(&scene, "never"), "needs", json!(["outside"])),
+    ];
+    let file = task_file(&scene, &tasks);
+    let submitter = submitter(&scene, &file, &server);
+    wait_for_queue(&file);
+    let worker = worker(&scene, "w1", &server, &["--force", "--allow-checks", "--until-drained"]);
+    let output = submitter.finish();
+    assert_eq!(output.code, Some(1), "{output}");
+    let found = results(&output);
+    let outcome = |id: &str| (found[id]["outcome"].as_str().unwrap(), found[id]["code"].as_str());
+    assert_eq!(outcome("first"), ("passed", None), "{output}");
+    assert_eq!(outcome("second"), ("passed", None), "{output}");
+    assert_eq!(outcome("outside"), ("failed", Some("refused")), "{output}");
+    assert_eq!(outcome("never"), ("skipped", None), "{output}");
+    worker.finish().succeeded();
+    let fleet = file.with_extension("fleet");
+    let args = ["fleet", "sync", fleet.to_str().unwrap(), "--queue", &server.url, "--format", "json"];
+    let report: Value =
+        serde_json::from_str(&scene.ibeam_without_model(args).run().succeeded().stdout).unwrap();
+    assert_eq!(report, json!({ "tasks_sent": 0, "results_sent": 0, "results_received": 0 }));
+    let status = scene.ibeam_without_model(["fleet", "status", fleet.to_str().unwrap()]).run().succeeded();
+    assert!(status.stdout.contains("finished: 4\n"), "{status}");
+    scene.server.assert_all_answers_sent();
+}
+
+#[test]
+fn a_task_with_variables_and_a_queue_with_a_password_are_refused() {
+    let scene = Scene::new([]);
+    let file = task_file(&scene, &[with(task(&scene, "a"), "env", json!({ "TOKEN": "x" }))]);
+    for (url, reason) in
+        [("nats://127.0.0.1:1/f", "`env`"), ("nats://user:password@127.0.0.1:1/f", "credentials file")]
+    {
+        let file = if reason == "`env`" { file.clone() } else { task_file(&scene, &[task(&scene, "b")]) };
+        let args = ["fleet", "run", file.to_str().unwrap(), "--queue", url];
+        let output = scene.ibeam_without_model(args).run();
+        assert_eq!(output.code, Some(2), "{output}");
+        assert!(output.stderr.contains(reason), "{output}");
+    }
+}
+
+/// Workers are killed at random instants. Each time another one takes their place.
+#[test]
+fn killed_workers_lose_no_task_and_complete_none_twice() {
+    const TASKS: usize = 24;
+    const KILLS: usize = 6;
+    let Some(server) = Server::start() else { return };
+    let answers = (0..TASKS * 8).map(|_| answer_text("finished").delay(Duration::from_millis(400)));
+    let answers: Vec<Answer> = answers.collect();
+    let scene = Scene::new(answers).with_workspace(ibeam_testkit::Workspace::new().file("a.txt", "a\n"));
+    let tasks: Vec<Value> = (0..TASKS).map(|number| task(&scene, &format!("t{number}."))).collect();
+    let file = task_file(&scene, &tasks);
+    let submitter = submitter(&scene, &file, &server);
+    wait_for_queue(&file);
+    let mut workers: Vec<RunningProgram> = ["w0", "w1"].map(|name| worker(&scene, name, &server, &[])).into();
+    for kill in 0..KILLS {
+        thread::sleep(Duration::from_millis(fastrand::u64(300..1200)));
+        let name = ["w0", "w1"][kill % 2];
+        let killed = workers.remove(0);
+        kill_process(Pid::from_raw(killed.pid()).unwrap(), Signal::KILL).unwrap();
+        drop(killed.finish());
+        workers.push(worker(&scene, name, &server, &[]));
+    }
+    let output = submitter.finish().succeeded();
+    let found = results(&output);
+    assert_eq!((found.len(), output.stdout.lines().count()), (TASKS, TASKS), "{output}");
+    for worker in workers {
+        kill_process(Pid::from_raw(worker.pid()).unwrap(), Signal::TERM).unwrap();
+        assert_eq!(worker.finish().code, Some(143));
+    }
+}
