@@ -10,6 +10,7 @@ mod clients;
 mod conformance;
 mod editors;
 mod faults;
+mod fleet;
 mod fleet_nats;
 mod full_size_tests;
 mod local_eval;
@@ -41,6 +42,9 @@ usage: cargo xtask SUBCOMMAND
   editors [--bin PATH] [--runners DIR]
           run clients of the Agent Client Protocol with `ibeam acp`; compares every line with the schema
   faults  write docs/faults.md from the corpus of faults and their tests
+  fleet [TASKS] [--peers TASKS] [--bin PATH]
+          run a fleet of scripted tasks while processes are killed, and fleets whose provider refuses requests;
+          with --peers, compare a fleet with GNU parallel and a pool of threads in Python
   fleet-nats
           run the tests of fleets over many machines with the real NATS server
   flood [BYTES]
@@ -81,6 +85,7 @@ fn main() -> ExitCode {
         "corpus" => run_attacks(&root(), args),
         "editors" => editors::run(&root(), args).map_err(|error| error.to_string()),
         "faults" => faults::run(&root()).map_err(|error| error.to_string()),
+        "fleet" => fleet::run(&root(), args).map_err(|error| error.to_string()),
         "fleet-nats" => fleet_nats::run(&root()).map_err(|error| error.to_string()),
         "flood" => {
             full_size_tests::run_flood(&root(), args.next().as_deref()).map_err(|error| error.to_string())

@@ -41,6 +41,7 @@ pub(crate) fn run(root: &Path) -> Result<(), TestError> {
     run_step(root, &["cargo", "xtask", "conformance"])?;
     run_step(root, &["cargo", "xtask", "editors"])?;
     run_step(root, &["cargo", "xtask", "servers"])?;
+    run_step(root, &["cargo", "xtask", "fleet"])?;
     run_step(root, &["cargo", "xtask", "fleet-nats"])?;
     run_step(root, &["cargo", "xtask", "traces"])?;
     run_step(root, &["cargo", "xtask", "size", "--without-engine"])?;

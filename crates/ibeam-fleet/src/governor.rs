@@ -2,9 +2,10 @@
 //!
 //! A state machine without clock, threads and sockets (`governor_server` has those). A request that failed because the
 //! provider has too much to do pauses every run with the same account, and then only some requests at once are sent; a
-//! refused key or an exhausted quota ends them all. Near the end of a budget, requests are sent one after the other.
+//! refused key or an exhausted quota ends them all. Near the end of a budget, requests are sent one after the other. Where
+//! requests have to wait, each model gets the same share of those that are sent.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use crate::budget::Budget;
@@ -39,6 +40,20 @@ pub(crate) enum Decision {
     Refuse(String),
 }
 
+/// A request that is not sent yet.
+#[derive(Debug)]
+pub(crate) struct PendingRequest {
+    ask: Ask,
+    /// Whether it is counted among the waiting ones.
+    waits: bool,
+}
+
+impl PendingRequest {
+    pub(crate) fn new(ask: Ask) -> Self {
+        Self { ask, waits: false }
+    }
+}
+
 /// The state of all requests of a fleet.
 #[derive(Debug)]
 pub(crate) struct Governor {
@@ -67,14 +82,25 @@ struct Permit {
 /// A provider and a key.
 #[derive(Debug, Default)]
 struct Account {
-    /// The times of requests within the last minute, and their tokens, as far as they are known.
-    recent: VecDeque<(Duration, u64)>,
+    /// The requests within the last minute.
+    recent: VecDeque<SentRequest>,
+    /// The numbers of waiting requests by model.
+    waiting: BTreeMap<String, usize>,
     in_flight: u32,
     /// The number of requests at the same time, once the provider had too much to do.
     window: Option<u32>,
     blocked_until: Duration,
     pause: Duration,
     exhausted: Option<String>,
+}
+
+#[derive(Debug)]
+struct SentRequest {
+    permit: u64,
+    at: Duration,
+    model: String,
+    /// 0 until they are reported.
+    tokens: u64,
 }
 
 impl Governor {
@@ -98,8 +124,26 @@ impl Governor {
         self.spent
     }
 
-    /// Decides about a request at the time `now`.
-    pub(crate) fn decide(&mut self, now: Duration, ask: &Ask) -> Decision {
+    /// Decides about a request at the time `now`. A request that waits is decided about again until it is sent or refused.
+    pub(crate) fn decide(&mut self, now: Duration, request: &mut PendingRequest) -> Decision {
+        let decision = self.judge(now, &request.ask);
+        let waits = matches!(decision, Decision::Wait(_));
+        if waits != request.waits {
+            request.waits = waits;
+            let account = self.accounts.entry(request.ask.account.clone()).or_default();
+            let count = account.waiting.entry(request.ask.model.clone()).or_default();
+            *count = if waits { *count + 1 } else { count.saturating_sub(1) };
+        }
+        decision
+    }
+
+    /// Whether requests to several models of this account wait, so that the next one of another model may have its turn.
+    pub(crate) fn has_turns(&self, account: &str) -> bool {
+        let account = self.accounts.get(account);
+        account.is_some_and(|account| account.waiting.values().filter(|count| **count > 0).count() > 1)
+    }
+
+    fn judge(&mut self, now: Duration, ask: &Ask) -> Decision {
         let Some(left) = self.budget.left(self.spent) else {
             return self.refuse(&ask.task, Budget::SPENT.to_owned());
         };
@@ -126,13 +170,18 @@ impl Governor {
                     || left.tokens.is_some_and(|left| needed(largest.tokens) > left)
             }
         };
-        if is_near_end && in_flight > 0 {
+        if is_near_end && in_flight > 0 || account.has_model_behind(&ask.model) {
             return Decision::Wait(now + RECHECK);
         }
-        account.in_flight += 1;
-        account.recent.push_back((now, 0));
         let number = self.next_permit;
         self.next_permit += 1;
+        account.in_flight += 1;
+        account.recent.push_back(SentRequest {
+            permit: number,
+            at: now,
+            model: ask.model.clone(),
+            tokens: 0,
+        });
         let permit = Permit { task: ask.task.clone(), account: ask.account.clone(), sent_at: now };
         self.permits.insert(number, permit);
         Decision::Send(number)
@@ -163,10 +212,8 @@ impl Governor {
         let Some(account) = self.accounts.get_mut(&permit.account) else { return };
         let at_once = account.in_flight;
         account.in_flight = account.in_flight.saturating_sub(1);
-        if let Some(entry) =
-            account.recent.iter_mut().find(|(at, tokens)| *at == permit.sent_at && *tokens == 0)
-        {
-            entry.1 = used.tokens;
+        if let Some(sent) = account.recent.iter_mut().find(|sent| sent.permit == number) {
+            sent.tokens = used.tokens;
         }
         let Some(report) = report else { return };
         match &report.outcome {
@@ -207,10 +254,10 @@ impl Governor {
 impl Account {
     /// Returns the time of the next request if the rates forbid one now.
     fn next_slot(&mut self, now: Duration, rates: RateLimits, largest: Option<Spend>) -> Option<Duration> {
-        while self.recent.front().is_some_and(|(at, _)| *at + MINUTE <= now) {
+        while self.recent.front().is_some_and(|sent| sent.at + MINUTE <= now) {
             self.recent.pop_front();
         }
-        let (first, _) = self.recent.front()?;
+        let first = self.recent.front()?.at;
         let has_requests =
             rates.requests_per_minute.is_some_and(|limit| self.recent.len() as u64 >= u64::from(limit));
         let expected = largest.map_or(0, |largest| largest.tokens);
@@ -218,9 +265,16 @@ impl Account {
         let tokens = self
             .recent
             .iter()
-            .fold(expected.saturating_mul(open), |sum, (_, tokens)| sum.saturating_add(*tokens));
+            .fold(expected.saturating_mul(open), |sum, sent| sum.saturating_add(sent.tokens));
         let has_tokens = rates.tokens_per_minute.is_some_and(|limit| tokens > limit);
-        (has_requests || has_tokens).then(|| *first + MINUTE)
+        (has_requests || has_tokens).then(|| first + MINUTE)
+    }
+
+    /// Whether a request to another model waits, of which fewer were sent within the last minute.
+    fn has_model_behind(&self, model: &str) -> bool {
+        let sent = |model: &str| self.recent.iter().filter(|sent| sent.model == model).count();
+        let mut others = self.waiting.iter().filter(|(other, count)| **count > 0 && *other != model);
+        others.any(|(other, _)| sent(other) < sent(model))
     }
 }
 
@@ -232,8 +286,13 @@ mod tests {
 
     const START: Duration = Duration::from_secs(1000);
 
-    fn ask(task: &str) -> Ask {
-        Ask { task: task.to_owned(), account: "a".to_owned() }
+    fn ask(task: &str) -> PendingRequest {
+        request(task, "a", "m")
+    }
+
+    fn request(task: &str, account: &str, model: &str) -> PendingRequest {
+        let (task, account, model) = (task.to_owned(), account.to_owned(), model.to_owned());
+        PendingRequest::new(Ask { task, account, model })
     }
 
     fn report(tokens: u64, outcome: RequestOutcome) -> RequestReport {
@@ -241,7 +300,7 @@ mod tests {
     }
 
     fn sent(governor: &mut Governor, now: Duration) -> u64 {
-        match governor.decide(now, &ask("t")) {
+        match governor.decide(now, &mut ask("t")) {
             Decision::Send(number) => number,
             other @ (Decision::Wait(_) | Decision::Refuse(_)) => panic!("{other:?}"),
         }
@@ -258,18 +317,21 @@ mod tests {
         let overloaded = report(0, RequestOutcome::Overloaded { retry_after_ms: Some(3000) });
         governor.end(START, numbers[0], Some(&overloaded));
         let later = START + Duration::from_secs(3);
-        assert_eq!(governor.decide(START, &ask("u")), Decision::Wait(later));
+        assert_eq!(governor.decide(START, &mut ask("u")), Decision::Wait(later));
         for number in &numbers[1..] {
             governor.end(START, *number, Some(&overloaded));
         }
         let again: Vec<u64> = (0..4).map(|_| sent(&mut governor, later)).collect();
-        assert!(matches!(governor.decide(later, &ask("u")), Decision::Wait(_)));
+        assert!(matches!(governor.decide(later, &mut ask("u")), Decision::Wait(_)));
         governor.end(later, again[0], Some(&report(1, RequestOutcome::Complete)));
         sent(&mut governor, later);
         sent(&mut governor, later);
-        assert!(matches!(governor.decide(later, &ask("u")), Decision::Wait(_)));
-        let other = Ask { task: "u".to_owned(), account: "b".to_owned() };
-        assert!(matches!(governor.decide(START, &other), Decision::Send(_)), "another account is not paused");
+        assert!(matches!(governor.decide(later, &mut ask("u")), Decision::Wait(_)));
+        let mut other = request("u", "b", "m");
+        assert!(
+            matches!(governor.decide(START, &mut other), Decision::Send(_)),
+            "another account is not paused"
+        );
     }
 
     #[test]
@@ -281,7 +343,7 @@ mod tests {
             number,
             Some(&report(0, RequestOutcome::Exhausted { reason: "no credit".to_owned() })),
         );
-        assert_eq!(governor.decide(START, &ask("u")), Decision::Refuse("no credit".to_owned()));
+        assert_eq!(governor.decide(START, &mut ask("u")), Decision::Refuse("no credit".to_owned()));
         let (_, refused) = governor.settle("u", Spend::default(), Spend::default());
         assert_eq!(refused.as_deref(), Some("no credit"));
         assert_eq!(governor.settle("u", Spend::default(), Spend::default()).1, None);
@@ -294,13 +356,13 @@ mod tests {
         let first = sent(&mut governor, START);
         sent(&mut governor, START + Duration::from_secs(20));
         assert_eq!(
-            governor.decide(START + Duration::from_secs(30), &ask("t")),
+            governor.decide(START + Duration::from_secs(30), &mut ask("t")),
             Decision::Wait(START + MINUTE)
         );
         governor.end(START, first, Some(&report(90, RequestOutcome::Complete)));
         // The open request and this one may need 90 tokens each.
         let second_ends = START + Duration::from_secs(80);
-        assert_eq!(governor.decide(START + MINUTE, &ask("t")), Decision::Wait(second_ends));
+        assert_eq!(governor.decide(START + MINUTE, &mut ask("t")), Decision::Wait(second_ends));
         sent(&mut governor, second_ends);
     }
 
@@ -319,6 +381,34 @@ mod tests {
         assert_eq!((all.tokens, governor.spent().tokens), (57, 50));
     }
 
+    /// The requests of one model wait before those of the other one, and there are more of them.
+    #[test]
+    fn models_that_wait_get_equal_shares() {
+        let mut governor =
+            governor(None, RateLimits { requests_per_minute: Some(4), tokens_per_minute: None });
+        for _ in 0..4 {
+            sent(&mut governor, START);
+        }
+        let mut pending: Vec<PendingRequest> = (0..6).map(|_| request("t", "a", "m")).collect();
+        pending.extend((0..2).map(|_| request("u", "a", "n")));
+        for request in &mut pending {
+            assert!(matches!(governor.decide(START, request), Decision::Wait(_)));
+        }
+        assert!(governor.has_turns("a"));
+        let later = START + MINUTE;
+        let mut models = Vec::new();
+        // Each one sent lets the others look again.
+        while models.len() < 4 {
+            let is_sent =
+                |request: &mut PendingRequest| matches!(governor.decide(later, request), Decision::Send(_));
+            let at = pending.iter_mut().position(is_sent).expect("a request that may be sent");
+            models.push(pending.remove(at).ask.model);
+        }
+        models.sort();
+        assert_eq!(models, ["m", "m", "n", "n"]);
+        assert!(!governor.has_turns("a"));
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
 
@@ -332,7 +422,7 @@ mod tests {
             let (mut open, mut used, mut largest) = (Vec::new(), 0, 0);
             for (is_ask, at, tokens) in steps {
                 if is_ask {
-                    match governor.decide(START, &ask("t")) {
+                    match governor.decide(START, &mut ask("t")) {
                         Decision::Send(number) => {
                             prop_assert!(used < limit);
                             open.push(number);

@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use crate::governor::{Decision, Governor};
+use crate::governor::{Decision, Governor, PendingRequest};
 use crate::governor_wire::{Ask, Permission, RequestReport};
 use crate::queue::Spend;
 
@@ -80,10 +80,12 @@ impl SharedGovernor {
         };
         read(&mut line)?;
         let ask: Ask = serde_json::from_str(&line)?;
+        let account = ask.account.clone();
+        let mut request = PendingRequest::new(ask);
         let mut state = self.lock();
         let decision = loop {
             let now = self.started.elapsed();
-            match state.decide(now, &ask) {
+            match state.decide(now, &mut request) {
                 Decision::Send(number) => break Ok(number),
                 Decision::Refuse(reason) => break Err(reason),
                 Decision::Wait(until) => {
@@ -92,6 +94,9 @@ impl SharedGovernor {
                 }
             }
         };
+        if state.has_turns(&account) {
+            self.changed.notify_all();
+        }
         drop(state);
         let permission = match &decision {
             Ok(_) => Permission::Send,
@@ -150,7 +155,7 @@ mod tests {
             let opened = File::open(&self.directory).unwrap();
             let path = format!("/proc/self/fd/{}/governor.sock", opened.as_raw_fd());
             let mut stream = UnixStream::connect(path).unwrap();
-            let ask = Ask { task: "t".to_owned(), account: "a".to_owned() };
+            let ask = Ask { task: "t".to_owned(), account: "a".to_owned(), model: "m".to_owned() };
             writeln!(stream, "{}", serde_json::to_string(&ask).unwrap()).unwrap();
             BufReader::new(stream)
         }

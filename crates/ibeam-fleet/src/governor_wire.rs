@@ -15,8 +15,10 @@ pub const TASK_VARIABLE: &str = "IBEAM_FLEET_TASK";
 pub struct Ask {
     /// The task of the run.
     pub task: String,
-    /// The name of the provider, whose limits all runs share.
+    /// The provider and a fingerprint of its address and key. All runs share the limits of an account.
     pub account: String,
+    /// The model. Models of an account get equal shares of what its limits allow.
+    pub model: String,
 }
 
 /// The answer of the governor.

@@ -120,16 +120,16 @@ async fn answer(
     let api = Wire::Responses.api();
     let (violation, model, mut items) =
         ((api.violation)(&request), request.model(), request.messages().to_vec());
-    let number = script.record(request);
+    let (number, answer) = script.record(request);
     if let Some(violation) = violation {
         let message = format!("the request violates the rules of its wire: {violation}");
         return send_error(socket, 400, "invalid_request_error", &message, &[]).await.map(|()| None);
     }
-    let Some(Answer { status, headers, head_delay, content }) = script.answers.get(number) else {
-        let message =
-            format!("the script has {} answers; this is request {}", script.answers.len(), number + 1);
-        return send_error(socket, 500, "api_error", &message, &[]).await.map(|()| None);
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(message) => return send_error(socket, 500, "api_error", &message, &[]).await.map(|()| None),
     };
+    let Answer { status, headers, head_delay, content } = answer.as_ref();
     tokio::time::sleep(*head_delay).await;
     let (steps, usage, stop) = match content {
         Content::Silence => std::future::pending().await,

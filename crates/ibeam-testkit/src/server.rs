@@ -2,8 +2,9 @@
 //!
 //! Runs on its own thread, so that blocking tests can use it. The n-th model request gets the n-th answer. A request
 //! without an answer gets status 500 with a message, and a request that violates the rules of its API gets status 400,
-//! so that the test fails at the cause.
+//! so that the test fails at the cause. A server for many requests has a rule instead of a script.
 
+use std::borrow::Cow;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,10 +41,23 @@ pub struct ModelServer {
     thread: Option<JoinHandle<()>>,
 }
 
+/// The origin of the answers of a server.
+enum Script {
+    /// The n-th request gets the n-th answer.
+    Answers(Vec<Answer>),
+    Rule(Rule),
+}
+
+/// Returns the answer to a request and its number, from 0.
+type Rule = Box<dyn Fn(&Request, usize) -> Answer + Send + Sync>;
+
 /// The state that the requests of a server share.
 pub(crate) struct ServerState {
-    pub(crate) answers: Vec<Answer>,
+    script: Script,
+    /// The requests so far; none with a rule.
     requests: Mutex<Vec<Request>>,
+    /// The number of requests so far.
+    received: AtomicUsize,
     /// The signal that a request was recorded.
     arrived: Condvar,
     /// The number of connections so far.
@@ -55,18 +69,25 @@ pub(crate) struct ServerState {
 impl ModelServer {
     /// Starts a server with these answers. It refuses WebSocket connections.
     pub fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
-        Self::start_server(answers, false)
+        Self::start_server(Script::Answers(answers.into_iter().collect()), false)
+    }
+
+    /// Starts a server that answers by a rule. The rule receives the request and its number, from 0. No request is kept,
+    /// so there can be any number of them.
+    pub fn with_rule(rule: impl Fn(&Request, usize) -> Answer + Send + Sync + 'static) -> Self {
+        Self::start_server(Script::Rule(Box::new(rule)), false)
     }
 
     /// Starts a server with these answers, which it also gives over WebSocket, in the mode of OpenAI Responses.
     pub fn with_websocket(answers: impl IntoIterator<Item = Answer>) -> Self {
-        Self::start_server(answers, true)
+        Self::start_server(Script::Answers(answers.into_iter().collect()), true)
     }
 
-    fn start_server(answers: impl IntoIterator<Item = Answer>, accepts_websocket: bool) -> Self {
+    fn start_server(script: Script, accepts_websocket: bool) -> Self {
         let state = Arc::new(ServerState {
-            answers: answers.into_iter().collect(),
+            script,
             requests: Mutex::default(),
+            received: AtomicUsize::new(0),
             arrived: Condvar::new(),
             connections: AtomicUsize::new(0),
             accepts_websocket,
@@ -115,9 +136,14 @@ impl ModelServer {
         self.address
     }
 
-    /// Returns the model requests so far, in their order.
+    /// Returns the model requests so far, in their order. A server with a rule has none.
     pub fn requests(&self) -> Vec<Request> {
         self.state.lock().clone()
+    }
+
+    /// Returns the number of model requests so far.
+    pub fn received(&self) -> usize {
+        self.state.received.load(Ordering::Relaxed)
     }
 
     /// Returns the number of connections so far.
@@ -144,10 +170,11 @@ impl ModelServer {
     /// Checks that every answer of the script was sent, and that there was no further request.
     ///
     /// # Panics
-    /// If the numbers of requests and answers differ.
+    /// If the numbers of requests and answers differ, or if the server has a rule.
     #[track_caller]
     pub fn assert_all_answers_sent(&self) {
-        assert_eq!(self.requests().len(), self.state.answers.len(), "requests, and answers of the script");
+        let Script::Answers(answers) = &self.state.script else { panic!("a rule has no number of answers") };
+        assert_eq!(self.received(), answers.len(), "requests, and answers of the script");
     }
 }
 
@@ -172,12 +199,19 @@ impl ServerState {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the request and returns its number, from 0.
-    pub(crate) fn record(&self, request: Request) -> usize {
-        let mut requests = self.lock();
-        requests.push(request);
-        self.arrived.notify_all();
-        requests.len() - 1
+    /// Records the request. Returns its number, from 0, and its answer, or the error that the script is too short.
+    pub(crate) fn record(&self, request: Request) -> (usize, Result<Cow<'_, Answer>, String>) {
+        let number = self.received.fetch_add(1, Ordering::Relaxed);
+        match &self.script {
+            Script::Rule(rule) => (number, Ok(Cow::Owned(rule(&request, number)))),
+            Script::Answers(answers) => {
+                self.lock().push(request);
+                self.arrived.notify_all();
+                let too_short =
+                    || format!("the script has {} answers; this is request {}", answers.len(), number + 1);
+                (number, answers.get(number).map(Cow::Borrowed).ok_or_else(too_short))
+            }
+        }
     }
 }
 
@@ -240,7 +274,7 @@ async fn answer(
     let request =
         Request { wire, path: path.to_owned(), headers: header_texts(headers), body, message: None };
     let (violation, model) = ((api.violation)(&request), request.model());
-    let number = script.record(request);
+    let (number, answer) = script.record(request);
     let error = |status: u16, kind: &str, message: &str| {
         let body = (api.error)(status, kind, message);
         json_response(status, &body)
@@ -252,10 +286,9 @@ async fn answer(
             &format!("the request violates the rules of its wire: {violation}"),
         );
     }
-    let Some(answer) = script.answers.get(number) else {
-        let message =
-            format!("the script has {} answers; this is request {}", script.answers.len(), number + 1);
-        return error(500, "api_error", &message);
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(message) => return error(500, "api_error", &message),
     };
     tokio::time::sleep(answer.head_delay).await;
     let mut response = match &answer.content {

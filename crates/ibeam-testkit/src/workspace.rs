@@ -74,7 +74,7 @@ impl Workspace {
     }
 
     /// Returns the environment of a user without settings: home, XDG directories and `PATH`.
-    pub(crate) fn environment(&self) -> Vec<(&'static str, PathBuf)> {
+    pub fn environment(&self) -> Vec<(&'static str, PathBuf)> {
         let mut environment = vec![
             ("HOME", self.home.clone()),
             ("XDG_CONFIG_HOME", self.home.join(".config")),

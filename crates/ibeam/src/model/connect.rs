@@ -13,6 +13,7 @@ use ibeam_providers::{
     Effort, Endpoint, HttpProvider, KeyReader, ListedModel, NearModels, Reasoning, Secret, TrafficMode,
     known_model,
 };
+use sha2::{Digest as _, Sha256};
 
 use super::governed::governed;
 use super::near_models::near_models_of;
@@ -39,6 +40,7 @@ impl ModelChoice {
         session: SessionId,
     ) -> Result<(Arc<dyn Provider>, ModelInfo, KeySource), Failure> {
         let source = self.key_source();
+        let account = || account(&self.info.provider, self.provider.as_ref());
         let connected: Arc<dyn Provider> = match &self.provider {
             Some(provider) => {
                 let endpoint = self.endpoint(app, provider, session);
@@ -47,7 +49,7 @@ impl ModelChoice {
             None => {
                 let source = match &app.traffic {
                     TrafficMode::Live => {
-                        let provider = governed(app, embedded::provider(app)?, &self.info)?;
+                        let provider = governed(app, embedded::provider(app)?, &self.info, account)?;
                         return Ok((provider, self.info, source));
                     }
                     TrafficMode::Record(recorder) => {
@@ -58,7 +60,8 @@ impl ModelChoice {
                 Arc::new(RecordedProvider::new(source, &self.info.provider, &self.info.id))
             }
         };
-        Ok((governed(app, connected, &self.info)?, self.info, source))
+        let governed = governed(app, connected, &self.info, account)?;
+        Ok((governed, self.info, source))
     }
 
     /// Creates the provider that parks requests, if the flags ask for it.
@@ -117,6 +120,19 @@ impl ModelChoice {
         let model = self.info.display.clone();
         (is_asked && self.ignores_reasoning()).then_some(Notice::EffortIgnored { model })
     }
+}
+
+/// Returns the name of a provider with a fingerprint of its address and key, from which the key cannot be found.
+fn account(name: &str, provider: Option<&ConfiguredProvider>) -> String {
+    let Some(provider) = provider else { return name.to_owned() };
+    let mut digest = Sha256::new_with_prefix(&provider.base_url);
+    digest.update([0]);
+    if let Some(key) = &provider.key {
+        digest.update(key.expose());
+    }
+    let fingerprint =
+        digest.finalize().into_iter().take(4).fold(0_u32, |all, byte| all << 8 | u32::from(byte));
+    format!("{name}#{fingerprint:08x}")
 }
 
 /// Returns the reasoning that flags, variables and the configuration ask for.

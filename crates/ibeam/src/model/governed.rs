@@ -26,11 +26,13 @@ const REFUSED_STATUS: u16 = 402;
 struct GovernedProvider {
     inner: Arc<dyn Provider>,
     socket: PathBuf,
+    provider: String,
     ask: Ask,
     prices: Option<Prices>,
 }
 
-/// Returns a provider that asks the governor, if this run belongs to a fleet.
+/// Returns a provider that asks the governor, if this run belongs to a fleet. `account` identifies the address and the key
+/// of the provider.
 ///
 /// # Errors
 /// `BadConfig` for an invalid price.
@@ -38,23 +40,25 @@ pub(super) fn governed(
     app: &AppContext,
     inner: Arc<dyn Provider>,
     model: &ModelInfo,
+    account: impl FnOnce() -> String,
 ) -> Result<Arc<dyn Provider>, Reason> {
     let (Some(socket), Some(task)) = (variable(GOVERNOR_VARIABLE), variable(TASK_VARIABLE)) else {
         return Ok(inner);
     };
-    let ask = Ask { task, account: model.provider.clone() };
+    let ask = Ask { task, account: account(), model: model.id.clone() };
     let prices = model_info::prices(app, model)?;
-    Ok(Arc::new(GovernedProvider { inner, socket: socket.into(), ask, prices }))
+    let provider = model.provider.clone();
+    Ok(Arc::new(GovernedProvider { inner, socket: socket.into(), provider, ask, prices }))
 }
 
 impl Provider for GovernedProvider {
     fn stream(&self, request: Arc<ModelRequest>) -> ModelStream {
         let (inner, socket, ask) = (Arc::clone(&self.inner), self.socket.clone(), self.ask.clone());
-        let prices = self.prices;
+        let (prices, provider) = (self.prices, self.provider.clone());
         let permission = async move {
             match ask_governor(&socket, &ask).await {
                 Ok((Permission::Send, connection)) => Ok(Some(connection)),
-                Ok((Permission::Refuse { reason }, _)) => Err(refused(ask.account, reason)),
+                Ok((Permission::Refuse { reason }, _)) => Err(refused(provider, reason)),
                 // The driver has died.
                 Err(_) => Ok(None),
             }

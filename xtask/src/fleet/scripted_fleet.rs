@@ -1,0 +1,158 @@
+//! A file of scripted tasks, and the program with their provider.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use ibeam_testkit::{Answer, ModelServer, Request, Workspace};
+use serde_json::{Value, json};
+
+use super::FleetError;
+use super::process::peak_memory_of;
+
+/// The number of requests of a task: one that is answered with a call, and one with the text.
+pub(super) const REQUESTS_PER_TASK: usize = 2;
+
+/// The number of tasks that run at the same time.
+pub(super) const JOBS: usize = 8;
+
+/// The time between two looks at a process.
+const LOOK_PAUSE: Duration = Duration::from_millis(50);
+
+/// A workspace, and the provider of all runs.
+pub(super) struct ScriptedFleet {
+    program: PathBuf,
+    pub(super) workspace: Workspace,
+    pub(super) server: ModelServer,
+}
+
+/// The end of a process and its figures.
+pub(super) struct Ended {
+    pub(super) status: ExitStatus,
+    pub(super) elapsed: Duration,
+    /// The peak memory of the process alone in bytes, as of the last look.
+    pub(super) peak_memory: u64,
+}
+
+/// Returns the answer of the scripted model: a call that writes a file, then a text.
+pub(super) fn answer(request: &Request) -> Answer {
+    if request.transcript().iter().any(|line| line.starts_with("result ")) {
+        return Answer::new().text("The file is written.");
+    }
+    Answer::new().call("call_1", "write", &json!({ "path": "done.txt", "fileText": "done\n" }))
+}
+
+impl ScriptedFleet {
+    /// Creates a workspace with a file, and a provider with this rule.
+    pub(super) fn new(
+        program: &Path,
+        rule: impl Fn(&Request, usize) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let workspace = Workspace::new().file("a.txt", "a\n");
+        Self { program: program.to_owned(), workspace, server: ModelServer::with_rule(rule) }
+    }
+
+    /// Returns the program with the provider and these arguments.
+    pub(super) fn ibeam(&self, args: &[&str]) -> Result<Command, FleetError> {
+        let mut command = Command::new(&self.program);
+        self.configure(&mut command)?;
+        command.args(args);
+        Ok(command)
+    }
+
+    /// Sets the environment of a command: a home of its own, the provider and a key. stderr is appended to a file.
+    pub(super) fn configure(&self, command: &mut Command) -> Result<(), FleetError> {
+        let stderr = File::options().create(true).append(true).open(self.stderr());
+        let stderr = stderr.map_err(FleetError::system(self.stderr().display()))?;
+        command.current_dir(self.workspace.path()).env_clear().envs(self.workspace.environment());
+        command.env("OPENAI_BASE_URL", format!("{}/v1", self.server.url()));
+        command.env("OPENAI_API_KEY", "key-0123456789abcdef");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
+        Ok(())
+    }
+
+    /// Writes a task file and returns its path.
+    pub(super) fn write_tasks(&self, count: usize) -> Result<PathBuf, FleetError> {
+        let mut lines = String::new();
+        for id in task_ids(count) {
+            let task =
+                json!({ "id": id, "prompt": format!("write {id}"), "workspace": self.workspace.path() });
+            // Writing to a string cannot fail.
+            let _ = writeln!(lines, "{task}");
+        }
+        let path = self.workspace.outside().join("tasks.jsonl");
+        fs::write(&path, lines).map_err(FleetError::system(path.display()))?;
+        Ok(path)
+    }
+
+    /// Returns the command that runs the tasks of a file. Its results are written to [`Self::results`].
+    pub(super) fn fleet(&self, tasks: &Path, flags: &[&str]) -> Result<Command, FleetError> {
+        let path = self.results();
+        let results = File::create(&path).map_err(FleetError::system(path.display()))?;
+        let mut command = self.ibeam(&["--model", "mock-model", "fleet", "run"])?;
+        command.arg(tasks).args(["--force", "--jobs", &JOBS.to_string()]).args(flags).stdout(results);
+        Ok(command)
+    }
+
+    /// Returns the path of the results of the last command.
+    pub(super) fn results(&self) -> PathBuf {
+        self.workspace.outside().join("results.ndjson")
+    }
+
+    /// Returns the results of the last command by task. A line that appears twice is an error.
+    pub(super) fn read_results(&self) -> Result<BTreeMap<String, Value>, FleetError> {
+        let path = self.results();
+        let text = fs::read_to_string(&path).map_err(FleetError::system(path.display()))?;
+        let mut results = BTreeMap::new();
+        for line in text.lines() {
+            let result: Value = serde_json::from_str(line)
+                .map_err(|error| self.failed(&format!("a result is not JSON ({error}): {line}")))?;
+            let id = result.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+            if results.insert(id.clone(), result).is_some() {
+                return Err(self.failed(&format!("the result of `{id}` is printed twice")));
+            }
+        }
+        Ok(results)
+    }
+
+    /// Returns an error with the last messages of the program.
+    pub(super) fn failed(&self, what: &str) -> FleetError {
+        let messages = fs::read_to_string(self.stderr()).unwrap_or_default();
+        let lines: Vec<&str> = messages.lines().collect();
+        let last = lines.get(lines.len().saturating_sub(5)..).unwrap_or_default().join("\n");
+        FleetError::Failed(format!("{what}\n{last}"))
+    }
+
+    fn stderr(&self) -> PathBuf {
+        self.workspace.outside().join("stderr.log")
+    }
+}
+
+/// Returns the ids of tasks. None is a prefix of another one, so that it can be found in a command line.
+pub(super) fn task_ids(count: usize) -> impl Iterator<Item = String> {
+    (0..count).map(|number| format!("t{number}."))
+}
+
+/// Starts a command.
+pub(super) fn start(mut command: Command) -> Result<Child, FleetError> {
+    command.spawn().map_err(FleetError::system(command.get_program().to_string_lossy()))
+}
+
+/// Runs a command to its end. `look` is called several times per second.
+pub(super) fn run_to_end(mut child: Child, mut look: impl FnMut(u32)) -> Result<Ended, FleetError> {
+    let started = Instant::now();
+    let pid = child.id();
+    let mut peak_memory = 0;
+    loop {
+        // The last look is before the end of the process is known.
+        peak_memory = peak_memory_of(pid).unwrap_or(peak_memory);
+        if let Some(status) = child.try_wait().map_err(FleetError::system("waiting for a process"))? {
+            return Ok(Ended { status, elapsed: started.elapsed(), peak_memory });
+        }
+        look(pid);
+        std::thread::sleep(LOOK_PAUSE);
+    }
+}
