@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::checkpoints::repository;
 use crate::scene::{Scene, answer_call, answer_text, journal};
+use crate::subagents;
 
 /// Writes a task file next to the workspace, and returns its path.
 pub(crate) fn task_file(scene: &Scene, tasks: &[Value]) -> PathBuf {
@@ -212,6 +213,18 @@ fn no_request_follows_an_exhausted_quota_that_another_run_has_seen() {
     let scene = scene.with_answers((0..2).map(|_| answer_text("done")));
     let output = run(&scene, &file, ["--jobs", "2", "--force"]).succeeded();
     assert_eq!(results(&output).len(), 2, "{output}");
+}
+
+/// The request after the refusal would be that of the run, which learns of it from the governor.
+#[test]
+fn the_requests_of_sub_agents_ask_the_governor_too() {
+    let call = subagents::answer_task(&json!({ "description": "look", "prompt": "look around" }));
+    let refused = Answer::error(402, "insufficient_quota", "the account has no credit left");
+    let scene = subagents::scene([call, refused]);
+    let file = task_file(&scene, &[task(&scene, "a")]);
+    let output = run(&scene, &file, ["--force"]);
+    assert_eq!(output.code, Some(75), "{output}");
+    assert_eq!(scene.server.requests().len(), 2, "{output}");
 }
 
 #[test]

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, answer_call, answer_shell, answer_text, journal};
 
 /// Returns a scene whose user has enabled sub-agents, with these answers.
-fn scene(answers: impl IntoIterator<Item = Answer>) -> Scene {
+pub(crate) fn scene(answers: impl IntoIterator<Item = Answer>) -> Scene {
     Scene::new(answers).with_workspace(Workspace::new().user_config("subagents.mode = \"enabled\"\n"))
 }
 
 /// Returns an answer with one call of `task`.
-fn answer_task(arguments: &Value) -> Answer {
+pub(crate) fn answer_task(arguments: &Value) -> Answer {
     let mut all = json!({"description": "look", "prompt": "Look at it."});
     for (name, value) in arguments.as_object().unwrap() {
         all[name] = value.clone();
