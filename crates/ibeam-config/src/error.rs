@@ -91,7 +91,7 @@ impl From<ConfigError> for Reason {
             ConfigError::Exhausted { resource, message: detail } => {
                 Self::System { what: resource.to_owned(), detail }
             }
-            ConfigError::Flag { message: detail } => Self::Usage { detail },
+            ConfigError::Flag { message: detail } => Self::Usage { detail: detail.into() },
         }
     }
 }

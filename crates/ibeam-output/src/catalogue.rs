@@ -9,6 +9,7 @@ mod editor_line;
 mod lines;
 mod message;
 mod question;
+mod sentences;
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -16,7 +17,7 @@ use std::sync::OnceLock;
 use fluent_bundle::concurrent::FluentBundle;
 use fluent_bundle::{FluentArgs, FluentMessage, FluentResource};
 use ibeam_protocol::{
-    Compacted, Failure, FailureCode, Notice, Reason, RunFinished, ToolCall, ToolOutcome, UnusedKey,
+    Compacted, Failure, FailureCode, Notice, Reason, RunFinished, Sentence, ToolCall, ToolOutcome, UnusedKey,
 };
 use serde::Serialize;
 use unic_langid::LanguageIdentifier;
@@ -31,6 +32,7 @@ pub use self::lines::{
 pub(crate) use self::lines::{ProgressLine, RunLine};
 use self::message::{Message, line_message, notice_message, reason_message, variant_message};
 pub use self::question::ApprovalQuestion;
+use self::sentences::translation;
 use crate::locale::Locale;
 use crate::text::printable_line;
 
@@ -78,7 +80,10 @@ impl Catalogue {
 
     /// Returns the message and the hints for a reason.
     pub fn reason(&self, reason: &Reason) -> Explanation {
-        let reason_message = reason_message(reason);
+        let mut reason_message = reason_message(reason);
+        if let Reason::Usage { detail } = reason {
+            reason_message = reason_message.text("detail", &self.sentence(detail));
+        }
         let mut hints = self.hints(&reason_message);
         if let Reason::UnknownProvider { near: Some(near), .. } = reason {
             hints.insert(0, self.render(&Message::new("failure-near-name").text("near", near), None));
@@ -117,6 +122,11 @@ impl Catalogue {
             explanation.hints.retain(|hint| !resume_hints.contains(hint));
         }
         explanation
+    }
+
+    /// Returns a sentence in the locale, or else in English.
+    pub fn sentence(&self, sentence: &Sentence) -> String {
+        sentence.translate(|template| translation(self.locale, template))
     }
 
     /// Returns the message and the hints for an error that only sub-commands report. `error` is a variant of an enum: its tag

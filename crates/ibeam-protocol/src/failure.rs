@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 pub use crate::failure_code::FailureCode;
+use crate::sentence::Sentence;
 
 /// A failure of a run, with what the provider reported about it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,7 +49,7 @@ pub enum Reason {
     /// The command line cannot be parsed.
     Usage {
         #[serde(rename = "said")]
-        detail: String,
+        detail: Sentence,
     },
     /// No prompt, or a blank one.
     EmptyPrompt,

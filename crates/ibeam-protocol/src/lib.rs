@@ -17,6 +17,7 @@ pub mod message;
 pub mod notice;
 pub mod path_text;
 pub mod run;
+pub mod sentence;
 pub mod tool;
 pub mod tool_output;
 
@@ -37,5 +38,6 @@ pub use run::{
     ClassCosts, FailedUsage, KeySource, LimitKind, Limits, McpServer, McpStatus, ModelFallback, ModelInfo,
     ModelTotals, PermissionMode, RunOutcome, RunTotals, Sandbox, SandboxMode, Usage,
 };
+pub use sentence::Sentence;
 pub use tool::{ToolCall, ToolFailure, ToolOutcome, ToolSpec};
 pub use tool_output::ToolOutput;

@@ -10,7 +10,7 @@ use std::time::Instant;
 use ibeam_config::{Config, ConfigError, Credentials, Dirs, Origin, Trust};
 use ibeam_core::Redactor;
 use ibeam_output::{Catalogue, Contract, Locale};
-use ibeam_protocol::{FailureCode, Notice, Reason};
+use ibeam_protocol::{FailureCode, Notice, Reason, sentence};
 use ibeam_providers::TrafficMode;
 use rustix::fs::{Access, access};
 
@@ -247,19 +247,21 @@ fn reject_unsupported_flags(flags: &Flags) -> Result<(), Reason> {
         return unsupported("--cloud");
     }
     if flags.replay_speed.is_some() && flags.replay.is_none() {
-        return Err(Reason::Usage { detail: "`--replay-speed` needs `--replay DIR`".to_owned() });
+        return Err(Reason::Usage { detail: sentence!("`--replay-speed` needs `--replay DIR`") });
     }
     for (flag, is_given) in [
         ("--worktree-base", flags.worktree_base.is_some()),
         ("--skip-worktree-setup", flags.skip_worktree_setup),
     ] {
         if is_given && flags.worktree.is_none() {
-            return Err(Reason::Usage { detail: format!("`{flag}` needs `--worktree`") });
+            return Err(Reason::Usage { detail: sentence!("`{flag}` needs `--worktree`", flag) });
         }
     }
     // `dialect::translate` removes `--dialect` where it is the first argument.
     if let Some(dialect) = &flags.dialect {
-        return Err(Reason::Usage { detail: format!("`--dialect {dialect}` must be the first argument") });
+        return Err(Reason::Usage {
+            detail: sentence!("`--dialect {dialect}` must be the first argument", dialect),
+        });
     }
     Ok(())
 }
@@ -316,16 +318,16 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
     for (flag, text) in given {
         if text.trim().is_empty() {
             return Err(Reason::Usage {
-                detail: format!("`{flag}` is empty; give it a value or leave it out"),
+                detail: sentence!("`{flag}` is empty; give it a value or leave it out", flag),
             });
         }
     }
     if flags.from_atif.is_some() && (flags.resume.is_some() || flags.continue_) {
-        let detail = "`--from-atif` starts a new session; leave `--resume` and `--continue` out".to_owned();
+        let detail = sentence!("`--from-atif` starts a new session; leave `--resume` and `--continue` out");
         return Err(Reason::Usage { detail });
     }
     if flags.heartbeat == Some(0) {
-        let detail = "`--heartbeat 0` should be a number of seconds above 0".to_owned();
+        let detail = sentence!("`--heartbeat 0` should be a number of seconds above 0");
         return Err(Reason::Usage { detail });
     }
     Ok(())
@@ -351,9 +353,10 @@ fn requested_contract(
     let Some(name) = flags.contract.clone().or_else(|| variable("IBEAM_CONTRACT")) else { return Ok(None) };
     let known = Contract::from_name(&name);
     known.map(Some).ok_or_else(|| Reason::Usage {
-        detail: format!(
-            "unknown contract `{name}`; use {}",
-            Contract::ALL.map(Contract::as_str).join(" or ")
+        detail: sentence!(
+            "unknown contract `{name}`; use one of: {known}",
+            name,
+            known = Contract::ALL.map(Contract::as_str).join(", ")
         ),
     })
 }

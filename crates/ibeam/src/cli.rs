@@ -27,7 +27,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 
 use self::argument_order::{FirstWord, ReorderedArgs};
 pub(crate) use self::commands::{Command, ReportFormat};
@@ -146,7 +146,8 @@ fn parse_failure(args: &[OsString], names_command: bool, error: clap::Error) -> 
     }
     let CommandPath { name, subcommands } = CommandPath::find(args);
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let detail = format!("`{name}` needs a command: {}", subcommands.join(", "));
+        let detail =
+            sentence!("`{name}` needs a command: {commands}", name, commands = subcommands.join(", "));
         let args: Vec<OsString> = args.iter().cloned().chain(["-h".into()]).collect();
         let error = CliError::CommandUsage { command: name, detail };
         return ParseExit::MissingSubcommand { help: help::text(&args), error };

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use ibeam_config::ConfigError;
 use ibeam_output::{Catalogue, Explanation, cli_error_event, cli_error_object, error_object, failure_event};
-use ibeam_protocol::{Failure, FailureCode, Reason};
+use ibeam_protocol::{Failure, FailureCode, Reason, Sentence};
 use ibeam_wire::ErrorEvent;
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub(crate) enum CliError {
     #[serde(skip)]
     Run(ExitFailure),
     /// The arguments of a sub-command cannot be parsed.
-    CommandUsage { command: String, detail: String },
+    CommandUsage { command: String, detail: Sentence },
     /// The prompt is one word that is similar to a command, or a word for which there is a command.
     MistypedCommand { word: String, near: String },
     /// The prompt is one word that is a command of other programs.
@@ -86,8 +86,11 @@ impl CliError {
     pub(crate) fn explain(&self, catalogue: &Catalogue) -> Explanation {
         match self {
             Self::Run(failed) => failed.explained(catalogue),
-            Self::CommandUsage { .. }
-            | Self::MistypedCommand { .. }
+            Self::CommandUsage { command, detail } => {
+                let detail = catalogue.sentence(detail).into();
+                catalogue.cli_error(&Self::CommandUsage { command: command.clone(), detail })
+            }
+            Self::MistypedCommand { .. }
             | Self::NotACommand { .. }
             | Self::NameTaken { .. }
             | Self::SetupFailed { .. }
@@ -222,7 +225,7 @@ mod tests {
     fn every_command_error() -> [CliError; 17] {
         let s = || "value".to_owned();
         [
-            CliError::CommandUsage { command: s(), detail: s() },
+            CliError::CommandUsage { command: s(), detail: s().into() },
             CliError::MistypedCommand { word: s(), near: s() },
             CliError::NotACommand { word: s() },
             CliError::NameTaken { path: s() },
@@ -266,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_usage_error_of_a_command_leads_to_the_help_of_the_command() {
-        let error = CliError::from(Reason::Usage { detail: "wrong".to_owned() }).in_command(Some("ibeam ls"));
+        let error = CliError::from(Reason::Usage { detail: "wrong".into() }).in_command(Some("ibeam ls"));
         let explanation = error.explain(&Catalogue::new(Locale::En));
         assert!(explanation.hints.concat().contains("`ibeam ls --help`"), "{explanation}");
     }

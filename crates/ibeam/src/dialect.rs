@@ -21,7 +21,7 @@ use std::path::Path;
 use ibeam_config::config_file;
 use ibeam_dialects::DialectName;
 use ibeam_files::regular_file;
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 
 use crate::cli::ParseExit;
 pub(crate) use claude::{ClaudeOptions, ModelLimits, resolve_model as resolve_claude_model};
@@ -98,7 +98,8 @@ impl DialectOptions {
     /// Returns the reason why a run cannot use the session `name`; `exists` is whether the session is stored.
     pub(crate) fn session_error(&self, name: &str, exists: bool) -> Option<Reason> {
         if self.new_session {
-            let detail = format!("the session `{name}` already exists; use `--resume` to continue it");
+            let detail =
+                sentence!("the session `{name}` already exists; use `--resume` to continue it", name);
             return exists.then_some(Reason::Usage { detail });
         }
         let must_exist = self.unknown_session_message.is_some();

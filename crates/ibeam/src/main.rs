@@ -52,7 +52,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ibeam_output::Catalogue;
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 
 use crate::app::{AppContext, BaseContext, ConfigUse};
 use crate::cli::{Cli, Command, ErrorFormat, Flags, Format, ParseExit};
@@ -123,7 +123,7 @@ fn main() -> ExitCode {
     }
     let is_run = matches!(command, None | Some(Command::Resume { .. })) && !flags.list_models;
     if !is_run && (flags.record.is_some() || flags.replay.is_some()) {
-        let detail = "`--record` and `--replay` are for runs; no command uses them".to_owned();
+        let detail = sentence!("`--record` and `--replay` are for runs; no command uses them");
         return unstarted(Reason::Usage { detail });
     }
     if let Some(Command::Offline(command)) = &command {
@@ -226,7 +226,7 @@ fn dispatch(
         }
     };
     if app.base.flags.fork && target == SessionTarget::New {
-        return Err(Reason::Usage { detail: "`--fork` needs `--resume` or `--continue`".to_owned() }.into());
+        return Err(Reason::Usage { detail: sentence!("`--fork` needs `--resume` or `--continue`") }.into());
     }
     check_unpark(&app.base.flags, &target, &words)?;
     if let (SessionTarget::Named(name), Some(dialect_writer)) = (&target, &app.dialect_writer)
@@ -262,7 +262,7 @@ fn dispatch(
                 run::run_hosted(app, &target, dialect_writer, stdout, startup()?)?
             }
             Some((_, PromptSource::Prompt)) if format != Format::StreamJson => {
-                let detail = "`--dialect` needs `--output-format stream-json`".to_owned();
+                let detail = sentence!("`--dialect` needs `--output-format stream-json`");
                 return Err(Reason::Usage { detail }.into());
             }
             None if reads_messages => run::run_input_stream(app, &target, stdout, startup()?)?,
@@ -289,11 +289,13 @@ fn dispatch(
 fn check_unpark(flags: &Flags, target: &SessionTarget, words: &[OsString]) -> Result<(), Reason> {
     let detail = match (flags.unpark, target) {
         (false, _) => return Ok(()),
-        (true, SessionTarget::New) => "`--unpark` needs `--resume` or `--continue`",
-        (true, _) if flags.fork => "`--unpark` continues a run, so it cannot be used with `--fork`",
-        (true, _) if !words.is_empty() => "`--unpark` continues a run without a prompt",
-        (true, _) if !flags.print => "`--unpark` needs `--print`",
+        (true, SessionTarget::New) => sentence!("`--unpark` needs `--resume` or `--continue`"),
+        (true, _) if flags.fork => {
+            sentence!("`--unpark` continues a run, so it cannot be used with `--fork`")
+        }
+        (true, _) if !words.is_empty() => sentence!("`--unpark` continues a run without a prompt"),
+        (true, _) if !flags.print => sentence!("`--unpark` needs `--print`"),
         (true, _) => return Ok(()),
     };
-    Err(Reason::Usage { detail: detail.to_owned() })
+    Err(Reason::Usage { detail })
 }

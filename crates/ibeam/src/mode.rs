@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 
 use ibeam_output::Contract;
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 
 use crate::cli::{Flags, Format, InputFormat, Stdin};
 
@@ -45,7 +45,10 @@ pub(crate) fn infer(given: ModeInputs) -> Result<RunMode, Reason> {
     let mode = match (is_print_mode, given.format) {
         (_, Some(format)) if format.is_export() => {
             return Err(Reason::Usage {
-                detail: format!("`--output-format {}` is a format of `ibeam replay`", format.name()),
+                detail: sentence!(
+                    "`--output-format {format}` is a format of `ibeam replay`",
+                    format = format.name()
+                ),
             });
         }
         (true, format) => RunMode::Print(format.unwrap_or(default_format(given.contract))),
@@ -78,18 +81,22 @@ pub(crate) fn default_format(contract: Contract) -> Format {
 /// # Errors
 /// `Usage` for another source of the prompt.
 pub(crate) fn reads_messages(flags: &Flags, words: &[OsString], has_dialect: bool) -> Result<bool, Reason> {
-    let other = match flags.input_format.unwrap_or_default() {
+    let detail = match flags.input_format.unwrap_or_default() {
         InputFormat::Text => return Ok(false),
         InputFormat::StreamJson if !words.is_empty() => {
-            "takes the prompts from stdin, not from the arguments"
+            sentence!("`--input-format stream-json` takes the prompts from stdin, not from the arguments")
         }
         InputFormat::StreamJson if flags.stdin == Some(Stdin::Ignore) => {
-            "takes the prompts from stdin, so `--stdin ignore` has no meaning"
+            sentence!(
+                "`--input-format stream-json` takes the prompts from stdin, so `--stdin ignore` has no meaning"
+            )
         }
-        InputFormat::StreamJson if has_dialect => "has no meaning with `--dialect`",
+        InputFormat::StreamJson if has_dialect => {
+            sentence!("`--input-format stream-json` has no meaning with `--dialect`")
+        }
         InputFormat::StreamJson => return Ok(true),
     };
-    Err(Reason::Usage { detail: format!("`--input-format stream-json` {other}") })
+    Err(Reason::Usage { detail })
 }
 
 /// Checks that the turns of messages on stdin are printed as a stream.
@@ -100,8 +107,8 @@ pub(crate) fn check_message_output(reads_messages: bool, mode: RunMode) -> Resul
     if !reads_messages || mode == RunMode::Print(Format::StreamJson) {
         return Ok(());
     }
-    let detail = "`--input-format stream-json` needs `--print` and `--output-format stream-json`";
-    Err(Reason::Usage { detail: detail.to_owned() })
+    let detail = sentence!("`--input-format stream-json` needs `--print` and `--output-format stream-json`");
+    Err(Reason::Usage { detail })
 }
 
 /// Rejects `--stream-partial-output` where it has no meaning. Contract 1 streams deltas without it.
@@ -114,9 +121,10 @@ pub(crate) fn check_partial(
     printed: Option<Format>,
 ) -> Result<(), Reason> {
     if partial && contract == Contract::Two && printed != Some(Format::StreamJson) {
-        let detail =
-            "`--stream-partial-output` needs `--print` and `--output-format stream-json` under contract 2";
-        return Err(Reason::Usage { detail: detail.to_owned() });
+        let detail = sentence!(
+            "`--stream-partial-output` needs `--print` and `--output-format stream-json` under contract 2"
+        );
+        return Err(Reason::Usage { detail });
     }
     Ok(())
 }

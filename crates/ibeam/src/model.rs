@@ -16,7 +16,7 @@ mod near_models;
 mod parking_dir;
 pub(crate) mod recordings;
 
-use ibeam_protocol::{AcceptedMedia, KeySource, ModelInfo, Notice, Reason, UnusedKey};
+use ibeam_protocol::{AcceptedMedia, KeySource, ModelInfo, Notice, Reason, Sentence, UnusedKey, sentence};
 use ibeam_providers::{Timeouts, default_model, known_model, model_label};
 
 use self::configured_provider::unused_key;
@@ -46,7 +46,7 @@ pub(crate) struct ModelChoice {
     info: ModelInfo,
     /// `None` for the embedded model.
     provider: Option<ConfiguredProvider>,
-    origin: String,
+    origin: Sentence,
     /// A key that is set but that no provider uses, if the embedded model is used instead.
     unused_key: Option<UnusedKey>,
 }
@@ -58,8 +58,8 @@ impl ModelChoice {
     }
 
     /// Returns the source of the choice: a flag, a variable, a file and line, or a key.
-    pub(crate) fn origin(&self) -> String {
-        self.origin.clone()
+    pub(crate) fn origin(&self) -> &Sentence {
+        &self.origin
     }
 
     /// Returns a notice if the embedded model is used, because users should know that it is small.
@@ -105,9 +105,9 @@ fn choose(app: &AppContext) -> Result<ModelChoice, Reason> {
     let setting = app.base.config.get(&["model"]);
     let origin = setting.map(|setting| setting.origin.to_string());
     match (app.base.config.texts(&["model"]).first().copied(), origin) {
-        (Some(name), Some(origin)) if name != "auto" => choose_by_name(app, name, origin),
+        (Some(name), Some(origin)) if name != "auto" => choose_by_name(app, name, origin.into()),
         (Some(_), _) if alias_target(app, "auto").is_some() => {
-            choose_by_name(app, "auto", "models.aliases".to_owned())
+            choose_by_name(app, "auto", "models.aliases".into())
         }
         _ => choose_default(app),
     }
@@ -120,7 +120,7 @@ fn choose(app: &AppContext) -> Result<ModelChoice, Reason> {
 pub(crate) fn choose_model_named(app: &AppContext, name: &str, origin: &str) -> Result<ModelChoice, Reason> {
     match name {
         "auto" if alias_target(app, "auto").is_none() => choose_default(app),
-        name => choose_by_name(app, name, origin.to_owned()),
+        name => choose_by_name(app, name, origin.into()),
     }
 }
 
@@ -142,41 +142,46 @@ pub(crate) fn aliases(app: &AppContext) -> Vec<(String, String)> {
 /// `Usage` for `--endpoint` or `--api-key` without a model name.
 fn choose_default(app: &AppContext) -> Result<ModelChoice, Reason> {
     if let Some((provider, model)) = app.traffic.player().and_then(|player| player.recorded_model(None)) {
-        return choose_by_name(app, &format!("{provider}/{model}"), "the recordings".to_owned());
+        return choose_by_name(app, &format!("{provider}/{model}"), sentence!("the recordings"));
     }
     if let Some(url) = &app.base.flags.endpoint {
-        let detail = format!(
+        let detail = sentence!(
             "`--endpoint {url}` needs `--model NAME`, the name of a model of that server; \
-             `ibeam models --endpoint {url}` lists them"
+             `ibeam models --endpoint {url}` lists them",
+            url,
         );
         return Err(Reason::Usage { detail });
     }
     if app.base.flags.api_key.is_some() {
-        let detail = "`--api-key` needs `--model PROVIDER/NAME`, which says whose key it is".to_owned();
+        let detail = sentence!("`--api-key` needs `--model PROVIDER/NAME`, which says whose key it is");
         return Err(Reason::Usage { detail });
     }
     if let Some(provider) = ConfiguredProvider::first_with_key(app)
         && let Some(model) = default_model(&provider.name)
     {
-        let origin = format!("first provider with a key: {}", provider.name);
+        let origin = sentence!("first provider with a key: {provider}", provider = provider.name);
         return remote_model(app, provider, model, origin);
     }
     match unused_key(app) {
         None => {
             let origin = match key_sources(app).first() {
-                Some((provider, _)) => format!("{provider} has a key, but no default model"),
-                None => "no key is set".to_owned(),
+                Some((provider, _)) => sentence!("{provider} has a key, but no default model", provider),
+                None => sentence!("no key is set"),
             };
             embedded_model(app, origin, None)
         }
         Some(key) => {
-            let origin = format!("no key of a provider is set; {} is a key of {}", key.variable, key.service);
+            let origin = sentence!(
+                "no key of a provider is set; {variable} is a key of {service}",
+                variable = key.variable,
+                service = key.service
+            );
             embedded_model(app, origin, Some(key))
         }
     }
 }
 
-fn choose_by_name(app: &AppContext, name: &str, origin: String) -> Result<ModelChoice, Reason> {
+fn choose_by_name(app: &AppContext, name: &str, origin: Sentence) -> Result<ModelChoice, Reason> {
     let mut name = name.trim().to_owned();
     for _ in 0..MAX_ALIAS_CHAIN {
         match alias_target(app, &name) {
@@ -253,7 +258,7 @@ fn remote_model(
     app: &AppContext,
     provider: ConfiguredProvider,
     model: &str,
-    origin: String,
+    origin: Sentence,
 ) -> Result<ModelChoice, Reason> {
     let provider = if app.replays() { provider } else { provider.with_connection(app)? };
     let display =
@@ -264,7 +269,7 @@ fn remote_model(
 
 fn embedded_model(
     app: &AppContext,
-    origin: String,
+    origin: Sentence,
     unused_key: Option<UnusedKey>,
 ) -> Result<ModelChoice, Reason> {
     let display = embedded::DISPLAY_NAME.to_owned();

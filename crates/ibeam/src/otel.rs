@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 use ibeam_providers::{check_header, has_credentials};
 use ibeam_trace::OtlpOptions;
 
@@ -43,14 +43,16 @@ impl Receiver {
             return Ok(None);
         }
         if let Some((protocol, from)) = setting("PROTOCOL").filter(|(protocol, _)| protocol == "grpc") {
-            let detail = format!(
+            let detail = sentence!(
                 "traces are sent over HTTP as JSON, not over `{protocol}`; set `{from}` to `http/json` and \
-                 `OTEL_EXPORTER_OTLP_ENDPOINT` to the HTTP port, usually 4318"
+                 `OTEL_EXPORTER_OTLP_ENDPOINT` to the HTTP port, usually 4318",
+                protocol,
+                from,
             );
             return Err(Reason::Usage { detail });
         }
         if !address.starts_with("http://") && !address.starts_with("https://") {
-            let detail = format!("`{from}` is not a URL with `http://` or `https://`");
+            let detail = sentence!("`{from}` is not a URL with `http://` or `https://`", from);
             return Err(Reason::Usage { detail });
         }
         let is_exact = from.contains("TRACES");
@@ -59,7 +61,8 @@ impl Receiver {
         let headers = pairs(&headers);
         for (name, value) in &headers {
             check_header(name, value).map_err(|error| {
-                let detail = format!("`{from}`: the header `{name}` is invalid: {error}");
+                let detail =
+                    sentence!("`{from}`: the header `{name}` is invalid: {error}", from, name, error);
                 Reason::Usage { detail }
             })?;
         }

@@ -65,7 +65,7 @@ pub(crate) fn key_variable(app: &AppContext) -> Option<String> {
 pub(crate) fn invalid(app: &AppContext, detail: &str) -> Reason {
     let setting = app.base.config.get(&[TABLE, "service"]);
     let error = setting.map(|setting| setting.origin.invalid(detail.to_owned()));
-    error.map_or_else(|| Reason::Usage { detail: detail.to_owned() }, Reason::from)
+    error.map_or_else(|| Reason::Usage { detail: detail.into() }, Reason::from)
 }
 
 /// Returns a reader that reports the missing key to the first call: a replay and `ibeam context` need none.

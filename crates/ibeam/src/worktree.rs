@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use ibeam_config::{Trust, TrustRequest};
-use ibeam_protocol::{Notice, Reason, SessionId};
+use ibeam_protocol::{Notice, Reason, SessionId, sentence};
 use sha2::{Digest as _, Sha256};
 
 use crate::app::resolve_workspace;
@@ -101,8 +101,10 @@ fn checked_name(name: String) -> Result<String, Reason> {
     match is_valid {
         true => Ok(name),
         false => Err(Reason::Usage {
-            detail: format!(
-                "`--worktree={name}`: a name has at most {MAX_NAME_CHARS} letters, digits, `-`, `_` and `.`"
+            detail: sentence!(
+                "`--worktree={name}`: a name has at most {count} letters, digits, `-`, `_` and `.`",
+                name,
+                count = MAX_NAME_CHARS
             ),
         }),
     }

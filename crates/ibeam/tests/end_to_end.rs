@@ -157,6 +157,8 @@ mod terminal;
 mod tools;
 #[path = "end_to_end/trace.rs"]
 mod trace;
+#[path = "end_to_end/translated_texts.rs"]
+mod translated_texts;
 #[path = "end_to_end/trust.rs"]
 mod trust;
 #[path = "end_to_end/web.rs"]

@@ -223,7 +223,7 @@ fn help_headings_are_localized_and_an_unknown_id_is_returned() {
 pub(crate) fn every_reason() -> Vec<Reason> {
     let s = || "value".to_owned();
     vec![
-        Reason::Usage { detail: s() },
+        Reason::Usage { detail: s().into() },
         Reason::EmptyPrompt,
         Reason::FormatWithoutPrint,
         Reason::NotText { what: s() },

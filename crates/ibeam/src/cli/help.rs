@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, CommandFactory, ValueEnum};
 use ibeam_output::Catalogue;
+use ibeam_protocol::sentence;
 
 use super::groups::{GROUPS, title_of_flag};
 use super::listed_flags::{COMMON_FLAGS, LISTED_FLAGS};
@@ -70,8 +71,12 @@ pub(super) fn topic(args: &[OsString]) -> Result<Option<String>, ParseExit> {
     let names = topics::names();
     let commands = command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(Command::get_name);
     let near = closest(word, names.iter().map(String::as_str).chain(commands));
-    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-    let detail = format!("`{word}` is neither a command nor a topic{near}");
+    let detail = match near {
+        None => sentence!("`{word}` is neither a command nor a topic", word),
+        Some(near) => {
+            sentence!("`{word}` is neither a command nor a topic; did you mean `{near}`?", word, near)
+        }
+    };
     Err(ParseExit::Error(CliError::CommandUsage { command: "ibeam".to_owned(), detail }))
 }
 

@@ -4,8 +4,9 @@
 
 use std::ffi::OsString;
 
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Error};
+use ibeam_protocol::{Sentence, sentence};
 
 use super::Cli;
 
@@ -19,14 +20,93 @@ const GRANTING_FLAGS: &[&str] =
 const GRANTING_VALUES: &[&str] = &["disabled"];
 
 /// Returns the message of `error` in one line, without clap's prefix, usage block and advice on `--help`.
-pub(super) fn message(mut error: Error) -> String {
+pub(super) fn message(mut error: Error) -> Sentence {
     drop_poor_suggestions(&mut error);
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let end = text.find("\n\nUsage:").or_else(|| text.find("\n\nFor more")).unwrap_or(text.len());
     let text = text.get(..end).unwrap_or(text);
     let text = text.replace("\n\n  tip: ", "; ").replace("\n  tip: ", "; ");
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // The message of clap may have more parts than the sentence.
+    translatable(&error).filter(|sentence| sentence.as_str() == text).unwrap_or_else(|| text.into())
+}
+
+/// Returns the message of the most frequent errors as a sentence that can be translated.
+fn translatable(error: &Error) -> Option<Sentence> {
+    let text = |kind| match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        ContextValue::Strings(texts) => Some(texts.join(", ")),
+        _ => None,
+    };
+    let arg = || text(ContextKind::InvalidArg);
+    let value = || text(ContextKind::InvalidValue);
+    Some(match error.kind() {
+        ErrorKind::UnknownArgument => match text(ContextKind::SuggestedArg) {
+            None => sentence!("unexpected argument '{arg}' found", arg = arg()?),
+            Some(near) => {
+                sentence!(
+                    "unexpected argument '{arg}' found; a similar argument exists: '{near}'",
+                    arg = arg()?,
+                    near
+                )
+            }
+        },
+        ErrorKind::InvalidSubcommand => {
+            let word = text(ContextKind::InvalidSubcommand)?;
+            match text(ContextKind::SuggestedSubcommand) {
+                None => sentence!("unrecognized subcommand '{word}'", word),
+                Some(near) => {
+                    sentence!(
+                        "unrecognized subcommand '{word}'; a similar subcommand exists: '{near}'",
+                        word,
+                        near
+                    )
+                }
+            }
+        }
+        ErrorKind::InvalidValue if value().is_none_or(|value| value.is_empty()) => {
+            match text(ContextKind::ValidValue) {
+                None => sentence!("a value is required for '{arg}' but none was supplied", arg = arg()?),
+                Some(values) => sentence!(
+                    "a value is required for '{arg}' but none was supplied [possible values: {values}]",
+                    arg = arg()?,
+                    values,
+                ),
+            }
+        }
+        ErrorKind::InvalidValue => {
+            let values = text(ContextKind::ValidValue)?;
+            match text(ContextKind::SuggestedValue) {
+                None => sentence!(
+                    "invalid value '{value}' for '{arg}' [possible values: {values}]",
+                    value = value()?,
+                    arg = arg()?,
+                    values,
+                ),
+                Some(near) => sentence!(
+                    "invalid value '{value}' for '{arg}' [possible values: {values}]; a similar value exists: '{near}'",
+                    value = value()?,
+                    arg = arg()?,
+                    values,
+                    near,
+                ),
+            }
+        }
+        ErrorKind::ValueValidation => {
+            let detail = std::error::Error::source(error)?;
+            sentence!("invalid value '{value}' for '{arg}': {detail}", value = value()?, arg = arg()?, detail)
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let ContextValue::Strings(args) = error.get(ContextKind::InvalidArg)? else { return None };
+            sentence!("the following required arguments were not provided: {args}", args = args.join(" "))
+        }
+        ErrorKind::ArgumentConflict => {
+            let other = text(ContextKind::PriorArg)?;
+            sentence!("the argument '{arg}' cannot be used with '{other}'", arg = arg()?, other)
+        }
+        _ => return None,
+    })
 }
 
 /// Removes suggestions that differ too much from the typed text or allow more.
@@ -125,6 +205,42 @@ mod tests {
         let detail = error.explain(&Catalogue::new(Locale::En)).message;
         assert_eq!(detail.contains("similar") || detail.contains("' exists"), suggests.is_some(), "{detail}");
         assert!(suggests.is_none_or(|flag| detail.contains(flag)), "{detail}");
+    }
+
+    #[test]
+    fn the_frequent_errors_of_parsing_are_translated() {
+        for (args, expect) in [
+            (&["--temperature", "x"][..], "no se esperaba el argumento '--temperature'"),
+            (
+                &["--heartbeet", "x"],
+                "no se esperaba el argumento '--heartbeet'; existe uno parecido: '--heartbeat'",
+            ),
+            (&["sessions", "chek"], "subcomando desconocido 'chek'; existe uno parecido: 'check'"),
+            (&["sessions", "clone"], "subcomando desconocido 'clone'"),
+            (&["--model"], "falta un valor para '--model <MODEL>'"),
+            (
+                &["--stdin", "never", "x"],
+                "valor no válido 'never' para '--stdin <HOW>' [valores posibles: auto, read, ignore]",
+            ),
+            (
+                &["--stdin", "raed", "x"],
+                "valor no válido 'raed' para '--stdin <HOW>' [valores posibles: auto, read, ignore]; existe uno \
+                 parecido: 'read'",
+            ),
+            (
+                &["--max-turns", "many", "x"],
+                "valor no válido 'many' para '--max-turns <N>': invalid digit found in string",
+            ),
+            (&["sessions", "show"], "faltan estos argumentos obligatorios: <ID>"),
+            (
+                &["--record", "a", "--replay", "b"],
+                "el argumento '--record <DIR>' no se puede usar con '--replay <DIR>'",
+            ),
+        ] {
+            let args: Vec<_> = args.iter().map(Into::into).collect();
+            let Err(ParseExit::Error(error)) = parse(&args) else { panic!("{args:?} is understood") };
+            assert_eq!(error.explain(&Catalogue::new(Locale::Es)).message, expect, "{args:?}");
+        }
     }
 
     #[test]

@@ -112,7 +112,7 @@ fn model_row(app: &AppContext) -> Row {
     match crate::model::choose_model(app) {
         Ok(choice) => {
             let info = choice.info();
-            Row::new(key, &Value::Text(format!("{}/{}", info.provider, info.id)), choice.origin())
+            Row::new(key, &Value::Text(format!("{}/{}", info.provider, info.id)), choice.origin().to_string())
         }
         Err(reason) => Row {
             key,

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use ibeam_output::{Catalogue, DiagnosisLine};
-use ibeam_protocol::{Reason, Sandbox};
+use ibeam_protocol::Reason;
 use serde_json::json;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -64,7 +64,8 @@ pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) 
     match (&model, &choice) {
         (Some(info), Ok(choice)) => {
             let id = format!("{}/{}", info.provider, info.id);
-            line(DiagnosisLine::Model { model: &info.display, id: &id, origin: &choice.origin() });
+            let origin = app.base.catalogue.sentence(choice.origin());
+            line(DiagnosisLine::Model { model: &info.display, id: &id, origin: &origin });
         }
         (_, Err(reason)) => {
             line(DiagnosisLine::NoModel { detail: &app.base.catalogue.reason(reason).message });
@@ -88,9 +89,9 @@ pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) 
 
 pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
     let pending = RunSandbox::spawn(app, true).map_err(|failure| failure.reason);
-    let sandbox = pending.and_then(PendingSandbox::join).map(|sandbox| sandbox.report);
+    let sandbox = pending.and_then(PendingSandbox::join);
     if app.base.flags.sandbox == Some(Switch::Enabled) {
-        return print_layers(stdout, sandbox);
+        return print_layers(app, stdout, &sandbox?);
     }
     let catalogue = &app.base.catalogue;
     let mut lines = CheckLines::new(catalogue);
@@ -100,7 +101,13 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
             lines.add(
                 true,
                 DiagnosisLine::CheckModel,
-                &format!("{} ({}/{}; {})", info.display, info.provider, info.id, choice.origin()),
+                &format!(
+                    "{} ({}/{}; {})",
+                    info.display,
+                    info.provider,
+                    info.id,
+                    catalogue.sentence(choice.origin())
+                ),
             );
         }
         Err(reason) => lines.add(false, DiagnosisLine::CheckModel, &explain_in_line(app, &reason)),
@@ -151,14 +158,11 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
         lines.add(true, DiagnosisLine::CheckConfiguration, &path.display().to_string());
     }
     match &sandbox {
-        Ok(sandbox) if sandbox.layers.is_empty() => {
-            lines.add(true, DiagnosisLine::CheckSandbox, &sandbox.reason)
+        Ok(sandbox) => {
+            let layers = Some(sandbox.report.layers.join(", ")).filter(|layers| !layers.is_empty());
+            let parts: Vec<String> = layers.into_iter().chain([sandbox.reason_text(catalogue)]).collect();
+            lines.add(true, DiagnosisLine::CheckSandbox, &parts.join("; "));
         }
-        Ok(sandbox) => lines.add(
-            true,
-            DiagnosisLine::CheckSandbox,
-            &format!("{}; {}", sandbox.layers.join(", "), sandbox.reason),
-        ),
         Err(reason) => lines.add(false, DiagnosisLine::CheckSandbox, &explain_in_line(app, reason)),
     }
     let configuration = catalogue.line(&DiagnosisLine::CheckConfiguration);
@@ -201,10 +205,10 @@ fn file_of_error(error: &Reason) -> Option<&Path> {
     Some(Path::new(path))
 }
 
-/// Prints the layers of the sandbox for commands; fails if there is no sandbox.
-fn print_layers(stdout: &mut File, sandbox: Result<Sandbox, Reason>) -> Result<(), CliError> {
-    let Sandbox { layers, reason, .. } = sandbox?;
-    let lines: String = layers.iter().map(|layer| format!("ok      {layer}\n")).collect();
+/// Prints the layers of the sandbox for commands.
+fn print_layers(app: &AppContext, stdout: &mut File, sandbox: &RunSandbox) -> Result<(), CliError> {
+    let reason = sandbox.reason_text(&app.base.catalogue);
+    let lines: String = sandbox.report.layers.iter().map(|layer| format!("ok      {layer}\n")).collect();
     print_text(stdout, &format!("{lines}{reason}\n"))
 }
 

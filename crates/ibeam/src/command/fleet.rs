@@ -25,7 +25,7 @@ use ibeam_fleet::{
     RunProgram, StopFlag, TaskFile, TaskQueue as _, expand_matrix, run_fleet,
 };
 use ibeam_output::escape_to_one_line;
-use ibeam_protocol::{Failure, Reason};
+use ibeam_protocol::{Failure, Reason, sentence};
 
 use self::export::TraceFormat;
 use self::forwarded_flags::ForwardedFlags;
@@ -57,7 +57,7 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
         } => {
             let cost_micros = match budget_usd {
                 Some(usd) => Some(Budget::from_usd(*usd).filter(|micros| *micros > 0).ok_or_else(|| {
-                    Reason::Usage { detail: "`--budget-usd` should be above 0".to_owned() }
+                    Reason::Usage { detail: sentence!("`--budget-usd` should be above 0") }
                 })?),
                 None => None,
             };
@@ -111,7 +111,7 @@ fn fleet_directory(tasks: &Path, given: Option<&Path>) -> Result<PathBuf, Reason
     match given {
         Some(directory) => Ok(directory.to_owned()),
         None if tasks == Path::new("-") => {
-            Err(Reason::Usage { detail: "tasks on stdin need `--dir DIR`".to_owned() })
+            Err(Reason::Usage { detail: sentence!("tasks on stdin need `--dir DIR`") })
         }
         None => Ok(tasks.with_extension("fleet")),
     }

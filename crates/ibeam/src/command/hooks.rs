@@ -190,7 +190,7 @@ fn try_event(
             detail: error.to_string(),
         };
         let _watch = signals::watch(&crate::pump::CurrentStop::new(stop.clone())).map_err(system)?;
-        let unknown = |error: UnknownEvent| Reason::Usage { detail: error.to_string() };
+        let unknown = |error: UnknownEvent| Reason::Usage { detail: error.to_string().into() };
         tokio::select! {
             biased;
             reason = stop.wait() => Err(reason),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ibeam_config::Credentials;
 use ibeam_output::SubcommandLine;
-use ibeam_protocol::{Failure, FailureCode, KeySource, Reason};
+use ibeam_protocol::{Failure, FailureCode, KeySource, Reason, sentence};
 use ibeam_providers::{KnownProvider, Secret, known_provider};
 use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
 
@@ -31,9 +31,10 @@ pub(super) fn login(
     let key = match &app.base.flags.api_key {
         Some(key) => key.clone(),
         None if known_provider(&provider).is_some_and(KnownProvider::is_keyless) => {
-            let detail = format!(
+            let detail = sentence!(
                 "`{provider}` needs no key: `--model {provider}/NAME` uses it; `ibeam login {provider} --api-key KEY` \
-                 stores one all the same"
+                 stores one all the same",
+                provider,
             );
             return Err(Reason::Usage { detail }.into());
         }
@@ -41,7 +42,7 @@ pub(super) fn login(
     };
     let key = key.trim();
     if key.is_empty() || key.contains(char::is_whitespace) {
-        return Err(Reason::Usage { detail: "a key is one word without spaces".to_owned() }.into());
+        return Err(Reason::Usage { detail: sentence!("a key is one word without spaces") }.into());
     }
     let check = if no_check { None } else { Some(check_key(app, &provider, key)?) };
     let mut credentials = Credentials::load(&app.dirs.credentials)?;

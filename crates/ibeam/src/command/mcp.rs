@@ -11,8 +11,9 @@ use ibeam_config::{Credentials, set_mcp_server_enabled};
 use ibeam_core::Stop;
 use ibeam_mcp::{Server, UserAgent};
 use ibeam_output::{SubcommandLine, escape_to_one_line};
-use ibeam_protocol::{Failure, McpStatus, Reason};
+use ibeam_protocol::{Failure, McpStatus, Reason, Sentence, sentence};
 use serde_json::json;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{print_text, report};
 use crate::app::AppContext;
@@ -21,6 +22,9 @@ use crate::cli_error::CliError;
 use crate::mcp::{ServerDeclaration, ServerPeople, ServerTransport, declared_servers};
 use crate::run::McpServeOptions;
 use crate::{mcp, run, signals};
+
+/// The width of the column with the status where no status is wider.
+const MIN_STATUS_COLUMNS: usize = 11;
 
 pub(super) fn mcp(app: &AppContext, what: &McpCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
@@ -50,13 +54,17 @@ fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
         .map(|server| escape_to_one_line(&server.name).chars().count())
         .max()
         .unwrap_or_default();
+    let catalogue = &app.base.catalogue;
+    let status = |server: &ServerDeclaration| catalogue.sentence(&status_sentence(server.status));
+    let status_width = servers.iter().map(|server| status(server).width()).chain([MIN_STATUS_COLUMNS]).max();
     let mut text = String::new();
     for server in &servers {
         let (status, source, target) =
-            (status_name(server.status), escape_to_one_line(&source(server)), server.transport.target());
+            (status(server), escape_to_one_line(&source(server)), server.transport.target());
         let name = escape_to_one_line(&server.name);
+        let padding = " ".repeat(status_width.unwrap_or_default().saturating_sub(status.width()));
         text.push_str(&format!(
-            "{name:width$}  {status:11}  {}  # {source}\n",
+            "{name:width$}  {status}{padding}  {}  # {source}\n",
             escape_to_one_line(target.trim_end())
         ));
     }
@@ -68,7 +76,7 @@ fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
         .map(|server| {
             json!({
                 "name": server.name,
-                "status": status_name(server.status),
+                "status": status_sentence(server.status).as_str(),
                 "required": server.required,
                 "source": source(server),
             })
@@ -84,7 +92,10 @@ fn list_tools(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), Cli
         let mut text = String::new();
         for tool in started.tools().iter() {
             let first_line = tool.description.as_deref().unwrap_or_default().trim().lines().next();
-            let reads = if tool.is_read_only() { " (only reads)" } else { "" };
+            let reads = match tool.is_read_only() {
+                true => format!(" ({})", app.base.catalogue.sentence(&sentence!("only reads"))),
+                false => String::new(),
+            };
             let (name, detail) =
                 (escape_to_one_line(&tool.name), escape_to_one_line(first_line.unwrap_or_default()));
             text.push_str(&format!("{name}{reads}: {detail}\n"));
@@ -98,30 +109,31 @@ fn list_tools(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), Cli
 fn login(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), CliError> {
     let server = find_startable(app, name)?;
     if !matches!(server.transport, ServerTransport::Http(_)) {
-        let detail = format!("`{name}` is a program, which needs no login");
+        let detail = sentence!("`{name}` is a program, which needs no login", name);
         return Err(Reason::Usage { detail }.into());
     }
     let user: Arc<dyn UserAgent> = Arc::new(mcp::TerminalUser::new(app));
     let count = with_server(app, &server, Some(user), |started| started.tools().len())?;
     let name = escape_to_one_line(name);
-    let tools = if count == 1 { "tool" } else { "tools" };
-    print_text(stdout, &format!("Logged in to {name}, which offers {count} {tools}\n"))
+    let done = match count {
+        1 => sentence!("Logged in to {name}, which offers 1 tool", name),
+        _ => sentence!("Logged in to {name}, which offers {count} tools", name, count),
+    };
+    print_text(stdout, &format!("{}\n", app.base.catalogue.sentence(&done)))
 }
 
 /// Deletes the login to a server.
 fn logout(app: &AppContext, name: &str, stdout: &mut File) -> Result<(), CliError> {
     let server = find(app, name)?;
     let mut credentials = Credentials::load(&mcp::login_file(app))?;
-    let url = mcp::server_url(app, &server).map_err(|detail| Reason::Usage { detail })?;
+    let url = mcp::server_url(app, &server).map_err(|detail| Reason::Usage { detail: detail.into() })?;
     let removed = credentials.remove(Some(&url))?;
     let name = escape_to_one_line(name);
-    print_text(
-        stdout,
-        &match removed {
-            0 => format!("There is no login to {name}\n"),
-            _ => format!("Logged out of {name}\n"),
-        },
-    )
+    let done = match removed {
+        0 => sentence!("There is no login to {name}", name),
+        _ => sentence!("Logged out of {name}", name),
+    };
+    print_text(stdout, &format!("{}\n", app.base.catalogue.sentence(&done)))
 }
 
 /// Returns the declared server of this name, if it may start.
@@ -129,9 +141,10 @@ fn find_startable(app: &AppContext, name: &str) -> Result<ServerDeclaration, Rea
     let server = find(app, name)?;
     match server.status {
         McpStatus::Untrusted => {
-            let detail = format!(
-                "`{name}` is a server of `{}`, a file of the project; add `--approve-mcps` or `--trust` to start it",
-                server.source.path.display()
+            let detail = sentence!(
+                "`{name}` is a server of `{path}`, a file of the project; add `--approve-mcps` or `--trust` to start it",
+                name,
+                path = server.source.path.display(),
             );
             return Err(Reason::Usage { detail });
         }
@@ -175,8 +188,12 @@ fn switch(app: &AppContext, name: &str, enabled: bool, stdout: &mut File) -> Res
     let server = find(app, name)?;
     let path = &app.dirs.user_config;
     set_mcp_server_enabled(path, name, enabled)?;
-    let verb = if enabled { "enabled" } else { "disabled" };
-    print_text(stdout, &format!("{verb} `{}` in {}\n", escape_to_one_line(&server.name), path.display()))
+    let (name, path) = (escape_to_one_line(&server.name), path.display());
+    let done = match enabled {
+        true => sentence!("enabled `{name}` in {path}", name, path),
+        false => sentence!("disabled `{name}` in {path}", name, path),
+    };
+    print_text(stdout, &format!("{}\n", app.base.catalogue.sentence(&done)))
 }
 
 /// Returns the declared server of this name.
@@ -187,20 +204,22 @@ fn find(app: &AppContext, name: &str) -> Result<ServerDeclaration, Reason> {
     let servers = declared_servers(app)?;
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     let detail = match names.as_slice() {
-        [] => format!("no MCP server is called `{name}`; none is configured: `ibeam help mcp`"),
-        names => format!("no MCP server is called `{name}`; there are: {}", names.join(", ")),
+        [] => sentence!("no MCP server is called `{name}`; none is configured: `ibeam help mcp`", name),
+        names => {
+            sentence!("no MCP server is called `{name}`; there are: {names}", name, names = names.join(", "))
+        }
     };
     servers.into_iter().find(|server| server.name == name).ok_or(Reason::Usage { detail })
 }
 
 /// Returns the status of a server that was not started.
-fn status_name(status: McpStatus) -> &'static str {
+fn status_sentence(status: McpStatus) -> Sentence {
     match status {
-        McpStatus::Connected => "enabled",
-        McpStatus::Failed => "failed",
-        McpStatus::Untrusted => "untrusted",
-        McpStatus::Unsupported => "unsupported",
-        McpStatus::Disabled => "disabled",
+        McpStatus::Connected => sentence!("enabled"),
+        McpStatus::Failed => sentence!("failed"),
+        McpStatus::Untrusted => sentence!("untrusted"),
+        McpStatus::Unsupported => sentence!("unsupported"),
+        McpStatus::Disabled => sentence!("disabled"),
     }
 }
 

@@ -10,7 +10,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use ibeam_protocol::{Failure, ModelInfo, Reason};
+use ibeam_protocol::{Failure, ModelInfo, Reason, Sentence, sentence};
 use ibeam_providers::{ListedModel, known_model};
 use serde_json::json;
 
@@ -41,6 +41,8 @@ struct AvailableModels {
 struct AvailableModel {
     name: String,
     info: ModelInfo,
+    /// A note on what must be done before a run can use it.
+    note: Option<Sentence>,
 }
 
 /// Prints the available models.
@@ -56,7 +58,11 @@ pub(crate) fn list(app: &AppContext, options: ModelListOptions, stdout: &mut Fil
         let mut models = Vec::new();
         for model in &available.models {
             let details = ModelDetails::new(app, &model.info)?;
-            models.push(details.to_json(&model.name, &model.info, is_current(&model.name)));
+            let mut object = details.to_json(&model.name, &model.info, is_current(&model.name));
+            if let (Some(note), Some(object)) = (&model.note, object.as_object_mut()) {
+                object.insert("display_name".to_owned(), format!("{} ({note})", model.info.display).into());
+            }
+            models.push(object);
         }
         let aliases: Vec<_> =
             aliases.iter().map(|(name, meant)| json!({ "name": name, "model": meant })).collect();
@@ -69,15 +75,26 @@ pub(crate) fn list(app: &AppContext, options: ModelListOptions, stdout: &mut Fil
         );
     }
     let with_details = options.details || stdout.is_terminal();
-    let mut text = "Available models\n\n".to_owned();
+    let catalogue = &app.base.catalogue;
+    // Clients of the Cursor CLI parse the heading, the mark and the word `Tip`; a person reads the first two.
+    let marking = |english: Sentence| match stdout.is_terminal() {
+        true => catalogue.sentence(&english),
+        false => english.to_string(),
+    };
+    let current_mark = marking(sentence!("current"));
+    let mut text = format!("{}\n\n", marking(sentence!("Available models")));
     let mut add = |name: &str, label: &str, details: Option<ModelDetails>| {
-        let mark = if is_current(name) { " (current)" } else { "" };
+        let mark = if is_current(name) { format!(" ({current_mark})") } else { String::new() };
         text.push_str(&format!("{name} - {label}{mark}\n"));
-        details.iter().for_each(|details| text.push_str(&format!("    {details}\n")));
+        details.iter().for_each(|details| text.push_str(&format!("    {}\n", details.to_text(catalogue))));
     };
     for model in &available.models {
         let details = with_details.then(|| ModelDetails::new(app, &model.info)).transpose()?;
-        add(&model.name, &model.info.display, details);
+        let label = match &model.note {
+            None => model.info.display.clone(),
+            Some(note) => format!("{} ({})", model.info.display, catalogue.sentence(note)),
+        };
+        add(&model.name, &label, details);
     }
     // Clients of the Cursor CLI use these ids, and some refuse an id that is not listed.
     for (name, meant) in &aliases {
@@ -86,18 +103,22 @@ pub(crate) fn list(app: &AppContext, options: ModelListOptions, stdout: &mut Fil
     if !cfg!(feature = "embedded") {
         drop(writeln!(io::stderr(), "{}", explain_in_line(app, &Reason::NoLocalEngine)));
     }
-    text.push_str(
-        "\nTip: choose one with `--model ID`, `IBEAM_MODEL` or `model` in the configuration; \
-         `ibeam providers` lists the providers.\n",
-    );
+    let mut tips = vec![sentence!(
+        "choose one with `--model ID`, `IBEAM_MODEL` or `model` in the configuration; `ibeam providers` lists the \
+         providers."
+    )];
     // Clients read every line that does not begin with `Tip:` as a model.
     if !with_details {
-        text.push_str("Tip: `ibeam models --details` shows context size, prices and abilities; `--json` is for programs.\n");
+        tips.push(sentence!(
+            "`ibeam models --details` shows context size, prices and abilities; `--json` is for programs."
+        ));
     }
     if let Some(age) = available.age {
-        let age = age_text(age);
-        text.push_str(&format!("Tip: this list is {age} old; `ibeam models --refresh` requests it again.\n"));
+        let age = catalogue.sentence(&age_sentence(age));
+        tips.push(sentence!("this list is {age} old; `ibeam models --refresh` requests it again.", age));
     }
+    text.push('\n');
+    tips.iter().for_each(|tip| text.push_str(&format!("Tip: {}\n", catalogue.sentence(tip))));
     print_text(stdout, &text)
 }
 
@@ -156,21 +177,28 @@ fn available(app: &AppContext, refresh: bool) -> Result<AvailableModels, CliErro
                 Some(_) => found.id.clone(),
                 None => format!("{}/{}", provider.name, found.id),
             };
-            available.models.push(AvailableModel { name, info: model_info(app, &provider.name, found) });
+            available.models.push(AvailableModel {
+                name,
+                info: model_info(app, &provider.name, found),
+                note: None,
+            });
         }
     }
     if is_cacheable && !asked.is_empty() {
         cache.store(&app.dirs.cache);
     }
     if cfg!(feature = "embedded") {
-        let mark = if model::is_installed(app) { "" } else { " (not set up: `ibeam setup`)" };
-        let display = format!("{}{mark}", model::EMBEDDED_DISPLAY);
+        let note = (!model::is_installed(app)).then(|| sentence!("not set up: `ibeam setup`"));
         let info = ModelInfo {
             provider: EMBEDDED_PROVIDER.to_owned(),
             id: "qwen2.5-coder-1.5b".to_owned(),
-            display,
+            display: model::EMBEDDED_DISPLAY.to_owned(),
         };
-        available.models.push(AvailableModel { name: format!("{EMBEDDED_PROVIDER}/{}", info.id), info });
+        available.models.push(AvailableModel {
+            name: format!("{EMBEDDED_PROVIDER}/{}", info.id),
+            info,
+            note,
+        });
     }
     Ok(available)
 }
@@ -207,13 +235,14 @@ fn warn(provider: &str, message: &str) {
 }
 
 /// Returns an age in words.
-fn age_text(age: Duration) -> String {
-    let plural = |count: u64, unit: &str| format!("{count} {unit}{}", if count == 1 { "" } else { "s" });
+fn age_sentence(age: Duration) -> Sentence {
     match age.as_secs() / 60 {
-        0 => "less than a minute".to_owned(),
-        minutes @ 1..60 => plural(minutes, "minute"),
-        minutes @ 60..2880 => plural(minutes / 60, "hour"),
-        minutes => plural(minutes / 1440, "day"),
+        0 => sentence!("less than a minute"),
+        1 => sentence!("1 minute"),
+        count @ 2..60 => sentence!("{count} minutes", count),
+        60..120 => sentence!("1 hour"),
+        minutes @ 120..2880 => sentence!("{count} hours", count = minutes / 60),
+        minutes => sentence!("{count} days", count = minutes / 1440),
     }
 }
 
@@ -230,7 +259,7 @@ mod tests {
             (7200, "2 hours"),
             (86_400 * 3, "3 days"),
         ] {
-            assert_eq!(age_text(Duration::from_secs(seconds)), expect);
+            assert_eq!(age_sentence(Duration::from_secs(seconds)).as_str(), expect);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use ibeam_output::{PolicyLine, escape_to_one_line};
 use ibeam_policy::{Access, AccessPart, Policy, Rule, RuleFinding, RuleList, Verdict, VerdictExplanation};
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 use ibeam_tools::{PathError, Workspace};
 use serde_json::{Value, json};
 
@@ -73,7 +73,7 @@ fn access(policy: &Policy, tested: &TestedAccess, cwd: Option<&str>) -> Result<A
     let TestedAccess { command, read, write, fetch, mcp } = tested;
     for (what, text) in [("COMMAND", command), ("--fetch", fetch), ("--cwd", &cwd.map(str::to_owned))] {
         if text.as_deref().is_some_and(|text| text.trim().is_empty()) {
-            return Err(Reason::Usage { detail: format!("`{what}` of `policy test` is empty") });
+            return Err(Reason::Usage { detail: sentence!("`{what}` of `policy test` is empty", what) });
         }
     }
     if let Some(path) = read {
@@ -86,7 +86,7 @@ fn access(policy: &Policy, tested: &TestedAccess, cwd: Option<&str>) -> Result<A
         return Ok(Access::Fetch { url: url.clone() });
     }
     if let Some(name) = mcp {
-        let usage = || Reason::Usage { detail: format!("`--mcp {name}` should be `SERVER:TOOL`") };
+        let usage = || Reason::Usage { detail: sentence!("`--mcp {name}` should be `SERVER:TOOL`", name) };
         let named = name.split_once(':').filter(|(server, tool)| !server.is_empty() && !tool.is_empty());
         let (server, tool) = named.ok_or_else(usage)?;
         return Ok(Access::Mcp { server: server.to_owned(), tool: tool.to_owned(), read_only: false });
@@ -102,7 +102,7 @@ fn resolve(policy: &Policy, path: &str) -> Result<PathBuf, Reason> {
     let workspace = Workspace::new(&policy.workspace, &policy.extra_dirs)
         .map_err(|error| no_input(policy.workspace.display().to_string(), error.to_string()))?;
     let resolved = workspace.resolve(path).map_err(|error| match error {
-        PathError::Empty | PathError::Nul => Reason::Usage { detail: error.to_string() },
+        PathError::Empty | PathError::Nul => Reason::Usage { detail: error.to_string().into() },
         PathError::Unreachable(errno) => no_input(path.to_owned(), errno.to_string()),
     });
     resolved.map(|resolved| resolved.real)

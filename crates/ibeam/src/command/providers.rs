@@ -2,6 +2,7 @@
 
 use std::fs::File;
 
+use ibeam_protocol::sentence;
 use ibeam_providers::{default_model, known_provider};
 use serde_json::json;
 
@@ -14,18 +15,24 @@ use crate::model;
 /// Prints the providers, one `<name> - <Label>: <key>` per line or as one JSON object.
 pub(super) fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let keys = model::key_sources(app);
-    let mut text = "Providers\n\n".to_owned();
+    let sentence = |sentence| app.base.catalogue.sentence(&sentence);
+    let mut text = format!("{}\n\n", sentence(sentence!("Providers")));
     let mut rows = Vec::new();
     for name in model::provider_names(app) {
-        let label = known_provider(&name).map_or("from your configuration", |provider| provider.label);
+        let known_label = known_provider(&name).map(|provider| provider.label);
+        let configured = sentence!("from your configuration");
+        let label = known_label.unwrap_or(configured.as_str());
+        let label_text = known_label.map_or_else(|| sentence(configured.clone()), str::to_owned);
         let source = keys.iter().find(|(provider, _)| *provider == name).map(|(_, source)| source);
         let variable = model::key_variable(app, &name);
         let key = match (source, &variable) {
-            (Some(source), _) => format!("key from {source}"),
-            (None, None) => "needs no key".to_owned(),
-            (None, Some(variable)) => format!("no key; set `{variable}`, or run `ibeam login {name}`"),
+            (Some(source), _) => sentence!("key from {source}", source),
+            (None, None) => sentence!("needs no key"),
+            (None, Some(variable)) => {
+                sentence!("no key; set `{variable}`, or run `ibeam login {name}`", variable, name)
+            }
         };
-        text.push_str(&format!("{name} - {label}: {key}\n"));
+        text.push_str(&format!("{name} - {label_text}: {}\n", sentence(key)));
         rows.push(json!({
             "name": name,
             "label": label,
@@ -35,8 +42,9 @@ pub(super) fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) ->
             "default_model": default_model(&name),
         }));
     }
-    text.push_str(
-        "\nTip: `ibeam models` lists the models of providers with a key, or with an address that you set.\n",
+    let tip = sentence!(
+        "`ibeam models` lists the models of providers with a key, or with an address that you set."
     );
+    text.push_str(&format!("\nTip: {}\n", sentence(tip)));
     report(stdout, format, &text, &json!({ "providers": rows }))
 }

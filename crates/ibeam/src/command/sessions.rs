@@ -8,7 +8,7 @@ use std::fs::File;
 use std::path::Path;
 
 use ibeam_output::SessionLine;
-use ibeam_protocol::{Failure, Reason, SessionId};
+use ibeam_protocol::{Failure, Reason, SessionId, sentence};
 use ibeam_session::{CheckReport, Damage, RepairReport, Session, SessionSummary};
 use serde_json::{Value, json};
 
@@ -22,9 +22,10 @@ use crate::stderr;
 
 pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
     if is_ephemeral(app) {
-        let detail =
-            "`create-chat` creates a stored session, which `--ephemeral` and `session.ephemeral` forbid";
-        return Err(Reason::Usage { detail: detail.to_owned() }.into());
+        let detail = sentence!(
+            "`create-chat` creates a stored session, which `--ephemeral` and `session.ephemeral` forbid"
+        );
+        return Err(Reason::Usage { detail }.into());
     }
     app.dirs.create_sessions_dir()?;
     let id = SessionId::random();

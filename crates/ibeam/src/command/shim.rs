@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use ibeam_files::regular_file;
 use ibeam_output::ShimLine;
-use ibeam_protocol::{Reason, SessionId};
+use ibeam_protocol::{Reason, SessionId, sentence};
 use rustix::fs::{Access, access};
 
 use super::print_text;
@@ -42,7 +42,7 @@ pub(super) fn shim(
 ) -> Result<(), CliError> {
     let program = this_program()?;
     let directory = std::path::absolute(directory)
-        .map_err(|_| Reason::Usage { detail: "the name of the directory is empty".to_owned() })?;
+        .map_err(|_| Reason::Usage { detail: sentence!("the name of the directory is empty") })?;
     fs::create_dir_all(&directory).map_err(|error| match error.kind() {
         // The system's error for an existing file that is not a directory.
         io::ErrorKind::AlreadyExists => cannot_create(&directory, &io::ErrorKind::NotADirectory.into()),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ibeam_config::{Config, Origin};
 use ibeam_output::{SubcommandLine, escape_to_one_line};
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 use serde_json::{Value, json};
 
 use super::{print_text, report};
@@ -89,10 +89,10 @@ fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Resu
             stdout,
             &format!("{}\n", app.base.catalogue.line(&SubcommandLine::TrustRemoved { path: &path })),
         ),
-        false => {
-            Err(Reason::Usage { detail: format!("`{path}` is not trusted; `ibeam trust list` says what is") }
-                .into())
+        false => Err(Reason::Usage {
+            detail: sentence!("`{path}` is not trusted; `ibeam trust list` says what is", path),
         }
+        .into()),
     }
 }
 

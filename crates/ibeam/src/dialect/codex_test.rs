@@ -43,7 +43,7 @@ fn check(args: &[&str], expect: &[&str]) -> DialectOptions {
 fn refused(args: &[&str], part: &str) {
     match translated(args, None) {
         Err(ParseExit::Error(error)) => match error.reason() {
-            Some(Reason::Usage { detail }) => assert!(detail.contains(part), "{detail}"),
+            Some(Reason::Usage { detail }) => assert!(detail.as_str().contains(part), "{detail}"),
             _ => panic!("{args:?}: {error:?}"),
         },
         Err(ParseExit::Help(detail) | ParseExit::MissingSubcommand { help: detail, .. }) => {

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, Sentence};
 
 /// The number of values of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +134,7 @@ pub(super) fn help_text<D>(usage: &str, table: &[Flag<D>]) -> String {
 }
 
 /// Returns a usage error.
-pub(super) fn usage_error(detail: impl Into<String>) -> Reason {
+pub(super) fn usage_error(detail: impl Into<Sentence>) -> Reason {
     Reason::Usage { detail: detail.into() }
 }
 
@@ -193,7 +193,7 @@ mod tests {
                 assert_eq!(rest.words, words, "{args:?}");
                 assert_eq!(draft, values, "{args:?}");
             }
-            (Err(Reason::Usage { detail }), Err(part)) => assert!(detail.contains(part), "{detail}"),
+            (Err(Reason::Usage { detail }), Err(part)) => assert!(detail.as_str().contains(part), "{detail}"),
             (read, expect) => panic!("{args:?}: {read:?}, not {expect:?}"),
         }
     }

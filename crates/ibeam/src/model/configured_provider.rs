@@ -1,7 +1,7 @@
 //! Providers with the user's settings: address, key and headers, from flags, variables, configuration and stored keys.
 
 use ibeam_config::{Setting, Value};
-use ibeam_protocol::{KeySource, Reason, UnusedKey};
+use ibeam_protocol::{KeySource, Reason, UnusedKey, sentence};
 use ibeam_providers::protocols::OPENAI_RESPONSES;
 use ibeam_providers::provider_table::{
     self, KnownProvider, PROVIDERS, ResponsesModels, UNSUPPORTED_KEY_VARIABLES,
@@ -413,7 +413,7 @@ fn find_key(app: &AppContext, name: &str, known: Option<&KnownProvider>) -> (Opt
 fn reject_contradiction(flag: &str, value: Option<&str>, managed: Option<&Setting>) -> Result<(), Reason> {
     match (value, managed) {
         (Some(value), Some(Setting { value: Value::Text(text), origin })) if value != text => {
-            Err(Reason::Usage { detail: format!("`{flag}` contradicts {origin}") })
+            Err(Reason::Usage { detail: sentence!("`{flag}` contradicts {origin}", flag, origin) })
         }
         (Some(_), Some(_)) | (None, _) | (_, None) => Ok(()),
     }
@@ -435,11 +435,12 @@ fn headers(app: &AppContext, provider: &str, with_configured: bool) -> Result<Ve
     for header in &app.base.flags.header {
         let (name, value) =
             header.split_once(':').filter(|(name, _)| !name.trim().is_empty()).ok_or_else(|| {
-                let detail = "`--header` should be `Name: value`, such as `--header 'X-Team: search'`";
-                Reason::Usage { detail: detail.to_owned() }
+                let detail =
+                    sentence!("`--header` should be `Name: value`, such as `--header 'X-Team: search'`");
+                Reason::Usage { detail }
             })?;
         check_header(name.trim(), value.trim())
-            .map_err(|error| Reason::Usage { detail: format!("`--header`: {error}") })?;
+            .map_err(|error| Reason::Usage { detail: sentence!("`--header`: {error}", error) })?;
         let configured = app.base.config.children(&["providers", provider, "headers"]).into_iter();
         for configured in configured.filter(|other| other.eq_ignore_ascii_case(name.trim())) {
             let managed = app.base.config.managed_setting(&["providers", provider, "headers", configured]);

@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::ready;
 use ibeam_config::Credentials;
 use ibeam_core::Provider;
-use ibeam_protocol::{Failure, KeySource, ModelInfo, Notice, Reason, SessionId};
+use ibeam_protocol::{Failure, KeySource, ModelInfo, Notice, Reason, SessionId, sentence};
 use ibeam_providers::batch::ParkingProvider;
 use ibeam_providers::recording::{AnswerSource, RecordedProvider};
 use ibeam_providers::{
@@ -78,7 +78,8 @@ impl ModelChoice {
         let provider = provider.filter(|provider| provider.protocol_for(&self.info.id).batch_api().is_some());
         let Some(provider) = provider else {
             let model = self.info.qualified_name();
-            let detail = format!("`--park-requests` needs a model with a batch API; `{model}` has none");
+            let detail =
+                sentence!("`--park-requests` needs a model with a batch API; `{model}` has none", model);
             return Err(Reason::Usage { detail }.into());
         };
         let store = Arc::new(ParkingDir::create(directory, session)?);

@@ -58,7 +58,7 @@ impl DeferredKey {
         let command = app.base.config.get(&command_key);
         let invalid = |detail: &str| {
             let error = command.map(|setting| setting.origin.invalid(detail.to_owned()));
-            error.map_or_else(|| Reason::Usage { detail: detail.to_owned() }, Reason::from)
+            error.map_or_else(|| Reason::Usage { detail: detail.into() }, Reason::from)
         };
         let words: Vec<String> =
             app.base.config.list(&command_key).into_iter().map(|(word, _)| word.to_owned()).collect();

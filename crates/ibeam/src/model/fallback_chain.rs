@@ -1,6 +1,6 @@
 //! The models that take over while the models before them are unavailable: `model = ["a", "b"]`, `--fallback-model`.
 
-use ibeam_protocol::{Notice, Reason};
+use ibeam_protocol::{Notice, Reason, sentence};
 use ibeam_providers::is_secret_header;
 
 use super::{ModelChoice, choose_model_named};
@@ -73,9 +73,12 @@ fn reject_flags_of_one_provider(
     } else {
         return Ok(());
     };
-    let detail = format!(
+    let detail = sentence!(
         "`{flag}` is for one provider, and the models are of `{one}` and `{other}`; set keys and addresses as variables \
-         or in the configuration"
+         or in the configuration",
+        flag,
+        one,
+        other,
     );
     Err(Reason::Usage { detail })
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 use ibeam_core::{Access, Gate, PreparedCall, Run, Stop, ToolContext, ToolSet};
 use ibeam_mcp::READ_RESOURCE_NAME;
 use ibeam_protocol::{
-    AcceptedMedia, Attachment, Failure, Media, MediaType, Reason, ToolFailure, ToolOutcome, ToolOutput,
-    UserPrompt,
+    AcceptedMedia, Attachment, Failure, Media, MediaType, Reason, Sentence, ToolFailure, ToolOutcome,
+    ToolOutput, UserPrompt, sentence,
 };
 use ibeam_tools::AttachmentError;
 use serde_json::json;
@@ -82,8 +82,8 @@ impl RunMedia {
     /// # Errors
     /// `Usage` with the file, the model and the way out.
     fn check(&self, name: &str, media_type: MediaType) -> Result<(), Reason> {
-        self.model.check("model", name, media_type)?;
-        self.fallbacks.iter().try_for_each(|model| model.check("fallback model", name, media_type))
+        self.model.check(false, name, media_type)?;
+        self.fallbacks.iter().try_for_each(|model| model.check(true, name, media_type))
     }
 }
 
@@ -92,22 +92,52 @@ impl ModelMedia {
         Self { model: choice.info().id.clone(), accepted: choice.accepted_media() }
     }
 
-    /// Checks that the model accepts an image or document. `role` is the word for the model in the message.
-    fn check(&self, role: &str, name: &str, media_type: MediaType) -> Result<(), Reason> {
+    /// Checks that the model accepts an image or document.
+    fn check(&self, is_fallback: bool, name: &str, media_type: MediaType) -> Result<(), Reason> {
         if self.accepted.accepts(media_type) {
             return Ok(());
         }
         let model = &self.model;
         let detail = if !self.accepted.images {
-            format!(
-                "`{name}` is {}, and the {role} `{model}` cannot see images; leave the file out, or choose a {role} \
-                 that can: `ibeam models` lists the abilities of models",
-                if media_type.is_image() { "an image" } else { "a PDF" }
+            match (is_fallback, media_type.is_image()) {
+                (false, true) => sentence!(
+                    "`{name}` is an image, and the model `{model}` cannot see images; leave the file out, or choose \
+                     a model that can: `ibeam models` lists the abilities of models",
+                    name,
+                    model,
+                ),
+                (true, true) => sentence!(
+                    "`{name}` is an image, and the fallback model `{model}` cannot see images; leave the file out, or \
+                     choose a fallback model that can: `ibeam models` lists the abilities of models",
+                    name,
+                    model,
+                ),
+                (false, false) => sentence!(
+                    "`{name}` is a PDF, and the model `{model}` cannot see images; leave the file out, or choose a \
+                     model that can: `ibeam models` lists the abilities of models",
+                    name,
+                    model,
+                ),
+                (true, false) => sentence!(
+                    "`{name}` is a PDF, and the fallback model `{model}` cannot see images; leave the file out, or \
+                     choose a fallback model that can: `ibeam models` lists the abilities of models",
+                    name,
+                    model,
+                ),
+            }
+        } else if is_fallback {
+            sentence!(
+                "`{name}` is a PDF, which the API of the fallback model `{model}` does not accept; attach its text or \
+                 images of its pages, or choose another fallback model",
+                name,
+                model,
             )
         } else {
-            format!(
-                "`{name}` is a PDF, which the API of the {role} `{model}` does not accept; attach its text or images of \
-                 its pages, or choose another {role}"
+            sentence!(
+                "`{name}` is a PDF, which the API of the model `{model}` does not accept; attach its text or images of \
+                 its pages, or choose another model",
+                name,
+                model,
             )
         };
         Err(Reason::Usage { detail })
@@ -142,8 +172,9 @@ pub(super) fn load(app: &AppContext, models: &RunMedia) -> Result<Vec<Attachment
         match load_file(path, &name, models)? {
             Attachment::Media(media) if media.media_type.is_image() => Ok(Attachment::Media(media)),
             Attachment::Media(Media { name, .. }) | Attachment::Text { name, .. } => {
-                let detail = format!(
-                    "`--image {name}` is not a PNG, JPEG, GIF or WebP image; attach other files with `--file`"
+                let detail = sentence!(
+                    "`--image {name}` is not a PNG, JPEG, GIF or WebP image; attach other files with `--file`",
+                    name,
                 );
                 Err(Reason::Usage { detail })
             }
@@ -162,9 +193,9 @@ fn load_file(path: &Path, name: &str, models: &RunMedia) -> Result<Attachment, R
         AttachmentError::Unreadable(error) => {
             Reason::NoInput { path: name.to_owned(), detail: error.to_string() }
         }
-        AttachmentError::TooLarge { .. } | AttachmentError::NotAccepted(_) => {
-            Reason::Usage { detail: format!("cannot attach `{name}`: it {error}") }
-        }
+        AttachmentError::TooLarge { .. } | AttachmentError::NotAccepted(_) => Reason::Usage {
+            detail: sentence!("cannot attach `{name}`: {error}", name, error = format!("it {error}")),
+        },
     })
 }
 
@@ -181,12 +212,13 @@ fn media_type_of(path: &Path) -> Option<MediaType> {
 /// # Errors
 /// `Usage` with the limit.
 pub(super) fn check_limits(attachments: &[Attachment]) -> Result<(), Reason> {
-    let usage = |detail: String| Err(Reason::Usage { detail });
+    let usage = |detail: Sentence| Err(Reason::Usage { detail });
     if attachments.len() > MAX_FILES {
-        return usage(format!(
-            "{} files are attached, and at most {MAX_FILES} are accepted; attach fewer, or name them in the prompt \
+        return usage(sentence!(
+            "{count} files are attached, and at most {limit} are accepted; attach fewer, or name them in the prompt \
              without attaching them",
-            attachments.len()
+            count = attachments.len(),
+            limit = MAX_FILES,
         ));
     }
     let sizes = attachments.iter().map(|attachment| match attachment {
@@ -194,9 +226,11 @@ pub(super) fn check_limits(attachments: &[Attachment]) -> Result<(), Reason> {
         Attachment::Text { .. } => 0,
     });
     match sizes.sum::<usize>() {
-        bytes if bytes > MAX_MEDIA_BYTES => usage(format!(
-            "the attached images and documents have {bytes} bytes together, and at most {MAX_MEDIA_BYTES} are accepted; \
-             attach fewer or smaller files"
+        bytes if bytes > MAX_MEDIA_BYTES => usage(sentence!(
+            "the attached images and documents have {bytes} bytes together, and at most {limit} are accepted; \
+             attach fewer or smaller files",
+            bytes,
+            limit = MAX_MEDIA_BYTES,
         )),
         _ => Ok(()),
     }
@@ -261,7 +295,7 @@ pub(super) async fn attach_mentioned(
             ToolOutcome::Failure { failure: ToolFailure::Error { message }, .. }
                 if media_type_of(path).is_some() =>
             {
-                let detail = format!("cannot attach `@{name}`: {message}");
+                let detail = sentence!("cannot attach `@{name}`: {message}", name, message);
                 return Err(Reason::Usage { detail }.into());
             }
             ToolOutcome::Success { .. } | ToolOutcome::Failure { .. } | ToolOutcome::Rejected { .. } => {}

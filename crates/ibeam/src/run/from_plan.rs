@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ibeam_protocol::{
-    Answer, Block, Event, EventKind, Failure, PermissionMode, Reason, RunOutcome, SessionId,
+    Answer, Block, Event, EventKind, Failure, PermissionMode, Reason, RunOutcome, SessionId, sentence,
 };
 use ibeam_session::CancelFlag;
 
@@ -58,11 +58,11 @@ impl PlanHandover {
 pub(crate) fn load_plan(app: &AppContext, target: &SessionTarget) -> Result<Option<PlanHandover>, Failure> {
     let Some(name) = &app.base.flags.from_plan else { return Ok(None) };
     if *target != SessionTarget::New {
-        let detail = "`--from-plan` starts a new session; leave `--resume` and `--continue` out".to_owned();
+        let detail = sentence!("`--from-plan` starts a new session; leave `--resume` and `--continue` out");
         return Err(Reason::Usage { detail }.into());
     }
     if app.base.flags.input_format == Some(InputFormat::StreamJson) {
-        let detail = "`--from-plan` is for one prompt, not for `--input-format stream-json`".to_owned();
+        let detail = sentence!("`--from-plan` is for one prompt, not for `--input-format stream-json`");
         return Err(Reason::Usage { detail }.into());
     }
     app.dirs.check_directories()?;

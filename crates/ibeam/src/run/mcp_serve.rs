@@ -143,7 +143,7 @@ fn choose_token(file: Option<&Path>) -> Result<ChosenToken, Reason> {
     let text = text.trim().to_owned();
     match Token::parse(&text) {
         Ok(token) => Ok(ChosenToken { token, text }),
-        Err(detail) => Err(Reason::Usage { detail: format!("{source}: {detail}") }),
+        Err(detail) => Err(Reason::Usage { detail: format!("{source}: {detail}").into() }),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Limits and prices of a model: from the configuration, else from the table of known models.
 
 use ibeam_core::Prices;
-use ibeam_protocol::{ModelInfo, Reason};
+use ibeam_protocol::{ModelInfo, Reason, sentence};
 use ibeam_providers::{known_model, known_prices, parse_prices};
 
 use crate::app::AppContext;
@@ -66,8 +66,9 @@ pub(super) fn check_price(app: &AppContext, model: &ModelInfo) -> Result<Option<
 /// Returns the reason why `--max-cost` cannot be enforced.
 fn no_price(model: &ModelInfo) -> Reason {
     let id = &model.id;
-    let detail = format!(
-        "`--max-cost` needs the price of `{id}`, which is not known; set `models.prices.\"{id}\" = \"IN/OUT\"` in dollars for a million tokens"
+    let detail = sentence!(
+        "`--max-cost` needs the price of `{id}`, which is not known; set `models.prices.\"{id}\" = \"IN/OUT\"` in dollars for a million tokens",
+        id,
     );
     Reason::Usage { detail }
 }

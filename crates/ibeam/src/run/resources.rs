@@ -135,7 +135,7 @@ pub(super) fn build(
     if let Some(schema) = &answer_schema {
         extra_instructions.push(answer_schema::instruction(schema));
     }
-    let RunSandbox { mut policy, workspace, path_policy, background, report: _, web, notices: _ } = sandbox;
+    let RunSandbox { mut policy, workspace, path_policy, background, web, .. } = sandbox;
     policy.unapproved_mcp_tools.clone_from(&servers.unapproved);
     let web = Arc::new(web);
     let listener = background.launcher().take_proxy_listener();

@@ -5,8 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
+use ibeam_output::Catalogue;
 use ibeam_policy::{PathPolicy, Policy};
-use ibeam_protocol::{Failure, Notice, PermissionMode, Reason, Sandbox, SandboxMode};
+use ibeam_protocol::{Failure, Notice, PermissionMode, Reason, Sandbox, SandboxMode, Sentence, sentence};
 use ibeam_sandbox::{Launcher, Layers, SandboxUnavailable, Tier};
 use ibeam_tools::{BackgroundProcesses, ConfinementPlan, Workspace, plan_confinement};
 
@@ -25,6 +26,10 @@ pub(crate) struct RunSandbox {
     pub(super) background: BackgroundProcesses,
     /// The description in the head of the run.
     pub(crate) report: Sandbox,
+    /// Why and how commands are confined.
+    reason: Sentence,
+    /// More about it, in English.
+    notes: Vec<String>,
     pub(super) web: Web,
     /// Notices about the sandbox.
     pub(crate) notices: Vec<Notice>,
@@ -69,15 +74,19 @@ impl RunSandbox {
         let path_policy = policy.path_policy();
         let web = Web::new(app, &policy, is_print)?;
         let processes = app.base.config.process_limit();
-        let mut notices = Vec::new();
+        let (mut notices, mut reason, mut notes) = (Vec::new(), Sentence::from(""), Vec::new());
         let (report, launcher) = match sandbox_choice(app, mode, is_default) {
-            SandboxChoice::Off(reason) => (report_without_sandbox(reason), Launcher::new(processes)),
+            SandboxChoice::Off(off) => {
+                reason = off;
+                (Sandbox { reason: reason.to_string(), ..Sandbox::default() }, Launcher::new(processes))
+            }
             SandboxChoice::On => {
                 // A granted directory may contain directories of this program, which commands must not change.
                 let roots: Vec<_> = workspace.directories().map(Path::to_owned).collect();
                 let protected = app.dirs.protect_from_commands(&roots)?;
-                let ConfinementPlan { mut confinement, notes, hidden_objects, .. } =
+                let ConfinementPlan { mut confinement, notes: found, hidden_objects, .. } =
                     plan_confinement(&workspace, &path_policy);
+                notes = found;
                 notices.extend(hidden_objects.map(|objects| Notice::GitObjectsHidden {
                     path: objects.path.display().to_string(),
                     rule: objects.rule,
@@ -92,8 +101,8 @@ impl RunSandbox {
                 confinement.has_proxy = web.is_granted();
                 let outside = confinement.writable.iter().filter(|path| !workspace.contains(path));
                 let writable = outside.map(|path| path.display().to_string()).collect();
-                // The layers, and the start of the reason with them, are known once the sandbox is set up.
-                let report = Sandbox { writable, reason: notes.join("; "), ..Sandbox::default() };
+                // The layers, and the reason with them, are known once the sandbox is set up.
+                let report = Sandbox { writable, ..Sandbox::default() };
                 (report, Launcher::confined(processes, confinement))
             }
         };
@@ -107,7 +116,7 @@ impl RunSandbox {
             None
         };
         Ok(PendingSandbox {
-            sandbox: Self { policy, workspace, path_policy, background, report, web, notices },
+            sandbox: Self { policy, workspace, path_policy, background, report, reason, notes, web, notices },
             thread,
         })
     }
@@ -123,12 +132,11 @@ impl PendingSandbox {
             let failed = |detail: String| Reason::NoSandbox { detail };
             let layers = thread.join().map_err(|_| failed("its thread was lost".to_owned()))?;
             let layers = layers.map_err(|error| failed(error.to_string()))?;
-            let Sandbox { writable, reason: notes, .. } = self.sandbox.report;
-            let mut report = Sandbox { writable, ..describe(&layers, self.sandbox.web.is_granted())? };
-            if !notes.is_empty() {
-                report.reason = format!("{}; {notes}", report.reason);
-            }
-            self.sandbox.report = report;
+            let (described, reason) = describe(&layers, self.sandbox.web.is_granted())?;
+            let writable = std::mem::take(&mut self.sandbox.report.writable);
+            self.sandbox.reason = reason;
+            let reason = self.sandbox.reason_with_notes(self.sandbox.reason.to_string());
+            self.sandbox.report = Sandbox { writable, reason, ..described };
             self.sandbox.policy.sandboxed = true;
         }
         Ok(self.sandbox)
@@ -143,22 +151,22 @@ pub(crate) fn is_sandbox_enabled(app: &AppContext) -> bool {
 /// Whether commands are confined; if not, the reason.
 enum SandboxChoice {
     On,
-    Off(&'static str),
+    Off(Sentence),
 }
 
 /// Returns whether flags, configuration and the mode of the run ask for a sandbox. `is_default`: whether commands are
 /// confined where neither asks.
 fn sandbox_choice(app: &AppContext, mode: PermissionMode, is_default: bool) -> SandboxChoice {
     if matches!(mode, PermissionMode::Plan | PermissionMode::Ask) {
-        return SandboxChoice::Off("no command runs in this mode");
+        return SandboxChoice::Off(sentence!("no command runs in this mode"));
     }
     match app.base.config.text(&["sandbox", "mode"]) {
         Some("disabled") => {
-            SandboxChoice::Off("switched off; commands are confined by permission rules only")
+            SandboxChoice::Off(sentence!("switched off; commands are confined by permission rules only"))
         }
         Some(_) => SandboxChoice::On,
         None if is_default || mode == PermissionMode::Force => SandboxChoice::On,
-        None => SandboxChoice::Off("a person is asked before each command that no rule allows"),
+        None => SandboxChoice::Off(sentence!("a person is asked before each command that no rule allows")),
     }
 }
 
@@ -166,7 +174,7 @@ fn sandbox_choice(app: &AppContext, mode: PermissionMode, is_default: bool) -> S
 ///
 /// # Errors
 /// `NoSandbox` for supervision alone.
-fn describe(layers: &Layers, network: bool) -> Result<Sandbox, Reason> {
+fn describe(layers: &Layers, network: bool) -> Result<(Sandbox, Sentence), Reason> {
     let mode = match layers.tier {
         Tier::Namespaces => SandboxMode::Namespaces,
         Tier::Landlock => SandboxMode::Landlock,
@@ -177,17 +185,25 @@ fn describe(layers: &Layers, network: bool) -> Result<Sandbox, Reason> {
     // Without their own network namespace, commands could reach other services on the interface of the proxy.
     let network = network && mode == SandboxMode::Namespaces;
     let reason = match (mode, network) {
-        (_, true) => "commands reach the granted hosts, through a proxy",
-        (SandboxMode::Landlock, false) => "commands reach no network; the system refuses namespaces",
-        (_, false) => "commands reach no network but their own loopback",
+        (_, true) => sentence!("commands reach the granted hosts, through a proxy"),
+        (SandboxMode::Landlock, false) => {
+            sentence!("commands reach no network; the system refuses namespaces")
+        }
+        (_, false) => sentence!("commands reach no network but their own loopback"),
     };
     let layers = layers.names.iter().map(|name| (*name).to_owned()).collect();
-    Ok(Sandbox { mode, layers, network, writable: Vec::new(), reason: reason.to_owned() })
+    Ok((Sandbox { mode, layers, network, ..Sandbox::default() }, reason))
 }
 
-/// Returns the description of a run without a sandbox.
-fn report_without_sandbox(reason: &str) -> Sandbox {
-    Sandbox { reason: reason.to_owned(), ..Sandbox::default() }
+impl RunSandbox {
+    /// Returns why and how commands are confined, for people.
+    pub(crate) fn reason_text(&self, catalogue: &Catalogue) -> String {
+        self.reason_with_notes(catalogue.sentence(&self.reason))
+    }
+
+    fn reason_with_notes(&self, reason: String) -> String {
+        [reason].into_iter().chain(self.notes.iter().cloned()).collect::<Vec<_>>().join("; ")
+    }
 }
 
 /// Returns the existing paths of a list in `[sandbox]`; `~/` is the home directory, and relative ones lie in the

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 
 use crate::cli::Flags;
 
@@ -31,7 +31,7 @@ impl SystemPromptFlags {
     pub(super) fn load(flags: &Flags) -> Result<Self, Reason> {
         let replacement = flags.system_prompt.as_deref().map(text).transpose()?;
         if replacement.as_ref().is_some_and(|text| text.trim().is_empty()) {
-            let detail = "the file of `--system-prompt` is empty; write the instructions into it".to_owned();
+            let detail = sentence!("the file of `--system-prompt` is empty; write the instructions into it");
             return Err(Reason::Usage { detail });
         }
         let appended =

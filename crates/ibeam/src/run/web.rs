@@ -142,7 +142,7 @@ fn grants(app: &AppContext, policy: &Policy) -> Result<Grants, Reason> {
             .allow
             .push(given.parse().map_err(|error: InvalidHostPortPattern| origin.invalid(error.to_string()))?);
     }
-    let bad = |error: InvalidHostPortPattern| Reason::Usage { detail: error.to_string() };
+    let bad = |error: InvalidHostPortPattern| Reason::Usage { detail: error.to_string().into() };
     for rule in &policy.allow {
         if let Rule::WebFetch(domain) = rule {
             grants.allow.extend(HostPortPattern::for_allowed_domain(domain).map_err(bad)?);

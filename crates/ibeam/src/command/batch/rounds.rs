@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Write as _};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ibeam_core::Retry;
-use ibeam_protocol::{Failure, Reason, SessionId};
+use ibeam_protocol::{Failure, Reason, SessionId, sentence};
 use ibeam_providers::batch::{
     BatchClient, BatchEnd, BatchError, BatchId, BatchState, FoundBatch, PartOutcome, PartResult,
 };
@@ -159,9 +159,11 @@ impl<'a> Rounds<'a> {
         if endpoint.base_url == target.base_url && endpoint.protocol.name() == target.wire {
             return Ok(());
         }
-        let detail = format!(
-            "the requests to `{}` are for `{}`, but the configuration has `{}`",
-            target.model, target.base_url, endpoint.base_url
+        let detail = sentence!(
+            "the requests to `{model}` are for `{url}`, but the configuration has `{configured}`",
+            model = target.model,
+            url = target.base_url,
+            configured = endpoint.base_url,
         );
         Err(RoundError::Final(Reason::Usage { detail }.into()))
     }

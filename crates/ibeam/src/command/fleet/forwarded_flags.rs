@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 
 use crate::cli::Flags;
 
@@ -23,13 +23,29 @@ impl ForwardedFlags {
     /// `Usage` for a flag that a fleet cannot have.
     pub(super) fn new(flags: &Flags) -> Result<Self, Reason> {
         let refused = [
-            ("--api-key", flags.api_key.is_some(), "set the variable of the provider, or use `ibeam login`"),
-            ("--ephemeral", flags.ephemeral, "an interrupted task is resumed from its session"),
-            ("--resume", flags.resume.is_some() || flags.continue_, "each task has a session of its own"),
-            ("--worktree", flags.worktree.is_some(), "each task has a workspace of its own"),
+            (
+                flags.api_key.is_some(),
+                sentence!(
+                    "`--api-key` is not for `fleet run`: set the variable of the provider, or use `ibeam login`"
+                ),
+            ),
+            (
+                flags.ephemeral,
+                sentence!(
+                    "`--ephemeral` is not for `fleet run`: an interrupted task is resumed from its session"
+                ),
+            ),
+            (
+                flags.resume.is_some() || flags.continue_,
+                sentence!("`--resume` is not for `fleet run`: each task has a session of its own"),
+            ),
+            (
+                flags.worktree.is_some(),
+                sentence!("`--worktree` is not for `fleet run`: each task has a workspace of its own"),
+            ),
         ];
-        if let Some((flag, _, reason)) = refused.into_iter().find(|(_, is_given, _)| *is_given) {
-            return Err(Reason::Usage { detail: format!("`{flag}` is not for `fleet run`: {reason}") });
+        if let Some((_, detail)) = refused.into_iter().find(|(is_given, _)| *is_given) {
+            return Err(Reason::Usage { detail });
         }
         Ok(Self { sandbox: sandbox_flags(flags), run: run_flags(flags) })
     }

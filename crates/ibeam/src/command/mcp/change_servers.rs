@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ibeam_config::{NewMcpServer, add_mcp_server, remove_mcp_server};
 use ibeam_output::escape_to_one_line;
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, Sentence, sentence};
 use ibeam_providers::check_header;
 
 use super::super::print_text;
@@ -24,15 +24,17 @@ pub(super) fn add(
     server: &NewMcpServer,
     stdout: &mut File,
 ) -> Result<(), CliError> {
-    let usage = |detail: String| Reason::Usage { detail };
+    let usage = |detail: Sentence| Reason::Usage { detail };
     if !is_server_name(name) {
-        let detail = format!("`{name}` is not a server name; use letters, digits, `-` and `_`");
+        let detail = sentence!("`{name}` is not a server name; use letters, digits, `-` and `_`", name);
         return Err(usage(detail).into());
     }
     if to_project && let Some(place) = plain_secret::find(server, &crate::model::all_keys(app)) {
-        let detail = format!(
+        let detail = sentence!(
             "{place} seems to be a secret, and everybody who has the project can read its files; write \
-             '${{env:NAME}}' instead, and set that variable"
+             {reference} instead, and set that variable",
+            place,
+            reference = "'${env:NAME}'",
         );
         return Err(usage(detail).into());
     }
@@ -41,7 +43,8 @@ pub(super) fn add(
         check_inside_project(path)?;
     }
     add_mcp_server(path, name, server)?;
-    print_text(stdout, &format!("added `{name}` to {}\n", path.display()))
+    let done = sentence!("added `{name}` to {path}", name, path = path.display());
+    print_text(stdout, &format!("{}\n", app.base.catalogue.sentence(&done)))
 }
 
 /// Removes a server from the user's files, or from the project's files. Files of other programs stay as they are.
@@ -68,7 +71,8 @@ pub(super) fn remove(
         }
         if remove_mcp_server(path, name)? {
             let name = escape_to_one_line(name);
-            text.push_str(&format!("removed `{name}` from {}\n", path.display()));
+            let done = sentence!("removed `{name}` from {path}", name, path = path.display());
+            text.push_str(&format!("{}\n", app.base.catalogue.sentence(&done)));
         }
     }
     if text.is_empty() {
@@ -78,27 +82,51 @@ pub(super) fn remove(
 }
 
 /// Returns the message that none of the chosen files declares the server, and where it is declared.
-fn not_declared(app: &AppContext, name: &str, from_project: bool) -> Result<String, Reason> {
+fn not_declared(app: &AppContext, name: &str, from_project: bool) -> Result<Sentence, Reason> {
     let servers = declared_servers(app)?;
-    let owner = if from_project { "no file of the project" } else { "none of your files" };
     let Some(server) = servers.iter().find(|server| server.name == name) else {
-        return Ok(format!("{owner} declares the MCP server `{name}`; `ibeam mcp list` lists all servers"));
+        return Ok(match from_project {
+            true => sentence!(
+                "no file of the project declares the MCP server `{name}`; `ibeam mcp list` lists all servers",
+                name
+            ),
+            false => sentence!(
+                "none of your files declares the MCP server `{name}`; `ibeam mcp list` lists all servers",
+                name
+            ),
+        });
     };
     let path = server.source.path.display();
-    let remedy = match server.source.of_project {
-        true if !from_project => "add `--project` to remove it there".to_owned(),
-        true | false => format!("edit that file, or disable the server: `ibeam mcp disable {name}`"),
-    };
-    Ok(format!(
-        "{owner} that ibeam changes declares the MCP server `{name}`; it is declared in `{path}`: {remedy}"
-    ))
+    Ok(match (server.source.of_project, from_project) {
+        (true, false) => sentence!(
+            "none of your files that ibeam changes declares the MCP server `{name}`; it is declared in `{path}`: add \
+             `--project` to remove it there",
+            name,
+            path,
+        ),
+        (_, false) => sentence!(
+            "none of your files that ibeam changes declares the MCP server `{name}`; it is declared in `{path}`: edit \
+             that file, or disable the server: `ibeam mcp disable {name}`",
+            name,
+            path,
+        ),
+        (_, true) => sentence!(
+            "no file of the project that ibeam changes declares the MCP server `{name}`; it is declared in `{path}`: \
+             edit that file, or disable the server: `ibeam mcp disable {name}`",
+            name,
+            path,
+        ),
+    })
 }
 
 /// Refuses a file of the project that is a link: its target could be a file of the user.
 fn check_inside_project(path: &Path) -> Result<(), Reason> {
     let is_link = |path: &Path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
     if is_link(path) || path.parent().is_some_and(is_link) {
-        let detail = format!("`{}` is a symbolic link, which could lead out of the project", path.display());
+        let detail = sentence!(
+            "`{path}` is a symbolic link, which could lead out of the project",
+            path = path.display()
+        );
         return Err(Reason::Usage { detail });
     }
     Ok(())
@@ -117,12 +145,12 @@ pub(super) fn new_server(
     environment: &[String],
     headers: &[String],
 ) -> Result<NewMcpServer, Reason> {
-    let usage = |detail: String| Reason::Usage { detail };
+    let usage = |detail: Sentence| Reason::Usage { detail };
     let pair = |text: &String, separator: char, form: &str| {
         let pair =
             text.split_once(separator).map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
         // The text is not repeated, because it may be a secret.
-        pair.filter(|(name, _)| !name.is_empty()).ok_or_else(|| usage(format!("expected `{form}`")))
+        pair.filter(|(name, _)| !name.is_empty()).ok_or_else(|| usage(sentence!("expected `{form}`", form)))
     };
     let environment =
         environment.iter().map(|text| pair(text, '=', "--env NAME=VALUE")).collect::<Result<Vec<_>, _>>()?;
@@ -131,18 +159,18 @@ pub(super) fn new_server(
         .map(|text| pair(text, ':', "--header 'NAME: VALUE'"))
         .collect::<Result<Vec<_>, _>>()?;
     for (name, value) in &headers {
-        check_header(name, value).map_err(|error| usage(error.to_string()))?;
+        check_header(name, value).map_err(|error| usage(error.to_string().into()))?;
     }
     let url = target
         .first()
         .filter(|target| ["https://", "http://"].iter().any(|scheme| target.starts_with(scheme)));
     match (url, target) {
-        (Some(_), [_, _, ..]) => Err(usage("a URL takes no arguments".to_owned())),
+        (Some(_), [_, _, ..]) => Err(usage(sentence!("a URL takes no arguments"))),
         (Some(_), _) if !environment.is_empty() => {
-            Err(usage("`--env` sets variables of a program; a server over HTTP has `--header`".to_owned()))
+            Err(usage(sentence!("`--env` sets variables of a program; a server over HTTP has `--header`")))
         }
         (None, _) if !headers.is_empty() => {
-            Err(usage("`--header` is for a server over HTTP; a program has `--env`".to_owned()))
+            Err(usage(sentence!("`--header` is for a server over HTTP; a program has `--env`")))
         }
         (Some(url), _) => Ok(NewMcpServer { url: Some(url.clone()), headers, ..NewMcpServer::default() }),
         (None, command_line) => {
@@ -182,7 +210,7 @@ mod tests {
         ] {
             let error = new_server(&texts(target), &texts(environment), &texts(headers)).unwrap_err();
             let Reason::Usage { detail } = error else { panic!("{error:?}") };
-            assert!(detail.contains(message), "{detail}");
+            assert!(detail.as_str().contains(message), "{detail}");
         }
     }
 }

@@ -1,10 +1,9 @@
 //! The known facts about a model: context size, prices, abilities. An unknown value is printed as `unknown`, in JSON as
 //! null.
 
-use std::fmt;
-
 use ibeam_core::Prices;
-use ibeam_protocol::{ModelInfo, Reason};
+use ibeam_output::Catalogue;
+use ibeam_protocol::{ModelInfo, Reason, Sentence, sentence};
 use ibeam_providers::{Abilities, KnownModel, known_model};
 use serde_json::{Value, json};
 
@@ -70,45 +69,52 @@ impl ModelDetails {
     }
 }
 
-/// Writes, for example, `context 200,000 tokens; $3 in, $15 out per million tokens; tools, images; no reasoning;
-/// structured output unknown`
-impl fmt::Display for ModelDetails {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.context_window {
-            Some(tokens) => write!(f, "context {} tokens", thousands(tokens))?,
-            None => f.write_str("context unknown")?,
-        }
-        match self.prices {
-            Some(Prices { input: 0, output: 0, cache_read: 0, cache_write: 0 }) => f.write_str("; free")?,
-            Some(prices) => {
-                let (input, output) = (dollars(prices.input), dollars(prices.output));
-                write!(f, "; ${input} in, ${output} out per million tokens")?;
-            }
-            None => f.write_str("; price unknown")?,
-        }
+impl ModelDetails {
+    /// Returns, for example, `context 200,000 tokens; $3 in, $15 out per million tokens; tools, images; no reasoning;
+    /// structured output unknown`.
+    pub(super) fn to_text(&self, catalogue: &Catalogue) -> String {
+        let translate = |sentence: Sentence| catalogue.sentence(&sentence);
+        let context = match self.context_window {
+            Some(tokens) => sentence!("context {tokens} tokens", tokens = thousands(tokens)),
+            None => sentence!("context unknown"),
+        };
+        let price = match self.prices {
+            Some(Prices { input: 0, output: 0, cache_read: 0, cache_write: 0 }) => sentence!("free"),
+            Some(prices) => sentence!(
+                "${input} in, ${output} out per million tokens",
+                input = dollars(prices.input),
+                output = dollars(prices.output),
+            ),
+            None => sentence!("price unknown"),
+        };
         let Abilities { tools, images, reasoning, structured_output } = self.abilities();
         let abilities = [
-            (tools, "tools"),
-            (images, "images"),
-            (reasoning, "reasoning"),
-            (structured_output, "structured output"),
+            (tools, sentence!("tools")),
+            (images, sentence!("images")),
+            (reasoning, sentence!("reasoning")),
+            (structured_output, sentence!("structured output")),
         ];
-        let named = |value: Option<bool>| {
-            let names: Vec<&str> =
-                abilities.iter().filter(|(known, _)| *known == value).map(|(_, name)| *name).collect();
-            names.join(", ")
-        };
-        for (value, before, after) in [(Some(true), "", ""), (Some(false), "no ", ""), (None, "", " unknown")]
-        {
-            match (named(value), value) {
-                (names, _) if names.is_empty() => {}
-                (_, None) if abilities.iter().all(|(known, _)| known.is_none()) => {
-                    f.write_str("; abilities unknown")?;
-                }
-                (names, _) => write!(f, "; {before}{}{after}", names.replace(", ", &format!(", {before}")))?,
-            }
+        let mut parts = vec![translate(context), translate(price)];
+        if abilities.iter().all(|(known, _)| known.is_none()) {
+            parts.push(translate(sentence!("abilities unknown")));
+            return parts.join("; ");
         }
-        Ok(())
+        let with = |value: Option<bool>| {
+            abilities
+                .iter()
+                .filter(move |(known, _)| *known == value)
+                .map(|(_, name)| catalogue.sentence(name))
+        };
+        let has: Vec<String> = with(Some(true)).collect();
+        let lacks: Vec<String> =
+            with(Some(false)).map(|ability| translate(sentence!("no {ability}", ability))).collect();
+        let unknown: Vec<String> = with(None).collect();
+        parts
+            .extend([has, lacks].into_iter().filter(|names| !names.is_empty()).map(|names| names.join(", ")));
+        if !unknown.is_empty() {
+            parts.push(translate(sentence!("{abilities} unknown", abilities = unknown.join(", "))));
+        }
+        parts.join("; ")
     }
 }
 
@@ -132,6 +138,8 @@ fn thousands(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ibeam_output::Locale;
+
     use super::*;
 
     #[track_caller]
@@ -143,7 +151,7 @@ mod tests {
             prices: known.and_then(|known| known.prices()),
             known,
         };
-        assert_eq!(details.to_string(), expect);
+        assert_eq!(details.to_text(&Catalogue::new(Locale::En)), expect);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 
 use ibeam_config::parse_time;
 
@@ -31,7 +31,7 @@ impl Speed {
         }
         let factor = text.parse().ok().filter(|times: &f64| times.is_finite() && *times > 0.0);
         factor.map(Self::Factor).ok_or_else(|| Reason::Usage {
-            detail: format!("`--speed {text}` is not `max`, `real` or a number above 0"),
+            detail: sentence!("`--speed {text}` is not `max`, `real` or a number above 0", text),
         })
     }
 }
@@ -54,8 +54,9 @@ impl Pace {
     /// `Usage` for an invalid speed or time.
     pub(super) fn new(speed: Option<&str>, longest_pause: Option<&str>) -> Result<Self, Reason> {
         let speed = speed.map_or(Ok(Speed::Max), Speed::parse)?;
-        let usage_error =
-            |text| Reason::Usage { detail: format!("`--longest-pause {text}` is not a time such as `2s`") };
+        let usage_error = |text| Reason::Usage {
+            detail: sentence!("`--longest-pause {text}` is not a time such as `2s`", text),
+        };
         let longest_pause =
             longest_pause.map(|text| parse_time(text).ok_or_else(|| usage_error(text))).transpose()?;
         let longest_pause = longest_pause.unwrap_or(MAX_PAUSE).min(MAX_PAUSE);

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use ibeam_output::SessionLine;
-use ibeam_protocol::{Reason, SessionId};
+use ibeam_protocol::{Reason, SessionId, sentence};
 use ibeam_session::{Damage, ImportError, SessionError};
 
 use super::super::print_text;
@@ -62,7 +62,7 @@ pub(super) fn import(app: &AppContext, file: &Path, stdout: &mut File) -> Result
     let (id, report) = imported.map_err(|error| match error {
         ImportError::Format(_) => unusable(error.to_string()),
         ImportError::Exists(id) => {
-            let detail = format!("the session `{id}` exists; `ibeam sessions rm {id}` removes it");
+            let detail = sentence!("the session `{id}` exists; `ibeam sessions rm {id}` removes it", id);
             Reason::Usage { detail }
         }
         ImportError::Damaged(id, Damage { path, line, detail }) => {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 
 use ibeam_output::SessionLine;
-use ibeam_protocol::{Block, Event, EventKind, Reason, SessionId, Usage};
+use ibeam_protocol::{Block, Event, EventKind, Reason, SessionId, Usage, sentence};
 use ibeam_session::{SessionError, SessionSummary};
 use serde_json::{Value, json};
 
@@ -108,7 +108,7 @@ pub(super) fn rename(app: &AppContext, name: &str, title: &str) -> Result<(), Cl
     let id = find(app, name)?;
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     if title.chars().count() > MAX_TITLE_CHARACTERS {
-        let detail = format!("the title is longer than {MAX_TITLE_CHARACTERS} characters");
+        let detail = sentence!("the title is longer than {count} characters", count = MAX_TITLE_CHARACTERS);
         return Err(Reason::Usage { detail }.into());
     }
     let title = Some(title.as_str()).filter(|title| !title.is_empty());

@@ -7,7 +7,7 @@ use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use ibeam_output::SessionLine;
-use ibeam_protocol::{Failure, Reason, SessionId};
+use ibeam_protocol::{Failure, Reason, SessionId, sentence};
 use ibeam_session::{SessionError, SessionOptions, SessionSummary};
 use rustix::termios::isatty;
 
@@ -138,7 +138,7 @@ fn confirm(app: &AppContext, sessions: &str, count: usize, yes: bool) -> Result<
     }
     let stdin = io::stdin();
     if !isatty(stdin.as_fd()) || !isatty(rustix::stdio::stderr()) {
-        let detail = "removing sessions needs `--yes` where nobody can be asked".to_owned();
+        let detail = sentence!("removing sessions needs `--yes` where nobody can be asked");
         return Err(Reason::Usage { detail }.into());
     }
     let question = app.base.catalogue.line(&SessionLine::ConfirmRemoval { count: count as u64 });
@@ -148,7 +148,7 @@ fn confirm(app: &AppContext, sessions: &str, count: usize, yes: bool) -> Result<
     let is_read = stdin.lock().read_line(&mut answer).is_ok();
     match is_read && matches!(answer.trim(), "y" | "Y" | "yes") {
         true => Ok(()),
-        false => Err(Reason::Usage { detail: "nothing was removed".to_owned() }.into()),
+        false => Err(Reason::Usage { detail: sentence!("nothing was removed") }.into()),
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 use clap::ValueEnum;
 use ibeam_output::Catalogue;
-use ibeam_protocol::{Failure, Reason};
+use ibeam_protocol::{Failure, Reason, Sentence, sentence};
 use ibeam_providers::Effort;
 use ibeam_tui::{Candidate, Color, Style, TuiLine, diff_lines};
 
@@ -150,7 +150,7 @@ impl CommandContext<'_, '_> {
         &self.process.app
     }
 
-    fn report_usage(&self, detail: String) {
+    fn report_usage(&self, detail: Sentence) {
         self.session.report(&Failure::from(Reason::Usage { detail }).into());
     }
 
@@ -164,8 +164,9 @@ impl CommandContext<'_, '_> {
     /// Opens the same session again, with the flags as they are then.
     fn reopen(&self, command: Vec<String>) -> CommandEnd {
         if is_ephemeral(self.app()) {
-            let detail = "with `--ephemeral` no session is stored, so it cannot be opened again";
-            self.report_usage(detail.to_owned());
+            self.report_usage(sentence!(
+                "with `--ephemeral` no session is stored, so it cannot be opened again"
+            ));
             return CommandEnd::Done;
         }
         let target = SessionTarget::Named(self.session.id().to_string());
@@ -191,7 +192,7 @@ impl CommandContext<'_, '_> {
             }
             Err(_) => {
                 let known = mode_names().collect::<Vec<_>>().join(", ");
-                self.report_usage(format!("unknown mode `{name}`; use one of: {known}"));
+                self.report_usage(sentence!("unknown mode `{name}`; use one of: {known}", name, known));
                 CommandEnd::Done
             }
         }
@@ -200,7 +201,7 @@ impl CommandContext<'_, '_> {
     fn set_effort(&mut self, name: &str) -> CommandEnd {
         if Effort::from_name(name).is_none() {
             let known = Effort::ALL.map(Effort::as_str).join(", ");
-            self.report_usage(format!("unknown effort `{name}`; use one of: {known}"));
+            self.report_usage(sentence!("unknown effort `{name}`; use one of: {known}", name, known));
             return CommandEnd::Done;
         }
         self.flags.effort = Some(name.to_owned());

@@ -81,7 +81,7 @@ impl AgentService {
         runs.retain_mut(|run| matches!(run.ended.try_recv(), Err(oneshot::error::TryRecvError::Empty)));
         if runs.len() >= MAX_RUNS {
             let detail = format!("{MAX_RUNS} runs are running already; wait until one of them has ended");
-            return Err(Reason::Usage { detail });
+            return Err(Reason::Usage { detail: detail.into() });
         }
         let (stop, (ending, ended), (sender, result)) =
             (Stop::default(), oneshot::channel(), oneshot::channel());
@@ -213,6 +213,6 @@ struct ShowArguments {
 /// Returns the parsed arguments of a call.
 fn parse<T: for<'de> Deserialize<'de>>(tool: &str, arguments: Map<String, Value>) -> Result<T, Reason> {
     serde_json::from_value(Value::Object(arguments)).map_err(|error| Reason::Usage {
-        detail: format!("the arguments of `{tool}` are not valid: {error}"),
+        detail: format!("the arguments of `{tool}` are not valid: {error}").into(),
     })
 }

@@ -249,7 +249,7 @@ fn allowed_mode(server: PermissionMode, requested: RequestedMode) -> Result<Mode
 }
 
 fn usage(detail: String) -> Reason {
-    Reason::Usage { detail }
+    Reason::Usage { detail: detail.into() }
 }
 
 #[cfg(test)]

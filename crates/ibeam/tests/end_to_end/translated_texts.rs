@@ -1,0 +1,166 @@
+//! Listings and usage errors in the language of the user. What programs read stays English.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ibeam_testkit::Workspace;
+use serde_json::Value;
+
+use crate::scene::Scene;
+
+/// Returns a scene without a key, with an MCP server of the user and one of the project.
+fn scene() -> Scene {
+    let project = r#"{"mcpServers": {"theirs": {"command": "x"}}}"#;
+    let scene = Scene::new([]).with_workspace(Workspace::new().file(".mcp.json", project));
+    scene.ibeam_without_model(["mcp", "add", "mine", "--", "y"]).run().succeeded();
+    scene
+}
+
+fn print(scene: &Scene, args: &[&str], lang: &str) -> String {
+    scene.ibeam_without_model(args).args(["--lang", lang]).run().succeeded().stdout
+}
+
+/// Asserts that the listing has these parts in a language, and the same JSON in every language.
+#[track_caller]
+fn check_listing(args: &[&str], json: Option<&[&str]>, lang: &str, parts: &[&str]) {
+    let scene = scene();
+    let text = print(&scene, args, lang);
+    for part in parts {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    if let Some(json) = json {
+        let print = |lang| -> Value {
+            let text = print(&scene, &[args, json].concat(), lang);
+            serde_json::from_str(&text).unwrap()
+        };
+        assert_eq!(print(lang), print("en"));
+    }
+}
+
+#[test]
+fn listings_are_in_the_language_of_the_user() {
+    let json = Some(&["--format", "json"][..]);
+    check_listing(
+        &["providers"],
+        json,
+        "es",
+        &[
+            "Proveedores\n\n",
+            "openai - OpenAI: sin clave; define `OPENAI_API_KEY` o ejecuta",
+            "no necesita clave\n",
+        ],
+    );
+    check_listing(&["mcp", "list"], json, "ja", &["mine    有効       ", "theirs  未信頼     "]);
+    check_listing(
+        &["models", "--details"],
+        Some(&["--json"]),
+        "fr",
+        &["Available models\n\n", "\nTip: choisissez-en un avec `--model ID`"],
+    );
+    check_listing(
+        &["doctor", "--model", "openai/x", "--api-key", "k"],
+        None,
+        "pt",
+        &["os comandos não alcançam"],
+    );
+}
+
+#[test]
+fn a_usage_error_is_in_the_language_of_the_user_and_english_for_programs() {
+    let scene = scene();
+    let error = |args: &[&str]| {
+        let output = scene.ibeam_without_model(["-p", "x"]).args(args).run();
+        assert_eq!(output.code, Some(2), "{output}");
+        output.stderr
+    };
+    let spanish = error(&["--fork", "--lang", "es"]);
+    assert!(
+        spanish.starts_with("error: `--fork` necesita `--resume` o `--continue`\nhint: `ibeam --help`"),
+        "{spanish}"
+    );
+    let object: Value =
+        serde_json::from_str(&error(&["--fork", "--lang", "es", "--error-format", "json"])).unwrap();
+    assert_eq!(object["message"], "`--fork` needs `--resume` or `--continue`");
+    let unknown = error(&["--unknown", "--lang=ja"]);
+    assert!(unknown.starts_with("error: '--unknown' という引数はありません\n"), "{unknown}");
+    let command = scene.ibeam_without_model(["mcp", "disable", "x", "--lang", "fr"]).run();
+    assert!(command.stderr.starts_with("error: aucun serveur MCP ne s'appelle `x` ; il y a : "), "{command}");
+}
+
+/// The translations of the sentences that the code writes with `sentence!`.
+const SENTENCES: &str = include_str!("../../../ibeam-output/locales/sentences.txt");
+
+/// Returns the files of the program below a directory.
+fn source_files(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => source_files(&path, files),
+            false if path.extension().is_some_and(|extension| extension == "rs") => files.push(path),
+            false => {}
+        }
+    }
+}
+
+/// Returns the templates of `sentence!` in a source file without its unit tests.
+fn templates(source: &str) -> Vec<String> {
+    let source = source.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let literals = source.split("sentence!(").skip(1).filter_map(|rest| rest.trim_start().strip_prefix('"'));
+    let template = |literal: &str| {
+        let mut text = String::new();
+        let mut characters = literal.chars().peekable();
+        loop {
+            match characters.next().unwrap_or_else(|| panic!("no end: {text}")) {
+                '"' => return text,
+                '\\' => match characters.next() {
+                    Some('\n') => {
+                        while characters.next_if(|character| character.is_whitespace()).is_some() {}
+                    }
+                    Some(quoted @ ('"' | '\\')) => text.push(quoted),
+                    other => panic!("unknown escape {other:?} after {text}"),
+                },
+                character => text.push(character),
+            }
+        }
+    };
+    literals.map(template).collect()
+}
+
+#[test]
+fn every_sentence_of_the_code_is_translated_into_every_language() {
+    let mut files = Vec::new();
+    source_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
+    let written: BTreeSet<String> =
+        files.iter().flat_map(|path| templates(&fs::read_to_string(path).unwrap())).collect();
+    assert!(written.len() > 100, "{}", written.len());
+    let mut known = BTreeSet::new();
+    let blocks = SENTENCES.trim().split("\n\n").filter(|block| !block.starts_with('#'));
+    for lines in blocks.map(|block| block.lines().collect::<Vec<_>>()) {
+        let (english, translations) = lines.split_first().unwrap();
+        assert!(known.insert((*english).to_owned()), "{english} occurs twice");
+        let codes = ["es", "id", "ja", "fr", "pt"];
+        assert_eq!(translations.len(), codes.len(), "{english}");
+        for (line, code) in translations.iter().zip(codes) {
+            let text = line.strip_prefix(code).and_then(|text| text.strip_prefix(' '));
+            let text = text.unwrap_or_else(|| panic!("{english}: no `{code}` in {line}"));
+            for (open, close) in [('{', '}'), ('`', '`')] {
+                assert_eq!(quoted(text, open, close), quoted(english, open, close), "{text}");
+            }
+        }
+    }
+    let missing: Vec<&String> = written.difference(&known).collect();
+    let unused: Vec<&String> = known.difference(&written).collect();
+    assert_eq!((missing, unused), (Vec::new(), Vec::new()), "not in, or only in locales/sentences.txt");
+}
+
+/// Returns the texts between `open` and `close`.
+fn quoted(text: &str, open: char, close: char) -> BTreeSet<&str> {
+    let mut quoted = BTreeSet::new();
+    let mut rest = text;
+    while let Some((inner, after)) = rest.split_once(open).and_then(|(_, inside)| inside.split_once(close)) {
+        quoted.insert(inner);
+        rest = after;
+    }
+    quoted
+}
