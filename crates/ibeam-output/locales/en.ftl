@@ -665,6 +665,7 @@ help-commands = Commands
 # The display of interactive mode.
 tui-welcome = ibeam · { $model } · { $directory }
 tui-welcome-help = /help lists commands and keys, /model changes the model
+tui-opening = opening the session · { $seconds } s
 tui-working = working · { $seconds } s
 tui-keys-busy = Esc interrupts · Enter adds to this turn · Tab queues
 tui-keys-idle = \ Enter new line · / commands · @ files · ! shell · Ctrl-R history · Ctrl-G editor
@@ -700,6 +701,7 @@ tui-allowed-for-session = allowed until the program ends
 tui-rule-added = allowed; `{ $rule }` was added to `{ $path }`
 tui-rule-not-written = allowed until the program ends; cannot add the rule to `{ $path }`: { $detail }
 tui-refused = refused
+tui-effort = effort { $level }
 tui-command-help = commands and keys
 tui-command-status = session, model, sandbox
 tui-command-model = list the models, or change to NAME
@@ -708,7 +710,7 @@ tui-command-permissions = permission rules
 tui-command-mcp = MCP servers
 tui-command-mode = change the mode: agent, plan, ask
 tui-command-effort = change how much the model reasons
-tui-command-resume = list the sessions of this directory, or resume SESSION
+tui-command-resume = choose a session, or resume SESSION
 tui-command-new = start a new session
 tui-command-compact = shorten the conversation with a summary
 tui-command-undo = restore the files as before the last turn, or before turn N
@@ -724,5 +726,21 @@ tui-earlier-turns = { $count ->
     [one] … { $count } earlier turn
    *[other] … { $count } earlier turns
 }
+tui-command-transcript = the whole conversation, as Ctrl-T
+tui-picker-here = Sessions of this directory
+tui-picker-all = Sessions of all directories
+tui-picker-empty = no session here; Tab shows those of all directories
+tui-picker-keys = ↑ ↓ select · Enter resumes · Tab all directories · type to filter · Esc leaves
+tui-pick-number = Number of the session to resume; an empty line resumes none:
+tui-minutes = { $count } min
+tui-hours = { $count } h
+tui-days = { $count } d
+tui-changes-title = Changes
+tui-transcript-title = Transcript
+tui-no-changes = no file was changed
+tui-no-transcript = no conversation is stored yet
+tui-view-keys = ↑ ↓ PgUp PgDn Home End scroll · / search · n N next, previous · q leaves
+tui-view-search = search: { $text }
+tui-view-no-match = not found: { $text }
 tui-command-exit = end the program
 tui-keys = keys

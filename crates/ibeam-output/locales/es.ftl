@@ -662,6 +662,7 @@ help-commands = Comandos
 
 tui-welcome = ibeam · { $model } · { $directory }
 tui-welcome-help = /help muestra comandos y teclas, /model cambia el modelo
+tui-opening = abriendo la sesión · { $seconds } s
 tui-working = trabajando · { $seconds } s
 tui-keys-busy = Esc interrumpe · Intro añade a este turno · Tab pone en cola
 tui-keys-idle = \ Intro línea nueva · / comandos · @ archivos · ! shell · Ctrl-R historial · Ctrl-G editor
@@ -697,6 +698,7 @@ tui-allowed-for-session = permitido hasta que termine el programa
 tui-rule-added = permitido; `{ $rule }` se añadió a `{ $path }`
 tui-rule-not-written = permitido hasta que termine el programa; no se puede añadir la regla a `{ $path }`: { $detail }
 tui-refused = rechazado
+tui-effort = esfuerzo { $level }
 tui-command-help = comandos y teclas
 tui-command-status = sesión, modelo, sandbox
 tui-command-model = listar los modelos o cambiar a NAME
@@ -705,7 +707,7 @@ tui-command-permissions = reglas de permisos
 tui-command-mcp = servidores MCP
 tui-command-mode = cambiar el modo: agent, plan, ask
 tui-command-effort = cambiar cuánto razona el modelo
-tui-command-resume = listar las sesiones de este directorio o reanudar SESSION
+tui-command-resume = elegir una sesión o reanudar SESSION
 tui-command-new = empezar una sesión nueva
 tui-command-compact = acortar la conversación con un resumen
 tui-command-undo = restaurar los archivos como antes del último turno, o del turno N
@@ -721,5 +723,21 @@ tui-earlier-turns = { $count ->
     [one] … { $count } turno anterior
    *[other] … { $count } turnos anteriores
 }
+tui-command-transcript = la conversación completa, como Ctrl-T
+tui-picker-here = Sesiones de este directorio
+tui-picker-all = Sesiones de todos los directorios
+tui-picker-empty = ninguna sesión aquí; Tab muestra las de todos los directorios
+tui-picker-keys = ↑ ↓ elegir · Intro reanuda · Tab todos los directorios · escriba para filtrar · Esc sale
+tui-pick-number = Número de la sesión que reanudar; una línea vacía no reanuda ninguna:
+tui-minutes = { $count } min
+tui-hours = { $count } h
+tui-days = { $count } d
+tui-changes-title = Cambios
+tui-transcript-title = Transcripción
+tui-no-changes = no se cambió ningún archivo
+tui-no-transcript = aún no hay ninguna conversación guardada
+tui-view-keys = ↑ ↓ RePág AvPág Inicio Fin desplazan · / buscar · n N siguiente, anterior · q sale
+tui-view-search = buscar: { $text }
+tui-view-no-match = no encontrado: { $text }
 tui-command-exit = terminar el programa
 tui-keys = teclas

@@ -662,6 +662,7 @@ help-commands = Commandes
 
 tui-welcome = ibeam · { $model } · { $directory }
 tui-welcome-help = /help affiche les commandes et les touches, /model change le modèle
+tui-opening = ouverture de la session · { $seconds } s
 tui-working = en cours · { $seconds } s
 tui-keys-busy = Échap interrompt · Entrée ajoute à ce tour · Tab met en attente
 tui-keys-idle = \ Entrée nouvelle ligne · / commandes · @ fichiers · ! shell · Ctrl-R historique · Ctrl-G éditeur
@@ -697,6 +698,7 @@ tui-allowed-for-session = autorisé jusqu’à la fin du programme
 tui-rule-added = autorisé ; `{ $rule }` a été ajoutée à `{ $path }`
 tui-rule-not-written = autorisé jusqu’à la fin du programme ; impossible d’ajouter la règle à `{ $path }` : { $detail }
 tui-refused = refusé
+tui-effort = effort { $level }
 tui-command-help = commandes et touches
 tui-command-status = session, modèle, bac à sable
 tui-command-model = lister les modèles ou passer à NAME
@@ -705,7 +707,7 @@ tui-command-permissions = règles de permission
 tui-command-mcp = serveurs MCP
 tui-command-mode = changer de mode : agent, plan, ask
 tui-command-effort = changer la quantité de raisonnement du modèle
-tui-command-resume = lister les sessions de ce répertoire ou reprendre SESSION
+tui-command-resume = choisir une session ou reprendre SESSION
 tui-command-new = commencer une nouvelle session
 tui-command-compact = raccourcir la conversation par un résumé
 tui-command-undo = rétablir les fichiers d’avant le dernier tour, ou d’avant le tour N
@@ -721,5 +723,21 @@ tui-earlier-turns = { $count ->
     [one] … { $count } tour précédent
    *[other] … { $count } tours précédents
 }
+tui-command-transcript = toute la conversation, comme Ctrl-T
+tui-picker-here = Sessions de ce répertoire
+tui-picker-all = Sessions de tous les répertoires
+tui-picker-empty = aucune session ici ; Tab affiche celles de tous les répertoires
+tui-picker-keys = ↑ ↓ choisir · Entrée reprend · Tab tous les répertoires · tapez pour filtrer · Échap quitte
+tui-pick-number = Numéro de la session à reprendre ; une ligne vide n’en reprend aucune :
+tui-minutes = { $count } min
+tui-hours = { $count } h
+tui-days = { $count } j
+tui-changes-title = Modifications
+tui-transcript-title = Transcription
+tui-no-changes = aucun fichier n’a été modifié
+tui-no-transcript = aucune conversation n’est encore enregistrée
+tui-view-keys = ↑ ↓ PgPréc PgSuiv Début Fin défilent · / chercher · n N suivant, précédent · q quitte
+tui-view-search = chercher : { $text }
+tui-view-no-match = introuvable : { $text }
 tui-command-exit = quitter le programme
 tui-keys = touches

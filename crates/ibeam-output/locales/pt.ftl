@@ -662,6 +662,7 @@ help-commands = Comandos
 
 tui-welcome = ibeam · { $model } · { $directory }
 tui-welcome-help = /help mostra comandos e teclas, /model troca o modelo
+tui-opening = abrindo a sessão · { $seconds } s
 tui-working = trabalhando · { $seconds } s
 tui-keys-busy = Esc interrompe · Enter acrescenta a este turno · Tab enfileira
 tui-keys-idle = \ Enter nova linha · / comandos · @ arquivos · ! shell · Ctrl-R histórico · Ctrl-G editor
@@ -697,6 +698,7 @@ tui-allowed-for-session = permitido até o programa terminar
 tui-rule-added = permitido; `{ $rule }` foi acrescentada a `{ $path }`
 tui-rule-not-written = permitido até o programa terminar; não é possível acrescentar a regra a `{ $path }`: { $detail }
 tui-refused = recusado
+tui-effort = esforço { $level }
 tui-command-help = comandos e teclas
 tui-command-status = sessão, modelo, sandbox
 tui-command-model = listar os modelos ou trocar para NAME
@@ -705,7 +707,7 @@ tui-command-permissions = regras de permissão
 tui-command-mcp = servidores MCP
 tui-command-mode = trocar o modo: agent, plan, ask
 tui-command-effort = trocar quanto o modelo raciocina
-tui-command-resume = listar as sessões deste diretório ou retomar SESSION
+tui-command-resume = escolher uma sessão ou retomar SESSION
 tui-command-new = começar uma nova sessão
 tui-command-compact = encurtar a conversa com um resumo
 tui-command-undo = restaurar os arquivos como antes do último turno, ou do turno N
@@ -721,5 +723,21 @@ tui-earlier-turns = { $count ->
     [one] … { $count } turno anterior
    *[other] … { $count } turnos anteriores
 }
+tui-command-transcript = a conversa inteira, como Ctrl-T
+tui-picker-here = Sessões deste diretório
+tui-picker-all = Sessões de todos os diretórios
+tui-picker-empty = nenhuma sessão aqui; Tab mostra as de todos os diretórios
+tui-picker-keys = ↑ ↓ escolher · Enter retoma · Tab todos os diretórios · digite para filtrar · Esc sai
+tui-pick-number = Número da sessão a retomar; uma linha vazia não retoma nenhuma:
+tui-minutes = { $count } min
+tui-hours = { $count } h
+tui-days = { $count } d
+tui-changes-title = Alterações
+tui-transcript-title = Transcrição
+tui-no-changes = nenhum arquivo foi alterado
+tui-no-transcript = ainda não há conversa gravada
+tui-view-keys = ↑ ↓ PgUp PgDn Home End rolam · / buscar · n N próximo, anterior · q sai
+tui-view-search = buscar: { $text }
+tui-view-no-match = não encontrado: { $text }
 tui-command-exit = encerrar o programa
 tui-keys = teclas

@@ -30,7 +30,7 @@ pub use archive::{ImportError, export, import};
 pub use check::{CheckReport, check};
 pub use error::SessionError;
 pub use journal::Session;
-pub use listing::{SessionSummary, exists, find_by_prefix, list};
+pub use listing::{SessionSummary, exists, find_by_prefix, list, newest_first, summarize};
 pub use open::{OpenReport, ReadReport, read};
 pub use options::{CancelFlag, Durability, SessionOptions};
 pub use record::Header;

@@ -85,6 +85,32 @@ pub fn list(sessions: &Path, cwd: Option<&Path>) -> Result<Vec<SessionSummary>, 
     Ok(summaries)
 }
 
+/// Returns the IDs of all sessions, the latest written first. No journal is read, so a damaged session is included.
+///
+/// # Errors
+/// `Io` if the directory of all sessions cannot be read. A missing directory holds no sessions.
+pub fn newest_first(sessions: &Path) -> Result<Vec<SessionId>, SessionError> {
+    let entries = match fs::read_dir(sessions) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(SessionError::Io { path: sessions.to_owned(), source }),
+    };
+    let dated = |entry: fs::DirEntry| {
+        let id: SessionId = entry.file_name().to_str()?.parse().ok()?;
+        let segments = layout::list_segments(&entry.path()).ok()?;
+        let written = fs::symlink_metadata(&segments.last()?.path).ok()?.modified().ok()?;
+        Some(Reverse((written, id)))
+    };
+    let mut dated: Vec<_> = entries.filter_map(|entry| dated(entry.ok()?)).collect();
+    dated.sort_unstable();
+    Ok(dated.into_iter().map(|Reverse((_, id))| id).collect())
+}
+
+/// Returns the summary of the session `id`; `None` if there is none, or if its header is damaged.
+pub fn summarize(sessions: &Path, id: SessionId) -> Option<SessionSummary> {
+    summary(&sessions.join(id.to_string()), None)
+}
+
 /// Returns the summary of the session in `directory`, if it is a session and belongs to `cwd`.
 fn summary(directory: &Path, cwd: Option<&Path>) -> Option<SessionSummary> {
     let id: SessionId = directory.file_name()?.to_str()?.parse().ok()?;

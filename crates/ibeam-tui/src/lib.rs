@@ -2,7 +2,8 @@
 //!
 //! Finished lines are printed once and belong to the scrollback of the terminal. Only the last rows are live: running
 //! calls, queued messages, a question, the input, the status. The display consumes events and keys, and writes to any
-//! `io::Write`. It starts no run, reads no file and no variable.
+//! `io::Write`. It starts no run, reads no file and no variable. The picker of sessions, a change and the transcript are
+//! full-screen views in the alternate screen.
 
 mod changes;
 mod completion;
@@ -12,6 +13,8 @@ mod history;
 mod live_rows;
 mod markdown;
 mod markdown_blocks;
+mod pager;
+mod picker;
 mod question;
 mod screen;
 mod styled;
@@ -20,12 +23,16 @@ mod texts;
 mod tool_lines;
 mod transcript;
 mod ui;
+mod view;
 
 pub use changes::{diff_lines, proposed_change};
 pub use completion::Candidate;
+pub use pager::PagerStart;
+pub use picker::{PickerEntry, PickerOptions};
 pub use question::{Choice, Question, Reply};
 pub use screen::{Screen, TerminalTraits};
 pub use styled::{Color, Line, Style};
 pub use terminal::{RawTerminal, TerminalEvent, next_event, terminal_size};
 pub use texts::TuiLine;
+pub use transcript::TranscriptLines;
 pub use ui::{Action, QueuedPrompt, Ui, UiOptions};

@@ -32,6 +32,8 @@ pub(crate) struct LiveState<'a> {
     pub(crate) search: Option<&'a str>,
     /// The start of the turn that runs.
     pub(crate) busy_since: Option<Instant>,
+    /// The start of the opening of a session.
+    pub(crate) opening_since: Option<Instant>,
     /// The key that ends the program now.
     pub(crate) exit_key: Option<ExitKey>,
     pub(crate) now: Instant,
@@ -46,6 +48,10 @@ impl LiveState<'_> {
         let input_width = self.width.saturating_sub(4).max(2);
         let layout = self.editor.layout(input_width);
         let mut above = Vec::new();
+        above.extend(self.opening_since.map(|since| {
+            let seconds = self.now.saturating_duration_since(since).as_secs();
+            self.progress_row(&TuiLine::Opening { seconds })
+        }));
         if self.busy_since.is_some() {
             above.extend(self.text_rows());
             above.extend(self.running_rows());
@@ -96,8 +102,7 @@ impl LiveState<'_> {
         let calls = &self.transcript.running;
         if calls.is_empty() && self.question.is_none() {
             let seconds = self.busy_since.map(seconds).unwrap_or_default();
-            let text = self.catalogue.line(&TuiLine::Working { seconds });
-            return vec![Line::new(Style::color(Color::Cyan), "○ ").with(Style::DIM, &text)];
+            return vec![self.progress_row(&TuiLine::Working { seconds })];
         }
         let row = |call: &crate::transcript::RunningCall| {
             let time = format!(" · {} s", seconds(call.since));
@@ -111,6 +116,10 @@ impl LiveState<'_> {
             line.with(Style::DIM, &time)
         };
         calls.iter().map(row).collect()
+    }
+
+    fn progress_row(&self, text: &TuiLine<'_>) -> Line {
+        Line::new(Style::color(Color::Cyan), "○ ").with(Style::DIM, &self.catalogue.line(text))
     }
 
     fn question_rows(&self, open: &OpenQuestion) -> Vec<Line> {

@@ -1,11 +1,15 @@
 //! The inline screen: prints finished lines once and draws the live rows below them again.
 //!
 //! All positions are relative to the cursor, so the display does not depend on where the terminal starts it. A row is
-//! never as wide as the terminal, so the terminal wraps no live row by itself.
+//! never as wide as the terminal, so the terminal wraps no live row by itself. A full-screen view is drawn in the
+//! alternate screen; after it, the normal screen is as before.
 
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::styled::Line;
+use crate::view::Frame;
 
 /// The start of a synchronised update, with the cursor hidden.
 const BEGIN: &str = "\u{1b}[?2026h\u{1b}[?25l";
@@ -13,6 +17,12 @@ const BEGIN: &str = "\u{1b}[?2026h\u{1b}[?25l";
 const END: &str = "\u{1b}[?25h\u{1b}[?2026l";
 /// Clears from the cursor to the end of the screen.
 const CLEAR_BELOW: &str = "\u{1b}[J";
+/// Clears from the cursor to the end of the row.
+const CLEAR_ROW: &str = "\u{1b}[K";
+/// Shows the alternate screen, empty.
+const ENTER_FULL: &str = "\u{1b}[?1049h\u{1b}[2J";
+/// Shows the normal screen again, with its cursor.
+pub(crate) const LEAVE_FULL: &str = "\u{1b}[?1049l\u{1b}[?25h";
 
 /// The properties of a terminal that the display depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +53,25 @@ pub struct Screen<W> {
     drawn: Live,
     /// Whether the terminal may show something else than `drawn`.
     is_stale: bool,
+    /// The rows that the alternate screen shows.
+    drawn_full: Frame,
+    /// Whether the terminal shows the alternate screen.
+    is_full: Arc<AtomicBool>,
 }
 
 impl<W: Write> Screen<W> {
     /// Returns a screen of `width` by `height` cells that shows no live row.
     pub fn new(out: W, traits: TerminalTraits, width: usize, height: usize) -> Self {
-        let mut screen = Self { out, traits, width: 0, height: 0, drawn: Live::default(), is_stale: true };
+        let mut screen = Self {
+            out,
+            traits,
+            width: 0,
+            height: 0,
+            drawn: Live::default(),
+            is_stale: true,
+            drawn_full: Frame::default(),
+            is_full: Arc::default(),
+        };
         screen.resize(width, height);
         screen
     }
@@ -120,6 +143,69 @@ impl<W: Write> Screen<W> {
         self.is_stale = true;
         self.out.write_all(text.as_bytes())?;
         self.out.flush()
+    }
+
+    /// Returns whether the terminal shows the alternate screen.
+    pub(crate) fn full_screen_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_full)
+    }
+
+    /// Removes the live rows, and shows the alternate screen.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub(crate) fn enter_full(&mut self) -> io::Result<()> {
+        if self.is_full.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.clear()?;
+        self.drawn_full = Frame::default();
+        self.write_raw(ENTER_FULL)
+    }
+
+    /// Shows the normal screen again, if the alternate screen is shown.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub(crate) fn leave_full(&mut self) -> io::Result<()> {
+        if !self.is_full.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.is_stale = true;
+        self.write_raw(LEAVE_FULL)
+    }
+
+    /// Draws the rows of the alternate screen that have changed.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub(crate) fn draw_full(&mut self, mut frame: Frame) -> io::Result<()> {
+        frame.rows.truncate(self.height);
+        frame.rows.iter_mut().for_each(|row| *row = row.fit(self.width - 1));
+        if frame == self.drawn_full && !self.is_stale {
+            return Ok(());
+        }
+        let mut text = BEGIN.to_owned();
+        if self.is_stale {
+            text.push_str("\u{1b}[2J");
+        }
+        for (number, row) in frame.rows.iter().enumerate() {
+            if self.is_stale || self.drawn_full.rows.get(number) != Some(row) {
+                text.push_str(&format!("\u{1b}[{};1H", number + 1));
+                row.encode(&mut text, self.traits.has_colors);
+                text.push_str(CLEAR_ROW);
+            }
+        }
+        match frame.cursor {
+            Some((row, column)) => {
+                let column = column.min(self.width - 1);
+                text.push_str(&format!("\u{1b}[{};{}H{END}", row + 1, column + 1));
+            }
+            None => text.push_str("\u{1b}[?2026l"),
+        }
+        self.is_stale = false;
+        self.drawn_full = frame;
+        self.write_raw(&text)
     }
 
     /// Writes bytes unchanged, e.g. a bell.

@@ -216,6 +216,22 @@ impl Line {
         lines
     }
 
+    /// Returns the line with all occurrences of `query`, which is lower case, in swapped colours.
+    #[must_use]
+    pub(crate) fn with_marked(&self, query: &str) -> Self {
+        let graphemes: Vec<(Style, &str)> = self.graphemes().collect();
+        let lower: Vec<String> = graphemes.iter().map(|(_, text)| text.to_lowercase()).collect();
+        let mut marked = Self::default();
+        let mut marked_until = 0;
+        for (at, (style, text)) in graphemes.iter().enumerate() {
+            if let Some(count) = lower.get(at..).and_then(|rest| count_prefix(rest, query)) {
+                marked_until = marked_until.max(at + count);
+            }
+            marked.push(Style { reverse: style.reverse || at < marked_until, ..*style }, text);
+        }
+        marked
+    }
+
     /// Returns a line of graphemes without spaces at its end.
     fn joined(graphemes: &[(Style, &str)], indent: usize) -> Self {
         let end = graphemes.iter().rposition(|(_, text)| *text != " ").map_or(0, |last| last + 1);
@@ -242,6 +258,18 @@ impl Line {
     }
 }
 
+/// Returns the number of texts at the start that `query` consists of; `None` if it is another text.
+fn count_prefix(texts: &[String], query: &str) -> Option<usize> {
+    let mut rest = query;
+    for (count, text) in texts.iter().enumerate() {
+        if rest.is_empty() {
+            return (count > 0).then_some(count);
+        }
+        rest = rest.strip_prefix(text.as_str())?;
+    }
+    (rest.is_empty() && !texts.is_empty()).then_some(texts.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,6 +294,15 @@ mod tests {
         assert_eq!(Line::plain("abcdef").fit(4).text(), "abc…");
         assert_eq!(Line::plain("日本語").fit(5).text(), "日本…");
         assert_eq!(Line::plain("abc").fit(3).text(), "abc");
+    }
+
+    #[test]
+    fn all_occurrences_are_marked_whatever_their_case() {
+        let line = Line::plain("Ab ab 日本 aB").with_marked("ab");
+        let marked: Vec<&str> =
+            line.spans.iter().filter(|(style, _)| style.reverse).map(|(_, text)| text.as_str()).collect();
+        assert_eq!(marked, ["Ab", "ab", "aB"]);
+        assert_eq!(Line::plain("日本語").with_marked("本語").spans.len(), 2);
     }
 
     #[test]

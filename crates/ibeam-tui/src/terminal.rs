@@ -6,6 +6,8 @@ use std::time::Duration;
 use crossterm::event::{Event, KeyEvent, KeyEventKind};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 
+use crate::screen::LEAVE_FULL;
+
 /// Enables bracketed paste.
 pub(crate) const PASTE_ON: &str = "\u{1b}[?2004h";
 /// Disables bracketed paste, and shows the cursor.
@@ -38,6 +40,11 @@ impl RawTerminal {
     /// The system's error.
     pub fn start() -> io::Result<Self> {
         enable_raw_mode().map(|()| Self(()))
+    }
+
+    /// Returns the bytes that show the normal screen and the cursor again, for an end that cannot wait for the display.
+    pub fn leave_full_screen_bytes() -> &'static [u8] {
+        LEAVE_FULL.as_bytes()
     }
 
     /// Restores the mode of the terminal, from any thread.

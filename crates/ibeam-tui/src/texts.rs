@@ -12,6 +12,8 @@ pub enum TuiLine<'a> {
     Welcome { model: &'a str, directory: &'a str },
     /// The line about the help, after the first line.
     WelcomeHelp,
+    /// The session is being opened.
+    Opening { seconds: u64 },
     /// The model has not answered yet.
     Working { seconds: u64 },
     /// The keys while a turn runs.
@@ -64,6 +66,8 @@ pub enum TuiLine<'a> {
     RuleNotWritten { path: &'a str, detail: &'a str },
     /// The call was refused.
     Refused,
+    /// The amount of reasoning of the model.
+    Effort { level: &'a str },
     /// The description of `/help`.
     CommandHelp,
     /// The description of `/status`.
@@ -106,6 +110,38 @@ pub enum TuiLine<'a> {
     Exported { path: &'a str },
     /// The turns of a resumed session that are not shown.
     EarlierTurns { count: u64 },
+    /// The description of `/transcript`.
+    CommandTranscript,
+    /// The title of the picker with the sessions of the current directory.
+    PickerHere,
+    /// The title of the picker with all sessions.
+    PickerAll,
+    /// No session matches the filter.
+    PickerEmpty,
+    /// The keys of the picker.
+    PickerKeys,
+    /// The question for the number of a session, where there are lines only.
+    PickNumber,
+    /// A time of some minutes.
+    Minutes { count: u64 },
+    /// A time of some hours.
+    Hours { count: u64 },
+    /// A time of some days.
+    Days { count: u64 },
+    /// The title of the view of changes.
+    ChangesTitle,
+    /// The title of the view of the whole conversation.
+    TranscriptTitle,
+    /// The session has changed no files.
+    NoChanges,
+    /// The conversation cannot be shown, because none is stored.
+    NoTranscript,
+    /// The keys of a view of lines.
+    ViewKeys,
+    /// A search in a view of lines.
+    ViewSearch { text: &'a str },
+    /// A search in a view of lines that found nothing.
+    ViewNoMatch { text: &'a str },
     /// The description of `/exit`.
     CommandExit,
     /// The heading of `/help` for keys.

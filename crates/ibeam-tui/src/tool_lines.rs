@@ -1,7 +1,7 @@
 //! The lines of a tool call: what it did to which target, how long it took, its result, and the end of its output.
 
 use ibeam_output::{Catalogue, call_target};
-use ibeam_protocol::tool_output::{GrepMatches, ShellOutput, Todo, TodoStatus};
+use ibeam_protocol::tool_output::{GrepMatches, Todo, TodoStatus};
 use ibeam_protocol::{ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 
 use crate::changes::diff_lines;
@@ -15,13 +15,15 @@ const DIFF_LINES: usize = 60;
 /// The number of lines of a reason that are shown.
 const REASON_LINES: usize = 4;
 
-/// Returns the lines of a finished call. `ms` is its duration, if it is known.
+/// Returns the lines of a finished call. `ms` is its duration, if it is known. Long outputs are shortened unless
+/// `is_complete` is set.
 pub(crate) fn finished_call(
     catalogue: &Catalogue,
     call: &ToolCall,
     outcome: &ToolOutcome,
     ms: Option<u64>,
     width: usize,
+    is_complete: bool,
 ) -> Vec<Line> {
     let color = match outcome {
         ToolOutcome::Success { .. } => Color::Green,
@@ -40,7 +42,7 @@ pub(crate) fn finished_call(
         head.push(Style::DIM, &detail);
     }
     let mut lines = head.wrap(width, 2);
-    lines.extend(body(catalogue, outcome));
+    lines.extend(body(catalogue, outcome, is_complete));
     lines
 }
 
@@ -105,13 +107,14 @@ fn summary(catalogue: &Catalogue, outcome: &ToolOutcome) -> Option<String> {
 }
 
 /// Returns the lines below the head.
-fn body(catalogue: &Catalogue, outcome: &ToolOutcome) -> Vec<Line> {
+fn body(catalogue: &Catalogue, outcome: &ToolOutcome, is_complete: bool) -> Vec<Line> {
+    let at_most = |lines: usize| if is_complete { usize::MAX } else { lines };
     match outcome {
         ToolOutcome::Success { output, .. } => match output {
-            ToolOutput::Shell(output) => shell_output(catalogue, output),
-            ToolOutput::Edit(edit) => folded_end(catalogue, diff_lines(&edit.diff)),
+            ToolOutput::Shell(output) => tail(catalogue, &output.interleaved, at_most(OUTPUT_LINES)),
+            ToolOutput::Edit(edit) => folded_end(catalogue, diff_lines(&edit.diff), at_most(DIFF_LINES)),
             ToolOutput::Todos(todos) => todos.iter().map(todo_line).collect(),
-            ToolOutput::Mcp(output) => tail(catalogue, &output.content.join("\n"), OUTPUT_LINES),
+            ToolOutput::Mcp(output) => tail(catalogue, &output.content.join("\n"), at_most(OUTPUT_LINES)),
             // The answer of a sub-agent is for the model, which reports it.
             ToolOutput::Task(_)
             | ToolOutput::Read(_)
@@ -126,7 +129,7 @@ fn body(catalogue: &Catalogue, outcome: &ToolOutcome) -> Vec<Line> {
         },
         ToolOutcome::Failure { failure, for_model } => match failure {
             ToolFailure::CommandFailed(output) | ToolFailure::TimedOut { partial: output, .. } => {
-                shell_output(catalogue, output)
+                tail(catalogue, &output.interleaved, at_most(OUTPUT_LINES))
             }
             ToolFailure::FileNotFound { .. }
             | ToolFailure::PermissionDenied { .. }
@@ -134,14 +137,10 @@ fn body(catalogue: &Catalogue, outcome: &ToolOutcome) -> Vec<Line> {
             | ToolFailure::McpError(_)
             | ToolFailure::TaskFailed { .. }
             | ToolFailure::Interrupted
-            | ToolFailure::Error { .. } => tail(catalogue, for_model, REASON_LINES),
+            | ToolFailure::Error { .. } => tail(catalogue, for_model, at_most(REASON_LINES)),
         },
-        ToolOutcome::Rejected { reason } => tail(catalogue, reason, REASON_LINES),
+        ToolOutcome::Rejected { reason } => tail(catalogue, reason, at_most(REASON_LINES)),
     }
-}
-
-fn shell_output(catalogue: &Catalogue, output: &ShellOutput) -> Vec<Line> {
-    tail(catalogue, &output.interleaved, OUTPUT_LINES)
 }
 
 /// Returns the last lines of a text, after a line with the number of lines that are left out.
@@ -153,9 +152,9 @@ pub(crate) fn tail(catalogue: &Catalogue, text: &str, shown: usize) -> Vec<Line>
 }
 
 /// Returns the first lines of a change, and the number of lines that are left out.
-fn folded_end(catalogue: &Catalogue, mut lines: Vec<Line>) -> Vec<Line> {
-    let hidden = lines.len().saturating_sub(DIFF_LINES);
-    lines.truncate(DIFF_LINES);
+fn folded_end(catalogue: &Catalogue, mut lines: Vec<Line>, shown: usize) -> Vec<Line> {
+    let hidden = lines.len().saturating_sub(shown);
+    lines.truncate(shown);
     lines.extend(hidden_lines(catalogue, hidden));
     lines
 }

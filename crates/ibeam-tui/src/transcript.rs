@@ -50,6 +50,30 @@ pub(crate) struct Transcript {
     is_welcomed: bool,
     /// The width of the screen at the last event.
     width: usize,
+    /// Whether long outputs are not shortened.
+    is_complete: bool,
+}
+
+/// The lines of a whole conversation, with complete outputs.
+pub struct TranscriptLines(Transcript);
+
+impl TranscriptLines {
+    /// Returns a conversation without events, in lines of at most `width` cells.
+    pub fn new(catalogue: Arc<Catalogue>, width: usize) -> Self {
+        Self(Transcript { width, is_complete: true, ..Transcript::new(catalogue) })
+    }
+
+    /// Adds an event.
+    pub fn add(&mut self, event: &Event, now: Instant) {
+        let width = self.0.width;
+        self.0.on_event(event, now, width);
+    }
+
+    /// Returns the lines.
+    pub fn finish(mut self) -> Vec<Line> {
+        self.0.end_past();
+        self.0.take_finished()
+    }
 }
 
 impl Transcript {
@@ -64,6 +88,7 @@ impl Transcript {
             last: Subject::Start,
             is_welcomed: false,
             width: 80,
+            is_complete: false,
         }
     }
 
@@ -137,7 +162,14 @@ impl Transcript {
                 let started = at.map(|at| self.running.remove(at));
                 let ms = started.map(|running| event.at_ms.saturating_sub(running.since_ms));
                 self.begin(Subject::Call);
-                self.finished.extend(finished_call(&self.catalogue, call, outcome, ms, width));
+                self.finished.extend(finished_call(
+                    &self.catalogue,
+                    call,
+                    outcome,
+                    ms,
+                    width,
+                    self.is_complete,
+                ));
             }
             EventKind::ModelRequestFinished { .. } | EventKind::HookMessage { .. } => self.finish_text(width),
             EventKind::RunFinished(run) => self.on_end(run, width),

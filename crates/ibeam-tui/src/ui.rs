@@ -1,5 +1,8 @@
 //! The display and its input: events and keys come in, actions and bytes go out.
 
+mod history_search;
+mod views;
+
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,6 +21,9 @@ use crate::styled::{Color, Line, Style};
 use crate::terminal::{PASTE_OFF, PASTE_ON, TerminalEvent};
 use crate::texts::TuiLine;
 use crate::transcript::Transcript;
+use crate::view::View;
+
+use self::history_search::Search;
 
 /// The time in which a second Ctrl-C ends the program.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -50,6 +56,8 @@ pub enum Action {
     Suspend,
     /// Edit this text in another program, and give it back with [`Ui::set_input`].
     Edit(String),
+    /// Show the whole conversation with [`Ui::show_pager`].
+    ShowTranscript,
 }
 
 /// A prompt that waits.
@@ -70,13 +78,6 @@ pub(crate) enum ExitKey {
     ControlD,
 }
 
-/// A search in the history.
-#[derive(Default)]
-struct Search {
-    query: String,
-    skipped: usize,
-}
-
 /// The display of one session.
 pub struct Ui<W> {
     screen: Screen<W>,
@@ -91,7 +92,11 @@ pub struct Ui<W> {
     queue: Vec<QueuedPrompt>,
     question: Option<OpenQuestion>,
     busy_since: Option<Instant>,
+    /// The start of the opening of a session that is not finished.
+    opening_since: Option<Instant>,
     exit_armed: Option<(ExitKey, Instant)>,
+    /// The full-screen view that is open.
+    view: Option<View>,
     /// Whether the live rows are not drawn, because the terminal is used otherwise.
     is_stopped: bool,
 }
@@ -113,7 +118,9 @@ impl<W: Write> Ui<W> {
             queue: Vec::new(),
             question: None,
             busy_since: None,
+            opening_since: None,
             exit_armed: None,
+            view: None,
             is_stopped: true,
         }
     }
@@ -125,6 +132,9 @@ impl<W: Write> Ui<W> {
     pub fn start(&mut self, now: Instant) -> io::Result<()> {
         self.is_stopped = false;
         self.screen.write_raw(PASTE_ON)?;
+        if self.view.is_some() {
+            self.screen.enter_full()?;
+        }
         self.draw(now)
     }
 
@@ -133,7 +143,10 @@ impl<W: Write> Ui<W> {
     /// # Errors
     /// The inner writer failed.
     pub fn stop(&mut self) -> io::Result<()> {
-        self.is_stopped = true;
+        if std::mem::replace(&mut self.is_stopped, true) {
+            return Ok(());
+        }
+        self.screen.leave_full()?;
         let finished = self.transcript.take_finished();
         self.screen.draw(&finished, Live::default())?;
         self.screen.clear()?;
@@ -177,9 +190,18 @@ impl<W: Write> Ui<W> {
         self.draw(now)
     }
 
-    /// Whether a turn runs.
+    /// Records that a session is being opened, or that none is. What is sent meanwhile waits.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub fn set_opening(&mut self, is_opening: bool, now: Instant) -> io::Result<()> {
+        self.opening_since = is_opening.then_some(now);
+        self.draw(now)
+    }
+
+    /// Whether a turn runs, or a session is being opened.
     pub fn is_busy(&self) -> bool {
-        self.busy_since.is_some()
+        self.busy_since.is_some() || self.opening_since.is_some()
     }
 
     /// Returns the next prompt for a turn of its own.
@@ -196,6 +218,11 @@ impl<W: Write> Ui<W> {
     /// Replaces the commands of the completion.
     pub fn set_commands(&mut self, commands: Vec<Candidate>) {
         self.commands = commands;
+    }
+
+    /// Replaces the completion of `@` paths.
+    pub fn set_list_files(&mut self, list_files: ListFiles) {
+        self.list_files = list_files;
     }
 
     /// Prints the events of earlier turns, after the number of turns that are not shown.
@@ -230,6 +257,7 @@ impl<W: Write> Ui<W> {
     /// The inner writer failed.
     pub fn ask(&mut self, mut question: Question, now: Instant) -> io::Result<()> {
         self.transcript.add_lines(std::mem::take(&mut question.body));
+        self.close_pager()?;
         self.completion = None;
         self.question = Some(OpenQuestion::new(question, now));
         self.draw(now)
@@ -259,12 +287,15 @@ impl<W: Write> Ui<W> {
                 None
             }
             TerminalEvent::Paste(text) => {
-                if self.question.as_mut().is_none_or(|open| open.explains || !open.accepts_key(now)) {
+                if let Some(view) = &mut self.view {
+                    view.on_paste(&text);
+                } else if self.question.as_mut().is_none_or(|open| open.explains || !open.accepts_key(now)) {
                     self.editor.insert(&text);
                     self.completion = None;
                 }
                 None
             }
+            TerminalEvent::Key(key) if self.view.is_some() => self.on_view_key(key)?,
             TerminalEvent::Key(key) => self.on_key(key, now),
         };
         self.draw(now)?;
@@ -276,6 +307,9 @@ impl<W: Write> Ui<W> {
     /// # Errors
     /// The inner writer failed.
     pub fn draw(&mut self, now: Instant) -> io::Result<()> {
+        if !self.is_stopped && self.draw_view()? {
+            return Ok(());
+        }
         let finished = self.transcript.take_finished();
         if self.is_stopped {
             return if finished.is_empty() { Ok(()) } else { self.screen.draw(&finished, Live::default()) };
@@ -289,6 +323,7 @@ impl<W: Write> Ui<W> {
             completion: self.completion.as_ref(),
             search: self.search.as_ref().map(|search| search.query.as_str()),
             busy_since: self.busy_since,
+            opening_since: self.opening_since,
             exit_key: self.exit_key(now),
             now,
             width: self.screen.width(),
@@ -337,6 +372,7 @@ impl<W: Write> Ui<W> {
                 return self.submit(false);
             }
             KeyCode::Char('g') if is_control => return Some(Action::Edit(self.editor.text().to_owned())),
+            KeyCode::Char('t') if is_control => return Some(Action::ShowTranscript),
             KeyCode::Char('r') if is_control => self.search = Some(Search::default()),
             KeyCode::Up => self.on_up(),
             KeyCode::Down => {
@@ -362,7 +398,7 @@ impl<W: Write> Ui<W> {
         self.exit_armed = Some((ExitKey::ControlC, now));
         self.search = None;
         self.completion = None;
-        if self.busy_since.is_some() {
+        if self.is_busy() {
             return Some(Action::Interrupt);
         }
         self.editor.take();
@@ -387,7 +423,7 @@ impl<W: Write> Ui<W> {
             }
             question => {
                 self.question = question;
-                self.busy_since.map(|_| Action::Interrupt)
+                self.is_busy().then_some(Action::Interrupt)
             }
         }
     }
@@ -482,32 +518,6 @@ impl<W: Write> Ui<W> {
                 return key.code == KeyCode::Tab || !self.editor.text().starts_with('/');
             }
             _ => return false,
-        }
-        true
-    }
-
-    /// Returns whether the key was one of the search.
-    fn on_search_key(&mut self, key: KeyEvent, is_control: bool) -> bool {
-        let Some(search) = &mut self.search else { return false };
-        match key.code {
-            KeyCode::Char('r') if is_control => search.skipped += 1,
-            KeyCode::Char(c) if !is_control => {
-                search.query.push(c);
-                search.skipped = 0;
-            }
-            KeyCode::Backspace => {
-                search.query.pop();
-                search.skipped = 0;
-            }
-            _ => {
-                // Any other key edits what was found; Enter sends it.
-                self.search = None;
-                return false;
-            }
-        }
-        match self.history.search(&search.query, search.skipped).map(str::to_owned) {
-            Some(found) => self.editor.set(&found),
-            None => search.skipped = search.skipped.saturating_sub(1),
         }
         true
     }

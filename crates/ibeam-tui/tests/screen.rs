@@ -6,12 +6,16 @@
     reason = "clippy knows only functions marked #[test] as tests, and these modules have others"
 )]
 
+#[path = "screen/keys.rs"]
+mod keys;
 #[path = "screen/snapshots.rs"]
 mod snapshots;
 #[path = "screen/svg.rs"]
 mod svg;
 #[path = "screen/terminal.rs"]
 mod terminal;
+#[path = "screen/views.rs"]
+mod views;
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -43,6 +43,7 @@ use crate::cli_error::CliError;
 use crate::stderr;
 
 pub(crate) use models::{ModelListOptions, list as list_models};
+pub(crate) use sessions::{size_text as session_size, title_text as session_title};
 pub(crate) use setup::install_if_missing;
 
 /// Executes a command other than `resume`, which is a run. Returns the exit code of success.

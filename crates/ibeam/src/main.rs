@@ -60,7 +60,7 @@ use crate::cli_error::CliError;
 use crate::dialect::{DialectWriter, PromptSource};
 use crate::exit::ErrorOutput;
 use crate::mode::{ModeInputs, RunMode};
-use crate::run::{SessionTarget, StartupWatchdog};
+use crate::run::{InteractiveStart, SessionTarget, StartupWatchdog};
 
 fn main() -> ExitCode {
     let started = Instant::now();
@@ -204,6 +204,7 @@ fn dispatch(
         command::list_models(app, command::ModelListOptions::default(), &mut stdout)?;
         return Ok(ExitCode::SUCCESS);
     }
+    let chooses = matches!(command, Some(Command::Resume { id: None, .. }));
     let (target, words) = match command {
         None => (SessionTarget::from_flags(&app.base.flags), words),
         Some(Command::Resume { id: None, words }) => (SessionTarget::Newest, words),
@@ -276,7 +277,11 @@ fn dispatch(
             if let Some(plan) = plan {
                 first = format!("{first}\n\n{}", plan.block());
             }
-            run::run_interactive(app, &target, (!first.is_empty()).then_some(first), stdout, startup()?)?;
+            let start = match chooses {
+                true => InteractiveStart::Choice,
+                false => InteractiveStart::Session(target),
+            };
+            run::run_interactive(app, &start, (!first.is_empty()).then_some(first), stdout, startup()?)?;
         }
     }
     Ok(ExitCode::SUCCESS)

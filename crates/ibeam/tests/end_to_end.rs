@@ -97,6 +97,8 @@ mod input_stream;
 mod input_stream_pipes;
 #[path = "end_to_end/interactive.rs"]
 mod interactive;
+#[path = "end_to_end/interactive_views.rs"]
+mod interactive_views;
 #[path = "end_to_end/journal_order.rs"]
 mod journal_order;
 #[path = "end_to_end/limits.rs"]

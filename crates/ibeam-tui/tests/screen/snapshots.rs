@@ -9,11 +9,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ibeam_output::{Catalogue, Locale};
 use ibeam_protocol::tool_output::{EditOutput, ReadOutput, ShellOutput, Todo, TodoStatus};
 use ibeam_protocol::{Event, EventKind, ModelCallId, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 use ibeam_tui::{
-    Color, Line, Question, Screen, Style, TerminalTraits, TuiLine, Ui, UiOptions, proposed_change,
+    Color, Line, PagerStart, PickerEntry, PickerOptions, Question, Screen, Style, TerminalEvent,
+    TerminalTraits, TuiLine, Ui, UiOptions, diff_lines, proposed_change,
 };
 use serde_json::{Value, json};
 
@@ -221,6 +223,69 @@ fn question(script: &Script, locale: Locale, width: u16, height: u16) -> Scene {
     scene
 }
 
+/// Returns the picker over a conversation, with a filter.
+fn picker(titles: [&'static str; 6], locale: Locale, width: u16, height: u16) -> Scene {
+    let mut scene = Scene::new(locale, width, height);
+    let catalogue = Arc::clone(&scene.catalogue);
+    let ages = [
+        TuiLine::Minutes { count: 4 },
+        TuiLine::Minutes { count: 38 },
+        TuiLine::Hours { count: 2 },
+        TuiLine::Hours { count: 21 },
+        TuiLine::Days { count: 3 },
+        TuiLine::Days { count: 40 },
+    ];
+    let sizes = ["38 kB", "212 kB", "9 kB", "3 MB", "77 kB", "54 kB"];
+    let entry = move |(at, ((title, age), size)): (usize, ((&str, TuiLine<'_>), &str))| PickerEntry {
+        id: format!("{at:032x}"),
+        title: title.to_owned(),
+        age: catalogue.line(&age),
+        size: size.to_owned(),
+        directory: if at % 3 == 2 { "/home/me/blog" } else { "/home/me/people" }.to_owned(),
+        is_here: at % 3 != 2,
+    };
+    let entries: Vec<PickerEntry> = titles.into_iter().zip(ages).zip(sizes).enumerate().map(entry).collect();
+    let options = PickerOptions { entries: Box::new(entries.into_iter()), reply: Box::new(drop) };
+    scene.ui.show_picker(options, scene.now).unwrap();
+    for code in [KeyCode::Tab, KeyCode::Down] {
+        let key = KeyEvent::new(code, KeyModifiers::NONE);
+        scene.ui.handle(TerminalEvent::Key(key), scene.now).unwrap();
+    }
+    scene
+}
+
+const ENGLISH_TITLES: [&str; 6] = [
+    "The test for ages with spaces fails. Find out why and fix it.",
+    "Add a column for the country",
+    "Write a post about the parser",
+    "Review the changes since the last release",
+    "Explain how lines are parsed",
+    "Move the page about me to the front",
+];
+
+const JAPANESE_TITLES: [&str; 6] = [
+    "空白を含む年齢のテストが失敗します。原因を調べて直してください。",
+    "国の列を追加する",
+    "構文解析についての記事を書く",
+    "前回のリリース以降の変更を確認する",
+    "行の構文解析のしくみを説明する",
+    "自己紹介のページを先頭に移す",
+];
+
+/// Returns the view of a change, with a search.
+fn changes(locale: Locale, width: u16, height: u16) -> Scene {
+    let mut scene = Scene::new(locale, width, height);
+    let title = scene.catalogue.line(&TuiLine::ChangesTitle);
+    scene.ui.show_pager(title, diff_lines(DIFF), PagerStart::Top, scene.now).unwrap();
+    for c in ['/', 'a', 'g', 'e'] {
+        let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
+        scene.ui.handle(TerminalEvent::Key(key), scene.now).unwrap();
+    }
+    let enter = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
+    scene.ui.handle(TerminalEvent::Key(enter), scene.now).unwrap();
+    scene
+}
+
 /// Returns the name and the image of each screen.
 fn images() -> Vec<(&'static str, String)> {
     let scenes = [
@@ -229,6 +294,9 @@ fn images() -> Vec<(&'static str, String)> {
         ("working-ja-80x24", working(&JAPANESE, Locale::Ja, 80, 24)),
         ("question-80x24", question(&ENGLISH, Locale::En, 80, 24)),
         ("question-ja-80x24", question(&JAPANESE, Locale::Ja, 80, 24)),
+        ("picker-80x24", picker(ENGLISH_TITLES, Locale::En, 80, 24)),
+        ("picker-ja-80x24", picker(JAPANESE_TITLES, Locale::Ja, 80, 24)),
+        ("changes-80x24", changes(Locale::En, 80, 24)),
     ];
     scenes.map(|(name, scene)| (name, scene.terminal.read(svg::render))).into()
 }

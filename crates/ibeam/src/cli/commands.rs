@@ -86,7 +86,7 @@ pub(crate) enum Command {
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,
     },
-    /// Resume a session, the newest by default
+    /// Resume a session; without an ID, choose one, or without a terminal take the newest
     Resume {
         /// The session ID or its beginning, or `-1` for the newest of this directory, `-2` …
         #[arg(allow_negative_numbers = true)]

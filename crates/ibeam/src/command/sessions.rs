@@ -20,6 +20,8 @@ use crate::run::{damaged_session_reason, is_ephemeral, session_error_reason, ses
 use crate::session_name::find_session;
 use crate::stderr;
 
+pub(crate) use listing::size_text;
+
 pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
     if is_ephemeral(app) {
         let detail = sentence!(
@@ -86,7 +88,7 @@ fn report_none(app: &AppContext, all: bool) {
 }
 
 /// Returns the title on one line.
-fn title_text(session: &SessionSummary) -> String {
+pub(crate) fn title_text(session: &SessionSummary) -> String {
     let title: String = session.title.as_deref().unwrap_or("(empty)").chars().take(MAX_TITLE_CHARS).collect();
     title.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -10,8 +10,11 @@ mod inline_approver;
 mod inline_commands;
 mod inline_input;
 mod inline_screen;
+mod line_commands;
 mod own_commands;
 mod person_approver;
+mod session_list;
+mod transcript_view;
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -26,7 +29,9 @@ use ibeam_protocol::{Failure, Reason, ToolCall, UserPrompt};
 use ibeam_tui::{Choice, Reply, TuiLine};
 use tokio::sync::{Mutex, mpsc};
 
+use self::line_commands::LineEnd;
 use self::person_approver::{GivenAnswers, PersonApprover, PersonQuestion, Questioner};
+use self::session_list::ChosenSession;
 use super::front_end::FrontEnd;
 use super::policy_rules::build_policy;
 use super::prepare::permission_mode;
@@ -36,7 +41,8 @@ use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
 use super::watchdog::StartupWatchdog;
 use super::{on_runtime, thread_error};
-use crate::app::AppContext;
+use crate::app::{AppContext, ConfigUse};
+use crate::cli::Flags;
 use crate::environment::variable;
 use crate::exit::ExitFailure;
 use crate::prompt::Prompt;
@@ -98,6 +104,15 @@ fn subject_of(call: &ToolCall, access: &Access) -> String {
     }
 }
 
+/// The session with which interactive mode starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum InteractiveStart {
+    /// A new or a stored session.
+    Session(SessionTarget),
+    /// The stored session that the person chooses.
+    Choice,
+}
+
 /// The front end of interactive mode.
 struct TerminalFrontEnd {
     approver: Arc<PersonApprover<LineQuestioner>>,
@@ -121,14 +136,14 @@ impl FrontEnd for TerminalFrontEnd {
 /// continues.
 pub(crate) fn run_interactive(
     app: &Arc<AppContext>,
-    target: &SessionTarget,
+    start: &InteractiveStart,
     first: Option<String>,
     stdout: File,
     startup: StartupWatchdog,
 ) -> Result<(), ExitFailure> {
     let for_screen_reader = is_for_screen_reader(app);
     if !for_screen_reader && can_move_cursor() {
-        return inline::run_inline(app, target, first, stdout, startup);
+        return inline::run_inline(app, start, first, stdout, startup);
     }
     let catalogue = &app.base.catalogue;
     let new_writer: NewWriter<'_> = Box::new(|stdout| {
@@ -140,33 +155,88 @@ pub(crate) fn run_interactive(
     });
     on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Interactive, startup, stdout, new_writer)?;
+        let input = Arc::new(Mutex::new(TerminalInput::start().map_err(thread_error)?));
+        let first_session = match start {
+            InteractiveStart::Session(target) => {
+                Some(ChosenSession { target: target.clone(), workspace: None })
+            }
+            InteractiveStart::Choice => line_commands::choose_session(&process, &input)?,
+        };
+        let mut conversation = LineConversation {
+            process,
+            input,
+            waiting: first,
+            answers: GivenAnswers::default(),
+            rings: for_screen_reader,
+        };
+        let mut next = first_session;
+        while let Some(chosen) = next {
+            next = conversation.run_session(&chosen)?;
+        }
+        Ok(())
+    })
+}
+
+/// The sessions of a person in line mode, one after another.
+struct LineConversation<'a> {
+    process: RunProcess<'a>,
+    input: Arc<Mutex<TerminalInput>>,
+    /// The prompt of the command line.
+    waiting: Option<String>,
+    answers: GivenAnswers,
+    /// Whether a bell rings at the end of a turn.
+    rings: bool,
+}
+
+impl LineConversation<'_> {
+    /// Opens a session and runs prompts until the person leaves; returns the session that follows.
+    ///
+    /// # Errors
+    /// The failure of the opening, or one that no further run can follow.
+    fn run_session(&mut self, chosen: &ChosenSession) -> Result<Option<ChosenSession>, ExitFailure> {
+        if let Some(workspace) = &chosen.workspace {
+            let flags = Flags { workspace: Some(workspace.clone()), ..self.process.app.base.flags.clone() };
+            self.process.app = changed_app(&self.process.app, &flags)?;
+        }
+        let app = &self.process.app;
         let model = model::choose_model(app)?;
         let sandbox = RunSandbox::spawn_for_terminal(app)?;
-        let input = Arc::new(Mutex::new(TerminalInput::start().map_err(thread_error)?));
         let messages = LineMessages::default();
         let questioner = LineQuestioner {
-            input: Arc::clone(&input),
-            catalogue: Arc::clone(catalogue),
+            input: Arc::clone(&self.input),
+            catalogue: Arc::clone(&app.base.catalogue),
             messages: messages.clone(),
         };
         let policy = build_policy(app, permission_mode(app))?;
-        let approver = PersonApprover::new(app, questioner, policy, GivenAnswers::default());
+        let approver = PersonApprover::new(app, questioner, policy, self.answers.clone());
         let front_end = TerminalFrontEnd { approver: Arc::new(approver), messages };
-        let mut waiting = first;
-        let prompt = Prompt { blocks: waiting.iter().cloned().collect(), notice: None };
-        let mut session = RunSession::open(process, target, model, sandbox, &prompt, &front_end)?;
-        let outcome = loop {
-            let next_line = async { input.lock().await.next_prompt().await.map_err(Failure::from) };
-            let prompt = match waiting.take() {
+        let prompt = Prompt { blocks: self.waiting.iter().cloned().collect(), notice: None };
+        let process = self.process.clone();
+        let mut session = RunSession::open(process, &chosen.target, model, sandbox, &prompt, &front_end)?;
+        match self.run_lines(&mut session) {
+            Ok(next) => session.close(Ok(())).map(|()| next),
+            Err(failed) => session.close(Err(failed)).map(|()| None),
+        }
+    }
+
+    /// Runs each line, until the end of input or the choice of another session.
+    fn run_lines(&mut self, session: &mut RunSession<'_>) -> Result<Option<ChosenSession>, ExitFailure> {
+        loop {
+            let next_line = async { self.input.lock().await.next_prompt().await.map_err(Failure::from) };
+            let prompt = match self.waiting.take() {
                 Some(prompt) => prompt,
-                None => match session.wait(next_line) {
-                    Ok(Some(prompt)) => prompt,
-                    Ok(None) => break Ok(()),
-                    Err(failure) => break Err(failure.into()),
+                None => match session.wait(next_line)? {
+                    Some(prompt) => prompt,
+                    None => return Ok(None),
                 },
             };
             if prompt.trim().is_empty() {
                 continue;
+            }
+            match line_commands::execute(&self.process, session, &self.input, &prompt)? {
+                LineEnd::Done => continue,
+                LineEnd::Resume(next) => return Ok(Some(next)),
+                LineEnd::IsPrompt => {}
             }
             let mut prompt = UserPrompt::from(vec![prompt]);
             match session.attach_mentioned(&mut prompt) {
@@ -175,19 +245,27 @@ pub(crate) fn run_interactive(
                     session.report(&failure.into());
                     continue;
                 }
-                Err(failure) => break Err(failure.into()),
+                Err(failure) => return Err(failure.into()),
             }
             match session.run_prompt(prompt, None, pending()) {
                 Ok(()) => {}
-                Err(failed) if session.must_close(&failed) => break Err(failed),
+                Err(failed) if session.must_close(&failed) => return Err(failed),
                 Err(failed) => session.report(&failed),
             }
-            if for_screen_reader {
+            if self.rings {
                 stderr::write(BELL);
             }
-        };
-        session.close(outcome)
-    })
+        }
+    }
+}
+
+/// Returns the context of sessions with other flags.
+///
+/// # Errors
+/// The errors of [`AppContext::new`].
+fn changed_app(app: &AppContext, flags: &Flags) -> Result<Arc<AppContext>, Reason> {
+    let writer = app.dialect_writer.clone();
+    AppContext::new(flags.clone(), writer, ConfigUse::Needed, app.started_at).map(Arc::new)
 }
 
 /// Asks the person at the terminal. Every answer that is not a choice refuses the call.

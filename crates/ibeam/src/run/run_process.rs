@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::fs::File;
+use std::io::Write;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -139,6 +140,18 @@ impl<'a> RunProcess<'a> {
                 Ok(new_writer(BackpressuredStdout::new(stdout, &self.current_stop, timeout)))
             }
         }
+    }
+
+    /// Prints a text on stdout between runs.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn print_text(&self, text: &str) -> Result<(), Failure> {
+        let RunOutput::Stdout(stdout, _) = &*self.output else { return Ok(()) };
+        let failed =
+            |error: std::io::Error| Reason::Io { what: "stdout".to_owned(), detail: error.to_string() };
+        let mut stdout: &File = stdout;
+        stdout.write_all(text.as_bytes()).map_err(|error| failed(error).into())
     }
 
     /// Waits for `work` between runs.

@@ -13,6 +13,7 @@ use ibeam_hooks::HookRunner;
 use ibeam_output::permission_mode_name;
 use ibeam_protocol::{Attachment, Failure, Notice, Reason, RunOutcome, SessionId, Signal, UserPrompt};
 use ibeam_providers::batch_prices;
+use ibeam_tui::TuiLine;
 use tokio::sync::mpsc;
 
 use super::answer_schema;
@@ -367,7 +368,9 @@ impl<'a> RunSession<'a> {
         let sandbox = if head.sandbox.reason.is_empty() { "-" } else { &head.sandbox.reason };
         let mode = permission_mode_name(head.permission_mode);
         let model = format!("{} ({})", head.model.display, head.model.provider);
-        let effort = config.text(&["effort"]).map(|effort| format!(" · effort {effort}")).unwrap_or_default();
+        let catalogue = &self.process.app.base.catalogue;
+        let effort = config.text(&["effort"]).map(|level| catalogue.line(&TuiLine::Effort { level }));
+        let effort = effort.map(|effort| format!(" · {effort}")).unwrap_or_default();
         format!("{}\n{model} · {mode}{effort}\n{sandbox}", head.session_id)
     }
 

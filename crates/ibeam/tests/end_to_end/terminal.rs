@@ -305,7 +305,8 @@ fn commands_of_the_inline_screen_use_the_session_that_is_open() {
     running.wait_for_stdout("Written.");
     running.type_text("/diff\r");
     running.wait_for_stdout("+hello");
-    running.type_text("/cost\r");
+    // The view of the change is closed.
+    running.type_text("q/cost\r");
     running.wait_for_stdout("changed files: 1");
     running.type_text("/export page.html\r");
     running.wait_for_stdout("page.html");

@@ -210,7 +210,7 @@ fn summary_json(session: &SessionSummary, bytes: u64) -> Value {
 }
 
 /// Returns a size such as `18 kB`, rounded up. All six languages use these symbols.
-pub(super) fn size_text(bytes: u64) -> String {
+pub(crate) fn size_text(bytes: u64) -> String {
     match bytes {
         0..1000 => format!("{bytes} B"),
         1000..1_000_000 => format!("{} kB", bytes.div_ceil(1000)),

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::future::pending;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use ibeam_core::{Approver, Steering};
@@ -16,12 +16,15 @@ use ibeam_tui::{
 
 use super::file_index::FileIndex;
 use super::inline_approver::InlineQuestioner;
-use super::inline_commands::{self, CommandContext, CommandEnd, Reopening};
+use super::inline_commands::{self, CommandContext, CommandEnd, Reopening, pick_session};
 use super::inline_input::{InputThread, PromptHistory};
 use super::inline_screen::{InlineScreen, InlineSteering, InlineWriter, SharedStdout};
 use super::own_commands::{run_own, run_shell};
 use super::person_approver::{GivenAnswers, PersonApprover};
-use crate::app::{AppContext, ConfigUse};
+use super::session_list::ChosenSession;
+use super::transcript_view::StoredConversation;
+use super::{InteractiveStart, changed_app};
+use crate::app::AppContext;
 use crate::cli::Flags;
 use crate::environment::variable;
 use crate::exit::ExitFailure;
@@ -68,7 +71,7 @@ impl FrontEnd for InlineFrontEnd {
 /// A failure before the first run, or one that no further run can follow. Other failed runs are printed.
 pub(super) fn run_inline(
     app: &Arc<AppContext>,
-    target: &SessionTarget,
+    start: &InteractiveStart,
     first: Option<String>,
     stdout: File,
     startup: StartupWatchdog,
@@ -76,12 +79,11 @@ pub(super) fn run_inline(
     let out = SharedStdout::default();
     let history = PromptHistory::for_workspace(app);
     let (width, height) = terminal_size();
-    let files = FileIndex::new(app.workspace.clone());
     let options = UiOptions {
         catalogue: Arc::clone(&app.base.catalogue),
         history: history.load(),
         commands: Vec::new(),
-        list_files: Box::new(move |query| files.search(query)),
+        list_files: list_files(app),
     };
     let ui = Ui::new(Screen::new(out.clone(), terminal_traits(), width, height), options);
     let screen = Arc::new(InlineScreen::new(ui));
@@ -92,7 +94,6 @@ pub(super) fn run_inline(
     });
     on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Interactive, startup, stdout, new_writer)?;
-        let current_stop = process.current_stop.clone();
         let mut conversation = Conversation {
             process,
             screen: Arc::clone(&screen),
@@ -101,32 +102,34 @@ pub(super) fn run_inline(
             waiting: first,
             outputs: Vec::new(),
         };
-        let session = conversation.open(target)?;
-        screen.take_over();
-        let raw = RawTerminal::start().map_err(thread_error);
-        let started = raw.map_err(ExitFailure::from).and_then(|raw| {
-            screen.with(|ui| ui.start(Instant::now())).unwrap_or(Ok(())).map_err(thread_error)?;
-            let welcome = app.base.catalogue.line(&TuiLine::WelcomeHelp);
-            screen.print(Style::DIM, &welcome);
-            let input = InputThread { screen: Arc::clone(&screen), stop: current_stop, history, terminal };
-            input.start().map_err(thread_error)?;
-            Ok(raw)
-        });
-        match started {
-            Ok(_raw) => {
-                if *target != SessionTarget::New {
-                    conversation.show_past(&session);
-                }
-                let outcome = conversation.run(session);
-                screen.hand_back();
-                outcome
-            }
-            Err(failed) => {
-                screen.hand_back();
-                session.close(Err(failed))
-            }
-        }
+        screen.take_over(terminal.as_ref().and_then(|terminal| terminal.try_clone().ok()));
+        let outcome = match RawTerminal::start().map_err(thread_error) {
+            Ok(_raw) => start_input(&conversation.process, &screen, history, terminal)
+                .and_then(|()| conversation.begin(start)),
+            Err(failure) => Err(failure.into()),
+        };
+        screen.hand_back();
+        outcome
     })
+}
+
+/// Draws the first rows, and starts to read keys.
+fn start_input(
+    process: &RunProcess<'_>,
+    screen: &Arc<InlineScreen>,
+    history: PromptHistory,
+    terminal: Option<File>,
+) -> Result<(), ExitFailure> {
+    screen.with(|ui| ui.start(Instant::now())).unwrap_or(Ok(())).map_err(thread_error)?;
+    let stop = process.current_stop.clone();
+    let input = InputThread { screen: Arc::clone(screen), stop, history, terminal };
+    input.start().map_err(|error| thread_error(error).into())
+}
+
+/// Returns the completion of paths of the workspace.
+fn list_files(app: &AppContext) -> Box<dyn Fn(&str) -> Vec<String> + Send> {
+    let files = FileIndex::new(app.workspace.clone());
+    Box::new(move |query| files.search(query))
 }
 
 /// The sessions of a person at the terminal, one after another.
@@ -143,11 +146,51 @@ struct Conversation<'a> {
 }
 
 impl<'a> Conversation<'a> {
-    /// Opens a session.
+    /// Opens the first session, and runs prompts until the person leaves.
+    ///
+    /// # Errors
+    /// The failure of the first opening, or one that no further run can follow.
+    fn begin(&mut self, start: &InteractiveStart) -> Result<(), ExitFailure> {
+        let target = match start {
+            InteractiveStart::Session(target) => target.clone(),
+            InteractiveStart::Choice => match pick_session(&self.process, &self.screen)? {
+                Some(ChosenSession { target, workspace }) => {
+                    if workspace.is_some() {
+                        self.flags.workspace = workspace;
+                        self.process.app = changed_app(&self.process.app, &self.flags)?;
+                    }
+                    target
+                }
+                None => return Ok(()),
+            },
+        };
+        let welcome = self.process.app.base.catalogue.line(&TuiLine::WelcomeHelp);
+        self.screen.print(Style::DIM, &welcome);
+        let session = self.open(&target)?;
+        if target != SessionTarget::New {
+            self.show_past(&session);
+        }
+        self.run(session)
+    }
+
+    /// Opens a session, and shows that it is being opened. Keys go to the input meanwhile.
     ///
     /// # Errors
     /// The errors of [`RunSession::open`] and of what it needs.
     fn open(&self, target: &SessionTarget) -> Result<RunSession<'a>, ExitFailure> {
+        // An interrupt ends the opening, and the program with it.
+        self.process.current_stop.set(self.process.stop.clone());
+        self.screen.with(|ui| drop(ui.set_opening(true, Instant::now())));
+        let opened = self.open_now(target);
+        self.screen.with(|ui| drop(ui.set_opening(false, Instant::now())));
+        let session = opened?;
+        let conversation = StoredConversation::new(&self.process.app, session.id());
+        *self.screen.conversation.lock().unwrap_or_else(PoisonError::into_inner) = Some(conversation);
+        Ok(session)
+    }
+
+    /// Opens a session.
+    fn open_now(&self, target: &SessionTarget) -> Result<RunSession<'a>, ExitFailure> {
         let app = &self.process.app;
         let model = model::choose_model(app)?;
         let sandbox = RunSandbox::spawn_for_terminal(app)?;
@@ -163,7 +206,10 @@ impl<'a> Conversation<'a> {
             description: command.description,
         });
         let commands = inline_commands::candidates(&app.base.catalogue);
-        self.screen.with(|ui| ui.set_commands(commands.into_iter().chain(of_files).collect()));
+        self.screen.with(|ui| {
+            ui.set_commands(commands.into_iter().chain(of_files).collect());
+            ui.set_list_files(list_files(app));
+        });
         Ok(session)
     }
 
@@ -215,6 +261,9 @@ impl<'a> Conversation<'a> {
         let before = Arc::clone(&self.process.app);
         // These concern the first session only.
         self.flags = Flags { fork: false, from_atif: None, file: Vec::new(), ..self.flags.clone() };
+        if next.workspace.is_some() {
+            self.flags.workspace.clone_from(&next.workspace);
+        }
         let opened = match changed_app(&before, &self.flags) {
             Ok(app) => {
                 self.process.app = app;
@@ -312,15 +361,6 @@ impl<'a> Conversation<'a> {
             }
         }
     }
-}
-
-/// Returns the context of sessions with other flags.
-///
-/// # Errors
-/// The errors of [`AppContext::new`].
-fn changed_app(app: &AppContext, flags: &Flags) -> Result<Arc<AppContext>, Reason> {
-    let writer = app.dialect_writer.clone();
-    AppContext::new(flags.clone(), writer, ConfigUse::Needed, app.started_at).map(Arc::new)
 }
 
 /// Shows whether something runs. A failure of the terminal shows in the next event.

@@ -3,19 +3,22 @@
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use clap::ValueEnum;
 use ibeam_output::Catalogue;
 use ibeam_protocol::{Failure, Reason, Sentence, sentence};
 use ibeam_providers::Effort;
-use ibeam_tui::{Candidate, Color, Style, TuiLine, diff_lines};
+use ibeam_tui::{Candidate, Color, PagerStart, PickerOptions, Style, TuiLine, diff_lines};
+use tokio::sync::oneshot;
 
 use super::inline::INFORMATION;
 use super::inline_screen::InlineScreen;
-use super::own_commands::{last_lines, run_own};
+use super::own_commands::{CommandOutput, last_lines, run_own};
+use super::session_list::{self, ChosenSession};
 use crate::app::AppContext;
 use crate::cli::{Flags, Mode};
 use crate::exit::ExitFailure;
@@ -23,10 +26,10 @@ use crate::model;
 use crate::run::run_process::RunProcess;
 use crate::run::run_session::RunSession;
 use crate::run::session_opener::{SessionTarget, is_ephemeral};
-use crate::session_name::{find_session, short_id};
+use crate::session_name::short_id;
 
 /// The commands and their descriptions.
-const COMMANDS: [(&str, TuiLine<'_>); 17] = [
+const COMMANDS: [(&str, TuiLine<'_>); 18] = [
     ("/help", TuiLine::CommandHelp),
     ("/model", TuiLine::CommandModel),
     ("/mode", TuiLine::CommandMode),
@@ -36,6 +39,7 @@ const COMMANDS: [(&str, TuiLine<'_>); 17] = [
     ("/compact", TuiLine::CommandCompact),
     ("/undo", TuiLine::CommandUndo),
     ("/diff", TuiLine::CommandDiff),
+    ("/transcript", TuiLine::CommandTranscript),
     ("/cost", TuiLine::CommandCost),
     ("/context", TuiLine::CommandContext),
     ("/permissions", TuiLine::CommandPermissions),
@@ -63,10 +67,20 @@ pub(super) enum CommandEnd {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reopening {
     pub(super) target: SessionTarget,
+    /// The directory of the session, if it is another one.
+    pub(super) workspace: Option<PathBuf>,
     /// The sub-command that runs while no session is open.
     pub(super) command: Vec<String>,
     /// Whether the conversation of the session is shown.
     pub(super) shows_past: bool,
+}
+
+impl Reopening {
+    /// Returns the next step after the choice of another session.
+    fn of_chosen(chosen: ChosenSession) -> CommandEnd {
+        let ChosenSession { target, workspace } = chosen;
+        CommandEnd::Reopen(Self { target, workspace, command: Vec::new(), shows_past: true })
+    }
 }
 
 /// The objects that a command uses and changes.
@@ -76,6 +90,25 @@ pub(super) struct CommandContext<'a, 'p> {
     pub(super) screen: &'a InlineScreen,
     /// The flags with which sessions are opened.
     pub(super) flags: &'a mut Flags,
+}
+
+/// Lets the person choose a stored session; `None` if they choose none.
+///
+/// # Errors
+/// The errors of [`session_list::entries`]; the reason of a signal.
+pub(super) fn pick_session(
+    process: &RunProcess<'_>,
+    screen: &InlineScreen,
+) -> Result<Option<ChosenSession>, ExitFailure> {
+    let entries = Box::new(session_list::entries(&process.app)?);
+    let (sender, chosen) = oneshot::channel();
+    let reply = Box::new(move |entry| {
+        // The program may end meanwhile.
+        let _ = sender.send(entry);
+    });
+    screen.with(|ui| drop(ui.show_picker(PickerOptions { entries, reply }, Instant::now())));
+    let chosen = process.wait(async { Ok(chosen.await.ok().flatten()) })?;
+    Ok(chosen.map(ChosenSession::from_entry))
 }
 
 /// Returns the commands, and the words that may follow them, for the completion.
@@ -107,11 +140,12 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
         ("/mode", Some(mode)) => return Ok(context.set_mode(mode)),
         ("/effort", None) => context.screen.print(INFORMATION, &context.session.status()),
         ("/effort", Some(effort)) => return Ok(context.set_effort(effort)),
-        ("/resume", None) => context.print_own(&["sessions", "list"])?,
+        ("/resume", None) => return context.pick(),
         ("/resume", Some(name)) => return Ok(context.resume(name)),
         ("/new", _) => {
             return Ok(CommandEnd::Reopen(Reopening {
                 target: SessionTarget::New,
+                workspace: None,
                 command: Vec::new(),
                 shows_past: false,
             }));
@@ -130,9 +164,9 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
             let arguments: Vec<&str> =
                 ["diff", &id].into_iter().chain(options.into_iter().flatten()).collect();
             let output = run_own(context.process, context.screen, &arguments)?;
-            context.screen.print_lines(diff_lines(&output.stdout));
-            context.screen.print(Style::color(Color::Red), &output.stderr);
+            context.show_changes(&output);
         }
+        ("/transcript", None) => context.screen.show_transcript(),
         ("/cost", _) => context.print_own(&["sessions", "show", &id])?,
         ("/context", _) => context.print_own(&["context"])?,
         ("/permissions", _) => context.print_own(&["policy", "list"])?,
@@ -170,7 +204,7 @@ impl CommandContext<'_, '_> {
             return CommandEnd::Done;
         }
         let target = SessionTarget::Named(self.session.id().to_string());
-        CommandEnd::Reopen(Reopening { target, command, shows_past: false })
+        CommandEnd::Reopen(Reopening { target, workspace: None, command, shows_past: false })
     }
 
     fn set_model(&mut self, name: &str) {
@@ -210,22 +244,39 @@ impl CommandContext<'_, '_> {
 
     /// Opens another session, which must exist.
     fn resume(&self, name: &str) -> CommandEnd {
-        let sessions = self.app().dirs.sessions();
-        match find_session(&sessions, &self.app().workspace, name) {
-            Ok(id) if ibeam_session::exists(&sessions, id) => CommandEnd::Reopen(Reopening {
-                target: SessionTarget::Named(id.to_string()),
-                command: Vec::new(),
-                shows_past: true,
-            }),
-            Ok(_) => {
-                let failure = Failure::from(Reason::UnknownSession { session: name.to_owned() });
-                self.session.report(&failure.into());
-                CommandEnd::Done
-            }
+        match ChosenSession::named(self.app(), name) {
+            Ok(chosen) => Reopening::of_chosen(chosen),
             Err(failure) => {
                 self.session.report(&failure.into());
                 CommandEnd::Done
             }
+        }
+    }
+
+    /// Lets the person choose another session.
+    fn pick(&self) -> Result<CommandEnd, ExitFailure> {
+        match pick_session(self.process, self.screen) {
+            Ok(chosen) => Ok(chosen.map_or(CommandEnd::Done, Reopening::of_chosen)),
+            Err(failed) if self.process.stop.reason().is_some() => Err(failed),
+            Err(failed) => {
+                self.session.report(&failed);
+                Ok(CommandEnd::Done)
+            }
+        }
+    }
+
+    /// Shows the output of `ibeam diff`.
+    fn show_changes(&self, output: &CommandOutput) {
+        let catalogue = &self.app().base.catalogue;
+        let lines = diff_lines(&output.stdout);
+        if !output.stderr.is_empty() {
+            self.screen.print(Style::color(Color::Red), &output.stderr);
+        } else if lines.is_empty() {
+            self.screen.print(Style::DIM, &catalogue.line(&TuiLine::NoChanges));
+        }
+        if !lines.is_empty() {
+            let title = catalogue.line(&TuiLine::ChangesTitle);
+            self.screen.with(|ui| drop(ui.show_pager(title, lines, PagerStart::Top, Instant::now())));
         }
     }
 

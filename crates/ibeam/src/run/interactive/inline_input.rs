@@ -47,7 +47,8 @@ impl InputThread {
     fn run(self) {
         loop {
             let now = Instant::now;
-            let action = match next_event(TICK) {
+            let is_loading = self.screen.with(|ui| ui.is_loading_view()).unwrap_or(false);
+            let action = match next_event(if is_loading { Duration::ZERO } else { TICK }) {
                 Ok(None) => self.screen.with(|ui| ui.draw(now()).map(|()| None)),
                 Ok(Some(event)) => self.screen.with(|ui| ui.handle(event, now())),
                 Err(error) => Some(Err(error)),
@@ -78,6 +79,7 @@ impl InputThread {
                     self.interrupt();
                 }
             }
+            Action::ShowTranscript => self.screen.show_transcript(),
             Action::Suspend => {
                 self.without_screen(|| {
                     // A process may send itself any signal.

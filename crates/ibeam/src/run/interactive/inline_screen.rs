@@ -1,5 +1,6 @@
 //! The screen of a session at a terminal, shared by the pump, the thread that reads keys, and the driver of the runs.
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
@@ -12,6 +13,7 @@ use ibeam_protocol::{Event, EventKind, SessionId, UserPrompt};
 use ibeam_tui::{Color, Line, RawTerminal, Style, Ui};
 use tokio::sync::Notify;
 
+use super::transcript_view::StoredConversation;
 use crate::run::subagents::SubagentObserver;
 use crate::stderr;
 use crate::stdout::BackpressuredStdout;
@@ -52,16 +54,22 @@ pub(super) struct InlineScreen {
     pub(super) cancel: Notify,
     /// Whether a command of the person runs, which an interrupt ends instead of a turn.
     pub(super) runs_command: AtomicBool,
+    /// The session that is open.
+    pub(super) conversation: Mutex<Option<StoredConversation>>,
     /// Whether the person has asked for a shorter conversation.
     pub(super) compacts: AtomicBool,
     pub(super) is_leaving: AtomicBool,
     /// Set at a forced exit, where nothing may wait for the display.
     is_exiting: AtomicBool,
+    /// Whether the terminal shows the alternate screen.
+    is_full_screen: Arc<AtomicBool>,
 }
 
 impl InlineScreen {
     pub(super) fn new(ui: Ui<SharedStdout>) -> Self {
         Self {
+            is_full_screen: ui.full_screen_flag(),
+            conversation: Mutex::new(None),
             ui: Mutex::new(ui),
             input: Notify::new(),
             cancel: Notify::new(),
@@ -84,7 +92,7 @@ impl InlineScreen {
         }
     }
 
-    /// Whether a turn or a command of the person runs.
+    /// Whether a turn or a command of the person runs, or a session is being opened.
     pub(super) fn is_busy(&self) -> bool {
         self.with(|ui| ui.is_busy()).unwrap_or(false)
     }
@@ -92,11 +100,6 @@ impl InlineScreen {
     /// Prints the lines of a text. A failure of the terminal shows in the next event.
     pub(super) fn print(&self, style: Style, text: &str) {
         self.with(|ui| drop(ui.print(Line::lines(style, text), Instant::now())));
-    }
-
-    /// Prints styled lines.
-    pub(super) fn print_lines(&self, lines: Vec<Line>) {
-        self.with(|ui| drop(ui.print(lines, Instant::now())));
     }
 
     /// Waits for the next prompt; `None` when the person leaves. Cancel safe.
@@ -113,7 +116,9 @@ impl InlineScreen {
     }
 
     /// Sends the lines of stderr to the display, and restores the terminal at a forced exit.
-    pub(super) fn take_over(self: &Arc<Self>) {
+    ///
+    /// `terminal` is the terminal for the case that another thread holds the display.
+    pub(super) fn take_over(self: &Arc<Self>, terminal: Option<File>) {
         let screen = Arc::clone(self);
         stderr::set_sink(Some(Arc::new(move |text| {
             let color = if text.starts_with("error: ") { Color::Red } else { Color::Yellow };
@@ -123,11 +128,29 @@ impl InlineScreen {
         crate::exit::set_terminal_restorer(Box::new(move || {
             screen.is_exiting.store(true, Ordering::Release);
             stderr::set_sink(None);
-            if let Ok(mut ui) = screen.ui.try_lock() {
-                drop(ui.stop());
+            match screen.ui.try_lock() {
+                Ok(mut ui) => drop(ui.stop()),
+                Err(TryLockError::Poisoned(poisoned)) => drop(poisoned.into_inner().stop()),
+                Err(TryLockError::WouldBlock) => {
+                    if let Some(mut terminal) = terminal.as_ref().filter(|_| screen.is_full_screen()) {
+                        drop(terminal.write_all(RawTerminal::leave_full_screen_bytes()));
+                    }
+                }
             }
             RawTerminal::restore();
         }));
+    }
+
+    fn is_full_screen(&self) -> bool {
+        self.is_full_screen.load(Ordering::Acquire)
+    }
+
+    /// Shows the whole conversation of the session that is open.
+    pub(super) fn show_transcript(&self) {
+        let conversation = self.conversation.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(conversation) = conversation {
+            conversation.show(self);
+        }
     }
 
     /// Removes the live rows, and gives stderr and the terminal back.

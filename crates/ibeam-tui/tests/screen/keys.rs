@@ -1,7 +1,5 @@
 //! The keys that end a turn.
 
-#![allow(clippy::unwrap_used, reason = "clippy knows only functions marked #[test] as tests")]
-
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -1,0 +1,62 @@
+//! The whole conversation of a session, as its journal has it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use ibeam_output::Catalogue;
+use ibeam_protocol::SessionId;
+use ibeam_session::SessionError;
+use ibeam_tui::{Line, PagerStart, Style, TranscriptLines, TuiLine};
+
+use super::inline_screen::InlineScreen;
+use crate::app::AppContext;
+
+/// The width of lines where there is no screen.
+const LINE_WIDTH: usize = 100;
+
+/// A session whose conversation can be shown.
+#[derive(Clone)]
+pub(super) struct StoredConversation {
+    sessions: PathBuf,
+    id: SessionId,
+    catalogue: Arc<Catalogue>,
+}
+
+impl StoredConversation {
+    pub(super) fn new(app: &AppContext, id: SessionId) -> Self {
+        Self { sessions: app.dirs.sessions(), id, catalogue: Arc::clone(&app.base.catalogue) }
+    }
+
+    /// Returns the lines of all turns until now; none if nothing is stored.
+    fn lines(&self, width: usize) -> Vec<Line> {
+        let mut lines = TranscriptLines::new(Arc::clone(&self.catalogue), width);
+        let read = ibeam_session::read::<SessionError>(&self.sessions, self.id, &mut |event| {
+            lines.add(&event, Instant::now());
+            Ok(())
+        });
+        // What could be read before an error is shown.
+        drop(read);
+        lines.finish()
+    }
+
+    /// Returns the text of all turns.
+    pub(super) fn text(&self) -> String {
+        let lines = self.lines(LINE_WIDTH);
+        if lines.is_empty() {
+            return format!("{}\n", self.catalogue.line(&TuiLine::NoTranscript));
+        }
+        lines.iter().map(|line| line.text() + "\n").collect()
+    }
+
+    /// Shows all turns, with the last page first.
+    pub(super) fn show(&self, screen: &InlineScreen) {
+        let width = screen.with(|ui| ui.width()).unwrap_or(LINE_WIDTH);
+        let lines = self.lines(width.saturating_sub(1));
+        if lines.is_empty() {
+            return screen.print(Style::DIM, &self.catalogue.line(&TuiLine::NoTranscript));
+        }
+        let title = self.catalogue.line(&TuiLine::TranscriptTitle);
+        screen.with(|ui| drop(ui.show_pager(title, lines, PagerStart::Bottom, Instant::now())));
+    }
+}
