@@ -41,6 +41,7 @@ pub struct QueueOptions {
 }
 
 /// A connection, and the thread that serves it.
+#[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) client: Client,
     handle: Handle,

@@ -7,11 +7,13 @@
 
 mod address;
 mod connection;
+mod control;
 mod error;
 mod names;
 mod nats_queue;
 mod record;
 mod store;
+mod streams;
 mod submission;
 /// The path of the types in the shared tests of queues.
 #[cfg(test)]
@@ -31,6 +33,7 @@ mod worker_queue;
 
 pub use address::{InvalidAddress, QueueAddress};
 pub use connection::{QueueCredentials, QueueOptions};
+pub use control::{ControlWatch, FleetControl};
 pub use nats_queue::NatsQueue;
 pub use record::{SyncReport, sync, wait_for_results};
 pub use worker_queue::{WorkerPolicy, WorkerQueue};

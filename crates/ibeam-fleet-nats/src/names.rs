@@ -4,6 +4,8 @@ use crate::address::QueueAddress;
 
 /// The consumer of the work queue that all workers share.
 pub(crate) const CONSUMER: &str = "workers";
+/// The name in keys that belong to the fleet as a whole.
+const FLEET: &str = "fleet";
 
 /// The names of a fleet.
 #[derive(Clone, Debug)]
@@ -68,6 +70,11 @@ impl Names {
     /// Returns the subject of all keys of a kind.
     pub(crate) fn keys(&self, kind: KeyKind) -> String {
         format!("$KV.{}.{}.*", self.bucket(), kind.as_str())
+    }
+
+    /// Returns the subject of the key with what holds for the whole fleet.
+    pub(crate) fn control(&self) -> String {
+        format!("$KV.{}.control.{FLEET}", self.bucket())
     }
 
     /// Returns the subject of the key that says that `task` needs `needed`.

@@ -6,39 +6,40 @@
 //! except by a worker whose lease has ended without its knowledge; the first result counts.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use async_nats::jetstream::consumer::{AckPolicy, Consumer, pull};
+use async_nats::jetstream::consumer::{Consumer, pull};
 use async_nats::jetstream::context::{Context, ContextBuilder};
-use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy, Stream};
+use async_nats::jetstream::stream::Stream;
 use async_nats::jetstream::{AckKind, Message};
 use futures_util::StreamExt as _;
 use ibeam_fleet::{
-    Claim, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, Spend, Task, TaskQueue,
-    TaskResult,
+    Claim, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, Spend, StopFlag, Task,
+    TaskQueue, TaskResult,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::address::QueueAddress;
 use crate::connection::{Connection, QueueOptions, REQUEST_TIMEOUT};
+use crate::control::{ControlWatch, FleetControl};
 use crate::error::service;
 use crate::names::{CONSUMER, KeyKind, Names, task_of};
 use crate::store::{Creation, RETRY_TIMEOUT, Store, parse, retry};
+use crate::streams::{create_streams, is_created};
 
 /// The number of workers that may hold a task and vanish. The next one parks it.
 const MAX_DELIVERIES: u64 = 5;
-/// The number of replicas of the streams in a cluster.
-const REPLICAS: usize = 3;
 /// The shortest time between two requests for a task when none is ready.
 const IDLE_PAUSE: Duration = Duration::from_millis(150);
-/// The number of tasks that all workers together may hold.
-const MAX_HELD: i64 = 100_000;
+/// The time between two looks for a queue that does not exist yet.
+const CREATION_PAUSE: Duration = Duration::from_millis(300);
 /// The size of the largest result, in bytes. The server allows messages of 1 MiB.
 const MAX_RESULT_BYTES: usize = 900 << 10;
 
 /// A queue in NATS JetStream.
 pub struct NatsQueue {
-    pub(crate) connection: Connection,
+    pub(crate) connection: Arc<Connection>,
     pub(crate) store: Store,
     work: Stream,
     consumer: Consumer<pull::Config>,
@@ -102,6 +103,28 @@ impl NatsQueue {
         Self::attach(connection, context, Names::new(address))
     }
 
+    /// Connects to a queue, and waits until its submitter has created it.
+    ///
+    /// # Errors
+    /// `Service`, also for a request to end.
+    pub fn open_when_created(
+        address: &QueueAddress,
+        options: &QueueOptions,
+        stop: &StopFlag,
+    ) -> Result<Self, QueueError> {
+        let connection = Connection::open(address, options)?;
+        let context = context(&connection);
+        let names = Names::new(address);
+        while !connection.block_on(is_created(&context, &names))? {
+            if stop.is_requested() {
+                let detail = format!("the fleet `{}` is not in the queue", address.fleet);
+                return Err(QueueError::Service { detail });
+            }
+            std::thread::sleep(CREATION_PAUSE);
+        }
+        Self::attach(connection, context, names)
+    }
+
     fn attach(connection: Connection, context: Context, names: Names) -> Result<Self, QueueError> {
         let (bucket, work, consumer) = connection.block_on(async {
             let missing = |error: &dyn std::error::Error| QueueError::Service {
@@ -116,7 +139,7 @@ impl NatsQueue {
         let lease = consumer.cached_info().config.ack_wait;
         let store = Store::new(context, names, bucket);
         Ok(Self {
-            connection,
+            connection: Arc::new(connection),
             store,
             work,
             consumer,
@@ -130,6 +153,22 @@ impl NatsQueue {
     /// Returns the duration of a lease.
     pub fn lease(&self) -> Duration {
         self.lease
+    }
+
+    /// Changes what holds for the whole fleet. Workers notice it within moments.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub fn set_control(&self, control: &FleetControl) -> Result<(), QueueError> {
+        self.connection.block_on(self.store.put(&self.store.names.control(), control))
+    }
+
+    /// Watches what holds for the whole fleet.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub fn watch_control(&self) -> Result<ControlWatch, QueueError> {
+        ControlWatch::start(&self.connection, &self.store)
     }
 
     /// Returns the number of tasks.
@@ -430,46 +469,6 @@ fn context(connection: &Connection) -> Context {
     // The context starts a task of the runtime.
     connection
         .block_on(async { ContextBuilder::new().timeout(REQUEST_TIMEOUT).build(connection.client.clone()) })
-}
-
-/// Creates the streams of a fleet, with three replicas where the servers are a cluster.
-async fn create_streams(context: &Context, names: &Names, lease: Duration) -> Result<(), QueueError> {
-    let replicas = match context.get_stream(names.work_stream()).await {
-        Ok(stream) => stream.cached_info().config.num_replicas,
-        Err(_) => create_work_stream(context, names).await?,
-    };
-    if context.get_stream(format!("KV_{}", names.bucket())).await.is_err() {
-        let created = context.create_key_value(Store::config(names, replicas)).await;
-        created.map_err(|error| service("bucket", &error))?;
-    }
-    let work = context.get_stream(names.work_stream()).await.map_err(|error| service("work", &error))?;
-    let config = pull::Config {
-        durable_name: Some(CONSUMER.to_owned()),
-        ack_policy: AckPolicy::Explicit,
-        ack_wait: lease,
-        max_deliver: -1,
-        max_ack_pending: MAX_HELD,
-        ..pull::Config::default()
-    };
-    work.get_or_create_consumer(CONSUMER, config).await.map(drop).map_err(|error| service(CONSUMER, &error))
-}
-
-/// Creates the work queue. Returns the number of its replicas.
-async fn create_work_stream(context: &Context, names: &Names) -> Result<usize, QueueError> {
-    let config = |num_replicas| stream::Config {
-        name: names.work_stream(),
-        subjects: vec![names.all_work()],
-        retention: RetentionPolicy::WorkQueue,
-        discard: DiscardPolicy::New,
-        discard_new_per_subject: true,
-        max_messages_per_subject: 1,
-        num_replicas,
-        ..stream::Config::default()
-    };
-    if context.create_stream(config(REPLICAS)).await.is_ok() {
-        return Ok(REPLICAS);
-    }
-    context.create_stream(config(1)).await.map(|_| 1).map_err(|error| service("work", &error))
 }
 
 /// Acknowledges a message, and waits until the server knows.

@@ -9,6 +9,7 @@ use ibeam_fleet::{
     StopFlag, TaskQueue as _, TaskResult,
 };
 
+use crate::control::FleetControl;
 use crate::names::KeyKind;
 use crate::nats_queue::{NatsQueue, ParkedValue};
 use crate::store::parse;
@@ -77,6 +78,7 @@ pub fn wait_for_results(
         report(&result, observer)?;
     }
     let tasks = ledger.tasks()?;
+    let control = queue.watch_control()?;
     let mut next = 1;
     let mut empty_looks = 0;
     let halt = loop {
@@ -92,6 +94,9 @@ pub fn wait_for_results(
         }
         if stop.is_requested() {
             break Some(HaltReason::Stopped);
+        }
+        if control.current().is_cancelled {
+            break Some(HaltReason::Exhausted(FleetControl::CANCELLED.to_owned()));
         }
         match queue.connection.block_on(queue.is_drained())? {
             false => empty_looks = 0,

@@ -7,6 +7,7 @@ use ibeam_fleet::{
     TaskLimits, TaskMode, TaskQueue, TaskResult, WorkspaceSource,
 };
 
+use crate::control::ControlWatch;
 use crate::nats_queue::{NatsQueue, now_ms};
 
 /// The rights that a worker grants to tasks from a queue.
@@ -99,15 +100,22 @@ fn is_remote(url: &str) -> bool {
 pub struct WorkerQueue {
     queue: NatsQueue,
     policy: WorkerPolicy,
+    control: ControlWatch,
     stop: StopFlag,
     ends_when_drained: bool,
 }
 
 impl WorkerQueue {
     /// Returns the queue of a worker. After a request to end, its tasks return to the queue at once. Unless
-    /// `ends_when_drained`, the worker waits for tasks until then.
-    pub fn new(queue: NatsQueue, policy: WorkerPolicy, stop: StopFlag, ends_when_drained: bool) -> Self {
-        Self { queue, policy, stop, ends_when_drained }
+    /// `ends_when_drained`, the worker waits for tasks until then. A cancelled fleet has none.
+    pub fn new(
+        queue: NatsQueue,
+        policy: WorkerPolicy,
+        control: ControlWatch,
+        stop: StopFlag,
+        ends_when_drained: bool,
+    ) -> Self {
+        Self { queue, policy, control, stop, ends_when_drained }
     }
 
     /// Gives a task that the worker does not execute a result.
@@ -125,6 +133,9 @@ impl TaskQueue for WorkerQueue {
 
     fn claim(&mut self, now: u64, lease_ms: u64) -> Result<NextTask, QueueError> {
         loop {
+            if self.control.current().is_cancelled {
+                return Ok(NextTask::NotReady);
+            }
             match self.queue.claim(now, lease_ms)? {
                 NextTask::Drained if !self.ends_when_drained => return Ok(NextTask::NotReady),
                 next @ (NextTask::Drained | NextTask::NotReady) => return Ok(next),

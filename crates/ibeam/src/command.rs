@@ -144,7 +144,8 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
                 FleetCommand::Status { .. }
                 | FleetCommand::Report { .. }
                 | FleetCommand::Export { .. }
-                | FleetCommand::Sync { .. },
+                | FleetCommand::Sync { .. }
+                | FleetCommand::Cancel { .. },
         }
         | Command::Config { what: ConfigCommand::Path }
         | Command::Login { .. }

@@ -1,12 +1,13 @@
 //! The tests of every queue on one server, and those of leases, poison tasks, workers and the record.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use ibeam_fleet::{FleetObserver, Ledger, StopFlag};
+use ibeam_fleet::{FleetObserver, HaltReason, Ledger, StopFlag};
 
 use super::server::{Cluster, program};
 use crate::connection::QueueOptions;
+use crate::control::FleetControl;
 use crate::nats_queue::{NatsQueue, now_ms};
 use crate::queue_conformance::Clock;
 use crate::record::{SyncReport, sync, wait_for_results};
@@ -87,7 +88,8 @@ fn two_workers_share_a_queue_and_a_worker_that_ends_gives_its_tasks_back() {
     let worker = |stop: &StopFlag| {
         let queue = queue(&clock.server);
         let policy = WorkerPolicy { directories: vec!["/".into()], ..WorkerPolicy::default() };
-        WorkerQueue::new(queue, policy, stop.clone(), true)
+        let control = queue.watch_control().unwrap();
+        WorkerQueue::new(queue, policy, control, stop.clone(), true)
     };
     let (stop, other_stop) = (StopFlag::default(), StopFlag::default());
     let (mut first, mut second) = (worker(&stop), worker(&other_stop));
@@ -110,7 +112,8 @@ fn a_task_that_asks_for_more_than_a_worker_grants_fails_as_refused() {
     let (clock, mut submitter) = new_queue(program);
     submitter.submit(&[task("a", &[]), task("b", &["a"])]).unwrap();
     let queue = queue(&clock.server);
-    let mut worker = WorkerQueue::new(queue, WorkerPolicy::default(), StopFlag::default(), true);
+    let control = queue.watch_control().unwrap();
+    let mut worker = WorkerQueue::new(queue, WorkerPolicy::default(), control, StopFlag::default(), true);
     assert_none(&mut worker, &clock, 0, NextTask::Drained);
     let results = submitter.results().unwrap();
     let codes: Vec<_> = results.iter().map(|result| (result.outcome, result.code.as_deref())).collect();
@@ -141,6 +144,42 @@ fn the_record_and_the_queue_give_each_other_what_they_lack() {
     let mut observer = Ids::default();
     let end = wait_for_results(&mut ledger, &mut queue, &StopFlag::default(), &mut observer).unwrap();
     assert_eq!((end.passed, end.failed, end.unfinished, observer.0.len()), (2, 1, 0, 3));
+}
+
+#[test]
+fn a_cancelled_fleet_stops_its_workers_and_gives_them_no_task_until_it_is_started_again() {
+    let Some(program) = program() else { return };
+    let (clock, mut submitter) = new_queue(program);
+    submitter.submit(&[task("a", &[]), task("b", &[])]).unwrap();
+    let queue = queue(&clock.server);
+    let (control, stop) = (queue.watch_control().unwrap(), StopFlag::default());
+    control.stop_when_cancelled(&stop);
+    let policy = WorkerPolicy { directories: vec!["/".into()], ..WorkerPolicy::default() };
+    let mut worker = WorkerQueue::new(queue, policy, control.clone(), stop.clone(), true);
+    let claim = claimed(&mut worker, &clock, 0);
+    submitter.set_control(&FleetControl { is_cancelled: true }).unwrap();
+    let start = Instant::now();
+    while !stop.is_requested() {
+        assert!(start.elapsed() < Duration::from_secs(5), "the worker is not stopped");
+        thread::sleep(Duration::from_millis(5));
+    }
+    worker.release(&claim.lease, Release::Park { reason: "stopped".to_owned() }, Spend::default()).unwrap();
+    assert_none(&mut worker, &clock, 0, NextTask::NotReady);
+    let home = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::open(&home.path().join("ledger.sqlite")).unwrap();
+    ledger.submit(&[task("a", &[]), task("b", &[])]).unwrap();
+    let end =
+        wait_for_results(&mut ledger, &mut submitter, &StopFlag::default(), &mut Ids::default()).unwrap();
+    assert_eq!(end.unfinished, 2);
+    assert_eq!(end.halt, Some(HaltReason::Exhausted(FleetControl::CANCELLED.to_owned())));
+    submitter.set_control(&FleetControl::default()).unwrap();
+    let start = Instant::now();
+    while control.current().is_cancelled {
+        assert!(start.elapsed() < Duration::from_secs(5), "the worker stays cancelled");
+        thread::sleep(Duration::from_millis(5));
+    }
+    let ids = [claimed(&mut worker, &clock, 0), claimed(&mut worker, &clock, 0)].map(|claim| claim.task.id);
+    assert!(ids.contains(&"a".to_owned()) && ids.contains(&"b".to_owned()), "{ids:?}");
 }
 
 #[test]

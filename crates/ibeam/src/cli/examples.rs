@@ -23,6 +23,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("diff", &["ibeam diff", "ibeam diff -2 --stat"]),
     ("doctor", &["ibeam doctor", "ibeam doctor --sandbox"]),
     ("errors", &["ibeam errors --format json"]),
+    ("fleet cancel", &["ibeam fleet cancel --queue tls://nats.example.com/evals"]),
     ("fleet export", &["ibeam fleet export tasks.fleet --atif"]),
     (
         "fleet report",

@@ -71,6 +71,11 @@ pub(crate) enum FleetCommand {
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,
     },
+    /// Stop all workers of a queue, until `fleet run` starts the fleet again
+    Cancel {
+        #[command(flatten)]
+        queue: QueueFlags,
+    },
     /// Show the state of each task, also while the fleet runs
     Status {
         /// The directory of the fleet

@@ -83,6 +83,7 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
             }
         }
         FleetCommand::Worker(flags) => queue::work(app, flags, stdout),
+        FleetCommand::Cancel { queue } => queue::cancel(queue),
         FleetCommand::Sync { directory, queue, format } => {
             queue::sync_record(directory, queue, format.unwrap_or_default(), stdout)
         }

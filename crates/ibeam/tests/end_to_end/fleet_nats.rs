@@ -2,10 +2,9 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ibeam_testkit::{Answer, RunningProgram};
 use rustix::process::{Pid, Signal, kill_process};
@@ -75,15 +74,6 @@ fn worker(scene: &Scene, name: &str, server: &Server, flags: &[&str]) -> Running
     scene.ibeam(args.chain(flags.iter().copied())).timeout(Duration::from_secs(200)).start()
 }
 
-/// Waits until the submitter has created the queue.
-fn wait_for_queue(file: &std::path::Path) {
-    let ledger: PathBuf = file.with_extension("fleet").join("ledger.sqlite");
-    while !ledger.exists() {
-        thread::sleep(Duration::from_millis(50));
-    }
-    thread::sleep(Duration::from_millis(500));
-}
-
 #[test]
 fn workers_execute_the_tasks_that_another_machine_submits() {
     let Some(server) = Server::start() else { return };
@@ -98,7 +88,6 @@ fn workers_execute_the_tasks_that_another_machine_submits() {
     ];
     let file = task_file(&scene, &tasks);
     let submitter = submitter(&scene, &file, &server);
-    wait_for_queue(&file);
     let worker = worker(&scene, "w1", &server, &["--force", "--allow-checks", "--until-drained"]);
     let output = submitter.finish();
     assert_eq!(output.code, Some(1), "{output}");
@@ -117,6 +106,32 @@ fn workers_execute_the_tasks_that_another_machine_submits() {
     let status = scene.ibeam_without_model(["fleet", "status", fleet.to_str().unwrap()]).run().succeeded();
     assert!(status.stdout.contains("finished: 4\n"), "{status}");
     scene.server.assert_all_answers_sent();
+}
+
+#[test]
+fn a_cancelled_fleet_stops_its_runs_within_seconds_and_can_be_started_again() {
+    let Some(server) = Server::start() else { return };
+    let slow = || answer_text("done").delay(Duration::from_secs(60));
+    let scene = Scene::new([slow(), answer_text("done"), answer_text("done")])
+        .with_workspace(ibeam_testkit::Workspace::new().file("a.txt", "a\n"));
+    let file = task_file(&scene, &[task(&scene, "a"), with(task(&scene, "b"), "needs", json!(["a"]))]);
+    let waiting = worker(&scene, "w1", &server, &[]);
+    let first = submitter(&scene, &file, &server);
+    waiting.wait_for_stderr("a: started");
+    while scene.server.requests().is_empty() {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let start = Instant::now();
+    scene.ibeam_without_model(["fleet", "cancel", "--queue", &server.url]).run().succeeded();
+    let output = first.finish();
+    assert_eq!(output.code, Some(75), "{output}");
+    assert!(output.stderr.contains("the fleet was cancelled"), "{output}");
+    waiting.wait_for_stderr("a: parked");
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    let output = submitter(&scene, &file, &server).finish().succeeded();
+    assert_eq!(results(&output)["a"]["interrupted_runs"], 0, "{output}");
+    kill_process(Pid::from_raw(waiting.pid()).unwrap(), Signal::TERM).unwrap();
+    assert_eq!(waiting.finish().code, Some(143));
 }
 
 #[test]
@@ -146,7 +161,6 @@ fn killed_workers_lose_no_task_and_complete_none_twice() {
     let tasks: Vec<Value> = (0..TASKS).map(|number| task(&scene, &format!("t{number}."))).collect();
     let file = task_file(&scene, &tasks);
     let submitter = submitter(&scene, &file, &server);
-    wait_for_queue(&file);
     let mut workers: Vec<RunningProgram> = ["w0", "w1"].map(|name| worker(&scene, name, &server, &[])).into();
     for kill in 0..KILLS {
         thread::sleep(Duration::from_millis(fastrand::u64(300..1200)));

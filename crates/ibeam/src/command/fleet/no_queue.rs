@@ -47,6 +47,14 @@ pub(super) fn sync_record(
     Err(unavailable())
 }
 
+/// The queue is not available.
+///
+/// # Errors
+/// `Usage`.
+pub(super) fn cancel(_flags: &QueueFlags) -> Result<(), CliError> {
+    Err(unavailable())
+}
+
 fn unavailable() -> CliError {
     let detail = "this program was built without the client of a queue; build it with `--features nats`";
     Reason::Usage { detail: detail.to_owned() }.into()

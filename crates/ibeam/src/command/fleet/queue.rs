@@ -11,7 +11,7 @@ use ibeam_fleet::{
     TaskQueue as _, run_fleet,
 };
 use ibeam_fleet_nats::{
-    NatsQueue, QueueAddress, QueueCredentials, QueueOptions, WorkerPolicy, WorkerQueue, sync,
+    FleetControl, NatsQueue, QueueAddress, QueueCredentials, QueueOptions, WorkerPolicy, WorkerQueue, sync,
     wait_for_results,
 };
 use ibeam_protocol::Reason;
@@ -26,6 +26,9 @@ use crate::app::AppContext;
 use crate::cli::{CredentialFlags, Mode, QueueFlags, ReportFormat, SubmissionFlags, WorkerFlags};
 use crate::cli_error::CliError;
 use crate::command::report;
+
+/// The time between two looks at a cancelled fleet.
+const CANCELLED_PAUSE: Duration = Duration::from_millis(300);
 
 /// Sends the tasks to a queue, and waits for the results.
 ///
@@ -56,6 +59,8 @@ pub(super) fn submit(
     let lease = Duration::from_secs(flags.queue_lease.get());
     let queue = NatsQueue::create(&address, &options(&flags.credentials), lease);
     let mut queue = queue.map_err(queue_error)?;
+    // Also starts a cancelled fleet again.
+    queue.set_control(&FleetControl::default()).map_err(queue_error)?;
     sync(&mut ledger, &mut queue).map_err(|error| submission_error(error, directory))?;
     queue.unpark().map_err(queue_error)?;
     let (stop, flag) = (Stop::default(), StopFlag::default());
@@ -75,7 +80,15 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
     let program = run_program(app)?;
     let address = parse(&flags.queue.queue)?;
     let held = FleetDirectory::open(&flags.dir).map_err(fleet_error)?;
-    let queue = NatsQueue::open(&address, &options(&flags.queue.credentials)).map_err(queue_error)?;
+    let (stop, flag) = (Stop::default(), StopFlag::default());
+    watch_signals(&stop, &flag)?;
+    let credentials = options(&flags.queue.credentials);
+    let queue = NatsQueue::open_when_created(&address, &credentials, &flag);
+    let mut queue = match stop.reason() {
+        Some(reason) => return Err(reason.clone().into()),
+        None => queue.map_err(queue_error)?,
+    };
+    let control = queue.watch_control().map_err(queue_error)?;
     let options = DriverOptions {
         lease: queue.lease(),
         jobs: NonZeroUsize::try_from(flags.slots).unwrap_or(NonZeroUsize::MIN),
@@ -84,21 +97,44 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
         rates: RateLimits::default(),
         discards_workspaces: flags.discard_workspaces,
     };
-    let (stop, flag) = (Stop::default(), StopFlag::default());
-    watch_signals(&stop, &flag)?;
     let tasks = queue.count().map_err(queue_error)?;
-    let queue = WorkerQueue::new(queue, policy(app, flags), flag.clone(), flags.until_drained);
     let mut observer = ResultPrinter::new(stdout, &app.base.catalogue, LiveTable::new(tasks, now_ms()));
-    let end = run_fleet(&held, queue, &program, &options, &flag, &mut observer).map_err(fleet_error);
-    observer.finish();
-    let end = end?;
-    match (stop.reason(), end.halt) {
-        (Some(reason), _) => Err(reason.clone().into()),
-        (None, Some(HaltReason::Exhausted(detail))) => {
-            Err(CliError::FleetUnfinished { unfinished: 1, detail })
+    loop {
+        // A cancellation ends this round and its runs.
+        let round = flag.child();
+        control.stop_when_cancelled(&round);
+        let tasks =
+            WorkerQueue::new(queue, policy(app, flags), control.clone(), round.clone(), flags.until_drained);
+        let end = run_fleet(&held, tasks, &program, &options, &round, &mut observer).map_err(fleet_error);
+        observer.finish();
+        let end = end?;
+        match (stop.reason(), end.halt) {
+            (Some(reason), _) => return Err(reason.clone().into()),
+            (None, Some(HaltReason::Exhausted(detail))) => {
+                return Err(CliError::FleetUnfinished { unfinished: 1, detail });
+            }
+            (None, Some(HaltReason::Stopped)) if !flags.until_drained => {}
+            (None, Some(HaltReason::Stopped)) => {
+                let detail = FleetControl::CANCELLED.to_owned();
+                return Err(CliError::FleetUnfinished { unfinished: 1, detail });
+            }
+            (None, Some(HaltReason::BudgetSpent) | None) => return Ok(()),
         }
-        (None, Some(_) | None) => Ok(()),
+        while control.current().is_cancelled && !flag.is_requested() {
+            std::thread::sleep(CANCELLED_PAUSE);
+        }
+        queue = NatsQueue::open(&address, &credentials).map_err(queue_error)?;
     }
+}
+
+/// Stops the workers of a queue.
+///
+/// # Errors
+/// `Usage`, `Io`.
+pub(super) fn cancel(flags: &QueueFlags) -> Result<(), CliError> {
+    let address = parse(&flags.queue)?;
+    let queue = NatsQueue::open(&address, &options(&flags.credentials)).map_err(queue_error)?;
+    queue.set_control(&FleetControl { is_cancelled: true }).map_err(queue_error)
 }
 
 /// Returns what the configuration and the flags of the worker grant.
