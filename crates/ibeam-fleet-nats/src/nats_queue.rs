@@ -400,10 +400,16 @@ impl TaskQueue for NatsQueue {
                     let delay = Duration::from_millis(at_ms.saturating_sub(now));
                     AckKind::Nak((!delay.is_zero()).then_some(delay))
                 }
-                Release::Park { .. } => AckKind::Ack,
+                Release::Park { .. } | Release::Wait { .. } => AckKind::Ack,
             };
             self.store.put(&names.key(KeyKind::State, &lease.task), &state).await?;
-            if let Release::Park { reason } = release {
+            let reason = match release {
+                Release::Retry { .. } => None,
+                Release::Park { reason } => Some(reason),
+                // The runs of a queue have no parked requests.
+                Release::Wait { .. } => Some("waits for an answer".to_owned()),
+            };
+            if let Some(reason) = reason {
                 self.store.put(&names.key(KeyKind::Parked, &lease.task), &ParkedValue { reason }).await?;
             }
             // Without an answer the lease ends by itself.

@@ -162,7 +162,7 @@ impl TaskQueue for WorkerQueue {
         let release = match release {
             // Another worker goes on.
             Release::Park { .. } if self.stop.is_requested() => Release::Retry { at_ms: now_ms() },
-            release @ (Release::Park { .. } | Release::Retry { .. }) => release,
+            release @ (Release::Park { .. } | Release::Retry { .. } | Release::Wait { .. }) => release,
         };
         self.queue.release(lease, release, spend)
     }

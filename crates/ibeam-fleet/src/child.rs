@@ -9,12 +9,15 @@ use std::fs::File;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
 use crate::governor_wire::{GOVERNOR_VARIABLE, TASK_VARIABLE};
+use crate::parking::Parking;
+use crate::queue::Spend;
 use crate::task::Task;
+use crate::task_totals::TotalsScope;
 
 /// The longest prompt that is passed as an argument, in bytes. The system allows 128 KiB.
 const MAX_ARGUMENT_BYTES: usize = 100 << 10;
@@ -30,6 +33,8 @@ pub struct RunProgram {
     pub sandbox_flags: Vec<OsString>,
     /// Further flags of every run, before those of the task.
     pub run_flags: Vec<OsString>,
+    /// Where the requests of runs wait for batches; `None` if they are sent directly.
+    pub parking: Option<Arc<Parking>>,
 }
 
 /// The limits that the budget of the fleet adds to those of a task.
@@ -39,12 +44,40 @@ pub(crate) struct ExtraLimits {
     pub(crate) tokens: Option<u64>,
 }
 
+impl ExtraLimits {
+    /// Returns the limits for a run that has consumed `spent` already.
+    pub(crate) fn after(self, spent: Spend) -> Self {
+        let plus = |limit: Option<u64>, spent: u64| limit.map(|limit| limit.saturating_add(spent));
+        Self { cost_micros: plus(self.cost_micros, spent.cost_micros), tokens: plus(self.tokens, spent.tokens) }
+    }
+}
+
+/// The beginning of a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RunStart<'a> {
+    /// A new session.
+    New { prompt: &'a str },
+    /// A new run in a session.
+    Resumed { session: &'a str, prompt: &'a str },
+    /// The run of a session goes on.
+    Continued { session: &'a str },
+}
+
+impl<'a> RunStart<'a> {
+    pub(crate) fn prompt(self) -> Option<&'a str> {
+        match self {
+            Self::New { prompt } | Self::Resumed { prompt, .. } => Some(prompt),
+            Self::Continued { .. } => None,
+        }
+    }
+}
+
 /// The inputs of a run of a task, besides the task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunInputs<'a> {
-    /// The session to resume.
-    pub(crate) session: Option<&'a str>,
-    pub(crate) prompt: &'a str,
+    pub(crate) start: RunStart<'a>,
+    /// The directory in which the run parks its requests.
+    pub(crate) parking: Option<&'a Path>,
     pub(crate) extra: ExtraLimits,
     /// The file for the failure of the run.
     pub(crate) error_file: &'a Path,
@@ -53,9 +86,14 @@ pub(crate) struct RunInputs<'a> {
 }
 
 impl RunProgram {
-    /// Returns the command of a run. Without a session it starts a new one.
+    /// Returns what the totals of a process count. With parked requests, each process continues the run of the task.
+    pub(crate) fn totals_scope(&self) -> TotalsScope {
+        if self.parking.is_some() { TotalsScope::Run } else { TotalsScope::Process }
+    }
+
+    /// Returns the command of a run.
     pub(crate) fn run(&self, task: &Task, workspace: &Path, inputs: &RunInputs<'_>) -> Command {
-        let RunInputs { session, prompt, extra, error_file, governor } = *inputs;
+        let RunInputs { start, parking, extra, error_file, governor } = *inputs;
         let mut command = self.command(task, workspace);
         command.args(&self.run_flags);
         command.env(GOVERNOR_VARIABLE, governor).env(TASK_VARIABLE, &task.id);
@@ -80,17 +118,24 @@ impl RunProgram {
         flag("max-cost", cost.map(|micros| format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)));
         flag("max-tool-calls", limits.max_tool_calls.map(|number| number.to_string()));
         flag("timeout", limits.timeout_s.map(|seconds| format!("{seconds}s")));
-        if let Some(session) = session {
-            command.arg(format!("--resume={session}"));
-        } else {
-            for file in &task.files {
+        match start {
+            RunStart::New { .. } => task.files.iter().for_each(|file| {
                 command.arg("--file").arg(file);
+            }),
+            RunStart::Resumed { session, .. } => {
+                command.arg(format!("--resume={session}"));
+            }
+            RunStart::Continued { session } => {
+                command.arg(format!("--resume={session}")).arg("--unpark");
             }
         }
-        let is_argument = prompt.len() <= MAX_ARGUMENT_BYTES && prompt != "-";
-        match is_argument {
-            true => command.args(["--stdin", "ignore", "--", prompt]),
-            false => command.args(["--stdin", "read"]),
+        if let Some(directory) = parking {
+            command.arg("--park-requests").arg(directory);
+        }
+        match start.prompt() {
+            Some(prompt) if needs_stdin(prompt) => command.args(["--stdin", "read"]),
+            Some(prompt) => command.args(["--stdin", "ignore", "--", prompt]),
+            None => command.args(["--stdin", "ignore"]),
         };
         command
     }

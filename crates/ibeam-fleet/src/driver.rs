@@ -22,6 +22,7 @@ use crate::stop::StopFlag;
 use crate::task_dir::TaskDir;
 use crate::task_result::{Outcome, TaskResult};
 use crate::task_run::{Conclusion, TaskRunner};
+use crate::task_totals::TotalsScope;
 use crate::workspace::Workspaces;
 
 /// The time between two looks for a requested end.
@@ -106,6 +107,9 @@ pub trait FleetObserver {
     /// A task waits until the fleet is started again.
     fn parked(&mut self, task: &str, reason: &str);
 
+    /// A task waits for the answer to a request, without a process.
+    fn waiting(&mut self, _task: &str) {}
+
     /// Some time has passed. Called several times per second.
     fn tick(&mut self) {}
 }
@@ -139,6 +143,7 @@ enum Event {
     Finished(Box<TaskResult>),
     Retried(String, Duration),
     Parked(String, String),
+    Waiting(String),
 }
 
 /// The state that the threads share.
@@ -222,6 +227,7 @@ pub fn run_fleet<Q: TaskQueue>(
                 Event::Started(task) => observer.started(&task),
                 Event::Retried(task, pause) => observer.retried(&task, pause),
                 Event::Parked(task, reason) => observer.parked(&task, &reason),
+                Event::Waiting(task) => observer.waiting(&task),
                 Event::Finished(result) => {
                     count(&mut end, &result);
                     return observer.finished(&result);
@@ -332,6 +338,10 @@ impl<Q: TaskQueue> Shared<'_, Q> {
     ) -> Result<(), FleetError> {
         let Claim { lease, task, spend: before } = claim;
         let dir = TaskDir::open(&self.directory.join("tasks"), &task.id)?;
+        let extra = match runner.program.totals_scope() {
+            TotalsScope::Process => extra,
+            TotalsScope::Run => extra.after(*before),
+        };
         let (conclusion, known) = runner.execute(task, &dir, extra)?;
         let (spend, refused) = self.governor.settle(&task.id, *before, known);
         let conclusion = match (conclusion, refused) {
@@ -369,6 +379,10 @@ impl<Q: TaskQueue> Shared<'_, Q> {
                     });
                 }
                 let _ = events.send(Event::Parked(id, reason));
+            }
+            Conclusion::Wait { session } => {
+                queue.release(lease, Release::Wait { session }, spend)?;
+                let _ = events.send(Event::Waiting(id));
             }
         }
         self.changed.notify_all();

@@ -4,6 +4,8 @@
 //! it is opened. A kill at any instant leaves the last committed state; a loss of power may lose the last commits, which
 //! is harmless, because the directory of a task has its result too.
 
+mod waiting;
+
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, params};
@@ -34,6 +36,11 @@ CREATE TABLE IF NOT EXISTS need (
     PRIMARY KEY (needed, task)
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS need_task ON need (task, needed);
+CREATE TABLE IF NOT EXISTS waiting (
+    task TEXT PRIMARY KEY,
+    session TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS waiting_session ON waiting (session);
 ";
 
 /// A task is ready if it waits, or its lease has ended, and if no task that it needs lacks a result. A need that did not
@@ -46,6 +53,10 @@ AND NOT EXISTS (
     WHERE need.task = task.id AND needed.state <> 'finished'
 )
 ORDER BY position LIMIT 1";
+
+/// Whether a task is leased, or waits for its next run.
+const OPEN: &str = "
+SELECT EXISTS (SELECT 1 FROM task WHERE state IN ('leased') OR state = 'pending' AND until_ms > ?1)";
 
 /// The ledger of a fleet.
 #[derive(Debug)]
@@ -184,13 +195,8 @@ impl Ledger {
         let transaction = self.connection.transaction()?;
         let found = transaction.prepare(NEXT)?.query_row([integer(now_ms)], claim_of).optional()?;
         let Some((position, task, spend)) = found else {
-            let waiting: bool = transaction.query_row(
-                "SELECT EXISTS (SELECT 1 FROM task WHERE state IN ('leased')
-                 OR state = 'pending' AND until_ms > ?1)",
-                [integer(now_ms)],
-                |row| row.get(0),
-            )?;
-            return Ok(if waiting { NextTask::NotReady } else { NextTask::Drained });
+            let is_open: bool = transaction.query_row(OPEN, [integer(now_ms)], |row| row.get(0))?;
+            return Ok(if is_open { NextTask::NotReady } else { NextTask::Drained });
         };
         let number: i64 = transaction.query_row(
             "UPDATE task SET state = 'leased', lease = lease + 1, until_ms = ?2 WHERE position = ?1 RETURNING lease",
@@ -266,6 +272,10 @@ impl TaskQueue for Ledger {
         let (state, until_ms, reason) = match release {
             Release::Retry { at_ms } => (TaskState::Pending, at_ms, None),
             Release::Park { reason } => (TaskState::Parked, 0, Some(reason)),
+            Release::Wait { session } => {
+                self.write_session(&lease.task, &session)?;
+                (TaskState::Waiting, 0, None)
+            }
         };
         let changed = self.connection.execute(
             "UPDATE task SET state = ?3, until_ms = ?4, reason = ?5, cost_micros = ?6, tokens = ?7

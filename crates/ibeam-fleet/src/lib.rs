@@ -4,6 +4,7 @@
 //! executes each of them as a process of this program (`driver`, `task_run`). What a task leaves is in a directory of its
 //! own (`task_dir`). Knows nothing of models, journals and the loop: a run is known by its stream alone (`run_stream`).
 
+mod batch_queue;
 mod budget;
 mod child;
 mod comparison;
@@ -17,6 +18,7 @@ mod ledger;
 #[cfg(test)]
 mod ledger_test;
 mod matrix;
+mod parking;
 mod queue;
 #[cfg(test)]
 mod queue_conformance;
@@ -29,8 +31,10 @@ mod task_dir;
 mod task_file;
 mod task_result;
 mod task_run;
+mod task_totals;
 mod workspace;
 
+pub use batch_queue::BatchQueue;
 pub use budget::Budget;
 pub use child::RunProgram;
 pub use comparison::{ChangedTask, FleetComparison, RateDifference};
@@ -40,6 +44,7 @@ pub use governor::RateLimits;
 pub use governor_wire::{Ask, GOVERNOR_VARIABLE, Permission, RequestOutcome, RequestReport, TASK_VARIABLE};
 pub use ledger::{Ledger, TaskStatus};
 pub use matrix::expand_matrix;
+pub use parking::Parking;
 pub use queue::{
     Claim, Finished, Lease, NextTask, QueueError, Release, Renewal, Spend, TaskQueue, TaskState,
 };

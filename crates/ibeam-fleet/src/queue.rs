@@ -42,8 +42,8 @@ pub trait TaskQueue: Send {
     /// `TaskChanged`, and nothing is added.
     fn submit(&mut self, tasks: &[Task]) -> Result<(), QueueError>;
 
-    /// Claims the first task that is ready: not finished, not parked, not leased, and all tasks that it needs have
-    /// passed.
+    /// Claims the first task that is ready: not finished, not parked, not waiting, not leased, and all tasks that it
+    /// needs have passed.
     ///
     /// # Errors
     /// `Ledger`.
@@ -101,7 +101,7 @@ pub enum NextTask {
     Claimed(Box<Claim>),
     /// No task is ready now. A running task, or the time, can make one ready.
     NotReady,
-    /// Every task is finished or parked.
+    /// Every task is finished, parked or waiting.
     Drained,
 }
 
@@ -159,6 +159,11 @@ pub enum Release {
         /// The reason.
         reason: String,
     },
+    /// The task waits for the answer to a request, without a process. Only the ledger can return it to the queue.
+    Wait {
+        /// The session of its run.
+        session: String,
+    },
 }
 
 /// The state of a task.
@@ -171,13 +176,16 @@ pub enum TaskState {
     Leased,
     /// Waits until somebody starts the fleet again.
     Parked,
+    /// Waits for the answer to a request, without a process.
+    Waiting,
     /// Has a result.
     Finished,
 }
 
 impl TaskState {
     /// All states.
-    pub const ALL: [Self; 4] = [Self::Pending, Self::Leased, Self::Parked, Self::Finished];
+    pub const ALL: [Self; 5] =
+        [Self::Pending, Self::Leased, Self::Parked, Self::Waiting, Self::Finished];
 
     /// Returns the word in the ledger and on the wire.
     pub fn as_str(self) -> &'static str {
@@ -185,6 +193,7 @@ impl TaskState {
             Self::Pending => "pending",
             Self::Leased => "leased",
             Self::Parked => "parked",
+            Self::Waiting => "waiting",
             Self::Finished => "finished",
         }
     }

@@ -10,11 +10,16 @@ use serde::Deserialize;
 use crate::queue::usd_to_micros;
 use crate::task_result::TaskUsage;
 
+/// The beginning of the line with a prompt.
+const USER_LINE: &[u8] = br#"{"type":"user","#;
+
 /// The summary of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RunStream {
     /// The session, if the run had started.
     pub(crate) session_id: Option<String>,
+    /// Whether the session got its prompt in this stream.
+    pub(crate) has_prompt: bool,
     /// The last line, if the run wrote it.
     pub(crate) end: Option<RunEnd>,
 }
@@ -46,6 +51,11 @@ pub(crate) struct RunFailure {
 }
 
 impl RunFailure {
+    /// Whether the run waits for the answer to a request.
+    pub(crate) fn is_parked(&self) -> bool {
+        self.code == "parked"
+    }
+
     /// Whether further runs would fail in the same way: the key is refused, or a quota is exhausted.
     ///
     /// A run repeats a request after an ordinary rate limit. A limit after which it did not even try is one of a quota.
@@ -101,7 +111,7 @@ impl RunStream {
     pub(crate) fn read(stream: impl Read) -> io::Result<Self> {
         let mut reader = BufReader::new(stream);
         let (mut line, mut last) = (Vec::new(), Vec::new());
-        let mut session_id = None;
+        let (mut session_id, mut has_prompt) = (None, false);
         while reader.read_until(b'\n', &mut line)? > 0 {
             if !line.ends_with(b"\n") {
                 // The process was killed while it wrote.
@@ -110,12 +120,20 @@ impl RunStream {
             if session_id.is_none() {
                 session_id = parse(&line).and_then(|line| line.session_id);
             }
+            has_prompt |= line.starts_with(USER_LINE);
             std::mem::swap(&mut line, &mut last);
             line.clear();
         }
         let end = parse(&last).and_then(RunEnd::from_line);
-        Ok(Self { session_id, end })
+        Ok(Self { session_id, has_prompt, end })
     }
+}
+
+/// Returns the session of the last of these streams, if it got its prompt. Without one, a run would not know its task.
+pub(crate) fn resumable_session(streams: &[RunStream]) -> Option<&str> {
+    let session = streams.iter().rev().find_map(|stream| stream.session_id.as_deref())?;
+    let got_prompt = |stream: &RunStream| stream.has_prompt && stream.session_id.as_deref() == Some(session);
+    streams.iter().any(got_prompt).then_some(session)
 }
 
 impl RunEnd {
@@ -184,6 +202,14 @@ mod tests {
             assert_eq!(stream.end, None, "cut at {cut}");
             assert_eq!(stream.session_id.is_some(), cut > INIT.len(), "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn a_session_is_resumed_once_it_has_its_prompt() {
+        let user = r#"{"type":"user","message":{"role":"user","content":[]},"session_id":"s1"}"#;
+        let (started, prompted, continued) = (read(&[INIT, ""]), read(&[INIT, user, ""]), read(&[INIT, ""]));
+        assert_eq!(resumable_session(&[started.clone()]), None);
+        assert_eq!(resumable_session(&[started, prompted, continued]), Some("s1"));
     }
 
     #[test]

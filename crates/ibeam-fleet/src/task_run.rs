@@ -12,14 +12,17 @@ use std::time::Duration;
 use rustix::process::{Signal, kill_process};
 
 use crate::budget::Budget;
-use crate::child::{Children, ExtraLimits, RunInputs, RunProgram, exit_code, needs_stdin, stdin_from};
+use crate::child::{
+    Children, ExtraLimits, RunInputs, RunProgram, RunStart, exit_code, needs_stdin, stdin_from,
+};
 use crate::error::FleetError;
 use crate::queue::{Spend, micros_to_usd};
-use crate::run_stream::{RunEnd, RunFailure, RunStream};
+use crate::run_stream::{RunEnd, RunFailure, RunStream, resumable_session};
 use crate::stop::StopFlag;
 use crate::task::Task;
 use crate::task_dir::{CurrentStream, TaskDir};
-use crate::task_result::{CheckResult, Outcome, TaskResult, TaskUsage};
+use crate::task_result::{CheckResult, Outcome, TaskResult};
+use crate::task_totals::TotalsScope;
 use crate::workspace::{Workspaces, discard};
 
 /// The prompt that resumes an interrupted run.
@@ -57,6 +60,8 @@ pub(crate) enum Conclusion {
         /// Whether other tasks would fail in the same way.
         halts: bool,
     },
+    /// The run waits for the answer to a request.
+    Wait { session: String },
 }
 
 impl TaskRunner<'_> {
@@ -71,17 +76,17 @@ impl TaskRunner<'_> {
         extra: ExtraLimits,
     ) -> Result<(Conclusion, Spend), FleetError> {
         if let Some(result) = dir.result() {
-            return Ok((Conclusion::Finished(Box::new(result)), spend_of(&all_streams(dir)?)));
+            return Ok((Conclusion::Finished(Box::new(result)), self.spend_of(&all_streams(dir)?)));
         }
         let Some(mut stream) = self.wait_for_stream(dir)? else {
-            return Ok((interrupted(), spend_of(&all_streams(dir)?)));
+            return Ok((interrupted(), self.spend_of(&all_streams(dir)?)));
         };
         let mut current = self.current(dir)?;
         if current.end.is_none() && stream.metadata().map_err(FleetError::at(dir.path()))?.len() > 0 {
             // The run was killed.
             dir.set_aside_stream()?;
             let Some(new) = self.wait_for_stream(dir)? else {
-                return Ok((interrupted(), spend_of(&all_streams(dir)?)));
+                return Ok((interrupted(), self.spend_of(&all_streams(dir)?)));
             };
             stream = new;
             current = RunStream::default();
@@ -102,14 +107,24 @@ impl TaskRunner<'_> {
                 }
             };
             if self.stop.is_requested() {
-                return Ok((interrupted(), spend_of(&earlier)));
+                return Ok((interrupted(), self.spend_of(&earlier)));
             }
-            let session = earlier.iter().rev().find_map(|stream| stream.session_id.as_deref());
-            let prompt = if session.is_some() { RESUME_PROMPT } else { task.prompt.as_str() };
-            let inputs =
-                RunInputs { session, prompt, extra, error_file: &dir.error_file(), governor: self.governor };
+            let session = resumable_session(&earlier);
+            let parking = self.program.parking.as_deref();
+            let start = match (session, parking) {
+                (None, _) => RunStart::New { prompt: &task.prompt },
+                (Some(session), None) => RunStart::Resumed { session, prompt: RESUME_PROMPT },
+                (Some(session), Some(_)) => RunStart::Continued { session },
+            };
+            let inputs = RunInputs {
+                start,
+                parking: parking.and_then(|parking| parking.directory_for(session)),
+                extra,
+                error_file: &dir.error_file(),
+                governor: self.governor,
+            };
             let mut command = self.program.run(task, &workspace, &inputs);
-            if needs_stdin(prompt) {
+            if let Some(prompt) = start.prompt().filter(|prompt| needs_stdin(prompt)) {
                 let path = dir.path().join("prompt.txt");
                 fs::write(&path, prompt).map_err(FleetError::at(&path))?;
                 command.stdin(stdin_from(&path).map_err(FleetError::at(&path))?);
@@ -120,7 +135,7 @@ impl TaskRunner<'_> {
             // Closes the driver's descriptor of the stream.
             drop(command);
             let child = match started {
-                Err(_) if self.stop.is_requested() => return Ok((interrupted(), spend_of(&earlier))),
+                Err(_) if self.stop.is_requested() => return Ok((interrupted(), self.spend_of(&earlier))),
                 started => started.map_err(FleetError::at(&self.program.program))?,
             };
             dir.write_process(child.id())?;
@@ -128,6 +143,11 @@ impl TaskRunner<'_> {
             current = self.current(dir)?;
         }
         self.conclude(task, dir, current, exit, extra)
+    }
+
+    /// Returns what runs have consumed, as far as they reported it.
+    fn spend_of(&self, streams: &[RunStream]) -> Spend {
+        self.program.totals_scope().spend(streams)
     }
 
     /// Waits until no process writes to the stream; `None` if the driver is to end before.
@@ -176,13 +196,17 @@ impl TaskRunner<'_> {
         let failure = current.end.as_ref().map(|end| end.failure.clone());
         let again = |conclusion: Conclusion| {
             dir.set_aside_stream()?;
-            Ok((conclusion, spend_of(&dir.earlier()?)))
+            Ok((conclusion, self.spend_of(&dir.earlier()?)))
         };
         match failure {
             Some(None) => self.finish(task, dir, &current, None),
             // Killed: the next claim resumes it, unless there were too many.
             None if self.stop.is_requested() => again(interrupted()),
             None => again(Conclusion::Retry(Duration::ZERO)),
+            Some(Some(failure)) if failure.is_parked() => match current.session_id {
+                Some(session) => again(Conclusion::Wait { session }),
+                None => again(Conclusion::Retry(Duration::ZERO)),
+            },
             Some(Some(failure)) if failure.code == "signal" => match self.stop.is_requested() {
                 true => again(interrupted()),
                 false => again(Conclusion::Retry(Duration::ZERO)),
@@ -196,7 +220,12 @@ impl TaskRunner<'_> {
             }
             Some(Some(failure)) => {
                 let runs = failed_runs(&dir.earlier()?) + 1;
-                match failure.retryable && runs < self.max_runs {
+                // What a batch answers with has failed in several batches already.
+                let parking = self.program.parking.as_ref();
+                let is_parked = parking
+                    .is_some_and(|parking| parking.directory_for(current.session_id.as_deref()).is_some());
+                let is_repeated = is_parked && failure.code == "provider";
+                match failure.retryable && !is_repeated && runs < self.max_runs {
                     true => again(Conclusion::Retry(pause(&failure, runs))),
                     false => {
                         let RunFailure { code, message, exit_code, .. } = failure;
@@ -220,8 +249,8 @@ impl TaskRunner<'_> {
         if *current != RunStream::default() {
             streams.push(current.clone());
         }
-        let spend = spend_of(&streams);
-        let mut result = summary(task, dir, &streams);
+        let spend = self.spend_of(&streams);
+        let mut result = summary(task, dir, &streams, self.program.totals_scope());
         let workspace = dir.workspace();
         let has_workspace = workspace.is_dir();
         if has_workspace {
@@ -340,21 +369,9 @@ fn failed_runs(streams: &[RunStream]) -> u32 {
     u32::try_from(streams.iter().filter(is_failed).count()).unwrap_or(u32::MAX)
 }
 
-/// Returns what runs have consumed, as far as they reported it.
-fn spend_of(streams: &[RunStream]) -> Spend {
-    let ends = streams.iter().filter_map(|stream| stream.end.as_ref());
-    ends.fold(Spend::default(), |spend, end| Spend {
-        cost_micros: spend.cost_micros.saturating_add(end.cost_micros.unwrap_or_default()),
-        tokens: spend.tokens.saturating_add(end.usage.total()),
-    })
-}
-
 /// Returns the result of a completed task without changes and check.
-fn summary(task: &Task, dir: &TaskDir, streams: &[RunStream]) -> TaskResult {
+fn summary(task: &Task, dir: &TaskDir, streams: &[RunStream], totals: TotalsScope) -> TaskResult {
     let ends: Vec<&RunEnd> = streams.iter().filter_map(|stream| stream.end.as_ref()).collect();
-    let mut usage = TaskUsage::default();
-    ends.iter().for_each(|end| usage.add(&end.usage));
-    let costs: Option<Vec<u64>> = ends.iter().map(|end| end.cost_micros).collect();
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     TaskResult {
         id: task.id.clone(),
@@ -364,8 +381,8 @@ fn summary(task: &Task, dir: &TaskDir, streams: &[RunStream]) -> TaskResult {
         exit_code: None,
         session_id: streams.iter().rev().find_map(|stream| stream.session_id.clone()),
         model: task.model.clone().or_else(|| ends.iter().rev().find_map(|end| end.model.clone())),
-        usage,
-        cost_usd: costs.map(|costs| micros_to_usd(costs.iter().sum())),
+        usage: totals.usage(streams),
+        cost_usd: totals.cost_micros(streams).map(micros_to_usd),
         duration_ms: ends.iter().map(|end| end.duration_ms).sum(),
         runs: count(streams.len()),
         interrupted_runs: count(streams.len() - ends.len()),

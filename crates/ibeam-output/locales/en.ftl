@@ -217,6 +217,11 @@ cli-fleet-unfinished = { $unfinished ->
        *[other] { $unfinished } tasks are not finished: { $detail }
     }
     .hint = the same command again resumes them
+cli-fleet-waiting = { $waiting ->
+        [one] one task waits for a batch
+       *[other] { $waiting } tasks wait for batches
+    }
+    .hint = `ibeam fleet poll { $directory }` continues them when there are answers; with `--wait` it stays until the end
 cli-stream-damaged = `{ $source }` is not a valid stream (line { $line }: { $detail })
     .hint = check that it is the right file and complete; `ibeam check FILE` lists what is wrong in a stream of ibeam
 reason-retold = { $detail }
@@ -571,6 +576,17 @@ fleet-started = { $task }: started
 fleet-finished = { $task }: { $outcome } ({ $seconds } s)
 fleet-retried = { $task }: will be run again in { $seconds } s
 fleet-parked = { $task }: parked: { $reason }
+fleet-waiting = { $task }: waits for a batch
+fleet-submitted = batch { $batch }: { $requests ->
+        [one] one request
+       *[other] { $requests } requests
+    } to { $model }
+fleet-answered = batches have answered { $requests ->
+        [one] one request
+       *[other] { $requests } requests
+    }
+fleet-cancelled = the deadline has passed: batch { $batch } was cancelled
+fleet-polled-again = the next poll tries again: { $detail }
 
 ## `context`
 context-bytes = bytes

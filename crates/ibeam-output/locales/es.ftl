@@ -215,6 +215,11 @@ cli-fleet-unfinished = { $unfinished ->
        *[other] { $unfinished } tareas no han terminado: { $detail }
     }
     .hint = el mismo comando las reanuda
+cli-fleet-waiting = { $waiting ->
+        [one] una tarea espera un lote
+       *[other] { $waiting } tareas esperan lotes
+    }
+    .hint = `ibeam fleet poll { $directory }` las continúa cuando haya respuestas; con `--wait` permanece hasta el final
 cli-stream-damaged = `{ $source }` no es un flujo válido (línea { $line }: { $detail })
     .hint = comprueba que es el archivo correcto y que está completo; `ibeam check FILE` muestra los errores de un flujo de ibeam
 reason-retold = { $detail }
@@ -569,6 +574,17 @@ fleet-started = { $task }: iniciada
 fleet-finished = { $task }: { $outcome } ({ $seconds } s)
 fleet-retried = { $task }: se ejecutará de nuevo en { $seconds } s
 fleet-parked = { $task }: en espera: { $reason }
+fleet-waiting = { $task }: espera un lote
+fleet-submitted = lote { $batch }: { $requests ->
+        [one] una solicitud
+       *[other] { $requests } solicitudes
+    } a { $model }
+fleet-answered = los lotes han respondido { $requests ->
+        [one] una solicitud
+       *[other] { $requests } solicitudes
+    }
+fleet-cancelled = el plazo ha vencido: se canceló el lote { $batch }
+fleet-polled-again = la próxima consulta lo intenta de nuevo: { $detail }
 
 ## `context`
 context-bytes = bytes

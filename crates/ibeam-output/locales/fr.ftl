@@ -215,6 +215,11 @@ cli-fleet-unfinished = { $unfinished ->
        *[other] { $unfinished } tâches ne sont pas terminées : { $detail }
     }
     .hint = la même commande les reprend
+cli-fleet-waiting = { $waiting ->
+        [one] une tâche attend un lot
+       *[other] { $waiting } tâches attendent des lots
+    }
+    .hint = `ibeam fleet poll { $directory }` les poursuit quand des réponses sont là ; avec `--wait`, la commande reste jusqu'à la fin
 cli-stream-damaged = `{ $source }` n'est pas un flux valide (ligne { $line } : { $detail })
     .hint = vérifiez que c'est le bon fichier et qu'il est complet ; `ibeam check FILE` affiche les erreurs d'un flux d'ibeam
 reason-retold = { $detail }
@@ -569,6 +574,17 @@ fleet-started = { $task } : démarrée
 fleet-finished = { $task } : { $outcome } ({ $seconds } s)
 fleet-retried = { $task } : sera exécutée à nouveau dans { $seconds } s
 fleet-parked = { $task } : en attente : { $reason }
+fleet-waiting = { $task } : attend un lot
+fleet-submitted = lot { $batch } : { $requests ->
+        [one] une requête
+       *[other] { $requests } requêtes
+    } à { $model }
+fleet-answered = les lots ont répondu à { $requests ->
+        [one] une requête
+       *[other] { $requests } requêtes
+    }
+fleet-cancelled = le délai est écoulé : le lot { $batch } a été annulé
+fleet-polled-again = la prochaine interrogation réessaiera : { $detail }
 
 ## `context`
 context-bytes = octets

@@ -188,6 +188,8 @@ cli-fleet-tasks-failed = { $failed } dari { $total } tugas tidak lulus
     .hint = `ibeam fleet report DIR` menampilkan kegagalannya
 cli-fleet-unfinished = { $unfinished } tugas belum selesai: { $detail }
     .hint = perintah yang sama melanjutkannya
+cli-fleet-waiting = { $waiting } tugas menunggu batch
+    .hint = `ibeam fleet poll { $directory }` melanjutkannya saat jawaban tersedia; dengan `--wait` perintah itu menunggu sampai selesai
 cli-stream-damaged = `{ $source }` bukan stream yang valid (baris { $line }: { $detail })
     .hint = pastikan berkasnya benar dan lengkap; `ibeam check FILE` menampilkan kesalahan dalam stream ibeam
 reason-retold = { $detail }
@@ -511,6 +513,11 @@ fleet-started = { $task }: dimulai
 fleet-finished = { $task }: { $outcome } ({ $seconds } dtk)
 fleet-retried = { $task }: akan dijalankan lagi dalam { $seconds } dtk
 fleet-parked = { $task }: ditunda: { $reason }
+fleet-waiting = { $task }: menunggu batch
+fleet-submitted = batch { $batch }: { $requests } permintaan ke { $model }
+fleet-answered = batch telah menjawab { $requests } permintaan
+fleet-cancelled = tenggat telah lewat: batch { $batch } dibatalkan
+fleet-polled-again = pemeriksaan berikutnya mencoba lagi: { $detail }
 
 ## `context`
 context-bytes = byte

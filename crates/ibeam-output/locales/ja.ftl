@@ -188,6 +188,8 @@ cli-fleet-tasks-failed = { $total } 個のタスクのうち { $failed } 個が�
     .hint = `ibeam fleet report DIR` で失敗を表示できます
 cli-fleet-unfinished = { $unfinished } 個のタスクが終わっていません: { $detail }
     .hint = 同じコマンドで再開できます
+cli-fleet-waiting = { $waiting } 個のタスクがバッチの応答を待っています
+    .hint = 応答が届いたら `ibeam fleet poll { $directory }` で続行できます。`--wait` を付けると終わるまで待ちます
 cli-stream-damaged = `{ $source }` は有効なストリームではありません ({ $line } 行目: { $detail })
     .hint = 正しいファイルか、途中で切れていないかを確認してください。ibeam のストリームの誤りは `ibeam check FILE` で一覧できます
 reason-retold = { $detail }
@@ -511,6 +513,11 @@ fleet-started = { $task }: 開始
 fleet-finished = { $task }: { $outcome } ({ $seconds } 秒)
 fleet-retried = { $task }: { $seconds } 秒後にもう一度実行します
 fleet-parked = { $task }: 保留: { $reason }
+fleet-waiting = { $task }: バッチの応答を待っています
+fleet-submitted = バッチ { $batch }: { $model } への { $requests } 件のリクエスト
+fleet-answered = バッチが { $requests } 件のリクエストに応答しました
+fleet-cancelled = 期限を過ぎました: バッチ { $batch } を取り消しました
+fleet-polled-again = 次の確認で再試行します: { $detail }
 
 ## `context`
 context-bytes = バイト

@@ -215,6 +215,11 @@ cli-fleet-unfinished = { $unfinished ->
        *[other] { $unfinished } tarefas não terminaram: { $detail }
     }
     .hint = o mesmo comando as retoma
+cli-fleet-waiting = { $waiting ->
+        [one] uma tarefa espera um lote
+       *[other] { $waiting } tarefas esperam lotes
+    }
+    .hint = `ibeam fleet poll { $directory }` continua quando houver respostas; com `--wait`, fica até o fim
 cli-stream-damaged = `{ $source }` não é um fluxo válido (linha { $line }: { $detail })
     .hint = verifique se é o arquivo certo e se está completo; `ibeam check FILE` mostra os erros de um fluxo do ibeam
 reason-retold = { $detail }
@@ -569,6 +574,17 @@ fleet-started = { $task }: iniciada
 fleet-finished = { $task }: { $outcome } ({ $seconds } s)
 fleet-retried = { $task }: será executada de novo em { $seconds } s
 fleet-parked = { $task }: em espera: { $reason }
+fleet-waiting = { $task }: espera um lote
+fleet-submitted = lote { $batch }: { $requests ->
+        [one] uma solicitação
+       *[other] { $requests } solicitações
+    } para { $model }
+fleet-answered = os lotes responderam a { $requests ->
+        [one] uma solicitação
+       *[other] { $requests } solicitações
+    }
+fleet-cancelled = o prazo passou: o lote { $batch } foi cancelado
+fleet-polled-again = a próxima consulta tenta de novo: { $detail }
 
 ## `context`
 context-bytes = bytes

@@ -68,6 +68,9 @@ pub trait BatchApi: fmt::Debug + Send + Sync {
         id: &'a BatchId,
     ) -> BoxFuture<'a, Result<BatchState, BatchError>>;
 
+    /// Cancels a batch. It goes on until the service has ended it.
+    fn cancel<'a>(&'a self, service: &'a Service, id: &'a BatchId) -> BoxFuture<'a, Result<(), BatchError>>;
+
     /// Returns the result in a line of the results; `None` if the line is no result.
     fn parse_result(&self, service: &Service, line: &str) -> Option<PartResult>;
 }

@@ -54,6 +54,15 @@ pub struct AcceptedBatch {
     pub(crate) outcomes: Vec<PartAnswer>,
     /// The number of times that its state was requested.
     pub(crate) polls: u32,
+    /// The value of `polls` when it was cancelled.
+    pub(crate) cancelled_at: Option<u32>,
+}
+
+impl AcceptedBatch {
+    /// Whether a client has cancelled it.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled_at.is_some()
+    }
 }
 
 /// Returns an answer as the document that an API returns for a request without a stream.
@@ -99,6 +108,8 @@ pub(crate) struct Inner {
     pub(crate) polls_until_end: u32,
     /// Whether no batch ends.
     pub(crate) is_held: bool,
+    /// The number of requests of a cancelled batch that have their outcome.
+    pub(crate) answered_before_cancel: usize,
     /// Whether the reply to the next accepted batch is lost.
     pub(crate) loses_reply: bool,
     /// The statuses with which the next requests fail.
@@ -134,6 +145,11 @@ impl BatchServer {
     /// Lets no batch end, or lets them end again.
     pub fn hold(&self, is_held: bool) {
         self.state.lock().is_held = is_held;
+    }
+
+    /// Lets cancelled batches keep the outcomes of their first `count` requests.
+    pub fn answer_before_cancel(&self, count: usize) {
+        self.state.lock().answered_before_cancel = count;
     }
 
     /// Loses the reply to the next batch that the server accepts: the connection breaks.

@@ -3,6 +3,7 @@
 //! Reads neither files nor variables.
 
 mod argument_order;
+mod batch_flags;
 mod commands;
 mod configuration_commands;
 mod examples;
@@ -34,6 +35,7 @@ pub(crate) use self::commands::{Command, ReportFormat};
 pub(crate) use self::configuration_commands::{
     ConfigCommand, HooksCommand, PolicyCommand, TestedAccess, TrustCommand,
 };
+pub(crate) use self::batch_flags::BatchFlags;
 pub(crate) use self::flag_values::{
     BackgroundArg, ErrorFormat, FailOnArg, Format, InputFormat, Mode, Stdin, Switch,
 };

@@ -57,6 +57,8 @@ pub(crate) enum CliError {
     FleetTasksFailed { failed: u64, total: u64 },
     /// Tasks are not finished, and no further run may start.
     FleetUnfinished { unfinished: u64, detail: String },
+    /// Tasks wait for batches, and the command does not.
+    FleetWaiting { waiting: u64, directory: String },
 }
 
 impl CliError {
@@ -78,6 +80,7 @@ impl CliError {
             | Self::NoRepository { .. } => FailureCode::NoInput,
             Self::FilesChangedSince { .. } | Self::FleetTasksFailed { .. } => FailureCode::Failed,
             Self::FleetInUse { .. } | Self::FleetUnfinished { .. } => FailureCode::Busy,
+            Self::FleetWaiting { .. } => FailureCode::Parked,
             Self::CheckpointFailed { .. } => FailureCode::Io,
         }
     }
@@ -105,7 +108,8 @@ impl CliError {
             | Self::FleetTaskChanged { .. }
             | Self::FleetInUse { .. }
             | Self::FleetTasksFailed { .. }
-            | Self::FleetUnfinished { .. } => catalogue.cli_error(self),
+            | Self::FleetUnfinished { .. }
+            | Self::FleetWaiting { .. } => catalogue.cli_error(self),
         }
     }
 
@@ -129,7 +133,8 @@ impl CliError {
             | Self::FleetTaskChanged { .. }
             | Self::FleetInUse { .. }
             | Self::FleetTasksFailed { .. }
-            | Self::FleetUnfinished { .. } => cli_error_object(self.code(), self),
+            | Self::FleetUnfinished { .. }
+            | Self::FleetWaiting { .. } => cli_error_object(self.code(), self),
         }
     }
 
@@ -153,7 +158,8 @@ impl CliError {
             | Self::FleetTaskChanged { .. }
             | Self::FleetInUse { .. }
             | Self::FleetTasksFailed { .. }
-            | Self::FleetUnfinished { .. } => cli_error_event(self.code(), self),
+            | Self::FleetUnfinished { .. }
+            | Self::FleetWaiting { .. } => cli_error_event(self.code(), self),
         }
     }
 
@@ -177,7 +183,8 @@ impl CliError {
             | Self::FleetTaskChanged { .. }
             | Self::FleetInUse { .. }
             | Self::FleetTasksFailed { .. }
-            | Self::FleetUnfinished { .. } => None,
+            | Self::FleetUnfinished { .. }
+            | Self::FleetWaiting { .. } => None,
         }
     }
 
@@ -222,7 +229,7 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 17] {
+    fn every_command_error() -> [CliError; 18] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s().into() },
@@ -242,6 +249,7 @@ mod tests {
             CliError::FleetInUse { directory: s() },
             CliError::FleetTasksFailed { failed: 2, total: 9 },
             CliError::FleetUnfinished { unfinished: 2, detail: s() },
+            CliError::FleetWaiting { waiting: 2, directory: s() },
         ]
     }
 

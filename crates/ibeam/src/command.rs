@@ -164,7 +164,11 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         | Command::CreateChat
         | Command::Diff { other: None, .. }
         | Command::Fleet {
-            what: FleetCommand::Run { .. } | FleetCommand::RunCheck { .. } | FleetCommand::Worker(_),
+            what:
+                FleetCommand::Run { .. }
+                | FleetCommand::Poll { .. }
+                | FleetCommand::RunCheck { .. }
+                | FleetCommand::Worker(_),
         }
         | Command::Undo { .. }
         | Command::Hooks { .. }

@@ -332,6 +332,16 @@ pub enum FleetLine<'a> {
     Retried { task: &'a str, seconds: u64 },
     /// The task waits until the fleet is started again.
     Parked { task: &'a str, reason: &'a str },
+    /// The task waits for a batch.
+    Waiting { task: &'a str },
+    /// A batch was submitted.
+    Submitted { batch: &'a str, model: &'a str, requests: u64 },
+    /// Batches have answered requests.
+    Answered { requests: u64 },
+    /// The deadline has passed: a batch was cancelled.
+    Cancelled { batch: &'a str },
+    /// The service of the batches failed in a way that may pass.
+    PolledAgain { detail: &'a str },
 }
 
 impl CatalogueLine for FleetLine<'_> {

@@ -427,6 +427,11 @@ fn every_line_about_a_fleet_exists_in_every_language() {
         FleetLine::Finished { task: "t", outcome: "passed", seconds: 3 },
         FleetLine::Retried { task: "t", seconds: 3 },
         FleetLine::Parked { task: "t", reason: "r" },
+        FleetLine::Waiting { task: "t" },
+        FleetLine::Submitted { batch: "b", model: "m", requests: 2 },
+        FleetLine::Answered { requests: 2 },
+        FleetLine::Cancelled { batch: "b" },
+        FleetLine::PolledAgain { detail: "d" },
     ];
     for locale in Locale::ALL {
         for line in &lines {

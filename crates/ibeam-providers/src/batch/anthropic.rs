@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use super::part_results::{failed_part, parse_line};
 use super::service::{Content, Service};
@@ -122,6 +122,14 @@ impl BatchApi for AnthropicBatches {
                 Some(_) => Ok(BatchState::InProgress),
                 None => Err(service.protocol_error("the batch has no `processing_status`")),
             }
+        }
+        .boxed()
+    }
+
+    fn cancel<'a>(&'a self, service: &'a Service, id: &'a BatchId) -> BoxFuture<'a, Result<(), BatchError>> {
+        async move {
+            let url = format!("{}/{}/cancel", batches_url(service), id.as_str());
+            service.post_json(&url, Content::Json(&json!({}))).await.map(drop)
         }
         .boxed()
     }

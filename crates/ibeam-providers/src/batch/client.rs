@@ -103,6 +103,14 @@ impl BatchClient {
         self.api.state(&self.service, id).await
     }
 
+    /// Cancels a batch. It goes on until the service has ended it, and has the answers until then.
+    ///
+    /// # Errors
+    /// `Service`, also for a batch that has ended.
+    pub async fn cancel(&self, id: &BatchId) -> Result<(), BatchError> {
+        self.api.cancel(&self.service, id).await
+    }
+
     /// Reads the results of a batch that has ended, in any order. A request without a result ended as the batch did.
     ///
     /// # Errors

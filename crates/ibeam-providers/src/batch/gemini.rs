@@ -137,6 +137,14 @@ impl BatchApi for GeminiBatches {
         .boxed()
     }
 
+    fn cancel<'a>(&'a self, service: &'a Service, id: &'a BatchId) -> BoxFuture<'a, Result<(), BatchError>> {
+        async move {
+            let url = format!("{}/{}:cancel", service.base_url(), id.as_str());
+            service.post_json(&url, Content::Json(&json!({}))).await.map(drop)
+        }
+        .boxed()
+    }
+
     fn parse_result(&self, service: &Service, line: &str) -> Option<PartResult> {
         parse_result(service, line)
     }

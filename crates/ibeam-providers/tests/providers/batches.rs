@@ -215,6 +215,25 @@ async fn a_batch_whose_reply_was_lost_is_found_and_no_other() {
 }
 
 #[tokio::test]
+async fn a_cancelled_batch_has_the_answers_until_then() {
+    for (protocol, path) in WIRES {
+        let server = BatchServer::start(plan);
+        let client = client(protocol, path, &server);
+        server.hold(true);
+        server.answer_before_cancel(1);
+        let id = client.submit(&batch(protocol, &prompts(&["one", "two"])), "label-1").await.unwrap();
+        client.cancel(&id).await.unwrap();
+        assert_eq!(client.state(&id).await.unwrap(), BatchState::InProgress, "{protocol:?}");
+        let results = results(&client, &id).await;
+        assert!(matches!(results["part-0"], PartOutcome::Succeeded(_)), "{protocol:?}: {results:?}");
+        // A request without a result ended as the batch did.
+        let second = results.get("part-1");
+        assert!(matches!(second, None | Some(PartOutcome::Cancelled)), "{protocol:?}: {results:?}");
+        assert!(client.cancel(&id).await.is_err(), "{protocol:?}: it has ended");
+    }
+}
+
+#[tokio::test]
 async fn a_batch_survives_a_restart_of_its_service() {
     for (protocol, path) in WIRES {
         let mut server = BatchServer::start(plan);

@@ -71,6 +71,10 @@ impl Call<'_> {
                 let batch = poll(&mut inner, id)?;
                 json_response(200, &anthropic(&inner, &batch))
             }
+            ("POST", ["v1", "messages", "batches", id, "cancel"]) => match cancel(&mut inner, id)? {
+                Ok(batch) => json_response(200, &anthropic(&inner, &batch)),
+                Err(refused) => refused,
+            },
             ("GET", ["v1", "messages", "batches", id, "results"]) => lines(&inner, id, anthropic_line)?,
             ("POST", ["v1", "files"]) => self.upload_form(&mut inner),
             ("GET", ["v1", "files", name, "content"]) => {
@@ -92,6 +96,10 @@ impl Call<'_> {
                 let batch = poll(&mut inner, id)?;
                 json_response(200, &openai(&inner, &batch))
             }
+            ("POST", ["v1", "batches", id, "cancel"]) => match cancel(&mut inner, id)? {
+                Ok(batch) => json_response(200, &openai(&inner, &batch)),
+                Err(refused) => refused,
+            },
             ("POST", ["upload", "v1beta", "files"]) => self.start_upload(state),
             ("POST", ["uploads", label]) => self.finish_upload(&mut inner, label),
             ("POST", ["v1beta", "models", call]) => {
@@ -107,6 +115,10 @@ impl Call<'_> {
                 let batch = poll(&mut inner, id)?;
                 json_response(200, &gemini(&inner, &batch))
             }
+            ("POST", ["v1beta", "batches", call]) => match cancel(&mut inner, call.strip_suffix(":cancel")?)? {
+                Ok(_) => json_response(200, &json!({})),
+                Err(refused) => refused,
+            },
             ("GET", ["download", "v1beta", "files", name]) => {
                 let id = name.strip_suffix(":download")?.strip_prefix("results-")?;
                 lines(&inner, id, gemini_line)?
@@ -243,7 +255,7 @@ fn accept(
     let outcomes = requests.iter().map(|(id, request)| (state.plan)(id, request)).collect();
     let prefix = if wire == Wire::Gemini { "batches/" } else { "" };
     let id = format!("{prefix}batch_{}", inner.batches.len());
-    let batch = AcceptedBatch { id, wire, label, requests, outcomes, polls: 0 };
+    let batch = AcceptedBatch { id, wire, label, requests, outcomes, polls: 0, cancelled_at: None };
     inner.batches.push(batch.clone());
     if std::mem::take(&mut inner.loses_reply) {
         let cut = vec![crate::script::Frame::Cut];
@@ -264,8 +276,26 @@ fn poll(inner: &mut Inner, id: &str) -> Option<AcceptedBatch> {
     Some(batch.clone())
 }
 
+/// Cancels a batch: most of its requests are not processed. A batch that has ended cannot be cancelled.
+fn cancel(inner: &mut Inner, id: &str) -> Option<Result<AcceptedBatch, Response<Body>>> {
+    let at =
+        inner.batches.iter().position(|batch| batch.id.trim_start_matches("batches/") == id)?;
+    if has_ended(inner, &inner.batches[at]) {
+        return Some(Err(invalid("the batch has ended")));
+    }
+    let answered = inner.answered_before_cancel;
+    let batch = &mut inner.batches[at];
+    batch.cancelled_at = Some(batch.polls);
+    batch.outcomes.iter_mut().skip(answered).for_each(|outcome| *outcome = PartAnswer::Cancelled);
+    Some(Ok(batch.clone()))
+}
+
+/// Whether a batch has ended. A cancelled one is in progress at one poll more.
 fn has_ended(inner: &Inner, batch: &AcceptedBatch) -> bool {
-    !inner.is_held && batch.polls > inner.polls_until_end
+    match batch.cancelled_at {
+        Some(polls) => batch.polls > polls + 1,
+        None => !inner.is_held && batch.polls > inner.polls_until_end,
+    }
 }
 
 fn anthropic(inner: &Inner, batch: &AcceptedBatch) -> Value {
@@ -274,7 +304,11 @@ fn anthropic(inner: &Inner, batch: &AcceptedBatch) -> Value {
     let (processing, succeeded) = if ended { (0, count) } else { (count, 0) };
     json!({
         "id": batch.id, "type": "message_batch", "created_at": "2999-01-01T00:00:00.100435Z",
-        "processing_status": if ended { "ended" } else { "in_progress" },
+        "processing_status": match (ended, batch.is_cancelled()) {
+            (true, _) => "ended",
+            (false, true) => "canceling",
+            (false, false) => "in_progress",
+        },
         "request_counts": {
             "processing": processing, "succeeded": succeeded, "errored": 0, "canceled": 0, "expired": 0,
         },
@@ -289,6 +323,8 @@ fn openai(inner: &Inner, batch: &AcceptedBatch) -> Value {
     };
     let is_expired = batch.outcomes.iter().any(|outcome| matches!(outcome, PartAnswer::Expired));
     let status = match (ended, is_expired) {
+        (false, _) if batch.is_cancelled() => "cancelling",
+        (true, _) if batch.is_cancelled() => "cancelled",
         (false, _) => "in_progress",
         (true, false) => "completed",
         (true, true) => "expired",
@@ -309,7 +345,11 @@ fn gemini(inner: &Inner, batch: &AcceptedBatch) -> Value {
         "name": batch.id,
         "metadata": {
             "displayName": batch.label,
-            "state": if ended { "BATCH_STATE_SUCCEEDED" } else { "BATCH_STATE_RUNNING" },
+            "state": match (ended, batch.is_cancelled()) {
+                (true, true) => "BATCH_STATE_CANCELLED",
+                (true, false) => "BATCH_STATE_SUCCEEDED",
+                (false, _) => "BATCH_STATE_RUNNING",
+            },
             "batchStats": { "requestCount": batch.requests.len().to_string() },
         },
         "done": ended,

@@ -25,6 +25,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("errors", &["ibeam errors --format json"]),
     ("fleet cancel", &["ibeam fleet cancel --queue tls://nats.example.com/evals"]),
     ("fleet export", &["ibeam fleet export tasks.fleet --atif"]),
+    ("fleet poll", &["ibeam fleet poll tasks.fleet --wait"]),
     (
         "fleet report",
         &["ibeam fleet report tasks.fleet", "ibeam fleet report old.fleet new.fleet --format html"],
@@ -35,6 +36,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "ibeam fleet run tasks.jsonl --jobs 8 --force",
             "ibeam fleet run matrix.json --matrix",
             "ibeam fleet run - --dir results --budget-usd 20",
+            "ibeam fleet run tasks.jsonl --batch --batch-deadline 12h",
         ],
     ),
     ("fleet status", &["ibeam fleet status tasks.fleet", "ibeam fleet status tasks.fleet --watch"]),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
 
+use super::batch_flags::BatchFlags;
 use super::commands::ReportFormat;
 use super::queue_flags::{QueueFlags, SubmissionFlags, WorkerFlags};
 
@@ -14,7 +15,8 @@ pub(crate) enum FleetCommand {
     /// Run the tasks of a file, and print a JSON object for each result
     #[command(
         after_help = "The same command again resumes what was interrupted. Runs have the flags of this command.\n\
-                      Exit codes: 0 all passed, 1 some did not pass, 65 an invalid task, 75 some are not finished.\n\
+                      Exit codes: 0 all passed, 1 some did not pass, 65 an invalid task, 75 some are not finished,\n\
+                      79 some wait for batches.\n\
                       Format of the tasks and results: `ibeam help fleet`"
     )]
     Run {
@@ -52,6 +54,8 @@ pub(crate) enum FleetCommand {
         #[arg(long)]
         discard_workspaces: bool,
         #[command(flatten)]
+        batch: BatchFlags,
+        #[command(flatten)]
         queue: SubmissionFlags,
     },
     /// Execute tasks of a queue until the command is stopped
@@ -75,6 +79,24 @@ pub(crate) enum FleetCommand {
     Cancel {
         #[command(flatten)]
         queue: QueueFlags,
+    },
+    /// Continue a fleet whose requests are answered in batches
+    #[command(
+        after_help = "Runs have the flags with which the fleet was started. Exit codes: those of `fleet run`."
+    )]
+    Poll {
+        /// The directory of the fleet [default: the only one here whose name ends with `.fleet`]
+        #[arg(value_name = "DIR")]
+        directory: Option<PathBuf>,
+        /// Stay and poll the batches until all tasks have ended
+        #[arg(long)]
+        wait: bool,
+        /// Seconds between two polls [default: 60]
+        #[arg(long, value_name = "SECONDS")]
+        interval: Option<u64>,
+        /// The flags of the fleet precede the command
+        #[arg(long, hide = true)]
+        with_flags_of_fleet: bool,
     },
     /// Show the state of each task, also while the fleet runs
     Status {

@@ -6,7 +6,7 @@
 
 mod records;
 mod requests;
-mod rounds;
+pub(super) mod rounds;
 
 use std::fs::File;
 use std::path::Path;
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use self::records::Records;
 use self::requests::RequestDir;
-use self::rounds::{Report, Rounds};
+use self::rounds::{Rounds, Submission};
 use super::write;
 use crate::app::AppContext;
 use crate::cli_error::CliError;
@@ -38,28 +38,38 @@ pub(super) fn batch(
     options: BatchOptions,
     stdout: &mut File,
 ) -> Result<(), CliError> {
-    let requests = RequestDir::open(directory).map_err(|error| io_error(directory, &error))?;
-    let records = Records::open(&directory.join("batches")).map_err(|error| io_error(directory, &error))?;
-    let Some(records) = records else {
-        let (session, holder) = (directory.display().to_string(), "another `ibeam batch`".to_owned());
-        return Err(Reason::SessionBusy { session, holder }.into());
-    };
-    let mut rounds = Rounds::new(app, requests, records);
+    let mut rounds = open_rounds(app, directory)?;
     crate::run::on_runtime(|runtime| {
         loop {
-            let Report { lines, is_done, failure } = runtime.block_on(rounds.run_once());
-            for line in lines {
-                print_line(stdout, &line)?;
-            }
-            if let Some(failure) = failure {
-                return Err(failure.into());
-            }
+            let mut printed = Ok(());
+            let mut print = |line: Value| {
+                if printed.is_ok() {
+                    printed = print_line(stdout, &line);
+                }
+            };
+            let is_done = runtime.block_on(rounds.run_once(Submission::All, &mut print));
+            printed?;
+            let is_done = is_done?;
             if is_done || !options.wait {
                 return Ok::<_, CliError>(());
             }
             runtime.block_on(async { tokio::time::sleep(options.interval).await });
         }
     })
+}
+
+/// Opens the requests and batches of a directory, which one process at a time uses.
+///
+/// # Errors
+/// `NoInput`, `Io`, `SessionBusy`.
+pub(super) fn open_rounds<'a>(app: &'a AppContext, directory: &Path) -> Result<Rounds<'a>, CliError> {
+    let requests = RequestDir::open(directory).map_err(|error| io_error(directory, &error))?;
+    let records = Records::open(&directory.join("batches")).map_err(|error| io_error(directory, &error))?;
+    let Some(records) = records else {
+        let (session, holder) = (directory.display().to_string(), "another `ibeam batch`".to_owned());
+        return Err(Reason::SessionBusy { session, holder }.into());
+    };
+    Ok(Rounds::new(app, requests, records))
 }
 
 fn print_line(stdout: &mut File, line: &Value) -> Result<(), CliError> {

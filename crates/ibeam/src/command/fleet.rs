@@ -1,5 +1,8 @@
 //! `fleet`: runs the tasks of a file, shows their states, reports on their results, and exports their traces.
 
+mod batch_fleet;
+mod batch_poller;
+mod batch_settings;
 mod export;
 mod fleet_report;
 mod forwarded_flags;
@@ -27,6 +30,7 @@ use ibeam_fleet::{
 use ibeam_output::escape_to_one_line;
 use ibeam_protocol::{Failure, Reason, sentence};
 
+use self::batch_fleet::Polling;
 use self::export::TraceFormat;
 use self::forwarded_flags::ForwardedFlags;
 use self::live_table::LiveTable;
@@ -53,6 +57,7 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
             tokens_per_minute,
             max_runs,
             discard_workspaces,
+            batch,
             queue,
         } => {
             let cost_micros = match budget_usd {
@@ -75,6 +80,9 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
             let directory = fleet_directory(tasks, dir.as_deref())?;
             let tasks = read_tasks(tasks, *matrix, *skip_invalid)?;
             match &queue.queue {
+                None if batch.batch => {
+                    batch_fleet::run_tasks(app, tasks, &directory, &options, batch, stdout)
+                }
                 None => run_tasks(app, tasks, &directory, &options, stdout),
                 Some(address) => {
                     let has_budget = budget_usd.is_some() || budget_tokens.is_some();
@@ -86,6 +94,10 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
         FleetCommand::Cancel { queue } => queue::cancel(queue),
         FleetCommand::Sync { directory, queue, format } => {
             queue::sync_record(directory, queue, format.unwrap_or_default(), stdout)
+        }
+        FleetCommand::Poll { directory, wait, interval, with_flags_of_fleet } => {
+            let polling = Polling::new(*wait, *interval);
+            batch_fleet::poll(app, directory.as_deref(), polling, *with_flags_of_fleet, stdout)
         }
         FleetCommand::Status { directory, watch: true, .. } => status::watch(directory, stdout),
         FleetCommand::Status { directory, watch: false, format } => {
@@ -165,6 +177,7 @@ fn run_tasks(
     options: &DriverOptions,
     stdout: &mut File,
 ) -> Result<(), CliError> {
+    batch_fleet::refuse_batch_fleet(directory)?;
     let program = run_program(app)?;
     let held = FleetDirectory::open(directory).map_err(fleet_error)?;
     let mut ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
@@ -191,7 +204,8 @@ fn run_program(app: &AppContext) -> Result<RunProgram, CliError> {
         path: "git".to_owned(),
         detail: "the workspaces of tasks need the program git".to_owned(),
     })?;
-    Ok(RunProgram { program, git, sandbox_flags: flags.sandbox, run_flags: flags.run })
+    let (sandbox_flags, run_flags) = (flags.sandbox, flags.run);
+    Ok(RunProgram { program, git, sandbox_flags, run_flags, parking: None })
 }
 
 /// Returns the result of the command for the end of a fleet.

@@ -17,7 +17,7 @@ struct Batches {
 }
 
 /// Lets each run make a call, and then answer with its prompt.
-fn plan(_: &str, request: &Request) -> PartAnswer {
+pub(crate) fn plan(_: &str, request: &Request) -> PartAnswer {
     let transcript = request.transcript();
     let prompt = transcript.first().cloned().unwrap_or_default();
     let word = prompt.rsplit(' ').next().unwrap_or_default().to_owned();

@@ -1,6 +1,7 @@
 //! A scene for a test: a model server, a workspace and the program.
 
 use std::ffi::OsStr;
+use std::path::Path;
 
 use ibeam_testkit::{Answer, Ibeam, ModelServer, ProgramOutput, Wire, Workspace};
 use serde_json::{Value, json};
@@ -119,7 +120,11 @@ pub(crate) fn check_journaled(scene: &Scene, output: &ProgramOutput) {
 /// Returns the events of a session's journal.
 #[track_caller]
 pub(crate) fn journal(scene: &Scene, id: &str) -> Vec<Value> {
-    let path = scene.workspace.journal(id);
+    read_journal(&scene.workspace.journal(id))
+}
+
+/// Returns the events of the journal in a file.
+pub(crate) fn read_journal(path: &Path) -> Vec<Value> {
     let event = |line: &str| {
         let mut record: Value = serde_json::from_str(line).unwrap();
         if let Some(name) = record["blob"]["sha256"].as_str() {
@@ -130,7 +135,7 @@ pub(crate) fn journal(scene: &Scene, id: &str) -> Vec<Value> {
         }
         record.get_mut("event").map(Value::take)
     };
-    std::fs::read_to_string(&path).unwrap().lines().filter_map(event).collect()
+    std::fs::read_to_string(path).unwrap().lines().filter_map(event).collect()
 }
 
 /// Returns an answer of one text delta.

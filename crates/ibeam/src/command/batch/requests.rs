@@ -16,7 +16,7 @@ const ANSWER: &str = ".answer.json";
 
 /// The directory.
 #[derive(Debug)]
-pub(super) struct RequestDir {
+pub(crate) struct RequestDir {
     path: PathBuf,
 }
 
@@ -52,6 +52,21 @@ impl RequestDir {
         &self,
         is_taken: impl Fn(&str) -> bool,
     ) -> io::Result<BTreeMap<Target, Vec<String>>> {
+        let mut targets: BTreeMap<Target, Vec<String>> = BTreeMap::new();
+        for id in self.unanswered_ids()?.into_iter().filter(|id| !is_taken(id)) {
+            // A run that was continued meanwhile has removed its request.
+            if let Some(target) = self.target(&id)? {
+                targets.entry(target).or_default().push(id);
+            }
+        }
+        Ok(targets)
+    }
+
+    /// Returns the ids of the requests without an answer.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub(crate) fn unanswered_ids(&self) -> io::Result<BTreeSet<String>> {
         let (mut requests, mut answers) = (BTreeSet::new(), BTreeSet::new());
         for entry in fs::read_dir(&self.path)? {
             let name = entry?.file_name();
@@ -62,14 +77,19 @@ impl RequestDir {
                 answers.insert(id.to_owned());
             }
         }
-        let mut targets: BTreeMap<Target, Vec<String>> = BTreeMap::new();
-        for id in requests.difference(&answers).filter(|id| !is_taken(id)) {
-            // A run that was continued meanwhile has removed its request.
-            if let Some(target) = self.target(id)? {
-                targets.entry(target).or_default().push(id.clone());
-            }
+        requests.retain(|id| !answers.contains(id));
+        Ok(requests)
+    }
+
+    /// Removes a request that is in no batch.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub(crate) fn remove(&self, id: &str) -> io::Result<()> {
+        match fs::remove_file(self.request_path(id)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
         }
-        Ok(targets)
     }
 
     fn target(&self, id: &str) -> io::Result<Option<Target>> {

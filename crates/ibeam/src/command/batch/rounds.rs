@@ -22,23 +22,32 @@ const MAX_ATTEMPTS: u32 = 5;
 /// The largest upload. Services accept larger ones; a smaller one ends earlier and is repeated sooner.
 const MAX_UPLOAD_BYTES: u64 = 100 * 1024 * 1024;
 
-/// The result of a round.
-#[derive(Default)]
-pub(super) struct Report {
-    /// The steps, for stdout.
-    pub(super) lines: Vec<Value>,
-    /// Whether every request has an answer.
-    pub(super) is_done: bool,
-    /// The failure that ends the command.
-    pub(super) failure: Option<Failure>,
+/// Receives the steps of a round: the lines of `ibeam batch`.
+pub(crate) type ReceiveStep<'a> = dyn FnMut(Value) + Send + 'a;
+
+/// The requests that a round submits.
+#[derive(Clone, Copy)]
+pub(crate) enum Submission<'a> {
+    /// All requests without an answer.
+    All,
+    /// Those of some sessions.
+    Some {
+        /// Whether the requests of a session belong to them.
+        includes: &'a (dyn Fn(&str) -> bool + Sync),
+        /// The number of requests that all batches together may have.
+        limit: Option<u64>,
+    },
+    /// None: the batches are cancelled, and the answers that they have are stored.
+    Withdrawn,
 }
 
 /// The rounds of a command.
-pub(super) struct Rounds<'a> {
+pub(crate) struct Rounds<'a> {
     app: &'a AppContext,
     requests: RequestDir,
     records: Records,
-    lines: Vec<Value>,
+    /// The labels of the batches that were cancelled.
+    cancelled: BTreeSet<String>,
 }
 
 /// The reason why a round ended early.
@@ -71,39 +80,68 @@ impl From<io::Error> for RoundError {
 
 impl<'a> Rounds<'a> {
     pub(super) fn new(app: &'a AppContext, requests: RequestDir, records: Records) -> Self {
-        Self { app, requests, records, lines: Vec::new() }
+        Self { app, requests, records, cancelled: BTreeSet::new() }
     }
 
-    /// Runs one round. A failure that may pass is in the lines, and the next round tries again.
-    pub(super) async fn run_once(&mut self) -> Report {
-        let result = self.work().await;
-        let lines = std::mem::take(&mut self.lines);
-        match result {
-            Ok(is_done) => Report { lines, is_done, failure: None },
-            Err(RoundError::Final(failure)) => Report { lines, is_done: false, failure: Some(failure) },
+    /// Returns the directory of the requests.
+    pub(crate) fn requests(&self) -> &RequestDir {
+        &self.requests
+    }
+
+    /// Returns the ids of the requests that are in a batch.
+    ///
+    /// # Errors
+    /// Errors of the system; a damaged record.
+    pub(crate) fn submitted(&self) -> io::Result<BTreeSet<String>> {
+        Ok(self.records.load()?.into_iter().flat_map(|record| record.requests).collect())
+    }
+
+    /// Runs one round, and returns whether no request is in a batch. A failure that may pass is a step, and the next round
+    /// tries again.
+    ///
+    /// # Errors
+    /// The failure that ends the command.
+    pub(crate) async fn run_once(
+        &mut self,
+        submission: Submission<'_>,
+        receive: &mut ReceiveStep<'_>,
+    ) -> Result<bool, Failure> {
+        match self.work(submission, receive).await {
+            Ok(is_done) => Ok(is_done),
+            Err(RoundError::Final(failure)) => Err(failure),
             Err(RoundError::Temporary(failure)) => {
                 let message = failure.reason.detail();
-                let line =
-                    json!({ "type": "retry", "code": failure.reason.code().as_str(), "message": message });
-                Report { lines: lines.into_iter().chain([line]).collect(), is_done: false, failure: None }
+                receive(
+                    json!({ "type": "retry", "code": failure.reason.code().as_str(), "message": message }),
+                );
+                Ok(false)
             }
         }
     }
 
-    async fn work(&mut self) -> Result<bool, RoundError> {
+    async fn work(
+        &mut self,
+        submission: Submission<'_>,
+        receive: &mut ReceiveStep<'_>,
+    ) -> Result<bool, RoundError> {
         for record in self.records.load()? {
             if record.batch.is_none() {
-                self.recover(record).await?;
+                self.recover(record, submission, receive).await?;
             }
         }
-        self.submit_new().await?;
+        self.submit_new(submission, receive).await?;
         for record in self.records.load()? {
             if let Some(id) = record.batch.as_deref().and_then(BatchId::new) {
-                self.poll(&record, &id).await?;
+                if matches!(submission, Submission::Withdrawn) {
+                    self.cancel(&record, &id, receive).await?;
+                }
+                self.poll(&record, &id, submission, receive).await?;
             }
         }
-        // Requests whose batch gave no answer belong to the next one at once.
-        self.submit_new().await?;
+        // Requests whose batch gave no answer belong to the next one at once, unless the answers count for the limit.
+        if !matches!(submission, Submission::Some { limit: Some(_), .. }) {
+            self.submit_new(submission, receive).await?;
+        }
         Ok(self.records.load()?.is_empty())
     }
 
@@ -114,7 +152,12 @@ impl<'a> Rounds<'a> {
     }
 
     /// Searches for a batch that may have been submitted, and submits it if it was not.
-    async fn recover(&mut self, record: Record) -> Result<(), RoundError> {
+    async fn recover(
+        &mut self,
+        record: Record,
+        submission: Submission<'_>,
+        receive: &mut ReceiveStep<'_>,
+    ) -> Result<(), RoundError> {
         let client = self.client(&record.provider, &record.model)?;
         let known: BTreeSet<String> =
             self.records.load()?.into_iter().filter_map(|other| other.batch).collect();
@@ -124,28 +167,50 @@ impl<'a> Rounds<'a> {
         let is_part = |id: &str| parts.contains(id);
         let is_known = |id: &BatchId| known.contains(id.as_str());
         match client.find(&record.label, count, since, &is_part, &is_known).await? {
-            FoundBatch::Submitted(id) => self.confirm(record, &id, "found"),
-            FoundBatch::Missing => self.submit(&client, record).await,
+            FoundBatch::Submitted(id) => self.confirm(record, &id, "found", receive),
+            FoundBatch::Missing => match submission {
+                Submission::All | Submission::Some { .. } => self.submit(&client, record, receive).await,
+                Submission::Withdrawn => Ok(self.records.remove(&record)?),
+            },
             FoundBatch::Unknown(id) => {
                 let (label, batch) = (&record.label, id.as_str());
-                self.lines.push(json!({ "type": "searching", "label": label, "batch": batch }));
+                receive(json!({ "type": "searching", "label": label, "batch": batch }));
                 Ok(())
             }
         }
     }
 
     /// Submits the requests that are in no batch.
-    async fn submit_new(&mut self) -> Result<(), RoundError> {
-        let taken: BTreeSet<String> =
-            self.records.load()?.into_iter().flat_map(|record| record.requests).collect();
-        let targets = self.requests.unanswered(|id| taken.contains(id))?;
-        for (target, ids) in targets {
+    async fn submit_new(
+        &mut self,
+        submission: Submission<'_>,
+        receive: &mut ReceiveStep<'_>,
+    ) -> Result<(), RoundError> {
+        let taken = self.submitted()?;
+        let is_taken = |id: &str| match submission {
+            Submission::All => taken.contains(id),
+            Submission::Some { includes, .. } => taken.contains(id) || !includes(session_of(id)),
+            Submission::Withdrawn => true,
+        };
+        let mut room = match submission {
+            Submission::All | Submission::Withdrawn | Submission::Some { limit: None, .. } => usize::MAX,
+            Submission::Some { limit: Some(limit), .. } => {
+                usize::try_from(limit).unwrap_or(usize::MAX).saturating_sub(taken.len())
+            }
+        };
+        let targets = self.requests.unanswered(is_taken)?;
+        for (target, mut ids) in targets {
+            ids.truncate(room);
+            room -= ids.len();
+            if ids.is_empty() {
+                continue;
+            }
             self.check_address(&target)?;
             let client = self.client(&target.provider, &target.model)?;
             let mut ids = ids.into_iter().peekable();
             while ids.peek().is_some() {
                 if let Some(record) = self.write_upload(&client, &target, &mut ids)? {
-                    self.submit(&client, record).await?;
+                    self.submit(&client, record, receive).await?;
                 }
             }
         }
@@ -216,12 +281,17 @@ impl<'a> Rounds<'a> {
     }
 
     /// Submits a recorded batch.
-    async fn submit(&mut self, client: &BatchClient, record: Record) -> Result<(), RoundError> {
+    async fn submit(
+        &self,
+        client: &BatchClient,
+        record: Record,
+        receive: &mut ReceiveStep<'_>,
+    ) -> Result<(), RoundError> {
         let content = UploadFile::open_existing(self.records.upload_path(&record.label))?;
         match client.submit(&content, &record.label).await {
-            Ok(id) => self.confirm(record, &id, "submitted"),
-            Err(BatchError::Service(error)) if error.failure.http_status.is_some() => {
-                // The service has refused the batch, so it does not exist.
+            Ok(id) => self.confirm(record, &id, "submitted", receive),
+            Err(BatchError::Service(error)) if error.failure.http_status.is_some_and(|status| status < 500) => {
+                // The service has refused the batch, so it does not exist. After an internal error it may exist.
                 self.records.remove(&record)?;
                 Err(BatchError::Service(error).into())
             }
@@ -230,20 +300,52 @@ impl<'a> Rounds<'a> {
     }
 
     /// Records the id of a batch.
-    fn confirm(&mut self, mut record: Record, id: &BatchId, kind: &str) -> Result<(), RoundError> {
+    fn confirm(
+        &self,
+        mut record: Record,
+        id: &BatchId,
+        kind: &str,
+        receive: &mut ReceiveStep<'_>,
+    ) -> Result<(), RoundError> {
         record.batch = Some(id.as_str().to_owned());
         self.records.store(&record)?;
         self.records.remove_upload(&record)?;
         let Record { provider, model, requests, .. } = &record;
         let count = requests.len();
-        self.lines.push(json!({
+        receive(json!({
             "type": kind, "batch": id.as_str(), "provider": provider, "model": model, "requests": count,
         }));
         Ok(())
     }
 
+    /// Cancels a batch, unless this was done already.
+    async fn cancel(
+        &mut self,
+        record: &Record,
+        id: &BatchId,
+        receive: &mut ReceiveStep<'_>,
+    ) -> Result<(), RoundError> {
+        if self.cancelled.contains(&record.label) {
+            return Ok(());
+        }
+        match self.client(&record.provider, &record.model)?.cancel(id).await {
+            // A batch that has ended, or that is being cancelled, cannot be cancelled. Its state tells which.
+            Err(BatchError::Service(error)) if matches!(error.failure.http_status, Some(400 | 404 | 409)) => {}
+            cancelled => cancelled?,
+        }
+        receive(json!({ "type": "cancelled", "batch": id.as_str() }));
+        self.cancelled.insert(record.label.clone());
+        Ok(())
+    }
+
     /// Stores the answers of a batch, if it has ended.
-    async fn poll(&mut self, record: &Record, id: &BatchId) -> Result<(), RoundError> {
+    async fn poll(
+        &self,
+        record: &Record,
+        id: &BatchId,
+        submission: Submission<'_>,
+        receive: &mut ReceiveStep<'_>,
+    ) -> Result<(), RoundError> {
         let client = self.client(&record.provider, &record.model)?;
         let ended = match client.state(id).await? {
             BatchState::InProgress => return Ok(()),
@@ -252,8 +354,8 @@ impl<'a> Rounds<'a> {
         let mut attempts = self.records.attempts()?;
         let mut open: BTreeSet<&str> = record.requests.iter().map(String::as_str).collect();
         let mut errors: BTreeMap<String, String> = BTreeMap::new();
-        let (requests, lines) = (&self.requests, &mut self.lines);
-        let mut receive = |PartResult { id, outcome }: PartResult| {
+        let requests = &self.requests;
+        let mut receive_result = |PartResult { id, outcome }: PartResult| {
             let document = match outcome {
                 PartOutcome::Succeeded(document) => document,
                 PartOutcome::Failed(failed) if failed.error.retry == Retry::Never => failed.document,
@@ -265,23 +367,22 @@ impl<'a> Rounds<'a> {
             };
             // A result of a request that was not in the batch is not trusted.
             if open.remove(id.as_str()) && requests.store_answer(&id, &document)? {
-                lines.push(answered(&id));
+                receive(answered(&id));
             }
             Ok(())
         };
-        client.results(&ended, &mut receive).await?;
+        client.results(&ended, &mut receive_result).await?;
         let rejection = match &ended.end {
             BatchEnd::Rejected(error) => Some(error),
             BatchEnd::Completed | BatchEnd::Expired | BatchEnd::Cancelled => None,
         };
-        for id in open {
+        // The requests of a batch that was rejected or withdrawn were not tried.
+        let is_tried = rejection.is_none() && !matches!(submission, Submission::Withdrawn);
+        for id in open.into_iter().filter(|_| is_tried) {
             let count = attempts.get(id).copied().unwrap_or(0) + 1;
-            if rejection.is_some() {
-                continue;
-            }
             if count < MAX_ATTEMPTS {
                 attempts.insert(id.to_owned(), count);
-                self.lines.push(json!({ "type": "unanswered", "id": id, "attempts": count }));
+                receive(json!({ "type": "unanswered", "id": id, "attempts": count }));
                 continue;
             }
             attempts.remove(id);
@@ -290,7 +391,7 @@ impl<'a> Rounds<'a> {
                 json!({ "type": "error", "error": { "type": "api_error", "message": message } }).to_string()
             });
             if self.requests.store_answer(id, &error)? {
-                self.lines.push(answered(id));
+                receive(answered(id));
             }
         }
         self.records.store_attempts(&attempts)?;
@@ -303,8 +404,12 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// Returns the line about an answer. An id begins with that of its session.
+/// Returns the line about an answer.
 fn answered(id: &str) -> Value {
-    let session = id.get(..36).unwrap_or(id);
-    json!({ "type": "answered", "id": id, "session_id": session })
+    json!({ "type": "answered", "id": id, "session_id": session_of(id) })
+}
+
+/// Returns the session of a request. The id of a request begins with that of its session.
+pub(crate) fn session_of(id: &str) -> &str {
+    id.get(..36).unwrap_or(id)
 }

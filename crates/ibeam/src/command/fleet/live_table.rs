@@ -16,6 +16,8 @@ pub(super) struct LiveTable {
     passed: u64,
     failed: u64,
     parked: u64,
+    /// The number of tasks that wait for batches.
+    waiting: u64,
     started_ms: u64,
     /// The running tasks, with the times at which they started.
     running: BTreeMap<String, u64>,
@@ -32,6 +34,10 @@ impl LiveTable {
 
     pub(super) fn ended(&mut self, task: &str) {
         self.running.remove(task);
+    }
+
+    pub(super) fn set_waiting(&mut self, count: u64) {
+        self.waiting = count;
     }
 
     pub(super) fn parked(&mut self, task: &str) {
@@ -55,9 +61,15 @@ impl LiveTable {
             ("passed", self.passed),
             ("failed", self.failed),
             ("parked", self.parked),
+            ("waiting", self.waiting),
             ("running", self.running.len() as u64),
         ];
-        let counts: String = counts.iter().map(|(name, count)| format!("  {name} {count}")).collect();
+        let counts: String = counts
+            .iter()
+            // Only fleets with batches have waiting tasks.
+            .filter(|(name, count)| *name != "waiting" || *count > 0)
+            .map(|(name, count)| format!("  {name} {count}"))
+            .collect();
         let head = format!("{done}/{}{counts}  {} s", self.tasks, seconds(self.started_ms));
         let mut running: Vec<_> = self.running.iter().collect();
         running.sort_by_key(|(_, since)| **since);
@@ -92,6 +104,8 @@ mod tests {
         let lines = table.lines(20_000, 40, 80);
         assert_eq!(lines[0], "2/20  passed 1  failed 1  parked 1  running 12  20 s");
         assert_eq!((lines[1].as_str(), lines.len()), ("  t3  17 s", 13));
+        table.set_waiting(4);
+        assert!(table.lines(20_000, 40, 80)[0].contains("parked 1  waiting 4  running 12"));
         let small = table.lines(20_000, 6, 12);
         assert_eq!(small.len(), 5);
         assert_eq!(small[4], "  … 9");

@@ -31,12 +31,23 @@ impl<'a> ResultPrinter<'a> {
         Self { stdout, catalogue, table, is_live: progress_line::is_drawable(), drawn: 0, drawn_at_ms: 0 }
     }
 
+    /// Whether the table is shown, and has to be drawn again.
+    pub(super) fn is_due(&self) -> bool {
+        self.is_live && u128::from(now_ms().saturating_sub(self.drawn_at_ms)) >= REDRAW.as_millis()
+    }
+
+    /// Sets the number of tasks that wait for batches.
+    pub(super) fn set_waiting(&mut self, count: u64) {
+        self.table.set_waiting(count);
+    }
+
     /// Removes the table.
     pub(super) fn finish(&mut self) {
         self.erase();
     }
 
-    fn note(&mut self, line: &FleetLine<'_>) {
+    /// Prints a line on stderr.
+    pub(super) fn note(&mut self, line: &FleetLine<'_>) {
         self.erase();
         stderr::write_line(&escape_to_one_line(&self.catalogue.line(line)));
     }
@@ -96,8 +107,14 @@ impl FleetObserver for ResultPrinter<'_> {
         self.draw();
     }
 
+    fn waiting(&mut self, task: &str) {
+        self.table.ended(task);
+        self.note(&FleetLine::Waiting { task });
+        self.draw();
+    }
+
     fn tick(&mut self) {
-        if u128::from(now_ms().saturating_sub(self.drawn_at_ms)) >= REDRAW.as_millis() {
+        if self.is_due() {
             self.draw();
         }
     }

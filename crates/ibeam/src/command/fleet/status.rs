@@ -54,11 +54,13 @@ pub(super) fn watch(directory: &Path, stdout: &mut File) -> Result<(), CliError>
     loop {
         let statuses = ledger.statuses().map_err(queue_error)?;
         let is_open = |status: &TaskStatus| match status.state {
-            TaskState::Pending | TaskState::Leased => true,
+            TaskState::Pending | TaskState::Leased | TaskState::Waiting => true,
             TaskState::Parked | TaskState::Finished => false,
         };
         if is_live {
             let mut table = LiveTable::new(statuses.len() as u64, started_ms);
+            let is_waiting = |status: &&TaskStatus| status.state == TaskState::Waiting;
+            table.set_waiting(statuses.iter().filter(is_waiting).count() as u64);
             for status in &statuses {
                 match (status.state, status.outcome) {
                     (TaskState::Leased, _) => {
@@ -66,7 +68,7 @@ pub(super) fn watch(directory: &Path, stdout: &mut File) -> Result<(), CliError>
                     }
                     (TaskState::Parked, _) => table.parked(&status.id),
                     (TaskState::Finished, Some(outcome)) => table.finished(&status.id, outcome),
-                    (TaskState::Pending, _) | (TaskState::Finished, None) => {}
+                    (TaskState::Pending | TaskState::Waiting, _) | (TaskState::Finished, None) => {}
                 }
             }
             let (rows, columns) = progress_line::size();

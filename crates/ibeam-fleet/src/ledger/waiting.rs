@@ -1,0 +1,94 @@
+//! The tasks that wait for the answer to a request.
+
+use super::{Ledger, NEXT, OPEN, QueueError, Spend, integer, unsigned};
+
+impl Ledger {
+    /// Records the session of a task that will wait.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub(super) fn write_session(&self, task: &str, session: &str) -> Result<(), QueueError> {
+        let written = self
+            .connection
+            .execute("INSERT OR REPLACE INTO waiting (task, session) VALUES (?1, ?2)", [task, session]);
+        self.failing(written).map(drop)
+    }
+
+    /// Returns the sessions of the tasks that wait.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub fn waiting_sessions(&self) -> Result<Vec<String>, QueueError> {
+        let read = || {
+            let mut statement = self.connection.prepare(
+                "SELECT waiting.session FROM waiting JOIN task ON task.id = waiting.task
+                 WHERE task.state = 'waiting'",
+            )?;
+            statement.query_map([], |row| row.get(0))?.collect()
+        };
+        self.failing(read())
+    }
+
+    /// Returns the number of tasks that wait.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub fn waiting_count(&self) -> Result<u64, QueueError> {
+        let count =
+            self.connection.query_row("SELECT COUNT(*) FROM task WHERE state = 'waiting'", [], |row| {
+                row.get(0).map(unsigned)
+            });
+        self.failing(count)
+    }
+
+    /// Returns the waiting tasks to the queue for whose session `is_ready` returns true, and their number.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub fn wake(&mut self, is_ready: impl Fn(&str) -> bool) -> Result<u64, QueueError> {
+        let sessions = self.waiting_sessions()?;
+        let mut wake = || {
+            let transaction = self.connection.transaction()?;
+            let mut count = 0;
+            {
+                let mut update = transaction.prepare(
+                    "UPDATE task SET state = 'pending', until_ms = 0 WHERE state = 'waiting'
+                     AND id IN (SELECT task FROM waiting WHERE session = ?1)",
+                )?;
+                for session in sessions.iter().filter(|session| is_ready(session)) {
+                    count += update.execute([session])?;
+                }
+            }
+            transaction.commit()?;
+            Ok(count as u64)
+        };
+        let woken = wake();
+        self.failing(woken)
+    }
+
+    /// Whether no task is ready, leased, or waits for its next run.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub fn is_idle(&self, now_ms: u64) -> Result<bool, QueueError> {
+        let now = integer(now_ms);
+        let read = || {
+            let is_open: bool = self.connection.query_row(OPEN, [now], |row| row.get(0))?;
+            Ok(!is_open && !self.connection.prepare(NEXT)?.exists([now])?)
+        };
+        self.failing(read())
+    }
+
+    /// Returns the most that a task has consumed so far.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub fn largest_spend(&self) -> Result<Spend, QueueError> {
+        let largest = self.connection.query_row(
+            "SELECT COALESCE(MAX(cost_micros), 0), COALESCE(MAX(tokens), 0) FROM task",
+            [],
+            |row| Ok(Spend { cost_micros: unsigned(row.get(0)?), tokens: unsigned(row.get(1)?) }),
+        );
+        self.failing(largest)
+    }
+}

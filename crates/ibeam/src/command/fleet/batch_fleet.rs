@@ -1,0 +1,364 @@
+//! `fleet run --batch` and `fleet poll`: tasks whose requests are answered in batches.
+//!
+//! A run ends at each request and is continued with the answer; between the two the task waits in the ledger, without a
+//! process. The driver executes what is ready, and another thread has the batches (`batch_poller`). Everything that
+//! `fleet poll` needs is in the directory.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use ibeam_core::Stop;
+use ibeam_fleet::{
+    BatchQueue, DriverOptions, FleetDirectory, FleetEnd, FleetObserver, Ledger, Parking, StopFlag, TaskFile,
+    TaskQueue as _, TaskResult, run_fleet,
+};
+use ibeam_output::FleetLine;
+use ibeam_protocol::{FailureCode, Reason};
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::batch_poller::{BatchPoller, PollEnd};
+use super::batch_settings::BatchSettings;
+use super::live_table::LiveTable;
+use super::result_printer::ResultPrinter;
+use super::{
+    conclude, fleet_error, io_error, now_ms, queue_error, run_program, submission_error, watch_signals,
+};
+use crate::app::AppContext;
+use crate::cli::BatchFlags;
+use crate::cli_error::CliError;
+use crate::command::batch::open_rounds;
+use crate::{model, run};
+
+/// The time between two polls, unless a flag sets it.
+const INTERVAL: Duration = Duration::from_secs(60);
+
+/// Whether and how often to poll.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Polling {
+    waits: bool,
+    interval: Duration,
+}
+
+impl Polling {
+    pub(super) fn new(waits: bool, interval_s: Option<u64>) -> Self {
+        Self { waits, interval: interval_s.map_or(INTERVAL, Duration::from_secs) }
+    }
+}
+
+/// Runs the tasks, and those of the directory that are not finished, with batches.
+///
+/// # Errors
+/// The errors of a fleet; `FleetWaiting` while tasks wait for batches.
+pub(super) fn run_tasks(
+    app: &AppContext,
+    tasks: TaskFile,
+    directory: &Path,
+    options: &DriverOptions,
+    flags: &BatchFlags,
+    stdout: &mut File,
+) -> Result<(), CliError> {
+    let deadline = flags.batch_deadline.as_deref().map(parse_deadline).transpose()?;
+    check_variables(app, &tasks)?;
+    let program = run_program(app)?;
+    let held = FleetDirectory::open(directory).map_err(fleet_error)?;
+    let earlier = read_settings(held.path())?;
+    if earlier.is_none() && FleetDirectory::ledger(held.path()).exists() {
+        let detail = format!(
+            "the fleet in `{}` was started without `--batch`; use another directory with `--dir`",
+            directory.display()
+        );
+        return Err(Reason::Usage { detail }.into());
+    }
+    let settings = BatchSettings::new(
+        options,
+        std::env::current_dir().map_err(|error| io_error(Path::new("."), &error))?,
+        program.sandbox_flags.iter().chain(&program.run_flags).cloned().collect(),
+        earlier.as_ref().map_or_else(now_ms, |earlier| earlier.started_ms),
+        deadline.or(earlier.and_then(|earlier| earlier.deadline)),
+    );
+    settings.write(held.path()).map_err(|error| io_error(held.path(), &error))?;
+    let mut ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
+    ledger.submit(&tasks.tasks).map_err(|error| submission_error(error, directory))?;
+    // The ledger has them; a fleet runs for hours.
+    drop(tasks);
+    drive(app, &held, ledger, &settings, Polling::new(flags.wait, flags.interval), stdout)
+}
+
+/// Continues the fleet in a directory. The program is started again with the flags of the fleet, unless it `has_flags`.
+///
+/// # Errors
+/// The errors of [`run_tasks`].
+pub(super) fn poll(
+    app: &AppContext,
+    directory: Option<&Path>,
+    polling: Polling,
+    has_flags: bool,
+    stdout: &mut File,
+) -> Result<(), CliError> {
+    let directory = match directory {
+        Some(directory) => directory.to_owned(),
+        None => only_fleet(Path::new("."))?,
+    };
+    let Some(settings) = read_settings(&directory)? else {
+        let detail = "there is no fleet that was started with `--batch` in the directory".to_owned();
+        return Err(Reason::NoInput { path: directory.display().to_string(), detail }.into());
+    };
+    if !has_flags {
+        return Err(restart(&directory, &settings, polling, stdout));
+    }
+    let held = FleetDirectory::open(&directory).map_err(fleet_error)?;
+    let ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
+    drive(app, &held, ledger, &settings, polling, stdout)
+}
+
+/// Replaces the process by one with the flags of the fleet, in the directory in which the fleet was started. Returns the
+/// error if that fails.
+fn restart(directory: &Path, settings: &BatchSettings, polling: Polling, stdout: &File) -> CliError {
+    let start = || {
+        let directory = directory.canonicalize()?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(&settings.flags).args(["fleet", "poll", "--with-flags-of-fleet"]);
+        command.arg(format!("--interval={}", polling.interval.as_secs()));
+        if polling.waits {
+            command.arg("--wait");
+        }
+        // This process has moved its stdout, so that nothing else writes there.
+        command.stdout(stdout.try_clone()?);
+        Err(command.arg("--").arg(directory).current_dir(&settings.current_dir).exec())
+    };
+    let error = start().map_or_else(|error| error, |never: std::convert::Infallible| match never {});
+    io_error(&settings.current_dir, &error).into()
+}
+
+/// Refuses a fleet that was started with `--batch`: its runs would lose the answers that batches have.
+///
+/// # Errors
+/// `Usage`.
+pub(super) fn refuse_batch_fleet(directory: &Path) -> Result<(), CliError> {
+    match read_settings(directory)? {
+        None => Ok(()),
+        Some(_) => {
+            let directory = directory.display();
+            let detail = format!(
+                "the fleet in `{directory}` was started with `--batch`; `ibeam fleet poll {directory}` continues it"
+            );
+            Err(Reason::Usage { detail }.into())
+        }
+    }
+}
+
+/// Executes what is ready, and has the batches polled, until nothing is left to do.
+fn drive(
+    app: &AppContext,
+    held: &FleetDirectory,
+    ledger: Ledger,
+    settings: &BatchSettings,
+    polling: Polling,
+    stdout: &mut File,
+) -> Result<(), CliError> {
+    let directory = held.path().join("parked");
+    fs::create_dir_all(&directory).map_err(|error| io_error(&directory, &error))?;
+    let rounds = open_rounds(app, &directory)?;
+    let parking = Arc::new(Parking::new(directory));
+    let mut program = run_program(app)?;
+    program.parking = Some(Arc::clone(&parking));
+    let (stop, flag) = (Stop::default(), StopFlag::default());
+    watch_signals(&stop, &flag)?;
+    let count = ledger.count().map_err(queue_error)?;
+    let (queue, steps) = (BatchQueue::new(ledger), Arc::new(Mutex::new(Vec::new())));
+    let options = settings.options();
+    let received = Arc::clone(&steps);
+    let poller = BatchPoller {
+        rounds,
+        queue: queue.clone(),
+        parking,
+        budget: options.budget,
+        waits: polling.waits,
+        interval: polling.interval,
+        deadline_ms: settings.deadline_ms(),
+        steps: Box::new(move |step| {
+            if let Some(step) = BatchStep::from_line(&step) {
+                received.lock().unwrap_or_else(PoisonError::into_inner).push(step);
+            }
+        }),
+    };
+    let printer = ResultPrinter::new(stdout, &app.base.catalogue, LiveTable::new(count, now_ms()));
+    let mut observer = BatchObserver { printer, steps, queue: queue.clone() };
+    let (driver_runs, driver_end) = oneshot::channel();
+    let poll = move || run::on_runtime(|runtime| runtime.block_on(poller.run(driver_end)));
+    let (end, polled) = thread::scope(|scope| {
+        let polling = thread::Builder::new().name("batches".to_owned()).spawn_scoped(scope, poll);
+        let end = match &polling {
+            Ok(_) => run_fleet(held, queue.clone(), &program, &options, &flag, &mut observer),
+            Err(_) => Ok(FleetEnd::default()),
+        };
+        drop(driver_runs);
+        let failed = |detail: String| CliError::from(Reason::System { what: "thread".to_owned(), detail });
+        let polled = match polling {
+            Ok(polling) => polling.join().unwrap_or_else(|_| Err(failed("it panicked".to_owned()))),
+            Err(error) => Err(failed(error.to_string())),
+        };
+        (end, polled)
+    });
+    observer.print_steps();
+    observer.printer.finish();
+    let end = end.map_err(fleet_error)?;
+    if stop.reason().is_some() || end.halt.is_some() || end.unfinished == 0 {
+        return conclude(end, &stop);
+    }
+    let unfinished = end.unfinished;
+    match polled {
+        Ok(PollEnd::Complete | PollEnd::Stopped) => conclude(end, &stop),
+        Ok(PollEnd::Waiting) => {
+            let waiting = queue.ledger().waiting_count().map_err(queue_error)?;
+            Err(CliError::FleetWaiting { waiting, directory: held.path().display().to_string() })
+        }
+        Ok(PollEnd::BudgetSpent) => {
+            Err(CliError::FleetUnfinished { unfinished, detail: "the budget is spent".to_owned() })
+        }
+        // As for a live fleet: the same command goes on when there is a quota or a key.
+        Err(error) if matches!(error.code(), FailureCode::Auth | FailureCode::RateLimited) => {
+            let detail = error.reason().map(Reason::detail).unwrap_or_default();
+            Err(CliError::FleetUnfinished { unfinished, detail })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the only directory of a fleet with batches in `directory`.
+fn only_fleet(directory: &Path) -> Result<PathBuf, Reason> {
+    let failed = |error: std::io::Error| io_error(directory, &error);
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == "fleet")
+            && BatchSettings::read(&path).is_ok_and(|settings| settings.is_some())
+        {
+            found.push(path);
+        }
+    }
+    match <[PathBuf; 1]>::try_from(found) {
+        Ok([fleet]) => Ok(fleet),
+        Err(found) => Err(Reason::Usage {
+            detail: format!("name the directory of the fleet: there are {} of them here", found.len()),
+        }),
+    }
+}
+
+fn read_settings(directory: &Path) -> Result<Option<BatchSettings>, CliError> {
+    BatchSettings::read(directory).map_err(|error| io_error(directory, &error).into())
+}
+
+/// Returns the duration of `--batch-deadline`.
+fn parse_deadline(text: &str) -> Result<Duration, Reason> {
+    ibeam_config::parse_time(text).ok_or_else(|| Reason::Usage {
+        detail: format!("`--batch-deadline {text}` should be a duration, e.g. `12h`"),
+    })
+}
+
+/// Checks that no task has a key of its own: a batch has the key of the command.
+fn check_variables(app: &AppContext, tasks: &TaskFile) -> Result<(), Reason> {
+    let names = model::key_variable_names(app);
+    let has_key = |task: &&ibeam_fleet::Task| task.env.keys().any(|name| names.contains(name));
+    match tasks.tasks.iter().find(has_key) {
+        None => Ok(()),
+        Some(task) => Err(Reason::Usage {
+            detail: format!(
+                "the task `{}` sets a key in `env`; with `--batch`, all requests have the key of the command",
+                task.id
+            ),
+        }),
+    }
+}
+
+/// A step of a round, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum BatchStep {
+    Submitted { batch: String, model: String, requests: u64 },
+    Answered,
+    Cancelled { batch: String },
+    Retried { detail: String },
+}
+
+impl BatchStep {
+    fn from_line(line: &Value) -> Option<Self> {
+        let text = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        Some(match line.get("type").and_then(Value::as_str)? {
+            "submitted" | "found" => Self::Submitted {
+                batch: text("batch"),
+                model: text("model"),
+                requests: line.get("requests").and_then(Value::as_u64).unwrap_or_default(),
+            },
+            "answered" => Self::Answered,
+            "cancelled" => Self::Cancelled { batch: text("batch") },
+            "retry" => Self::Retried { detail: text("message") },
+            _ => return None,
+        })
+    }
+}
+
+/// Prints the events of a fleet, and the steps of its batches.
+struct BatchObserver<'a> {
+    printer: ResultPrinter<'a>,
+    steps: Arc<Mutex<Vec<BatchStep>>>,
+    queue: BatchQueue,
+}
+
+impl BatchObserver<'_> {
+    fn print_steps(&mut self) {
+        let steps = std::mem::take(&mut *self.steps.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut answers = 0;
+        for step in &steps {
+            match step {
+                BatchStep::Submitted { batch, model, requests } => {
+                    self.printer.note(&FleetLine::Submitted { batch, model, requests: *requests });
+                }
+                BatchStep::Answered => answers += 1,
+                BatchStep::Cancelled { batch } => self.printer.note(&FleetLine::Cancelled { batch }),
+                BatchStep::Retried { detail } => self.printer.note(&FleetLine::PolledAgain { detail }),
+            }
+        }
+        if answers > 0 {
+            self.printer.note(&FleetLine::Answered { requests: answers });
+        }
+    }
+}
+
+impl FleetObserver for BatchObserver<'_> {
+    fn finished(&mut self, result: &TaskResult) -> std::io::Result<()> {
+        self.printer.finished(result)
+    }
+
+    fn started(&mut self, task: &str) {
+        self.printer.started(task);
+    }
+
+    fn retried(&mut self, task: &str, pause: Duration) {
+        self.printer.retried(task, pause);
+    }
+
+    fn parked(&mut self, task: &str, reason: &str) {
+        self.printer.parked(task, reason);
+    }
+
+    fn waiting(&mut self, task: &str) {
+        self.printer.waiting(task);
+    }
+
+    fn tick(&mut self) {
+        self.print_steps();
+        if self.printer.is_due() {
+            // The table is for people: without the number it is shown as it was.
+            if let Ok(waiting) = self.queue.ledger().waiting_count() {
+                self.printer.set_waiting(waiting);
+            }
+        }
+        self.printer.tick();
+    }
+}
