@@ -33,7 +33,8 @@ impl Budget {
             return None;
         }
         let Some(left) = self.left(spent) else { return Some(0) };
-        let count = |left: Option<u64>, largest: u64| left.map(|left| left / largest.saturating_mul(2).max(1));
+        let count =
+            |left: Option<u64>, largest: u64| left.map(|left| left / largest.saturating_mul(2).max(1));
         if largest == Spend::default() {
             return Some(1);
         }

@@ -33,7 +33,7 @@ pub struct RunProgram {
     pub sandbox_flags: Vec<OsString>,
     /// Further flags of every run, before those of the task.
     pub run_flags: Vec<OsString>,
-    /// Where the requests of runs wait for batches; `None` if they are sent directly.
+    /// The place where the requests of runs wait for batches; `None` if they are sent directly.
     pub parking: Option<Arc<Parking>>,
 }
 
@@ -48,7 +48,10 @@ impl ExtraLimits {
     /// Returns the limits for a run that has consumed `spent` already.
     pub(crate) fn after(self, spent: Spend) -> Self {
         let plus = |limit: Option<u64>, spent: u64| limit.map(|limit| limit.saturating_add(spent));
-        Self { cost_micros: plus(self.cost_micros, spent.cost_micros), tokens: plus(self.tokens, spent.tokens) }
+        Self {
+            cost_micros: plus(self.cost_micros, spent.cost_micros),
+            tokens: plus(self.tokens, spent.tokens),
+        }
     }
 }
 

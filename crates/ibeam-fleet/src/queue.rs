@@ -184,8 +184,7 @@ pub enum TaskState {
 
 impl TaskState {
     /// All states.
-    pub const ALL: [Self; 5] =
-        [Self::Pending, Self::Leased, Self::Parked, Self::Waiting, Self::Finished];
+    pub const ALL: [Self; 5] = [Self::Pending, Self::Leased, Self::Parked, Self::Waiting, Self::Finished];
 
     /// Returns the word in the ledger and on the wire.
     pub fn as_str(self) -> &'static str {

@@ -7,9 +7,9 @@ use crate::task_result::TaskUsage;
 /// The requests that the totals of a process count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TotalsScope {
-    /// Those of the process: each is a run of its own.
+    /// The requests of the process: each is a run of its own.
     Process,
-    /// Those of all processes so far: each continues the run of the one before it.
+    /// The requests of all processes so far: each continues the run of the one before it.
     Run,
 }
 
@@ -39,10 +39,7 @@ impl TotalsScope {
     /// Returns what the processes have consumed, as far as they reported it.
     pub(crate) fn spend(self, streams: &[RunStream]) -> Spend {
         self.counted(streams).iter().fold(Spend::default(), |spend, end| {
-            spend.plus(Spend {
-                cost_micros: end.cost_micros.unwrap_or_default(),
-                tokens: end.usage.total(),
-            })
+            spend.plus(Spend { cost_micros: end.cost_micros.unwrap_or_default(), tokens: end.usage.total() })
         })
     }
 }

@@ -31,11 +31,11 @@ use clap::{CommandFactory, Parser};
 use ibeam_protocol::{Reason, sentence};
 
 use self::argument_order::{FirstWord, ReorderedArgs};
+pub(crate) use self::batch_flags::BatchFlags;
 pub(crate) use self::commands::{Command, ReportFormat};
 pub(crate) use self::configuration_commands::{
     ConfigCommand, HooksCommand, PolicyCommand, TestedAccess, TrustCommand,
 };
-pub(crate) use self::batch_flags::BatchFlags;
 pub(crate) use self::flag_values::{
     BackgroundArg, ErrorFormat, FailOnArg, Format, InputFormat, Mode, Stdin, Switch,
 };

@@ -72,10 +72,10 @@ pub(crate) mod faults;
 mod file_tools;
 #[path = "end_to_end/fleet.rs"]
 mod fleet;
-#[path = "end_to_end/fleet_batches.rs"]
-mod fleet_batches;
 #[path = "end_to_end/fleet_batch_kills.rs"]
 mod fleet_batch_kills;
+#[path = "end_to_end/fleet_batches.rs"]
+mod fleet_batches;
 #[cfg(feature = "nats")]
 #[path = "end_to_end/fleet_nats.rs"]
 mod fleet_nats;

@@ -115,7 +115,8 @@ impl Call<'_> {
                 let batch = poll(&mut inner, id)?;
                 json_response(200, &gemini(&inner, &batch))
             }
-            ("POST", ["v1beta", "batches", call]) => match cancel(&mut inner, call.strip_suffix(":cancel")?)? {
+            ("POST", ["v1beta", "batches", call]) => match cancel(&mut inner, call.strip_suffix(":cancel")?)?
+            {
                 Ok(_) => json_response(200, &json!({})),
                 Err(refused) => refused,
             },
@@ -278,8 +279,7 @@ fn poll(inner: &mut Inner, id: &str) -> Option<AcceptedBatch> {
 
 /// Cancels a batch: most of its requests are not processed. A batch that has ended cannot be cancelled.
 fn cancel(inner: &mut Inner, id: &str) -> Option<Result<AcceptedBatch, Response<Body>>> {
-    let at =
-        inner.batches.iter().position(|batch| batch.id.trim_start_matches("batches/") == id)?;
+    let at = inner.batches.iter().position(|batch| batch.id.trim_start_matches("batches/") == id)?;
     if has_ended(inner, &inner.batches[at]) {
         return Some(Err(invalid("the batch has ended")));
     }

@@ -114,7 +114,8 @@ fn kills_of_the_command_batch_send_no_request_twice_and_lose_no_answer() {
             let args = ["-p", &prompt, "--mode", "ask", "--park-requests", path];
             assert_eq!(park(&workspace, &server, wire, &args).run().code, Some(79));
             server.end_after(random.u32(0..3));
-            let batch = park(&workspace, &server, wire, &["batch", path, "--wait", "--interval", "0"]).start();
+            let batch =
+                park(&workspace, &server, wire, &["batch", path, "--wait", "--interval", "0"]).start();
             std::thread::sleep(Duration::from_millis(random.u64(0..150)));
             // The command may have ended meanwhile.
             let _ = kill_process(Pid::from_raw(batch.pid()).unwrap(), Signal::KILL);

@@ -198,9 +198,10 @@ fn unanswered_requests_are_sent_again_and_those_that_fail_end_their_task() {
     assert_eq!(outcome("invalid"), (json!("failed"), json!("request")));
     assert_eq!(outcome("down"), (json!("failed"), json!("provider")));
     let down = fleet.server.batches();
-    let down = down.iter().flat_map(|batch| &batch.requests).filter(|(_, request)| {
-        request.transcript().first().is_some_and(|prompt| prompt.ends_with("down"))
-    });
+    let down = down
+        .iter()
+        .flat_map(|batch| &batch.requests)
+        .filter(|(_, request)| request.transcript().first().is_some_and(|prompt| prompt.ends_with("down")));
     assert_eq!(down.count(), 5, "the limit of attempts");
 }
 
@@ -276,7 +277,8 @@ fn a_fleet_keeps_to_batches_or_to_direct_requests() {
     assert_waiting(&fleet.run(&[]).run(), 2);
     check(fleet.ibeam(&["fleet", "run"]).args([&tasks]).run(), "was started with `--batch`");
     let other = fleet.workspace.outside().join("other");
-    fleet.ibeam(&["--model", Wire::Anthropic.model_name(), "--mode", "ask", "fleet", "run", "--dir"])
+    fleet
+        .ibeam(&["--model", Wire::Anthropic.model_name(), "--mode", "ask", "fleet", "run", "--dir"])
         .args([&other, &tasks])
         .run()
         .succeeded();

@@ -30,14 +30,14 @@ pub(crate) type ReceiveStep<'a> = dyn FnMut(Value) + Send + 'a;
 pub(crate) enum Submission<'a> {
     /// All requests without an answer.
     All,
-    /// Those of some sessions.
+    /// The requests of some sessions.
     Some {
         /// Whether the requests of a session belong to them.
         includes: &'a (dyn Fn(&str) -> bool + Sync),
         /// The number of requests that all batches together may have.
         limit: Option<u64>,
     },
-    /// None: the batches are cancelled, and the answers that they have are stored.
+    /// No request: the batches are cancelled, and the answers that they have are stored.
     Withdrawn,
 }
 
@@ -290,7 +290,9 @@ impl<'a> Rounds<'a> {
         let content = UploadFile::open_existing(self.records.upload_path(&record.label))?;
         match client.submit(&content, &record.label).await {
             Ok(id) => self.confirm(record, &id, "submitted", receive),
-            Err(BatchError::Service(error)) if error.failure.http_status.is_some_and(|status| status < 500) => {
+            Err(BatchError::Service(error))
+                if error.failure.http_status.is_some_and(|status| status < 500) =>
+            {
                 // The service has refused the batch, so it does not exist. After an internal error it may exist.
                 self.records.remove(&record)?;
                 Err(BatchError::Service(error).into())
@@ -330,7 +332,8 @@ impl<'a> Rounds<'a> {
         }
         match self.client(&record.provider, &record.model)?.cancel(id).await {
             // A batch that has ended, or that is being cancelled, cannot be cancelled. Its state tells which.
-            Err(BatchError::Service(error)) if matches!(error.failure.http_status, Some(400 | 404 | 409)) => {}
+            Err(BatchError::Service(error)) if matches!(error.failure.http_status, Some(400 | 404 | 409)) => {
+            }
             cancelled => cancelled?,
         }
         receive(json!({ "type": "cancelled", "batch": id.as_str() }));

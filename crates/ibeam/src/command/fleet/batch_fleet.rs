@@ -18,7 +18,7 @@ use ibeam_fleet::{
     TaskQueue as _, TaskResult, run_fleet,
 };
 use ibeam_output::FleetLine;
-use ibeam_protocol::{FailureCode, Reason};
+use ibeam_protocol::{FailureCode, Reason, sentence};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -69,9 +69,10 @@ pub(super) fn run_tasks(
     let held = FleetDirectory::open(directory).map_err(fleet_error)?;
     let earlier = read_settings(held.path())?;
     if earlier.is_none() && FleetDirectory::ledger(held.path()).exists() {
-        let detail = format!(
-            "the fleet in `{}` was started without `--batch`; use another directory with `--dir`",
-            directory.display()
+        let directory = directory.display();
+        let detail = sentence!(
+            "the fleet in `{directory}` was started without `--batch`; use another directory with `--dir`",
+            directory
         );
         return Err(Reason::Usage { detail }.into());
     }
@@ -145,8 +146,9 @@ pub(super) fn refuse_batch_fleet(directory: &Path) -> Result<(), CliError> {
         None => Ok(()),
         Some(_) => {
             let directory = directory.display();
-            let detail = format!(
-                "the fleet in `{directory}` was started with `--batch`; `ibeam fleet poll {directory}` continues it"
+            let detail = sentence!(
+                "the fleet in `{directory}` was started with `--batch`; `ibeam fleet poll {directory}` continues it",
+                directory
             );
             Err(Reason::Usage { detail }.into())
         }
@@ -245,9 +247,12 @@ fn only_fleet(directory: &Path) -> Result<PathBuf, Reason> {
     }
     match <[PathBuf; 1]>::try_from(found) {
         Ok([fleet]) => Ok(fleet),
-        Err(found) => Err(Reason::Usage {
-            detail: format!("name the directory of the fleet: there are {} of them here", found.len()),
-        }),
+        Err(found) => {
+            let number = found.len();
+            let detail =
+                sentence!("name the directory of the fleet: there are {number} of them here", number);
+            Err(Reason::Usage { detail })
+        }
     }
 }
 
@@ -258,7 +263,7 @@ fn read_settings(directory: &Path) -> Result<Option<BatchSettings>, CliError> {
 /// Returns the duration of `--batch-deadline`.
 fn parse_deadline(text: &str) -> Result<Duration, Reason> {
     ibeam_config::parse_time(text).ok_or_else(|| Reason::Usage {
-        detail: format!("`--batch-deadline {text}` should be a duration, e.g. `12h`"),
+        detail: sentence!("`--batch-deadline {text}` should be a duration, e.g. `12h`", text),
     })
 }
 
@@ -268,12 +273,14 @@ fn check_variables(app: &AppContext, tasks: &TaskFile) -> Result<(), Reason> {
     let has_key = |task: &&ibeam_fleet::Task| task.env.keys().any(|name| names.contains(name));
     match tasks.tasks.iter().find(has_key) {
         None => Ok(()),
-        Some(task) => Err(Reason::Usage {
-            detail: format!(
-                "the task `{}` sets a key in `env`; with `--batch`, all requests have the key of the command",
-                task.id
-            ),
-        }),
+        Some(task) => {
+            let task = &task.id;
+            let detail = sentence!(
+                "the task `{task}` sets a key in `env`; with `--batch`, all requests have the key of the command",
+                task
+            );
+            Err(Reason::Usage { detail })
+        }
     }
 }
 

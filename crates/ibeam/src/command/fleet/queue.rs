@@ -14,7 +14,7 @@ use ibeam_fleet_nats::{
     FleetControl, NatsQueue, QueueAddress, QueueCredentials, QueueOptions, WorkerPolicy, WorkerQueue, sync,
     wait_for_results,
 };
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 use serde_json::json;
 
 use super::live_table::LiveTable;
@@ -43,13 +43,15 @@ pub(super) fn submit(
     has_budget: bool,
     stdout: &mut File,
 ) -> Result<(), CliError> {
-    let usage = |detail: String| CliError::from(Reason::Usage { detail });
     if has_budget {
-        return Err(usage("a budget is not for `--queue`: each worker has the limits of its own".to_owned()));
+        let detail = sentence!("a budget is not for `--queue`: each worker has the limits of its own");
+        return Err(Reason::Usage { detail }.into());
     }
     // Values may be secrets, and no secret is sent.
     if let Some(task) = tasks.tasks.iter().find(|task| !task.env.is_empty()) {
-        return Err(usage(format!("the task `{}` has `env`, which a queue does not take", task.id)));
+        let task = &task.id;
+        let detail = sentence!("the task `{task}` has `env`, which a queue does not take", task);
+        return Err(Reason::Usage { detail }.into());
     }
     let address = parse(address)?;
     let held = FleetDirectory::open(directory).map_err(fleet_error)?;
@@ -197,7 +199,8 @@ pub(super) fn sync_record(
 }
 
 fn parse(address: &str) -> Result<QueueAddress, Reason> {
-    QueueAddress::parse(address).map_err(|error| Reason::Usage { detail: format!("`--queue`: {error}") })
+    QueueAddress::parse(address)
+        .map_err(|error| Reason::Usage { detail: sentence!("`--queue`: {error}", error) })
 }
 
 fn options(flags: &CredentialFlags) -> QueueOptions {

@@ -71,7 +71,7 @@ pub(super) fn entries(app: &AppContext) -> Result<impl Iterator<Item = PickerEnt
 /// The inputs of entries.
 struct EntrySource {
     sessions: PathBuf,
-    /// As journals have it.
+    /// The workspace, as journals have it.
     workspace: PathBuf,
     catalogue: Arc<Catalogue>,
     now_ms: u64,
