@@ -1,4 +1,4 @@
-//! The control of a fleet as a whole: whether it is cancelled. Its submitter writes it to one key, and workers watch the key.
+//! The state of a fleet as a whole: whether it is cancelled. Its submitter writes it to one key, and workers watch the key.
 //!
 //! A watch gets each new value from a subscription to the subject of the key, and reads the key now and then, in case a
 //! value was lost with its connection.
@@ -18,7 +18,7 @@ use crate::store::{Store, parse};
 /// The time between two readings of the key.
 const READ_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The control of a fleet as a whole.
+/// The state of a fleet as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FleetControl {

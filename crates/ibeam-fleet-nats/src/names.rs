@@ -72,7 +72,7 @@ impl Names {
         format!("$KV.{}.{}.*", self.bucket(), kind.as_str())
     }
 
-    /// Returns the subject of the key with what holds for the whole fleet.
+    /// Returns the subject of the key with the state of the whole fleet.
     pub(crate) fn control(&self) -> String {
         format!("$KV.{}.control.{FLEET}", self.bucket())
     }

@@ -155,7 +155,7 @@ impl NatsQueue {
         self.lease
     }
 
-    /// Changes what holds for the whole fleet. Workers notice it within moments.
+    /// Changes the state of the whole fleet. Workers notice it within moments.
     ///
     /// # Errors
     /// `Service`.
@@ -163,7 +163,7 @@ impl NatsQueue {
         self.connection.block_on(self.store.put(&self.store.names.control(), control))
     }
 
-    /// Watches what holds for the whole fleet.
+    /// Watches the state of the whole fleet.
     ///
     /// # Errors
     /// `Service`.
