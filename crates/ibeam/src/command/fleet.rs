@@ -85,8 +85,11 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
                 }
                 None => run_tasks(app, tasks, &directory, &options, stdout),
                 Some(address) => {
-                    let has_budget = budget_usd.is_some() || budget_tokens.is_some();
-                    queue::submit(app, address, queue, tasks, &directory, has_budget, stdout)
+                    let has_limits = budget_usd.is_some()
+                        || budget_tokens.is_some()
+                        || requests_per_minute.is_some()
+                        || tokens_per_minute.is_some();
+                    queue::submit(app, address, queue, tasks, &directory, has_limits, stdout)
                 }
             }
         }

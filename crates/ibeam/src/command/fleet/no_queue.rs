@@ -20,7 +20,7 @@ pub(super) fn submit(
     _flags: &SubmissionFlags,
     _tasks: TaskFile,
     _directory: &Path,
-    _has_budget: bool,
+    _has_limits: bool,
     _stdout: &mut File,
 ) -> Result<(), CliError> {
     Err(unavailable())

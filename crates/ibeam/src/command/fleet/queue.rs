@@ -40,11 +40,12 @@ pub(super) fn submit(
     flags: &SubmissionFlags,
     tasks: TaskFile,
     directory: &Path,
-    has_budget: bool,
+    has_limits: bool,
     stdout: &mut File,
 ) -> Result<(), CliError> {
-    if has_budget {
-        let detail = sentence!("a budget is not for `--queue`: each worker has the limits of its own");
+    if has_limits {
+        let detail =
+            sentence!("budgets and rates of requests are not for `--queue`: each worker has the limits of its own");
         return Err(Reason::Usage { detail }.into());
     }
     // Values may be secrets, and no secret is sent.
