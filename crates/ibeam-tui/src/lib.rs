@@ -35,4 +35,4 @@ pub use styled::{Color, Line, Style};
 pub use terminal::{RawTerminal, TerminalEvent, next_event, terminal_size};
 pub use texts::TuiLine;
 pub use transcript::TranscriptLines;
-pub use ui::{Action, QueuedPrompt, Ui, UiOptions};
+pub use ui::{Action, ListFiles, QueuedPrompt, Ui, UiOptions};

@@ -29,7 +29,7 @@ use self::history_search::Search;
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Returns the paths that start with a text.
-type ListFiles = Box<dyn Fn(&str) -> Vec<String> + Send>;
+pub type ListFiles = Box<dyn Fn(&str) -> Vec<String> + Send>;
 
 /// The inputs of a display.
 pub struct UiOptions {

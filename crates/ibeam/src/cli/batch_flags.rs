@@ -6,7 +6,7 @@ use clap::Args;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct BatchFlags {
     /// Let batches answer the requests at half the price, and end when they are submitted
-    #[arg(long)]
+    #[arg(long, conflicts_with = "queue")]
     pub(crate) batch: bool,
     /// Stay and poll the batches until all tasks have ended
     #[arg(long, requires = "batch")]

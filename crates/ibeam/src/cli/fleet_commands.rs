@@ -15,7 +15,7 @@ pub(crate) enum FleetCommand {
     /// Run the tasks of a file, and print a JSON object for each result
     #[command(
         after_help = "The same command again resumes what was interrupted. Runs have the flags of this command.\n\
-                      Exit codes: 0 all passed, 1 some did not pass, 65 an invalid task, 75 some are not finished,\n\
+                      Exit codes: 0 all passed, 1 some did not pass, 65 an invalid task, 75 some are not finished, \
                       79 some wait for batches.\n\
                       Format of the tasks and results: `ibeam help fleet`"
     )]

@@ -286,3 +286,32 @@ fn a_fleet_keeps_to_batches_or_to_direct_requests() {
     let nothing = fleet.ibeam(&["fleet", "poll", "nowhere"]).run();
     assert_eq!(nothing.code, Some(66), "{nothing}");
 }
+
+/// Prints the memory of the command while all tasks wait. Takes minutes: each task is a process once.
+#[test]
+#[ignore = "takes minutes"]
+fn ten_thousand_waiting_tasks_need_no_process_and_little_memory() {
+    let count: usize =
+        std::env::var("IBEAM_TEST_TASKS").map_or(10_000, |count| count.parse().unwrap());
+    let fleet = BatchFleet::new(Wire::Anthropic, plan);
+    fleet.write_tasks(&(0..count).map(|number| format!("{number}")).collect::<Vec<_>>());
+    fleet.server.hold(true);
+    let minutes = Duration::from_secs(3600);
+    // The pages of the program itself, which a build for tests has many of, are apart.
+    let memory = |pid: i32| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        let lines = status.lines().filter(|line| line.starts_with("Rss") || line.starts_with("VmHWM"));
+        lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>().join(", ")
+    };
+    let flags = ["--wait", "--discard-workspaces", "--interval", "1200"];
+    let tasks = fleet.workspace.outside().join("tasks.jsonl");
+    let args = ["--model", fleet.wire.model_name(), "--mode", "ask", "fleet", "run", "--batch"];
+    let running = fleet.ibeam(&args).args([tasks]).args(flags).timeout(minutes).start();
+    running.wait_for_stderr("requests to ");
+    println!("fleet run --wait: {}", memory(running.pid()));
+    drop(running);
+    let running = fleet.poll(&["--wait"]).timeout(minutes).start();
+    std::thread::sleep(Duration::from_secs(5));
+    println!("fleet poll --wait: {}", memory(running.pid()));
+    assert_eq!(fleet.processes(), 1, "that of the command");
+}

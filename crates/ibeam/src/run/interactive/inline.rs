@@ -11,7 +11,8 @@ use ibeam_core::{Approver, Steering};
 use ibeam_protocol::{Event, EventKind, Reason, UserPrompt};
 use ibeam_session::SessionError;
 use ibeam_tui::{
-    Candidate, Color, RawTerminal, Screen, Style, TerminalTraits, TuiLine, Ui, UiOptions, terminal_size,
+    Candidate, Color, ListFiles, RawTerminal, Screen, Style, TerminalTraits, TuiLine, Ui, UiOptions,
+    terminal_size,
 };
 
 use super::file_index::FileIndex;
@@ -127,7 +128,7 @@ fn start_input(
 }
 
 /// Returns the completion of paths of the workspace.
-fn list_files(app: &AppContext) -> Box<dyn Fn(&str) -> Vec<String> + Send> {
+fn list_files(app: &AppContext) -> ListFiles {
     let files = FileIndex::new(app.workspace.clone());
     Box::new(move |query| files.search(query))
 }
