@@ -48,6 +48,8 @@ enum Step {
         late_results: bool,
     },
     Unpark,
+    Wait(usize),
+    Wake,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -60,6 +62,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (1..150_u64).prop_map(Step::Advance),
         1 => any::<bool>().prop_map(|late_results| Step::Crash { late_results }),
         1 => Just(Step::Unpark),
+        1 => (0..8_usize).prop_map(Step::Wait),
+        1 => Just(Step::Wake),
     ]
 }
 
@@ -107,7 +111,7 @@ proptest! {
             }
             Ok(())
         };
-        let drain = [Step::Crash { late_results: false }, Step::Unpark, Step::Advance(1000)].into_iter();
+        let drain = [Step::Crash { late_results: false }, Step::Unpark, Step::Wake, Step::Advance(1000)].into_iter();
         let drain = drain.chain((0..6).flat_map(|_| [Step::Claim, Step::Finish(0, true)]));
         for step in steps.into_iter().chain(drain) {
             match step {
@@ -138,7 +142,16 @@ proptest! {
                         held[at].1 = now + 100;
                     }
                 }
-                Step::Finish(..) | Step::Retry(_) | Step::Park(_) | Step::Renew(_) => {}
+                Step::Wait(at) if at < held.len() => {
+                    let (lease, _) = held.remove(at);
+                    let session = format!("session of {}", lease.task);
+                    ledger.release(&lease, Release::Wait { session }, Spend::default()).unwrap();
+                }
+                Step::Finish(..) | Step::Retry(_) | Step::Park(_) | Step::Renew(_) | Step::Wait(_) => {}
+                Step::Wake => {
+                    let waiting = ledger.waiting_count().unwrap();
+                    prop_assert_eq!(ledger.wake(|_| true).unwrap(), waiting);
+                }
                 Step::Advance(ms) => now += ms,
                 Step::Crash { late_results } => {
                     drop(ledger);
@@ -155,4 +168,27 @@ proptest! {
         prop_assert_eq!(recorded.len(), tasks.len(), "no task is lost");
         prop_assert_eq!(recorded, finished.into_keys().collect::<BTreeSet<_>>());
     }
+}
+
+#[test]
+fn a_waiting_task_is_claimed_again_when_its_session_is_woken() {
+    let home = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::open(&home.path().join("ledger.sqlite")).unwrap();
+    ledger.submit(&[task("a", &[]), task("b", &["a"])]).unwrap();
+    let NextTask::Claimed(claim) = ledger.claim(0, 100).unwrap() else { panic!("no task") };
+    assert!(!ledger.is_idle(0).unwrap());
+    let spend = Spend { cost_micros: 3, tokens: 4 };
+    ledger.release(&claim.lease, Release::Wait { session: "s".to_owned() }, spend).unwrap();
+    assert_eq!(ledger.claim(200, 100).unwrap(), NextTask::Drained);
+    assert!(ledger.is_idle(200).unwrap());
+    assert_eq!(
+        (ledger.waiting_sessions().unwrap(), ledger.largest_spend().unwrap()),
+        (vec!["s".to_owned()], spend)
+    );
+    ledger.unpark().unwrap();
+    assert_eq!(ledger.wake(|session| session == "t").unwrap(), 0);
+    assert_eq!(ledger.wake(|session| session == "s").unwrap(), 1);
+    assert!(!ledger.is_idle(200).unwrap());
+    let NextTask::Claimed(claim) = ledger.claim(200, 100).unwrap() else { panic!("no task") };
+    assert_eq!((claim.task.id.as_str(), claim.spend), ("a", spend));
 }

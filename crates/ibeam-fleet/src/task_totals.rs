@@ -7,15 +7,15 @@ use crate::task_result::TaskUsage;
 /// The requests that the totals of a process count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TotalsScope {
-    /// The requests of the process: each is a run of its own.
+    /// The requests of the process: each process is a run of its own.
     Process,
-    /// The requests of all processes so far: each continues the run of the one before it.
+    /// The requests of all processes so far: each process continues the run of the one before it.
     Run,
 }
 
 impl TotalsScope {
     /// Returns the ends whose totals count each request once.
-    fn counted<'a>(self, streams: &'a [RunStream]) -> Vec<&'a RunEnd> {
+    fn counted(self, streams: &[RunStream]) -> Vec<&RunEnd> {
         let ends = streams.iter().filter_map(|stream| stream.end.as_ref());
         match self {
             Self::Process => ends.collect(),

@@ -175,23 +175,18 @@ fn a_refused_batch_ends_the_command_and_loses_nothing() {
     assert_eq!(batches.server.batches().len(), 1);
 }
 
-#[test]
-fn the_script_of_the_page_gives_every_task_its_result() {
+/// Runs a script of docs/batch.md, which contains `word`, in the workspace.
+fn run_script_of_the_page(batches: &Batches, word: &str) -> std::process::Output {
     let page = include_str!("../../../../docs/batch.md");
-    let script = page.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    let batches = Batches::new(Wire::Anthropic, plan);
-    let root = batches.workspace.path();
-    std::fs::create_dir(root.join("tasks")).unwrap();
-    for n in 0..3 {
-        std::fs::write(root.join(format!("tasks/{n}")), format!("question {n}")).unwrap();
-    }
+    let mut scripts = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let script = scripts.find(|script| script.contains(word)).unwrap();
     let programs = batches.workspace.outside().join("bin");
     std::fs::create_dir_all(&programs).unwrap();
     std::os::unix::fs::symlink(BINARY, programs.join("ibeam")).unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let output = Command::new("sh")
         .args(["-e", "-c", script])
-        .current_dir(root)
+        .current_dir(batches.workspace.path())
         .env_clear()
         .env("PATH", path)
         .env("HOME", batches.workspace.home())
@@ -204,12 +199,46 @@ fn the_script_of_the_page_gives_every_task_its_result() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let mut results = Vec::new();
-    for entry in std::fs::read_dir(root.join("results")).unwrap() {
-        let stream = std::fs::read_to_string(entry.unwrap().path()).unwrap();
-        let last: Value = serde_json::from_str(stream.lines().last().unwrap()).unwrap();
-        results.push(last["result"].as_str().unwrap().to_owned());
+    output
+}
+
+/// Returns the text of the result in the file of a run.
+fn result_in(path: &std::path::Path) -> String {
+    let stream = std::fs::read_to_string(path).unwrap();
+    let last: Value = serde_json::from_str(stream.lines().last().unwrap()).unwrap();
+    last["result"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_script_for_one_run_gets_its_result() {
+    let batches = Batches::new(Wire::Anthropic, plan);
+    run_script_of_the_page(&batches, "--continue --unpark");
+    assert_eq!(result_in(&batches.workspace.path().join("run.ndjson")), "the answer to project");
+}
+
+#[test]
+fn the_script_for_a_fleet_gives_every_task_its_result_and_a_report() {
+    let batches = Batches::new(Wire::Anthropic, plan);
+    let root = batches.workspace.path();
+    let task = |n: u32| format!("{{\"id\":\"t{n}\",\"prompt\":\"question {n}\",\"workspace\":\".\"}}\n");
+    std::fs::write(root.join("tasks.jsonl"), (0..3).map(task).collect::<String>()).unwrap();
+    let output = run_script_of_the_page(&batches, "ibeam fleet poll");
+    let results = std::fs::read_to_string(root.join("results.ndjson")).unwrap();
+    assert_eq!(results.matches("\"outcome\":\"passed\"").count(), 3, "{results}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("t2"), "{output:?}");
+}
+
+#[test]
+fn the_script_of_the_page_gives_every_task_its_result() {
+    let batches = Batches::new(Wire::Anthropic, plan);
+    let root = batches.workspace.path();
+    std::fs::create_dir(root.join("tasks")).unwrap();
+    for n in 0..3 {
+        std::fs::write(root.join(format!("tasks/{n}")), format!("question {n}")).unwrap();
     }
+    run_script_of_the_page(&batches, "for task in tasks/*");
+    let results = std::fs::read_dir(root.join("results")).unwrap();
+    let mut results: Vec<_> = results.map(|entry| result_in(&entry.unwrap().path())).collect();
     results.sort();
     assert_eq!(results, ["the answer to 0", "the answer to 1", "the answer to 2"]);
     assert_eq!(batches.server.batches().len(), 2);

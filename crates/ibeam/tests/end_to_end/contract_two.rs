@@ -246,7 +246,7 @@ fn an_unknown_contract_is_a_usage_error_that_names_both() {
         by_variable,
     ] {
         assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{output}");
-        assert!(output.stderr.contains("unknown contract `3`; use 1 or 2"), "{output}");
+        assert!(output.stderr.contains("unknown contract `3`; use one of: 1, 2"), "{output}");
     }
     let empty = scene.ibeam_without_model(["about"]).env("IBEAM_CONTRACT", "").run().succeeded();
     assert!(empty.stdout.contains("contract: 1\n"), "{empty}");

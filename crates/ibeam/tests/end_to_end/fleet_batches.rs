@@ -291,8 +291,7 @@ fn a_fleet_keeps_to_batches_or_to_direct_requests() {
 #[test]
 #[ignore = "takes minutes"]
 fn ten_thousand_waiting_tasks_need_no_process_and_little_memory() {
-    let count: usize =
-        std::env::var("IBEAM_TEST_TASKS").map_or(10_000, |count| count.parse().unwrap());
+    let count: usize = std::env::var("IBEAM_TEST_TASKS").map_or(10_000, |count| count.parse().unwrap());
     let fleet = BatchFleet::new(Wire::Anthropic, plan);
     fleet.write_tasks(&(0..count).map(|number| format!("{number}")).collect::<Vec<_>>());
     fleet.server.hold(true);

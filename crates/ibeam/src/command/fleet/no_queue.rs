@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use ibeam_fleet::TaskFile;
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 
 use crate::app::AppContext;
 use crate::cli::{QueueFlags, ReportFormat, SubmissionFlags, WorkerFlags};
@@ -56,6 +56,7 @@ pub(super) fn cancel(_flags: &QueueFlags) -> Result<(), CliError> {
 }
 
 fn unavailable() -> CliError {
-    let detail = "this program was built without the client of a queue; build it with `--features nats`";
-    Reason::Usage { detail: detail.to_owned() }.into()
+    let detail =
+        sentence!("this program was built without the client of a queue; build it with `--features nats`");
+    Reason::Usage { detail }.into()
 }

@@ -44,8 +44,9 @@ pub(super) fn submit(
     stdout: &mut File,
 ) -> Result<(), CliError> {
     if has_limits {
-        let detail =
-            sentence!("budgets and rates of requests are not for `--queue`: each worker has the limits of its own");
+        let detail = sentence!(
+            "budgets and rates of requests are not for `--queue`: each worker has the limits of its own"
+        );
         return Err(Reason::Usage { detail }.into());
     }
     // Values may be secrets, and no secret is sent.
