@@ -36,13 +36,19 @@ pub(super) fn message(mut error: Error) -> Sentence {
 fn translatable(error: &Error) -> Option<Sentence> {
     let text = |kind| match error.get(kind)? {
         ContextValue::String(text) => Some(text.clone()),
-        ContextValue::Strings(texts) => Some(texts.join(", ")),
+        ContextValue::Strings(texts) if !texts.is_empty() => Some(texts.join(", ")),
         _ => None,
     };
     let arg = || text(ContextKind::InvalidArg);
     let value = || text(ContextKind::InvalidValue);
     Some(match error.kind() {
         ErrorKind::UnknownArgument => match text(ContextKind::SuggestedArg) {
+            None if error.get(ContextKind::Suggested).is_some() => {
+                sentence!(
+                    "unexpected argument '{arg}' found; to pass '{arg}' as a value, use '-- {arg}'",
+                    arg = arg()?
+                )
+            }
             None => sentence!("unexpected argument '{arg}' found", arg = arg()?),
             Some(near) => {
                 sentence!(
@@ -210,7 +216,10 @@ mod tests {
     #[test]
     fn the_frequent_errors_of_parsing_are_translated() {
         for (args, expect) in [
-            (&["--temperature", "x"][..], "no se esperaba el argumento '--temperature'"),
+            (
+                &["--temperature", "x"][..],
+                "no se esperaba el argumento '--temperature'; para pasar '--temperature' como valor, usa '-- --temperature'",
+            ),
             (
                 &["--heartbeet", "x"],
                 "no se esperaba el argumento '--heartbeet'; existe uno parecido: '--heartbeat'",
@@ -231,7 +240,7 @@ mod tests {
                 &["--max-turns", "many", "x"],
                 "valor no válido 'many' para '--max-turns <N>': invalid digit found in string",
             ),
-            (&["sessions", "show"], "faltan estos argumentos obligatorios: <ID>"),
+            (&["sessions", "show"], "faltan estos argumentos obligatorios: <SESSION>"),
             (
                 &["--record", "a", "--replay", "b"],
                 "el argumento '--record <DIR>' no se puede usar con '--replay <DIR>'",

@@ -43,7 +43,7 @@ fn listings_are_in_the_language_of_the_user() {
     let json = Some(&["--format", "json"][..]);
     check_listing(
         &["providers"],
-        json,
+        Some(&["--json"]),
         "es",
         &[
             "Proveedores\n\n",
@@ -83,7 +83,7 @@ fn a_usage_error_is_in_the_language_of_the_user_and_english_for_programs() {
         serde_json::from_str(&error(&["--fork", "--lang", "es", "--error-format", "json"])).unwrap();
     assert_eq!(object["message"], "`--fork` needs `--resume` or `--continue`");
     let unknown = error(&["--unknown", "--lang=ja"]);
-    assert!(unknown.starts_with("error: '--unknown' という引数はありません\n"), "{unknown}");
+    assert!(unknown.starts_with("error: '--unknown' という引数はありません。値として渡すには"), "{unknown}");
     let command = scene.ibeam_without_model(["mcp", "disable", "x", "--lang", "fr"]).run();
     assert!(command.stderr.starts_with("error: aucun serveur MCP ne s'appelle `x` ; il y a : "), "{command}");
 }
