@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// An English sentence. One from [`sentence!`](crate::sentence) keeps its template and arguments, so that a catalogue can
 /// translate it. Journals and programs get the English text.
-#[derive(Clone, Debug, Eq)]
+#[derive(Clone, Eq)]
 pub struct Sentence {
     text: String,
     template: Option<Template>,
@@ -65,6 +65,12 @@ fn fill(template: &str, arguments: &[(&'static str, String)]) -> String {
         }
     }
     text + rest
+}
+
+impl fmt::Debug for Sentence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text, f)
+    }
 }
 
 /// Sentences with the same English text are equal.

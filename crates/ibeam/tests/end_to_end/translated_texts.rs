@@ -54,10 +54,11 @@ fn listings_are_in_the_language_of_the_user() {
     check_listing(&["mcp", "list"], json, "ja", &["mine    有効       ", "theirs  未信頼     "]);
     check_listing(
         &["models", "--details"],
-        Some(&["--json"]),
+        None,
         "fr",
         &["Available models\n\n", "\nTip: choisissez-en un avec `--model ID`"],
     );
+    check_listing(&["models"], Some(&["--json"]), "fr", &["Available models\n\n"]);
     check_listing(
         &["doctor", "--model", "openai/x", "--api-key", "k"],
         None,
