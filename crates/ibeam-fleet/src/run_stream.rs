@@ -208,7 +208,7 @@ mod tests {
     fn a_session_is_resumed_once_it_has_its_prompt() {
         let user = r#"{"type":"user","message":{"role":"user","content":[]},"session_id":"s1"}"#;
         let (started, prompted, continued) = (read(&[INIT, ""]), read(&[INIT, user, ""]), read(&[INIT, ""]));
-        assert_eq!(resumable_session(&[started.clone()]), None);
+        assert_eq!(resumable_session(std::slice::from_ref(&started)), None);
         assert_eq!(resumable_session(&[started, prompted, continued]), Some("s1"));
     }
 

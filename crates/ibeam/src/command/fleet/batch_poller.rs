@@ -75,7 +75,7 @@ impl BatchPoller<'_> {
             was_active |= !is_idle;
             let withdraws = self.deadline_ms.is_some_and(|deadline| now_ms() >= deadline);
             let is_due = polled_at.elapsed() >= self.interval || (withdraws && !is_withdrawn);
-            if !is_due && !(is_idle && was_active) {
+            if !(is_due || is_idle && was_active) {
                 tokio::time::sleep(TICK).await;
                 continue;
             }
