@@ -13,7 +13,7 @@ use super::scripted_fleet::{JOBS, REQUESTS_PER_TASK, ScriptedFleet, answer, run_
 const TASKS: usize = 300;
 
 /// The requests that the provider answers in each window.
-const REQUESTS_PER_WINDOW: usize = 100;
+const REQUESTS_PER_WINDOW: usize = 200;
 
 /// The duration of a window.
 const WINDOW: Duration = Duration::from_secs(5);
