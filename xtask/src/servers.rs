@@ -47,6 +47,9 @@ pub(crate) enum ServersError {
         /// The path of its output.
         log: String,
     },
+    /// A server that was built for instructions which the processor of this machine lacks.
+    #[error("the processor of this machine lacks instructions of the package `{0}`")]
+    UnsupportedProcessor(&'static str),
     /// The number of failed runs, which are already printed.
     #[error("{0} run(s) with servers of others failed")]
     Runs(usize),

@@ -42,7 +42,16 @@ pub(super) fn run(installation: &Installation, tests: &mut ServerTests) -> Resul
     // One conversation at a time, and always the most probable token.
     command.args(["--jinja", "--parallel", "1", "--ctx-size", CONTEXT, "--temp", "0", "--no-webui"]);
     command.arg("--port").arg(address.port().to_string());
-    let server = ServerProcess::start(NAME, command, address, "/health", &directory.join("output.log"))?;
+    let log = directory.join("output.log");
+    let server = match ServerProcess::start(NAME, command, address, "/health", &log) {
+        Ok(server) => server,
+        // The package has one binary, for the processor that it was built on.
+        Err(error @ ServersError::UnsupportedProcessor(_)) => {
+            tests.skip(NAME, &error.to_string());
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
     for (wire, path) in APIS {
         test_api(tests, &server, wire, path);
     }

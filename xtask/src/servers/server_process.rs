@@ -3,9 +3,12 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
 
 use super::ServersError;
 
@@ -31,7 +34,7 @@ impl ServerProcess {
     /// home directory next to `log`, which gets its output, and no environment variable but those of `command` and PATH.
     ///
     /// # Errors
-    /// `System`, and `NotReady` if the process ends or the time is over.
+    /// `System`, `UnsupportedProcessor`, and `NotReady` if the process ends or the time is over.
     pub(super) fn start(
         name: &'static str,
         mut command: Command,
@@ -58,6 +61,10 @@ impl ServerProcess {
                 Err(error) => error.to_string(),
             };
             if let Ok(Some(status)) = server.child.try_wait() {
+                // The signal at an instruction which the processor does not have.
+                if status.signal() == Some(Signal::ILL.as_raw()) {
+                    return Err(ServersError::UnsupportedProcessor(name));
+                }
                 return Err(not_ready(format!("it ended with {status}")));
             }
             if Instant::now() > deadline {
@@ -89,5 +96,28 @@ impl Drop for ServerProcess {
         // The process may have ended already.
         drop(self.child.kill());
         drop(self.child.wait());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::{ServerProcess, free_address};
+    use crate::servers::ServersError;
+
+    fn start(script: &str) -> ServersError {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        let log = directory.path().join("output.log");
+        ServerProcess::start("example", command, free_address().unwrap(), "/health", &log).err().unwrap()
+    }
+
+    #[test]
+    fn a_missing_instruction_differs_from_other_ends() {
+        assert!(matches!(start("kill -ILL $$"), ServersError::UnsupportedProcessor("example")));
+        assert!(matches!(start("kill -SEGV $$"), ServersError::NotReady { .. }));
+        assert!(matches!(start("exit 1"), ServersError::NotReady { .. }));
     }
 }
