@@ -114,7 +114,10 @@ fn count_results(
     for (id, result) in &results {
         let text = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default();
         let has_changed = result.pointer("/changed_files/0").and_then(Value::as_str) == Some("done.txt");
-        counts.failed += usize::from(text("outcome") != "passed" || !has_changed);
+        if text("outcome") != "passed" || !has_changed {
+            counts.failed += 1;
+            println!("did not pass: {result}");
+        }
         counts.interrupted += result.get("interrupted_runs").and_then(Value::as_u64).unwrap_or_default();
         let completed = completed_streams(Path::new(text("directory")))?;
         let recorded = completed_runs(&scene.workspace.journal(text("session_id")))?;

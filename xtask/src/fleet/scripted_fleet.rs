@@ -37,12 +37,18 @@ pub(super) struct Ended {
     pub(super) peak_memory: u64,
 }
 
-/// Returns the answer of the scripted model: a call that writes a file, then a text.
+/// Returns the answer of the scripted model: a call that writes a file, then a text. A call that a killed run left open
+/// may not have written the file, so the model repeats it.
 pub(super) fn answer(request: &Request) -> Answer {
-    if request.transcript().iter().any(|line| line.starts_with("result ")) {
+    let transcript = request.transcript();
+    let results: Vec<&str> = transcript.iter().filter_map(|line| line.strip_prefix("result ")).collect();
+    let is_open =
+        |result: &&str| ["interrupted: ", "not executed: "].iter().any(|start| result.starts_with(start));
+    if results.last().is_some_and(|result| !is_open(result)) {
         return Answer::new().text("The file is written.");
     }
-    Answer::new().call("call_1", "write", &json!({ "path": "done.txt", "fileText": "done\n" }))
+    let id = format!("call_{}", results.len() + 1);
+    Answer::new().call(&id, "write", &json!({ "path": "done.txt", "fileText": "done\n" }))
 }
 
 impl ScriptedFleet {
