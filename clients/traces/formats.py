@@ -1,9 +1,9 @@
-"""Reads the exports of `ibeam replay` with the libraries of their formats.
+"""Reads the exports of `ibeam replay`, and the trajectory of a run, with the libraries of their formats.
 
-Usage: formats.py OTLP ATIF
+Usage: formats.py OTLP ATIF RUN_ATIF
 
 OTLP: `opentelemetry-proto` parses the request, and `opentelemetry-semantic-conventions` knows every name `gen_ai.*`.
-ATIF: `atif` validates the trajectory, and `harbor-atif2otel` validates it and converts it to spans.
+ATIF: `atif` validates the trajectories, and `harbor-atif2otel` validates them and converts them to spans.
 Prints a line for each check. The exit code is that of the first failure.
 """
 
@@ -61,11 +61,11 @@ def check_otlp(path):
     require(used and used <= operations, f"OTLP: the conventions have the operations {sorted(used)}")
 
 
-def check_atif(path):
+def check_atif(path, users):
     document = json.loads(Path(path).read_text())
     trajectory = Trajectory.model_validate(document)
     sources = [step.source for step in trajectory.steps]
-    require(sources.count("user") == 2 and sources.count("agent") >= 4, f"ATIF: `atif` validates {len(sources)} steps")
+    require(sources.count("user") == users and sources.count("agent") >= 2 * users, f"ATIF: `atif` validates {len(sources)} steps")
     # Release 0.1.1 knows the versions up to 1.7, which have everything that this trajectory contains.
     issues = validate_trajectory({**document, "schema_version": "ATIF-v1.7"})
     require(not issues, f"ATIF: `harbor-atif2otel` finds nothing {issues or ''}".rstrip())
@@ -77,4 +77,5 @@ def check_atif(path):
 
 
 check_otlp(sys.argv[1])
-check_atif(sys.argv[2])
+check_atif(sys.argv[2], users=2)
+check_atif(sys.argv[3], users=1)

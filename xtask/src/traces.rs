@@ -129,6 +129,7 @@ pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Resul
             let [otlp, atif] = ["otlp", "atif"].map(|format| session.export(format, &target));
             let mut script = Command::new(python);
             script.arg(root.join("clients/traces/formats.py")).args([otlp?, atif?]);
+            script.arg(session.run_as_trajectory(&target)?);
             tally.run_script(script)?;
             check_pages(root, &session, python, &target, &mut tally)?;
         }

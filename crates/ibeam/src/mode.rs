@@ -43,7 +43,7 @@ pub(crate) struct ModeInputs {
 pub(crate) fn infer(given: ModeInputs) -> Result<RunMode, Reason> {
     let is_print_mode = is_print_mode(given.print, given.stdout_terminal, given.stdin_terminal);
     let mode = match (is_print_mode, given.format) {
-        (_, Some(format)) if format.is_export() => {
+        (_, Some(format)) if !format.is_for_runs() => {
             return Err(Reason::Usage {
                 detail: sentence!(
                     "`--output-format {format}` is a format of `ibeam replay`",
@@ -154,7 +154,7 @@ mod tests {
     /// Asserts print mode in the format that was given, or in `usual`.
     #[track_caller]
     fn check_print(contract: Contract, print: bool, ends: Ends, usual: Format) {
-        for format in [None, Some(Text), Some(Json), Some(StreamJson)] {
+        for format in [None, Some(Text), Some(Json), Some(StreamJson), Some(Atif)] {
             let expect = Ok(RunMode::Print(format.unwrap_or(usual)));
             assert_eq!(inferred(contract, print, format, ends, false), expect, "{print} {format:?} {ends:?}");
         }
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_format_in_an_interactive_run_is_a_usage_error() {
         for contract in Contract::ALL {
-            for format in [Text, Json, StreamJson] {
+            for format in [Text, Json, StreamJson, Atif] {
                 let inferred = inferred(contract, false, Some(format), TERMINALS, false);
                 assert_eq!(inferred, Err(Reason::FormatWithoutPrint));
             }
@@ -189,9 +189,9 @@ mod tests {
     }
 
     #[test]
-    fn no_run_prints_an_export() {
+    fn no_run_prints_a_format_of_recorded_runs() {
         for contract in Contract::ALL {
-            for format in [Html, Otlp, Atif] {
+            for format in [Html, Otlp] {
                 let inferred = inferred(contract, true, Some(format), TERMINALS, false);
                 assert!(matches!(inferred, Err(Reason::Usage { .. })), "{inferred:?}");
             }
@@ -212,7 +212,7 @@ mod tests {
     fn partial_output_needs_stream_json_under_contract_2() {
         for print in [true, false] {
             for ends in [TERMINALS, (false, false)] {
-                for format in [None, Some(Text), Some(Json), Some(StreamJson)] {
+                for format in [None, Some(Text), Some(Json), Some(StreamJson), Some(Atif)] {
                     let inferred = inferred(Two, print, format, ends, true);
                     let good = format == Some(StreamJson) && (print || ends != TERMINALS);
                     let expect = good.then_some(RunMode::Print(StreamJson));

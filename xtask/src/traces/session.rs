@@ -49,12 +49,26 @@ impl Session {
         Ok(path)
     }
 
+    /// Lets a run print its trajectory into a directory and returns the path of the file.
+    pub(super) fn run_as_trajectory(&self, directory: &Path) -> Result<PathBuf, TracesError> {
+        let server = ModelServer::start([
+            Answer::new().text("I count.").call("t1", "shell", &json!({ "command": "ls | wc -l" })),
+            Answer::new().text("Two."),
+        ]);
+        let path = directory.join("run.atif");
+        let mut command = self.command();
+        command.args(["-p", "--force", "--ephemeral", "--output-format", "atif", "Count the files"]);
+        let stdout = finish("-p", command.env("ANTHROPIC_BASE_URL", server.url()))?;
+        fs::write(&path, stdout).map_err(TracesError::system(path.display()))?;
+        Ok(path)
+    }
+
     /// Writes a replay in a format to a file.
     pub(super) fn replay(&self, args: &[&OsStr], format: &str, path: &Path) -> Result<(), TracesError> {
         let mut command = self.command();
         command.arg("replay").args(args).args(["--output-format", format]);
         command.env("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true");
-        let stdout = finish("replay", command)?;
+        let stdout = finish("replay", &mut command)?;
         fs::write(path, stdout).map_err(TracesError::system(path.display()))
     }
 
@@ -69,7 +83,7 @@ impl Session {
     fn run(&self, server: &ModelServer, args: &[&str]) -> Result<(), TracesError> {
         let mut command = self.command();
         command.args(args).env("ANTHROPIC_BASE_URL", server.url());
-        finish("-p", command).map(drop)
+        finish("-p", &mut command).map(drop)
     }
 
     /// Returns the program in an environment without settings except an API key.
@@ -82,7 +96,7 @@ impl Session {
     }
 }
 
-fn finish(name: &str, mut command: Command) -> Result<Vec<u8>, TracesError> {
+fn finish(name: &str, command: &mut Command) -> Result<Vec<u8>, TracesError> {
     let output = command.output().map_err(TracesError::system(name))?;
     match output.status.success() {
         true => Ok(output.stdout),

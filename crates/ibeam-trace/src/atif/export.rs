@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use ibeam_output::{EventWriter, call_result_value};
 use ibeam_protocol::{
-    Answer, Block, Event, EventKind, ModelCallId, RunOutcome, RunTotals, SessionStarted, ToolCall,
+    Answer, Block, Event, EventKind, ModelCallId, Notice, RunOutcome, RunTotals, SessionStarted, ToolCall,
     ToolOutcome, Usage,
 };
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use super::VERSION;
 use crate::dollars;
 
-/// Writes the trajectory of all runs as one JSON object on one line.
+/// Writes the trajectory of a run or of all runs of a session as one JSON object on one line.
 pub struct AtifWriter<W> {
     out: W,
     head: Option<Box<SessionStarted>>,
@@ -29,6 +29,8 @@ pub struct AtifWriter<W> {
     totals: Totals,
     runs: u64,
     failures: Vec<&'static str>,
+    /// Whether the end of a run ends the document.
+    ends_with_run: bool,
 }
 
 /// A step of the agent.
@@ -62,7 +64,7 @@ impl Totals {
 }
 
 impl<W: Write> AtifWriter<W> {
-    /// Returns a writer that prints the trajectory at the end of the document.
+    /// Returns a writer that prints the trajectory of all runs at the end of the document.
     pub fn new(out: W) -> Self {
         Self {
             out,
@@ -74,7 +76,13 @@ impl<W: Write> AtifWriter<W> {
             totals: Totals::default(),
             runs: 0,
             failures: Vec::new(),
+            ends_with_run: false,
         }
+    }
+
+    /// Returns a writer that prints the trajectory of one run at the end of the run, also where it failed.
+    pub fn for_run(out: W) -> Self {
+        Self { ends_with_run: true, ..Self::new(out) }
     }
 
     fn push_step(&mut self, source: &str, at_ms: u64, message: &str, further: Map<String, Value>) {
@@ -244,7 +252,12 @@ impl<W: Write> EventWriter for AtifWriter<W> {
                 if let RunOutcome::Failed(failure) = &run.outcome {
                     self.failures.push(failure.reason.code().as_str());
                 }
+                if self.ends_with_run {
+                    return self.end_document();
+                }
             }
+            // The answer that follows continues the text, so the text is a step of its own.
+            EventKind::Notice(Notice::AnswerInterrupted { .. }) => self.end_answer(),
             EventKind::PromptWithheld { .. }
             | EventKind::RulesAdded { .. }
             | EventKind::ThinkingDelta { .. }

@@ -17,17 +17,24 @@ pub(crate) enum Format {
     /// Spans of OpenTelemetry as OTLP/JSON (`ibeam replay`)
     #[value(hide = true)]
     Otlp,
-    /// A trajectory in the format ATIF (`ibeam replay`)
-    #[value(hide = true)]
+    /// One trajectory in the format ATIF, at the end
     Atif,
 }
 
 impl Format {
-    /// Whether only recorded runs have the format: all of them are one document.
+    /// Whether all recorded runs are one document.
     pub(crate) fn is_export(self) -> bool {
         match self {
             Self::Text | Self::Json | Self::StreamJson => false,
             Self::Html | Self::Otlp | Self::Atif => true,
+        }
+    }
+
+    /// Whether a run can have the format; the others are for recorded runs only.
+    pub(crate) fn is_for_runs(self) -> bool {
+        match self {
+            Self::Text | Self::Json | Self::StreamJson | Self::Atif => true,
+            Self::Html | Self::Otlp => false,
         }
     }
 

@@ -239,7 +239,7 @@ mod tests {
         check(&["ibeam", "status", "--help"], "--api-key");
         check(&["ibeam", "convert", "-h"], "[possible values: loss]");
         check(&["ibeam", "replay", "-h"], "[possible values: text, json, stream-json, html, otlp, atif]");
-        check(&["ibeam", "-h"], "[possible values: text, json, stream-json]");
+        check(&["ibeam", "-h"], "[possible values: text, json, stream-json, atif]");
     }
 
     fn uses(command: &str, flag: &str) -> bool {

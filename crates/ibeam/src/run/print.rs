@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ibeam_core::{Approver, NoApprover, Stop};
 use ibeam_output::{Contract, RunDetails, RunDetailsOptions};
 use ibeam_protocol::{Failure, Reason, UserPrompt};
+use ibeam_trace::AtifWriter;
 use tokio::sync::oneshot;
 
 use super::from_plan::PlanHandover;
@@ -85,6 +86,7 @@ pub(crate) fn print(
 ) -> Result<(), ExitFailure> {
     let PrintInput { words, plan } = input;
     let new_writer: NewWriter<'_> = match &app.dialect_writer {
+        None if format == Format::Atif => Box::new(|stdout| Box::new(AtifWriter::for_run(stdout))),
         None => Box::new(|stdout| event_writer(&app.base, format, stdout)),
         Some(dialect_writer) => Box::new(|stdout| {
             dialect_writer.set_output(stdout);

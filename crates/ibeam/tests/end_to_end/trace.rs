@@ -7,7 +7,8 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ibeam_testkit::{Stdin, Workspace, unreachable_url};
+use ibeam_protocol::Signal;
+use ibeam_testkit::{ProgramOutput, Stdin, Workspace, unreachable_url};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, answer_call, answer_shell, answer_text};
@@ -154,10 +155,67 @@ fn a_recorded_session_is_exported_as_spans_and_as_a_trajectory() {
     assert_eq!(atif["schema_version"], "ATIF-v1.8");
     assert_eq!(atif["steps"].as_array().unwrap().len(), 3);
     assert_eq!(atif["steps"][1]["tool_calls"][0]["function_name"], "shell");
-    for format in ["otlp", "atif"] {
+    for format in ["otlp", "html"] {
         let live = scene.print(["--output-format", format]).run();
         assert_eq!(live.code, Some(2), "{live}");
     }
+}
+
+/// Prints a run as a trajectory.
+fn print_trajectory(scene: &Scene, args: &[&str]) -> (ProgramOutput, Value) {
+    let output = scene.print(["--force", "--output-format", "atif"]).args(args).run();
+    assert_eq!(output.stdout.lines().count(), 1, "{output}");
+    let trajectory = serde_json::from_str(&output.stdout).unwrap();
+    (output, trajectory)
+}
+
+#[test]
+fn a_run_prints_its_trajectory_at_its_end() {
+    let scene = Scene::new([answer_shell("echo hi"), answer_text("done"), answer_text("again")]);
+    let (output, live) = print_trajectory(&scene, &[]);
+    output.succeeded();
+    let replay = || -> Value {
+        let replay = scene.ibeam_without_model(["replay", "-1", "--output-format", "atif"]).run().succeeded();
+        serde_json::from_str(&replay.stdout).unwrap()
+    };
+    assert_eq!(live, replay(), "the trajectory of the run is that of its session");
+    assert_eq!(live["steps"][1]["observation"]["results"].as_array().unwrap().len(), 1);
+    let (output, resumed) = print_trajectory(&scene, &["--continue"]);
+    output.succeeded();
+    let messages: Vec<_> = resumed["steps"].as_array().unwrap().iter().map(|step| &step["message"]).collect();
+    assert_eq!(messages.last(), Some(&&Value::from("again")));
+    assert_eq!(messages.len(), 2, "a resumed session has its earlier runs in other trajectories: {resumed}");
+    assert_eq!(replay()["steps"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn a_run_that_fails_prints_the_trajectory_so_far() {
+    let scene = Scene::new([answer_shell("echo hi"), answer_text("late")]);
+    let (output, trajectory) = print_trajectory(&scene, &["--max-turns", "1", "--lang", "en"]);
+    assert_eq!(output.code, Some(30), "{output}");
+    assert!(output.stderr.contains("error: "), "{output}");
+    assert_eq!(trajectory["extra"]["failures"], json!(["limit"]));
+    assert_eq!(trajectory["steps"][1]["tool_calls"].as_array().unwrap().len(), 1);
+
+    let scene = Scene::new([answer_text("half of the ").stall()]);
+    let running = scene.print(["--output-format", "atif", "--lang", "en"]).start();
+    scene.server.wait_for_requests(1);
+    running.signal(Signal::Term);
+    let output = running.finish();
+    assert_eq!(output.code, Some(143), "{output}");
+    let trajectory: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(trajectory["extra"]["failures"].as_array().unwrap().len(), 1, "{trajectory}");
+}
+
+#[test]
+fn a_run_that_cannot_start_prints_no_trajectory() {
+    let scene = Scene::new([]);
+    let output =
+        scene.ibeam_without_key(["-p", "x", "--model", "anthropic/x", "--output-format", "atif"]).run();
+    assert_eq!((output.code, output.stdout.as_str()), (Some(20), ""), "{output}");
+    let args = ["-p", "--input-format", "stream-json", "--output-format", "atif"];
+    let output = scene.ibeam(args).run();
+    assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{output}");
 }
 
 #[test]
@@ -359,7 +417,7 @@ fn the_commands_of_the_page_work() {
         let trajectory = scene.workspace.path().join("trajectory.json");
         let args = ["replay", "-1", "--output-format", "atif"];
         fs::write(trajectory, scene.ibeam_without_model(args).run().succeeded().stdout).unwrap();
-        let scene = scene.with_answers([answer_text("done")]);
+        let scene = scene.with_answers([answer_text("done"), answer_text("more")]);
         let unreachable = unreachable_url();
         let script = command
             .replace("http://localhost:4318", &unreachable)
