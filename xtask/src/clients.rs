@@ -29,7 +29,7 @@ pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(),
     let options = Options::parse(args)?;
     let program = match &options.program {
         Some(path) => path.canonicalize().map_err(ClientsError::system(path.display()))?,
-        None => build_program(root, &[])?,
+        None => build_program(root)?,
     };
     let model = match options.embedded.then(environment::embedded_model) {
         None => Model::Scripted,

@@ -232,7 +232,7 @@ pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Resul
     }
     let program: PathBuf = match program {
         Some(program) => program,
-        None => build_program(root, &[])?,
+        None => build_program(root)?,
     };
     let context = SuiteContext { root, program: &program };
     let mut unexpected = 0;

@@ -55,7 +55,7 @@ pub(crate) fn run(root: &Path, mut args: impl Iterator<Item = String>) -> Result
     }
     let ibeam = match program {
         Some(program) => program,
-        None => build_program(root, &[])?,
+        None => build_program(root)?,
     };
     let mut results = Results::default();
     let scripts = root.join("clients/editors");

@@ -75,7 +75,7 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
     let Options { tasks, peer_tasks, program } = Options::parse(words)?;
     let program = match program {
         Some(path) => path.canonicalize().map_err(FleetError::system(path.display()))?,
-        None => build_program(root, &[])?,
+        None => build_program(root)?,
     };
     refusals::run(&program)?;
     if let Some(tasks) = peer_tasks {

@@ -10,6 +10,9 @@ use crate::clients::{ClientsError, Installer};
 /// The variable in which the tests find the server.
 const SERVER_VARIABLE: &str = "IBEAM_TEST_NATS_SERVER";
 
+/// The tests that use the server, as a filter of nextest.
+const TESTS: &str = "package(ibeam-fleet-nats) | test(/^fleet_nats::/)";
+
 /// A failure of this subcommand, or of the tests.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FleetNatsError {
@@ -32,19 +35,12 @@ pub(crate) fn run(root: &Path) -> Result<(), FleetNatsError> {
         println!("SKIP fleet-nats: {missing}");
         return Ok(());
     }
-    let tests: [&[&str]; 2] =
-        [&["-p", "ibeam-fleet-nats"], &["-p", "ibeam", "--test", "end_to_end", "fleet_nats"]];
-    for test in tests {
-        let status = Command::new("cargo")
-            .args(["nextest", "run", "--locked"])
-            .args(test)
-            .env(SERVER_VARIABLE, directory.join("bin/nats-server"))
-            .current_dir(root)
-            .status()
-            .map_err(FleetNatsError::Start)?;
-        if !status.success() {
-            return Err(FleetNatsError::Tests);
-        }
-    }
-    Ok(())
+    // The build of all tests of the workspace, which may exist already.
+    let status = Command::new("cargo")
+        .args(["nextest", "run", "--workspace", "--all-targets", "--locked", "-E", TESTS])
+        .env(SERVER_VARIABLE, directory.join("bin/nats-server"))
+        .current_dir(root)
+        .status()
+        .map_err(FleetNatsError::Start)?;
+    if status.success() { Ok(()) } else { Err(FleetNatsError::Tests) }
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use task::{EvalTask, TaskVerdict};
 
-use ibeam_testkit::{BuildError, build_program};
+use ibeam_testkit::{BuildError, build_program_with};
 
 /// The list of tasks.
 const TASKS_FILE: &str = "crates/ibeam-local/eval/tasks.toml";
@@ -56,7 +56,7 @@ struct RunOutput {
 pub(crate) fn run(root: &Path, args: &[String]) -> Result<(), EvalError> {
     let (binary, names) = match args {
         [flag, path, names @ ..] if flag == "--binary" => (PathBuf::from(path), names),
-        names => (build_program(root, &["--release"])?, names),
+        names => (build_program_with(root, &["--release"])?, names),
     };
     let binary = binary.canonicalize().map_err(|error| EvalError::Io(binary.display().to_string(), error))?;
     let tasks = EvalTask::load(&root.join(TASKS_FILE)).map_err(EvalError::Tasks)?;

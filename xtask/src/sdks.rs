@@ -67,7 +67,7 @@ impl SdkResult {
 /// Runs all scripts and prints a line for each check.
 pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Result<(), SdksError> {
     let program = match (words.next().as_deref(), words.next(), words.next()) {
-        (None, ..) => build_program(root, &[])?,
+        (None, ..) => build_program(root)?,
         (Some("--bin"), Some(path), None) => fs::canonicalize(&path).map_err(SdksError::system(path))?,
         _ => return Err(SdksError::Usage("the only option is `--bin PATH`".to_owned())),
     };

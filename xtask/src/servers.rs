@@ -76,7 +76,7 @@ pub(crate) fn run(root: &Path, mut args: impl Iterator<Item = String>) -> Result
     }
     let program = match program {
         Some(program) => program,
-        None => build_program(root, &[])?,
+        None => build_program(root)?,
     };
     let installation = Installation {
         installer: Installer::new(root),

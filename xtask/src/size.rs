@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use ibeam_testkit::build_program;
+use ibeam_testkit::build_program_with;
 use measured_run::Figure;
 pub(crate) use measured_run::SizeError;
 
@@ -54,7 +54,7 @@ pub(crate) fn run(root: &Path, option: Option<&str>) -> Result<(), SizeError> {
     let mut over_limit = Vec::new();
     for Build { what, options, limit } in builds {
         let started = Instant::now();
-        let program = build_program(root, options)?;
+        let program = build_program_with(root, options)?;
         println!(
             "\n| {what}, built in {} s | measured | limit |\n|---|---|---|",
             started.elapsed().as_secs()

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
+
+use ibeam_testkit::{BuildError, build_program};
 
 /// A failed step.
 #[derive(Debug, thiserror::Error)]
@@ -9,6 +12,9 @@ pub(crate) enum TestError {
     /// A program could not be started.
     #[error("cannot start `{0}`: {1}")]
     Start(String, std::io::Error),
+    /// The program could not be built.
+    #[error(transparent)]
+    Program(#[from] BuildError),
     /// A check failed and has printed the reason.
     #[error("`{0}` failed")]
     Check(String),
@@ -28,7 +34,8 @@ pub(crate) fn run(root: &Path) -> Result<(), TestError> {
     run_step(root, &without)?;
     // The tests that generate with the real model print SKIP and the reason without it.
     let model = std::env::var_os("IBEAM_TEST_NO_MODEL").is_none();
-    if model && run_step(root, &["cargo", "run", "--locked", "-p", "ibeam", "--", "setup"]).is_err() {
+    let program = build_program(root)?;
+    if model && run_step(root, &[&program.to_string_lossy(), "setup"]).is_err() {
         eprintln!("warning: the embedded model could not be set up; the tests that need it print SKIP");
     }
     run_step(root, &["cargo", "nextest", "run", "--workspace", "--all-targets", "--locked"])?;
@@ -59,10 +66,12 @@ fn run_step(root: &Path, command: &[&str]) -> Result<(), TestError> {
     let command_line = command.join(" ");
     println!("\n== {command_line}");
     let Some((program, args)) = command.split_first() else { return Ok(()) };
+    let started = Instant::now();
     let status = Command::new(program)
         .args(args)
         .current_dir(root)
         .status()
         .map_err(|error| TestError::Start(command_line.clone(), error))?;
+    println!("== {} s: {command_line}", started.elapsed().as_secs());
     if status.success() { Ok(()) } else { Err(TestError::Check(command_line)) }
 }

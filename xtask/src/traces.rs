@@ -112,7 +112,7 @@ impl Tally {
 /// Runs all checks and records the result.
 pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Result<(), TracesError> {
     let program = match (words.next().as_deref(), words.next(), words.next()) {
-        (None, ..) => build_program(root, &[])?,
+        (None, ..) => build_program(root)?,
         (Some("--bin"), Some(path), None) => fs::canonicalize(&path).map_err(TracesError::system(path))?,
         _ => return Err(TracesError::Usage("the only option is `--bin PATH`".to_owned())),
     };

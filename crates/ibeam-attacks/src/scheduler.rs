@@ -62,7 +62,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<(), AttacksError> {
     let test_programs = build_test_programs(&root.join("corpus/helpers"), &scratch)?;
     let binary = match &options.program {
         Some(path) => path.clone(),
-        None => build_program(root, &[])?,
+        None => build_program(root)?,
     };
     // Copies, since a build may replace both programs while cases run.
     let copy_directory = tempfile::tempdir_in(&scratch)

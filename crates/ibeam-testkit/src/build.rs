@@ -15,18 +15,34 @@ pub enum BuildError {
     #[error("cannot run cargo: {0}")]
     Cargo(#[from] io::Error),
     /// The build failed; cargo has printed the reason.
-    #[error("`cargo build -p ibeam {0}` failed")]
+    #[error("`cargo build {0}` failed")]
     Failed(String),
 }
 
-/// Builds the program with these options of `cargo build`, and returns the absolute path of the executable. Without
-/// options, the result is a debug build.
+/// Builds the debug build of the program, and returns the absolute path of the executable. It has the features of
+/// libraries that the whole workspace has, so it is the build that `cargo nextest run --workspace` tests.
+///
+/// # Errors
+/// As [`build_with`].
+pub fn build_program(root: &Path) -> Result<PathBuf, BuildError> {
+    build_with(root, &["--workspace", "--bin", "ibeam"])
+}
+
+/// Builds the program alone with these options of `cargo build`, and returns the absolute path of the executable.
+///
+/// # Errors
+/// As [`build_with`].
+pub fn build_program_with(root: &Path, options: &[&str]) -> Result<PathBuf, BuildError> {
+    build_with(root, &[&["-p", "ibeam"], options].concat())
+}
+
+/// Builds with these options, and returns the absolute path of the last executable.
 ///
 /// # Errors
 /// `Cargo` when cargo cannot be run, `Failed` when the build fails.
-pub fn build_program(root: &Path, options: &[&str]) -> Result<PathBuf, BuildError> {
+fn build_with(root: &Path, options: &[&str]) -> Result<PathBuf, BuildError> {
     let mut cargo = Command::new("cargo")
-        .args(["build", "-p", "ibeam", "--locked", "--message-format", "json-render-diagnostics"])
+        .args(["build", "--locked", "--message-format", "json-render-diagnostics"])
         .args(options)
         .current_dir(root)
         .stdout(Stdio::piped())

@@ -37,7 +37,7 @@ mod wire;
 mod workspace;
 
 pub use batch_server::{AcceptedBatch, BatchServer, PartAnswer, answer_document};
-pub use build::{BuildError, build_program};
+pub use build::{BuildError, build_program, build_program_with};
 pub use liveness_pipe::LivenessPipe;
 pub use program::{Ibeam, RunningProgram, Stdin};
 pub use program_output::ProgramOutput;

@@ -37,7 +37,7 @@ const USED: &str = "ibeam_core";
 
 /// Answers a prompt with one text and checks that no function of the unused libraries ran.
 pub(super) fn check(root: &Path) -> Result<(), SizeError> {
-    let program = build_program(root, &[])?;
+    let program = build_program(root)?;
     let workspace = Workspace::new();
     let record = workspace.outside().join("callgrind");
     let server = ModelServer::start([shortest_answer()]);
