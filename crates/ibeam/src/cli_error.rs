@@ -39,6 +39,8 @@ pub(crate) enum CliError {
     UnknownRun { source: String, run: u64, runs: u64 },
     /// A session has no checkpoint that an undo could restore.
     NothingToUndo { session: String },
+    /// A session changed files, but has no checkpoint to compare with.
+    NoCheckpoints { session: String },
     /// `--to` or `--turn` names a turn that does not exist.
     UnknownTurn { session: String, turn: u32, turns: u32 },
     /// The workspace of a session is in no repository that can be used.
@@ -76,6 +78,7 @@ impl CliError {
             }
             Self::UnknownRun { .. }
             | Self::NothingToUndo { .. }
+            | Self::NoCheckpoints { .. }
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. } => FailureCode::NoInput,
             Self::FilesChangedSince { .. } | Self::FleetTasksFailed { .. } => FailureCode::Failed,
@@ -100,6 +103,7 @@ impl CliError {
             | Self::StreamDamaged { .. }
             | Self::UnknownRun { .. }
             | Self::NothingToUndo { .. }
+            | Self::NoCheckpoints { .. }
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. }
             | Self::FilesChangedSince { .. }
@@ -125,6 +129,7 @@ impl CliError {
             | Self::StreamDamaged { .. }
             | Self::UnknownRun { .. }
             | Self::NothingToUndo { .. }
+            | Self::NoCheckpoints { .. }
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. }
             | Self::FilesChangedSince { .. }
@@ -150,6 +155,7 @@ impl CliError {
             | Self::StreamDamaged { .. }
             | Self::UnknownRun { .. }
             | Self::NothingToUndo { .. }
+            | Self::NoCheckpoints { .. }
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. }
             | Self::FilesChangedSince { .. }
@@ -175,6 +181,7 @@ impl CliError {
             | Self::StreamDamaged { .. }
             | Self::UnknownRun { .. }
             | Self::NothingToUndo { .. }
+            | Self::NoCheckpoints { .. }
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. }
             | Self::FilesChangedSince { .. }
@@ -229,7 +236,7 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 18] {
+    fn every_command_error() -> [CliError; 19] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s().into() },
@@ -240,6 +247,7 @@ mod tests {
             CliError::StreamDamaged { source: s(), line: 1, detail: s() },
             CliError::UnknownRun { source: s(), run: 3, runs: 2 },
             CliError::NothingToUndo { session: s() },
+            CliError::NoCheckpoints { session: s() },
             CliError::UnknownTurn { session: s(), turn: 3, turns: 2 },
             CliError::NoRepository { path: s() },
             CliError::FilesChangedSince { count: 2, path: s() },

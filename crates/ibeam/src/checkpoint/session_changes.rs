@@ -58,6 +58,8 @@ pub(crate) struct SessionChanges {
     pub(crate) turns: u32,
     /// The number of the next event.
     pub(crate) next_seq: u64,
+    /// Whether a run reported that its calls changed files.
+    pub(crate) has_changed_files: bool,
     pub(super) changes: Vec<Change>,
 }
 
@@ -100,8 +102,8 @@ impl SessionChanges {
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
-            | EventKind::Notice(_)
-            | EventKind::RunFinished(_) => {}
+            | EventKind::Notice(_) => {}
+            EventKind::RunFinished(run) => self.has_changed_files |= !run.totals.files_changed.is_empty(),
         }
     }
 

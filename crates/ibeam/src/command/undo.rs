@@ -117,7 +117,8 @@ pub(super) fn diff(
         }
     };
     if changes.is_empty() {
-        return Ok(());
+        let no_checkpoints = CliError::NoCheckpoints { session: id.to_string() };
+        return if changes.has_changed_files { Err(no_checkpoints) } else { Ok(()) };
     }
     let repository = find_repository(app, &changes, id)?;
     let diff = on_runtime(|runtime| {

@@ -157,6 +157,18 @@ fn turns_without_changes_leave_nothing_and_unknown_turns_are_named() {
 }
 
 #[test]
+fn changes_without_checkpoints_are_not_shown_as_no_changes() {
+    let write = answer_call("w1", "write", &json!({ "path": "new.txt", "fileText": "x\n" }));
+    let scene = Scene::new([write, answer_text("written"), answer_text("hello")]);
+    scene.print(["--force"]).run().succeeded();
+    let output = scene.ibeam_without_model(["diff"]).run();
+    assert_eq!((output.code, output.stdout.as_str()), (Some(66), ""), "{output}");
+    assert!(output.stderr.contains("changed files, but has no checkpoints"), "{output}");
+    scene.print(["--force"]).run().succeeded();
+    assert_eq!(scene.ibeam_without_model(["diff"]).run().succeeded().stdout, "", "nothing was changed");
+}
+
+#[test]
 fn configuration_and_ephemeral_runs_switch_checkpoints_off() {
     let scene = repository(shell("echo x > x"));
     scene.print(["--force", "--ephemeral"]).run().succeeded();
