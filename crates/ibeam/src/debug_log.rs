@@ -7,6 +7,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -38,16 +39,43 @@ impl DebugLog {
     /// `CannotCreate` with the path.
     pub(crate) fn requested(app: &AppContext) -> Result<Option<Arc<Self>>, Reason> {
         let Some(path) = &app.base.flags.debug else { return Ok(None) };
-        let opened = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
-        let file = opened.map_err(|error| Reason::CannotCreate {
+        let catalogue = Arc::clone(&app.base.catalogue);
+        let log = Self::create(path, app.started_at, app.redactor().clone(), catalogue, Some(&app.workspace));
+        let log = log.map_err(|error| Reason::CannotCreate {
             path: path.display().to_string(),
             detail: error.to_string(),
         })?;
+        Ok(Some(Arc::new(log)))
+    }
+
+    /// Writes a log with the failure of a process that could not start, e.g. because of its configuration. Where the log
+    /// cannot be created, nothing is written: the failure is reported in any case.
+    pub(crate) fn record_start_failure(
+        path: &Path,
+        started_at: Instant,
+        catalogue: Catalogue,
+        reason: &Reason,
+    ) {
+        let log = Self::create(path, started_at, Redactor::default(), Arc::new(catalogue), None);
+        if let Ok(log) = log {
+            log.write("failure", Value::from(log.catalogue.reason(reason).message));
+        }
+    }
+
+    /// Creates a log, or replaces an older one, and writes its first line.
+    fn create(
+        path: &Path,
+        started_at: Instant,
+        redactor: Redactor,
+        catalogue: Arc<Catalogue>,
+        workspace: Option<&Path>,
+    ) -> io::Result<Self> {
+        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
         let log = Self {
             file: Mutex::new(file),
-            started_at: app.started_at,
-            redactor: app.redactor().clone(),
-            catalogue: Arc::clone(&app.base.catalogue),
+            started_at,
+            redactor,
+            catalogue,
             has_failed: AtomicBool::new(false),
         };
         log.write(
@@ -57,10 +85,10 @@ impl DebugLog {
                 "version": env!("CARGO_PKG_VERSION"),
                 "os": std::env::consts::OS,
                 "arch": std::env::consts::ARCH,
-                "workspace": app.workspace.to_string_lossy(),
+                "workspace": workspace.map(Path::to_string_lossy),
             }),
         );
-        Ok(Some(Arc::new(log)))
+        Ok(log)
     }
 
     /// Writes that a step of the start is complete.

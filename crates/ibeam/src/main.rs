@@ -57,6 +57,7 @@ use ibeam_protocol::{Reason, sentence};
 use crate::app::{AppContext, BaseContext, ConfigUse};
 use crate::cli::{Cli, Command, ErrorFormat, Flags, Format, ParseExit};
 use crate::cli_error::CliError;
+use crate::debug_log::DebugLog;
 use crate::dialect::{DialectWriter, PromptSource};
 use crate::exit::ErrorOutput;
 use crate::mode::{ModeInputs, RunMode};
@@ -107,7 +108,7 @@ fn main() -> ExitCode {
         drop(writeln!(stdout, "{name}{}", env!("CARGO_PKG_VERSION")));
         return ExitCode::SUCCESS;
     }
-    let lang = flags.lang.clone();
+    let (lang, debug) = (flags.lang.clone(), flags.debug.clone());
     let report =
         ErrorOutput { format: flags.error_format.unwrap_or_default(), file: flags.error_file.clone() };
     let dialect_writer =
@@ -157,7 +158,13 @@ fn main() -> ExitCode {
             app.debug_log.iter().for_each(|log| log.write_failure(&error));
             fail(error, &app.base.catalogue)
         }),
-        Err(reason) => unstarted(reason),
+        Err(reason) => {
+            if let Some(path) = &debug {
+                let catalogue = environment::catalogue(lang.as_deref());
+                DebugLog::record_start_failure(path, started, catalogue, &reason);
+            }
+            unstarted(reason)
+        }
     }
 }
 

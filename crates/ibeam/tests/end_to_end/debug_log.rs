@@ -49,7 +49,7 @@ fn a_debug_log_has_requests_answers_decisions_and_times_without_keys() {
 }
 
 #[test]
-fn a_debug_log_names_the_failure_that_ended_the_program() {
+fn a_debug_log_names_the_failure_that_ended_the_program_also_before_a_run() {
     let scene = Scene::new([]).with_workspace(Workspace::new());
     let path = scene.workspace.outside().join("debug.jsonl");
     let file = path.to_str().unwrap();
@@ -60,6 +60,15 @@ fn a_debug_log_names_the_failure_that_ended_the_program() {
     assert!(failed.stderr.contains(last["failure"].as_str().unwrap()), "{text}\n{failed}");
     let impossible = scene.ibeam(["-p", "x", "--debug", "/nonexistent/debug.jsonl"]).run();
     assert_eq!(impossible.code, Some(73), "{impossible}");
+    let config = scene.workspace.home().join(".config/ibeam/config.toml");
+    fs::create_dir_all(config.parent().unwrap()).unwrap();
+    fs::write(config, "model = [\n").unwrap();
+    let failed = scene.ibeam(["-p", "x", "--lang", "en", "--debug", file]).run();
+    assert_eq!(failed.code, Some(78), "{failed}");
+    let text = fs::read_to_string(&path).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(failed.stderr.contains(lines[1]["failure"].as_str().unwrap()), "{text}\n{failed}");
 }
 
 #[test]
