@@ -204,10 +204,13 @@ impl Connection {
         let announces = |name: &str| agreement.capabilities.get(name).is_some();
         let (has_tools, has_prompts, has_resources) =
             (announces("tools"), announces("prompts"), announces("resources"));
-        if let (true, Channel::Http(client)) = (agreement.is_stateless, &self.channel)
+        if agreement.is_stateless
             && let Some(filter) = subscription_filter(&agreement.capabilities)
         {
-            client.subscribe(filter);
+            match &self.channel {
+                Channel::Stdio { client, .. } => client.subscribe(filter),
+                Channel::Http(client) => client.subscribe(filter),
+            }
         }
         // Set once: only this function sets it, before any other request.
         let _ = self.agreement.set(agreement);

@@ -7,13 +7,11 @@ use std::time::{Duration, Instant};
 
 use ibeam_json_rpc::OutgoingMessage;
 use reqwest::{Method, Response};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::http_client::{HttpClient, HttpError, MAX_RESUMPTIONS, content_type};
-use crate::lifecycle::add_request_metadata;
+use crate::list_changes::{LISTEN, listen_params};
 
-/// The request for a stream of changes.
-const LISTEN: &str = "subscriptions/listen";
 /// A stream that lasts this long was not refused. Its end does not count towards the limit of resumptions.
 const LASTING_STREAM: Duration = Duration::from_secs(10);
 
@@ -63,7 +61,7 @@ impl HttpClient {
                 Stream::Session => (self.open_stream(last_event_id.as_deref()).await, None),
                 Stream::Subscription(filter) => {
                     let id = self.next_id();
-                    (self.open_subscription(id, filter).await, Some(id))
+                    (self.open_subscription(id, filter.clone()).await, Some(id))
                 }
             };
             let Ok(response) = opened else { return };
@@ -85,9 +83,8 @@ impl HttpClient {
         }
     }
 
-    async fn open_subscription(&self, id: u64, filter: &Value) -> Result<Response, HttpError> {
-        let mut params = json!({ "notifications": filter });
-        add_request_metadata(&mut params);
+    async fn open_subscription(&self, id: u64, filter: Value) -> Result<Response, HttpError> {
+        let params = listen_params(filter);
         let body = serde_json::to_vec(&OutgoingMessage::request(id, LISTEN, &params));
         let body = body.map_err(|error| HttpError::Configuration(error.to_string()))?;
         self.send(Method::POST, self.message_headers(LISTEN, &params), Some(body)).await

@@ -2,7 +2,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+
+use crate::lifecycle::add_request_metadata;
+
+/// The request for the changes of a server without sessions. They arrive as notifications until it is answered.
+pub(crate) const LISTEN: &str = "subscriptions/listen";
 
 /// A kind of list of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +39,13 @@ pub(crate) fn subscription_filter(capabilities: &Value) -> Option<Value> {
     let filter: Map<_, _> =
         announced.map(|list| (format!("{}ListChanged", list.name()), Value::Bool(true))).collect();
     (!filter.is_empty()).then_some(Value::Object(filter))
+}
+
+/// Returns the parameters of [`LISTEN`] with this filter.
+pub(crate) fn listen_params(filter: Value) -> Value {
+    let mut params = json!({ "notifications": filter });
+    add_request_metadata(&mut params);
+    params
 }
 
 /// The lists that have changed.
@@ -74,8 +86,6 @@ impl ListChanges {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

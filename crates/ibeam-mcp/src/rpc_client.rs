@@ -4,7 +4,7 @@
 //! of bytes that are not messages.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ibeam_json_rpc::{
     CloseReason, Handler, InvalidLine, Notification, Peer, PeerOptions, Request, RequestError, RequestId,
@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 
-use crate::list_changes::ListChanges;
+use crate::list_changes::{LISTEN, ListChanges, listen_params};
 use crate::server_requests::ServerRequests;
 
 /// Maximum length of a line; a page of results is far below it.
@@ -31,7 +31,9 @@ const MAX_INVALID_BYTES: usize = 64 << 10;
 
 /// A connection to a server. Dropping it closes the connection.
 pub(crate) struct RpcClient {
-    peer: Peer,
+    peer: Arc<Peer>,
+    /// Waits for the end of a subscription.
+    subscription: OnceLock<JoinHandle<()>>,
     writer: JoinHandle<()>,
     changes: Arc<ListChanges>,
 }
@@ -60,10 +62,10 @@ impl RpcClient {
             invalid_bytes: 0,
             changes: Arc::clone(&changes),
         };
-        let peer = Peer::new(options, outgoing, output, messages);
+        let peer = Arc::new(Peer::new(options, outgoing, output, messages));
         // After an error of stdin, the server's output ends too.
         let writer = tokio::spawn(async { drop(write_lines(input, lines).await) });
-        Self { peer, writer, changes }
+        Self { peer, subscription: OnceLock::new(), writer, changes }
     }
 
     /// Sends a request and waits for its result, without a time limit. Dropping the future cancels the request.
@@ -78,6 +80,16 @@ impl RpcClient {
     /// Sends a notification, unless the queue is full.
     pub(crate) fn notify(&self, method: &str, params: impl Serialize) {
         self.peer.try_notify(method, params);
+    }
+
+    /// Starts to receive the changes that `filter` names from a server without sessions. A server that rejects the
+    /// subscription reports no changes. Must be called within an async runtime.
+    pub(crate) fn subscribe(&self, filter: Value) {
+        let peer = Arc::clone(&self.peer);
+        self.subscription.get_or_init(|| {
+            // The changes are notifications. The response is the end of the subscription.
+            tokio::spawn(async move { drop(peer.request(LISTEN, listen_params(filter)).await) })
+        });
     }
 
     /// Returns the lists of the server that have changed.
@@ -98,7 +110,7 @@ impl RpcClient {
 
 impl Drop for RpcClient {
     fn drop(&mut self) {
-        self.writer.abort();
+        self.subscription.get().into_iter().chain([&self.writer]).for_each(JoinHandle::abort);
     }
 }
 

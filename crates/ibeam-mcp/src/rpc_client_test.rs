@@ -8,6 +8,7 @@ use tokio::io::{
 
 use super::*;
 use crate::elicitation::Elicitation;
+use crate::list_changes::ServerList;
 
 /// The server's end of the pipe.
 struct FakeServer {
@@ -141,6 +142,25 @@ fn closing_writes_queued_lines_and_then_closes_stdin() {
         client.notify("bye", json!({}));
         client.close();
         server.expect_line(r#"{"jsonrpc":"2.0","method":"bye","params":{}}"#).await;
+        server.expect_line("").await;
+    });
+}
+
+#[test]
+fn a_subscription_stays_open_and_does_not_keep_stdin_open() {
+    run(|client, mut server| async move {
+        client.subscribe(json!({ "toolsListChanged": true }));
+        let mut line = String::new();
+        server.input.read_line(&mut line).await.unwrap();
+        let request: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(request["method"], "subscriptions/listen");
+        assert_eq!(request["params"]["notifications"], json!({ "toolsListChanged": true }));
+        server.write_line(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#).await;
+        server.write_line(r#"{"jsonrpc":"2.0","id":2,"result":"after the change"}"#).await;
+        assert_eq!(text(client.request("a", json!({})).await), Ok(r#""after the change""#.to_owned()));
+        assert!(client.changes().take(ServerList::Tools));
+        server.expect_line(r#"{"jsonrpc":"2.0","id":2,"method":"a","params":{}}"#).await;
+        client.close();
         server.expect_line("").await;
     });
 }

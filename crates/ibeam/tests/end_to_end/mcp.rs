@@ -410,6 +410,7 @@ fn a_list_of_tools_is_requested_again_once_it_has_expired_or_changed() {
         (&["grows", "ttl=0"][..], (9, 10)),
         (&["grows", "ttl=0", "stateless"], (9, 10)),
         (&["grows", "announces"], (9, 10)),
+        (&["grows", "announces", "stateless"], (9, 10)),
         (&["grows", "ttl=600000"], (9, 9)),
         (&["grows"], (9, 9)),
     ] {

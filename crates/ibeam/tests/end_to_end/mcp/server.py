@@ -50,6 +50,7 @@ if "search" in HOW:
 REFUSAL = {}
 UNKNOWN_METHOD = {}
 LISTED = 0
+SUBSCRIBED = {}
 REVISION = "2026-07-28"
 
 
@@ -112,15 +113,19 @@ def a_list(**entries):
 
 
 def answer(message):
-    global LISTED
+    global LISTED, SUBSCRIBED
     method = message.get("method")
-    capabilities = {"tools": {}, **{name: {} for name in ("prompts", "resources") if name in HOW}}
+    capabilities = {"tools": {"listChanged": "announces" in HOW}, **{name: {} for name in ("prompts", "resources") if name in HOW}}
     if "stateless" in HOW:
         if method == "server/discover":
             return {"resultType": "complete", "supportedVersions": [REVISION], "capabilities": capabilities}
         metadata = message.get("params", {}).get("_meta", {})
         if metadata.get("io.modelcontextprotocol/protocolVersion") != REVISION:
             return UNKNOWN_METHOD
+        if method == "subscriptions/listen":
+            SUBSCRIBED = message["params"]["notifications"]
+            send(method="notifications/subscriptions/acknowledged", params={"notifications": SUBSCRIBED})
+            return None
     if method == "initialize":
         version = HOW.get("version", message["params"]["protocolVersion"])
         return {"protocolVersion": version, "capabilities": capabilities, "serverInfo": {"name": "t"}}
@@ -152,7 +157,7 @@ def answer(message):
         page = a_list(tools=TOOLS[at : at + 4])
         return page if at + 4 >= len(TOOLS) else {**page, "nextCursor": str(at + 4)}
     if method == "tools/call":
-        if "announces" in HOW:
+        if "announces" in HOW and ("stateless" not in HOW or SUBSCRIBED.get("toolsListChanged")):
             send(method="notifications/tools/list_changed")
         return call(message["params"]["name"], message["params"].get("arguments", {}))
 
