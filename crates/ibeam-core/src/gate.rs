@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ibeam_policy::{Access, Policy, Verdict};
 use ibeam_protocol::{PermissionMode, ToolCall};
 
-use crate::ports::{ApprovalRequest, Approver, HookBlock};
+use crate::ports::{Approval, ApprovalRequest, Approver, HookBlock};
 
 /// The decision about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +23,17 @@ pub struct Refusal {
     pub for_model: String,
     /// A sentence for people, with what they can do about it.
     pub for_people: String,
+}
+
+impl Refusal {
+    /// Returns the refusal of a call by a person or a host that was asked.
+    fn by_user(message: Option<&str>) -> Self {
+        let message = message.map(str::trim).filter(|message| !message.is_empty());
+        match message {
+            Some(message) => format!("the user refused this call: {message}").into(),
+            None => "the user refused this call".to_owned().into(),
+        }
+    }
 }
 
 impl From<String> for Refusal {
@@ -82,8 +93,12 @@ impl Gate {
         };
         let request = ApprovalRequest { rule: &rule, reason: &refusal.for_model };
         match self.approver.decide(call, access, request).await {
-            true => Decision { rule: "approved".to_owned(), refusal: None },
-            false => Decision { rule, refusal: Some(refusal) },
+            Approval::Granted => Decision { rule: "approved".to_owned(), refusal: None },
+            // The reason of the rule names ways to allow the call, which would contradict the answer.
+            Approval::Refused(message) => {
+                Decision { rule, refusal: Some(Refusal::by_user(message.as_deref())) }
+            }
+            Approval::Unanswered => Decision { rule, refusal: Some(refusal) },
         }
     }
 }

@@ -25,7 +25,7 @@ pub use ibeam_policy::Access;
 pub use journal::{Envelope, Journal, JournalClosed, ResumedState};
 pub use json_schema::{InvalidSchema, JsonSchema, Violation};
 pub use ports::{
-    AddedRules, AnswerEnd, ApprovalRequest, Approver, Background, CallRunner, Checkpoints, Clock,
+    AddedRules, AnswerEnd, Approval, ApprovalRequest, Approver, Background, CallRunner, Checkpoints, Clock,
     CompactionStart, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks, ModelEvent,
     ModelRequest, ModelStream, NoApprover, NoBackground, NoCheckpoints, NoHooks, NoScopedRules, NoSteering,
     Notices, PreparedCall, Provider, ProviderError, Retry, SavedFiles, ScopedRules, Steering, Subagent, Tool,

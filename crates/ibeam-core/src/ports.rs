@@ -404,23 +404,39 @@ pub struct ApprovalRequest<'a> {
     pub reason: &'a str,
 }
 
+/// The answer about a call that no rule decides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Approval {
+    /// The call may run.
+    Granted,
+    /// Somebody refused the call, with a message for the model or without.
+    Refused(Option<String>),
+    /// Nobody can be asked, or nobody answered.
+    Unanswered,
+}
+
 /// Decides on calls that no rule decides.
 pub trait Approver: Send + Sync {
-    /// Returns whether the call may run.
+    /// Returns the answer about the call. Dropping the future withdraws the question.
     fn decide<'a>(
         &'a self,
         call: &'a ToolCall,
         access: &'a Access,
         request: ApprovalRequest<'a>,
-    ) -> BoxFuture<'a, bool>;
+    ) -> BoxFuture<'a, Approval>;
 }
 
 /// Refuses every call at once, in a run that no person can approve.
 pub struct NoApprover;
 
 impl Approver for NoApprover {
-    fn decide<'a>(&'a self, _: &'a ToolCall, _: &'a Access, _: ApprovalRequest<'a>) -> BoxFuture<'a, bool> {
-        Box::pin(std::future::ready(false))
+    fn decide<'a>(
+        &'a self,
+        _: &'a ToolCall,
+        _: &'a Access,
+        _: ApprovalRequest<'a>,
+    ) -> BoxFuture<'a, Approval> {
+        Box::pin(std::future::ready(Approval::Unanswered))
     }
 }
 

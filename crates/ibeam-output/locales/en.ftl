@@ -273,8 +273,8 @@ reason-bad-config = the configuration in `{ $place }` is wrong: { $detail }
     .hint = `ibeam config explain` shows which file or variable sets each value
 reason-unreadable-config = cannot read the configuration `{ $path }`: { $detail }
     .hint = check who may read it; `ibeam config path` lists the files of the configuration
-reason-mcp-server-failed = the required MCP server `{ $server }` did not start: { $detail }
-    .hint = `ibeam mcp list` shows which file configures it; with `required = false`, runs continue without it
+reason-mcp-server-failed = the MCP server `{ $server }` did not start: { $detail }
+    .hint = `ibeam mcp list` shows which file configures it; runs continue without a server unless it has `required = true`
 reason-signalled = stopped by `{ $signal }`
     .hint-resume = the session is kept; continue with `--continue`
 reason-internal = internal error: { $detail }
@@ -554,6 +554,8 @@ policy-path-bounds = `Read` and `Write` rules cover files by their path; `ibeam 
 
 ## Sub-commands
 command-logged-in = Logged in to { $provider }: the key is stored in { $path }
+command-provider-question = provider (`ibeam providers` lists them) [{ $provider }]:
+command-key-question = key for { $provider }:
 command-key-accepted = { $provider } accepted the key
 command-key-unverifiable = The key was not checked: { $provider } answers without a key too
 command-key-unchecked = The key was not checked: { $message }

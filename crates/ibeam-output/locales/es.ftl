@@ -271,8 +271,8 @@ reason-bad-config = la configuración en `{ $place }` es incorrecta: { $detail }
     .hint = `ibeam config explain` dice qué archivo o variable fija cada valor
 reason-unreadable-config = no se puede leer la configuración `{ $path }`: { $detail }
     .hint = revisa quién puede leerla; `ibeam config path` muestra los archivos de la configuración
-reason-mcp-server-failed = se necesita el servidor MCP `{ $server }` y no está: { $detail }
-    .hint = `ibeam mcp list` dice qué archivo lo nombra; con `required = false` se continúa sin él
+reason-mcp-server-failed = el servidor MCP `{ $server }` no se inició: { $detail }
+    .hint = `ibeam mcp list` muestra qué archivo lo configura; sin `required = true` las ejecuciones continúan sin el servidor
 reason-signalled = detenido por `{ $signal }`
     .hint-resume = la sesión se conserva; sigue con `--continue`
 reason-internal = error interno: { $detail }
@@ -552,6 +552,8 @@ policy-path-bounds = las reglas `Read` y `Write` cubren archivos por su ruta; `i
 
 ## Sub-commands
 command-logged-in = Sesión iniciada en { $provider }: la clave está guardada en { $path }
+command-provider-question = proveedor (`ibeam providers` los muestra) [{ $provider }]:
+command-key-question = clave de { $provider }:
 command-key-accepted = { $provider } aceptó la clave
 command-key-unverifiable = La clave no se comprobó: { $provider } también responde sin clave
 command-key-unchecked = La clave no se comprobó: { $message }

@@ -271,8 +271,8 @@ reason-bad-config = la configuration dans `{ $place }` est incorrecte : { $deta
     .hint = `ibeam config explain` indique le fichier ou la variable qui fixe chaque valeur
 reason-unreadable-config = impossible de lire la configuration `{ $path }` : { $detail }
     .hint = vérifiez qui peut la lire ; `ibeam config path` affiche les fichiers de la configuration
-reason-mcp-server-failed = le serveur MCP `{ $server }` est nécessaire et manque : { $detail }
-    .hint = `ibeam mcp list` indique le fichier qui le nomme ; `required = false` permet de continuer sans lui
+reason-mcp-server-failed = le serveur MCP `{ $server }` n'a pas démarré : { $detail }
+    .hint = `ibeam mcp list` indique le fichier qui le configure ; sans `required = true`, les exécutions continuent sans le serveur
 reason-signalled = arrêté par `{ $signal }`
     .hint-resume = la session est conservée ; poursuivez avec `--continue`
 reason-internal = erreur interne : { $detail }
@@ -552,6 +552,8 @@ policy-path-bounds = les règles `Read` et `Write` couvrent les fichiers par leu
 
 ## Sub-commands
 command-logged-in = Connecté à { $provider } : la clé est enregistrée dans { $path }
+command-provider-question = fournisseur (`ibeam providers` en donne la liste) [{ $provider }] :
+command-key-question = clé pour { $provider } :
 command-key-accepted = { $provider } a accepté la clé
 command-key-unverifiable = La clé n'a pas été vérifiée : { $provider } répond aussi sans clé
 command-key-unchecked = La clé n'a pas été vérifiée : { $message }

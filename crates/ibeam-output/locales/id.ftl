@@ -241,8 +241,8 @@ reason-bad-config = konfigurasi di `{ $place }` salah: { $detail }
     .hint = `ibeam config explain` menunjukkan file atau variabel yang menetapkan setiap nilai
 reason-unreadable-config = tidak dapat membaca konfigurasi `{ $path }`: { $detail }
     .hint = periksa siapa yang boleh membacanya; `ibeam config path` menampilkan file konfigurasi
-reason-mcp-server-failed = server MCP `{ $server }` diperlukan tetapi tidak ada: { $detail }
-    .hint = `ibeam mcp list` menunjukkan file yang menyebutnya; `required = false` membuat proses berlanjut tanpanya
+reason-mcp-server-failed = server MCP `{ $server }` tidak dapat dimulai: { $detail }
+    .hint = `ibeam mcp list` menunjukkan file yang mengaturnya; tanpa `required = true`, proses berlanjut tanpa server itu
 reason-signalled = dihentikan oleh `{ $signal }`
     .hint-resume = sesi disimpan; lanjutkan dengan `--continue`
 reason-internal = kesalahan internal: { $detail }
@@ -495,6 +495,8 @@ policy-path-bounds = aturan `Read` dan `Write` mencakup berkas menurut jalurnya;
 
 ## Sub-commands
 command-logged-in = Masuk ke { $provider }: kunci disimpan di { $path }
+command-provider-question = penyedia (`ibeam providers` menampilkan daftarnya) [{ $provider }]:
+command-key-question = kunci untuk { $provider }:
 command-key-accepted = { $provider } menerima kunci itu
 command-key-unverifiable = Kunci tidak diperiksa: { $provider } juga menjawab tanpa kunci
 command-key-unchecked = Kunci tidak diperiksa: { $message }

@@ -241,8 +241,8 @@ reason-bad-config = `{ $place }` の設定が正しくありません: { $detail
     .hint = 各値を決めたファイルや変数は `ibeam config explain` で確認できます
 reason-unreadable-config = 設定 `{ $path }` を読み取れません: { $detail }
     .hint = 誰が読み取れるかを確認してください。設定ファイルの一覧は `ibeam config path` で表示できます
-reason-mcp-server-failed = 必要な MCP サーバー `{ $server }` を利用できません: { $detail }
-    .hint = どのファイルで設定されているかは `ibeam mcp list` で確認できます。`required = false` ならこのサーバーなしで続行します
+reason-mcp-server-failed = `{ $server }` という MCP サーバーを起動できませんでした: { $detail }
+    .hint = どのファイルで設定されているかは `ibeam mcp list` で確認できます。`required = true` でなければ、サーバーなしで続行します
 reason-signalled = `{ $signal }` で停止しました
     .hint-resume = セッションは残っています。`--continue` で続けられます
 reason-internal = 内部エラー: { $detail }
@@ -495,6 +495,8 @@ policy-path-bounds = `Read` と `Write` のルールはパスでファイルを�
 
 ## Sub-commands
 command-logged-in = { $provider } にログインしました。キーの保存先: { $path }
+command-provider-question = プロバイダー (一覧は `ibeam providers`) [{ $provider }]:
+command-key-question = { $provider } のキー:
 command-key-accepted = { $provider } はキーを受け入れました
 command-key-unverifiable = キーは確認できませんでした: { $provider } はキーなしでも応答します
 command-key-unchecked = キーは確認できませんでした: { $message }

@@ -271,8 +271,8 @@ reason-bad-config = a configuração em `{ $place }` está errada: { $detail }
     .hint = `ibeam config explain` diz qual arquivo ou variável define cada valor
 reason-unreadable-config = não foi possível ler a configuração `{ $path }`: { $detail }
     .hint = verifique quem pode lê-la; `ibeam config path` mostra os arquivos da configuração
-reason-mcp-server-failed = o servidor MCP `{ $server }` é necessário e falta: { $detail }
-    .hint = `ibeam mcp list` diz qual arquivo o nomeia; com `required = false` a execução segue sem ele
+reason-mcp-server-failed = o servidor MCP `{ $server }` não iniciou: { $detail }
+    .hint = `ibeam mcp list` mostra qual arquivo o configura; sem `required = true`, as execuções continuam sem o servidor
 reason-signalled = interrompido por `{ $signal }`
     .hint-resume = a sessão foi mantida; continue com `--continue`
 reason-internal = erro interno: { $detail }
@@ -552,6 +552,8 @@ policy-path-bounds = as regras `Read` e `Write` abrangem arquivos pelo caminho; 
 
 ## Sub-commands
 command-logged-in = Login feito em { $provider }: a chave está guardada em { $path }
+command-provider-question = provedor (`ibeam providers` mostra a lista) [{ $provider }]:
+command-key-question = chave de { $provider }:
 command-key-accepted = { $provider } aceitou a chave
 command-key-unverifiable = A chave não foi verificada: { $provider } também responde sem chave
 command-key-unchecked = A chave não foi verificada: { $message }

@@ -41,7 +41,7 @@ pub(crate) struct Worktree {
 /// Creates the worktree that the flags ask for, or finds it, and makes it the workspace.
 ///
 /// # Errors
-/// `Usage` for an invalid name, `NoInput` outside of a repository, `CannotCreate` for a failure of git, `BadConfig` for an
+/// `Usage` for an invalid name or base and outside of a repository, `CannotCreate` for a failure of git, `BadConfig` for an
 /// invalid file with set-up commands; the errors of [`resolve_workspace`].
 pub(crate) fn enter(flags: &mut Flags) -> Result<Option<Worktree>, Reason> {
     let Some(name) = flags.worktree.clone() else { return Ok(None) };
@@ -50,9 +50,11 @@ pub(crate) fn enter(flags: &mut Flags) -> Result<Option<Worktree>, Reason> {
         false => checked_name(name)?,
     };
     let (workspace, dirs) = resolve_workspace(flags)?;
-    let no_repository = || Reason::NoInput {
-        path: workspace.display().to_string(),
-        detail: "`--worktree` needs a git repository".to_owned(),
+    let no_repository = || Reason::Usage {
+        detail: sentence!(
+            "`--worktree` needs a git repository, and `{path}` is in none; `git init` creates one",
+            path = workspace.display(),
+        ),
     };
     let top = git::repository_root(&workspace).ok_or_else(no_repository)?;
     let common = git::git_dir(top).and_then(|found| git::common_dir(&found)).ok_or_else(no_repository)?;
@@ -64,6 +66,7 @@ pub(crate) fn enter(flags: &mut Flags) -> Result<Option<Worktree>, Reason> {
     // No name begins with a dot.
     let marker = path.with_file_name(format!(".{name}.not-set-up"));
     if !path.join(".git").is_file() {
+        check_base(&programs, top, flags.worktree_base.as_deref())?;
         let parent = path.parent().unwrap_or(&path);
         let created = DirBuilder::new().recursive(true).mode(0o700).create(parent);
         created.and_then(|()| fs::write(&marker, "")).map_err(|error| failed(error.to_string()))?;
@@ -121,6 +124,18 @@ fn worktree_path(state: &Path, common: &Path, name: &str) -> PathBuf {
     let named = if common.ends_with(".git") { common.parent() } else { Some(common) };
     let repository = named.and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
     state.join("worktrees").join(format!("{repository}-{hash}")).join(name)
+}
+
+/// Refuses a base that is no commit of the repository.
+fn check_base(programs: &Programs, top: &Path, base: Option<&str>) -> Result<(), Reason> {
+    let commit = format!("{}^{{commit}}", base.unwrap_or("HEAD"));
+    let found = run(programs, top, &[], &["rev-parse", "--quiet", "--verify", "--end-of-options", &commit]);
+    let detail = match (found, base) {
+        (Ok(_), _) => return Ok(()),
+        (Err(_), Some(base)) => sentence!("`--worktree-base {base}` names no branch or commit", base),
+        (Err(_), None) => sentence!("`--worktree` needs a commit to start from, and the repository has none"),
+    };
+    Err(Reason::Usage { detail })
 }
 
 /// Adds a worktree at `path` with `branch`, which is created at `base`, else at `HEAD`, if it does not exist.

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{ApprovalRequest, Approver, Gate, HookBlock, HookDecision, HookEvent, HookOutput, Hooks};
+use ibeam_core::{
+    Approval, ApprovalRequest, Approver, Gate, HookBlock, HookDecision, HookEvent, HookOutput, Hooks,
+};
 use ibeam_policy::{Access, Policy};
 use ibeam_protocol::{EventKind, Notice, PermissionMode, Reason, RunOutcome, ToolCall, ToolOutcome};
 use proptest::prelude::*;
@@ -85,8 +87,13 @@ fn with_hooks(mut fixture: Fixture, hooks: RecordingHooks) -> (Fixture, Arc<Reco
 struct ApproveAll;
 
 impl Approver for ApproveAll {
-    fn decide<'a>(&'a self, _: &'a ToolCall, _: &'a Access, _: ApprovalRequest<'a>) -> BoxFuture<'a, bool> {
-        Box::pin(std::future::ready(true))
+    fn decide<'a>(
+        &'a self,
+        _: &'a ToolCall,
+        _: &'a Access,
+        _: ApprovalRequest<'a>,
+    ) -> BoxFuture<'a, Approval> {
+        Box::pin(std::future::ready(Approval::Granted))
     }
 }
 

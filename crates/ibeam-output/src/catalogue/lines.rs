@@ -43,6 +43,16 @@ pub enum SubcommandLine<'a> {
         /// The file with the key.
         path: &'a str,
     },
+    /// The question of `login` for a provider, on a terminal.
+    ProviderQuestion {
+        /// The provider of an empty answer.
+        provider: &'a str,
+    },
+    /// The question of `login` for a key, on a terminal.
+    KeyQuestion {
+        /// The provider.
+        provider: &'a str,
+    },
     /// The service accepted the key of `login`.
     KeyAccepted {
         /// The provider.

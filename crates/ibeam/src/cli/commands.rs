@@ -17,7 +17,7 @@ use super::session_commands::SessionsCommand;
 pub(crate) enum Command {
     /// Store the key of a provider
     Login {
-        /// The provider [default: anthropic]
+        /// The provider; a terminal asks for it, otherwise anthropic
         provider: Option<String>,
         /// Store the key without asking the service whether it is valid
         #[arg(long)]

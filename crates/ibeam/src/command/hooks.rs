@@ -8,7 +8,9 @@ use std::sync::Arc;
 use ibeam_core::Stop;
 use ibeam_hooks::{HookConfig, HookListing, HookRunner, HookTrial, TrialResult, UnknownEvent};
 use ibeam_output::{SubcommandLine, escape_to_one_line};
-use ibeam_protocol::{Failure, KeySource, Limits, ModelInfo, Reason, Sandbox, SessionId, SessionStarted};
+use ibeam_protocol::{
+    Failure, KeySource, Limits, ModelInfo, Reason, Sandbox, SessionId, SessionStarted, sentence,
+};
 use serde_json::{Map, Value, json};
 
 use super::report;
@@ -85,7 +87,9 @@ fn test(
     stdout: &mut File,
 ) -> Result<(), CliError> {
     let input = input.map(read_input).transpose()?.unwrap_or_default();
-    let runner = runner(app, load(app)?);
+    let config = load(app)?;
+    let has_hooks = !config.listings().is_empty();
+    let runner = runner(app, config);
     let trials = try_event(&runner, event, &input)?;
     let mut text = String::new();
     for HookTrial { hook, result } in &trials {
@@ -96,7 +100,19 @@ fn test(
         }
     }
     if trials.is_empty() {
-        text.push_str(&format!("{}\n", app.base.catalogue.line(&SubcommandLine::NoHooks)));
+        let catalogue = &app.base.catalogue;
+        let line = match has_hooks {
+            true => {
+                let event = escape_to_one_line(event);
+                let line = sentence!(
+                    "no hook runs on `{event}`; `ibeam hooks list` lists those of other events",
+                    event,
+                );
+                catalogue.sentence(&line)
+            }
+            false => catalogue.line(&SubcommandLine::NoHooks),
+        };
+        text.push_str(&format!("{line}\n"));
     }
     let rows: Vec<Value> = trials
         .iter()

@@ -27,7 +27,11 @@ pub(super) fn login(
     no_check: bool,
     stdout: &mut File,
 ) -> Result<(), CliError> {
-    let provider = check_provider_name(app, provider.unwrap_or(DEFAULT_PROVIDER))?;
+    let provider = match provider {
+        Some(provider) => provider.to_owned(),
+        None => ask_provider(app)?,
+    };
+    let provider = check_provider_name(app, &provider)?;
     let key = match &app.base.flags.api_key {
         Some(key) => key.clone(),
         None if known_provider(&provider).is_some_and(KnownProvider::is_keyless) => {
@@ -38,10 +42,13 @@ pub(super) fn login(
             );
             return Err(Reason::Usage { detail }.into());
         }
-        None => read_key(&provider)?,
+        None => read_key(app, &provider)?,
     };
     let key = key.trim();
-    if key.is_empty() || key.contains(char::is_whitespace) {
+    if key.is_empty() {
+        return Err(Reason::Usage { detail: sentence!("the key is empty") }.into());
+    }
+    if key.contains(char::is_whitespace) {
         return Err(Reason::Usage { detail: sentence!("a key is one word without spaces") }.into());
     }
     let check = if no_check { None } else { Some(check_key(app, &provider, key)?) };
@@ -120,15 +127,40 @@ pub(super) fn logout(app: &AppContext, provider: Option<&str>, stdout: &mut File
     print_text(stdout, &format!("{}\n", app.base.catalogue.line(&SubcommandLine::LoggedOut { count })))
 }
 
+/// Returns the provider that a person names on a terminal, or the default: a script gives only the key.
+fn ask_provider(app: &AppContext) -> Result<String, Failure> {
+    if !isatty(io::stdin().as_fd()) || app.base.flags.api_key.is_some() {
+        return Ok(DEFAULT_PROVIDER.to_owned());
+    }
+    print_question(app, &SubcommandLine::ProviderQuestion { provider: DEFAULT_PROVIDER });
+    let line = read_line()?;
+    let name = line.trim();
+    Ok(if name.is_empty() { DEFAULT_PROVIDER } else { name }.to_owned())
+}
+
 /// Reads one line, without echo on a terminal.
-fn read_key(provider: &str) -> Result<String, Failure> {
-    let failed = |error: io::Error| Reason::Io { what: "stdin".to_owned(), detail: error.to_string() };
-    let stdin = io::stdin();
-    let no_echo = if isatty(stdin.as_fd()) { Some(NoEcho::start(provider)?) } else { None };
-    let mut key = String::new();
-    stdin.lock().read_line(&mut key).map_err(failed)?;
+fn read_key(app: &AppContext, provider: &str) -> Result<String, Failure> {
+    let no_echo = if isatty(io::stdin().as_fd()) {
+        print_question(app, &SubcommandLine::KeyQuestion { provider });
+        Some(NoEcho::start()?)
+    } else {
+        None
+    };
+    let key = read_line();
     drop(no_echo);
-    Ok(key)
+    key
+}
+
+/// Prints a question to stderr, without a new line.
+fn print_question(app: &AppContext, question: &SubcommandLine<'_>) {
+    drop(write!(io::stderr(), "{} ", app.base.catalogue.line(question)));
+}
+
+fn read_line() -> Result<String, Failure> {
+    let failed = |error: io::Error| Reason::Io { what: "stdin".to_owned(), detail: error.to_string() };
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line).map_err(failed)?;
+    Ok(line)
 }
 
 /// The terminal without echo, until dropped.
@@ -137,10 +169,9 @@ struct NoEcho {
 }
 
 impl NoEcho {
-    fn start(provider: &str) -> Result<Self, Failure> {
+    fn start() -> Result<Self, Failure> {
         let failed =
             |error: rustix::io::Errno| Reason::Io { what: "tty".to_owned(), detail: error.to_string() };
-        drop(write!(io::stderr(), "key for {provider}: "));
         let previous = tcgetattr(io::stdin()).map_err(failed)?;
         let mut settings = previous.clone();
         settings.local_modes.remove(LocalModes::ECHO);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Access, ApprovalRequest, Approver};
+use ibeam_core::{Access, Approval, ApprovalRequest, Approver};
 use ibeam_protocol::{McpServer, Reason, ToolCall};
 use ibeam_wire::Delivery;
 use serde_json::{Value, json};
@@ -242,7 +242,7 @@ impl Approver for Host {
         call: &'a ToolCall,
         access: &'a Access,
         request: ApprovalRequest<'a>,
-    ) -> BoxFuture<'a, bool> {
+    ) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
             let mut reason = request.reason.to_owned();
             // Not every dialect has a key for the directory.
@@ -254,7 +254,7 @@ impl Approver for Host {
             let Some((name, input)) =
                 self.writer.reported_call(&call.id.to_string()).filter(|_| self.writer.options().ask_host)
             else {
-                return false;
+                return Approval::Unanswered;
             };
             let request = json!({
                 "subtype": "can_use_tool",
@@ -269,9 +269,9 @@ impl Approver for Host {
                     if *value_at(&answer, "/interrupt") == true {
                         self.shared.queue.interrupt();
                     }
-                    allows(&answer, &input)
+                    approval(&answer, &input)
                 }
-                Some(Err(_)) | None => false,
+                Some(Err(_)) | None => Approval::Unanswered,
             }
         })
     }
@@ -307,11 +307,19 @@ fn next_line(stdin: &mut impl BufRead) -> Result<Option<String>, Reason> {
     Ok((read > 0).then_some(line))
 }
 
-/// Whether the response approves the call unchanged.
-fn allows(answer: &Value, input: &Value) -> bool {
+/// The message for the model where the host approves another call than it was asked about.
+const CHANGED: &str = "the host changed the arguments, which is not supported";
+
+/// Returns the approval in a response of the host, which can approve a call only unchanged.
+fn approval(answer: &Value, input: &Value) -> Approval {
     let updated = value_at(answer, "/updatedInput");
-    let same = updated.is_null() || updated == input;
-    *value_at(answer, "/behavior") == "allow" && same
+    let is_same = updated.is_null() || updated == input;
+    match value_at(answer, "/behavior").as_str() {
+        Some("allow") if is_same => Approval::Granted,
+        Some("allow") => Approval::Refused(Some(CHANGED.to_owned())),
+        Some("deny") => Approval::Refused(value_at(answer, "/message").as_str().map(str::to_owned)),
+        _ => Approval::Unanswered,
+    }
 }
 
 /// Locks a value, also after a panic of another thread.
@@ -325,15 +333,17 @@ mod tests {
 
     #[test]
     fn a_call_is_approved_only_unchanged() {
+        let refused = |message: &str| Approval::Refused(Some(message.to_owned()));
         let input = json!({ "command": "ls" });
         for (answer, expect) in [
-            (json!({ "behavior": "allow" }), true),
-            (json!({ "behavior": "allow", "updatedInput": input }), true),
-            (json!({ "behavior": "allow", "updatedInput": { "command": "rm" } }), false),
-            (json!({ "behavior": "deny", "message": "no" }), false),
-            (json!({}), false),
+            (json!({ "behavior": "allow" }), Approval::Granted),
+            (json!({ "behavior": "allow", "updatedInput": input }), Approval::Granted),
+            (json!({ "behavior": "allow", "updatedInput": { "command": "rm" } }), refused(CHANGED)),
+            (json!({ "behavior": "deny", "message": "no" }), refused("no")),
+            (json!({ "behavior": "deny" }), Approval::Refused(None)),
+            (json!({}), Approval::Unanswered),
         ] {
-            assert_eq!(allows(&answer, &input), expect, "{answer}");
+            assert_eq!(approval(&answer, &input), expect, "{answer}");
         }
     }
 }

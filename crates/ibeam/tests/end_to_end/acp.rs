@@ -217,6 +217,9 @@ fn the_user_of_the_editor_approves_a_command_once_or_always() {
         .filter(|status| status != "in_progress")
         .collect();
     assert_eq!(states, ["completed", "completed", "failed"]);
+    let sent = scene.server.requests().last().unwrap().transcript().join("\n");
+    assert!(sent.contains("result the user refused this call"), "{sent}");
+    assert!(!sent.contains("--allow"), "the answer is not an invitation to try again: {sent}");
 }
 
 #[test]

@@ -222,9 +222,15 @@ fn a_worktree_has_a_branch_of_its_own_and_stays() {
     assert!(!std::path::Path::new(&cwd).join("x").exists());
 
     let scene = Scene::new([]);
-    let refused = scene.print(["--worktree"]).run();
-    assert_eq!(refused.code, Some(66), "{refused}");
-    assert!(refused.stderr.contains("needs a git repository"), "{refused}");
+    let check = |args: &[&str], message: &str| {
+        let refused = scene.print(args).run();
+        assert_eq!(refused.code, Some(2), "{refused}");
+        assert!(refused.stderr.contains(message), "{refused}");
+    };
+    check(&["--worktree"], "needs a git repository");
+    git(&scene, &["init", "-q"]);
+    check(&["--worktree"], "needs a commit to start from");
+    check(&["--worktree", "--worktree-base", "nope"], "`--worktree-base nope` names no branch or commit");
 }
 
 /// The files are saved before the call of a sub-agent that may change some, and an undo of the run restores them.

@@ -31,11 +31,12 @@ fn the_beginning_of_an_id_names_a_session_everywhere() {
         &["sessions", "check", "-1"],
         &["sessions", "show", "0f0e0d0c"],
         &["replay", "0f0e0d0c"],
-        &["diff", "0f0e0d0c-0b"],
         &["sessions", "export", "0F0E0D0C"],
     ] {
         scene.ibeam_without_model(args).run().succeeded();
     }
+    let diff = scene.ibeam_without_model(["diff", "0f0e0d0c-0b"]).run();
+    assert!(diff.stderr.contains("session `0f0e0d0c-0b0a-4908-8706-050403020100` changed files"), "{diff}");
     let scene = scene.with_answers([answer_text("more")]);
     let resumed = scene.ibeam(["-p", "go on", "--resume", "0f0e0d0d"]).run().succeeded();
     assert_eq!(resumed.stream().session_id(), NEIGHBOUR);

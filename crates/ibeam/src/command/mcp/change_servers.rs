@@ -165,12 +165,17 @@ pub(super) fn new_server(
         .first()
         .filter(|target| ["https://", "http://"].iter().any(|scheme| target.starts_with(scheme)));
     match (url, target) {
-        (Some(_), [_, _, ..]) => Err(usage(sentence!("a URL takes no arguments"))),
+        (Some(_), [_, _, ..]) => {
+            Err(usage(sentence!("a URL takes no arguments; options are given before it")))
+        }
         (Some(_), _) if !environment.is_empty() => {
             Err(usage(sentence!("`--env` sets variables of a program; a server over HTTP has `--header`")))
         }
         (None, _) if !headers.is_empty() => {
             Err(usage(sentence!("`--header` is for a server over HTTP; a program has `--env`")))
+        }
+        (None, [program, ..]) if program.starts_with('-') => {
+            Err(usage(sentence!("`{program}` is no program; options are given before the name", program)))
         }
         (Some(url), _) => Ok(NewMcpServer { url: Some(url.clone()), headers, ..NewMcpServer::default() }),
         (None, command_line) => {
@@ -203,6 +208,7 @@ mod tests {
         for (target, environment, headers, message) in [
             (&["https://a.test", "x"][..], NONE, NONE, "a URL takes no arguments"),
             (&["https://a.test"], &["A=b"], &[], "`--env` sets variables of a program"),
+            (&["--required", "x"], &[], &[], "`--required` is no program"),
             (&["x"], &[], &["A: b"], "`--header` is for a server over HTTP"),
             (&["x"], &["A"], &[], "expected `--env NAME=VALUE`"),
             (&["https://a.test"], &[], &["hush"], "expected `--header 'NAME: VALUE'`"),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use ibeam_acp::{ClientFeatures, PermissionAnswer, QuestionView, permission_request};
-use ibeam_core::{Access, ApprovalRequest, Approver};
+use ibeam_core::{Access, Approval, ApprovalRequest, Approver};
 use ibeam_json_rpc::Peer;
 use ibeam_output::Catalogue;
 use ibeam_protocol::ToolCall;
@@ -33,24 +33,28 @@ impl Approver for EditorApprover {
         call: &'a ToolCall,
         access: &'a Access,
         request: ApprovalRequest<'a>,
-    ) -> BoxFuture<'a, bool> {
+    ) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
             let similar = AnsweredCalls::like(call, access, request.rule);
             let lasting = similar.as_ref().and_then(|calls| lock(&self.answers).get(calls).copied());
             if let Some(answer) = lasting {
-                return answer.is_allowed();
+                return approval(answer);
             }
             let view = QuestionView { cwd: &self.cwd, catalogue: &self.catalogue, features: self.features };
             let question = permission_request(&self.session_id, call, view, similar.is_some());
             let Ok(response) = self.peer.request("session/request_permission", question).await else {
-                return false;
+                return Approval::Unanswered;
             };
-            let Ok(response) = serde_json::from_str(response.get()) else { return false };
+            let Ok(response) = serde_json::from_str(response.get()) else { return Approval::Unanswered };
             let answer = PermissionAnswer::from_response(&response);
             if let Some(calls) = similar.filter(|_| answer.is_lasting()) {
                 lock(&self.answers).insert(calls, answer);
             }
-            answer.is_allowed()
+            approval(answer)
         })
     }
+}
+
+fn approval(answer: PermissionAnswer) -> Approval {
+    if answer.is_allowed() { Approval::Granted } else { Approval::Refused(None) }
 }

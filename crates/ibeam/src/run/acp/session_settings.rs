@@ -70,7 +70,8 @@ pub(super) fn add_model(models: &mut Vec<ModelOption>, value: &str, name: &str) 
 pub(super) fn rpc_error(catalogue: &Catalogue, reason: &Reason) -> RpcError {
     let code = match (reason, reason.code()) {
         (Reason::UnknownSession { .. }, _) => RESOURCE_NOT_FOUND,
-        (_, FailureCode::Auth) => AUTH_REQUIRED,
+        // Without a key, the embedded model would answer. The user of an editor can log in instead.
+        (Reason::ModelNotInstalled { .. }, _) | (_, FailureCode::Auth) => AUTH_REQUIRED,
         (_, FailureCode::Usage | FailureCode::NoInput) => INVALID_PARAMS,
         _ => INTERNAL_ERROR,
     };

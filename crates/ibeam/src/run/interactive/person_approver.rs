@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Access, ApprovalRequest, Approver};
+use ibeam_core::{Access, Approval, ApprovalRequest, Approver};
 use ibeam_policy::{Policy, Rule, Verdict};
 use ibeam_protocol::ToolCall;
 use ibeam_tui::{Reply, TuiLine};
@@ -63,36 +63,36 @@ impl<Q: Questioner> Approver for PersonApprover<Q> {
         call: &'a ToolCall,
         access: &'a Access,
         request: ApprovalRequest<'a>,
-    ) -> BoxFuture<'a, bool> {
+    ) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
             let _turn = self.asking.lock().await;
             let similar = AnsweredCalls::like(call, access, request.rule);
             if similar.as_ref().is_some_and(|calls| lock(&self.answers.allowed).contains(calls)) {
-                return true;
+                return Approval::Granted;
             }
             let is_hook = request.rule.starts_with(HOOK_RULE);
             if !is_hook && self.is_allowed_by_added_rules(access) {
-                return true;
+                return Approval::Granted;
             }
             let rule = if is_hook { None } else { new_rule(&self.policy, access) };
             let may_last = similar.is_some();
             let question = PersonQuestion { call, access, request, may_last, rule: rule.clone() };
             match self.questioner.ask(question).await {
-                Reply::Once => true,
+                Reply::Once => Approval::Granted,
                 Reply::ForSession => {
                     lock(&self.answers.allowed).extend(similar);
-                    true
+                    Approval::Granted
                 }
                 Reply::Always => {
                     rule.into_iter().for_each(|rule| self.add_rule(&rule));
-                    true
+                    Approval::Granted
                 }
-                Reply::Refuse => false,
+                Reply::Refuse => Approval::Refused(None),
                 Reply::RefuseAndExplain(text) => {
                     if !text.trim().is_empty() {
                         self.questioner.send(text);
                     }
-                    false
+                    Approval::Refused(None)
                 }
             }
         })

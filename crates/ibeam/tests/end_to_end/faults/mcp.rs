@@ -67,11 +67,8 @@ fn f172_a_required_server_that_is_missing_ends_the_run() {
     let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
     let output = scene.print::<&str>([]).run();
     assert_eq!((output.code, output.stdout.as_str()), (Some(78), ""), "{output}");
-    assert!(
-        output.stderr_lines("error: ")[0].contains("required MCP server `test` did not start"),
-        "{output}"
-    );
-    assert!(output.stderr_lines("hint: ")[0].contains("required = false"), "{output}");
+    assert!(output.stderr_lines("error: ")[0].contains("the MCP server `test` did not start"), "{output}");
+    assert!(output.stderr_lines("hint: ")[0].contains("required = true"), "{output}");
     assert_eq!(scene.server.requests().len(), 0);
 }
 
