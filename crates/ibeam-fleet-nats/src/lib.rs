@@ -8,10 +8,12 @@
 mod address;
 mod connection;
 mod control;
+mod direct_get;
 mod error;
 mod names;
 mod nats_queue;
 mod record;
+mod snapshots;
 mod store;
 mod streams;
 mod submission;

@@ -52,6 +52,11 @@ impl Names {
         format!("ibeam-{}-work", self.fleet)
     }
 
+    /// Returns the name of the bucket of snapshots in the object store.
+    pub(crate) fn snapshots(&self) -> String {
+        format!("ibeam-{}-snapshots", self.fleet)
+    }
+
     /// Returns the subject of a ready task.
     pub(crate) fn work(&self, task: &str) -> String {
         format!("ibeam.{}.work.{}", self.fleet, token(task))

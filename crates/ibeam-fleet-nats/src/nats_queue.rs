@@ -15,8 +15,8 @@ use async_nats::jetstream::stream::Stream;
 use async_nats::jetstream::{AckKind, Message};
 use futures_util::StreamExt as _;
 use ibeam_fleet::{
-    Claim, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, Spend, StopFlag, Task,
-    TaskQueue, TaskResult,
+    Claim, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, SnapshotStore, Spend, StopFlag,
+    Task, TaskQueue, TaskResult,
 };
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,7 @@ use crate::connection::{Connection, QueueOptions, REQUEST_TIMEOUT};
 use crate::control::{ControlWatch, FleetControl};
 use crate::error::service;
 use crate::names::{CONSUMER, KeyKind, Names, task_of};
+use crate::snapshots::SnapshotBucket;
 use crate::store::{Creation, RETRY_TIMEOUT, Store, parse, retry};
 use crate::streams::{create_streams, is_created};
 
@@ -41,6 +42,7 @@ const MAX_RESULT_BYTES: usize = 900 << 10;
 pub struct NatsQueue {
     pub(crate) connection: Arc<Connection>,
     pub(crate) store: Store,
+    snapshots: Option<SnapshotBucket>,
     work: Stream,
     consumer: Consumer<pull::Config>,
     lease: Duration,
@@ -137,10 +139,13 @@ impl NatsQueue {
             Ok::<_, QueueError>((bucket, work, consumer))
         })?;
         let lease = consumer.cached_info().config.ack_wait;
+        let connection = Arc::new(connection);
+        let snapshots = connection.block_on(SnapshotBucket::find(&connection, &context, &names));
         let store = Store::new(context, names, bucket);
         Ok(Self {
-            connection: Arc::new(connection),
+            connection,
             store,
+            snapshots,
             work,
             consumer,
             lease,
@@ -270,6 +275,7 @@ impl NatsQueue {
         let names = &self.store.names;
         if let Some(result) = self.store.read_as::<TaskResult>(&names.key(KeyKind::Result, &id)).await? {
             self.ready_dependents(&id, result.outcome).await?;
+            self.delete_snapshot(&id).await;
             acknowledge(&message, AckKind::Ack).await?;
             return Ok(None);
         }
@@ -294,6 +300,12 @@ impl NatsQueue {
         let spend = Spend { cost_micros: state.cost_micros, tokens: state.tokens };
         self.held.insert(id, Held { number, message, until_ms, state });
         Ok(Some(Claim { lease, task, spend }))
+    }
+
+    async fn delete_snapshot(&self, task: &str) {
+        if let Some(snapshots) = &self.snapshots {
+            snapshots.delete(task).await;
+        }
     }
 
     /// Takes a task out of those that are held; `None` if its lease is lost.
@@ -375,6 +387,7 @@ impl TaskQueue for NatsQueue {
             let state = TaskKeyState { cost_micros: spend.cost_micros, tokens: spend.tokens, released };
             self.store.put(&subject, &state).await?;
             let finished = self.record(result).await?;
+            self.delete_snapshot(&lease.task).await;
             if let Some(held) = held {
                 // Otherwise the message is delivered again, to a worker that finds the result.
                 let _ = acknowledge(&held.message, AckKind::Ack).await;
@@ -468,6 +481,10 @@ impl TaskQueue for NatsQueue {
             let results = self.store.scan(&names.keys(KeyKind::Result), 1).await?.len();
             Ok(tasks.saturating_sub(results) as u64)
         })
+    }
+
+    fn snapshots(&self) -> Option<Arc<dyn SnapshotStore>> {
+        self.snapshots.clone().map(|snapshots| Arc::new(snapshots) as _)
     }
 }
 

@@ -3,18 +3,17 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+use async_nats::HeaderMap;
 use async_nats::jetstream::context::{Context, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{RawMessageErrorKind, Stream};
 use async_nats::jetstream::{ErrorCode, kv};
-use async_nats::{HeaderMap, StatusCode};
 use bytes::Bytes;
-use futures_util::StreamExt as _;
 use ibeam_fleet::QueueError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::connection::REQUEST_TIMEOUT;
+use crate::direct_get::read_batch;
 use crate::error::{damaged, is_already_queued, service};
 use crate::names::{Names, task_of};
 
@@ -118,61 +117,19 @@ impl Store {
     /// # Errors
     /// `Service`.
     pub(crate) async fn scan(&self, subject: &str, from: u64) -> Result<Vec<Entry>, QueueError> {
+        let stream = format!("KV_{}", self.names.bucket());
         let (mut entries, mut next) = (Vec::new(), from.max(1));
         loop {
-            let (batch, is_last) = retry(|| self.scan_batch(subject, next)).await?;
+            let (batch, is_last) = retry(|| read_batch(&self.context, &stream, subject, next, BATCH)).await?;
             if let Some(last) = batch.last() {
-                next = last.0 + 1;
+                next = last.sequence + 1;
             }
-            entries.extend(batch.into_iter().filter_map(|(_, entry)| entry));
+            entries.extend(batch.into_iter().filter(|stored| !is_deleted(&stored.headers)).map(|stored| {
+                Entry { task: task_of(&stored.subject), value: stored.payload, sequence: stored.sequence }
+            }));
             if is_last {
                 return Ok(entries);
             }
-        }
-    }
-
-    /// Returns the next entries with their sequence numbers, without the content of deleted ones, and whether they are
-    /// the last.
-    async fn scan_batch(
-        &self,
-        subject: &str,
-        from: u64,
-    ) -> Result<(Vec<(u64, Option<Entry>)>, bool), QueueError> {
-        let client = self.context.client();
-        let inbox = client.new_inbox();
-        let mut answers = client.subscribe(inbox.clone()).await.map_err(|error| service(subject, &error))?;
-        let request = serde_json::json!({ "seq": from, "next_by_subj": subject, "batch": BATCH });
-        let api = format!("$JS.API.DIRECT.GET.KV_{}", self.names.bucket());
-        client
-            .publish_with_reply(api, inbox, request.to_string().into())
-            .await
-            .map_err(|error| service(subject, &error))?;
-        let mut batch = Vec::new();
-        loop {
-            let answer = tokio::time::timeout(REQUEST_TIMEOUT, answers.next()).await;
-            let answer = answer.map_err(|error| service(subject, &error))?;
-            let ended = || QueueError::Service { detail: format!("{subject}: the connection has ended") };
-            let answer = answer.ok_or_else(ended)?;
-            let headers = answer.headers.unwrap_or_default();
-            let number = |name: &str| headers.get(name).and_then(|value| value.as_str().parse::<u64>().ok());
-            match answer.status {
-                None => {}
-                Some(StatusCode::NOT_FOUND) => return Ok((batch, true)),
-                // The end of the batch.
-                Some(status) if status.as_u16() == 204 => {
-                    return Ok((batch, number("Nats-Num-Pending").unwrap_or_default() == 0));
-                }
-                Some(status) => {
-                    let detail = format!("{subject}: {status} {}", answer.description.unwrap_or_default());
-                    return Err(QueueError::Service { detail });
-                }
-            }
-            let Some(sequence) = number("Nats-Sequence") else {
-                return Err(damaged(subject, "an answer has no sequence number"));
-            };
-            let key = headers.get("Nats-Subject").map(|value| task_of(value.as_str())).unwrap_or_default();
-            let entry = Entry { task: key, value: answer.payload, sequence };
-            batch.push((sequence, (!is_deleted(&headers)).then_some(entry)));
         }
     }
 

@@ -10,6 +10,7 @@ use ibeam_fleet::QueueError;
 
 use crate::error::service;
 use crate::names::{CONSUMER, Names};
+use crate::snapshots;
 use crate::store::Store;
 
 /// The number of replicas of the streams in a cluster.
@@ -34,6 +35,7 @@ pub(crate) async fn create_streams(
         let created = context.create_key_value(Store::config(names, replicas)).await;
         created.map_err(|error| service("bucket", &error))?;
     }
+    snapshots::create(context, names, replicas).await?;
     let work = context.get_stream(names.work_stream()).await.map_err(|error| service("work", &error))?;
     let config = pull::Config {
         durable_name: Some(CONSUMER.to_owned()),

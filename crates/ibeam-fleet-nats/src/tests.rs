@@ -4,3 +4,4 @@ mod kill;
 mod queue_tests;
 mod secure;
 mod server;
+mod snapshot_tests;

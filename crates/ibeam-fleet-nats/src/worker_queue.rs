@@ -1,10 +1,11 @@
 //! The queue as a worker sees it: it only claims tasks, and none that asks for more than the worker grants.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ibeam_fleet::{
-    Claim, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, Spend, StopFlag, Task, TaskFile,
-    TaskLimits, TaskMode, TaskQueue, TaskResult, WorkspaceSource,
+    Claim, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, SnapshotStore, Spend, StopFlag,
+    Task, TaskFile, TaskLimits, TaskMode, TaskQueue, TaskResult, WorkspaceSource,
 };
 
 use crate::control::ControlWatch;
@@ -21,6 +22,8 @@ pub struct WorkerPolicy {
     pub is_read_only: bool,
     /// Whether tasks may have a check, which is a command of its submitter.
     pub allows_checks: bool,
+    /// Whether files and transcripts stay on the machine.
+    pub keeps_content: bool,
 }
 
 impl WorkerPolicy {
@@ -184,6 +187,10 @@ impl TaskQueue for WorkerQueue {
     /// Returns 0: a worker leaves no task unfinished that the queue does not have.
     fn unfinished(&mut self) -> Result<u64, QueueError> {
         Ok(0)
+    }
+
+    fn snapshots(&self) -> Option<Arc<dyn SnapshotStore>> {
+        self.queue.snapshots().filter(|_| !self.policy.keeps_content)
     }
 }
 

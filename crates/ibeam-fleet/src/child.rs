@@ -62,6 +62,8 @@ pub(crate) enum RunStart<'a> {
     New { prompt: &'a str },
     /// A new run in a session.
     Resumed { session: &'a str, prompt: &'a str },
+    /// A new run in a copy of a session, which came from another machine.
+    Copied { session: &'a str, prompt: &'a str },
     /// The run of a session goes on.
     Continued { session: &'a str },
 }
@@ -69,7 +71,7 @@ pub(crate) enum RunStart<'a> {
 impl<'a> RunStart<'a> {
     pub(crate) fn prompt(self) -> Option<&'a str> {
         match self {
-            Self::New { prompt } | Self::Resumed { prompt, .. } => Some(prompt),
+            Self::New { prompt } | Self::Resumed { prompt, .. } | Self::Copied { prompt, .. } => Some(prompt),
             Self::Continued { .. } => None,
         }
     }
@@ -128,6 +130,9 @@ impl RunProgram {
             RunStart::Resumed { session, .. } => {
                 command.arg(format!("--resume={session}"));
             }
+            RunStart::Copied { session, .. } => {
+                command.arg(format!("--resume={session}")).arg("--fork");
+            }
             RunStart::Continued { session } => {
                 command.arg(format!("--resume={session}")).arg("--unpark");
             }
@@ -147,6 +152,27 @@ impl RunProgram {
     pub(crate) fn check(&self, task: &Task, workspace: &Path, check: &str) -> Command {
         let mut command = self.command(task, workspace);
         command.args(["fleet", "run-check", "--", check]);
+        command
+    }
+
+    /// Returns the command that writes a session to a new file.
+    pub(crate) fn export_session(&self, session: &str, file: &Path) -> Command {
+        self.session_command(["export".as_ref(), session.as_ref(), file.as_os_str()])
+    }
+
+    /// Returns the command that stores the session in a file.
+    pub(crate) fn import_session(&self, file: &Path) -> Command {
+        self.session_command(["import".as_ref(), file.as_os_str()])
+    }
+
+    /// Returns the command that checks whether a session is intact.
+    pub(crate) fn check_session(&self, session: &str) -> Command {
+        self.session_command(["check", session])
+    }
+
+    fn session_command<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("sessions").args(arguments).stdin(Stdio::null()).process_group(0);
         command
     }
 

@@ -18,6 +18,7 @@ use crate::error::FleetError;
 use crate::governor::{Governor, RateLimits};
 use crate::governor_server::{SharedGovernor, socket_path};
 use crate::queue::{Claim, Finished, Lease, NextTask, Release, TaskQueue};
+use crate::snapshots::{SnapshotNote, Snapshots};
 use crate::stop::StopFlag;
 use crate::task_dir::TaskDir;
 use crate::task_result::{Outcome, TaskResult};
@@ -110,6 +111,9 @@ pub trait FleetObserver {
     /// A task waits for the answer to a request, without a process.
     fn waiting(&mut self, _task: &str) {}
 
+    /// A snapshot of a task was restored, or could not be used.
+    fn snapshot(&mut self, _task: &str, _note: &SnapshotNote) {}
+
     /// Some time has passed. Called several times per second.
     fn tick(&mut self) {}
 }
@@ -144,6 +148,7 @@ enum Event {
     Retried(String, Duration),
     Parked(String, String),
     Waiting(String),
+    Snapshot(String, SnapshotNote),
 }
 
 /// The state that the threads share.
@@ -153,6 +158,8 @@ struct Shared<'a, Q> {
     changed: Condvar,
     state: Mutex<State>,
     governor: &'a SharedGovernor,
+    /// The snapshots, if other machines may execute the tasks.
+    snapshots: Option<&'a Snapshots<'a>>,
     directory: &'a Path,
     budget: Budget,
     lease: Duration,
@@ -189,18 +196,26 @@ pub fn run_fleet<Q: TaskQueue>(
     let governor =
         Arc::new(SharedGovernor::new(Governor::new(options.budget, options.rates, queue.spend()?)));
     let _socket = governor.serve(&directory.path).map_err(FleetError::at(&socket_path(&directory.path)))?;
+    let children = Children::default();
+    let workspaces = Workspaces::new(program.git.clone(), directory.path.clone());
+    let snapshots = queue.snapshots().map(|store| Snapshots {
+        store,
+        program,
+        workspaces: &workspaces,
+        fleet: &directory.path,
+        watched: Mutex::default(),
+    });
     let shared = Shared {
         queue: Mutex::new(queue),
         changed: Condvar::new(),
         state: Mutex::default(),
         governor: &governor,
+        snapshots: snapshots.as_ref(),
         directory: &directory.path,
         budget: options.budget,
         lease: options.lease,
         stop,
     };
-    let children = Children::default();
-    let workspaces = Workspaces::new(program.git.clone(), directory.path.clone());
     let runner = TaskRunner {
         program,
         workspaces: &workspaces,
@@ -212,15 +227,38 @@ pub fn run_fleet<Q: TaskQueue>(
     };
     let (events, receiver) = mpsc::channel();
     let reported = thread::scope(|scope| {
+        // Held by the threads that execute tasks.
+        let working = Arc::new(());
         for number in 0..options.jobs.get() {
             let (events, shared, runner) = (events.clone(), &shared, &runner);
+            let working = Arc::clone(&working);
             let builder = thread::Builder::new().name(format!("fleet-{number}"));
-            let started = builder.spawn_scoped(scope, move || work(shared, runner, &events));
+            let started = builder.spawn_scoped(scope, move || {
+                work(shared, runner, &events);
+                drop(working);
+            });
             if let Err(error) = started {
                 shared.fail(FleetError::at(shared.directory)(error));
                 break;
             }
         }
+        if let Some(snapshots) = &snapshots {
+            let (events, working) = (events.clone(), Arc::downgrade(&working));
+            let store = move || {
+                while working.strong_count() > 0 {
+                    for (task, note) in snapshots.store_due() {
+                        // The receiver outlives the threads.
+                        let _ = events.send(Event::Snapshot(task, note));
+                    }
+                    thread::sleep(TICK);
+                }
+            };
+            let builder = thread::Builder::new().name("snapshots".to_owned());
+            if let Err(error) = builder.spawn_scoped(scope, store) {
+                shared.fail(FleetError::at(shared.directory)(error));
+            }
+        }
+        drop(working);
         drop(events);
         let mut report = |event: Event, observer: &mut dyn FleetObserver| {
             match event {
@@ -228,6 +266,7 @@ pub fn run_fleet<Q: TaskQueue>(
                 Event::Retried(task, pause) => observer.retried(&task, pause),
                 Event::Parked(task, reason) => observer.parked(&task, &reason),
                 Event::Waiting(task) => observer.waiting(&task),
+                Event::Snapshot(task, note) => observer.snapshot(&task, &note),
                 Event::Finished(result) => {
                     count(&mut end, &result);
                     return observer.finished(&result);
@@ -337,7 +376,16 @@ impl<Q: TaskQueue> Shared<'_, Q> {
         events: &Sender<Event>,
     ) -> Result<(), FleetError> {
         let Claim { lease, task, spend: before } = claim;
+        // The receiver outlives the threads.
+        let note = |note: Option<SnapshotNote>| {
+            note.into_iter().for_each(|note| drop(events.send(Event::Snapshot(task.id.clone(), note))));
+        };
+        note(self.snapshots.and_then(|snapshots| snapshots.restore(claim)));
         let dir = TaskDir::open(&self.directory.join("tasks"), &task.id)?;
+        if let Some(snapshots) = self.snapshots {
+            dir.write_lease(lease.number)?;
+            snapshots.watch(claim);
+        }
         let extra = match runner.program.totals_scope() {
             TotalsScope::Process => extra,
             TotalsScope::Run => extra.after(*before),
@@ -349,6 +397,8 @@ impl<Q: TaskQueue> Shared<'_, Q> {
             (Conclusion::Park { .. }, Some(reason)) => Conclusion::Park { reason, halts: true },
             (conclusion, _) => conclusion,
         };
+        let is_finished = matches!(conclusion, Conclusion::Finished(_));
+        note(self.snapshots.and_then(|snapshots| snapshots.end(&task.id, !is_finished)));
         let mut queue = lock(&self.queue);
         {
             let mut state = lock(&self.state);

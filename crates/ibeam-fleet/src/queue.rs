@@ -4,8 +4,11 @@
 //! The queue delivers; what a task left is in its directory. So an implementation may deliver a task twice after a crash,
 //! but it keeps one result per task, the first. `queue_conformance.rs` has the tests of every implementation.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
+use crate::snapshot::SnapshotStore;
 use crate::task::Task;
 use crate::task_result::TaskResult;
 
@@ -92,6 +95,11 @@ pub trait TaskQueue: Send {
     /// # Errors
     /// `Ledger`.
     fn unfinished(&mut self) -> Result<u64, QueueError>;
+
+    /// Returns the place for snapshots of tasks, if other machines can execute them.
+    fn snapshots(&self) -> Option<Arc<dyn SnapshotStore>> {
+        None
+    }
 }
 
 /// The answer to a request for a task.

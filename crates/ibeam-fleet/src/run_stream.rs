@@ -11,7 +11,7 @@ use crate::queue::usd_to_micros;
 use crate::task_result::TaskUsage;
 
 /// The beginning of the line with a prompt.
-const USER_LINE: &[u8] = br#"{"type":"user","#;
+pub(crate) const USER_LINE: &[u8] = br#"{"type":"user","#;
 
 /// The summary of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -129,11 +129,9 @@ impl RunStream {
     }
 }
 
-/// Returns the session of the last of these streams, if it got its prompt. Without one, a run would not know its task.
+/// Returns the last session of these streams that got its prompt. Without one, a run would not know its task.
 pub(crate) fn resumable_session(streams: &[RunStream]) -> Option<&str> {
-    let session = streams.iter().rev().find_map(|stream| stream.session_id.as_deref())?;
-    let got_prompt = |stream: &RunStream| stream.has_prompt && stream.session_id.as_deref() == Some(session);
-    streams.iter().any(got_prompt).then_some(session)
+    streams.iter().rev().filter(|stream| stream.has_prompt).find_map(|stream| stream.session_id.as_deref())
 }
 
 impl RunEnd {
@@ -209,7 +207,10 @@ mod tests {
         let user = r#"{"type":"user","message":{"role":"user","content":[]},"session_id":"s1"}"#;
         let (started, prompted, continued) = (read(&[INIT, ""]), read(&[INIT, user, ""]), read(&[INIT, ""]));
         assert_eq!(resumable_session(std::slice::from_ref(&started)), None);
-        assert_eq!(resumable_session(&[started, prompted, continued]), Some("s1"));
+        assert_eq!(resumable_session(&[started, prompted.clone(), continued]), Some("s1"));
+        // A copy of the session that was killed before it had a prompt of its own.
+        let copy = RunStream { session_id: Some("s2".to_owned()), ..RunStream::default() };
+        assert_eq!(resumable_session(&[prompted, copy]), Some("s1"));
     }
 
     #[test]

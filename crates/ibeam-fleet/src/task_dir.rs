@@ -79,7 +79,7 @@ impl TaskDir {
     /// # Errors
     /// `Io`.
     pub(crate) fn lock_stream(&self) -> Result<CurrentStream, FleetError> {
-        let path = self.path.join("stream.ndjson");
+        let path = self.stream();
         let file = OpenOptions::new()
             .create(true)
             .append(true)
@@ -98,7 +98,7 @@ impl TaskDir {
     /// # Errors
     /// `Io`.
     pub(crate) fn current(&self) -> Result<RunStream, FleetError> {
-        read(&self.path.join("stream.ndjson"), &self.error_file())
+        read(&self.stream(), &self.error_file())
     }
 
     /// Reads the streams of the earlier runs, the oldest first.
@@ -123,7 +123,7 @@ impl TaskDir {
     /// `Io`.
     pub(crate) fn set_aside_stream(&self) -> Result<(), FleetError> {
         let number = (1..).find(|number| !self.numbered(*number).exists()).unwrap_or(u32::MAX);
-        let (path, error) = (self.path.join("stream.ndjson"), self.error_file());
+        let (path, error) = (self.stream(), self.error_file());
         match fs::rename(&error, self.numbered_error(number)) {
             // A kill between the two renames has left the error of a run without a stream.
             Err(failed) if failed.kind() == io::ErrorKind::NotFound => {
@@ -137,6 +137,50 @@ impl TaskDir {
     /// Returns the file for the failure of the current run.
     pub(crate) fn error_file(&self) -> PathBuf {
         self.path.join("error.json")
+    }
+
+    /// Returns the streams of all runs and their error files, the oldest first. The last may be that of the current run.
+    pub(crate) fn streams(&self) -> Vec<(PathBuf, PathBuf)> {
+        let earlier = (1..).map(|number| (self.numbered(number), self.numbered_error(number)));
+        let mut files: Vec<_> = earlier.take_while(|(stream, _)| stream.exists()).collect();
+        let current = self.stream();
+        if fs::metadata(&current).is_ok_and(|stream| stream.len() > 0) {
+            files.push((current, self.error_file()));
+        }
+        files
+    }
+
+    /// Returns the stream of the current run.
+    pub(crate) fn stream(&self) -> PathBuf {
+        self.path.join("stream.ndjson")
+    }
+
+    /// Records the lease under which the task is executed here.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn write_lease(&self, number: u64) -> Result<(), FleetError> {
+        let path = self.path.join("lease");
+        fs::write(&path, number.to_string()).map_err(FleetError::at(&path))
+    }
+
+    /// Returns the number of the last lease under which the task was executed here.
+    pub(crate) fn lease(&self) -> Option<u64> {
+        fs::read_to_string(self.path.join("lease")).ok()?.parse().ok()
+    }
+
+    /// Records that a session came from another machine: it is copied when it is resumed.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn write_restored_session(&self, session: &str) -> Result<(), FleetError> {
+        let path = self.path.join("restored");
+        fs::write(&path, session).map_err(FleetError::at(&path))
+    }
+
+    /// Returns the session that came from another machine.
+    pub(crate) fn restored_session(&self) -> Option<String> {
+        fs::read_to_string(self.path.join("restored")).ok()
     }
 
     fn numbered_error(&self, number: u32) -> PathBuf {

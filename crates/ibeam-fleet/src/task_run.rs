@@ -113,6 +113,9 @@ impl TaskRunner<'_> {
             let parking = self.program.parking.as_deref();
             let start = match (session, parking) {
                 (None, _) => RunStart::New { prompt: &task.prompt },
+                (Some(session), None) if dir.restored_session().as_deref() == Some(session) => {
+                    RunStart::Copied { session, prompt: RESUME_PROMPT }
+                }
                 (Some(session), None) => RunStart::Resumed { session, prompt: RESUME_PROMPT },
                 (Some(session), Some(_)) => RunStart::Continued { session },
             };

@@ -5,6 +5,8 @@
 //! links, does not damage the source. The changes are found with an index and objects outside of the workspace, so nothing
 //! that a run left in the workspace's own repository is read.
 
+mod restoration;
+
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
@@ -102,7 +104,7 @@ impl Workspaces {
         }
         let new = fresh_sibling(path)?;
         copy_directory(directory, &new, &self.fleet).map_err(|error| error.to_string())?;
-        let objects = self.fresh_repository(path, "sha1")?;
+        let objects = self.fresh_repository(&index_repository(path), "sha1")?;
         let tree = self.tree_of(&objects, &new, None)?;
         fs::write(base_file(path), format!("{TREE} {tree}")).map_err(|error| error.to_string())?;
         fs::rename(&new, path).map_err(|error| error.to_string())
@@ -125,22 +127,13 @@ impl Workspaces {
             true => index_repository(path),
             false => {
                 let format = if base.len() > 40 { "sha256" } else { "sha1" };
-                let objects = self.fresh_repository(path, format)?;
-                let shared = self.source_objects(source)?;
-                fs::write(objects.join("objects/info/alternates"), format!("{}\n", utf8(&shared)?))
-                    .map_err(|error| error.to_string())?;
+                let objects = self.fresh_repository(&index_repository(path), format)?;
+                borrow_objects(&objects, &self.source_objects(source)?)?;
                 objects
             }
         };
         let tree = self.tree_of(&objects, path, Some(base))?;
-        let git_dir = format!("--git-dir={}", utf8(&objects)?);
-        let diff = |extra: &[&str]| {
-            let fixed = [git_dir.as_str(), "diff", "--no-ext-diff", "--no-textconv", "--no-renames"];
-            let arguments: Vec<&str> =
-                fixed.into_iter().chain(extra.iter().copied()).chain([base, tree.as_str(), "--"]).collect();
-            self.git.run(Path::new("/"), &arguments)
-        };
-        let names = diff(&["--name-only", "-z"])?;
+        let names = self.diff(&objects, base, &tree, &["--name-only", "-z"])?;
         let files: Vec<String> = names
             .split(|byte| *byte == 0)
             .filter(|name| !name.is_empty())
@@ -148,9 +141,19 @@ impl Workspaces {
             .collect();
         let has_patch = !files.is_empty();
         if has_patch {
-            fs::write(patch, diff(&["--binary"])?).map_err(|error| error.to_string())?;
+            fs::write(patch, self.diff(&objects, base, &tree, &["--binary"])?)
+                .map_err(|error| error.to_string())?;
         }
         Ok(Changes { files, has_patch })
+    }
+
+    /// Returns the differences of two trees.
+    fn diff(&self, objects: &Path, base: &str, tree: &str, extra: &[&str]) -> Result<Vec<u8>, String> {
+        let git_dir = format!("--git-dir={}", utf8(objects)?);
+        let fixed = [git_dir.as_str(), "diff", "--no-ext-diff", "--no-textconv", "--no-renames"];
+        let arguments: Vec<&str> =
+            fixed.into_iter().chain(extra.iter().copied()).chain([base, tree, "--"]).collect();
+        self.git.run(Path::new("/"), &arguments)
     }
 
     /// Returns the directory of the objects from which a workspace was cloned.
@@ -181,17 +184,14 @@ impl Workspaces {
         run(&["write-tree"])
     }
 
-    /// Creates an empty repository next to the workspace.
-    fn fresh_repository(&self, workspace: &Path, format: &str) -> Result<PathBuf, String> {
-        let path = index_repository(workspace);
-        remove_if_exists(&path)?;
+    /// Creates an empty repository instead of what is at `path`.
+    fn fresh_repository(&self, path: &Path, format: &str) -> Result<PathBuf, String> {
+        remove_if_exists(path)?;
         let format = format!("--object-format={format}");
-        self.git.run(
-            Path::new("/"),
-            &["init", "--quiet", "--bare", "--template=", &format, "--", utf8(&path)?],
-        )?;
+        self.git
+            .run(Path::new("/"), &["init", "--quiet", "--bare", "--template=", &format, "--", utf8(path)?])?;
         fs::create_dir_all(path.join("objects/info")).map_err(|error| error.to_string())?;
-        Ok(path)
+        Ok(path.to_owned())
     }
 
     /// Returns the fleet's copy of a repository. It is fetched again if it lacks the commit.
@@ -225,6 +225,7 @@ impl Workspaces {
 pub(crate) fn discard(path: &Path, with_files: bool) {
     // What cannot be deleted stays; the result does not depend on it.
     drop(fs::remove_dir_all(index_repository(path)));
+    drop(fs::remove_dir_all(restoration::repository(path)));
     if with_files {
         drop(fs::remove_dir_all(path));
     }
@@ -248,6 +249,12 @@ fn base_file(workspace: &Path) -> PathBuf {
 /// Returns the repository with the index and the objects for the changes of a workspace.
 fn index_repository(workspace: &Path) -> PathBuf {
     workspace.with_file_name("base.git")
+}
+
+/// Lets a repository use the objects in another directory.
+fn borrow_objects(repository: &Path, objects: &Path) -> Result<(), String> {
+    let line = format!("{}\n", utf8(objects)?);
+    fs::write(repository.join("objects/info/alternates"), line).map_err(|error| error.to_string())
 }
 
 /// Returns a path next to `path` at which nothing exists, and whose parent exists.

@@ -581,6 +581,9 @@ fleet-finished = { $task }: { $outcome } ({ $seconds } s)
 fleet-retried = { $task }: will be run again in { $seconds } s
 fleet-parked = { $task }: parked: { $reason }
 fleet-waiting = { $task }: waits for a batch
+fleet-restored = { $task }: goes on where another machine left it
+fleet-not-restored = { $task }: the snapshot of another machine cannot be used: { $detail }
+fleet-not-stored = { $task }: other machines get no snapshot: { $detail }
 fleet-submitted = batch { $batch }: { $requests ->
         [one] one request
        *[other] { $requests } requests

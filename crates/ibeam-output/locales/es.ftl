@@ -579,6 +579,9 @@ fleet-finished = { $task }: { $outcome } ({ $seconds } s)
 fleet-retried = { $task }: se ejecutará de nuevo en { $seconds } s
 fleet-parked = { $task }: en espera: { $reason }
 fleet-waiting = { $task }: espera un lote
+fleet-restored = { $task }: continúa donde la dejó otra máquina
+fleet-not-restored = { $task }: no se puede usar la instantánea de otra máquina: { $detail }
+fleet-not-stored = { $task }: las otras máquinas no reciben instantánea: { $detail }
 fleet-submitted = lote { $batch }: { $requests ->
         [one] una solicitud
        *[other] { $requests } solicitudes

@@ -579,6 +579,9 @@ fleet-finished = { $task } : { $outcome } ({ $seconds } s)
 fleet-retried = { $task } : sera exécutée à nouveau dans { $seconds } s
 fleet-parked = { $task } : en attente : { $reason }
 fleet-waiting = { $task } : attend un lot
+fleet-restored = { $task } : reprend là où une autre machine l'a laissée
+fleet-not-restored = { $task } : l'instantané d'une autre machine est inutilisable : { $detail }
+fleet-not-stored = { $task } : aucun instantané pour les autres machines : { $detail }
 fleet-submitted = lot { $batch } : { $requests ->
         [one] une requête
        *[other] { $requests } requêtes

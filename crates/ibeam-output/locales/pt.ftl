@@ -579,6 +579,9 @@ fleet-finished = { $task }: { $outcome } ({ $seconds } s)
 fleet-retried = { $task }: será executada de novo em { $seconds } s
 fleet-parked = { $task }: em espera: { $reason }
 fleet-waiting = { $task }: espera um lote
+fleet-restored = { $task }: continua de onde outra máquina parou
+fleet-not-restored = { $task }: o instantâneo de outra máquina não pode ser usado: { $detail }
+fleet-not-stored = { $task }: as outras máquinas não recebem instantâneo: { $detail }
 fleet-submitted = lote { $batch }: { $requests ->
         [one] uma solicitação
        *[other] { $requests } solicitações

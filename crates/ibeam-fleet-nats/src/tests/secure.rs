@@ -79,8 +79,16 @@ fn a_worker_needs_only_few_permissions_and_cannot_change_tasks() {
             panic!("{id} is not ready")
         };
         assert_eq!(claim.task.id, id);
+        let snapshots = worker.snapshots().expect("a worker may use snapshots");
+        let path = home.path().join("snapshot");
+        fs::write(&path, id).unwrap();
+        snapshots.store(&claim.lease, &mut fs::File::open(&path).unwrap()).unwrap();
+        assert_eq!(snapshots.stored_lease(id).unwrap(), Some(claim.lease.number));
+        snapshots.fetch(id, &mut fs::File::create(&path).unwrap()).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), id);
         let finished = worker.finish(&claim.lease, &result(id, Outcome::Passed), Spend::default()).unwrap();
         assert_eq!(finished, Finished::Recorded { skipped: Vec::new() });
+        assert_eq!(snapshots.stored_lease(id).unwrap(), None);
     }
     assert_eq!(worker.spend().unwrap(), Spend::default());
     assert_eq!(submitter.results().unwrap().len(), 2);

@@ -344,6 +344,12 @@ pub enum FleetLine<'a> {
     Parked { task: &'a str, reason: &'a str },
     /// The task waits for a batch.
     Waiting { task: &'a str },
+    /// The task goes on where another machine left it.
+    Restored { task: &'a str },
+    /// The snapshot of another machine cannot be used.
+    NotRestored { task: &'a str, detail: &'a str },
+    /// No snapshot can be stored for other machines.
+    NotStored { task: &'a str, detail: &'a str },
     /// A batch was submitted.
     Submitted { batch: &'a str, model: &'a str, requests: u64 },
     /// Batches have answered requests.

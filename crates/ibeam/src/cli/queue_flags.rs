@@ -62,6 +62,9 @@ pub(crate) struct WorkerFlags {
     /// Run the checks of tasks: commands of their submitter, in the sandbox
     #[arg(long)]
     pub(crate) allow_checks: bool,
+    /// Send no snapshots to the queue: files and transcripts stay on this machine
+    #[arg(long)]
+    pub(crate) keep_content: bool,
     /// The number of runs of a task that may be killed, or fail in a way that may pass
     #[arg(long, value_name = "N", default_value = "5")]
     pub(crate) max_runs: NonZeroU32,

@@ -108,6 +108,69 @@ fn workers_execute_the_tasks_that_another_machine_submits() {
     scene.server.assert_all_answers_sent();
 }
 
+/// Returns a worker with a home of its own, as on another machine.
+fn worker_elsewhere(scene: &Scene, name: &str, server: &Server, flags: &[&str]) -> RunningProgram {
+    let (home, directory) = (scene.workspace.outside().join("home2"), scene.workspace.outside().join(name));
+    let args = ["fleet", "worker", "--queue", &server.url, "--dir", directory.to_str().unwrap()];
+    let args = args.into_iter().chain(["--allow-workspaces", scene.workspace.path().to_str().unwrap()]);
+    let mut program = scene.ibeam(args.chain(flags.iter().copied()));
+    for (variable, path) in scene.workspace.environment() {
+        if let Ok(rest) = path.strip_prefix(scene.workspace.home()) {
+            fs::create_dir_all(home.join(rest)).unwrap();
+            program = program.env(variable, home.join(rest));
+        }
+    }
+    program.timeout(Duration::from_secs(200)).start()
+}
+
+/// Kills a worker and the runs that it started, as if the machine had lost its power.
+fn kill_machine(worker: RunningProgram, directory: &std::path::Path) {
+    kill_process(Pid::from_raw(worker.pid()).unwrap(), Signal::KILL).unwrap();
+    for task in fs::read_dir(directory.join("tasks")).unwrap() {
+        let Ok(pid) = fs::read_to_string(task.unwrap().path().join("process")) else { continue };
+        // A run that has ended is not there.
+        let _ = kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL);
+    }
+    drop(worker.finish());
+}
+
+fn wait_for(what: &str, is_true: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !is_true() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_run_goes_on_on_another_machine_with_its_session_and_its_files() {
+    let Some(server) = Server::start() else { return };
+    let write = answer_call("w", "write", &json!({ "path": "new.txt", "fileText": "new\n" }));
+    let slow = answer_text("too late").delay(Duration::from_secs(60));
+    let scene = Scene::new([write, slow, answer_text("done")])
+        .with_workspace(ibeam_testkit::Workspace::new().file("a.txt", "a\n"));
+    let file = task_file(&scene, &[with(task(&scene, "a"), "check", json!("grep -q new new.txt"))]);
+    let submitter = submitter(&scene, &file, &server);
+    let flags = ["--force", "--allow-checks", "--until-drained"];
+    let first = worker(&scene, "w1", &server, &flags);
+    let directory = scene.workspace.outside().join("w1");
+    let left = directory.join("tasks/a");
+    wait_for("a snapshot is written", || left.join("snapshot.git/index").exists());
+    wait_for("the snapshot is stored", || !left.join("snapshot.files").exists());
+    kill_machine(first, &directory);
+    let second = worker_elsewhere(&scene, "w2", &server, &flags);
+    let output = submitter.finish().succeeded();
+    let result = &results(&output)["a"];
+    assert_eq!(result["changed_files"], json!(["new.txt"]), "{output}");
+    assert_eq!((&result["runs"], &result["interrupted_runs"]), (&json!(2), &json!(1)), "{output}");
+    let worked = second.finish().succeeded();
+    assert!(worked.stderr.contains("a: goes on where another machine left it"), "{worked}");
+    let requests = scene.server.requests();
+    let last = requests.last().unwrap().body.to_string();
+    assert!(last.contains("task a") && last.contains("fileText"), "the session goes on: {last}");
+    scene.server.assert_all_answers_sent();
+}
+
 #[test]
 fn a_cancelled_fleet_stops_its_runs_within_seconds_and_can_be_started_again() {
     let Some(server) = Server::start() else { return };

@@ -160,6 +160,7 @@ fn policy(app: &AppContext, flags: &WorkerFlags) -> WorkerPolicy {
         },
         is_read_only: app.base.flags.plan || app.base.flags.mode.is_some_and(is_read_only),
         allows_checks: flags.allow_checks,
+        keeps_content: flags.keep_content,
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use ibeam_fleet::{FleetObserver, TaskResult};
+use ibeam_fleet::{FleetObserver, SnapshotNote, TaskResult};
 use ibeam_output::{Catalogue, FleetLine, escape_invisible_in_json, escape_to_one_line};
 
 use super::live_table::LiveTable;
@@ -110,6 +110,15 @@ impl FleetObserver for ResultPrinter<'_> {
     fn waiting(&mut self, task: &str) {
         self.table.ended(task);
         self.note(&FleetLine::Waiting { task });
+        self.draw();
+    }
+
+    fn snapshot(&mut self, task: &str, note: &SnapshotNote) {
+        self.note(&match note {
+            SnapshotNote::Restored => FleetLine::Restored { task },
+            SnapshotNote::NotRestored(detail) => FleetLine::NotRestored { task, detail },
+            SnapshotNote::NotStored(detail) => FleetLine::NotStored { task, detail },
+        });
         self.draw();
     }
 

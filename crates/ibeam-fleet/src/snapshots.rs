@@ -1,0 +1,293 @@
+//! Stores snapshots of the tasks that a driver executes, and restores those of other machines.
+//!
+//! A snapshot is stored at the end of a run without a result, and now and then between the tool calls of a long run. The
+//! journal is exported before the workspace is read: so a call that changes files meanwhile is at worst an open call, as
+//! after a kill. A task is restored only where this machine has nothing of it, or something of an earlier lease.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::child::RunProgram;
+use crate::queue::{Claim, Lease};
+use crate::run_stream::{RunStream, resumable_session};
+use crate::snapshot::{
+    CHANGES_FILE, MAX_SNAPSHOT_BYTES, SESSION_FILE, SnapshotHead, SnapshotStore, condense_stream, extract,
+    write,
+};
+use crate::stream_tail::StreamTail;
+use crate::task::WorkspaceSource;
+use crate::task_dir::{CurrentStream, TaskDir};
+use crate::workspace::Workspaces;
+
+/// The age of a run before its first snapshot, and the shortest time between two of them.
+const SHORTEST_INTERVAL: Duration = Duration::from_secs(5);
+/// The time between two snapshots of a task is at least that of the last one, times this.
+const COST_FACTOR: u32 = 20;
+/// The time until the next attempt after a snapshot that could not be stored.
+const FAILURE_PAUSE: Duration = Duration::from_secs(60);
+/// The number of snapshots that a working run may spoil. The next one is stored, with a workspace that is newer than the
+/// journal.
+const MAX_SPOILED: u32 = 3;
+
+/// The use of a snapshot, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SnapshotNote {
+    /// The task goes on where another machine left it.
+    Restored,
+    /// The task of another machine begins anew, or with what this machine has of it.
+    NotRestored(String),
+    /// Another machine would begin anew.
+    NotStored(String),
+}
+
+/// The snapshots of the tasks of a driver.
+#[derive(Debug)]
+pub(crate) struct Snapshots<'a> {
+    pub(crate) store: Arc<dyn SnapshotStore>,
+    pub(crate) program: &'a RunProgram,
+    pub(crate) workspaces: &'a Workspaces,
+    /// The directory of the fleet.
+    pub(crate) fleet: &'a Path,
+    pub(crate) watched: Mutex<HashMap<String, Arc<Mutex<Watched>>>>,
+}
+
+/// A task that is executed.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    lease: Lease,
+    source: WorkspaceSource,
+    /// The part of the stream of the current run that was read.
+    tail: StreamTail,
+    /// The end of the stream at the last snapshot.
+    stored_offset: u64,
+    /// The time of the next snapshot.
+    due_at: Instant,
+    spoiled: u32,
+    /// Whether the execution has ended.
+    is_ended: bool,
+}
+
+impl Snapshots<'_> {
+    /// Restores a claimed task from its snapshot, if that is newer than what this machine has of the task.
+    pub(crate) fn restore(&self, claim: &Claim) -> Option<SnapshotNote> {
+        let task = &claim.task.id;
+        let stored = match self.store.stored_lease(task) {
+            Ok(stored) => stored?,
+            Err(error) => return Some(SnapshotNote::NotRestored(error.to_string())),
+        };
+        let dir = self.fleet.join("tasks").join(task);
+        if !is_older(&dir, stored) {
+            return None;
+        }
+        let new = self.fleet.join("restored").join(task);
+        let restored = self.build(claim, &new).and_then(|()| self.replace(&dir, &new));
+        // What is left of a failure; nothing after a success.
+        drop(fs::remove_dir_all(&new));
+        Some(match restored {
+            Ok(()) => SnapshotNote::Restored,
+            Err(detail) => SnapshotNote::NotRestored(detail),
+        })
+    }
+
+    /// Creates the directory of a task from its snapshot.
+    fn build(&self, claim: &Claim, new: &Path) -> Result<(), String> {
+        let failed = |error: io::Error| error.to_string();
+        drop(fs::remove_dir_all(new));
+        let parent = new.parent().unwrap_or(new);
+        fs::create_dir_all(parent).map_err(failed)?;
+        let name = new.file_name().unwrap_or_default().to_str().unwrap_or_default();
+        let dir = TaskDir::open(parent, name).map_err(|error| error.to_string())?;
+        let (snapshot, files) = (new.join("snapshot"), new.join("snapshot.files"));
+        let mut file = File::options().write(true).create_new(true).open(&snapshot).map_err(failed)?;
+        self.store.fetch(&claim.task.id, &mut file).map_err(|error| error.to_string())?;
+        drop(file);
+        fs::create_dir(&files).map_err(failed)?;
+        let head = extract(&snapshot, &claim.task.id, &files)?;
+        let patch = files.join(CHANGES_FILE);
+        self.workspaces.restore(&claim.task.workspace, &dir.workspace(), &head.base, &patch)?;
+        self.import(&head.session_id, &files.join(SESSION_FILE))?;
+        for entry in fs::read_dir(&files).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            if name != SESSION_FILE && name != CHANGES_FILE {
+                fs::rename(entry.path(), new.join(name)).map_err(failed)?;
+            }
+        }
+        dir.write_restored_session(&head.session_id).map_err(|error| error.to_string())?;
+        fs::remove_dir_all(&files).and_then(|()| fs::remove_file(&snapshot)).map_err(failed)
+    }
+
+    /// Stores the session of a snapshot, unless this machine has it.
+    fn import(&self, session: &str, file: &Path) -> Result<(), String> {
+        let Err(detail) = run(&mut self.program.import_session(file)) else { return Ok(()) };
+        // It is only appended to where it was created; here it was copied, so it is at least as old as the snapshot.
+        run(&mut self.program.check_session(session)).map_err(|_| detail)
+    }
+
+    /// Moves the restored directory of a task to its place. What was there is kept in `superseded`.
+    fn replace(&self, dir: &Path, new: &Path) -> Result<(), String> {
+        let failed = |error: io::Error| error.to_string();
+        if dir.exists() {
+            let kept = self.fleet.join("superseded");
+            fs::create_dir_all(&kept).map_err(failed)?;
+            let name = dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let mut paths = (1..).map(|number: u32| kept.join(format!("{name}.{number}")));
+            let path = paths.find(|path| !path.exists()).unwrap_or(kept);
+            fs::rename(dir, path).map_err(failed)?;
+        }
+        fs::rename(new, dir).map_err(failed)
+    }
+
+    /// Watches a task that is being executed.
+    pub(crate) fn watch(&self, claim: &Claim) {
+        let watched = Watched {
+            lease: claim.lease.clone(),
+            source: claim.task.workspace.clone(),
+            tail: StreamTail::default(),
+            stored_offset: 0,
+            due_at: Instant::now() + SHORTEST_INTERVAL,
+            spoiled: 0,
+            is_ended: false,
+        };
+        lock(&self.watched).insert(claim.task.id.clone(), Arc::new(Mutex::new(watched)));
+    }
+
+    /// Ends the watch of a task, and stores a last snapshot if the task goes on later.
+    pub(crate) fn end(&self, task: &str, goes_on: bool) -> Option<SnapshotNote> {
+        let watched = lock(&self.watched).remove(task)?;
+        let mut watched = lock(&watched);
+        watched.is_ended = true;
+        if !goes_on {
+            return None;
+        }
+        self.store(&watched).err().map(SnapshotNote::NotStored)
+    }
+
+    /// Stores the snapshots that are due. Returns what could not be stored.
+    pub(crate) fn store_due(&self) -> Vec<(String, SnapshotNote)> {
+        let all: Vec<_> = lock(&self.watched).values().cloned().collect();
+        all.iter()
+            .filter_map(|watched| {
+                let mut watched = lock(watched);
+                let detail = self.store_if_due(&mut watched).err()?;
+                watched.due_at = Instant::now() + FAILURE_PAUSE;
+                Some((watched.lease.task.clone(), SnapshotNote::NotStored(detail)))
+            })
+            .collect()
+    }
+
+    fn store_if_due(&self, watched: &mut Watched) -> Result<(), String> {
+        let start = Instant::now();
+        if watched.is_ended || start < watched.due_at {
+            return Ok(());
+        }
+        let stream = self.fleet.join("tasks").join(&watched.lease.task).join("stream.ndjson");
+        let advance = |tail: &mut StreamTail| {
+            tail.read(&stream, |_, _| Ok(())).map_err(|error| error.to_string()).map(|()| tail.offset)
+        };
+        let offset = advance(&mut watched.tail)?;
+        if offset == watched.stored_offset || !watched.tail.is_quiet() {
+            return Ok(());
+        }
+        let Some(snapshot) = self.capture(watched)? else { return Ok(()) };
+        if advance(&mut watched.tail)? != offset && watched.spoiled < MAX_SPOILED {
+            watched.spoiled += 1;
+            return Ok(());
+        }
+        self.send(watched, &snapshot)?;
+        (watched.stored_offset, watched.spoiled) = (offset, 0);
+        watched.due_at = Instant::now() + SHORTEST_INTERVAL.max(start.elapsed() * COST_FACTOR);
+        Ok(())
+    }
+
+    /// Stores a snapshot of a task whose run has ended.
+    fn store(&self, watched: &Watched) -> Result<(), String> {
+        match self.capture(watched)? {
+            Some(snapshot) => self.send(watched, &snapshot),
+            None => Ok(()),
+        }
+    }
+
+    fn send(&self, watched: &Watched, snapshot: &Path) -> Result<(), String> {
+        let mut file = File::open(snapshot).map_err(|error| error.to_string())?;
+        self.store.store(&watched.lease, &mut file).map_err(|error| error.to_string())?;
+        if let Some(files) = snapshot.parent() {
+            drop(fs::remove_dir_all(files));
+        }
+        Ok(())
+    }
+
+    /// Writes a snapshot to a file; `None` if there is no session yet.
+    fn capture(&self, watched: &Watched) -> Result<Option<PathBuf>, String> {
+        let failed = |error: io::Error| error.to_string();
+        let task = &watched.lease.task;
+        let dir = TaskDir::open(&self.fleet.join("tasks"), task).map_err(|error| error.to_string())?;
+        let files = dir.path().join("snapshot.files");
+        drop(fs::remove_dir_all(&files));
+        fs::create_dir(&files).map_err(failed)?;
+        let mut parts = Vec::new();
+        let mut summaries = Vec::new();
+        for (index, (stream, error)) in dir.streams().into_iter().enumerate() {
+            let number = index + 1;
+            let condensed = files.join(format!("stream.{number}.ndjson"));
+            condense_stream(&stream, &condensed).map_err(failed)?;
+            summaries.push(File::open(&condensed).and_then(RunStream::read).map_err(failed)?);
+            parts.push((format!("stream.{number}.ndjson"), condensed));
+            parts.push((format!("error.{number}.json"), error));
+        }
+        let Some(session) = resumable_session(&summaries).filter(|_| dir.workspace().exists()) else {
+            return Ok(None);
+        };
+        let (exported, patch) = (files.join(SESSION_FILE), files.join(CHANGES_FILE));
+        run(&mut self.program.export_session(session, &exported))?;
+        let base = self.workspaces.write_patch(&watched.source, &dir.workspace(), &patch)?;
+        parts.push((SESSION_FILE.to_owned(), exported));
+        parts.push((CHANGES_FILE.to_owned(), patch));
+        let parts: Vec<(String, &Path)> =
+            parts.iter().map(|(name, path)| (name.clone(), path.as_path())).collect();
+        let snapshot = files.join("snapshot");
+        let size = write(&snapshot, &SnapshotHead::new(task, session, &base), &parts).map_err(failed)?;
+        if size > MAX_SNAPSHOT_BYTES {
+            return Err(format!("it has {} MiB, and {} are allowed", size >> 20, MAX_SNAPSHOT_BYTES >> 20));
+        }
+        Ok(Some(snapshot))
+    }
+}
+
+/// Whether the directory of a task has nothing, or only what was done before the lease `stored`.
+fn is_older(dir: &Path, stored: u64) -> bool {
+    if !dir.exists() {
+        return true;
+    }
+    let (Some(parent), Some(name)) = (dir.parent(), dir.file_name().and_then(|name| name.to_str())) else {
+        return false;
+    };
+    let Ok(local) = TaskDir::open(parent, name) else { return false };
+    if local.result().is_some() {
+        return false;
+    }
+    // A run of an earlier driver may still be alive.
+    let is_free = matches!(local.lock_stream(), Ok(CurrentStream::Free(_)));
+    is_free && (local.streams().is_empty() || local.lease().is_some_and(|lease| lease < stored))
+}
+
+/// Runs a command to its end.
+///
+/// # Errors
+/// Its message.
+fn run(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
