@@ -57,6 +57,21 @@ impl Names {
         format!("ibeam-{}-snapshots", self.fleet)
     }
 
+    /// Returns the name of the stream of events.
+    pub(crate) fn events_stream(&self) -> String {
+        format!("ibeam-{}-events", self.fleet)
+    }
+
+    /// Returns the subject of the events of a task.
+    pub(crate) fn events(&self, task: &str) -> String {
+        format!("ibeam.{}.events.{}", self.fleet, token(task))
+    }
+
+    /// Returns the subject of the events of all tasks.
+    pub(crate) fn all_events(&self) -> String {
+        format!("ibeam.{}.events.*", self.fleet)
+    }
+
     /// Returns the subject of a ready task.
     pub(crate) fn work(&self, task: &str) -> String {
         format!("ibeam.{}.work.{}", self.fleet, token(task))

@@ -15,8 +15,8 @@ use async_nats::jetstream::stream::Stream;
 use async_nats::jetstream::{AckKind, Message};
 use futures_util::StreamExt as _;
 use ibeam_fleet::{
-    Claim, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, SnapshotStore, Spend, StopFlag,
-    Task, TaskQueue, TaskResult,
+    Claim, EventSink, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, SnapshotStore, Spend,
+    StopFlag, Task, TaskQueue, TaskResult,
 };
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +24,7 @@ use crate::address::QueueAddress;
 use crate::connection::{Connection, QueueOptions, REQUEST_TIMEOUT};
 use crate::control::{ControlWatch, FleetControl};
 use crate::error::service;
+use crate::events::EventStream;
 use crate::names::{CONSUMER, KeyKind, Names, task_of};
 use crate::snapshots::SnapshotBucket;
 use crate::store::{Creation, RETRY_TIMEOUT, Store, parse, retry};
@@ -483,12 +484,16 @@ impl TaskQueue for NatsQueue {
         })
     }
 
+    fn events(&self) -> Option<Arc<dyn EventSink>> {
+        Some(Arc::new(EventStream::new(&self.connection, &self.store)))
+    }
+
     fn snapshots(&self) -> Option<Arc<dyn SnapshotStore>> {
         self.snapshots.clone().map(|snapshots| Arc::new(snapshots) as _)
     }
 }
 
-fn context(connection: &Connection) -> Context {
+pub(crate) fn context(connection: &Connection) -> Context {
     // The context starts a task of the runtime.
     connection
         .block_on(async { ContextBuilder::new().timeout(REQUEST_TIMEOUT).build(connection.client.clone()) })

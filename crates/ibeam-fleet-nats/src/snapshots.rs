@@ -49,7 +49,7 @@ pub(crate) async fn create(context: &Context, names: &Names, num_replicas: usize
     if context.get_object_store(&bucket).await.is_ok() {
         return Ok(());
     }
-    let config = Config { bucket, num_replicas, compression: true, ..Config::default() };
+    let config = Config { bucket, num_replicas, ..Config::default() };
     context.create_object_store(config).await.map(drop).map_err(|error| service("snapshots", &error))
 }
 

@@ -9,6 +9,7 @@ use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy};
 use ibeam_fleet::QueueError;
 
 use crate::error::service;
+use crate::events;
 use crate::names::{CONSUMER, Names};
 use crate::snapshots;
 use crate::store::Store;
@@ -36,6 +37,7 @@ pub(crate) async fn create_streams(
         created.map_err(|error| service("bucket", &error))?;
     }
     snapshots::create(context, names, replicas).await?;
+    events::create(context, names, replicas).await?;
     let work = context.get_stream(names.work_stream()).await.map_err(|error| service("work", &error))?;
     let config = pull::Config {
         durable_name: Some(CONSUMER.to_owned()),

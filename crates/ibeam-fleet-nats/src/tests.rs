@@ -1,5 +1,6 @@
 //! The queue under the tests of every queue, and on a cluster whose nodes are killed.
 
+mod event_tests;
 mod kill;
 mod queue_tests;
 mod secure;

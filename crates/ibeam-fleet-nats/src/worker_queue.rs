@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ibeam_fleet::{
-    Claim, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, SnapshotStore, Spend, StopFlag,
-    Task, TaskFile, TaskLimits, TaskMode, TaskQueue, TaskResult, WorkspaceSource,
+    Claim, EventSink, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, SnapshotStore, Spend,
+    StopFlag, Task, TaskFile, TaskLimits, TaskMode, TaskQueue, TaskResult, WorkspaceSource,
 };
 
 use crate::control::ControlWatch;
@@ -187,6 +187,10 @@ impl TaskQueue for WorkerQueue {
     /// Returns 0: a worker leaves no task unfinished that the queue does not have.
     fn unfinished(&mut self) -> Result<u64, QueueError> {
         Ok(0)
+    }
+
+    fn events(&self) -> Option<Arc<dyn EventSink>> {
+        self.queue.events().filter(|_| !self.policy.keeps_content)
     }
 
     fn snapshots(&self) -> Option<Arc<dyn SnapshotStore>> {

@@ -15,10 +15,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::budget::Budget;
 use crate::child::{Children, ExtraLimits, RunProgram};
 use crate::error::FleetError;
+use crate::event_publisher::EventPublisher;
 use crate::governor::{Governor, RateLimits};
 use crate::governor_server::{SharedGovernor, socket_path};
 use crate::queue::{Claim, Finished, Lease, NextTask, Release, TaskQueue};
-use crate::snapshots::{SnapshotNote, Snapshots};
+use crate::snapshots::{SharingNote, Snapshots};
 use crate::stop::StopFlag;
 use crate::task_dir::TaskDir;
 use crate::task_result::{Outcome, TaskResult};
@@ -111,8 +112,8 @@ pub trait FleetObserver {
     /// A task waits for the answer to a request, without a process.
     fn waiting(&mut self, _task: &str) {}
 
-    /// A snapshot of a task was restored, or could not be used.
-    fn snapshot(&mut self, _task: &str, _note: &SnapshotNote) {}
+    /// Something of a task was received from another machine, or cannot be sent to others.
+    fn sharing(&mut self, _task: &str, _note: &SharingNote) {}
 
     /// Some time has passed. Called several times per second.
     fn tick(&mut self) {}
@@ -148,8 +149,11 @@ enum Event {
     Retried(String, Duration),
     Parked(String, String),
     Waiting(String),
-    Snapshot(String, SnapshotNote),
+    Sharing(String, SharingNote),
 }
+
+/// A step that a thread repeats while tasks are executed. Returns what there is to report.
+type Helper<'a> = Box<dyn Fn() -> Vec<(String, SharingNote)> + Send + 'a>;
 
 /// The state that the threads share.
 struct Shared<'a, Q> {
@@ -160,6 +164,8 @@ struct Shared<'a, Q> {
     governor: &'a SharedGovernor,
     /// The snapshots, if other machines may execute the tasks.
     snapshots: Option<&'a Snapshots<'a>>,
+    /// The publication of the streams of runs, if there is one.
+    publisher: Option<&'a EventPublisher<'a>>,
     directory: &'a Path,
     budget: Budget,
     lease: Duration,
@@ -205,12 +211,16 @@ pub fn run_fleet<Q: TaskQueue>(
         fleet: &directory.path,
         watched: Mutex::default(),
     });
+    let tasks = directory.path.join("tasks");
+    let publisher = queue.events().map(|sink| EventPublisher::new(sink, &directory.path, &tasks));
+    let publisher = publisher.transpose().map_err(FleetError::at(&directory.path))?;
     let shared = Shared {
         queue: Mutex::new(queue),
         changed: Condvar::new(),
         state: Mutex::default(),
         governor: &governor,
         snapshots: snapshots.as_ref(),
+        publisher: publisher.as_ref(),
         directory: &directory.path,
         budget: options.budget,
         lease: options.lease,
@@ -242,19 +252,25 @@ pub fn run_fleet<Q: TaskQueue>(
                 break;
             }
         }
-        if let Some(snapshots) = &snapshots {
+        let (store, publish) = (snapshots.as_ref(), publisher.as_ref());
+        let helpers: [(&str, Option<Helper<'_>>); 2] = [
+            ("snapshots", store.map(|snapshots| Box::new(|| snapshots.store_due()) as _)),
+            ("events", publish.map(|publisher| Box::new(|| publisher.publish_new()) as _)),
+        ];
+        for (name, help) in helpers {
+            let Some(help) = help else { continue };
             let (events, working) = (events.clone(), Arc::downgrade(&working));
-            let store = move || {
+            let repeat = move || {
                 while working.strong_count() > 0 {
-                    for (task, note) in snapshots.store_due() {
+                    for (task, note) in help() {
                         // The receiver outlives the threads.
-                        let _ = events.send(Event::Snapshot(task, note));
+                        let _ = events.send(Event::Sharing(task, note));
                     }
                     thread::sleep(TICK);
                 }
             };
-            let builder = thread::Builder::new().name("snapshots".to_owned());
-            if let Err(error) = builder.spawn_scoped(scope, store) {
+            let started = thread::Builder::new().name(name.to_owned()).spawn_scoped(scope, repeat);
+            if let Err(error) = started {
                 shared.fail(FleetError::at(shared.directory)(error));
             }
         }
@@ -266,7 +282,7 @@ pub fn run_fleet<Q: TaskQueue>(
                 Event::Retried(task, pause) => observer.retried(&task, pause),
                 Event::Parked(task, reason) => observer.parked(&task, &reason),
                 Event::Waiting(task) => observer.waiting(&task),
-                Event::Snapshot(task, note) => observer.snapshot(&task, &note),
+                Event::Sharing(task, note) => observer.sharing(&task, &note),
                 Event::Finished(result) => {
                     count(&mut end, &result);
                     return observer.finished(&result);
@@ -377,14 +393,17 @@ impl<Q: TaskQueue> Shared<'_, Q> {
     ) -> Result<(), FleetError> {
         let Claim { lease, task, spend: before } = claim;
         // The receiver outlives the threads.
-        let note = |note: Option<SnapshotNote>| {
-            note.into_iter().for_each(|note| drop(events.send(Event::Snapshot(task.id.clone(), note))));
+        let note = |note: Option<SharingNote>| {
+            note.into_iter().for_each(|note| drop(events.send(Event::Sharing(task.id.clone(), note))));
         };
         note(self.snapshots.and_then(|snapshots| snapshots.restore(claim)));
         let dir = TaskDir::open(&self.directory.join("tasks"), &task.id)?;
         if let Some(snapshots) = self.snapshots {
             dir.write_lease(lease.number)?;
             snapshots.watch(claim);
+        }
+        if let Some(publisher) = self.publisher {
+            publisher.watch(&task.id);
         }
         let extra = match runner.program.totals_scope() {
             TotalsScope::Process => extra,
@@ -397,6 +416,9 @@ impl<Q: TaskQueue> Shared<'_, Q> {
             (Conclusion::Park { .. }, Some(reason)) => Conclusion::Park { reason, halts: true },
             (conclusion, _) => conclusion,
         };
+        if let Some(publisher) = self.publisher {
+            publisher.end(&task.id);
+        }
         let is_finished = matches!(conclusion, Conclusion::Finished(_));
         note(self.snapshots.and_then(|snapshots| snapshots.end(&task.id, !is_finished)));
         let mut queue = lock(&self.queue);

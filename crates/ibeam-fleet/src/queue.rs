@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::event_publisher::EventSink;
 use crate::snapshot::SnapshotStore;
 use crate::task::Task;
 use crate::task_result::TaskResult;
@@ -98,6 +99,11 @@ pub trait TaskQueue: Send {
 
     /// Returns the place for snapshots of tasks, if other machines can execute them.
     fn snapshots(&self) -> Option<Arc<dyn SnapshotStore>> {
+        None
+    }
+
+    /// Returns the place to which the streams of runs are published, if there is one.
+    fn events(&self) -> Option<Arc<dyn EventSink>> {
         None
     }
 }

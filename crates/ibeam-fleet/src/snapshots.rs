@@ -34,15 +34,17 @@ const FAILURE_PAUSE: Duration = Duration::from_secs(60);
 /// journal.
 const MAX_SPOILED: u32 = 3;
 
-/// The use of a snapshot, for people.
+/// The use of a snapshot or of the events of a task, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SnapshotNote {
+pub enum SharingNote {
     /// The task goes on where another machine left it.
     Restored,
     /// The task of another machine begins anew, or with what this machine has of it.
     NotRestored(String),
     /// Another machine would begin anew.
     NotStored(String),
+    /// The events of runs cannot be published now.
+    NotPublished(String),
 }
 
 /// The snapshots of the tasks of a driver.
@@ -74,11 +76,11 @@ pub(crate) struct Watched {
 
 impl Snapshots<'_> {
     /// Restores a claimed task from its snapshot, if that is newer than what this machine has of the task.
-    pub(crate) fn restore(&self, claim: &Claim) -> Option<SnapshotNote> {
+    pub(crate) fn restore(&self, claim: &Claim) -> Option<SharingNote> {
         let task = &claim.task.id;
         let stored = match self.store.stored_lease(task) {
             Ok(stored) => stored?,
-            Err(error) => return Some(SnapshotNote::NotRestored(error.to_string())),
+            Err(error) => return Some(SharingNote::NotRestored(error.to_string())),
         };
         let dir = self.fleet.join("tasks").join(task);
         if !is_older(&dir, stored) {
@@ -89,8 +91,8 @@ impl Snapshots<'_> {
         // What is left of a failure; nothing after a success.
         drop(fs::remove_dir_all(&new));
         Some(match restored {
-            Ok(()) => SnapshotNote::Restored,
-            Err(detail) => SnapshotNote::NotRestored(detail),
+            Ok(()) => SharingNote::Restored,
+            Err(detail) => SharingNote::NotRestored(detail),
         })
     }
 
@@ -158,25 +160,25 @@ impl Snapshots<'_> {
     }
 
     /// Ends the watch of a task, and stores a last snapshot if the task goes on later.
-    pub(crate) fn end(&self, task: &str, goes_on: bool) -> Option<SnapshotNote> {
+    pub(crate) fn end(&self, task: &str, goes_on: bool) -> Option<SharingNote> {
         let watched = lock(&self.watched).remove(task)?;
         let mut watched = lock(&watched);
         watched.is_ended = true;
         if !goes_on {
             return None;
         }
-        self.store(&watched).err().map(SnapshotNote::NotStored)
+        self.store(&watched).err().map(SharingNote::NotStored)
     }
 
     /// Stores the snapshots that are due. Returns what could not be stored.
-    pub(crate) fn store_due(&self) -> Vec<(String, SnapshotNote)> {
+    pub(crate) fn store_due(&self) -> Vec<(String, SharingNote)> {
         let all: Vec<_> = lock(&self.watched).values().cloned().collect();
         all.iter()
             .filter_map(|watched| {
                 let mut watched = lock(watched);
                 let detail = self.store_if_due(&mut watched).err()?;
                 watched.due_at = Instant::now() + FAILURE_PAUSE;
-                Some((watched.lease.task.clone(), SnapshotNote::NotStored(detail)))
+                Some((watched.lease.task.clone(), SharingNote::NotStored(detail)))
             })
             .collect()
     }

@@ -18,6 +18,11 @@ pub(crate) struct StreamTail {
 }
 
 impl StreamTail {
+    /// Returns the tail behind the first bytes of a stream.
+    pub(crate) fn from_offset(offset: u64) -> Self {
+        Self { offset, open_calls: 0 }
+    }
+
     /// Reads the complete lines behind those that were read, and passes each with its offset to `each`. A file that is
     /// missing has none.
     ///

@@ -584,6 +584,7 @@ fleet-waiting = { $task }: waits for a batch
 fleet-restored = { $task }: goes on where another machine left it
 fleet-not-restored = { $task }: the snapshot of another machine cannot be used: { $detail }
 fleet-not-stored = { $task }: other machines get no snapshot: { $detail }
+fleet-not-published = { $task }: events are published later: { $detail }
 fleet-submitted = batch { $batch }: { $requests ->
         [one] one request
        *[other] { $requests } requests

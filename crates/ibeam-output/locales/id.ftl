@@ -521,6 +521,7 @@ fleet-waiting = { $task }: menunggu batch
 fleet-restored = { $task }: dilanjutkan dari titik yang ditinggalkan mesin lain
 fleet-not-restored = { $task }: snapshot dari mesin lain tidak dapat dipakai: { $detail }
 fleet-not-stored = { $task }: mesin lain tidak mendapat snapshot: { $detail }
+fleet-not-published = { $task }: peristiwa akan dikirim nanti: { $detail }
 fleet-submitted = batch { $batch }: { $requests } permintaan ke { $model }
 fleet-answered = batch telah menjawab { $requests } permintaan
 fleet-cancelled = tenggat telah lewat: batch { $batch } dibatalkan

@@ -145,7 +145,8 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
                 | FleetCommand::Report { .. }
                 | FleetCommand::Export { .. }
                 | FleetCommand::Sync { .. }
-                | FleetCommand::Cancel { .. },
+                | FleetCommand::Cancel { .. }
+                | FleetCommand::Events { .. },
         }
         | Command::Config { what: ConfigCommand::Path }
         | Command::Login { .. }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use ibeam_fleet::{Finished, NextTask, Outcome, Spend, TaskQueue as _};
+use ibeam_fleet::{Finished, NextTask, Outcome, Spend, StreamEvent, TaskQueue as _};
 use nkeys::KeyPair;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer};
 
@@ -86,6 +86,8 @@ fn a_worker_needs_only_few_permissions_and_cannot_change_tasks() {
         assert_eq!(snapshots.stored_lease(id).unwrap(), Some(claim.lease.number));
         snapshots.fetch(id, &mut fs::File::create(&path).unwrap()).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), id);
+        let event = StreamEvent { task: id.to_owned(), id: format!("w:{id}:1:0"), object: "{}".to_owned() };
+        worker.events().expect("a worker may publish events").publish(&[event]).unwrap();
         let finished = worker.finish(&claim.lease, &result(id, Outcome::Passed), Spend::default()).unwrap();
         assert_eq!(finished, Finished::Recorded { skipped: Vec::new() });
         assert_eq!(snapshots.stored_lease(id).unwrap(), None);

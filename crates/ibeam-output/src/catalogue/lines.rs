@@ -350,6 +350,8 @@ pub enum FleetLine<'a> {
     NotRestored { task: &'a str, detail: &'a str },
     /// No snapshot can be stored for other machines.
     NotStored { task: &'a str, detail: &'a str },
+    /// The events of runs cannot be published now.
+    NotPublished { task: &'a str, detail: &'a str },
     /// A batch was submitted.
     Submitted { batch: &'a str, model: &'a str, requests: u64 },
     /// Batches have answered requests.

@@ -80,6 +80,17 @@ pub(crate) enum FleetCommand {
         #[command(flatten)]
         queue: QueueFlags,
     },
+    /// Print the events of the runs of all workers, a JSON object on each line
+    Events {
+        #[command(flatten)]
+        queue: QueueFlags,
+        /// Only the events of this task
+        #[arg(long, value_name = "ID")]
+        task: Option<String>,
+        /// Wait for further events until the command is stopped
+        #[arg(long)]
+        follow: bool,
+    },
     /// Continue a fleet whose requests are answered in batches
     #[command(
         after_help = "Runs have the flags with which the fleet was started. Exit codes: those of `fleet run`."

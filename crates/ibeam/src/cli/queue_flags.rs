@@ -62,7 +62,7 @@ pub(crate) struct WorkerFlags {
     /// Run the checks of tasks: commands of their submitter, in the sandbox
     #[arg(long)]
     pub(crate) allow_checks: bool,
-    /// Send no snapshots to the queue: files and transcripts stay on this machine
+    /// Send no snapshots and no events to the queue: files and transcripts stay on this machine
     #[arg(long)]
     pub(crate) keep_content: bool,
     /// The number of runs of a task that may be killed, or fail in a way that may pass

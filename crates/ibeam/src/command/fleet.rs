@@ -95,6 +95,9 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
         }
         FleetCommand::Worker(flags) => queue::work(app, flags, stdout),
         FleetCommand::Cancel { queue } => queue::cancel(queue),
+        FleetCommand::Events { queue, task, follow } => {
+            queue::print_events(queue, task.as_deref(), *follow, stdout)
+        }
         FleetCommand::Sync { directory, queue, format } => {
             queue::sync_record(directory, queue, format.unwrap_or_default(), stdout)
         }

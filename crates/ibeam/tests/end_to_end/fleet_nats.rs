@@ -169,6 +169,22 @@ fn a_run_goes_on_on_another_machine_with_its_session_and_its_files() {
     let last = requests.last().unwrap().body.to_string();
     assert!(last.contains("task a") && last.contains("fileText"), "the session goes on: {last}");
     scene.server.assert_all_answers_sent();
+
+    let args = ["fleet", "events", "--queue", &server.url];
+    let printed = scene.ibeam_without_model(args).run().succeeded();
+    let events: Vec<Value> = printed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let published = |run: u64, stream: std::path::PathBuf| {
+        let of_run: Vec<&Value> =
+            events.iter().filter(|event| event["run"] == run).map(|event| &event["event"]).collect();
+        let text = fs::read_to_string(stream).unwrap();
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(of_run, lines.iter().collect::<Vec<_>>(), "run {run}: {printed}");
+    };
+    published(1, directory.join("tasks/a/stream.ndjson"));
+    published(2, scene.workspace.outside().join("w2/tasks/a/stream.ndjson"));
+    assert_ne!(events.first().unwrap()["worker"], events.last().unwrap()["worker"], "{printed}");
+    let other = scene.ibeam_without_model(args).args(["--task", "b"]).run().succeeded();
+    assert_eq!(other.stdout, "");
 }
 
 #[test]

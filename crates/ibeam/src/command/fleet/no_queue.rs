@@ -51,6 +51,19 @@ pub(super) fn sync_record(
 ///
 /// # Errors
 /// `Usage`.
+pub(super) fn print_events(
+    _flags: &QueueFlags,
+    _task: Option<&str>,
+    _follows: bool,
+    _stdout: &mut File,
+) -> Result<(), CliError> {
+    Err(unavailable())
+}
+
+/// The queue is not available.
+///
+/// # Errors
+/// `Usage`.
 pub(super) fn cancel(_flags: &QueueFlags) -> Result<(), CliError> {
     Err(unavailable())
 }

@@ -11,9 +11,10 @@ use ibeam_fleet::{
     TaskQueue as _, run_fleet,
 };
 use ibeam_fleet_nats::{
-    FleetControl, NatsQueue, QueueAddress, QueueCredentials, QueueOptions, WorkerPolicy, WorkerQueue, sync,
-    wait_for_results,
+    EventReader, FleetControl, NatsQueue, QueueAddress, QueueCredentials, QueueOptions, WorkerPolicy,
+    WorkerQueue, sync, wait_for_results,
 };
+use ibeam_output::escape_invisible_in_json;
 use ibeam_protocol::{Reason, sentence};
 use serde_json::json;
 
@@ -25,10 +26,13 @@ use super::{
 use crate::app::AppContext;
 use crate::cli::{CredentialFlags, Mode, QueueFlags, ReportFormat, SubmissionFlags, WorkerFlags};
 use crate::cli_error::CliError;
-use crate::command::report;
+use crate::command::{report, write};
 
 /// The time between two looks at a cancelled fleet.
 const CANCELLED_PAUSE: Duration = Duration::from_millis(300);
+
+/// The time between two looks for events.
+const EVENTS_PAUSE: Duration = Duration::from_millis(300);
 
 /// Sends the tasks to a queue, and waits for the results.
 ///
@@ -139,6 +143,31 @@ pub(super) fn cancel(flags: &QueueFlags) -> Result<(), CliError> {
     let address = parse(&flags.queue)?;
     let queue = NatsQueue::open(&address, &options(&flags.credentials)).map_err(queue_error)?;
     queue.set_control(&FleetControl { is_cancelled: true }).map_err(queue_error)
+}
+
+/// Prints the events of the runs of all workers.
+///
+/// # Errors
+/// `Usage`, `Io`, `OutputClosed`.
+pub(super) fn print_events(
+    flags: &QueueFlags,
+    task: Option<&str>,
+    follows: bool,
+    stdout: &mut File,
+) -> Result<(), CliError> {
+    let address = parse(&flags.queue)?;
+    let mut reader = EventReader::open(&address, &options(&flags.credentials), task).map_err(queue_error)?;
+    loop {
+        let events = reader.read().map_err(queue_error)?;
+        let text: String =
+            events.iter().map(|event| format!("{}\n", escape_invisible_in_json(event))).collect();
+        write(stdout, &text)?;
+        match (events.is_empty(), follows) {
+            (false, _) => {}
+            (true, true) => std::thread::sleep(EVENTS_PAUSE),
+            (true, false) => return Ok(()),
+        }
+    }
 }
 
 /// Returns what the configuration and the flags of the worker grant.

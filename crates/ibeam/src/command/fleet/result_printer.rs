@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use ibeam_fleet::{FleetObserver, SnapshotNote, TaskResult};
+use ibeam_fleet::{FleetObserver, SharingNote, TaskResult};
 use ibeam_output::{Catalogue, FleetLine, escape_invisible_in_json, escape_to_one_line};
 
 use super::live_table::LiveTable;
@@ -113,11 +113,12 @@ impl FleetObserver for ResultPrinter<'_> {
         self.draw();
     }
 
-    fn snapshot(&mut self, task: &str, note: &SnapshotNote) {
+    fn sharing(&mut self, task: &str, note: &SharingNote) {
         self.note(&match note {
-            SnapshotNote::Restored => FleetLine::Restored { task },
-            SnapshotNote::NotRestored(detail) => FleetLine::NotRestored { task, detail },
-            SnapshotNote::NotStored(detail) => FleetLine::NotStored { task, detail },
+            SharingNote::Restored => FleetLine::Restored { task },
+            SharingNote::NotRestored(detail) => FleetLine::NotRestored { task, detail },
+            SharingNote::NotStored(detail) => FleetLine::NotStored { task, detail },
+            SharingNote::NotPublished(detail) => FleetLine::NotPublished { task, detail },
         });
         self.draw();
     }
