@@ -1,4 +1,4 @@
-//! The state of a fleet as a whole: whether it is cancelled. Its submitter writes it to one key, and workers watch the key.
+//! The state of a fleet as a whole: whether it is cancelled, and its limits. Its submitter writes it to one key, and workers watch the key.
 //!
 //! A watch gets each new value from a subscription to the subject of the key, and reads the key now and then, in case a
 //! value was lost with its connection.
@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use async_nats::Subscriber;
 use futures_util::StreamExt as _;
-use ibeam_fleet::{QueueError, StopFlag};
+use ibeam_fleet::{FleetLimits, QueueError, SharedLimits, SharedState, Spend, StopFlag, TaskQueue as _};
 use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
 use crate::error::service;
+use crate::limits::{FleetLimitsClient, raise_spent};
+use crate::nats_queue::NatsQueue;
 use crate::store::{Store, parse};
 
 /// The time between two readings of the key.
@@ -24,6 +26,10 @@ const READ_INTERVAL: Duration = Duration::from_secs(2);
 pub struct FleetControl {
     /// Whether no task may run until the fleet is started again.
     pub is_cancelled: bool,
+    /// The limits of all workers together.
+    pub limits: FleetLimits,
+    /// A random number with which the names of accounts are hashed.
+    pub salt: u64,
 }
 
 impl FleetControl {
@@ -110,4 +116,73 @@ async fn follow(store: Store, mut values: Subscriber, state: Arc<Mutex<WatchStat
 
 fn lock(state: &Mutex<WatchState>) -> std::sync::MutexGuard<'_, WatchState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl NatsQueue {
+    /// Changes the state of the whole fleet. Workers notice it within moments.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) fn set_control(&self, control: &FleetControl) -> Result<(), QueueError> {
+        self.connection.block_on(self.store.put(&self.store.names.control(), control))
+    }
+
+    /// Starts the fleet with these limits, also after a cancellation. What its tasks have consumed counts, and what workers
+    /// have met at their providers does not count any more.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub fn start(&mut self, limits: FleetLimits) -> Result<(), QueueError> {
+        let recorded = self.spend()?;
+        let names = &self.store.names;
+        let random = ibeam_fleet::random_id().map_err(|error| service("limits", &error))?;
+        let salt = u64::from_str_radix(&random, 16).unwrap_or_default();
+        self.connection.block_on(async {
+            let control = self.store.read_as::<FleetControl>(&names.control()).await?;
+            let salt = control.map(|control| control.salt).filter(|salt| *salt != 0).unwrap_or(salt);
+            for entry in self.store.scan(&names.accounts(), 1).await? {
+                self.store.delete(&names.account(&entry.task)).await?;
+            }
+            raise_spent(&self.store, recorded).await?;
+            let control = FleetControl { is_cancelled: false, limits, salt };
+            self.store.put(&names.control(), &control).await
+        })
+    }
+
+    /// Stops all workers until the fleet is started again.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub fn cancel(&self) -> Result<(), QueueError> {
+        let subject = self.store.names.control();
+        let control = self.connection.block_on(self.store.read_as::<FleetControl>(&subject))?;
+        self.set_control(&FleetControl { is_cancelled: true, ..control.unwrap_or_default() })
+    }
+
+    /// Returns what all workers have consumed of the budget.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub fn shared_spend(&self) -> Result<Spend, QueueError> {
+        let state =
+            self.connection.block_on(self.store.read_as::<SharedState>(&self.store.names.limits()))?;
+        Ok(state.unwrap_or_default().spent())
+    }
+
+    /// Returns the limits that all workers share.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub fn shared_limits(&self, control: &ControlWatch) -> Result<Arc<dyn SharedLimits>, QueueError> {
+        let limits = FleetLimitsClient::start(&self.connection, &self.store, control.clone())?;
+        Ok(Arc::new(limits))
+    }
+
+    /// Watches the state of the whole fleet.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub fn watch_control(&self) -> Result<ControlWatch, QueueError> {
+        ControlWatch::start(&self.connection, &self.store)
+    }
 }

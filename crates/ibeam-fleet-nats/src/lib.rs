@@ -11,6 +11,7 @@ mod control;
 mod direct_get;
 mod error;
 mod events;
+mod limits;
 mod names;
 mod nats_queue;
 mod record;

@@ -97,6 +97,21 @@ impl Names {
         format!("$KV.{}.control.{FLEET}", self.bucket())
     }
 
+    /// Returns the subject of the key with the requests of the fleet.
+    pub(crate) fn limits(&self) -> String {
+        format!("$KV.{}.limits.{FLEET}", self.bucket())
+    }
+
+    /// Returns the subject of the key with what workers have met at an account.
+    pub(crate) fn account(&self, name: &str) -> String {
+        format!("$KV.{}.account.{name}", self.bucket())
+    }
+
+    /// Returns the subject of these keys of all accounts.
+    pub(crate) fn accounts(&self) -> String {
+        format!("$KV.{}.account.*", self.bucket())
+    }
+
     /// Returns the subject of the key that says that `task` needs `needed`.
     pub(crate) fn need(&self, needed: &str, task: &str) -> String {
         format!("$KV.{}.need.{}.{}", self.bucket(), token(needed), token(task))

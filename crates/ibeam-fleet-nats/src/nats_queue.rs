@@ -22,7 +22,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::QueueAddress;
 use crate::connection::{Connection, QueueOptions, REQUEST_TIMEOUT};
-use crate::control::{ControlWatch, FleetControl};
 use crate::error::service;
 use crate::events::EventStream;
 use crate::names::{CONSUMER, KeyKind, Names, task_of};
@@ -161,20 +160,13 @@ impl NatsQueue {
         self.lease
     }
 
-    /// Changes the state of the whole fleet. Workers notice it within moments.
+    /// Returns the number of tasks that workers hold.
     ///
     /// # Errors
     /// `Service`.
-    pub fn set_control(&self, control: &FleetControl) -> Result<(), QueueError> {
-        self.connection.block_on(self.store.put(&self.store.names.control(), control))
-    }
-
-    /// Watches the state of the whole fleet.
-    ///
-    /// # Errors
-    /// `Service`.
-    pub fn watch_control(&self) -> Result<ControlWatch, QueueError> {
-        ControlWatch::start(&self.connection, &self.store)
+    pub(crate) fn held_count(&self) -> Result<usize, QueueError> {
+        let info = self.connection.block_on(self.consumer.get_info());
+        info.map(|info| info.num_ack_pending).map_err(|error| service(CONSUMER, &error))
     }
 
     /// Returns the number of tasks.

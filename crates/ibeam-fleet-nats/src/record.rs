@@ -98,6 +98,10 @@ pub fn wait_for_results(
         if control.current().is_cancelled {
             break Some(HaltReason::Exhausted(FleetControl::CANCELLED.to_owned()));
         }
+        let budget = control.current().limits.budget;
+        if budget.is_spent(queue.shared_spend()?) && queue.held_count()? == 0 {
+            break Some(HaltReason::BudgetSpent);
+        }
         match queue.connection.block_on(queue.is_drained())? {
             false => empty_looks = 0,
             true => {

@@ -41,6 +41,15 @@ pub(crate) enum Creation {
     Exists(Bytes),
 }
 
+/// The effect of a compare-and-swap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Swap {
+    /// The key has the new value.
+    Set,
+    /// The key has changed meanwhile, and is left as it is.
+    Changed,
+}
+
 /// An entry of the bucket.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
@@ -64,20 +73,23 @@ impl Store {
     /// # Errors
     /// `Service`.
     pub(crate) async fn read(&self, subject: &str) -> Result<Option<Entry>, QueueError> {
-        retry(|| async {
-            let found = self.bucket.raw_message_builder().last_by_subject(subject).send().await;
-            match found {
-                Ok(message) if is_deleted(&message.headers) => Ok(None),
-                Ok(message) => Ok(Some(Entry {
-                    task: task_of(subject),
-                    value: message.payload,
-                    sequence: message.sequence,
-                })),
-                Err(error) if is_missing(&error.kind()) => Ok(None),
-                Err(error) => Err(service(subject, &error)),
+        retry(|| self.read_once(subject)).await
+    }
+
+    /// Like [`Self::read`], in one attempt.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn read_once(&self, subject: &str) -> Result<Option<Entry>, QueueError> {
+        let found = self.bucket.raw_message_builder().last_by_subject(subject).send().await;
+        match found {
+            Ok(message) if is_deleted(&message.headers) => Ok(None),
+            Ok(message) => {
+                Ok(Some(Entry { task: task_of(subject), value: message.payload, sequence: message.sequence }))
             }
-        })
-        .await
+            Err(error) if is_missing(&error.kind()) => Ok(None),
+            Err(error) => Err(service(subject, &error)),
+        }
     }
 
     /// Returns the value of a key as an object.
@@ -138,12 +150,35 @@ impl Store {
     /// # Errors
     /// `Service`.
     pub(crate) async fn put(&self, subject: &str, value: &impl Serialize) -> Result<(), QueueError> {
-        let value = to_bytes(value)?;
-        retry(|| async {
-            let message = PublishMessage::build().payload(value.clone());
-            self.publish(subject, message).await.map(drop).map_err(|error| service(subject, &error))
-        })
-        .await
+        retry(|| self.put_once(subject, value)).await
+    }
+
+    /// Like [`Self::put`], in one attempt.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn put_once(&self, subject: &str, value: &impl Serialize) -> Result<(), QueueError> {
+        let message = PublishMessage::build().payload(to_bytes(value)?);
+        self.publish(subject, message).await.map_err(|error| service(subject, &error))
+    }
+
+    /// Sets the value of a key, unless the key has changed since the message `sequence`; 0 stands for a missing key.
+    ///
+    /// # Errors
+    /// `Service`; the key may have been set.
+    pub(crate) async fn swap(
+        &self,
+        subject: &str,
+        sequence: u64,
+        value: &impl Serialize,
+    ) -> Result<Swap, QueueError> {
+        let message =
+            PublishMessage::build().payload(to_bytes(value)?).expected_last_subject_sequence(sequence);
+        match self.publish(subject, message).await {
+            Ok(()) => Ok(Swap::Set),
+            Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(Swap::Changed),
+            Err(error) => Err(service(subject, &error)),
+        }
     }
 
     /// Deletes a key.

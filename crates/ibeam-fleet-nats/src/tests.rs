@@ -2,6 +2,7 @@
 
 mod event_tests;
 mod kill;
+mod limit_tests;
 mod queue_tests;
 mod secure;
 mod server;

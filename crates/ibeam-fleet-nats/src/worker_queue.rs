@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ibeam_fleet::{
-    Claim, EventSink, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, SnapshotStore, Spend,
-    StopFlag, Task, TaskFile, TaskLimits, TaskMode, TaskQueue, TaskResult, WorkspaceSource,
+    Claim, EventSink, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, SharedLimits,
+    SnapshotStore, Spend, StopFlag, Task, TaskFile, TaskLimits, TaskMode, TaskQueue, TaskResult,
+    WorkspaceSource,
 };
 
 use crate::control::ControlWatch;
@@ -104,6 +105,7 @@ pub struct WorkerQueue {
     queue: NatsQueue,
     policy: WorkerPolicy,
     control: ControlWatch,
+    limits: Option<Arc<dyn SharedLimits>>,
     stop: StopFlag,
     ends_when_drained: bool,
 }
@@ -118,7 +120,13 @@ impl WorkerQueue {
         stop: StopFlag,
         ends_when_drained: bool,
     ) -> Self {
-        Self { queue, policy, control, stop, ends_when_drained }
+        Self { queue, policy, control, limits: None, stop, ends_when_drained }
+    }
+
+    /// Returns the queue with the limits that all workers share.
+    #[must_use]
+    pub fn with_limits(self, limits: Arc<dyn SharedLimits>) -> Self {
+        Self { limits: Some(limits), ..self }
     }
 
     /// Gives a task that the worker does not execute a result.
@@ -187,6 +195,10 @@ impl TaskQueue for WorkerQueue {
     /// Returns 0: a worker leaves no task unfinished that the queue does not have.
     fn unfinished(&mut self) -> Result<u64, QueueError> {
         Ok(0)
+    }
+
+    fn limits(&self) -> Option<Arc<dyn SharedLimits>> {
+        self.limits.clone()
     }
 
     fn events(&self) -> Option<Arc<dyn EventSink>> {

@@ -1,10 +1,13 @@
 //! The budget of all tasks of a fleet together.
 
+use serde::{Deserialize, Serialize};
+
 use crate::child::ExtraLimits;
 use crate::queue::{Spend, usd_to_micros};
 
 /// The budget of all tasks together. An absent limit is none.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Budget {
     /// Millionths of a US dollar.
     pub cost_micros: Option<u64>,
@@ -19,6 +22,11 @@ impl Budget {
     /// Returns the budget for a number of dollars.
     pub fn from_usd(usd: f64) -> Option<u64> {
         usd_to_micros(usd)
+    }
+
+    /// Whether a limit is reached.
+    pub fn is_spent(self, spent: Spend) -> bool {
+        self.left(spent).is_none()
     }
 
     /// Whether there is a limit.

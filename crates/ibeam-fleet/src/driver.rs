@@ -199,8 +199,10 @@ pub fn run_fleet<Q: TaskQueue>(
         count(&mut end, &result);
         observer.finished(&result).map_err(FleetError::Output)?;
     }
-    let governor =
-        Arc::new(SharedGovernor::new(Governor::new(options.budget, options.rates, queue.spend()?)));
+    let governor = Arc::new(SharedGovernor::new(
+        Governor::new(options.budget, options.rates, queue.spend()?),
+        queue.limits(),
+    ));
     let _socket = governor.serve(&directory.path).map_err(FleetError::at(&socket_path(&directory.path)))?;
     let children = Children::default();
     let workspaces = Workspaces::new(program.git.clone(), directory.path.clone());
@@ -361,7 +363,7 @@ impl<Q: TaskQueue> Shared<'_, Q> {
             if state.halt.is_some() || state.error.is_some() {
                 return Ok(None);
             }
-            let left = self.budget.left(self.governor.spent());
+            let left = self.governor.left(self.budget);
             match queue.claim(now_ms(), millis(self.lease))? {
                 NextTask::Drained => return Ok(None),
                 NextTask::NotReady => {}

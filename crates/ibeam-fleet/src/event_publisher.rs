@@ -209,11 +209,19 @@ fn worker_id(path: &Path) -> io::Result<String> {
     {
         return Ok(id);
     }
-    let mut bytes = [0; 8];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    let id = format!("{:016x}", u64::from_ne_bytes(bytes));
+    let id = random_id()?;
     fs::write(path, &id)?;
     Ok(id)
+}
+
+/// Returns an id that no other call returns: 16 hexadecimal digits.
+///
+/// # Errors
+/// The system's error.
+pub fn random_id() -> io::Result<String> {
+    let mut bytes = [0; 8];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(format!("{:016x}", u64::from_ne_bytes(bytes)))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

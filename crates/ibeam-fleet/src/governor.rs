@@ -8,6 +8,8 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::budget::Budget;
 use crate::governor_wire::{Ask, RequestOutcome, RequestReport};
 use crate::queue::Spend;
@@ -21,7 +23,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const RECHECK: Duration = Duration::from_secs(1);
 
 /// The limits of all runs together. An absent limit is none.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RateLimits {
     /// The requests that may start within a minute, for each account.
     pub requests_per_minute: Option<u32>,
@@ -69,6 +72,17 @@ pub(crate) struct Governor {
     running: HashMap<String, Spend>,
     /// The reasons for which requests of running tasks were refused.
     refused: HashMap<String, String>,
+}
+
+/// The account of a task whose execution has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settlement {
+    /// The consumption of all its runs.
+    pub(crate) all: Spend,
+    /// The consumption of its runs besides the reported requests.
+    pub(crate) unreported: Spend,
+    /// The reason for which a request was refused.
+    pub(crate) refused: Option<String>,
 }
 
 /// A request that was sent and not yet reported.
@@ -192,6 +206,14 @@ impl Governor {
         Decision::Refuse(reason)
     }
 
+    /// Takes back the permission for a request, which the other machines of the fleet refuse.
+    pub(crate) fn revoke(&mut self, now: Duration, number: u64, reason: &str) {
+        if let Some(permit) = self.permits.get(&number) {
+            self.refused.insert(permit.task.clone(), reason.to_owned());
+        }
+        self.end(now, number, None);
+    }
+
     /// Records the end of a request. Without a report, its run was killed or stopped.
     pub(crate) fn end(&mut self, now: Duration, number: u64, report: Option<&RequestReport>) {
         let Some(permit) = self.permits.remove(&number) else { return };
@@ -239,15 +261,16 @@ impl Governor {
 
     /// Ends the account of a task: its runs have consumed `known`, of which earlier drivers recorded `before`. Returns what
     /// they have consumed with the requests of killed runs, and the reason for which a request was refused.
-    pub(crate) fn settle(&mut self, task: &str, before: Spend, known: Spend) -> (Spend, Option<String>) {
+    pub(crate) fn settle(&mut self, task: &str, before: Spend, known: Spend) -> Settlement {
         let reported = self.running.remove(task).unwrap_or_default();
         let counted = before.plus(reported);
         let all = Spend {
             cost_micros: known.cost_micros.max(counted.cost_micros),
             tokens: known.tokens.max(counted.tokens),
         };
-        self.spent = self.spent.plus(all).minus(counted);
-        (all, self.refused.remove(task))
+        let unreported = all.minus(counted);
+        self.spent = self.spent.plus(unreported);
+        Settlement { all, unreported, refused: self.refused.remove(task) }
     }
 }
 
@@ -344,9 +367,9 @@ mod tests {
             Some(&report(0, RequestOutcome::Exhausted { reason: "no credit".to_owned() })),
         );
         assert_eq!(governor.decide(START, &mut ask("u")), Decision::Refuse("no credit".to_owned()));
-        let (_, refused) = governor.settle("u", Spend::default(), Spend::default());
-        assert_eq!(refused.as_deref(), Some("no credit"));
-        assert_eq!(governor.settle("u", Spend::default(), Spend::default()).1, None);
+        let settled = governor.settle("u", Spend::default(), Spend::default());
+        assert_eq!(settled.refused.as_deref(), Some("no credit"));
+        assert_eq!(governor.settle("u", Spend::default(), Spend::default()).refused, None);
     }
 
     #[test]
@@ -372,12 +395,12 @@ mod tests {
         let number = sent(&mut governor, START);
         governor.end(START, number, Some(&report(40, RequestOutcome::Complete)));
         let before = Spend { cost_micros: 0, tokens: 7 };
-        let (all, _) = governor.settle("t", before, before);
+        let all = governor.settle("t", before, before).all;
         assert_eq!((all.tokens, governor.spent().tokens), (47, 40));
         // The stream of a completed run has the same tokens.
         let number = sent(&mut governor, START);
         governor.end(START, number, Some(&report(10, RequestOutcome::Complete)));
-        let (all, _) = governor.settle("t", all, Spend { cost_micros: 0, tokens: 17 });
+        let all = governor.settle("t", all, Spend { cost_micros: 0, tokens: 17 }).all;
         assert_eq!((all.tokens, governor.spent().tokens), (57, 50));
     }
 

@@ -10,16 +10,21 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use crate::governor::{Decision, Governor, PendingRequest};
+use crate::budget::Budget;
+use crate::child::ExtraLimits;
+use crate::governor::{Decision, Governor, PendingRequest, Settlement};
 use crate::governor_wire::{Ask, Permission, RequestReport};
 use crate::queue::Spend;
+use crate::shared_limits::{SharedDecision, SharedLimits, SharedPermit};
 
 /// The number of bytes of the longest line.
 const MAX_LINE_BYTES: u64 = 64 << 10;
 /// The stack of a thread that waits for a request.
 const STACK_BYTES: usize = 256 << 10;
+/// The longest time after which the limits of other machines are asked again: they may have been raised.
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
 /// The governor of a fleet, shared by the threads of the driver.
 #[derive(Debug)]
@@ -28,6 +33,8 @@ pub(crate) struct SharedGovernor {
     /// The signal that a request has ended.
     changed: Condvar,
     started: Instant,
+    /// The limits that other machines share.
+    shared: Option<Arc<dyn SharedLimits>>,
 }
 
 /// The socket, which is removed with this.
@@ -41,8 +48,8 @@ impl Drop for GovernorSocket {
 }
 
 impl SharedGovernor {
-    pub(crate) fn new(governor: Governor) -> Self {
-        Self { state: Mutex::new(governor), changed: Condvar::new(), started: Instant::now() }
+    pub(crate) fn new(governor: Governor, shared: Option<Arc<dyn SharedLimits>>) -> Self {
+        Self { state: Mutex::new(governor), changed: Condvar::new(), started: Instant::now(), shared }
     }
 
     /// Listens in `directory` until the process ends.
@@ -98,6 +105,7 @@ impl SharedGovernor {
             self.changed.notify_all();
         }
         drop(state);
+        let decision = decision.and_then(|number| Ok((number, self.ask_others(number, &account)?)));
         let permission = match &decision {
             Ok(_) => Permission::Send,
             Err(reason) => Permission::Refuse { reason: reason.clone() },
@@ -105,27 +113,58 @@ impl SharedGovernor {
         let mut text = serde_json::to_string(&permission)?;
         text.push('\n');
         let sent = stream.write_all(text.as_bytes());
-        if let Ok(number) = decision {
+        if let Ok((number, permit)) = decision {
             let report: Option<RequestReport> = match sent.and_then(|()| read(&mut line)) {
                 Ok(_) => serde_json::from_str(&line).ok(),
                 Err(_) => None,
             };
+            if let Some(shared) = &self.shared {
+                shared.end(&account, permit, report.as_ref());
+            }
             self.lock().end(self.started.elapsed(), number, report.as_ref());
             self.changed.notify_all();
         }
         Ok(())
     }
 
-    /// Returns what the fleet has consumed.
-    pub(crate) fn spent(&self) -> Spend {
-        self.lock().spent()
+    /// Waits until the limits that other machines share permit a request.
+    ///
+    /// # Errors
+    /// The reason for which they refuse it.
+    fn ask_others(&self, number: u64, account: &str) -> Result<SharedPermit, String> {
+        let Some(shared) = &self.shared else { return Ok(SharedPermit::UNCOUNTED) };
+        loop {
+            match shared.decide(account) {
+                SharedDecision::Send(permit) => return Ok(permit),
+                SharedDecision::Wait(pause) => thread::sleep(pause.min(LONGEST_WAIT)),
+                SharedDecision::Refuse(reason) => {
+                    self.lock().revoke(self.started.elapsed(), number, &reason);
+                    self.changed.notify_all();
+                    return Err(reason);
+                }
+            }
+        }
+    }
+
+    /// Returns what is left of a budget, or of the one that other machines share; `None` if it is spent.
+    pub(crate) fn left(&self, budget: Budget) -> Option<ExtraLimits> {
+        match &self.shared {
+            None => budget.left(self.lock().spent()),
+            Some(shared) => {
+                let (budget, spent) = shared.budget();
+                budget.left(spent)
+            }
+        }
     }
 
     /// Ends the account of a task, as [`Governor::settle`] does.
     pub(crate) fn settle(&self, task: &str, before: Spend, known: Spend) -> (Spend, Option<String>) {
-        let settled = self.lock().settle(task, before, known);
+        let Settlement { all, unreported, refused } = self.lock().settle(task, before, known);
         self.changed.notify_all();
-        settled
+        if let Some(shared) = &self.shared {
+            shared.add(unreported);
+        }
+        (all, refused)
     }
 
     fn lock(&self) -> MutexGuard<'_, Governor> {
@@ -141,7 +180,6 @@ pub(crate) fn socket_path(directory: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::budget::Budget;
     use crate::governor::RateLimits;
     use crate::governor_wire::RequestOutcome;
 
@@ -179,7 +217,7 @@ mod tests {
         fs::create_dir(&directory).unwrap();
         let budget = Budget { cost_micros: None, tokens: Some(10) };
         let governor = Governor::new(budget, RateLimits::default(), Spend::default());
-        let shared = Arc::new(SharedGovernor::new(governor));
+        let shared = Arc::new(SharedGovernor::new(governor, None));
         let socket = shared.serve(&directory).unwrap();
         let client = Client { directory: directory.clone() };
 
@@ -191,7 +229,7 @@ mod tests {
         let mut third = client.ask();
         report(second, 10);
         assert!(matches!(permission(&mut third), Permission::Refuse { .. }));
-        assert_eq!(shared.spent().tokens, 10);
+        assert_eq!(shared.left(budget), None);
 
         drop(socket);
         assert!(!socket_path(&directory).exists());

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::event_publisher::EventSink;
+use crate::shared_limits::SharedLimits;
 use crate::snapshot::SnapshotStore;
 use crate::task::Task;
 use crate::task_result::TaskResult;
@@ -99,6 +100,11 @@ pub trait TaskQueue: Send {
 
     /// Returns the place for snapshots of tasks, if other machines can execute them.
     fn snapshots(&self) -> Option<Arc<dyn SnapshotStore>> {
+        None
+    }
+
+    /// Returns the limits that other machines share. They replace the budget and the rates of the driver.
+    fn limits(&self) -> Option<Arc<dyn SharedLimits>> {
         None
     }
 
@@ -213,7 +219,7 @@ impl TaskState {
 }
 
 /// The consumption of runs, as far as they reported it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spend {
     /// Millionths of a US dollar.
     pub cost_micros: u64,

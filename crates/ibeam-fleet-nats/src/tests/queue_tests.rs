@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ibeam_fleet::{FleetObserver, HaltReason, Ledger, StopFlag};
+use ibeam_fleet::{FleetLimits, FleetObserver, HaltReason, Ledger, StopFlag};
 
 use super::server::{Cluster, program};
 use crate::connection::QueueOptions;
@@ -157,7 +157,7 @@ fn a_cancelled_fleet_stops_its_workers_and_gives_them_no_task_until_it_is_starte
     let policy = WorkerPolicy { directories: vec!["/".into()], ..WorkerPolicy::default() };
     let mut worker = WorkerQueue::new(queue, policy, control.clone(), stop.clone(), true);
     let claim = claimed(&mut worker, &clock, 0);
-    submitter.set_control(&FleetControl { is_cancelled: true }).unwrap();
+    submitter.cancel().unwrap();
     let start = Instant::now();
     while !stop.is_requested() {
         assert!(start.elapsed() < Duration::from_secs(5), "the worker is not stopped");
@@ -172,7 +172,7 @@ fn a_cancelled_fleet_stops_its_workers_and_gives_them_no_task_until_it_is_starte
         wait_for_results(&mut ledger, &mut submitter, &StopFlag::default(), &mut Ids::default()).unwrap();
     assert_eq!(end.unfinished, 2);
     assert_eq!(end.halt, Some(HaltReason::Exhausted(FleetControl::CANCELLED.to_owned())));
-    submitter.set_control(&FleetControl::default()).unwrap();
+    submitter.start(FleetLimits::default()).unwrap();
     let start = Instant::now();
     while control.current().is_cancelled {
         assert!(start.elapsed() < Duration::from_secs(5), "the worker stays cancelled");

@@ -11,7 +11,6 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer};
 use super::server::{Cluster, program};
 use crate::address::QueueAddress;
 use crate::connection::{QueueCredentials, QueueOptions};
-use crate::control::FleetControl;
 use crate::names::KeyKind;
 use crate::nats_queue::{NatsQueue, now_ms};
 use crate::queue_conformance::{result, task};
@@ -101,7 +100,7 @@ fn a_worker_needs_only_few_permissions_and_cannot_change_tasks() {
         .block_on(async { worker.store.context.publish(subject, forged.into()).await.unwrap().await });
     assert!(sent.is_err(), "a worker submits no tasks");
     let control = worker.watch_control().unwrap();
-    submitter.set_control(&FleetControl { is_cancelled: true }).unwrap();
+    submitter.cancel().unwrap();
     let start = std::time::Instant::now();
     while !control.current().is_cancelled {
         assert!(start.elapsed() < Duration::from_secs(10), "a worker notices a cancellation");

@@ -84,13 +84,7 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
                     batch_fleet::run_tasks(app, tasks, &directory, &options, batch, stdout)
                 }
                 None => run_tasks(app, tasks, &directory, &options, stdout),
-                Some(address) => {
-                    let has_limits = budget_usd.is_some()
-                        || budget_tokens.is_some()
-                        || requests_per_minute.is_some()
-                        || tokens_per_minute.is_some();
-                    queue::submit(app, address, queue, tasks, &directory, has_limits, stdout)
-                }
+                Some(address) => queue::submit(app, address, queue, tasks, &directory, &options, stdout),
             }
         }
         FleetCommand::Worker(flags) => queue::work(app, flags, stdout),

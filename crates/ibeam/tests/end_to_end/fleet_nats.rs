@@ -108,6 +108,11 @@ fn workers_execute_the_tasks_that_another_machine_submits() {
     scene.server.assert_all_answers_sent();
 }
 
+fn submitter_with(scene: &Scene, file: &std::path::Path, server: &Server, flags: &[&str]) -> RunningProgram {
+    let args = ["fleet", "run", file.to_str().unwrap(), "--queue", &server.url];
+    scene.ibeam_without_model(args).args(flags).timeout(Duration::from_secs(200)).start()
+}
+
 /// Returns a worker with a home of its own, as on another machine.
 fn worker_elsewhere(scene: &Scene, name: &str, server: &Server, flags: &[&str]) -> RunningProgram {
     let (home, directory) = (scene.workspace.outside().join("home2"), scene.workspace.outside().join(name));
@@ -185,6 +190,48 @@ fn a_run_goes_on_on_another_machine_with_its_session_and_its_files() {
     assert_ne!(events.first().unwrap()["worker"], events.last().unwrap()["worker"], "{printed}");
     let other = scene.ibeam_without_model(args).args(["--task", "b"]).run().succeeded();
     assert_eq!(other.stdout, "");
+}
+
+#[test]
+fn workers_share_a_budget_and_wait_for_a_larger_one() {
+    let Some(server) = Server::start() else { return };
+    let answers = (0..4).map(|_| answer_text("done").delay(Duration::from_millis(300)));
+    let scene = Scene::new(answers).with_workspace(ibeam_testkit::Workspace::new().file("a.txt", "a\n"));
+    let tasks: Vec<Value> = ["a", "b", "c", "d"].map(|id| task(&scene, id)).into();
+    let file = task_file(&scene, &tasks);
+    let first = submitter_with(&scene, &file, &server, &["--budget-tokens", "1"]);
+    let workers = [worker(&scene, "w1", &server, &[]), worker_elsewhere(&scene, "w2", &server, &[])];
+    let output = first.finish();
+    assert_eq!(output.code, Some(75), "{output}");
+    assert_eq!((scene.server.requests().len(), results(&output).len()), (1, 1), "{output}");
+    assert!(output.stderr.contains("3 tasks are not finished: the budget is spent"), "{output}");
+    let output = submitter_with(&scene, &file, &server, &["--budget-tokens", "1000000"]).finish().succeeded();
+    assert_eq!(results(&output).len(), 4, "{output}");
+    scene.server.assert_all_answers_sent();
+    for worker in workers {
+        kill_process(Pid::from_raw(worker.pid()).unwrap(), Signal::TERM).unwrap();
+        assert_eq!(worker.finish().code, Some(143));
+    }
+}
+
+#[test]
+fn an_exhausted_quota_that_one_worker_meets_ends_the_requests_of_the_other() {
+    let Some(server) = Server::start() else { return };
+    let refused = Answer::error(402, "insufficient_quota", "the account has no credit left");
+    let slow = answer_call("t", "shell", &json!({ "command": "sleep 3" }));
+    let scene =
+        Scene::new([slow, refused]).with_workspace(ibeam_testkit::Workspace::new().file("a.txt", "a\n"));
+    let file = task_file(&scene, &[task(&scene, "a"), task(&scene, "b")]);
+    let submitter = submitter(&scene, &file, &server);
+    let workers = ["w1", "w2"].map(|name| worker_elsewhere(&scene, name, &server, &["--force"]));
+    let output = submitter.finish();
+    assert_eq!((output.code, output.stdout.as_str()), (Some(75), ""), "{output}");
+    for worker in workers {
+        let output = worker.finish();
+        assert_eq!(output.code, Some(75), "{output}");
+        assert!(output.stderr.contains("the account has no credit left"), "{output}");
+    }
+    assert_eq!(scene.server.requests().len(), 2, "the run whose command ran sent no other request");
 }
 
 #[test]

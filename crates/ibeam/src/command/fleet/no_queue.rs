@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use ibeam_fleet::TaskFile;
+use ibeam_fleet::{DriverOptions, TaskFile};
 use ibeam_protocol::{Reason, sentence};
 
 use crate::app::AppContext;
@@ -20,7 +20,7 @@ pub(super) fn submit(
     _flags: &SubmissionFlags,
     _tasks: TaskFile,
     _directory: &Path,
-    _has_limits: bool,
+    _options: &DriverOptions,
     _stdout: &mut File,
 ) -> Result<(), CliError> {
     Err(unavailable())

@@ -3,12 +3,13 @@
 use std::fs::File;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ibeam_core::Stop;
 use ibeam_fleet::{
-    Budget, DriverOptions, FleetDirectory, HaltReason, Ledger, RateLimits, StopFlag, TaskFile, TaskLimits,
-    TaskQueue as _, run_fleet,
+    Budget, DriverOptions, FleetDirectory, FleetLimits, HaltReason, Ledger, RateLimits, StopFlag, TaskFile,
+    TaskLimits, TaskQueue as _, run_fleet,
 };
 use ibeam_fleet_nats::{
     EventReader, FleetControl, NatsQueue, QueueAddress, QueueCredentials, QueueOptions, WorkerPolicy,
@@ -28,8 +29,8 @@ use crate::cli::{CredentialFlags, Mode, QueueFlags, ReportFormat, SubmissionFlag
 use crate::cli_error::CliError;
 use crate::command::{report, write};
 
-/// The time between two looks at a cancelled fleet.
-const CANCELLED_PAUSE: Duration = Duration::from_millis(300);
+/// The time between two looks at a fleet that is cancelled, or whose budget is spent.
+const HALTED_PAUSE: Duration = Duration::from_millis(300);
 
 /// The time between two looks for events.
 const EVENTS_PAUSE: Duration = Duration::from_millis(300);
@@ -44,15 +45,9 @@ pub(super) fn submit(
     flags: &SubmissionFlags,
     tasks: TaskFile,
     directory: &Path,
-    has_limits: bool,
+    options: &DriverOptions,
     stdout: &mut File,
 ) -> Result<(), CliError> {
-    if has_limits {
-        let detail = sentence!(
-            "budgets and rates of requests are not for `--queue`: each worker has the limits of its own"
-        );
-        return Err(Reason::Usage { detail }.into());
-    }
     // Values may be secrets, and no secret is sent.
     if let Some(task) = tasks.tasks.iter().find(|task| !task.env.is_empty()) {
         let task = &task.id;
@@ -65,10 +60,9 @@ pub(super) fn submit(
     ledger.submit(&tasks.tasks).map_err(|error| submission_error(error, directory))?;
     drop(tasks);
     let lease = Duration::from_secs(flags.queue_lease.get());
-    let queue = NatsQueue::create(&address, &options(&flags.credentials), lease);
+    let queue = NatsQueue::create(&address, &connection_options(&flags.credentials), lease);
     let mut queue = queue.map_err(queue_error)?;
-    // Also starts a cancelled fleet again.
-    queue.set_control(&FleetControl::default()).map_err(queue_error)?;
+    queue.start(FleetLimits { budget: options.budget, rates: options.rates }).map_err(queue_error)?;
     sync(&mut ledger, &mut queue).map_err(|error| submission_error(error, directory))?;
     queue.unpark().map_err(queue_error)?;
     let (stop, flag) = (Stop::default(), StopFlag::default());
@@ -90,13 +84,14 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
     let held = FleetDirectory::open(&flags.dir).map_err(fleet_error)?;
     let (stop, flag) = (Stop::default(), StopFlag::default());
     watch_signals(&stop, &flag)?;
-    let credentials = options(&flags.queue.credentials);
+    let credentials = connection_options(&flags.queue.credentials);
     let queue = NatsQueue::open_when_created(&address, &credentials, &flag);
     let mut queue = match stop.reason() {
         Some(reason) => return Err(reason.clone().into()),
         None => queue.map_err(queue_error)?,
     };
     let control = queue.watch_control().map_err(queue_error)?;
+    let limits = queue.shared_limits(&control).map_err(queue_error)?;
     let options = DriverOptions {
         lease: queue.lease(),
         jobs: NonZeroUsize::try_from(flags.slots).unwrap_or(NonZeroUsize::MIN),
@@ -112,7 +107,8 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
         let round = flag.child();
         control.stop_when_cancelled(&round);
         let tasks =
-            WorkerQueue::new(queue, policy(app, flags), control.clone(), round.clone(), flags.until_drained);
+            WorkerQueue::new(queue, policy(app, flags), control.clone(), round.clone(), flags.until_drained)
+                .with_limits(Arc::clone(&limits));
         let end = run_fleet(&held, tasks, &program, &options, &round, &mut observer).map_err(fleet_error);
         observer.finish();
         let end = end?;
@@ -126,10 +122,19 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
                 let detail = FleetControl::CANCELLED.to_owned();
                 return Err(CliError::FleetUnfinished { unfinished: 1, detail });
             }
-            (None, Some(HaltReason::BudgetSpent) | None) => return Ok(()),
+            (None, Some(HaltReason::BudgetSpent)) if !flags.until_drained => {}
+            (None, Some(HaltReason::BudgetSpent)) => {
+                let detail = "the budget is spent".to_owned();
+                return Err(CliError::FleetUnfinished { unfinished: 1, detail });
+            }
+            (None, None) => return Ok(()),
         }
-        while control.current().is_cancelled && !flag.is_requested() {
-            std::thread::sleep(CANCELLED_PAUSE);
+        let is_halted = || {
+            let (budget, spent) = limits.budget();
+            control.current().is_cancelled || budget.is_spent(spent)
+        };
+        while !flag.is_requested() && is_halted() {
+            std::thread::sleep(HALTED_PAUSE);
         }
         queue = NatsQueue::open(&address, &credentials).map_err(queue_error)?;
     }
@@ -141,8 +146,8 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
 /// `Usage`, `Io`.
 pub(super) fn cancel(flags: &QueueFlags) -> Result<(), CliError> {
     let address = parse(&flags.queue)?;
-    let queue = NatsQueue::open(&address, &options(&flags.credentials)).map_err(queue_error)?;
-    queue.set_control(&FleetControl { is_cancelled: true }).map_err(queue_error)
+    let queue = NatsQueue::open(&address, &connection_options(&flags.credentials)).map_err(queue_error)?;
+    queue.cancel().map_err(queue_error)
 }
 
 /// Prints the events of the runs of all workers.
@@ -156,7 +161,8 @@ pub(super) fn print_events(
     stdout: &mut File,
 ) -> Result<(), CliError> {
     let address = parse(&flags.queue)?;
-    let mut reader = EventReader::open(&address, &options(&flags.credentials), task).map_err(queue_error)?;
+    let mut reader =
+        EventReader::open(&address, &connection_options(&flags.credentials), task).map_err(queue_error)?;
     loop {
         let events = reader.read().map_err(queue_error)?;
         let text: String =
@@ -215,7 +221,7 @@ pub(super) fn sync_record(
     let address = parse(&flags.queue)?;
     let held = FleetDirectory::open(directory).map_err(fleet_error)?;
     let mut ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
-    let queue = NatsQueue::create(&address, &options(&flags.credentials), DriverOptions::LEASE);
+    let queue = NatsQueue::create(&address, &connection_options(&flags.credentials), DriverOptions::LEASE);
     let mut queue = queue.map_err(queue_error)?;
     let found = sync(&mut ledger, &mut queue).map_err(|error| submission_error(error, directory))?;
     let text = format!(
@@ -235,7 +241,7 @@ fn parse(address: &str) -> Result<QueueAddress, Reason> {
         .map_err(|error| Reason::Usage { detail: sentence!("`--queue`: {error}", error) })
 }
 
-fn options(flags: &CredentialFlags) -> QueueOptions {
+fn connection_options(flags: &CredentialFlags) -> QueueOptions {
     let credentials = match (&flags.queue_creds, &flags.queue_nkey) {
         (Some(path), _) => QueueCredentials::File(path.clone()),
         (None, Some(path)) => QueueCredentials::Nkey(path.clone()),
