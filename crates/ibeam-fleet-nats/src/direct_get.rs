@@ -1,7 +1,6 @@
 //! Reading of many stored messages without a consumer.
 //!
-//! A client that may create consumers can have messages delivered to any subject, also to those that it may not publish
-//! to. So workers do not get that right.
+//! So workers need no right to create consumers.
 
 use async_nats::jetstream::context::Context;
 use async_nats::{HeaderMap, StatusCode};

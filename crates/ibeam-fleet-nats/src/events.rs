@@ -22,8 +22,8 @@ use crate::store::{Store, retry};
 
 /// The age of the oldest event.
 const MAX_AGE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// The size of all events, in bytes. The server reserves it.
-const MAX_BYTES: i64 = 256 << 20;
+/// The sizes of all events, in bytes, from the usual one to that for a small server. The server reserves it.
+const MAX_BYTES: [i64; 3] = [256 << 20, 64 << 20, 16 << 20];
 /// The time for which the server knows the ids of events.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(10 * 60);
 /// The number of events that one request reads.
@@ -34,19 +34,25 @@ const BATCH: usize = 256;
 /// # Errors
 /// `Service`.
 pub(crate) async fn create(context: &Context, names: &Names, num_replicas: usize) -> Result<(), QueueError> {
-    let config = Config {
+    let config = |max_bytes| Config {
         name: names.events_stream(),
         subjects: vec![names.all_events()],
         max_age: MAX_AGE,
-        max_bytes: MAX_BYTES,
+        max_bytes,
         duplicate_window: DUPLICATE_WINDOW,
         discard: DiscardPolicy::Old,
         allow_direct: true,
         num_replicas,
         ..Config::default()
     };
-    let created = context.get_or_create_stream(config).await;
-    created.map(drop).map_err(|error| service("events", &error))
+    let mut failed = None;
+    for max_bytes in MAX_BYTES {
+        match context.get_or_create_stream(config(max_bytes)).await {
+            Ok(_) => return Ok(()),
+            Err(error) => failed = Some(service("events", &error)),
+        }
+    }
+    failed.map_or(Ok(()), Err)
 }
 
 /// The stream of events, as a worker sees it.

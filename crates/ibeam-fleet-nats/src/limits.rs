@@ -278,8 +278,9 @@ impl SharedLimits for FleetLimitsClient {
         let budget = inner.limits().budget;
         let is_stale = lock(&inner.last).0.is_none_or(|at| at.elapsed() > FRESH);
         if budget != Budget::default() && is_stale {
-            // Without an answer, what was read last counts.
-            drop(inner.connection.block_on(inner.change(|_| ())));
+            let subject = inner.store.names.limits();
+            // The caller holds the queue, so this is tried once. Without an answer, what was read last counts.
+            drop(inner.connection.block_on(inner.try_change(&subject, None, |_| (), &mut None)));
         }
         (budget, lock(&inner.last).1.spent())
     }

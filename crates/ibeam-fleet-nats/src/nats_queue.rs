@@ -165,8 +165,10 @@ impl NatsQueue {
     /// # Errors
     /// `Service`.
     pub(crate) fn held_count(&self) -> Result<usize, QueueError> {
-        let info = self.connection.block_on(self.consumer.get_info());
-        info.map(|info| info.num_ack_pending).map_err(|error| service(CONSUMER, &error))
+        self.connection.block_on(retry(|| async {
+            let info = self.consumer.get_info().await;
+            info.map(|info| info.num_ack_pending).map_err(|error| service(CONSUMER, &error))
+        }))
     }
 
     /// Returns the number of tasks.

@@ -99,7 +99,7 @@ pub fn wait_for_results(
             break Some(HaltReason::Exhausted(FleetControl::CANCELLED.to_owned()));
         }
         let budget = control.current().limits.budget;
-        if budget.is_spent(queue.shared_spend()?) && queue.held_count()? == 0 {
+        if budget.is_limited() && budget.is_spent(queue.shared_spend()?) && queue.held_count()? == 0 {
             break Some(HaltReason::BudgetSpent);
         }
         match queue.connection.block_on(queue.is_drained())? {

@@ -30,7 +30,7 @@ impl Budget {
     }
 
     /// Whether there is a limit.
-    pub(crate) fn is_limited(self) -> bool {
+    pub fn is_limited(self) -> bool {
         self.cost_micros.is_some() || self.tokens.is_some()
     }
 

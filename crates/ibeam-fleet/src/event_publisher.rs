@@ -79,7 +79,12 @@ impl<'a> EventPublisher<'a> {
     /// Publishes the streams of a task from now on.
     pub(crate) fn watch(&self, task: &str) {
         let dir = self.tasks.join(task);
-        let (run, offset) = recorded(&dir).unwrap_or_else(|| (first_run(self.tasks, task), 0));
+        let (run, offset) = recorded(&dir).unwrap_or_else(|| {
+            let run = first_run(self.tasks, task);
+            // Otherwise the next driver finds the place again, before the task has other runs.
+            drop(record(&dir, run, 0));
+            (run, 0)
+        });
         let tail = StreamTail::from_offset(offset);
         let published = Published { task: task.to_owned(), run, tail, is_ended: false };
         lock(&self.watched).insert(task.to_owned(), Arc::new(Mutex::new(published)));

@@ -70,6 +70,8 @@ pub(crate) struct Watched {
     /// The time of the next snapshot.
     due_at: Instant,
     spoiled: u32,
+    /// The reason for which the last snapshot was not stored.
+    failure: Option<String>,
     /// Whether the execution has ended.
     is_ended: bool,
 }
@@ -104,7 +106,7 @@ impl Snapshots<'_> {
         fs::create_dir_all(parent).map_err(failed)?;
         let name = new.file_name().unwrap_or_default().to_str().unwrap_or_default();
         let dir = TaskDir::open(parent, name).map_err(|error| error.to_string())?;
-        let (snapshot, files) = (new.join("snapshot"), new.join("snapshot.files"));
+        let (snapshot, files) = (new.join("snapshot"), snapshot_files(new));
         let mut file = File::options().write(true).create_new(true).open(&snapshot).map_err(failed)?;
         self.store.fetch(&claim.task.id, &mut file).map_err(|error| error.to_string())?;
         drop(file);
@@ -154,6 +156,7 @@ impl Snapshots<'_> {
             stored_offset: 0,
             due_at: Instant::now() + SHORTEST_INTERVAL,
             spoiled: 0,
+            failure: None,
             is_ended: false,
         };
         lock(&self.watched).insert(claim.task.id.clone(), Arc::new(Mutex::new(watched)));
@@ -164,10 +167,10 @@ impl Snapshots<'_> {
         let watched = lock(&self.watched).remove(task)?;
         let mut watched = lock(&watched);
         watched.is_ended = true;
-        if !goes_on {
-            return None;
-        }
-        self.store(&watched).err().map(SharingNote::NotStored)
+        let stored = if goes_on { self.store(&watched) } else { Ok(()) };
+        // What is left of a snapshot that was not stored.
+        drop(fs::remove_dir_all(snapshot_files(&self.fleet.join("tasks").join(task))));
+        stored.err().map(SharingNote::NotStored)
     }
 
     /// Stores the snapshots that are due. Returns what could not be stored.
@@ -175,10 +178,11 @@ impl Snapshots<'_> {
         let all: Vec<_> = lock(&self.watched).values().cloned().collect();
         all.iter()
             .filter_map(|watched| {
-                let mut watched = lock(watched);
+                let (mut watched, start) = (lock(watched), Instant::now());
                 let detail = self.store_if_due(&mut watched).err()?;
-                watched.due_at = Instant::now() + FAILURE_PAUSE;
-                Some((watched.lease.task.clone(), SharingNote::NotStored(detail)))
+                watched.due_at = Instant::now() + FAILURE_PAUSE.max(start.elapsed() * COST_FACTOR);
+                let is_new = watched.failure.replace(detail.clone()).as_ref() != Some(&detail);
+                is_new.then(|| (watched.lease.task.clone(), SharingNote::NotStored(detail)))
             })
             .collect()
     }
@@ -202,7 +206,7 @@ impl Snapshots<'_> {
             return Ok(());
         }
         self.send(watched, &snapshot)?;
-        (watched.stored_offset, watched.spoiled) = (offset, 0);
+        (watched.stored_offset, watched.spoiled, watched.failure) = (offset, 0, None);
         watched.due_at = Instant::now() + SHORTEST_INTERVAL.max(start.elapsed() * COST_FACTOR);
         Ok(())
     }
@@ -229,7 +233,7 @@ impl Snapshots<'_> {
         let failed = |error: io::Error| error.to_string();
         let task = &watched.lease.task;
         let dir = TaskDir::open(&self.fleet.join("tasks"), task).map_err(|error| error.to_string())?;
-        let files = dir.path().join("snapshot.files");
+        let files = snapshot_files(dir.path());
         drop(fs::remove_dir_all(&files));
         fs::create_dir(&files).map_err(failed)?;
         let mut parts = Vec::new();
@@ -259,6 +263,11 @@ impl Snapshots<'_> {
         }
         Ok(Some(snapshot))
     }
+}
+
+/// Returns the directory for the parts of a snapshot.
+fn snapshot_files(dir: &Path) -> PathBuf {
+    dir.join("snapshot.files")
 }
 
 /// Whether the directory of a task has nothing, or only what was done before the lease `stored`.
@@ -292,4 +301,100 @@ fn run(command: &mut Command) -> Result<(), String> {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{QueueError, Spend};
+    use crate::task::Task;
+
+    const SESSION: &str = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
+
+    /// Has the snapshot of lease 5.
+    #[derive(Debug)]
+    struct Stored(Mutex<Vec<u8>>);
+
+    impl SnapshotStore for Stored {
+        fn store(&self, _lease: &Lease, _snapshot: &mut File) -> Result<(), QueueError> {
+            Ok(())
+        }
+
+        fn stored_lease(&self, _task: &str) -> Result<Option<u64>, QueueError> {
+            Ok(Some(5))
+        }
+
+        fn fetch(&self, _task: &str, file: &mut File) -> Result<(), QueueError> {
+            use std::io::Write as _;
+            file.write_all(&lock(&self.0)).unwrap();
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_torn_snapshot_or_a_newer_local_state_leaves_what_is_there_and_an_older_one_is_set_aside() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |path: &str| home.path().canonicalize().unwrap().join(path);
+        fs::create_dir(at("source")).unwrap();
+        fs::write(at("source/a.txt"), "a\n").unwrap();
+        let fleet = at("fleet");
+        fs::create_dir_all(fleet.join("tasks")).unwrap();
+        let line = format!(r#"{{"id":"a","prompt":"p","workspace":"{}"}}"#, at("source").display());
+        let task: Task = serde_json::from_str(&line).unwrap();
+        let lease = Lease { task: "a".to_owned(), number: 6 };
+        let claim = Claim { lease, task, spend: Spend::default() };
+        let program = RunProgram {
+            // Accepts every session.
+            program: "true".into(),
+            git: "git".into(),
+            sandbox_flags: Vec::new(),
+            run_flags: Vec::new(),
+            parking: None,
+        };
+        let workspaces = Workspaces::new("git".into(), fleet.clone());
+        // The snapshot of another machine.
+        let (workspace, patch) = (at("other/workspace"), at("patch"));
+        workspaces.prepare(&claim.task.workspace, &workspace).unwrap();
+        fs::write(workspace.join("a.txt"), "b\n").unwrap();
+        let base = workspaces.write_patch(&claim.task.workspace, &workspace, &patch).unwrap();
+        fs::write(at("stream"), "{\"session_id\":\"s\"}\n").unwrap();
+        let parts = [(CHANGES_FILE.to_owned(), patch), ("stream.1.ndjson".to_owned(), at("stream"))];
+        let parts: Vec<(String, &Path)> =
+            parts.iter().map(|(name, path)| (name.clone(), path.as_path())).collect();
+        write(&at("snapshot"), &SnapshotHead::new("a", SESSION, &base), &parts).unwrap();
+        let whole = fs::read(at("snapshot")).unwrap();
+
+        let store = Arc::new(Stored(Mutex::new(whole[..whole.len() - 4].to_vec())));
+        let snapshots = Snapshots {
+            store: Arc::clone(&store) as _,
+            program: &program,
+            workspaces: &workspaces,
+            fleet: &fleet,
+            watched: Mutex::default(),
+        };
+        let torn = snapshots.restore(&claim);
+        assert!(
+            matches!(&torn, Some(SharingNote::NotRestored(detail)) if detail.contains("too early")),
+            "{torn:?}"
+        );
+        assert!(!fleet.join("tasks/a").exists() && !fleet.join("restored/a").exists());
+        *lock(&store.0) = whole;
+
+        let dir = TaskDir::open(&fleet.join("tasks"), "a").unwrap();
+        fs::write(dir.stream(), "local\n").unwrap();
+        for lease in [None, Some(5), Some(7)] {
+            lease.into_iter().for_each(|lease| dir.write_lease(lease).unwrap());
+            assert_eq!(snapshots.restore(&claim), None, "{lease:?}");
+            assert_eq!(fs::read_to_string(dir.stream()).unwrap(), "local\n");
+        }
+        dir.write_lease(4).unwrap();
+        let CurrentStream::Free(running) = dir.lock_stream().unwrap() else { panic!("the stream is free") };
+        assert_eq!(snapshots.restore(&claim), None, "a run of an earlier driver is alive");
+        drop(running);
+        assert_eq!(snapshots.restore(&claim), Some(SharingNote::Restored));
+        assert_eq!(fs::read_to_string(fleet.join("superseded/a.1/stream.ndjson")).unwrap(), "local\n");
+        assert_eq!(fs::read_to_string(dir.workspace().join("a.txt")).unwrap(), "b\n");
+        assert_eq!(dir.restored_session().as_deref(), Some(SESSION));
+        assert_eq!(dir.streams().len(), 1);
+    }
 }

@@ -35,7 +35,7 @@ fn certificates(home: &Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn a_worker_needs_only_few_permissions_and_cannot_change_tasks() {
+fn a_worker_needs_only_few_permissions_and_cannot_publish_tasks() {
     let Some(program) = program() else { return };
     let home = tempfile::tempdir().unwrap();
     let authority = certificates(home.path());
@@ -98,7 +98,7 @@ fn a_worker_needs_only_few_permissions_and_cannot_change_tasks() {
     let sent = worker
         .connection
         .block_on(async { worker.store.context.publish(subject, forged.into()).await.unwrap().await });
-    assert!(sent.is_err(), "a worker submits no tasks");
+    assert!(sent.is_err(), "a worker publishes no tasks");
     let control = worker.watch_control().unwrap();
     submitter.cancel().unwrap();
     let start = std::time::Instant::now();
