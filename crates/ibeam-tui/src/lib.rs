@@ -7,6 +7,7 @@
 
 mod changes;
 mod completion;
+mod dialog;
 mod editor;
 mod highlight;
 mod history;
@@ -27,6 +28,7 @@ mod view;
 
 pub use changes::{diff_lines, proposed_change};
 pub use completion::Candidate;
+pub use dialog::{DialogInput, DialogOptions, DialogReply};
 pub use pager::PagerStart;
 pub use picker::{PickerEntry, PickerOptions};
 pub use question::{Choice, Question, Reply};
@@ -35,4 +37,4 @@ pub use styled::{Color, Line, Style};
 pub use terminal::{RawTerminal, TerminalEvent, next_event, terminal_size};
 pub use texts::TuiLine;
 pub use transcript::TranscriptLines;
-pub use ui::{Action, ListFiles, QueuedPrompt, Ui, UiOptions};
+pub use ui::{Action, Activity, ListFiles, QueuedPrompt, Ui, UiOptions};

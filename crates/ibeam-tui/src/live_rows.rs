@@ -5,13 +5,14 @@ use std::time::Instant;
 use ibeam_output::Catalogue;
 
 use crate::completion::Completion;
+use crate::dialog::OpenDialog;
 use crate::editor::Editor;
 use crate::question::{Choice, OpenQuestion};
 use crate::screen::Live;
 use crate::styled::{Color, Line, Style};
 use crate::texts::TuiLine;
 use crate::transcript::Transcript;
-use crate::ui::{ExitKey, QueuedPrompt};
+use crate::ui::{ExitKey, QueuedPrompt, ShownActivity};
 
 /// The number of rows of incomplete text that are shown.
 const TEXT_ROWS: usize = 4;
@@ -27,6 +28,8 @@ pub(crate) struct LiveState<'a> {
     pub(crate) editor: &'a Editor,
     pub(crate) queue: &'a [QueuedPrompt],
     pub(crate) question: Option<&'a OpenQuestion>,
+    pub(crate) dialog: Option<&'a OpenDialog>,
+    pub(crate) activity: Option<&'a ShownActivity>,
     pub(crate) completion: Option<&'a Completion>,
     /// The text of a search in the history.
     pub(crate) search: Option<&'a str>,
@@ -45,6 +48,9 @@ pub(crate) struct LiveState<'a> {
 impl LiveState<'_> {
     /// Returns the rows. The input and a question come before everything else where the screen is low.
     pub(crate) fn compose(&self) -> Live {
+        if let Some(dialog) = self.dialog {
+            return dialog.compose(self.catalogue, self.width, self.height, self.editor.text());
+        }
         let input_width = self.width.saturating_sub(4).max(2);
         let layout = self.editor.layout(input_width);
         let mut above = Vec::new();
@@ -52,6 +58,7 @@ impl LiveState<'_> {
             let seconds = self.now.saturating_duration_since(since).as_secs();
             self.progress_row(&TuiLine::Opening { seconds })
         }));
+        above.extend(self.activity.map(|shown| self.activity_row(shown)));
         if self.busy_since.is_some() {
             above.extend(self.text_rows());
             above.extend(self.running_rows());
@@ -100,6 +107,10 @@ impl LiveState<'_> {
     fn running_rows(&self) -> Vec<Line> {
         let seconds = |since: Instant| self.now.saturating_duration_since(since).as_secs();
         let calls = &self.transcript.running;
+        if calls.is_empty() && self.question.is_none() && self.activity.is_some() {
+            // The activity is the reason to wait.
+            return Vec::new();
+        }
         if calls.is_empty() && self.question.is_none() {
             let seconds = self.busy_since.map(seconds).unwrap_or_default();
             return vec![self.progress_row(&TuiLine::Working { seconds })];
@@ -120,6 +131,12 @@ impl LiveState<'_> {
 
     fn progress_row(&self, text: &TuiLine<'_>) -> Line {
         Line::new(Style::color(Color::Cyan), "○ ").with(Style::DIM, &self.catalogue.line(text))
+    }
+
+    fn activity_row(&self, shown: &ShownActivity) -> Line {
+        let seconds = self.now.saturating_duration_since(shown.since).as_secs();
+        let text = format!("{} · {seconds} s", shown.activity.text);
+        Line::new(Style::color(Color::Cyan), "○ ").with(Style::DIM, &text)
     }
 
     fn question_rows(&self, open: &OpenQuestion) -> Vec<Line> {

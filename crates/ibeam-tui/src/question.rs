@@ -81,21 +81,17 @@ impl Choice {
     }
 }
 
-/// A question that is shown.
-pub(crate) struct OpenQuestion {
-    pub(crate) question: Question,
+/// The protection of a question against text that was typed ahead: a key is an answer only after a time without any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TypeAheadGuard {
     /// The time from which on a key is an answer.
     armed_at: Instant,
-    pub(crate) selected: Option<usize>,
-    /// Whether the input is the message to the model about a refusal.
-    pub(crate) explains: bool,
-    /// The text of the input before the message.
-    pub(crate) draft: String,
 }
 
-impl OpenQuestion {
-    pub(crate) fn new(question: Question, now: Instant) -> Self {
-        Self { question, armed_at: now + PAUSE, selected: None, explains: false, draft: String::new() }
+impl TypeAheadGuard {
+    /// Returns the protection of a question that is shown at `now`.
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { armed_at: now + PAUSE }
     }
 
     /// Returns whether a key at `now` is an answer. A key that is not postpones the time from which on keys are.
@@ -105,6 +101,29 @@ impl OpenQuestion {
             self.armed_at = now + PAUSE;
         }
         is_answer
+    }
+}
+
+/// A question that is shown.
+pub(crate) struct OpenQuestion {
+    pub(crate) question: Question,
+    guard: TypeAheadGuard,
+    pub(crate) selected: Option<usize>,
+    /// Whether the input is the message to the model about a refusal.
+    pub(crate) explains: bool,
+    /// The text of the input before the message.
+    pub(crate) draft: String,
+}
+
+impl OpenQuestion {
+    pub(crate) fn new(question: Question, now: Instant) -> Self {
+        let guard = TypeAheadGuard::new(now);
+        Self { question, guard, selected: None, explains: false, draft: String::new() }
+    }
+
+    /// Returns whether a key at `now` is an answer: see [`TypeAheadGuard::accepts_key`].
+    pub(crate) fn accepts_key(&mut self, now: Instant) -> bool {
+        self.guard.accepts_key(now)
     }
 
     /// Returns the choices in the order of their numbers.

@@ -144,6 +144,90 @@ pub enum TuiLine<'a> {
     ViewNoMatch { text: &'a str },
     /// The description of `/exit`.
     CommandExit,
+    /// The keys of a choice.
+    DialogKeys,
+    /// The keys of a text that is asked for.
+    DialogTextKeys,
+    /// The question for the number of a choice, where there are lines only.
+    DialogNumber,
+    /// The effect of an empty line, where there are lines only.
+    DialogEmptyLine,
+    /// The choice to end the program.
+    DialogLeave,
+    /// A folder has configuration of its own that is not trusted.
+    TrustFolder { directory: &'a str },
+    /// The configuration of a trusted folder has changed.
+    TrustChanged { directory: &'a str },
+    /// A hook of the folder.
+    TrustHook { event: &'a str, command: &'a str, file: &'a str },
+    /// An MCP server of the folder.
+    TrustServer { name: &'a str, target: &'a str, file: &'a str },
+    /// A setting of the folder.
+    TrustSetting { text: &'a str, file: &'a str },
+    /// A policy file of the folder that cannot be read, or sets nothing.
+    TrustFile { file: &'a str },
+    /// Sub-agents of the folder.
+    TrustAgents { names: &'a str },
+    /// Rule files of the folder.
+    TrustRules { names: &'a str },
+    /// Skills of the folder.
+    TrustSkills { names: &'a str },
+    /// The entries that are not shown.
+    TrustMore { count: u64 },
+    /// The effect of trust, and of its lack.
+    TrustMeaning,
+    /// The question whether a folder is trusted.
+    TrustQuestion,
+    /// Trust the folder.
+    TrustYes,
+    /// Continue without trust.
+    TrustNo,
+    /// The folder is trusted now.
+    TrustStored,
+    /// The folder is not trusted, and its configuration has no effect.
+    TrustDeclined,
+    /// The trust could not be stored.
+    TrustNotStored { detail: &'a str },
+    /// The model of the first start, the reason for it, and how to change it.
+    FirstModel { model: &'a str, id: &'a str, origin: &'a str, path: &'a str },
+    /// No model can be used yet.
+    SetupQuestion,
+    /// Enter the key of a service.
+    SetupKey,
+    /// Install the embedded model.
+    SetupInstall { size: &'a str },
+    /// Use a server at an address.
+    SetupServer,
+    /// The question for the service of a key.
+    SetupProvider,
+    /// The question for a key.
+    SetupEnterKey { provider: &'a str },
+    /// A key is one word.
+    SetupKeyIsWord,
+    /// The service is asked whether a key is valid.
+    SetupChecking { provider: &'a str },
+    /// The embedded model is being downloaded.
+    SetupFetching { percent: u64, done: &'a str, total: &'a str },
+    /// The embedded model is being verified.
+    SetupVerifying { percent: u64 },
+    /// The embedded model is installed.
+    SetupInstalled,
+    /// The work was ended by the person.
+    SetupCancelled,
+    /// The question for the address of a server.
+    SetupEnterUrl,
+    /// The server is asked for its models.
+    SetupAsking { url: &'a str },
+    /// The question for a model of the server.
+    SetupModel,
+    /// The question for the name of a model, where the server lists none.
+    SetupEnterModel,
+    /// The server and the model are stored.
+    SetupServerStored { model: &'a str, path: &'a str },
+    /// The configuration could not be written.
+    SetupNotStored { path: &'a str, detail: &'a str },
+    /// The embedded model is being loaded.
+    LoadingModel,
     /// The heading of `/help` for keys.
     Keys,
 }

@@ -1,5 +1,6 @@
 //! The display and its input: events and keys come in, actions and bytes go out.
 
+mod dialogs;
 mod history_search;
 mod views;
 
@@ -12,6 +13,7 @@ use ibeam_output::Catalogue;
 use ibeam_protocol::Event;
 
 use crate::completion::{Candidate, Completion};
+use crate::dialog::OpenDialog;
 use crate::editor::Editor;
 use crate::history::History;
 use crate::live_rows::LiveState;
@@ -23,6 +25,8 @@ use crate::texts::TuiLine;
 use crate::transcript::Transcript;
 use crate::view::View;
 
+pub use self::dialogs::Activity;
+pub(crate) use self::dialogs::ShownActivity;
 use self::history_search::Search;
 
 /// The time in which a second Ctrl-C ends the program.
@@ -91,6 +95,8 @@ pub struct Ui<W> {
     search: Option<Search>,
     queue: Vec<QueuedPrompt>,
     question: Option<OpenQuestion>,
+    dialog: Option<OpenDialog>,
+    activity: Option<ShownActivity>,
     busy_since: Option<Instant>,
     /// The start of the opening of a session that is not finished.
     opening_since: Option<Instant>,
@@ -117,6 +123,8 @@ impl<W: Write> Ui<W> {
             search: None,
             queue: Vec::new(),
             question: None,
+            dialog: None,
+            activity: None,
             busy_since: None,
             opening_since: None,
             exit_armed: None,
@@ -199,9 +207,9 @@ impl<W: Write> Ui<W> {
         self.draw(now)
     }
 
-    /// Whether a turn runs, or a session is being opened.
+    /// Whether something runs that Esc and Ctrl-C end: a turn, the opening of a session, other work of the program.
     pub fn is_busy(&self) -> bool {
-        self.busy_since.is_some() || self.opening_since.is_some()
+        self.busy_since.is_some() || self.opening_since.is_some() || self.has_cancellable_activity()
     }
 
     /// Returns the next prompt for a turn of its own.
@@ -289,6 +297,7 @@ impl<W: Write> Ui<W> {
             TerminalEvent::Paste(text) => {
                 if let Some(view) = &mut self.view {
                     view.on_paste(&text);
+                } else if self.dialog.as_mut().is_some_and(|dialog| dialog.on_paste(&text, now)) {
                 } else if self.question.as_mut().is_none_or(|open| open.explains || !open.accepts_key(now)) {
                     self.editor.insert(&text);
                     self.completion = None;
@@ -296,6 +305,7 @@ impl<W: Write> Ui<W> {
                 None
             }
             TerminalEvent::Key(key) if self.view.is_some() => self.on_view_key(key)?,
+            TerminalEvent::Key(key) if self.dialog.is_some() => self.on_dialog_key(key, now),
             TerminalEvent::Key(key) => self.on_key(key, now),
         };
         self.draw(now)?;
@@ -320,6 +330,8 @@ impl<W: Write> Ui<W> {
             editor: &self.editor,
             queue: &self.queue,
             question: self.question.as_ref(),
+            dialog: self.dialog.as_ref(),
+            activity: self.activity.as_ref(),
             completion: self.completion.as_ref(),
             search: self.search.as_ref().map(|search| search.query.as_str()),
             busy_since: self.busy_since,

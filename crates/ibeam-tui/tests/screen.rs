@@ -18,12 +18,12 @@ mod terminal;
 mod views;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ibeam_output::{Catalogue, Locale};
 use ibeam_protocol::tool_output::TaskOutput;
 use ibeam_protocol::{Event, EventKind, ModelCallId, RunTotals, ToolCall, ToolOutcome, ToolOutput};
-use ibeam_tui::{Screen, TerminalEvent, TerminalTraits, Ui, UiOptions};
+use ibeam_tui::{Activity, Screen, TerminalEvent, TerminalTraits, TuiLine, Ui, UiOptions};
 use serde_json::json;
 
 use terminal::Terminal;
@@ -111,6 +111,25 @@ fn a_turn_looks_like_this() {
     let shown: Vec<&str> = rows.iter().map(String::as_str).filter(|row| !row.is_empty()).collect();
     assert_eq!(shown.get(..5), Some(&["❯ Explain this", "Title", "• one", "• two", "  let x = 1;"][..]));
     assert_eq!(shown.get(5..8), Some(&["half a senten", "○ working · 0 s", "❯"][..]));
+}
+
+#[test]
+fn while_the_model_is_loaded_a_row_states_that_instead_of_the_work() {
+    for (width, height) in [(20, 5), (80, 24)] {
+        let terminal = Terminal::new(width, height);
+        let mut ui = ui(&terminal, Locale::En, width.into(), height.into());
+        let now = Instant::now();
+        ui.set_busy(true, now).unwrap();
+        let text = Catalogue::new(Locale::En).line(&TuiLine::LoadingModel);
+        ui.set_activity(Some(Activity { text, is_cancellable: false }), now).unwrap();
+        ui.draw(now + Duration::from_secs(3)).unwrap();
+        let rows = terminal.rows().join("\n");
+        assert!(rows.contains("○ loading the") && !rows.contains("working"), "{rows}");
+        assert!(width < 80 || rows.contains("○ loading the embedded model · 3 s"), "{rows}");
+        ui.set_activity(None, now).unwrap();
+        let rows = terminal.rows().join("\n");
+        assert!(rows.contains("○ working") && !rows.contains("loading"), "{rows}");
+    }
 }
 
 /// The session of the sub-agent.

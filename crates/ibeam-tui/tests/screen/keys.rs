@@ -2,11 +2,15 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ibeam_output::{Catalogue, Locale};
-use ibeam_tui::{Action, Candidate, Screen, TerminalEvent, TerminalTraits, Ui, UiOptions};
+use ibeam_tui::{
+    Action, Activity, Candidate, DialogInput, DialogOptions, DialogReply, Screen, TerminalEvent,
+    TerminalTraits, Ui, UiOptions,
+};
 
 /// A display without a terminal, and the time of its last key.
 struct Keyboard {
@@ -69,4 +73,49 @@ fn escape_ends_a_running_turn_whatever_is_open() {
     let mut idle = Keyboard::new();
     idle.type_text("/h");
     assert_eq!(idle.escape(), None);
+}
+
+#[test]
+fn a_key_ends_only_work_that_can_be_ended() {
+    for (is_cancellable, expect) in [(true, Some(Action::Interrupt)), (false, None)] {
+        let mut keyboard = Keyboard::new();
+        let activity = Activity { text: "working".to_owned(), is_cancellable };
+        keyboard.ui.set_activity(Some(activity), keyboard.now).unwrap();
+        assert_eq!(keyboard.escape(), expect);
+        assert_eq!(keyboard.control('c', 10), expect);
+        keyboard.ui.set_activity(None, keyboard.now).unwrap();
+        // A late progress does not bring the work back.
+        keyboard.ui.update_activity("more".to_owned(), keyboard.now).unwrap();
+        assert_eq!(keyboard.escape(), None);
+    }
+}
+
+/// Shows a dialog with two choices that is guarded against text typed ahead.
+fn show_dialog(keyboard: &mut Keyboard) -> Receiver<DialogReply> {
+    let (sender, replies) = channel();
+    let reply = Box::new(move |reply| sender.send(reply).unwrap());
+    let input = DialogInput::Choice(vec!["yes".to_owned(), "no".to_owned()]);
+    let options = DialogOptions { title: "Sure?".to_owned(), input, is_guarded: true, reply };
+    keyboard.ui.show_dialog(options, keyboard.now).unwrap();
+    replies
+}
+
+#[test]
+fn keys_typed_ahead_of_a_dialog_stay_in_the_input() {
+    let mut keyboard = Keyboard::new();
+    let replies = show_dialog(&mut keyboard);
+    keyboard.type_text("1");
+    assert_eq!(keyboard.press(KeyCode::Enter, KeyModifiers::NONE, 10), None);
+    assert!(replies.try_recv().is_err());
+    assert_eq!(keyboard.control('z', 10), Some(Action::Suspend));
+    assert_eq!(keyboard.press(KeyCode::Char('2'), KeyModifiers::NONE, 700), None);
+    assert_eq!(replies.try_recv(), Ok(DialogReply::Choice(1)));
+    assert_eq!(
+        keyboard.press(KeyCode::Enter, KeyModifiers::NONE, 10),
+        Some(Action::Submitted("1".to_owned())),
+        "the input has what was typed ahead"
+    );
+    let replies = show_dialog(&mut keyboard);
+    assert_eq!(keyboard.control('c', 10), None);
+    assert_eq!(replies.try_recv(), Ok(DialogReply::Leave));
 }
