@@ -27,7 +27,7 @@ mod vocabulary;
 mod weights;
 
 pub use engine::{Engine, LanguageModel, LocalError};
-pub use local_provider::LocalProvider;
+pub use local_provider::{LoadObserver, LocalProvider};
 pub use vocabulary::Vocabulary;
 
 /// The display name of the model.

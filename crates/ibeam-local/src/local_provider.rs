@@ -30,6 +30,9 @@ const CAPACITY_TOKENS: usize = 8192;
 /// The part of the capacity that is reserved for the answer.
 const RESERVED_ANSWER_TOKENS: usize = 1700;
 
+/// Receives whether the engine is being loaded.
+pub type LoadObserver = Box<dyn Fn(bool) + Send + Sync>;
+
 type Sender = mpsc::Sender<Result<ModelEvent, ProviderError>>;
 
 /// The embedded model, not necessarily loaded.
@@ -43,14 +46,22 @@ struct SharedState {
     prefixes: PrefixCache,
     workspace: Box<dyn WorkspaceFiles>,
     engine: Mutex<Option<Engine>>,
+    on_load: LoadObserver,
 }
 
 impl LocalProvider {
     /// Creates a provider for the model file at `model`. `cache` is a directory for data that speeds up later runs; it may be
-    /// emptied at any time. Nothing is read before the first request.
-    pub fn new(model: PathBuf, cache: PathBuf, workspace: Box<dyn WorkspaceFiles>) -> Self {
+    /// emptied at any time. Nothing is read before the first request. `on_load` is called when the first request starts to
+    /// load the engine, which takes seconds, and when that ends.
+    pub fn new(
+        model: PathBuf,
+        cache: PathBuf,
+        workspace: Box<dyn WorkspaceFiles>,
+        on_load: LoadObserver,
+    ) -> Self {
         let prefixes = PrefixCache::new(cache);
-        Self { shared: Arc::new(SharedState { model, prefixes, workspace, engine: Mutex::new(None) }) }
+        let engine = Mutex::new(None);
+        Self { shared: Arc::new(SharedState { model, prefixes, workspace, engine, on_load }) }
     }
 }
 
@@ -110,11 +121,18 @@ impl SharedState {
         // Taken while in use, so that an engine that panicked is not used again.
         let mut loaded = match engine.take() {
             Some(loaded) => loaded,
-            None => Engine::load(&self.model, CAPACITY_TOKENS)?,
+            None => self.load()?,
         };
         let outcome = self.generate_with(&mut loaded, request, sender, &should_continue);
         *engine = Some(loaded);
         outcome
+    }
+
+    fn load(&self) -> Result<Engine, LocalError> {
+        (self.on_load)(true);
+        let loaded = Engine::load(&self.model, CAPACITY_TOKENS);
+        (self.on_load)(false);
+        loaded
     }
 
     fn generate_with(

@@ -101,7 +101,7 @@ fn the_real_model_reads_a_file_writes_its_summary_and_answers() {
     std::fs::create_dir(&directory).unwrap();
     std::fs::write(directory.join("README.md"), README).unwrap();
     let workspace = Box::new(Directory(directory.clone()));
-    let provider = LocalProvider::new(model, home.path().join("cache"), workspace);
+    let provider = LocalProvider::new(model, home.path().join("cache"), workspace, Box::new(drop));
 
     let prompt = "Read README.md and write a summary to summary.txt".to_owned();
     let mut messages = vec![Arc::new(Message::User(vec![prompt.into()]))];
@@ -155,7 +155,10 @@ fn the_real_model_reads_a_file_writes_its_summary_and_answers() {
 fn a_missing_model_is_reported_as_not_installed() {
     let home = tempfile::tempdir().unwrap();
     let workspace = Box::new(Directory(home.path().to_owned()));
-    let provider = LocalProvider::new(home.path().join("none.gguf"), home.path().join("cache"), workspace);
+    let (sender, loads) = std::sync::mpsc::channel();
+    let on_load = Box::new(move |is_loading| sender.send(is_loading).unwrap());
+    let provider =
+        LocalProvider::new(home.path().join("none.gguf"), home.path().join("cache"), workspace, on_load);
     let request = ModelRequest {
         system: "".into(),
         tools: Arc::from([]),
@@ -167,4 +170,5 @@ fn a_missing_model_is_reported_as_not_installed() {
     let events: Vec<_> = runtime.block_on(provider.stream(Arc::new(request)).collect());
     let [Err(error)] = events.as_slice() else { panic!("{events:?}") };
     assert!(matches!(error.failure.reason, ibeam_protocol::Reason::ModelNotInstalled { .. }), "{error:?}");
+    assert_eq!(loads.try_iter().collect::<Vec<_>>(), [true, false], "the loading has an end");
 }

@@ -29,7 +29,7 @@ pub(crate) use configured_provider::{
 pub(crate) use connect::{Parking, batch_endpoint, list_models};
 pub(crate) use connection::{ServiceConnection, secret_files, tls_settings};
 pub(crate) use deferred_key::{DeferredKey, DeferredKeys, KeyCommandRunner};
-pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file};
+pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file, set_load_observer};
 pub(crate) use fallback_chain::FallbackChain;
 pub(crate) use list_cache::{ListCache, MAX_AGE as LIST_MAX_AGE};
 pub(crate) use parking_dir::ParkingDir;

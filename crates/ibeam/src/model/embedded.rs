@@ -1,7 +1,7 @@
 //! The embedded model: its file and its provider. The first request loads the engine.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ibeam_core::Provider;
 use ibeam_protocol::{Failure, Reason};
@@ -14,6 +14,16 @@ pub(crate) const DISPLAY_NAME: &str = ibeam_local::MODEL_NAME;
 /// The display name of the embedded model.
 #[cfg(not(feature = "embedded"))]
 pub(crate) const DISPLAY_NAME: &str = "the embedded model";
+
+/// Receives whether the model is being loaded.
+type LoadObserver = Arc<dyn Fn(bool) + Send + Sync>;
+/// Set while a person watches.
+static LOAD_OBSERVER: Mutex<Option<LoadObserver>> = Mutex::new(None);
+
+/// Sets what shows a person that the model is being loaded, which the first request starts.
+pub(crate) fn set_load_observer(observer: LoadObserver) {
+    *LOAD_OBSERVER.lock().unwrap_or_else(PoisonError::into_inner) = Some(observer);
+}
 
 /// Whether the model file and an engine are installed. The set-up has verified the content of the file.
 pub(crate) fn is_installed(app: &AppContext) -> bool {
@@ -44,7 +54,12 @@ pub(super) fn provider(app: &AppContext) -> Result<Arc<dyn Provider>, Failure> {
         return Err(Reason::ModelNotInstalled { model: DISPLAY_NAME.to_owned(), unused_key: None }.into());
     }
     let files = files::BoundedFileList::new(app.workspace.clone());
-    Ok(Arc::new(ibeam_local::LocalProvider::new(file, app.dirs.cache.clone(), Box::new(files))))
+    let on_load = Box::new(|is_loading| {
+        let observer = LOAD_OBSERVER.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        observer.iter().for_each(|observer| observer(is_loading));
+    });
+    let cache = app.dirs.cache.clone();
+    Ok(Arc::new(ibeam_local::LocalProvider::new(file, cache, Box::new(files), on_load)))
 }
 
 /// Fails, because this build has no engine.

@@ -152,6 +152,12 @@ pub(crate) fn run_interactive(
             true => Box::new(Text::new(WholeLines::new(stdout), Arc::clone(catalogue), options)),
             false => Box::new(Text::new(stdout, Arc::clone(catalogue), options)),
         }
+    let loading = catalogue.line(&TuiLine::LoadingModel);
+    model::set_load_observer(Arc::new(move |is_loading| {
+        if is_loading {
+            stderr::write_line(&loading);
+        }
+    }));
     });
     on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Interactive, startup, stdout, new_writer)?;

@@ -8,11 +8,12 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use ibeam_core::{Approver, Steering};
+use ibeam_output::Catalogue;
 use ibeam_protocol::{Event, EventKind, Reason, UserPrompt};
 use ibeam_session::SessionError;
 use ibeam_tui::{
-    Candidate, Color, ListFiles, RawTerminal, Screen, Style, TerminalTraits, TuiLine, Ui, UiOptions,
-    terminal_size,
+    Activity, Candidate, Color, ListFiles, RawTerminal, Screen, Style, TerminalTraits, TuiLine, Ui,
+    UiOptions, terminal_size,
 };
 
 use super::file_index::FileIndex;
@@ -104,6 +105,7 @@ pub(super) fn run_inline(
             outputs: Vec::new(),
         };
         screen.take_over(terminal.as_ref().and_then(|terminal| terminal.try_clone().ok()));
+        show_loading(&screen, Arc::clone(&app.base.catalogue));
         let outcome = match RawTerminal::start().map_err(thread_error) {
             Ok(_raw) => start_input(&conversation.process, &screen, history, terminal)
                 .and_then(|()| conversation.begin(start)),
@@ -115,6 +117,17 @@ pub(super) fn run_inline(
 }
 
 /// Draws the first rows, and starts to read keys.
+/// Shows from now on that the embedded model is being loaded.
+fn show_loading(screen: &Arc<InlineScreen>, catalogue: Arc<Catalogue>) {
+    let screen = Arc::clone(screen);
+    model::set_load_observer(Arc::new(move |is_loading| {
+        let text = is_loading.then(|| catalogue.line(&TuiLine::LoadingModel));
+        // The end of the turn does not end the loading.
+        let activity = text.map(|text| Activity { text, is_cancellable: false });
+        screen.with(|ui| drop(ui.set_activity(activity, Instant::now())));
+    }));
+}
+
 fn start_input(
     process: &RunProcess<'_>,
     screen: &Arc<InlineScreen>,
