@@ -161,6 +161,8 @@ mod subagents;
 mod terminal;
 #[path = "end_to_end/tools.rs"]
 mod tools;
+#[path = "end_to_end/tmux.rs"]
+mod tmux;
 #[path = "end_to_end/trace.rs"]
 mod trace;
 #[path = "end_to_end/translated_texts.rs"]

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use ibeam_protocol::{Reason, Signal};
 use ibeam_tui::{Action, RawTerminal, TerminalEvent, next_event, terminal_size};
-use rustix::process::{getpid, kill_process};
+use nix::sys::signal::raise;
+use rustix::process::getpid;
 use sha2::{Digest, Sha256};
 
 use super::inline_screen::InlineScreen;
@@ -82,8 +83,9 @@ impl InputThread {
             Action::ShowTranscript => self.screen.show_transcript(),
             Action::Suspend => {
                 self.without_screen(|| {
-                    // A process may send itself any signal.
-                    let _ = kill_process(getpid(), rustix::process::Signal::TSTP);
+                    // The signal goes to this thread, which then stops before it draws again: a signal to the process
+                    // could be received by another thread later. A thread may send itself any signal.
+                    let _ = raise(nix::sys::signal::Signal::SIGTSTP);
                 });
             }
             Action::Edit(text) => {
