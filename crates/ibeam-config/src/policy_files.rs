@@ -61,6 +61,17 @@ impl PolicyFiles {
         self.read_result(path).is_some_and(|read| !matches!(read, Ok(None)))
     }
 
+    /// Returns the relative paths of the files that exist, readable or not.
+    pub fn existing(&self) -> impl Iterator<Item = &'static str> {
+        self.files.iter().filter(|(_, read)| !matches!(read, Ok(None))).map(|(name, _)| *name)
+    }
+
+    /// Returns a digest of the content on which trust depends; `None` if a file cannot be read.
+    pub fn digest(&self) -> Option<String> {
+        let lines = self.fingerprints()?.into_iter().map(|(name, hash)| format!("{name} {hash}\n"));
+        Some(fingerprint(lines.collect::<String>().as_bytes()))
+    }
+
     /// Returns the result of reading the file at `path`; `None` if the path is not a policy file.
     fn read_result(&self, path: &Path) -> Option<&Result<Option<Vec<u8>>, ConfigError>> {
         self.files.get(path.strip_prefix(&self.workspace).ok()?.to_str()?)

@@ -85,6 +85,20 @@ impl Trust {
         Self { files, store, state, notices }
     }
 
+    /// Stores that `workspace`, a real path, is trusted with its policy files as they were read.
+    ///
+    /// # Errors
+    /// The message why it cannot be stored.
+    pub fn remember(&self, workspace: &Path) -> Result<(), String> {
+        let files = self.files.fingerprints().ok_or("a file of its configuration cannot be read")?;
+        self.store.trust(workspace, TrustedWorkspace { at_ms: now_ms(), files })
+    }
+
+    /// Whether the workspace was trusted with other policy files.
+    pub fn is_changed(&self) -> bool {
+        self.state == TrustState::Changed
+    }
+
     /// Whether the project's files may allow more, and start programs.
     pub fn is_trusted(&self) -> bool {
         self.state == TrustState::Trusted

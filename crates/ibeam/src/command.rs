@@ -42,9 +42,11 @@ use crate::cli::{Command, ConfigCommand, FleetCommand, OfflineCommand, ReportFor
 use crate::cli_error::CliError;
 use crate::stderr;
 
+pub(crate) use login::{NoEcho, check_key, store_key};
 pub(crate) use models::{ModelListOptions, list as list_models};
 pub(crate) use sessions::{size_text as session_size, title_text as session_title};
-pub(crate) use setup::install_if_missing;
+pub(crate) use setup::{DOWNLOAD_GB, InstallProgress, install_if_missing, install_model};
+pub(crate) use trust::{ProjectEntry, ProjectEntryKind, project_entries};
 
 /// Executes a command other than `resume`, which is a run. Returns the exit code of success.
 ///

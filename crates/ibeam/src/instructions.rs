@@ -94,6 +94,12 @@ impl Instructions {
         Self { user_texts: user.texts, texts: texts_of_workspace, conditional, list, added, notices }
     }
 
+    /// Returns the paths of the rule files of the project.
+    pub(crate) fn project_names(&self) -> impl Iterator<Item = &str> {
+        let conditional = self.conditional.iter().map(|rule| rule.name.as_str());
+        self.texts.iter().map(|text| text.name.as_str()).chain(conditional)
+    }
+
     /// Returns the notices about files that are not used, or only in part.
     pub(crate) fn notices(&self) -> &[Notice] {
         &self.notices

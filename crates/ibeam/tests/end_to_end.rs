@@ -70,6 +70,8 @@ mod fallback;
 pub(crate) mod faults;
 #[path = "end_to_end/file_tools.rs"]
 mod file_tools;
+#[path = "end_to_end/first_start.rs"]
+mod first_start;
 #[path = "end_to_end/fleet.rs"]
 mod fleet;
 #[path = "end_to_end/fleet_batch_kills.rs"]
@@ -159,10 +161,10 @@ mod structured_answers;
 mod subagents;
 #[path = "end_to_end/terminal.rs"]
 mod terminal;
-#[path = "end_to_end/tools.rs"]
-mod tools;
 #[path = "end_to_end/tmux.rs"]
 mod tmux;
+#[path = "end_to_end/tools.rs"]
+mod tools;
 #[path = "end_to_end/trace.rs"]
 mod trace;
 #[path = "end_to_end/translated_texts.rs"]

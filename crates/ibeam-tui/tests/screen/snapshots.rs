@@ -14,8 +14,8 @@ use ibeam_output::{Catalogue, Locale};
 use ibeam_protocol::tool_output::{EditOutput, ReadOutput, ShellOutput, Todo, TodoStatus};
 use ibeam_protocol::{Event, EventKind, ModelCallId, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 use ibeam_tui::{
-    Color, Line, PagerStart, PickerEntry, PickerOptions, Question, Screen, Style, TerminalEvent,
-    TerminalTraits, TuiLine, Ui, UiOptions, diff_lines, proposed_change,
+    Color, DialogInput, DialogOptions, Line, PagerStart, PickerEntry, PickerOptions, Question, Screen, Style,
+    TerminalEvent, TerminalTraits, TuiLine, Ui, UiOptions, diff_lines, proposed_change,
 };
 use serde_json::{Value, json};
 
@@ -223,6 +223,39 @@ fn question(script: &Script, locale: Locale, width: u16, height: u16) -> Scene {
     scene
 }
 
+/// Returns the question about a folder with hooks, settings and instructions, with the second choice selected.
+fn trust(locale: Locale, width: u16, height: u16) -> Scene {
+    let mut scene = Scene::new(locale, width, height);
+    let catalogue = Arc::clone(&scene.catalogue);
+    let file = ".ibeam/hooks.json";
+    let entries = [
+        TuiLine::TrustSetting { text: "permissions.allow = [\"Shell(rm)\"]", file: ".ibeam/config.toml:2" },
+        TuiLine::TrustHook { event: "sessionStart", command: "./scripts/prepare.sh", file },
+        TuiLine::TrustHook { event: "stop", command: "./scripts/notify.sh --all", file },
+        TuiLine::TrustServer { name: "db", target: "npx db-server", file: ".mcp.json" },
+        TuiLine::TrustRules { names: "AGENTS.md, .ibeam/rules/tests.md" },
+    ];
+    let title = catalogue.line(&TuiLine::TrustFolder { directory: "/home/me/people" });
+    let mut lines = vec![Line::new(Style::color(Color::Yellow), &title)];
+    lines.extend(entries.iter().map(|entry| Line::plain(&format!("  {}", catalogue.line(entry)))));
+    lines.push(Line::plain(&catalogue.line(&TuiLine::TrustMeaning)));
+    scene.ui.print(lines, scene.now).unwrap();
+    let choices = [TuiLine::TrustYes, TuiLine::TrustNo, TuiLine::DialogLeave];
+    let options = DialogOptions {
+        title: catalogue.line(&TuiLine::TrustQuestion),
+        input: DialogInput::Choice(choices.map(|choice| catalogue.line(&choice)).into()),
+        is_guarded: true,
+        reply: Box::new(drop),
+    };
+    scene.ui.show_dialog(options, scene.now).unwrap();
+    scene.after(1000);
+    for _ in 0..2 {
+        let key = KeyEvent::new(KeyCode::Down, KeyModifiers::NONE);
+        scene.ui.handle(TerminalEvent::Key(key), scene.now).unwrap();
+    }
+    scene
+}
+
 /// Returns the picker over a conversation, with a filter.
 fn picker(titles: [&'static str; 6], locale: Locale, width: u16, height: u16) -> Scene {
     let mut scene = Scene::new(locale, width, height);
@@ -294,6 +327,8 @@ fn images() -> Vec<(&'static str, String)> {
         ("working-ja-80x24", working(&JAPANESE, Locale::Ja, 80, 24)),
         ("question-80x24", question(&ENGLISH, Locale::En, 80, 24)),
         ("question-ja-80x24", question(&JAPANESE, Locale::Ja, 80, 24)),
+        ("trust-80x24", trust(Locale::En, 80, 24)),
+        ("trust-ja-80x24", trust(Locale::Ja, 80, 24)),
         ("picker-80x24", picker(ENGLISH_TITLES, Locale::En, 80, 24)),
         ("picker-ja-80x24", picker(JAPANESE_TITLES, Locale::Ja, 80, 24)),
         ("changes-80x24", changes(Locale::En, 80, 24)),

@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Write};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use ibeam_config::Credentials;
+use ibeam_config::{ConfigError, Credentials};
 use ibeam_output::SubcommandLine;
 use ibeam_protocol::{Failure, FailureCode, KeySource, Reason, sentence};
 use ibeam_providers::{KnownProvider, Secret, known_provider};
@@ -51,30 +51,45 @@ pub(super) fn login(
     if key.contains(char::is_whitespace) {
         return Err(Reason::Usage { detail: sentence!("a key is one word without spaces") }.into());
     }
-    let check = if no_check { None } else { Some(check_key(app, &provider, key)?) };
+    let check = match no_check {
+        true => None,
+        false => Some(crate::run::on_runtime(|runtime| runtime.block_on(check_key(app, &provider, key)))?),
+    };
+    let text = store_key(app, &provider, key, check.as_ref())?;
+    print_text(stdout, &format!("{text}\n"))
+}
+
+/// Stores a key, and returns the sentences about it and its check.
+///
+/// # Errors
+/// The errors of the file of stored keys.
+pub(crate) fn store_key(
+    app: &AppContext,
+    provider: &str,
+    key: &str,
+    check: Option<&KeyCheck>,
+) -> Result<String, ConfigError> {
     let mut credentials = Credentials::load(&app.dirs.credentials)?;
-    credentials.store(&provider, key)?;
+    credentials.store(provider, key)?;
     let path = app.dirs.credentials.display().to_string();
-    let mut text = app.base.catalogue.line(&SubcommandLine::LoggedIn { provider: &provider, path: &path });
-    let line = match &check {
+    let mut text = app.base.catalogue.line(&SubcommandLine::LoggedIn { provider, path: &path });
+    let line = match check {
         None => None,
-        Some(KeyCheck::Accepted) => Some(SubcommandLine::KeyAccepted { provider: &provider }),
-        Some(KeyCheck::ListIsPublic) => Some(SubcommandLine::KeyUnverifiable { provider: &provider }),
-        Some(KeyCheck::Failed { message }) => {
-            Some(SubcommandLine::KeyUnchecked { provider: &provider, message })
-        }
+        Some(KeyCheck::Accepted) => Some(SubcommandLine::KeyAccepted { provider }),
+        Some(KeyCheck::ListIsPublic) => Some(SubcommandLine::KeyUnverifiable { provider }),
+        Some(KeyCheck::Failed { message }) => Some(SubcommandLine::KeyUnchecked { provider, message }),
     };
     if let Some(line) = line {
         text = format!("{text}\n{}", app.base.catalogue.line(&line));
     }
-    print_text(stdout, &format!("{text}\n"))
+    Ok(text)
 }
 
 /// The longest wait for the answers of the service.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The result of the check of a key that was not rejected.
-enum KeyCheck {
+pub(crate) enum KeyCheck {
     /// The service accepted the key.
     Accepted,
     /// The service answers without a key too.
@@ -87,7 +102,7 @@ enum KeyCheck {
 ///
 /// # Errors
 /// The failure with which the service rejects the key; `BadConfig` for an invalid address or connection.
-fn check_key(app: &AppContext, provider: &str, key: &str) -> Result<KeyCheck, CliError> {
+pub(crate) async fn check_key(app: &AppContext, provider: &str, key: &str) -> Result<KeyCheck, Failure> {
     let Some(mut with_key) = ConfiguredProvider::find(app, provider)? else {
         return Err(Reason::UnknownProvider { provider: provider.to_owned(), near: None }.into());
     };
@@ -98,23 +113,18 @@ fn check_key(app: &AppContext, provider: &str, key: &str) -> Result<KeyCheck, Cl
     let with_key = with_key.with_connection(app)?;
     let mut without_key = with_key.clone();
     without_key.key = None;
-    let (checked, public) = crate::run::on_runtime(|runtime| {
-        Ok::<_, Failure>(runtime.block_on(async {
-            let list = |provider| async move {
-                let listed = tokio::time::timeout(CHECK_TIMEOUT, model::list_models(app, provider)).await;
-                let waited_ms = u64::try_from(CHECK_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
-                let stalled = Reason::Stalled { provider: provider.name.clone(), waited_ms };
-                listed.unwrap_or_else(|_| Err(stalled.into()))
-            };
-            let checked = list(&with_key).await;
-            let is_public = checked.is_ok() && list(&without_key).await.is_ok();
-            (checked, is_public)
-        }))
-    })?;
+    let list = |provider| async move {
+        let listed = tokio::time::timeout(CHECK_TIMEOUT, model::list_models(app, provider)).await;
+        let waited_ms = u64::try_from(CHECK_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
+        let stalled = Reason::Stalled { provider: provider.name.clone(), waited_ms };
+        listed.unwrap_or_else(|_| Err(stalled.into()))
+    };
+    let checked = list(&with_key).await;
+    let is_public = checked.is_ok() && list(&without_key).await.is_ok();
     match checked {
-        Ok(_) if public => Ok(KeyCheck::ListIsPublic),
+        Ok(_) if is_public => Ok(KeyCheck::ListIsPublic),
         Ok(_) => Ok(KeyCheck::Accepted),
-        Err(failure) if failure.reason.code() == FailureCode::Auth => Err(failure.into()),
+        Err(failure) if failure.reason.code() == FailureCode::Auth => Err(failure),
         Err(failure) => Ok(KeyCheck::Failed { message: app.base.catalogue.failure(&failure).message }),
     }
 }
@@ -164,12 +174,16 @@ fn read_line() -> Result<String, Failure> {
 }
 
 /// The terminal without echo, until dropped.
-struct NoEcho {
+pub(crate) struct NoEcho {
     previous: rustix::termios::Termios,
 }
 
 impl NoEcho {
-    fn start() -> Result<Self, Failure> {
+    /// Switches the echo off, and discards what was typed before.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn start() -> Result<Self, Failure> {
         let failed =
             |error: rustix::io::Errno| Reason::Io { what: "tty".to_owned(), detail: error.to_string() };
         let previous = tcgetattr(io::stdin()).map_err(failed)?;

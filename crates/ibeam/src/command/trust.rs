@@ -98,48 +98,27 @@ fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Resu
 
 /// Shows what the project's files set, and which of these settings have an effect now.
 fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
-    let mut rows: Vec<Row> = Vec::new();
-    let trusted = Config::load(&app.base.flags.settings(), &app.dirs, &app.trust.as_if_trusted(), &variable)?;
-    for (path, settings) in trusted.all_settings() {
-        if path.first().is_some_and(|first| first == "mcp_servers") {
-            continue;
-        }
-        for setting in settings {
-            let Origin::Project { path: file, line } = &setting.origin else { continue };
-            let key: Vec<&str> = path.iter().map(String::as_str).collect();
-            let now = app
-                .base
-                .config
-                .all_settings()
-                .any(|(other, settings)| other == path && settings.contains(setting));
-            let what = format!("{} = {}", key.join("."), setting.value);
-            rows.push(Row { what, file: format!("{}:{line}", file.display()), counts: now });
-        }
-    }
-    for (file, event, command) in hooks::project_hooks(app)? {
-        let (what, file) = (format!("hook {event}: {command}"), file.display().to_string());
-        rows.push(Row { what, file, counts: app.trust.is_trusted() });
-    }
-    for server in declared_servers(app)?.into_iter().filter(|server| server.source.of_project) {
-        let what = format!("MCP server {}: {}", server.name, server.transport.target());
-        let file = server.source.path.display().to_string();
-        rows.push(Row { what, file, counts: app.trust.is_trusted() || app.base.flags.approve_mcps });
-    }
+    let rows = project_entries(app)?;
     let status = app.trust.status();
     let mut text = format!("{}: {status}\n", escape_to_one_line(&app.workspace.display().to_string()));
     for notice in app.trust.merge_notices(Vec::new()) {
         text.push_str(&format!("# {}\n", app.base.catalogue.notice(&notice)));
     }
-    for Row { what, file, counts } in &rows {
+    for ProjectEntry { kind, file, counts } in &rows {
         let label = if *counts { "counts now " } else { "with --trust" };
-        text.push_str(&format!("{label:12}  {}  # {}\n", escape_to_one_line(what), escape_to_one_line(file)));
+        let what = kind.text();
+        text.push_str(&format!(
+            "{label:12}  {}  # {}\n",
+            escape_to_one_line(&what),
+            escape_to_one_line(file)
+        ));
     }
     if rows.is_empty() {
         text.push_str("the project's files would change nothing\n");
     }
     let json: Vec<Value> = rows
         .iter()
-        .map(|Row { what, file, counts }| json!({ "what": what, "file": file, "counts": counts }))
+        .map(|ProjectEntry { kind, file, counts }| json!({ "what": kind.text(), "file": file, "counts": counts }))
         .collect();
     report(
         stdout,
@@ -150,11 +129,67 @@ fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
 }
 
 /// A setting, hook or server of a file of the project.
-struct Row {
-    what: String,
-    file: String,
-    /// Whether the row has an effect now.
-    counts: bool,
+pub(crate) struct ProjectEntry {
+    pub(crate) kind: ProjectEntryKind,
+    /// The path of the file, for a setting with its line.
+    pub(crate) file: String,
+    /// Whether the entry has an effect now.
+    pub(crate) counts: bool,
+}
+
+/// The content of an entry.
+pub(crate) enum ProjectEntryKind {
+    Setting { text: String },
+    Hook { event: String, command: String },
+    Server { name: String, target: String },
+}
+
+impl ProjectEntryKind {
+    fn text(&self) -> String {
+        match self {
+            Self::Setting { text } => text.clone(),
+            Self::Hook { event, command } => format!("hook {event}: {command}"),
+            Self::Server { name, target } => format!("MCP server {name}: {target}"),
+        }
+    }
+}
+
+/// Returns the settings, hooks and servers of the project's files.
+///
+/// # Errors
+/// `BadConfig` for a file that would not be valid if it were trusted.
+pub(crate) fn project_entries(app: &AppContext) -> Result<Vec<ProjectEntry>, Reason> {
+    let mut entries = Vec::new();
+    let trusted = Config::load(&app.base.flags.settings(), &app.dirs, &app.trust.as_if_trusted(), &variable)?;
+    for (path, settings) in trusted.all_settings() {
+        if path.first().is_some_and(|first| first == "mcp_servers") {
+            continue;
+        }
+        for setting in settings {
+            let Origin::Project { path: file, line } = &setting.origin else { continue };
+            let key: Vec<&str> = path.iter().map(String::as_str).collect();
+            let counts = app
+                .base
+                .config
+                .all_settings()
+                .any(|(other, settings)| other == path && settings.contains(setting));
+            let kind = ProjectEntryKind::Setting { text: format!("{} = {}", key.join("."), setting.value) };
+            entries.push(ProjectEntry { kind, file: format!("{}:{line}", file.display()), counts });
+        }
+    }
+    for (file, event, command) in hooks::project_hooks(app)? {
+        let kind = ProjectEntryKind::Hook { event, command };
+        let counts = app.trust.is_trusted();
+        entries.push(ProjectEntry { kind, file: file.display().to_string(), counts });
+    }
+    for server in declared_servers(app)?.into_iter().filter(|server| server.source.of_project) {
+        let file = server.source.path.display().to_string();
+        let target = server.transport.target().to_string();
+        let kind = ProjectEntryKind::Server { name: server.name, target };
+        let counts = app.trust.is_trusted() || app.base.flags.approve_mcps;
+        entries.push(ProjectEntry { kind, file, counts });
+    }
+    Ok(entries)
 }
 
 fn unreadable(app: &AppContext, detail: String) -> Reason {

@@ -11,15 +11,20 @@ mod inline_commands;
 mod inline_input;
 mod inline_screen;
 mod line_commands;
+mod model_setup;
 mod own_commands;
 mod person_approver;
 mod session_list;
+mod start_dialog;
 mod transcript_view;
+mod trust_question;
 
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::future::pending;
 use std::io::{self, BufRead, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
 use futures_util::future::BoxFuture;
@@ -32,6 +37,7 @@ use tokio::sync::{Mutex, mpsc};
 use self::line_commands::LineEnd;
 use self::person_approver::{GivenAnswers, PersonApprover, PersonQuestion, Questioner};
 use self::session_list::ChosenSession;
+use self::start_dialog::LineDialog;
 use super::front_end::FrontEnd;
 use super::policy_rules::build_policy;
 use super::prepare::permission_mode;
@@ -146,18 +152,18 @@ pub(crate) fn run_interactive(
         return inline::run_inline(app, start, first, stdout, startup);
     }
     let catalogue = &app.base.catalogue;
-    let new_writer: NewWriter<'_> = Box::new(|stdout| {
-        let options = TextOptions { verbose: true, live: true, ..TextOptions::default() };
-        match for_screen_reader {
-            true => Box::new(Text::new(WholeLines::new(stdout), Arc::clone(catalogue), options)),
-            false => Box::new(Text::new(stdout, Arc::clone(catalogue), options)),
-        }
     let loading = catalogue.line(&TuiLine::LoadingModel);
     model::set_load_observer(Arc::new(move |is_loading| {
         if is_loading {
             stderr::write_line(&loading);
         }
     }));
+    let new_writer: NewWriter<'_> = Box::new(|stdout| {
+        let options = TextOptions { verbose: true, live: true, ..TextOptions::default() };
+        match for_screen_reader {
+            true => Box::new(Text::new(WholeLines::new(stdout), Arc::clone(catalogue), options)),
+            false => Box::new(Text::new(stdout, Arc::clone(catalogue), options)),
+        }
     });
     on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Interactive, startup, stdout, new_writer)?;
@@ -203,6 +209,16 @@ impl LineConversation<'_> {
         if let Some(workspace) = &chosen.workspace {
             let flags = Flags { workspace: Some(workspace.clone()), ..self.process.app.base.flags.clone() };
             self.process.app = changed_app(&self.process.app, &flags)?;
+        }
+        let flags = self.process.app.base.flags.clone();
+        let dialog = LineDialog {
+            input: Arc::clone(&self.input),
+            catalogue: Arc::clone(&self.process.app.base.catalogue),
+        };
+        if !trust_question::ask(&mut self.process, &flags, &dialog)?
+            || !model_setup::ensure_model(&mut self.process, &flags, &dialog)?
+        {
+            return Ok(None);
         }
         let app = &self.process.app;
         let model = model::choose_model(app)?;
@@ -263,6 +279,14 @@ impl LineConversation<'_> {
             }
         }
     }
+}
+
+/// Writes a file that only the user can read, with its directory. The file is a convenience, so a disk that cannot be
+/// written is ignored.
+fn write_private(path: &Path, bytes: &[u8]) {
+    let Some(directory) = path.parent() else { return };
+    drop(DirBuilder::new().recursive(true).mode(0o700).create(directory));
+    drop(ibeam_files::private_file::replace(path, bytes));
 }
 
 /// Returns the context of sessions with other flags.

@@ -8,7 +8,7 @@ use ibeam_testkit::{ProgramOutput, Workspace};
 use crate::scene::{KEY, Scene};
 
 /// Starts a service that lists its models for the key alone, or for everybody. Returns its base URL.
-fn start_service(accepted_key: Option<&'static str>) -> String {
+pub(crate) fn start_service(accepted_key: Option<&'static str>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     std::thread::spawn(move || {

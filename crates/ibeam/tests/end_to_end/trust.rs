@@ -6,6 +6,8 @@ mod approval;
 mod environment;
 #[path = "trust/instructions.rs"]
 mod instructions;
+#[path = "trust/question.rs"]
+mod question;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -24,8 +24,9 @@ use super::inline_screen::{InlineScreen, InlineSteering, InlineWriter, SharedStd
 use super::own_commands::{run_own, run_shell};
 use super::person_approver::{GivenAnswers, PersonApprover};
 use super::session_list::ChosenSession;
+use super::start_dialog::InlineDialog;
 use super::transcript_view::StoredConversation;
-use super::{InteractiveStart, changed_app};
+use super::{InteractiveStart, changed_app, model_setup, trust_question};
 use crate::app::AppContext;
 use crate::cli::Flags;
 use crate::environment::variable;
@@ -104,8 +105,8 @@ pub(super) fn run_inline(
             waiting: first,
             outputs: Vec::new(),
         };
-        screen.take_over(terminal.as_ref().and_then(|terminal| terminal.try_clone().ok()));
         show_loading(&screen, Arc::clone(&app.base.catalogue));
+        screen.take_over(terminal.as_ref().and_then(|terminal| terminal.try_clone().ok()));
         let outcome = match RawTerminal::start().map_err(thread_error) {
             Ok(_raw) => start_input(&conversation.process, &screen, history, terminal)
                 .and_then(|()| conversation.begin(start)),
@@ -116,7 +117,6 @@ pub(super) fn run_inline(
     })
 }
 
-/// Draws the first rows, and starts to read keys.
 /// Shows from now on that the embedded model is being loaded.
 fn show_loading(screen: &Arc<InlineScreen>, catalogue: Arc<Catalogue>) {
     let screen = Arc::clone(screen);
@@ -128,6 +128,7 @@ fn show_loading(screen: &Arc<InlineScreen>, catalogue: Arc<Catalogue>) {
     }));
 }
 
+/// Draws the first rows, and starts to read keys.
 fn start_input(
     process: &RunProcess<'_>,
     screen: &Arc<InlineScreen>,
@@ -180,6 +181,12 @@ impl<'a> Conversation<'a> {
         };
         let welcome = self.process.app.base.catalogue.line(&TuiLine::WelcomeHelp);
         self.screen.print(Style::DIM, &welcome);
+        let dialog = InlineDialog(Arc::clone(&self.screen));
+        if !trust_question::ask(&mut self.process, &self.flags, &dialog)?
+            || !model_setup::ensure_model(&mut self.process, &self.flags, &dialog)?
+        {
+            return Ok(());
+        }
         let session = self.open(&target)?;
         if target != SessionTarget::New {
             self.show_past(&session);
@@ -281,6 +288,12 @@ impl<'a> Conversation<'a> {
         let opened = match changed_app(&before, &self.flags) {
             Ok(app) => {
                 self.process.app = app;
+                let dialog = InlineDialog(Arc::clone(&self.screen));
+                if !trust_question::ask(&mut self.process, &self.flags, &dialog)? {
+                    self.flags = before.base.flags.clone();
+                    self.process.app = before;
+                    return self.open(previous);
+                }
                 self.open(&next.target)
             }
             Err(reason) => Err(reason.into()),

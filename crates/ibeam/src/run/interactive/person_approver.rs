@@ -177,6 +177,26 @@ fn new_rule(policy: &Policy, access: &Access) -> Option<String> {
 /// # Errors
 /// The reason why the file cannot be read, understood or written.
 fn write_rule(path: &Path, rule: &str) -> Result<(), String> {
+    edit_config(path, |document| {
+        let permissions = document.entry("permissions").or_insert_with(|| Item::Table(Table::new()));
+        let table = permissions.as_table_like_mut().ok_or("`permissions` is not a table")?;
+        let list = table.entry("allow").or_insert_with(|| Item::Value(Value::Array(Array::new())));
+        let list = list.as_array_mut().ok_or("`permissions.allow` is not a list")?;
+        if list.iter().all(|token| token.as_str() != Some(rule)) {
+            list.push(rule);
+        }
+        Ok(())
+    })
+}
+
+/// Changes a configuration file, which may not exist yet. What `change` leaves alone stays as it is.
+///
+/// # Errors
+/// The error of `change`, or the reason why the file cannot be read, understood or written.
+pub(super) fn edit_config(
+    path: &Path,
+    change: impl FnOnce(&mut DocumentMut) -> Result<(), String>,
+) -> Result<(), String> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
@@ -184,14 +204,7 @@ fn write_rule(path: &Path, rule: &str) -> Result<(), String> {
         Err(error) => return Err(error.to_string()),
     };
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
-    let permissions = document.entry("permissions").or_insert_with(|| Item::Table(Table::new()));
-    let table = permissions.as_table_like_mut().ok_or("`permissions` is not a table")?;
-    let list = table.entry("allow").or_insert_with(|| Item::Value(Value::Array(Array::new())));
-    let list = list.as_array_mut().ok_or("`permissions.allow` is not a list")?;
-    if list.iter().any(|token| token.as_str() == Some(rule)) {
-        return Ok(());
-    }
-    list.push(rule);
+    change(&mut document)?;
     let parent = path.parent().ok_or("the path has no directory")?;
     std::fs::create_dir_all(parent)
         .and_then(|()| ibeam_files::private_file::replace(&path, document.to_string().as_bytes()))
