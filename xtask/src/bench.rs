@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Crates and their benches, in the order of the table.
-const BENCHES: [(&str, &str); 14] = [
+const BENCHES: [(&str, &str); 15] = [
     ("ibeam", "start"),
     ("ibeam-providers", "answers"),
     ("ibeam-providers", "turns"),
@@ -21,6 +21,7 @@ const BENCHES: [(&str, &str); 14] = [
     ("ibeam-session", "read"),
     ("ibeam", "replay"),
     ("ibeam", "editor"),
+    ("ibeam", "interactive"),
     ("ibeam-tui", "screen"),
     ("ibeam-tools", "edit"),
     ("ibeam-tools", "search"),
