@@ -103,7 +103,8 @@ fn row(model: &str, results: &[&TaskResult]) -> ModelRow {
         tasks,
         passed,
         pass_rate: PassRate::new(passed, tasks),
-        cost_usd: costs.map(|costs| costs.iter().sum()),
+        // The sum of no number is -0.0.
+        cost_usd: costs.map(|costs| costs.iter().sum::<f64>() + 0.0),
         duration_ms: results.iter().map(|result| result.duration_ms).sum(),
         tokens: results.iter().map(|result| result.usage.total()).sum(),
     }
@@ -129,6 +130,12 @@ mod tests {
             );
         }
         assert_eq!(PassRate::new(0, 0), None);
+    }
+
+    #[test]
+    fn without_results_the_cost_is_zero_and_not_minus_zero() {
+        let report = FleetReport::new(Vec::new(), 3);
+        assert!(report.all.cost_usd.is_some_and(f64::is_sign_positive), "{report:?}");
     }
 
     #[test]
