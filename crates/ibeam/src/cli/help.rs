@@ -8,7 +8,7 @@ use ibeam_output::Catalogue;
 use ibeam_protocol::sentence;
 
 use super::groups::{GROUPS, title_of_flag};
-use super::listed_flags::{COMMON_FLAGS, LISTED_FLAGS};
+use super::listed_flags::{COMMON_FLAGS, FLEET_COMMANDS_WITHOUT_RUNS, LISTED_FLAGS};
 use super::translations::Translations;
 use super::{Cli, FailOnArg, Format, ParseExit, examples, topics};
 use crate::cli_error::CliError;
@@ -96,9 +96,14 @@ pub(super) fn text(args: &[OsString]) -> String {
     let is_named = |name: &str| args.iter().skip(1).any(|arg| *arg == *name);
     // The server runs prompts, so it has all flags of runs.
     let serves_runs = is_named("mcp") && is_named("serve");
+    let starts_no_run = is_named("fleet") && FLEET_COMMANDS_WITHOUT_RUNS.iter().any(|name| is_named(name));
     let listed = LISTED_FLAGS.iter().find(|(name, _)| is_named(name) && !serves_runs);
     let general = catalogue.help("general");
-    let of_command = |name: &str, arg: Arg| match (arg.is_global_set(), lists_flag(name, &arg)) {
+    let is_listed = |name: &str, arg: &Arg| match starts_no_run {
+        true => COMMON_FLAGS.contains(&arg.get_id().as_str()),
+        false => lists_flag(name, arg),
+    };
+    let of_command = |name: &str, arg: Arg| match (arg.is_global_set(), is_listed(name, &arg)) {
         (false, _) => arg,
         (true, true) => arg.help_heading(general.clone()),
         (true, false) => arg.hide(true),
@@ -237,6 +242,11 @@ mod tests {
         check(&["ibeam", "policy", "test", "--help"], "--allow ");
         check(&["ibeam", "mcp", "serve", "--help"], "--max-turns");
         check(&["ibeam", "status", "--help"], "--api-key");
+        for name in FLEET_COMMANDS_WITHOUT_RUNS {
+            let help = text(&["ibeam", "fleet", name, "--help"].map(OsString::from));
+            assert!(!help.contains("--max-turns") && help.contains("--lang"), "{help}");
+        }
+        check(&["ibeam", "fleet", "run", "--help"], "--max-turns");
         check(&["ibeam", "convert", "-h"], "[possible values: loss]");
         check(&["ibeam", "replay", "-h"], "[possible values: text, json, stream-json, html, otlp, atif]");
         check(&["ibeam", "-h"], "[possible values: text, json, stream-json, atif]");
