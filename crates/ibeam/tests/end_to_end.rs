@@ -54,6 +54,8 @@ mod debug_log;
 mod dialect;
 #[path = "end_to_end/documented_ci.rs"]
 mod documented_ci;
+#[path = "end_to_end/documented_fleet.rs"]
+mod documented_fleet;
 #[path = "end_to_end/documented_models.rs"]
 mod documented_models;
 #[path = "end_to_end/embedded.rs"]

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 use ibeam_testkit::{Answer, BatchServer, Ibeam, PartAnswer, ProgramOutput, Request, Wire, Workspace};
 use serde_json::{Value, json};
 
+use crate::documented_fleet;
 use crate::scene::{BINARY, KEY};
 
 /// Runs that use one batch server.
@@ -178,28 +178,9 @@ fn a_refused_batch_ends_the_command_and_loses_nothing() {
 /// Runs a script of docs/batch.md, which contains `word`, in the workspace.
 fn run_script_of_the_page(batches: &Batches, word: &str) -> std::process::Output {
     let page = include_str!("../../../../docs/batch.md");
-    let mut scripts = page.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
-    let script = scripts.find(|script| script.contains(word)).unwrap();
-    let programs = batches.workspace.outside().join("bin");
-    std::fs::create_dir_all(&programs).unwrap();
-    std::os::unix::fs::symlink(BINARY, programs.join("ibeam")).unwrap();
-    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
-    let output = Command::new("sh")
-        .args(["-e", "-c", script])
-        .current_dir(batches.workspace.path())
-        .env_clear()
-        .env("PATH", path)
-        .env("HOME", batches.workspace.home())
-        .env("LC_ALL", "C")
-        .env("INTERVAL", "0")
-        .env("ANTHROPIC_BASE_URL", batches.server.url())
-        .env("ANTHROPIC_API_KEY", KEY)
-        .env("IBEAM_MODEL", "anthropic/claude-sonnet-4-5")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    output
+    let server = batches.server.url();
+    let variables = [("INTERVAL", "0"), ("ANTHROPIC_BASE_URL", server.as_str())];
+    documented_fleet::run_script(page, word, &batches.workspace, batches.workspace.path(), &variables)
 }
 
 /// Returns the text of the result in the file of a run.
