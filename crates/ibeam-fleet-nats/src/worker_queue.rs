@@ -51,6 +51,7 @@ impl WorkerPolicy {
         limits.max_cost_micros = lower(limits.max_cost_micros, most.max_cost_micros);
         limits.max_tool_calls = lower(limits.max_tool_calls, most.max_tool_calls);
         limits.timeout_s = lower(limits.timeout_s, most.timeout_s);
+        limits.check_timeout_s = lower(limits.check_timeout_s, most.check_timeout_s);
         Ok(task)
     }
 

@@ -151,7 +151,11 @@ impl RunProgram {
     /// Returns the command that runs the check of a task in the sandbox of a run.
     pub(crate) fn check(&self, task: &Task, workspace: &Path, check: &str) -> Command {
         let mut command = self.command(task, workspace);
-        command.args(["fleet", "run-check", "--", check]);
+        command.args(["fleet", "run-check"]);
+        if let Some(seconds) = task.limits.check_timeout_s {
+            command.arg("--timeout-s").arg(seconds.to_string());
+        }
+        command.args(["--", check]);
         command
     }
 

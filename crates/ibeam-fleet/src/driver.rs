@@ -3,9 +3,10 @@
 //! Each thread works on one task at a time and waits for its process. The calling thread reports events, renews leases
 //! and passes a requested end on to the processes.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
 use std::io;
 use std::num::NonZeroUsize;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -27,6 +28,8 @@ use crate::task_run::{Conclusion, TaskRunner};
 use crate::task_totals::TotalsScope;
 use crate::workspace::Workspaces;
 
+/// The permissions of the directory of a fleet: the user's only.
+const PRIVATE_MODE: u32 = 0o700;
 /// The time between two looks for a requested end.
 const TICK: Duration = Duration::from_millis(100);
 /// The longest wait for a change of the queue.
@@ -43,12 +46,21 @@ pub struct FleetDirectory {
 }
 
 impl FleetDirectory {
-    /// Creates the directory if it is missing, and locks it.
+    /// Creates the directory if it is missing, and locks it. Only the user can read it: it has prompts, variables and files
+    /// of workspaces.
     ///
     /// # Errors
     /// `InUse`, `Io`.
     pub fn open(path: &Path) -> Result<Self, FleetError> {
-        fs::create_dir_all(path.join("tasks")).map_err(FleetError::at(path))?;
+        let mut private = DirBuilder::new();
+        private.recursive(true).mode(PRIVATE_MODE);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(FleetError::at(parent))?;
+        }
+        private.create(path).map_err(FleetError::at(path))?;
+        // It may be from an earlier version, or one that the user created.
+        fs::set_permissions(path, Permissions::from_mode(PRIVATE_MODE)).map_err(FleetError::at(path))?;
+        private.create(path.join("tasks")).map_err(FleetError::at(path))?;
         let path = path.canonicalize().map_err(FleetError::at(path))?;
         let lock_path = path.join("driver.lock");
         let lock = File::create(&lock_path).map_err(FleetError::at(&lock_path))?;
@@ -130,6 +142,8 @@ pub struct FleetEnd {
     pub unfinished: u64,
     /// The reason for which no further task was started.
     pub halt: Option<HaltReason>,
+    /// The first reason for which a task was parked that did not concern the others.
+    pub parked: Option<String>,
 }
 
 /// The reason for which no further task is started.
@@ -175,6 +189,7 @@ struct Shared<'a, Q> {
 #[derive(Default)]
 struct State {
     halt: Option<HaltReason>,
+    parked: Option<String>,
     error: Option<FleetError>,
     leases: Vec<Lease>,
 }
@@ -325,13 +340,13 @@ pub fn run_fleet<Q: TaskQueue>(
         }
         reported
     });
-    let State { halt, error, .. } = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let State { halt, parked, error, .. } = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
     reported.map_err(FleetError::Output)?;
     if let Some(error) = error {
         return Err(error);
     }
     let mut queue = shared.queue.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(FleetEnd { unfinished: queue.unfinished()?, halt, ..end })
+    Ok(FleetEnd { unfinished: queue.unfinished()?, halt, parked, ..end })
 }
 
 /// Works on one task after the other.
@@ -451,6 +466,8 @@ impl<Q: TaskQueue> Shared<'_, Q> {
                         Budget::SPENT => HaltReason::BudgetSpent,
                         _ => HaltReason::Exhausted(reason.clone()),
                     });
+                } else {
+                    lock(&self.state).parked.get_or_insert_with(|| reason.clone());
                 }
                 let _ = events.send(Event::Parked(id, reason));
             }

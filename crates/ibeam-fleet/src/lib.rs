@@ -25,6 +25,7 @@ mod queue;
 mod queue_conformance;
 mod report;
 mod report_html;
+mod retry;
 mod run_stream;
 mod shared_limits;
 mod snapshot;
@@ -56,6 +57,7 @@ pub use queue::{
 };
 pub use report::{FleetReport, ModelRow, PassRate};
 pub use report_html::report_page;
+pub use retry::retry_failed;
 pub use shared_limits::{FleetLimits, SharedDecision, SharedLimits, SharedPermit, SharedState};
 pub use snapshot::{MAX_SNAPSHOT_BYTES, SnapshotStore};
 pub use snapshots::SharingNote;

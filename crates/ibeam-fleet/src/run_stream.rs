@@ -66,7 +66,28 @@ impl RunFailure {
             _ => false,
         }
     }
+
+    /// Whether the cause is outside of the task: the command, the machine or the network. The task may pass once it is
+    /// removed.
+    pub(crate) fn is_outside_of_task(&self) -> bool {
+        OUTSIDE_CLASSES.contains(&self.code.as_str())
+    }
 }
+
+/// The classes of failures for which the task is not the cause, but the command, the machine or the network.
+const OUTSIDE_CLASSES: [&str; 11] = [
+    "usage",
+    "config",
+    "noinput",
+    "model",
+    "untrusted",
+    "network",
+    "tls",
+    "sandbox",
+    "cantcreat",
+    "io",
+    "os",
+];
 
 #[derive(Deserialize)]
 struct Line {
@@ -211,6 +232,16 @@ mod tests {
         // A copy of the session that was killed before it had a prompt of its own.
         let copy = RunStream { session_id: Some("s2".to_owned()), ..RunStream::default() };
         assert_eq!(resumable_session(&[prompted, copy]), Some("s1"));
+    }
+
+    #[test]
+    fn faults_of_the_command_and_the_machine_are_not_those_of_the_task() {
+        for (code, expected) in
+            [("noinput", true), ("model", true), ("network", true), ("limit", false), ("refused", false)]
+        {
+            let stream = read(&[&format!(r#"{{"type":"error","code":"{code}","exit_code":1}}"#), ""]);
+            assert_eq!(stream.end.unwrap().failure.unwrap().is_outside_of_task(), expected, "{code}");
+        }
     }
 
     #[test]

@@ -110,6 +110,9 @@ pub struct TaskLimits {
     /// The duration in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_s: Option<u64>,
+    /// The duration of the check in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_timeout_s: Option<u64>,
 }
 
 impl TaskLimits {

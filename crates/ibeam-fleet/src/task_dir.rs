@@ -9,6 +9,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::FleetError;
 use crate::run_stream::RunStream;
 use crate::task_result::TaskResult;
@@ -17,6 +19,27 @@ use crate::task_result::TaskResult;
 #[derive(Debug)]
 pub(crate) struct TaskDir {
     path: PathBuf,
+}
+
+/// The attempt at a task that its next run belongs to. Numbers count the streams of earlier runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Attempt {
+    /// The streams of earlier attempts.
+    pub(crate) first: usize,
+    /// The streams whose failures do not count any more.
+    pub(crate) counted: usize,
+}
+
+impl Attempt {
+    /// Returns the streams of this attempt.
+    pub(crate) fn streams(self, earlier: &[RunStream]) -> &[RunStream] {
+        earlier.get(self.first..).unwrap_or_default()
+    }
+
+    /// Returns the streams whose failures count.
+    pub(crate) fn counted_streams(self, earlier: &[RunStream]) -> &[RunStream] {
+        earlier.get(self.counted.max(self.first)..).unwrap_or_default()
+    }
 }
 
 /// The stream of the current run.
@@ -64,14 +87,35 @@ impl TaskDir {
             .map_err(io::Error::other)
             .map_err(FleetError::at(&self.path))?;
         text.push(b'\n');
-        let (path, new) = (self.path.join("result.json"), self.path.join("result.json.new"));
+        self.replace("result.json", &text)
+    }
+
+    /// Writes a file so that it is never seen in part.
+    fn replace(&self, name: &str, content: &[u8]) -> Result<(), FleetError> {
+        let (path, new) = (self.path.join(name), self.path.join(format!("{name}.new")));
         let write = || {
             let mut file = File::create(&new)?;
-            file.write_all(&text)?;
+            file.write_all(content)?;
             file.sync_all()?;
             fs::rename(&new, &path)
         };
         write().map_err(FleetError::at(&path))
+    }
+
+    /// Returns the attempt of the next run.
+    pub(crate) fn attempt(&self) -> Attempt {
+        let read = || serde_json::from_slice(&fs::read(self.path.join("attempt.json")).ok()?).ok();
+        read().unwrap_or_default()
+    }
+
+    /// Records the attempt of the next run.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn write_attempt(&self, attempt: Attempt) -> Result<(), FleetError> {
+        let text =
+            serde_json::to_vec(&attempt).map_err(io::Error::other).map_err(FleetError::at(&self.path))?;
+        self.replace("attempt.json", &text)
     }
 
     /// Opens and locks the stream of the current run.
@@ -225,7 +269,8 @@ fn read(path: &Path, error: &Path) -> Result<RunStream, FleetError> {
     let mut stream = File::open(path).and_then(RunStream::read).map_err(FleetError::at(path))?;
     if stream.end.is_none() {
         // There is no such file unless the run wrote it.
-        stream.end = File::open(error).and_then(RunStream::read).ok().and_then(|stream| stream.end);
+        let failed = File::open(error).and_then(RunStream::read).unwrap_or_default();
+        (stream.end, stream.session_id) = (failed.end, stream.session_id.or(failed.session_id));
     }
     Ok(stream)
 }

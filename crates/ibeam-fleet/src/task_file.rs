@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use crate::task::{Task, WorkspaceSource};
+use crate::git::Git;
+use crate::task::{GitSource, Task, WorkspaceSource};
+use crate::workspace::has_commit;
 
 /// The number of characters of the longest id.
 const MAX_ID_CHARS: usize = 100;
@@ -31,12 +33,24 @@ impl TaskFile {
     ///
     /// A task that needs an invalid task is invalid too.
     pub fn parse(text: &str, base: &Path) -> Self {
+        Self::parse_with(text, base, KnownSources::default())
+    }
+
+    /// Like [`Self::parse`], and checks with the program `git` that local repositories have the commits.
+    pub fn parse_and_check_commits(text: &str, base: &Path, git: &Path) -> Self {
+        Self::parse_with(
+            text,
+            base,
+            KnownSources { git: Some(Git(git.to_owned())), ..KnownSources::default() },
+        )
+    }
+
+    fn parse_with(text: &str, base: &Path, mut known: KnownSources) -> Self {
         let mut invalid: BTreeMap<u64, String> = BTreeMap::new();
         let mut tasks: Vec<(u64, Task)> = Vec::new();
         let mut lines_of_ids: HashMap<String, u64> = HashMap::new();
-        let mut known_paths = HashSet::new();
         for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
-            match parse_line(text, base, &mut known_paths) {
+            match parse_line(text, base, &mut known) {
                 Ok(task) => match lines_of_ids.get(&task.id) {
                     Some(first) => {
                         let detail = format!("the id `{}` is already that of line {first}", task.id);
@@ -65,7 +79,7 @@ impl TaskFile {
 ///
 /// # Errors
 /// The reason for which the line is not a valid task.
-fn parse_line(text: &str, base: &Path, known_paths: &mut HashSet<PathBuf>) -> Result<Task, String> {
+fn parse_line(text: &str, base: &Path, known: &mut KnownSources) -> Result<Task, String> {
     let mut task: Task = serde_json::from_str(text).map_err(|error| {
         // serde_json appends the position; the line is always 1.
         let message = error.to_string();
@@ -100,11 +114,12 @@ fn parse_line(text: &str, base: &Path, known_paths: &mut HashSet<PathBuf>) -> Re
         ("max_cost_usd", limits.max_cost_micros == Some(0)),
         ("max_tool_calls", limits.max_tool_calls == Some(0)),
         ("timeout_s", limits.timeout_s == Some(0)),
+        ("check_timeout_s", limits.check_timeout_s == Some(0)),
     ];
     if let Some((name, _)) = zero.into_iter().find(|(_, is_zero)| *is_zero) {
         return Err(format!("`limits.{name}` should be above 0"));
     }
-    check_workspace(&mut task.workspace, base, known_paths)?;
+    check_workspace(&mut task.workspace, base, known)?;
     for file in &mut task.files {
         let path = base.join(&*file);
         if !path.is_file() {
@@ -113,6 +128,27 @@ fn parse_line(text: &str, base: &Path, known_paths: &mut HashSet<PathBuf>) -> Re
         *file = path;
     }
     Ok(task)
+}
+
+/// The sources of workspaces that were checked. Many tasks have the same.
+#[derive(Default)]
+struct KnownSources {
+    /// Directories that exist.
+    paths: HashSet<PathBuf>,
+    /// Whether local repositories have these commits.
+    commits: HashMap<(String, String), bool>,
+    /// `None` if commits are not checked.
+    git: Option<Git>,
+}
+
+impl KnownSources {
+    /// Whether a local repository has the commit, as far as this is checked.
+    fn has_commit(&mut self, source: &GitSource) -> bool {
+        let Some(git) = &self.git else { return true };
+        let GitSource { git: repository, reference } = source;
+        let key = (repository.clone(), reference.clone());
+        *self.commits.entry(key).or_insert_with(|| has_commit(git, Path::new(repository), reference))
+    }
 }
 
 /// Checks that an id can be the name of a directory and a word on a command line.
@@ -135,13 +171,13 @@ fn check_id(id: &str) -> Result<(), String> {
 fn check_workspace(
     workspace: &mut WorkspaceSource,
     base: &Path,
-    known_paths: &mut HashSet<PathBuf>,
+    known: &mut KnownSources,
 ) -> Result<(), String> {
     match workspace {
         WorkspaceSource::Path(path) => {
             let joined = base.join(&*path);
-            if known_paths.insert(joined.clone()) && !joined.is_dir() {
-                known_paths.remove(&joined);
+            if known.paths.insert(joined.clone()) && !joined.is_dir() {
+                known.paths.remove(&joined);
                 return Err(format!("`workspace`: no directory at `{}`", joined.display()));
             }
             *path = joined;
@@ -161,6 +197,10 @@ fn check_workspace(
                     return Err(format!("`workspace`: no repository at `{}`", joined.display()));
                 }
                 source.git = joined.to_str().ok_or("`workspace`: the path is not UTF-8")?.to_owned();
+                if !known.has_commit(source) {
+                    let GitSource { git, reference } = source;
+                    return Err(format!("`workspace`: `{reference}` is no commit of `{git}`"));
+                }
             }
         }
     }
@@ -297,6 +337,26 @@ mod tests {
     fn an_unknown_workspace_and_a_duplicate_id_are_named() {
         let gone = r#"{"id":"b","prompt":"p","workspace":"gone"}"#;
         check(&[A, gone, gone, A], &["a"], &[(2, "no directory"), (3, "no directory"), (4, "line 1")]);
+    }
+
+    #[test]
+    fn an_unknown_commit_of_a_local_repository_is_named() {
+        let home = tempfile::tempdir().unwrap();
+        let git = |arguments: &[&str]| {
+            let mut command = std::process::Command::new("git");
+            command.args(["-c", "user.name=a", "-c", "user.email=a@example.com"]).args(arguments);
+            assert!(command.current_dir(home.path()).status().unwrap().success(), "{arguments:?}");
+        };
+        git(&["init", "--quiet", "-b", "main", "ws"]);
+        git(&["-C", "ws", "commit", "--quiet", "--allow-empty", "-m", "one"]);
+        let task = |id: &str, reference: &str| {
+            format!(r#"{{"id":"{id}","prompt":"p","workspace":{{"git":"ws","ref":"{reference}"}}}}"#)
+        };
+        let text = [task("a", "main"), task("b", "gone"), task("c", "HEAD")].join("\n");
+        let file = TaskFile::parse_and_check_commits(&text, home.path(), Path::new("git"));
+        let ids: Vec<&str> = file.tasks.iter().map(|task| task.id.as_str()).collect();
+        assert_eq!((ids.as_slice(), file.invalid.len()), (["a", "c"].as_slice(), 1), "{:?}", file.invalid);
+        assert!(file.invalid[0].line == 2 && file.invalid[0].detail.contains("`gone` is no commit of"));
     }
 
     #[test]

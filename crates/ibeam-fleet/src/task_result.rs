@@ -12,7 +12,7 @@ pub struct TaskResult {
     /// The outcome.
     pub outcome: Outcome,
     /// The class of the failure, as in the line `error` of a run: docs/output-format.md, "Failure". Also `killed` for a
-    /// run that ended too often without its last line, and `workspace` for files that could not be prepared.
+    /// run that ended too often without its last line, and `workspace` for a repository without the commit of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// The message of the failure.

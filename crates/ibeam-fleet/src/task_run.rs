@@ -7,7 +7,7 @@
 use std::fs;
 use std::process::Stdio;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, kill_process};
 
@@ -20,10 +20,10 @@ use crate::queue::{Spend, micros_to_usd};
 use crate::run_stream::{RunEnd, RunFailure, RunStream, resumable_session};
 use crate::stop::StopFlag;
 use crate::task::Task;
-use crate::task_dir::{CurrentStream, TaskDir};
+use crate::task_dir::{Attempt, CurrentStream, TaskDir};
 use crate::task_result::{CheckResult, Outcome, TaskResult};
 use crate::task_totals::TotalsScope;
-use crate::workspace::{Workspaces, discard};
+use crate::workspace::{WorkspaceError, Workspaces, discard};
 
 /// The prompt that resumes an interrupted run.
 const RESUME_PROMPT: &str = "The run was interrupted. Continue with the task from where it stopped, and do not repeat what is already done.";
@@ -93,15 +93,21 @@ impl TaskRunner<'_> {
         }
         let mut exit = None;
         if current.end.is_none() {
-            let earlier = dir.earlier()?;
-            if failed_runs(&earlier) >= self.max_runs {
+            let (earlier, attempt) = (dir.earlier()?, dir.attempt());
+            if failed_runs(attempt.counted_streams(&earlier)) >= self.max_runs {
                 let message = format!("{} runs ended without a result", earlier.len());
                 let failed = Failed { code: "killed".to_owned(), message, exit_code: None };
                 return self.finish(task, dir, &RunStream::default(), Some(failed));
             }
             let workspace = match self.workspaces.prepare(&task.workspace, &dir.workspace()) {
                 Ok(workspace) => workspace,
-                Err(message) => {
+                Err(WorkspaceError::Unavailable(message)) => {
+                    // Other tasks can have other sources.
+                    let reason = format!("workspace: {message}");
+                    return Ok((Conclusion::Park { reason, halts: false }, self.spend_of(&earlier)));
+                }
+                Err(error @ WorkspaceError::NoCommit { .. }) => {
+                    let message = error.to_string();
                     let failed = Failed { code: "workspace".to_owned(), message, exit_code: None };
                     return self.finish(task, dir, &RunStream::default(), Some(failed));
                 }
@@ -109,7 +115,7 @@ impl TaskRunner<'_> {
             if self.stop.is_requested() {
                 return Ok((interrupted(), self.spend_of(&earlier)));
             }
-            let session = resumable_session(&earlier);
+            let session = resumable_session(attempt.streams(&earlier));
             let parking = self.program.parking.as_deref();
             let start = match (session, parking) {
                 (None, _) => RunStart::New { prompt: &task.prompt },
@@ -222,15 +228,25 @@ impl TaskRunner<'_> {
                 again(Conclusion::Park { reason: Budget::SPENT.to_owned(), halts: true })
             }
             Some(Some(failure)) => {
-                let runs = failed_runs(&dir.earlier()?) + 1;
+                let (earlier, attempt) = (dir.earlier()?, dir.attempt());
+                let runs = failed_runs(attempt.counted_streams(&earlier)) + 1;
                 // What a batch answers with has failed in several batches already.
                 let parking = self.program.parking.as_ref();
                 let is_parked = parking
                     .is_some_and(|parking| parking.directory_for(current.session_id.as_deref()).is_some());
                 let is_repeated = is_parked && failure.code == "provider";
-                match failure.retryable && !is_repeated && runs < self.max_runs {
-                    true => again(Conclusion::Retry(pause(&failure, runs))),
-                    false => {
+                let may_pass = failure.retryable && !is_repeated && runs < self.max_runs;
+                match (may_pass, failure.is_outside_of_task()) {
+                    (true, _) => again(Conclusion::Retry(pause(&failure, runs))),
+                    (false, true) => {
+                        // The next command has all runs again.
+                        dir.write_attempt(Attempt { counted: earlier.len() + 1, ..attempt })?;
+                        again(Conclusion::Park {
+                            reason: format!("{}: {}", failure.code, failure.message),
+                            halts: !may_be_of_definition(task, &failure),
+                        })
+                    }
+                    (false, false) => {
                         let RunFailure { code, message, exit_code, .. } = failure;
                         let exit_code = exit.or(Some(exit_code));
                         self.finish(task, dir, &current, Some(Failed { code, message, exit_code }))
@@ -276,7 +292,9 @@ impl TaskRunner<'_> {
                     // The workspace exists: the directory of the run was prepared in it.
                     let start =
                         self.workspaces.prepare(&task.workspace, &workspace).unwrap_or(workspace.clone());
+                    let started = Instant::now();
                     let check = self.check(task, dir, &start, command)?;
+                    result.duration_ms = result.duration_ms.saturating_add(millis(started.elapsed()));
                     if self.stop.is_requested() && check.exit_code.is_none() {
                         // The stream stays, so the next driver only repeats the check.
                         return Ok((interrupted(), spend));
@@ -323,9 +341,11 @@ impl TaskRunner<'_> {
         let _ = fs::remove_file(&report);
         let command = command.to_owned();
         match ended {
-            Some(CheckReport { exit_code, output }) => {
+            Some(CheckReport { exit_code, timeout_ms, output }) => {
                 fs::write(&log, output).map_err(FleetError::at(&log))?;
-                Ok(CheckResult { command, passed: exit_code == 0, exit_code: Some(exit_code), error: None })
+                let error = timeout_ms
+                    .map(|ms| format!("timed out after {} s; see `{}`", ms.div_ceil(1000), log.display()));
+                Ok(CheckResult { command, passed: exit_code == Some(0), exit_code, error })
             }
             None => {
                 let error = format!("the check could not be run ({status}); see `{}`", log.display());
@@ -338,7 +358,10 @@ impl TaskRunner<'_> {
 /// The output of `ibeam fleet run-check`.
 #[derive(serde::Deserialize)]
 struct CheckReport {
-    exit_code: i32,
+    /// `None` if the command was ended at its time limit.
+    exit_code: Option<i32>,
+    /// The time limit at which it was ended.
+    timeout_ms: Option<u64>,
     output: String,
 }
 
@@ -347,6 +370,10 @@ struct Failed {
     code: String,
     message: String,
     exit_code: Option<i32>,
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn interrupted() -> Conclusion {
@@ -370,6 +397,17 @@ fn failed_runs(streams: &[RunStream]) -> u32 {
         Some(None) => false,
     };
     u32::try_from(streams.iter().filter(is_failed).count()).unwrap_or(u32::MAX)
+}
+
+/// Whether what the definition of the task states may be the cause of a failure, so that other tasks can pass.
+fn may_be_of_definition(task: &Task, failure: &RunFailure) -> bool {
+    let may_be = match failure.code.as_str() {
+        "model" => task.model.is_some(),
+        "noinput" => !task.files.is_empty(),
+        "usage" | "config" => task.model.is_some() || task.limits.max_cost_micros.is_some(),
+        _ => false,
+    };
+    may_be || !task.env.is_empty()
 }
 
 /// Returns the result of a completed task without changes and check.

@@ -1,5 +1,7 @@
 //! The totals of the processes that worked on a task.
 
+use std::collections::BTreeMap;
+
 use crate::queue::Spend;
 use crate::run_stream::{RunEnd, RunStream};
 use crate::task_result::TaskUsage;
@@ -19,8 +21,19 @@ impl TotalsScope {
         let ends = streams.iter().filter_map(|stream| stream.end.as_ref());
         match self {
             Self::Process => ends.collect(),
-            // Totals only grow, but a process that failed before its session was open has none.
-            Self::Run => ends.max_by_key(|end| end.usage.total()).into_iter().collect(),
+            // Totals only grow, but a process that failed before its session was open has none. Another attempt at the task
+            // has another session.
+            Self::Run => {
+                let mut sessions: BTreeMap<Option<&str>, &RunEnd> = BTreeMap::new();
+                for (stream, end) in streams.iter().filter_map(|stream| Some((stream, stream.end.as_ref()?)))
+                {
+                    let last = sessions.entry(stream.session_id.as_deref()).or_insert(end);
+                    if end.usage.total() >= last.usage.total() {
+                        *last = end;
+                    }
+                }
+                sessions.into_values().collect()
+            }
         }
     }
 
@@ -52,6 +65,14 @@ mod tests {
         let usage = TaskUsage { input_tokens: tokens, ..TaskUsage::default() };
         let end = RunEnd { failure: None, usage, cost_micros, duration_ms: 1, model: None };
         RunStream { end: Some(end), ..RunStream::default() }
+    }
+
+    #[test]
+    fn the_runs_of_two_sessions_count_both() {
+        let of =
+            |session: &str, stream: RunStream| RunStream { session_id: Some(session.to_owned()), ..stream };
+        let streams = [of("a", ended(10, Some(4))), of("a", ended(20, Some(8))), of("b", ended(5, Some(2)))];
+        assert_eq!(TotalsScope::Run.spend(&streams), Spend { cost_micros: 10, tokens: 25 });
     }
 
     #[test]

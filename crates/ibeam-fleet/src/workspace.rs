@@ -7,11 +7,13 @@
 
 mod restoration;
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::git::Git;
 use crate::task::WorkspaceSource;
@@ -19,6 +21,8 @@ use crate::task::WorkspaceSource;
 /// The kinds of bases of changes, in the file `base`.
 const COMMIT: &str = "commit";
 const TREE: &str = "tree";
+/// The time for which a repository that could not be copied is not tried again, so that its tasks do not all wait for it.
+const UNAVAILABLE_TIME: Duration = Duration::from_secs(60);
 
 /// Prepares workspaces.
 #[derive(Debug)]
@@ -26,8 +30,26 @@ pub(crate) struct Workspaces {
     git: Git,
     /// The directory of the fleet, which no copy includes.
     fleet: PathBuf,
-    /// The copies of repositories. One is fetched at a time.
-    mirrors: Mutex<()>,
+    /// The repositories that could not be copied, with the time and the reason. One is fetched at a time, and none is tried
+    /// again soon.
+    unavailable: Mutex<HashMap<String, (Instant, String)>>,
+}
+
+/// The reason for which a workspace cannot be prepared.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WorkspaceError {
+    /// The repository does not have the commit of the task.
+    #[error("`{reference}` is no commit of `{repository}`")]
+    NoCommit { repository: String, reference: String },
+    /// The source cannot be read now, or the machine cannot hold the copy.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl From<String> for WorkspaceError {
+    fn from(message: String) -> Self {
+        Self::Unavailable(message)
+    }
 }
 
 /// The changes in a workspace.
@@ -40,14 +62,14 @@ pub(crate) struct Changes {
 
 impl Workspaces {
     pub(crate) fn new(git: PathBuf, fleet: PathBuf) -> Self {
-        Self { git: Git(git), fleet, mirrors: Mutex::new(()) }
+        Self { git: Git(git), fleet, unavailable: Mutex::default() }
     }
 
     /// Creates the workspace at `path`, unless it exists, and returns the directory in which the run starts.
     ///
     /// # Errors
-    /// The reason for people.
-    pub(crate) fn prepare(&self, source: &WorkspaceSource, path: &Path) -> Result<PathBuf, String> {
+    /// `NoCommit`, `Unavailable`.
+    pub(crate) fn prepare(&self, source: &WorkspaceSource, path: &Path) -> Result<PathBuf, WorkspaceError> {
         let (repository, reference, prefix) = match source {
             WorkspaceSource::Git(source) => (source.git.clone(), source.reference.as_str(), PathBuf::new()),
             WorkspaceSource::Path(directory) => match self.repository(directory)? {
@@ -86,15 +108,18 @@ impl Workspaces {
         repository: &str,
         reference: &str,
         path: &Path,
-    ) -> Result<(), String> {
+    ) -> Result<(), WorkspaceError> {
         let commit = self.git.line(mirror, &find_commit(&peeled(reference)));
-        let commit = commit.map_err(|_| format!("`{reference}` is no commit of `{repository}`"))?;
+        let commit = commit.map_err(|_| WorkspaceError::NoCommit {
+            repository: repository.to_owned(),
+            reference: reference.to_owned(),
+        })?;
         let new = fresh_sibling(path)?;
         let clone = ["clone", "--quiet", "--no-checkout", "--template=", "--", utf8(mirror)?, utf8(&new)?];
         self.git.run(Path::new("/"), &clone)?;
         self.git.run(&new, &["checkout", "--quiet", "--detach", &commit])?;
         fs::write(base_file(path), format!("{COMMIT} {commit}")).map_err(|error| error.to_string())?;
-        fs::rename(&new, path).map_err(|error| error.to_string())
+        Ok(fs::rename(&new, path).map_err(|error| error.to_string())?)
     }
 
     /// Creates a copy of a directory, and records its files as the base of the changes.
@@ -197,17 +222,29 @@ impl Workspaces {
     /// Returns the fleet's copy of a repository. It is fetched again if it lacks the commit.
     fn mirror(&self, url: &str, reference: &str) -> Result<PathBuf, String> {
         let path = self.mirror_path(url);
-        let _guard = self.mirrors.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut unavailable = self.unavailable.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, reason)) = unavailable.get(url).filter(|(at, _)| at.elapsed() < UNAVAILABLE_TIME) {
+            return Err(reason.clone());
+        }
+        let fetched = self.fetch(url, reference, &path);
+        if let Err(reason) = &fetched {
+            unavailable.insert(url.to_owned(), (Instant::now(), reason.clone()));
+        }
+        fetched.map(|()| path)
+    }
+
+    /// Copies a repository to `path`, or fetches what is new, if it lacks the commit.
+    fn fetch(&self, url: &str, reference: &str, path: &Path) -> Result<(), String> {
         if !path.exists() {
-            let new = fresh_sibling(&path)?;
+            let new = fresh_sibling(path)?;
             // A local source is copied too: workspaces have hard links to the files of the mirror.
             let clone = ["clone", "--quiet", "--mirror", "--no-local", "--template=", "--", url, utf8(&new)?];
             self.git.run(Path::new("/"), &clone)?;
-            fs::rename(&new, &path).map_err(|error| error.to_string())?;
-        } else if self.git.run(&path, &find_commit(&peeled(reference))).is_err() {
-            self.git.run(&path, &["fetch", "--quiet", "--prune", "origin"])?;
+            fs::rename(&new, path).map_err(|error| error.to_string())?;
+        } else if !has_commit(&self.git, path, reference) {
+            self.git.run(path, &["fetch", "--quiet", "--prune", "origin"])?;
         }
-        Ok(path)
+        Ok(())
     }
 
     fn mirror_path(&self, url: &str) -> PathBuf {
@@ -229,6 +266,11 @@ pub(crate) fn discard(path: &Path, with_files: bool) {
     if with_files {
         drop(fs::remove_dir_all(path));
     }
+}
+
+/// Whether a local repository has the commit of a reference.
+pub(crate) fn has_commit(git: &Git, repository: &Path, reference: &str) -> bool {
+    git.run(repository, &find_commit(&peeled(reference))).is_ok()
 }
 
 /// Returns the revision that is the commit of a reference.

@@ -208,17 +208,24 @@ cli-invalid-tasks = { $count ->
        *[other] `{ $source }` has { $count } invalid tasks; the first is line { $line }: { $detail }
     }
     .hint = correct the file, or run the valid tasks with `--skip-invalid`; the format: `ibeam help fleet`
+cli-no-tasks = the task file `{ $source }` has no tasks
+    .hint = it has a JSON object on each line; the format: `ibeam help fleet`
 cli-fleet-task-changed = the task `{ $task }` differs from the one in `{ $directory }`
     .hint = use another directory with `--dir`, or give the task another id
 cli-fleet-in-use = another process runs the fleet in `{ $directory }`
     .hint = wait until it ends; `ibeam fleet status { $directory }` shows its state
 cli-fleet-tasks-failed = { $failed } of { $total } tasks did not pass
-    .hint = `ibeam fleet report DIR` lists the failures
+    .hint = `ibeam fleet report { $directory }` lists the failures
 cli-fleet-unfinished = { $unfinished ->
         [one] one task is not finished: { $detail }
        *[other] { $unfinished } tasks are not finished: { $detail }
     }
-    .hint = the same command again resumes them
+    .hint = once the cause is removed, the same command resumes them
+cli-fleet-budget-spent = { $unfinished ->
+        [one] one task is not finished: the budget is spent
+       *[other] { $unfinished } tasks are not finished: the budget is spent
+    }
+    .hint = `ibeam fleet run` with a larger `--budget-usd` or `--budget-tokens` resumes them
 cli-fleet-waiting = { $waiting ->
         [one] one task waits for a batch
        *[other] { $waiting } tasks wait for batches

@@ -206,17 +206,24 @@ cli-invalid-tasks = { $count ->
        *[other] `{ $source }` tiene { $count } tareas no válidas; la primera es la línea { $line }: { $detail }
     }
     .hint = corrija el archivo o ejecute las tareas válidas con `--skip-invalid`; el formato: `ibeam help fleet`
+cli-no-tasks = el archivo de tareas `{ $source }` no tiene tareas
+    .hint = cada línea es un objeto JSON; el formato: `ibeam help fleet`
 cli-fleet-task-changed = la tarea `{ $task }` es distinta de la que hay en `{ $directory }`
     .hint = use otro directorio con `--dir` o dé otro id a la tarea
 cli-fleet-in-use = otro proceso ejecuta la flota de `{ $directory }`
     .hint = espere a que termine; `ibeam fleet status { $directory }` muestra su estado
 cli-fleet-tasks-failed = { $failed } de { $total } tareas no se superaron
-    .hint = `ibeam fleet report DIR` muestra los fallos
+    .hint = `ibeam fleet report { $directory }` muestra los fallos
 cli-fleet-unfinished = { $unfinished ->
         [one] una tarea no ha terminado: { $detail }
        *[other] { $unfinished } tareas no han terminado: { $detail }
     }
-    .hint = el mismo comando las reanuda
+    .hint = una vez eliminada la causa, el mismo comando las reanuda
+cli-fleet-budget-spent = { $unfinished ->
+        [one] una tarea no ha terminado: el presupuesto se ha agotado
+       *[other] { $unfinished } tareas no han terminado: el presupuesto se ha agotado
+    }
+    .hint = `ibeam fleet run` con un `--budget-usd` o `--budget-tokens` mayor las reanuda
 cli-fleet-waiting = { $waiting ->
         [one] una tarea espera un lote
        *[other] { $waiting } tareas esperan lotes

@@ -206,17 +206,24 @@ cli-invalid-tasks = { $count ->
        *[other] `{ $source }` contient { $count } tâches non valides ; la première est à la ligne { $line } : { $detail }
     }
     .hint = corrigez le fichier, ou exécutez les tâches valides avec `--skip-invalid` ; le format : `ibeam help fleet`
+cli-no-tasks = le fichier de tâches `{ $source }` ne contient aucune tâche
+    .hint = chaque ligne est un objet JSON ; le format : `ibeam help fleet`
 cli-fleet-task-changed = la tâche `{ $task }` diffère de celle de `{ $directory }`
     .hint = utilisez un autre répertoire avec `--dir`, ou donnez un autre id à la tâche
 cli-fleet-in-use = un autre processus exécute la flotte de `{ $directory }`
     .hint = attendez qu'il se termine ; `ibeam fleet status { $directory }` montre son état
 cli-fleet-tasks-failed = { $failed } tâches sur { $total } n'ont pas réussi
-    .hint = `ibeam fleet report DIR` montre les échecs
+    .hint = `ibeam fleet report { $directory }` montre les échecs
 cli-fleet-unfinished = { $unfinished ->
         [one] une tâche n'est pas terminée : { $detail }
        *[other] { $unfinished } tâches ne sont pas terminées : { $detail }
     }
-    .hint = la même commande les reprend
+    .hint = une fois la cause supprimée, la même commande les reprend
+cli-fleet-budget-spent = { $unfinished ->
+        [one] une tâche n'est pas terminée : le budget est épuisé
+       *[other] { $unfinished } tâches ne sont pas terminées : le budget est épuisé
+    }
+    .hint = `ibeam fleet run` avec un `--budget-usd` ou un `--budget-tokens` plus grand les reprend
 cli-fleet-waiting = { $waiting ->
         [one] une tâche attend un lot
        *[other] { $waiting } tâches attendent des lots

@@ -206,17 +206,24 @@ cli-invalid-tasks = { $count ->
        *[other] `{ $source }` tem { $count } tarefas inválidas; a primeira é a linha { $line }: { $detail }
     }
     .hint = corrija o arquivo ou execute as tarefas válidas com `--skip-invalid`; o formato: `ibeam help fleet`
+cli-no-tasks = o arquivo de tarefas `{ $source }` não tem tarefas
+    .hint = cada linha é um objeto JSON; o formato: `ibeam help fleet`
 cli-fleet-task-changed = a tarefa `{ $task }` difere da que está em `{ $directory }`
     .hint = use outro diretório com `--dir` ou dê outro id à tarefa
 cli-fleet-in-use = outro processo executa a frota em `{ $directory }`
     .hint = espere até que termine; `ibeam fleet status { $directory }` mostra o estado
 cli-fleet-tasks-failed = { $failed } de { $total } tarefas não passaram
-    .hint = `ibeam fleet report DIR` mostra as falhas
+    .hint = `ibeam fleet report { $directory }` mostra as falhas
 cli-fleet-unfinished = { $unfinished ->
         [one] uma tarefa não terminou: { $detail }
        *[other] { $unfinished } tarefas não terminaram: { $detail }
     }
-    .hint = o mesmo comando as retoma
+    .hint = removida a causa, o mesmo comando as retoma
+cli-fleet-budget-spent = { $unfinished ->
+        [one] uma tarefa não terminou: o orçamento se esgotou
+       *[other] { $unfinished } tarefas não terminaram: o orçamento se esgotou
+    }
+    .hint = `ibeam fleet run` com um `--budget-usd` ou `--budget-tokens` maior as retoma
 cli-fleet-waiting = { $waiting ->
         [one] uma tarefa espera um lote
        *[other] { $waiting } tarefas esperam lotes

@@ -51,14 +51,18 @@ pub(crate) enum CliError {
     CheckpointFailed { detail: String },
     /// Lines of a task file are not valid tasks; the first is named.
     InvalidTasks { source: String, line: u64, detail: String, count: u64 },
+    /// A task file has no task.
+    NoTasks { source: String },
     /// A task differs from the one of the same id that a fleet has.
     FleetTaskChanged { task: String, directory: String },
     /// Another process runs the fleet.
     FleetInUse { directory: String },
     /// All tasks are finished, and some did not pass.
-    FleetTasksFailed { failed: u64, total: u64 },
+    FleetTasksFailed { failed: u64, total: u64, directory: String },
     /// Tasks are not finished, and no further run may start.
     FleetUnfinished { unfinished: u64, detail: String },
+    /// Tasks are not finished, and the budget is spent.
+    FleetBudgetSpent { unfinished: u64 },
     /// Tasks wait for batches, and the command does not.
     FleetWaiting { waiting: u64, directory: String },
 }
@@ -73,16 +77,19 @@ impl CliError {
             }
             Self::NameTaken { .. } => FailureCode::CantCreate,
             Self::SetupFailed { .. } => FailureCode::Model,
-            Self::StreamDamaged { .. } | Self::InvalidTasks { .. } | Self::FleetTaskChanged { .. } => {
-                FailureCode::Data
-            }
+            Self::StreamDamaged { .. }
+            | Self::InvalidTasks { .. }
+            | Self::NoTasks { .. }
+            | Self::FleetTaskChanged { .. } => FailureCode::Data,
             Self::UnknownRun { .. }
             | Self::NothingToUndo { .. }
             | Self::NoCheckpoints { .. }
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. } => FailureCode::NoInput,
             Self::FilesChangedSince { .. } | Self::FleetTasksFailed { .. } => FailureCode::Failed,
-            Self::FleetInUse { .. } | Self::FleetUnfinished { .. } => FailureCode::Busy,
+            Self::FleetInUse { .. } | Self::FleetUnfinished { .. } | Self::FleetBudgetSpent { .. } => {
+                FailureCode::Busy
+            }
             Self::FleetWaiting { .. } => FailureCode::Parked,
             Self::CheckpointFailed { .. } => FailureCode::Io,
         }
@@ -109,10 +116,12 @@ impl CliError {
             | Self::FilesChangedSince { .. }
             | Self::CheckpointFailed { .. }
             | Self::InvalidTasks { .. }
+            | Self::NoTasks { .. }
             | Self::FleetTaskChanged { .. }
             | Self::FleetInUse { .. }
             | Self::FleetTasksFailed { .. }
             | Self::FleetUnfinished { .. }
+            | Self::FleetBudgetSpent { .. }
             | Self::FleetWaiting { .. } => catalogue.cli_error(self),
         }
     }
@@ -135,10 +144,12 @@ impl CliError {
             | Self::FilesChangedSince { .. }
             | Self::CheckpointFailed { .. }
             | Self::InvalidTasks { .. }
+            | Self::NoTasks { .. }
             | Self::FleetTaskChanged { .. }
             | Self::FleetInUse { .. }
             | Self::FleetTasksFailed { .. }
             | Self::FleetUnfinished { .. }
+            | Self::FleetBudgetSpent { .. }
             | Self::FleetWaiting { .. } => cli_error_object(self.code(), self),
         }
     }
@@ -161,10 +172,12 @@ impl CliError {
             | Self::FilesChangedSince { .. }
             | Self::CheckpointFailed { .. }
             | Self::InvalidTasks { .. }
+            | Self::NoTasks { .. }
             | Self::FleetTaskChanged { .. }
             | Self::FleetInUse { .. }
             | Self::FleetTasksFailed { .. }
             | Self::FleetUnfinished { .. }
+            | Self::FleetBudgetSpent { .. }
             | Self::FleetWaiting { .. } => cli_error_event(self.code(), self),
         }
     }
@@ -187,10 +200,12 @@ impl CliError {
             | Self::FilesChangedSince { .. }
             | Self::CheckpointFailed { .. }
             | Self::InvalidTasks { .. }
+            | Self::NoTasks { .. }
             | Self::FleetTaskChanged { .. }
             | Self::FleetInUse { .. }
             | Self::FleetTasksFailed { .. }
             | Self::FleetUnfinished { .. }
+            | Self::FleetBudgetSpent { .. }
             | Self::FleetWaiting { .. } => None,
         }
     }
@@ -236,7 +251,7 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 19] {
+    fn every_command_error() -> [CliError; 21] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s().into() },
@@ -253,10 +268,12 @@ mod tests {
             CliError::FilesChangedSince { count: 2, path: s() },
             CliError::CheckpointFailed { detail: s() },
             CliError::InvalidTasks { source: s(), line: 3, detail: s(), count: 2 },
+            CliError::NoTasks { source: s() },
             CliError::FleetTaskChanged { task: s(), directory: s() },
             CliError::FleetInUse { directory: s() },
-            CliError::FleetTasksFailed { failed: 2, total: 9 },
+            CliError::FleetTasksFailed { failed: 2, total: 9, directory: s() },
             CliError::FleetUnfinished { unfinished: 2, detail: s() },
+            CliError::FleetBudgetSpent { unfinished: 2 },
             CliError::FleetWaiting { waiting: 2, directory: s() },
         ]
     }

@@ -59,7 +59,7 @@ impl Workspaces {
         match (kind, repository, source) {
             (COMMIT, Some(repository), _) => {
                 let mirror = self.mirror(&repository, commit)?;
-                self.clone_commit(&mirror, &repository, commit, path)?;
+                self.clone_commit(&mirror, &repository, commit, path).map_err(|error| error.to_string())?;
             }
             (TREE, None, WorkspaceSource::Path(directory)) => self.copy(directory, path)?,
             _ => return Err("the workspace of the task has become another one".to_owned()),

@@ -50,6 +50,9 @@ pub(crate) enum FleetCommand {
         /// The number of runs of a task that may be killed, or fail in a way that may pass
         #[arg(long, value_name = "N", default_value = "5")]
         max_runs: NonZeroU32,
+        /// Run failed tasks again, each with a new session and a new workspace
+        #[arg(long)]
+        retry_failed: bool,
         /// Delete the workspace of a task when it is finished; its patch stays
         #[arg(long)]
         discard_workspaces: bool,
@@ -156,6 +159,9 @@ pub(crate) enum FleetCommand {
     RunCheck {
         /// The command
         command: String,
+        /// End the command after this many seconds
+        #[arg(long, value_name = "SECONDS")]
+        timeout_s: Option<NonZeroU64>,
     },
 }
 

@@ -86,7 +86,7 @@ const CONTEXT_FLAGS: &[&str] = &[
 
 /// The commands of `fleet` that pass no flag to a run.
 pub(super) const FLEET_COMMANDS_WITHOUT_RUNS: &[&str] =
-    &["cancel", "export", "poll", "report", "status", "sync"];
+    &["cancel", "events", "export", "poll", "report", "status", "sync"];
 
 /// The flags that `fleet run` passes to its runs.
 const FLEET_FLAGS: &[&str] = &[

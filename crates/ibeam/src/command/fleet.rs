@@ -12,6 +12,7 @@ mod no_queue;
 #[cfg(feature = "nats")]
 mod queue;
 mod result_printer;
+mod start_check;
 mod status;
 
 use std::fs::File;
@@ -20,12 +21,12 @@ use std::io::{self, Read as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ibeam_core::Stop;
 use ibeam_fleet::{
     Budget, DriverOptions, FleetDirectory, FleetEnd, FleetError, HaltReason, Ledger, QueueError, RateLimits,
-    RunProgram, StopFlag, TaskFile, TaskQueue as _, expand_matrix, run_fleet,
+    RunProgram, StopFlag, TaskFile, TaskQueue as _, expand_matrix, retry_failed, run_fleet,
 };
 use ibeam_output::escape_to_one_line;
 use ibeam_protocol::{Failure, Reason, sentence};
@@ -37,6 +38,7 @@ use self::live_table::LiveTable;
 #[cfg(not(feature = "nats"))]
 use self::no_queue as queue;
 use self::result_printer::ResultPrinter;
+use self::start_check::check_start;
 use crate::app::AppContext;
 use crate::cli::{FleetCommand, FleetReportFormat};
 use crate::cli_error::CliError;
@@ -56,6 +58,7 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
             requests_per_minute,
             tokens_per_minute,
             max_runs,
+            retry_failed: retries_failed,
             discard_workspaces,
             batch,
             queue,
@@ -78,12 +81,16 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
                 discards_workspaces: *discard_workspaces,
             };
             let directory = fleet_directory(tasks, dir.as_deref())?;
-            let tasks = read_tasks(tasks, *matrix, *skip_invalid)?;
+            let tasks = read_tasks(app, tasks, *matrix, *skip_invalid)?;
             match &queue.queue {
                 None if batch.batch => {
-                    batch_fleet::run_tasks(app, tasks, &directory, &options, batch, stdout)
+                    batch_fleet::run_tasks(app, tasks, &directory, &options, batch, *retries_failed, stdout)
                 }
-                None => run_tasks(app, tasks, &directory, &options, stdout),
+                None => run_tasks(app, tasks, &directory, &options, *retries_failed, stdout),
+                Some(_) if *retries_failed => {
+                    let detail = sentence!("`--retry-failed` is not for `--queue`");
+                    Err(Reason::Usage { detail }.into())
+                }
                 Some(address) => queue::submit(app, address, queue, tasks, &directory, &options, stdout),
             }
         }
@@ -115,7 +122,10 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
             };
             export::export(directory, format, stdout)
         }
-        FleetCommand::RunCheck { command } => Ok(run::run_check(app, command, stdout)?),
+        FleetCommand::RunCheck { command, timeout_s } => {
+            let timeout = timeout_s.map(|seconds| Duration::from_secs(seconds.get()));
+            Ok(run::run_check(app, command, timeout, stdout)?)
+        }
     }
 }
 
@@ -133,8 +143,13 @@ fn fleet_directory(tasks: &Path, given: Option<&Path>) -> Result<PathBuf, Reason
 /// Reads and validates the tasks.
 ///
 /// # Errors
-/// `NoInput`; `InvalidTasks`, unless invalid tasks are skipped.
-fn read_tasks(path: &Path, is_matrix: bool, skip_invalid: bool) -> Result<TaskFile, CliError> {
+/// `NoInput`; `NoTasks`; `InvalidTasks`, unless invalid tasks are skipped.
+fn read_tasks(
+    app: &AppContext,
+    path: &Path,
+    is_matrix: bool,
+    skip_invalid: bool,
+) -> Result<TaskFile, CliError> {
     let source = if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() };
     let unread = |error: io::Error| Reason::NoInput { path: source.clone(), detail: error.to_string() };
     let (bytes, base) = if path == Path::new("-") {
@@ -150,7 +165,8 @@ fn read_tasks(path: &Path, is_matrix: bool, skip_invalid: bool) -> Result<TaskFi
         let detail = |detail| CliError::InvalidTasks { source: source.clone(), line: 1, detail, count: 1 };
         text = expand_matrix(&text).map_err(|error| detail(escape_to_one_line(&error)))?;
     }
-    let tasks = TaskFile::parse(&text, &base.canonicalize().map_err(unread)?);
+    let base = base.canonicalize().map_err(unread)?;
+    let tasks = TaskFile::parse_and_check_commits(&text, &base, &find_git(app)?);
     for invalid in &tasks.invalid {
         let detail = escape_to_one_line(&invalid.detail);
         stderr::write_line(&format!("warning: {source}:{}: {detail}", invalid.line));
@@ -162,6 +178,7 @@ fn read_tasks(path: &Path, is_matrix: bool, skip_invalid: bool) -> Result<TaskFi
             detail: escape_to_one_line(&first.detail),
             count: tasks.invalid.len() as u64,
         }),
+        Some(_) | None if tasks.tasks.is_empty() => Err(CliError::NoTasks { source }),
         Some(_) | None => Ok(tasks),
     }
 }
@@ -175,13 +192,18 @@ fn run_tasks(
     tasks: TaskFile,
     directory: &Path,
     options: &DriverOptions,
+    retries_failed: bool,
     stdout: &mut File,
 ) -> Result<(), CliError> {
     batch_fleet::refuse_batch_fleet(directory)?;
     let program = run_program(app)?;
+    check_start(app, &tasks.tasks, options.budget.cost_micros.is_some())?;
     let held = FleetDirectory::open(directory).map_err(fleet_error)?;
     let mut ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
     ledger.submit(&tasks.tasks).map_err(|error| submission_error(error, directory))?;
+    if retries_failed {
+        retry_failed(&held, &mut ledger).map_err(fleet_error)?;
+    }
     // The ledger has them; a fleet runs for hours.
     drop(tasks);
     let (stop, flag) = (Stop::default(), StopFlag::default());
@@ -190,7 +212,7 @@ fn run_tasks(
     let mut observer = ResultPrinter::new(stdout, &app.base.catalogue, LiveTable::new(count, now_ms()));
     let end = run_fleet(&held, ledger, &program, options, &flag, &mut observer).map_err(fleet_error);
     observer.finish();
-    conclude(end?, &stop)
+    conclude(end?, &stop, directory)
 }
 
 /// Returns the program that executes runs.
@@ -200,34 +222,45 @@ fn run_tasks(
 fn run_program(app: &AppContext) -> Result<RunProgram, CliError> {
     let flags = ForwardedFlags::new(&app.base.flags)?;
     let program = std::env::current_exe().map_err(|error| io_error(Path::new("ibeam"), &error))?;
-    let git = app.programs.find("git").ok_or_else(|| Reason::NoInput {
-        path: "git".to_owned(),
-        detail: "the workspaces of tasks need the program git".to_owned(),
-    })?;
+    let git = find_git(app)?;
     let (sandbox_flags, run_flags) = (flags.sandbox, flags.run);
     Ok(RunProgram { program, git, sandbox_flags, run_flags, parking: None })
 }
 
-/// Returns the result of the command for the end of a fleet.
+/// Returns the program git.
 ///
 /// # Errors
-/// `FleetTasksFailed`, `FleetUnfinished`; the reason of a signal.
-fn conclude(end: FleetEnd, stop: &Stop) -> Result<(), CliError> {
+/// `NoInput` without it.
+fn find_git(app: &AppContext) -> Result<PathBuf, Reason> {
+    app.programs.find("git").ok_or_else(|| Reason::NoInput {
+        path: "git".to_owned(),
+        detail: "the workspaces of tasks need the program git".to_owned(),
+    })
+}
+
+/// Returns the result of the command for the end of the fleet in `directory`.
+///
+/// # Errors
+/// `FleetTasksFailed`, `FleetUnfinished`, `FleetBudgetSpent`; the reason of a signal.
+fn conclude(end: FleetEnd, stop: &Stop, directory: &Path) -> Result<(), CliError> {
     if let Some(reason) = stop.reason() {
         return Err(reason.clone().into());
     }
-    let FleetEnd { passed, failed, unfinished, halt } = end;
+    let FleetEnd { passed, failed, unfinished, halt, parked } = end;
     if unfinished > 0 {
-        let detail = match halt {
-            Some(HaltReason::Exhausted(reason)) => escape_to_one_line(&reason),
-            Some(HaltReason::BudgetSpent) => "the budget is spent".to_owned(),
-            Some(HaltReason::Stopped) | None => "the fleet was stopped".to_owned(),
+        let detail = match (halt, parked) {
+            (Some(HaltReason::BudgetSpent), _) => return Err(CliError::FleetBudgetSpent { unfinished }),
+            (Some(HaltReason::Exhausted(reason)), _) | (None, Some(reason)) => escape_to_one_line(&reason),
+            (Some(HaltReason::Stopped), _) | (None, None) => "the fleet was stopped".to_owned(),
         };
         return Err(CliError::FleetUnfinished { unfinished, detail });
     }
     match failed {
         0 => Ok(()),
-        failed => Err(CliError::FleetTasksFailed { failed, total: passed + failed }),
+        failed => {
+            let directory = directory.display().to_string();
+            Err(CliError::FleetTasksFailed { failed, total: passed + failed, directory })
+        }
     }
 }
 

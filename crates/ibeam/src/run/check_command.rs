@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ibeam_core::{Stop, ToolContext};
 use ibeam_protocol::{AcceptedMedia, Failure, Reason, ToolFailure, ToolOutcome, ToolOutput};
@@ -17,18 +18,24 @@ use crate::signals;
 
 /// Runs a command with the shell tool, and prints its exit code and its output as one JSON object.
 ///
-/// No rule decides about the command: the user wrote it.
+/// No rule decides about the command: the user wrote it. At its time limit it is ended, and its output so far is printed.
+/// Without `timeout`, that is the longest time that commands may have.
 ///
 /// # Errors
 /// `NoSandbox`, `NoInput`; the reason of a signal; `Io` if the command could not be run or stdout fails.
-pub(crate) fn run_check(app: &Arc<AppContext>, command: &str, stdout: &mut File) -> Result<(), Failure> {
+pub(crate) fn run_check(
+    app: &Arc<AppContext>,
+    command: &str,
+    timeout: Option<Duration>,
+    stdout: &mut File,
+) -> Result<(), Failure> {
     on_runtime(|runtime| {
         let _context = runtime.enter();
         let stop = Stop::default();
         let _signals = signals::watch(&CurrentStop::new(stop.clone()))
             .map_err(|error| system_error("sigaction", &error))?;
         let RunSandbox { workspace, path_policy, background, web, .. } =
-            RunSandbox::spawn(app, true)?.join()?;
+            RunSandbox::spawn_for_check(app, timeout)?.join()?;
         let web = Arc::new(web);
         let listener = background.launcher().take_proxy_listener();
         let settings = ToolSettings {
@@ -54,7 +61,7 @@ pub(crate) fn run_check(app: &Arc<AppContext>, command: &str, stdout: &mut File)
         let tools = ibeam_tools::all(workspace, settings);
         let failed = |detail: String| Reason::Io { what: "check".to_owned(), detail };
         let shell = tools.get("shell").ok_or_else(|| failed("no shell".to_owned()))?;
-        // The longest time that commands may have.
+        // The longest time that commands may have here.
         let arguments = json!({ "command": command, "timeout": u32::MAX });
         let call = shell.prepare(&arguments).map_err(|error| failed(error.to_string()))?;
         let context = ToolContext::new(stop.clone(), app.base.config.timeout("files"));
@@ -62,12 +69,18 @@ pub(crate) fn run_check(app: &Arc<AppContext>, command: &str, stdout: &mut File)
         if let Some(reason) = stop.reason() {
             return Err(reason.clone().into());
         }
-        let output = match outcome {
+        let (exit_code, timeout_ms, output) = match outcome {
             ToolOutcome::Success { output: ToolOutput::Shell(output), .. }
-            | ToolOutcome::Failure { failure: ToolFailure::CommandFailed(output), .. } => output,
+            | ToolOutcome::Failure { failure: ToolFailure::CommandFailed(output), .. } => {
+                (Some(output.exit_code), None, output)
+            }
+            ToolOutcome::Failure { failure: ToolFailure::TimedOut { timeout_ms, partial }, .. } => {
+                (None, Some(timeout_ms), partial)
+            }
             outcome => return Err(failed(outcome.for_model().to_string()).into()),
         };
-        let object = json!({ "exit_code": output.exit_code, "output": output.interleaved });
+        let object =
+            json!({ "exit_code": exit_code, "timeout_ms": timeout_ms, "output": output.interleaved });
         writeln!(stdout, "{object}").map_err(|error| failed(error.to_string()).into())
     })
 }

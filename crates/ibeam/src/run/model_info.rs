@@ -58,16 +58,17 @@ pub(crate) fn prices(app: &AppContext, model: &ModelInfo) -> Result<Option<Price
 pub(super) fn check_price(app: &AppContext, model: &ModelInfo) -> Result<Option<Prices>, Reason> {
     let prices = prices(app, model)?;
     match app.base.config.money(&["limits", "max_cost"]) {
-        Some(_) if prices.is_none() => Err(no_price(model)),
+        Some(_) if prices.is_none() => Err(no_price(model, "--max-cost")),
         Some(_) | None => Ok(prices),
     }
 }
 
-/// Returns the reason why `--max-cost` cannot be enforced.
-fn no_price(model: &ModelInfo) -> Reason {
+/// Returns the reason why the limit of the cost that `flag` sets cannot be enforced.
+pub(crate) fn no_price(model: &ModelInfo, flag: &str) -> Reason {
     let id = &model.id;
     let detail = sentence!(
-        "`--max-cost` needs the price of `{id}`, which is not known; set `models.prices.\"{id}\" = \"IN/OUT\"` in dollars for a million tokens",
+        "`{flag}` needs the price of `{id}`, which is not known; set `models.prices.\"{id}\" = \"IN/OUT\"` in dollars for a million tokens",
+        flag,
         id,
     );
     Reason::Usage { detail }

@@ -4,12 +4,13 @@
 
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use ibeam_output::Catalogue;
 use ibeam_policy::{PathPolicy, Policy};
 use ibeam_protocol::{Failure, Notice, PermissionMode, Reason, Sandbox, SandboxMode, Sentence, sentence};
 use ibeam_sandbox::{Launcher, Layers, SandboxUnavailable, Tier};
-use ibeam_tools::{BackgroundProcesses, ConfinementPlan, Workspace, plan_confinement};
+use ibeam_tools::{BackgroundProcesses, CommandTimeouts, ConfinementPlan, Workspace, plan_confinement};
 
 use super::web::Web;
 use super::{policy_rules, resources, thread_error, writable_dirs};
@@ -54,7 +55,20 @@ impl RunSandbox {
     /// # Errors
     /// `NoInput` for a directory, `Usage` or `BadConfig` for an invalid rule or value.
     pub(crate) fn spawn(app: &AppContext, is_print: bool) -> Result<PendingSandbox, Failure> {
-        Self::spawn_with(app, is_print, is_print)
+        Self::spawn_with(app, is_print, is_print, resources::command_timeouts(app)?)
+    }
+
+    /// Starts to set up the sandbox of a check, which may have `timeout` for its command.
+    ///
+    /// # Errors
+    /// The errors of [`Self::spawn`].
+    pub(crate) fn spawn_for_check(
+        app: &AppContext,
+        timeout: Option<Duration>,
+    ) -> Result<PendingSandbox, Failure> {
+        let timeouts = resources::command_timeouts(app)?;
+        let max = timeout.unwrap_or(timeouts.max);
+        Self::spawn_with(app, true, true, CommandTimeouts { max, ..timeouts })
     }
 
     /// Starts to set up the sandbox of a session at a terminal, where commands are confined by default as in print mode.
@@ -62,10 +76,15 @@ impl RunSandbox {
     /// # Errors
     /// The errors of [`Self::spawn`].
     pub(crate) fn spawn_for_terminal(app: &AppContext) -> Result<PendingSandbox, Failure> {
-        Self::spawn_with(app, false, true)
+        Self::spawn_with(app, false, true, resources::command_timeouts(app)?)
     }
 
-    fn spawn_with(app: &AppContext, is_print: bool, is_default: bool) -> Result<PendingSandbox, Failure> {
+    fn spawn_with(
+        app: &AppContext,
+        is_print: bool,
+        is_default: bool,
+        timeouts: CommandTimeouts,
+    ) -> Result<PendingSandbox, Failure> {
         let mode = super::prepare::permission_mode(app);
         let policy = policy_rules::build_policy(app, mode)?;
         let workspace = Workspace::new(&app.workspace, &policy.extra_dirs).map_err(|error| {
@@ -107,7 +126,7 @@ impl RunSandbox {
             }
         };
         let is_confined = launcher.is_confined();
-        let background = BackgroundProcesses::new(resources::command_timeouts(app)?, launcher);
+        let background = BackgroundProcesses::new(timeouts, launcher);
         let thread = if is_confined {
             let background = background.clone();
             let builder = std::thread::Builder::new().name("sandbox".to_owned());

@@ -30,7 +30,11 @@ pub(crate) fn with(mut task: Value, key: &str, value: Value) -> Value {
     task
 }
 
-fn run<'a>(scene: &Scene, tasks: &'a Path, flags: impl IntoIterator<Item = &'a str>) -> ProgramOutput {
+pub(crate) fn run<'a>(
+    scene: &Scene,
+    tasks: &'a Path,
+    flags: impl IntoIterator<Item = &'a str>,
+) -> ProgramOutput {
     let args = ["fleet", "run", tasks.to_str().unwrap()].into_iter().chain(flags);
     scene.ibeam(args).timeout(Duration::from_secs(120)).run()
 }

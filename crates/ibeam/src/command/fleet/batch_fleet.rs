@@ -15,7 +15,7 @@ use std::time::Duration;
 use ibeam_core::Stop;
 use ibeam_fleet::{
     BatchQueue, DriverOptions, FleetDirectory, FleetEnd, FleetObserver, Ledger, Parking, StopFlag, TaskFile,
-    TaskQueue as _, TaskResult, run_fleet,
+    TaskQueue as _, TaskResult, retry_failed, run_fleet,
 };
 use ibeam_output::FleetLine;
 use ibeam_protocol::{FailureCode, Reason, sentence};
@@ -26,6 +26,7 @@ use super::batch_poller::{BatchPoller, PollEnd};
 use super::batch_settings::BatchSettings;
 use super::live_table::LiveTable;
 use super::result_printer::ResultPrinter;
+use super::start_check::check_start;
 use super::{
     conclude, fleet_error, io_error, now_ms, queue_error, run_program, submission_error, watch_signals,
 };
@@ -61,11 +62,13 @@ pub(super) fn run_tasks(
     directory: &Path,
     options: &DriverOptions,
     flags: &BatchFlags,
+    retries_failed: bool,
     stdout: &mut File,
 ) -> Result<(), CliError> {
     let deadline = flags.batch_deadline.as_deref().map(parse_deadline).transpose()?;
     check_variables(app, &tasks)?;
     let program = run_program(app)?;
+    check_start(app, &tasks.tasks, options.budget.cost_micros.is_some())?;
     let held = FleetDirectory::open(directory).map_err(fleet_error)?;
     let earlier = read_settings(held.path())?;
     if earlier.is_none() && FleetDirectory::ledger(held.path()).exists() {
@@ -86,6 +89,9 @@ pub(super) fn run_tasks(
     settings.write(held.path()).map_err(|error| io_error(held.path(), &error))?;
     let mut ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
     ledger.submit(&tasks.tasks).map_err(|error| submission_error(error, directory))?;
+    if retries_failed {
+        retry_failed(&held, &mut ledger).map_err(fleet_error)?;
+    }
     // The ledger has them; a fleet runs for hours.
     drop(tasks);
     drive(app, &held, ledger, &settings, Polling::new(flags.wait, flags.interval), stdout)
@@ -212,18 +218,16 @@ fn drive(
     observer.printer.finish();
     let end = end.map_err(fleet_error)?;
     if stop.reason().is_some() || end.halt.is_some() || end.unfinished == 0 {
-        return conclude(end, &stop);
+        return conclude(end, &stop, held.path());
     }
     let unfinished = end.unfinished;
     match polled {
-        Ok(PollEnd::Complete | PollEnd::Stopped) => conclude(end, &stop),
+        Ok(PollEnd::Complete | PollEnd::Stopped) => conclude(end, &stop, held.path()),
         Ok(PollEnd::Waiting) => {
             let waiting = queue.ledger().waiting_count().map_err(queue_error)?;
             Err(CliError::FleetWaiting { waiting, directory: held.path().display().to_string() })
         }
-        Ok(PollEnd::BudgetSpent) => {
-            Err(CliError::FleetUnfinished { unfinished, detail: "the budget is spent".to_owned() })
-        }
+        Ok(PollEnd::BudgetSpent) => Err(CliError::FleetBudgetSpent { unfinished }),
         // As for a live fleet: the same command goes on when there is a quota or a key.
         Err(error) if matches!(error.code(), FailureCode::Auth | FailureCode::RateLimited) => {
             let detail = error.reason().map(Reason::detail).unwrap_or_default();

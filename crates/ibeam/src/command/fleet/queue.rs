@@ -71,7 +71,7 @@ pub(super) fn submit(
     let mut observer = ResultPrinter::new(stdout, &app.base.catalogue, LiveTable::new(count, now_ms()));
     let end = wait_for_results(&mut ledger, &mut queue, &flag, &mut observer).map_err(fleet_error);
     observer.finish();
-    conclude(end?, &stop)
+    conclude(end?, &stop, directory)
 }
 
 /// Executes tasks of a queue.
@@ -124,8 +124,7 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
             }
             (None, Some(HaltReason::BudgetSpent)) if !flags.until_drained => {}
             (None, Some(HaltReason::BudgetSpent)) => {
-                let detail = "the budget is spent".to_owned();
-                return Err(CliError::FleetUnfinished { unfinished: 1, detail });
+                return Err(CliError::FleetBudgetSpent { unfinished: 1 });
             }
             (None, None) => return Ok(()),
         }
@@ -192,6 +191,7 @@ fn policy(app: &AppContext, flags: &WorkerFlags) -> WorkerPolicy {
                 .time(&["limits", "timeout"])
                 .map(|time| time.as_secs())
                 .filter(|time| *time > 0),
+            check_timeout_s: Some(config.timeout("tool_longest").as_secs().max(1)),
         },
         is_read_only: app.base.flags.plan || app.base.flags.mode.is_some_and(is_read_only),
         allows_checks: flags.allow_checks,

@@ -1,0 +1,64 @@
+//! A further attempt at the tasks that failed.
+//!
+//! A new attempt starts with a new session and a new workspace. What the attempts before it left stays in the directory of
+//! the task: their streams, which count in the sums, and with a number their results, patches and logs.
+
+use std::fs;
+use std::io;
+
+use crate::driver::FleetDirectory;
+use crate::error::FleetError;
+use crate::ledger::Ledger;
+use crate::task_dir::{Attempt, TaskDir};
+
+/// The files of an attempt that get its number. The result is the last one: without it, the attempt is not finished.
+const FILES: [(&str, &str); 4] =
+    [("changes", "patch"), ("check", "log"), ("stderr", "log"), ("result", "json")];
+
+/// Returns the tasks that failed to the queue, and those that were skipped because of them. Returns the number of tasks
+/// that failed.
+///
+/// A kill at any instant is harmless: the tasks then have their earlier result, or are in the queue.
+///
+/// # Errors
+/// `Queue`, `Io`.
+pub fn retry_failed(directory: &FleetDirectory, ledger: &mut Ledger) -> Result<usize, FleetError> {
+    let failed = ledger.failed_tasks()?;
+    for id in &failed {
+        begin_attempt(&TaskDir::open(&directory.path().join("tasks"), id)?)?;
+    }
+    ledger.reopen(&failed)?;
+    Ok(failed.len())
+}
+
+/// Ends the attempt of a task, so that the next run begins another one.
+fn begin_attempt(dir: &TaskDir) -> Result<(), FleetError> {
+    if dir.result().is_none() {
+        return Ok(());
+    }
+    if dir.path().join("stream.ndjson").exists() {
+        dir.set_aside_stream()?;
+    }
+    let streams = dir.earlier()?.len();
+    dir.write_attempt(Attempt { first: streams, counted: streams })?;
+    match fs::remove_dir_all(dir.workspace()) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(FleetError::at(&dir.workspace())(error));
+        }
+        Ok(()) | Err(_) => {}
+    }
+    let numbered = |number: u32, (name, extension): (&str, &str)| {
+        dir.path().join(format!("{name}.{number}.{extension}"))
+    };
+    let number = (1..).find(|number| !numbered(*number, ("result", "json")).exists()).unwrap_or(u32::MAX);
+    for file in FILES {
+        let (path, target) = (dir.path().join(format!("{}.{}", file.0, file.1)), numbered(number, file));
+        match fs::rename(&path, &target) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(FleetError::at(&path)(error));
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
