@@ -5,9 +5,9 @@
 
 mod kills;
 mod peers;
-mod process;
+pub(crate) mod process;
 mod refusals;
-mod scripted_fleet;
+pub(crate) mod scripted_fleet;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub(crate) enum FleetError {
 }
 
 impl FleetError {
-    fn system(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn system(what: impl std::fmt::Display) -> impl FnOnce(io::Error) -> Self {
         move |error| Self::System(what.to_string(), error)
     }
 }

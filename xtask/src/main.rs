@@ -45,8 +45,8 @@ usage: cargo xtask SUBCOMMAND
   fleet [TASKS] [--peers TASKS] [--bin PATH]
           run a fleet of scripted tasks while processes are killed, and fleets whose provider refuses requests;
           with --peers, compare a fleet with GNU parallel and a pool of threads in Python
-  fleet-nats
-          run the tests of fleets over many machines with the real NATS server
+  fleet-nats [tests] [launchers] [--bin PATH]
+          run fleets over many machines with the real NATS server: their tests, and the documented launchers
   flood [BYTES]
           send ten gigabytes of output through a release build; prints time and memory
   kill-sweep [SEED]
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
         "editors" => editors::run(&root(), args).map_err(|error| error.to_string()),
         "faults" => faults::run(&root()).map_err(|error| error.to_string()),
         "fleet" => fleet::run(&root(), args).map_err(|error| error.to_string()),
-        "fleet-nats" => fleet_nats::run(&root()).map_err(|error| error.to_string()),
+        "fleet-nats" => fleet_nats::run(&root(), args).map_err(|error| error.to_string()),
         "flood" => {
             full_size_tests::run_flood(&root(), args.next().as_deref()).map_err(|error| error.to_string())
         }

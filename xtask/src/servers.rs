@@ -5,7 +5,7 @@
 
 mod litellm;
 mod llama_cpp;
-mod server_process;
+pub(crate) mod server_process;
 mod server_run;
 
 use std::fs;

@@ -7,12 +7,12 @@ use std::time::Duration;
 const TICKS_PER_SECOND: u64 = 100;
 
 /// Returns the CPU time of all processes that ended and were waited for, by this process or by those.
-pub(super) fn cpu_of_ended_processes() -> Duration {
+pub(crate) fn cpu_of_ended_processes() -> Duration {
     stat_ticks("/proc/self/stat", [13, 14])
 }
 
 /// Returns the CPU time of a running process alone; `None` if it has ended.
-pub(super) fn cpu_of(pid: u32) -> Option<Duration> {
+pub(crate) fn cpu_of(pid: u32) -> Option<Duration> {
     let path = format!("/proc/{pid}/stat");
     fs::exists(&path).ok()?.then(|| stat_ticks(&path, [11, 12]))
 }
@@ -27,7 +27,7 @@ fn stat_ticks(path: &str, fields: [usize; 2]) -> Duration {
 }
 
 /// Returns the peak memory of a running process in bytes; `None` if it has ended.
-pub(super) fn peak_memory_of(pid: u32) -> Option<u64> {
+pub(crate) fn peak_memory_of(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
@@ -35,7 +35,7 @@ pub(super) fn peak_memory_of(pid: u32) -> Option<u64> {
 }
 
 /// Returns the ids of the processes whose command line contains all of these words.
-pub(super) fn processes_with(words: [&str; 2]) -> Vec<u32> {
+pub(crate) fn processes_with(words: [&str; 2]) -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
     let has_words = |pid: &u32| {

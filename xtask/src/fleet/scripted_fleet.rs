@@ -14,32 +14,32 @@ use super::FleetError;
 use super::process::peak_memory_of;
 
 /// The number of requests of a task: one that is answered with a call, and one with the text.
-pub(super) const REQUESTS_PER_TASK: usize = 2;
+pub(crate) const REQUESTS_PER_TASK: usize = 2;
 
 /// The number of tasks that run at the same time.
-pub(super) const JOBS: usize = 8;
+pub(crate) const JOBS: usize = 8;
 
 /// The time between two looks at a process.
 const LOOK_PAUSE: Duration = Duration::from_millis(50);
 
 /// A workspace, and the provider of all runs.
-pub(super) struct ScriptedFleet {
+pub(crate) struct ScriptedFleet {
     program: PathBuf,
-    pub(super) workspace: Workspace,
-    pub(super) server: ModelServer,
+    pub(crate) workspace: Workspace,
+    pub(crate) server: ModelServer,
 }
 
 /// The end of a process and its figures.
-pub(super) struct Ended {
-    pub(super) status: ExitStatus,
-    pub(super) elapsed: Duration,
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) elapsed: Duration,
     /// The peak memory of the process alone in bytes, as of the last look.
-    pub(super) peak_memory: u64,
+    pub(crate) peak_memory: u64,
 }
 
 /// Returns the answer of the scripted model: a call that writes a file, then a text. A call that a killed run left open
 /// may not have written the file, so the model repeats it.
-pub(super) fn answer(request: &Request) -> Answer {
+pub(crate) fn answer(request: &Request) -> Answer {
     let transcript = request.transcript();
     let results: Vec<&str> = transcript.iter().filter_map(|line| line.strip_prefix("result ")).collect();
     let is_open =
@@ -53,7 +53,7 @@ pub(super) fn answer(request: &Request) -> Answer {
 
 impl ScriptedFleet {
     /// Creates a workspace with a file, and a provider with this rule.
-    pub(super) fn new(
+    pub(crate) fn new(
         program: &Path,
         rule: impl Fn(&Request, usize) -> Answer + Send + Sync + 'static,
     ) -> Self {
@@ -62,7 +62,7 @@ impl ScriptedFleet {
     }
 
     /// Returns the program with the provider and these arguments.
-    pub(super) fn ibeam(&self, args: &[&str]) -> Result<Command, FleetError> {
+    pub(crate) fn ibeam(&self, args: &[&str]) -> Result<Command, FleetError> {
         let mut command = Command::new(&self.program);
         self.configure(&mut command)?;
         command.args(args);
@@ -70,22 +70,31 @@ impl ScriptedFleet {
     }
 
     /// Sets the environment of a command: a home of its own, the provider and a key. stderr is appended to a file.
-    pub(super) fn configure(&self, command: &mut Command) -> Result<(), FleetError> {
+    pub(crate) fn configure(&self, command: &mut Command) -> Result<(), FleetError> {
         let stderr = File::options().create(true).append(true).open(self.stderr());
         let stderr = stderr.map_err(FleetError::system(self.stderr().display()))?;
         command.current_dir(self.workspace.path()).env_clear().envs(self.workspace.environment());
-        command.env("OPENAI_BASE_URL", format!("{}/v1", self.server.url()));
-        command.env("OPENAI_API_KEY", "key-0123456789abcdef");
+        command.envs(self.provider());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
         Ok(())
     }
 
+    /// Returns the variables with the provider and its key.
+    pub(crate) fn provider(&self) -> [(&'static str, String); 2] {
+        let url = format!("{}/v1", self.server.url());
+        [("OPENAI_BASE_URL", url), ("OPENAI_API_KEY", "key-0123456789abcdef".to_owned())]
+    }
+
     /// Writes a task file and returns its path.
-    pub(super) fn write_tasks(&self, count: usize) -> Result<PathBuf, FleetError> {
+    pub(crate) fn write_tasks(&self, count: usize) -> Result<PathBuf, FleetError> {
+        self.write_tasks_in(count, &json!(self.workspace.path()))
+    }
+
+    /// Writes a task file with this workspace and returns its path.
+    pub(crate) fn write_tasks_in(&self, count: usize, workspace: &Value) -> Result<PathBuf, FleetError> {
         let mut lines = String::new();
         for id in task_ids(count) {
-            let task =
-                json!({ "id": id, "prompt": format!("write {id}"), "workspace": self.workspace.path() });
+            let task = json!({ "id": id, "prompt": format!("write {id}"), "workspace": workspace });
             // Writing to a string cannot fail.
             let _ = writeln!(lines, "{task}");
         }
@@ -95,7 +104,7 @@ impl ScriptedFleet {
     }
 
     /// Returns the command that runs the tasks of a file. Its results are written to [`Self::results`].
-    pub(super) fn fleet(&self, tasks: &Path, flags: &[&str]) -> Result<Command, FleetError> {
+    pub(crate) fn fleet(&self, tasks: &Path, flags: &[&str]) -> Result<Command, FleetError> {
         let path = self.results();
         let results = File::create(&path).map_err(FleetError::system(path.display()))?;
         let mut command = self.ibeam(&["--model", "mock-model", "fleet", "run"])?;
@@ -104,12 +113,12 @@ impl ScriptedFleet {
     }
 
     /// Returns the path of the results of the last command.
-    pub(super) fn results(&self) -> PathBuf {
+    pub(crate) fn results(&self) -> PathBuf {
         self.workspace.outside().join("results.ndjson")
     }
 
     /// Returns the results of the last command by task. A line that appears twice is an error.
-    pub(super) fn read_results(&self) -> Result<BTreeMap<String, Value>, FleetError> {
+    pub(crate) fn read_results(&self) -> Result<BTreeMap<String, Value>, FleetError> {
         let path = self.results();
         let text = fs::read_to_string(&path).map_err(FleetError::system(path.display()))?;
         let mut results = BTreeMap::new();
@@ -125,7 +134,7 @@ impl ScriptedFleet {
     }
 
     /// Returns an error with the last messages of the program.
-    pub(super) fn failed(&self, what: &str) -> FleetError {
+    pub(crate) fn failed(&self, what: &str) -> FleetError {
         let messages = fs::read_to_string(self.stderr()).unwrap_or_default();
         let lines: Vec<&str> = messages.lines().collect();
         let last = lines.get(lines.len().saturating_sub(5)..).unwrap_or_default().join("\n");
@@ -138,17 +147,17 @@ impl ScriptedFleet {
 }
 
 /// Returns the ids of tasks. None is a prefix of another one, so that it can be found in a command line.
-pub(super) fn task_ids(count: usize) -> impl Iterator<Item = String> {
+pub(crate) fn task_ids(count: usize) -> impl Iterator<Item = String> {
     (0..count).map(|number| format!("t{number}."))
 }
 
 /// Starts a command.
-pub(super) fn start(mut command: Command) -> Result<Child, FleetError> {
+pub(crate) fn start(mut command: Command) -> Result<Child, FleetError> {
     command.spawn().map_err(FleetError::system(command.get_program().to_string_lossy()))
 }
 
 /// Runs a command to its end. `look` is called several times per second.
-pub(super) fn run_to_end(mut child: Child, mut look: impl FnMut(u32)) -> Result<Ended, FleetError> {
+pub(crate) fn run_to_end(mut child: Child, mut look: impl FnMut(u32)) -> Result<Ended, FleetError> {
     let started = Instant::now();
     let pid = child.id();
     let mut peak_memory = 0;

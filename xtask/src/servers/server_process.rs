@@ -24,9 +24,20 @@ pub(super) struct ServerProcess {
 }
 
 /// Returns a loopback address with a free port.
-pub(super) fn free_address() -> Result<SocketAddr, ServersError> {
+pub(crate) fn free_address() -> Result<SocketAddr, ServersError> {
     let bound = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
     bound.map_err(ServersError::system("a loopback port"))
+}
+
+/// Sends a GET request and returns the status of the response.
+pub(crate) fn request_status(address: SocketAddr, path: &str) -> io::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(Duration::from_secs(5)))?;
+    write!(stream, "GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n")?;
+    let mut head = [0; "HTTP/1.x 200".len()];
+    stream.read_exact(&mut head)?;
+    let head = String::from_utf8_lossy(&head);
+    Ok(head.rsplit(' ').next().unwrap_or_default().to_owned())
 }
 
 impl ServerProcess {
@@ -55,7 +66,7 @@ impl ServerProcess {
             |reason: String| ServersError::NotReady { name, reason, log: log.display().to_string() };
         let deadline = Instant::now() + START_TIMEOUT;
         loop {
-            let reason = match server.request_status(health_path) {
+            let reason = match request_status(server.address, health_path) {
                 Ok(status) if status == "200" => return Ok(server),
                 Ok(status) => format!("status {status}"),
                 Err(error) => error.to_string(),
@@ -77,17 +88,6 @@ impl ServerProcess {
     /// Returns `http://127.0.0.1:PORT`, without a path.
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
-    }
-
-    /// Sends a GET request and returns the status of the response.
-    fn request_status(&self, path: &str) -> io::Result<String> {
-        let mut stream = TcpStream::connect(self.address)?;
-        stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-        write!(stream, "GET {path} HTTP/1.0\r\nhost: {}\r\n\r\n", self.address)?;
-        let mut head = [0; "HTTP/1.x 200".len()];
-        stream.read_exact(&mut head)?;
-        let head = String::from_utf8_lossy(&head);
-        Ok(head.rsplit(' ').next().unwrap_or_default().to_owned())
     }
 }
 
