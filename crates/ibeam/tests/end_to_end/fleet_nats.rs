@@ -1,5 +1,10 @@
 //! `fleet run --queue` and `fleet worker` with a real NATS server. `cargo xtask fleet-nats` installs it.
 
+#[path = "fleet_nats/managed_policy.rs"]
+mod managed_policy;
+#[path = "fleet_nats/secrets.rs"]
+mod secrets;
+
 use std::fs;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};

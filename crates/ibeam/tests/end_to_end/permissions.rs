@@ -3,7 +3,7 @@
 #[path = "permissions/cursor.rs"]
 mod cursor;
 #[path = "permissions/managed.rs"]
-mod managed;
+pub(crate) mod managed;
 #[path = "permissions/policy_command.rs"]
 mod policy_command;
 #[path = "permissions/project.rs"]

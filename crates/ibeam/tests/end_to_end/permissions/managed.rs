@@ -14,7 +14,7 @@ const MOUNT: &str = "set -e; cp -a /etc/. \"$ETC\"; mount --bind \"$ETC\" /etc; 
                      mount --bind \"$MANAGED\" /etc/ibeam; exec \"$@\"";
 
 /// Whether tests can replace `/etc/ibeam`; if not, prints that the test is skipped.
-fn can_mount_managed_files() -> bool {
+pub(crate) fn can_mount_managed_files() -> bool {
     let is_possible = is_root() && launcher_works(&["unshare", "-m"]);
     if !is_possible {
         eprintln!("SKIP: a managed file needs root and a mount namespace");
@@ -23,7 +23,7 @@ fn can_mount_managed_files() -> bool {
 }
 
 /// Returns `ibeam` with `toml` as the managed file.
-fn with_managed_file(scene: &Scene, toml: &str, ibeam: Ibeam) -> Ibeam {
+pub(crate) fn with_managed_file(scene: &Scene, toml: &str, ibeam: Ibeam) -> Ibeam {
     let (etc, managed_dir) =
         (scene.workspace.outside().join("etc"), scene.workspace.outside().join("managed"));
     for directory in [&etc, &managed_dir] {
