@@ -3,7 +3,7 @@
 //! Processes are killed while a fleet runs, a provider refuses requests, and the cost of a fleet is compared with that of
 //! a shell loop's tools. Each part prints its figures. Lost or repeated tasks and needless requests fail.
 
-mod kills;
+pub(crate) mod kills;
 mod peers;
 pub(crate) mod process;
 mod refusals;

@@ -1,9 +1,10 @@
 //! `cargo xtask fleet-nats`: fleets over many machines, with the real server.
 //!
 //! The server is installed at a pinned version into `target/servers` and started on loopback ports. The parts are the tests
-//! of the crates, and the documented launchers.
+//! of the crates, the documented launchers, and a fleet whose processes and servers are killed.
 
 mod cluster;
+mod cluster_kills;
 mod launchers;
 
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use ibeam_testkit::{BuildError, build_program};
 use crate::clients::{ClientsError, Installer};
 use crate::fleet::FleetError;
 
-const USAGE: &str = "usage: cargo xtask fleet-nats [tests] [launchers] [--bin PATH]";
+const USAGE: &str = "usage: cargo xtask fleet-nats [tests] [launchers] [kills] [--tasks N] [--bin PATH]";
 
 /// The variable in which the tests find the server.
 const SERVER_VARIABLE: &str = "IBEAM_TEST_NATS_SERVER";
@@ -23,7 +24,10 @@ const SERVER_VARIABLE: &str = "IBEAM_TEST_NATS_SERVER";
 const TESTS: &str = "package(ibeam-fleet-nats) | test(/^fleet_nats::/)";
 
 /// The parts of this subcommand.
-const PARTS: [&str; 2] = ["tests", "launchers"];
+const PARTS: [&str; 3] = ["tests", "launchers", "kills"];
+
+/// The number of tasks whose processes are killed, unless it is given.
+const TASKS: usize = 200;
 
 /// A failure of this subcommand, or of a check.
 #[derive(Debug, thiserror::Error)]
@@ -52,17 +56,23 @@ pub(crate) enum FleetNatsError {
 struct Options {
     /// The selected parts; all if it is empty.
     parts: Vec<String>,
+    tasks: usize,
     program: Option<PathBuf>,
 }
 
 impl Options {
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, FleetNatsError> {
-        let mut options = Self { parts: Vec::new(), program: None };
+        let mut options = Self { parts: Vec::new(), tasks: TASKS, program: None };
         while let Some(word) = words.next() {
             let mut value =
                 || words.next().ok_or_else(|| FleetNatsError::Usage(format!("`{word}` needs a value")));
             match word.as_str() {
                 "--bin" => options.program = Some(value()?.into()),
+                "--tasks" => {
+                    let number = value()?;
+                    let invalid = || FleetNatsError::Usage(format!("`{number}` is not a number of tasks"));
+                    options.tasks = number.parse().ok().filter(|tasks| *tasks > 0).ok_or_else(invalid)?;
+                }
                 part if PARTS.contains(&part) => options.parts.push(word),
                 _ => return Err(FleetNatsError::Usage(format!("unknown part `{word}`"))),
             }
@@ -89,14 +99,20 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
     if options.has("tests") {
         run_tests(root, &server)?;
     }
-    if !options.has("launchers") {
+    if !options.has("launchers") && !options.has("kills") {
         return Ok(());
     }
     let program = match &options.program {
         Some(path) => path.canonicalize().map_err(FleetError::system(path.display()))?,
         None => build_program(root)?,
     };
-    launchers::run(root, &installer, &program, &server)
+    if options.has("launchers") {
+        launchers::run(root, &installer, &program, &server)?;
+    }
+    if options.has("kills") {
+        cluster_kills::run(&program, &server, options.tasks)?;
+    }
+    Ok(())
 }
 
 /// Runs the tests that need the server.
@@ -116,11 +132,13 @@ mod tests {
     use super::Options;
 
     #[test]
-    fn parts_are_known() {
+    fn parts_are_known_and_numbers_positive() {
         let parse = |words: &str| Options::parse(words.split_whitespace().map(str::to_owned));
-        let options = parse("launchers").unwrap();
-        assert_eq!((options.has("launchers"), options.has("tests")), (true, false));
-        assert!(parse("").unwrap().has("tests"));
-        assert!(parse("other").is_err() && parse("--bin").is_err());
+        let options = parse("kills --tasks 30").unwrap();
+        assert_eq!((options.has("kills"), options.has("tests"), options.tasks), (true, false, 30));
+        assert!(parse("").unwrap().has("launchers"));
+        for words in ["--tasks 0", "--tasks", "other", "--bin"] {
+            assert!(parse(words).is_err(), "{words}");
+        }
     }
 }

@@ -45,8 +45,9 @@ usage: cargo xtask SUBCOMMAND
   fleet [TASKS] [--peers TASKS] [--bin PATH]
           run a fleet of scripted tasks while processes are killed, and fleets whose provider refuses requests;
           with --peers, compare a fleet with GNU parallel and a pool of threads in Python
-  fleet-nats [tests] [launchers] [--bin PATH]
-          run fleets over many machines with the real NATS server: their tests, and the documented launchers
+  fleet-nats [tests] [launchers] [kills] [--tasks N] [--bin PATH]
+          run fleets over many machines with the real NATS server: their tests, the documented launchers, and a
+          fleet whose processes and servers are killed
   flood [BYTES]
           send ten gigabytes of output through a release build; prints time and memory
   kill-sweep [SEED]

@@ -12,7 +12,7 @@ use super::process::{cpu_of, processes_with};
 use super::scripted_fleet::{Ended, JOBS, REQUESTS_PER_TASK, ScriptedFleet, answer, run_to_end, start};
 
 /// The time between two kills.
-const KILL_PAUSE: Duration = Duration::from_secs(2);
+pub(crate) const KILL_PAUSE: Duration = Duration::from_secs(2);
 
 /// One of this many kills is that of the driver.
 const KILLS_PER_DRIVER: usize = 4;
@@ -94,7 +94,7 @@ pub(super) fn run(program: &Path, tasks: usize) -> Result<(), FleetError> {
 }
 
 /// Kills a process. Returns whether it was still there.
-fn kill(pid: u32) -> bool {
+pub(crate) fn kill(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| kill_process(pid, Signal::KILL).is_ok())
 }
@@ -130,7 +130,7 @@ fn count_results(
 }
 
 /// Returns the number of runs of a task whose stream has its end.
-fn completed_streams(directory: &Path) -> Result<usize, FleetError> {
+pub(crate) fn completed_streams(directory: &Path) -> Result<usize, FleetError> {
     let entries = fs::read_dir(directory).map_err(FleetError::system(directory.display()))?;
     let mut completed = 0;
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
@@ -142,7 +142,7 @@ fn completed_streams(directory: &Path) -> Result<usize, FleetError> {
 }
 
 /// Returns the number of completed runs in a journal.
-fn completed_runs(journal: &Path) -> Result<usize, FleetError> {
+pub(crate) fn completed_runs(journal: &Path) -> Result<usize, FleetError> {
     let text = read(journal)?;
     let events = text.lines().filter(|line| line.contains("\"run_finished\""));
     let completed = events.filter(|line| {

@@ -85,10 +85,10 @@ impl Cluster {
     }
 
     /// Waits until every server is healthy, which includes the replicas that it has.
-    pub(super) fn wait_until_healthy(&self) -> Result<(), FleetError> {
+    fn wait_until_healthy(&self) -> Result<(), FleetError> {
         let start = Instant::now();
         for (number, node) in self.nodes.iter().enumerate() {
-            while !request_status(node.monitor, "/healthz").is_ok_and(|status| status == "200") {
+            while !node.is_healthy() {
                 if start.elapsed() > START_TIMEOUT {
                     let log = fs::read_to_string(self.log(number)).unwrap_or_default();
                     return Err(FleetError::Failed(format!("a NATS server is not healthy\n{log}")));
@@ -97,6 +97,11 @@ impl Cluster {
             }
         }
         Ok(())
+    }
+
+    /// Whether every server runs and is healthy.
+    pub(super) fn is_healthy(&self) -> bool {
+        self.nodes.iter().all(Node::is_healthy)
     }
 
     /// Returns the address of a fleet.
@@ -111,6 +116,12 @@ impl Cluster {
 
     fn log(&self, number: usize) -> PathBuf {
         self.home.path().join(format!("n{number}.log"))
+    }
+}
+
+impl Node {
+    fn is_healthy(&self) -> bool {
+        request_status(self.monitor, "/healthz").is_ok_and(|status| status == "200")
     }
 }
 
