@@ -13,6 +13,7 @@ mod faults;
 mod fleet;
 mod fleet_nats;
 mod full_size_tests;
+mod harbor_tasks;
 mod local_eval;
 mod mutations;
 mod schema;
@@ -50,6 +51,8 @@ usage: cargo xtask SUBCOMMAND
           fleet whose processes and servers are killed
   flood [BYTES]
           send ten gigabytes of output through a release build; prints time and memory
+  harbor [--bin PATH]
+          let harbor run ten simple tasks with the program, without containers
   kill-sweep [SEED]
           kill the program at each step of many runs and at random instants; prints what was lost
   local-eval [NAME…]
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         "flood" => {
             full_size_tests::run_flood(&root(), args.next().as_deref()).map_err(|error| error.to_string())
         }
+        "harbor" => harbor_tasks::run(&root(), args).map_err(|error| error.to_string()),
         "kill-sweep" => full_size_tests::run_kill_sweep(&root(), args.next().as_deref())
             .map_err(|error| error.to_string()),
         "local-eval" => {

@@ -50,6 +50,7 @@ pub(crate) fn run(root: &Path) -> Result<(), TestError> {
     run_step(root, &["cargo", "xtask", "servers"])?;
     run_step(root, &["cargo", "xtask", "fleet"])?;
     run_step(root, &["cargo", "xtask", "fleet-nats"])?;
+    run_step(root, &["cargo", "xtask", "harbor"])?;
     run_step(root, &["cargo", "xtask", "traces"])?;
     run_step(root, &["cargo", "xtask", "size", "--without-engine"])?;
     // The attacks must succeed without protection, and must fail with only the sandbox and with the complete program.
