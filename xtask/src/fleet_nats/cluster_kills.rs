@@ -73,8 +73,10 @@ pub(super) fn run(program: &Path, server: &Path, tasks: usize) -> Result<(), Fle
     let scene = ScriptedFleet::new(program, move |request, _| {
         let transcript = request.transcript();
         let task = transcript.first().and_then(|line| line.split_whitespace().last()).map(str::to_owned);
-        // The first request of a run that begins anew.
-        if let ([_], Some(task)) = (transcript.as_slice(), task) {
+        // The first request of a run, unless it goes on after an answer.
+        let is_answered =
+            transcript.iter().any(|line| ["call ", "result "].iter().any(|kind| line.starts_with(kind)));
+        if let (false, Some(task)) = (is_answered, task) {
             noted
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
