@@ -24,10 +24,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("doctor", &["ibeam doctor", "ibeam doctor --sandbox"]),
     ("errors", &["ibeam errors --format json"]),
     ("fleet cancel", &["ibeam fleet cancel --queue tls://nats.example.com/evals"]),
-    (
-        "fleet events",
-        &["ibeam fleet events --queue tls://nats.example.com/evals --follow | jq -r .event.type"],
-    ),
+    ("fleet events", &["ibeam fleet events --queue tls://nats.example.com/evals --follow"]),
     ("fleet export", &["ibeam fleet export tasks.fleet --atif"]),
     ("fleet poll", &["ibeam fleet poll tasks.fleet --wait"]),
     (
