@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use ibeam_protocol::invisible::is_invisible;
-use ibeam_protocol::{Event, EventKind, RunOutcome, ToolCall, ToolOutcome};
+use ibeam_protocol::{Event, EventKind, RunOutcome, ToolCall, ToolFailure, ToolOutcome};
 
 use crate::catalogue::{Action, ActionEnding, Catalogue};
 use crate::line_buffer::LineBuffer;
@@ -14,6 +14,8 @@ use crate::writer::EventWriter;
 
 /// The maximum length in characters of the path or command in the line of an action.
 const DETAIL_CHARACTERS: usize = 200;
+/// The number of lines of a reason that are printed.
+const REASON_LINES: usize = 5;
 
 /// The options of [`Text`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,6 +24,8 @@ pub struct TextOptions {
     pub verbose: bool,
     /// Print text as it arrives instead of the final message at the end, for a conversation at a terminal.
     pub live: bool,
+    /// Add the last lines of its reason to the line of a call that failed or was refused.
+    pub shows_reasons: bool,
     /// Omit the lines of actions, as under contract 2.
     pub message_only: bool,
 }
@@ -90,7 +94,8 @@ impl<W: Write> Text<W> {
             ActionEnding::for_outcome(outcome),
             detail.as_deref(),
         );
-        self.print(&format!("{line}\n"))
+        let reason = if self.options.shows_reasons { reason_lines(outcome) } else { String::new() };
+        self.print(&format!("{line}\n{reason}"))
     }
 
     fn write_final_message(&mut self, outcome: &RunOutcome) -> io::Result<()> {
@@ -154,6 +159,22 @@ impl<W: Write> EventWriter for Text<W> {
     fn end_line(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.is_mid_line) { self.print("\n") } else { Ok(()) }
     }
+}
+
+/// Returns the last lines of the reason why a call did not succeed.
+fn reason_lines(outcome: &ToolOutcome) -> String {
+    let reason = match outcome {
+        ToolOutcome::Success { .. } => return String::new(),
+        ToolOutcome::Failure { failure: ToolFailure::CommandFailed(output), .. } => {
+            output.interleaved.as_str()
+        }
+        ToolOutcome::Failure { for_model, .. } => for_model,
+        ToolOutcome::Rejected { reason } => reason,
+    };
+    let text = printable_lines(reason.trim_end());
+    let lines: Vec<&str> = text.lines().collect();
+    let shown = lines.iter().skip(lines.len().saturating_sub(REASON_LINES));
+    shown.map(|line| format!("  {line}\n")).collect()
 }
 
 /// Returns the path, command, pattern or address of a call.

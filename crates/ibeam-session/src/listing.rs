@@ -38,6 +38,15 @@ pub struct SessionSummary {
     pub title: Option<String>,
     /// The session whose sub-agent it was created for; `None` for any other session.
     pub parent: Option<SessionId>,
+    /// Whether the journal has more than its header.
+    pub has_events: bool,
+}
+
+impl SessionSummary {
+    /// Whether no run has used the session, and the user has given it no title.
+    pub fn is_empty(&self) -> bool {
+        !self.has_events && self.title.is_none()
+    }
 }
 
 /// Whether the session `id` has a journal, valid or damaged. A directory without a journal, which a killed process may
@@ -127,6 +136,7 @@ fn summary(directory: &Path, cwd: Option<&Path>) -> Option<SessionSummary> {
     if cwd.is_some_and(|cwd| cwd != created_for) {
         return None;
     }
+    let has_events = head.fill_buf().is_ok_and(|bytes| !bytes.is_empty());
     let mut parent = None;
     let title = std::iter::from_fn(|| next_record(&mut head, &mut line))
         .inspect(|record| {
@@ -140,7 +150,7 @@ fn summary(directory: &Path, cwd: Option<&Path>) -> Option<SessionSummary> {
         .and_then(|content| content.into_iter().next());
     let title = stored_title(directory).or(title);
     let updated_ms = u64::try_from(modified.as_millis()).unwrap_or(u64::MAX);
-    Some(SessionSummary { id, cwd: created_for, created_ms, updated_ms, title, parent })
+    Some(SessionSummary { id, cwd: created_for, created_ms, updated_ms, title, parent, has_events })
 }
 
 fn next_record(head: &mut impl BufRead, line: &mut Vec<u8>) -> Option<Record> {

@@ -36,5 +36,6 @@ pub use screen::{Screen, TerminalTraits};
 pub use styled::{Color, Line, Style};
 pub use terminal::{RawTerminal, TerminalEvent, next_event, terminal_size};
 pub use texts::TuiLine;
-pub use transcript::TranscriptLines;
+pub use tool_lines::overwritten;
+pub use transcript::{TranscriptLines, mode_name};
 pub use ui::{Action, Activity, ListFiles, QueuedPrompt, Ui, UiOptions};

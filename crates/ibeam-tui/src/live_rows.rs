@@ -21,6 +21,23 @@ const CANDIDATE_ROWS: usize = 6;
 /// The sign before the input.
 const SIGN: &str = "❯ ";
 
+/// The text between the items of the status.
+const SEPARATOR: &str = " · ";
+
+/// Returns the items that fit in `width` cells, from the left; at least the first one.
+fn joined_items<'a>(items: impl Iterator<Item = &'a str>, width: usize) -> String {
+    let mut text = String::new();
+    for item in items {
+        let separator = if text.is_empty() { "" } else { SEPARATOR };
+        let longer = format!("{text}{separator}{item}");
+        if !text.is_empty() && Line::plain(&longer).width() > width {
+            break;
+        }
+        text = longer;
+    }
+    text
+}
+
 /// The content of the live rows.
 pub(crate) struct LiveState<'a> {
     pub(crate) catalogue: &'a Catalogue,
@@ -163,13 +180,26 @@ impl LiveState<'_> {
             });
             return std::iter::once(title).chain(indented).collect();
         }
-        // A low screen has one row for all choices.
-        let mut row = title;
+        // A low screen has one row for all choices, or some of them around the selected one.
+        let mut row = title.clone();
         for line in &choices {
             row.push(Style::PLAIN, "  ");
             row.append(line);
         }
-        row.wrap(self.width - 1, 0)
+        let rows = row.wrap(self.width - 1, 0);
+        // One row is for the input.
+        let room = self.height.saturating_sub(1).max(1);
+        if rows.len() <= room {
+            return rows;
+        }
+        let has_title = room > 1;
+        let room = room - usize::from(has_title);
+        let first = (open.selected.unwrap_or(0) + 1).saturating_sub(room);
+        let shown = texts.iter().enumerate().skip(first).take(room).map(|(at, text)| {
+            let style = Style { reverse: open.selected == Some(at), ..Style::PLAIN };
+            Line::new(style, &format!("{}/{} {text}", at + 1, texts.len()))
+        });
+        has_title.then_some(title).into_iter().chain(shown).collect()
     }
 
     fn candidate_rows(&self) -> Vec<Line> {
@@ -199,7 +229,9 @@ impl LiveState<'_> {
             };
             let usage = self.transcript.usage.as_str();
             let parts = [self.transcript.status.as_str(), usage, &self.catalogue.line(&keys)];
-            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
+            let items =
+                parts.into_iter().flat_map(|part| part.split(SEPARATOR)).filter(|item| !item.is_empty());
+            joined_items(items, self.width - 1)
         };
         Line::new(Style::DIM, &text)
     }

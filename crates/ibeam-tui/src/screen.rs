@@ -15,8 +15,9 @@ use crate::view::Frame;
 const BEGIN: &str = "\u{1b}[?2026h\u{1b}[?25l";
 /// The end of a synchronised update, with the cursor visible.
 const END: &str = "\u{1b}[?25h\u{1b}[?2026l";
-/// Clears from the cursor to the end of the screen.
-const CLEAR_BELOW: &str = "\u{1b}[J";
+/// Clears from the start of the row to the end of the screen. In tmux, clearing the whole screen from its first cell on
+/// moves the rows to the scrollback, so the first row is cleared alone, and the rest from its second cell on.
+const CLEAR_BELOW: &str = "\r\u{1b}[K\u{1b}[C\u{1b}[J\r";
 /// Clears from the cursor to the end of the row.
 const CLEAR_ROW: &str = "\u{1b}[K";
 /// Shows the alternate screen, empty.
@@ -229,7 +230,6 @@ impl<W: Write> Screen<W> {
         if up > 0 {
             text.push_str(&format!("\u{1b}[{up}A"));
         }
-        text.push('\r');
         text.push_str(CLEAR_BELOW);
     }
 

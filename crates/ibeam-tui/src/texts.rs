@@ -66,6 +66,28 @@ pub enum TuiLine<'a> {
     RuleNotWritten { path: &'a str, detail: &'a str },
     /// The call was refused.
     Refused,
+    /// The session.
+    StatusSession { id: &'a str },
+    /// The model with its provider.
+    StatusModel { name: &'a str },
+    /// The mode.
+    StatusMode { mode: &'a str },
+    /// The isolation of commands.
+    StatusSandbox { state: &'a str },
+    /// The values that a command accepts; the current one is in brackets.
+    Choices { list: &'a str },
+    /// A command that does not exist.
+    UnknownCommand { name: &'a str },
+    /// A command that does not exist, and the one that was probably meant.
+    UnknownCommandNear { name: &'a str, nearest: &'a str },
+    /// A value that a command does not accept.
+    UnknownChoice { name: &'a str, list: &'a str },
+    /// A model that is not in the tables, and the one that was probably meant.
+    UnknownModelNear { name: &'a str, nearest: &'a str },
+    /// The person ended a turn.
+    Interrupted,
+    /// The description of `/redo`.
+    CommandRedo,
     /// The amount of reasoning of the model.
     Effort { level: &'a str },
     /// The description of `/help`.

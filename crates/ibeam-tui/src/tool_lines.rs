@@ -145,10 +145,16 @@ fn body(catalogue: &Catalogue, outcome: &ToolOutcome, is_complete: bool) -> Vec<
 
 /// Returns the last lines of a text, after a line with the number of lines that are left out.
 pub(crate) fn tail(catalogue: &Catalogue, text: &str, shown: usize) -> Vec<Line> {
-    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let lines: Vec<&str> = text.trim_end().lines().map(overwritten).collect();
     let hidden = lines.len().saturating_sub(shown);
     let indented = |line: &&str| Line::new(Style::DIM, &format!("  {line}"));
     hidden_lines(catalogue, hidden).into_iter().chain(lines.iter().skip(hidden).map(indented)).collect()
+}
+
+/// Returns what a terminal shows of a line in which carriage returns start again, as those of progress bars do.
+pub fn overwritten(line: &str) -> &str {
+    let line = line.trim_end_matches('\r');
+    line.rsplit_once('\r').map_or(line, |(_, last)| last)
 }
 
 /// Returns the first lines of a change, and the number of lines that are left out.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use ibeam_output::{Catalogue, permission_mode_name};
-use ibeam_protocol::{CallId, Event, EventKind, RunFinished, SessionStarted};
+use ibeam_output::Catalogue;
+use ibeam_protocol::{CallId, Event, EventKind, PermissionMode, RunFinished, SessionStarted};
 
 use crate::markdown;
 use crate::markdown_blocks::MarkdownBlocks;
@@ -73,6 +73,16 @@ impl TranscriptLines {
     pub fn finish(mut self) -> Vec<Line> {
         self.0.end_past();
         self.0.take_finished()
+    }
+}
+
+/// Returns the name of a mode as commands accept it; `force` is the flag `--force`.
+pub fn mode_name(mode: PermissionMode) -> &'static str {
+    match mode {
+        PermissionMode::Default => "agent",
+        PermissionMode::Force => "force",
+        PermissionMode::Plan => "plan",
+        PermissionMode::Ask => "ask",
     }
 }
 
@@ -178,9 +188,15 @@ impl Transcript {
                 let text = self.catalogue.line(&TuiLine::Compacted { before, after });
                 self.add_lines([Line::new(Style::DIM, &text)]);
             }
+            // The time of a call starts when it may run, not when the person is asked.
+            EventKind::PermissionDecided(decided) => {
+                let asked = self.running.iter_mut().find(|running| running.id == decided.call_id);
+                if let Some(running) = asked {
+                    (running.since, running.since_ms) = (now, event.at_ms);
+                }
+            }
             EventKind::RulesAdded { .. }
             | EventKind::ThinkingDelta { .. }
-            | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
@@ -191,7 +207,7 @@ impl Transcript {
     }
 
     fn on_start(&mut self, head: &SessionStarted) {
-        self.status = format!("{} · {}", head.model.display, permission_mode_name(head.permission_mode));
+        self.status = format!("{} · {}", head.model.display, mode_name(head.permission_mode));
         if std::mem::replace(&mut self.is_welcomed, true) {
             return;
         }

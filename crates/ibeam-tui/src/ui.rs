@@ -411,7 +411,7 @@ impl<W: Write> Ui<W> {
         self.search = None;
         self.completion = None;
         if self.is_busy() {
-            return Some(Action::Interrupt);
+            return Some(self.interrupt());
         }
         self.editor.take();
         None
@@ -435,9 +435,20 @@ impl<W: Write> Ui<W> {
             }
             question => {
                 self.question = question;
-                self.is_busy().then_some(Action::Interrupt)
+                self.is_busy().then(|| self.interrupt())
             }
         }
+    }
+
+    /// Returns the messages that wait to the input, so that none runs at once after the interrupt.
+    fn interrupt(&mut self) -> Action {
+        let is_explaining = self.question.as_ref().is_some_and(|open| open.explains);
+        if !self.queue.is_empty() && !is_explaining {
+            let mut texts: Vec<String> = self.queue.drain(..).map(|prompt| prompt.text).collect();
+            texts.extend((!self.editor.is_empty()).then(|| self.editor.take()));
+            self.editor.set(&texts.join("\n"));
+        }
+        Action::Interrupt
     }
 
     fn on_enter(&mut self, modifiers: KeyModifiers) -> Option<Action> {

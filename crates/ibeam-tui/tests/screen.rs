@@ -182,3 +182,103 @@ fn the_end_of_a_resumed_conversation_is_shown_after_the_number_of_earlier_turns(
     let rows: Vec<String> = terminal.rows().into_iter().filter(|row| !row.is_empty()).collect();
     assert_eq!(rows, ["… 3 earlier turns", "❯ old", "answer without an end"]);
 }
+
+#[test]
+fn the_status_has_only_whole_items() {
+    for locale in Locale::ALL {
+        let keys = Catalogue::new(locale).line(&ibeam_tui::TuiLine::KeysIdle);
+        for width in [20, 40, 60, 80, 100, 160] {
+            let terminal = Terminal::new(width, 24);
+            let _ui = ui(&terminal, locale, width.into(), 24);
+            let rows = terminal.rows();
+            let status = rows.iter().rfind(|row| !row.is_empty()).unwrap();
+            let whole = status.split(" · ").all(|item| keys.split(" · ").any(|key| key == item));
+            let is_first_alone = !status.contains(" · ");
+            assert!(whole || is_first_alone, "{locale:?} {width}: {status}");
+        }
+    }
+}
+
+#[test]
+fn a_question_on_a_small_screen_shows_choices_around_the_selected_one() {
+    use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+    let terminal = Terminal::new(20, 5);
+    let mut ui = ui(&terminal, Locale::En, 20, 5);
+    let now = Instant::now();
+    let rule = Some("Shell(echo:hello*)".to_owned());
+    let question = ibeam_tui::Question { body: Vec::new(), may_last: true, rule, reply: Box::new(drop) };
+    ui.ask(question, now).unwrap();
+    let shown = |terminal: &Terminal| terminal.rows().join("\n");
+    assert!(shown(&terminal).contains("Allow this?\n1/5 yes, once\n"), "{}", shown(&terminal));
+    let later = now + std::time::Duration::from_secs(1);
+    for _ in 0..4 {
+        let key = KeyEvent::new(KeyCode::Down, KeyModifiers::NONE);
+        ui.handle(TerminalEvent::Key(key), later).unwrap();
+    }
+    let text = shown(&terminal);
+    assert!(text.contains("4/5 no\n") && !text.contains("1/5"), "{text}");
+    for width in [10, 20, 30, 40, 80] {
+        for height in 2..24 {
+            terminal.resize(width, height);
+            let size = TerminalEvent::Resize { width: width.into(), height: height.into() };
+            ui.handle(size, later).unwrap();
+            let text = shown(&terminal);
+            assert!(height < 3 || text.contains('4') && text.contains("no"), "{width}x{height}: {text}");
+        }
+    }
+}
+
+/// In tmux, clearing from the first cell of the screen on moves its rows to the scrollback.
+#[test]
+fn the_screen_is_never_cleared_from_the_first_cell_of_a_row_on() {
+    #[derive(Clone, Default)]
+    struct Bytes(Arc<std::sync::Mutex<Vec<u8>>>);
+    impl std::io::Write for Bytes {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let bytes = Bytes::default();
+    let options = UiOptions {
+        catalogue: Arc::new(Catalogue::new(Locale::En)),
+        history: Vec::new(),
+        commands: Vec::new(),
+        list_files: Box::new(|_| Vec::new()),
+    };
+    let traits = TerminalTraits { has_colors: true, reflows: true };
+    let mut ui = Ui::new(Screen::new(bytes.clone(), traits, 80, 24), options);
+    ui.start(Instant::now()).unwrap();
+    ui.set_input("text");
+    ui.draw(Instant::now()).unwrap();
+    ui.stop().unwrap();
+    let text = String::from_utf8(bytes.0.lock().unwrap().clone()).unwrap();
+    assert!(text.contains("\u{1b}[C\u{1b}[J") && !text.contains("\r\u{1b}[J"), "{text:?}");
+}
+
+#[test]
+fn the_wait_for_an_answer_is_no_time_of_the_call() {
+    let terminal = Terminal::new(80, 24);
+    let mut ui = ui(&terminal, Locale::En, 80, 24);
+    let now = Instant::now();
+    let call = ToolCall { id: "c".into(), name: "ls".to_owned(), arguments: json!({ "path": "." }) };
+    let model_call_id = ModelCallId("m".to_owned());
+    let decided = serde_json::from_value(json!({
+        "call_id": "c", "tool": "ls", "allowed": true, "rule": "person"
+    }));
+    let outcome = Box::new(ToolOutcome::Rejected { reason: "a\rb\r".into() });
+    for (at_ms, kind) in [
+        (0, EventKind::ToolCallStarted { model_call_id: model_call_id.clone(), call: call.clone() }),
+        (60_000, EventKind::PermissionDecided(decided.unwrap())),
+        (60_500, EventKind::ToolCallFinished { model_call_id, call, outcome }),
+    ] {
+        ui.on_event(&Event { seq: 0, at_ms, kind }, now);
+    }
+    ui.draw(now).unwrap();
+    let rows = terminal.rows().join("\n");
+    assert!(rows.contains("· 0.5 s") && !rows.contains("min"), "{rows}");
+    assert!(rows.contains("\n  b\n"), "what a progress bar overwrites is not shown: {rows}");
+}

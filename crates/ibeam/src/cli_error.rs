@@ -39,6 +39,8 @@ pub(crate) enum CliError {
     UnknownRun { source: String, run: u64, runs: u64 },
     /// A session has no checkpoint that an undo could restore.
     NothingToUndo { session: String },
+    /// The session of an undo is held by another process.
+    SessionHeld { session: String, holder: String },
     /// A session changed files, but has no checkpoint to compare with.
     NoCheckpoints { session: String },
     /// `--to` or `--turn` names a turn that does not exist.
@@ -87,7 +89,10 @@ impl CliError {
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. } => FailureCode::NoInput,
             Self::FilesChangedSince { .. } | Self::FleetTasksFailed { .. } => FailureCode::Failed,
-            Self::FleetInUse { .. } | Self::FleetUnfinished { .. } | Self::FleetBudgetSpent { .. } => {
+            Self::SessionHeld { .. }
+            | Self::FleetInUse { .. }
+            | Self::FleetUnfinished { .. }
+            | Self::FleetBudgetSpent { .. } => {
                 FailureCode::Busy
             }
             Self::FleetWaiting { .. } => FailureCode::Parked,
@@ -110,6 +115,7 @@ impl CliError {
             | Self::StreamDamaged { .. }
             | Self::UnknownRun { .. }
             | Self::NothingToUndo { .. }
+            | Self::SessionHeld { .. }
             | Self::NoCheckpoints { .. }
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. }
@@ -138,6 +144,7 @@ impl CliError {
             | Self::StreamDamaged { .. }
             | Self::UnknownRun { .. }
             | Self::NothingToUndo { .. }
+            | Self::SessionHeld { .. }
             | Self::NoCheckpoints { .. }
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. }
@@ -166,6 +173,7 @@ impl CliError {
             | Self::StreamDamaged { .. }
             | Self::UnknownRun { .. }
             | Self::NothingToUndo { .. }
+            | Self::SessionHeld { .. }
             | Self::NoCheckpoints { .. }
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. }
@@ -194,6 +202,7 @@ impl CliError {
             | Self::StreamDamaged { .. }
             | Self::UnknownRun { .. }
             | Self::NothingToUndo { .. }
+            | Self::SessionHeld { .. }
             | Self::NoCheckpoints { .. }
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. }
@@ -251,7 +260,7 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 21] {
+    fn every_command_error() -> [CliError; 22] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s().into() },
@@ -262,6 +271,7 @@ mod tests {
             CliError::StreamDamaged { source: s(), line: 1, detail: s() },
             CliError::UnknownRun { source: s(), run: 3, runs: 2 },
             CliError::NothingToUndo { session: s() },
+            CliError::SessionHeld { session: s(), holder: s() },
             CliError::NoCheckpoints { session: s() },
             CliError::UnknownTurn { session: s(), turn: 3, turns: 2 },
             CliError::NoRepository { path: s() },

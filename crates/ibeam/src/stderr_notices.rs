@@ -14,6 +14,8 @@ pub(crate) struct NoticePrinter {
     details: Option<RunDetails>,
     /// Lines about the entire run, which come after its last text.
     closing: Vec<String>,
+    /// Whether the number of refused calls is printed.
+    has_refusals: bool,
     /// Whether the prompt asks for changes to files, in a mode that may change files.
     change_expected: bool,
     /// Whether a command or an MCP tool ran, whose changes to files are not counted.
@@ -23,7 +25,19 @@ pub(crate) struct NoticePrinter {
 impl NoticePrinter {
     /// Returns a printer in the language of `catalogue`, which also prints `details`.
     pub(crate) fn new(catalogue: Arc<Catalogue>, details: Option<RunDetails>) -> Self {
-        Self { catalogue, details, closing: Vec::new(), change_expected: false, changes_uncounted: false }
+        Self {
+            catalogue,
+            details,
+            closing: Vec::new(),
+            has_refusals: true,
+            change_expected: false,
+            changes_uncounted: false,
+        }
+    }
+
+    /// Returns the printer; without `has_refusals`, it does not print that calls were refused.
+    pub(crate) fn with_refusals(self, has_refusals: bool) -> Self {
+        Self { has_refusals, ..self }
     }
 
     /// Returns the lines to print on stderr after `kind`; most events have none.
@@ -37,6 +51,7 @@ impl NoticePrinter {
 
     fn warnings(&mut self, kind: &EventKind) -> Vec<String> {
         let line = match kind {
+            EventKind::Notice(Notice::CallsDenied { .. }) if !self.has_refusals => return Vec::new(),
             EventKind::Notice(notice) => {
                 let line = format!("warning: {}", self.catalogue.notice(notice));
                 if !matches!(notice, Notice::CallsDenied { .. } | Notice::BackgroundStopped { .. }) {

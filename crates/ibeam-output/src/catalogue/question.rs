@@ -60,11 +60,11 @@ mod tests {
     #[test]
     fn the_question_shows_the_exact_command_and_its_rule() {
         let no_rule = "asked because no rule covers it\n";
-        check("echo \"a\\n\" \t'b' ", "default", &format!("{no_rule}allow `echo \"a\\n\" \t'b' `? [y/N] "));
-        check("ls \u{202e}\u{200b}", "default", &format!("{no_rule}allow `ls <U+202E><U+200B>`? [y/N] "));
-        check("a\nb", "default", &format!("{no_rule}  | a\n  | b\nallow this? [y/N] "));
-        check("ls", "Shell(ls)", "asked because of the rule `Shell(ls)`\nallow `ls`? [y/N] ");
-        check("ls", "hook: ./ask.sh", "asked by the hook `./ask.sh`: it\\nmust not\nallow `ls`? [y/N] ");
+        check("echo \"a\\n\" \t'b' ", "default", &format!("{no_rule}allow `echo \"a\\n\" \t'b' `? "));
+        check("ls \u{202e}\u{200b}", "default", &format!("{no_rule}allow `ls <U+202E><U+200B>`? "));
+        check("a\nb", "default", &format!("{no_rule}  | a\n  | b\nallow this? "));
+        check("ls", "Shell(ls)", "asked because of the rule `Shell(ls)`\nallow `ls`? ");
+        check("ls", "hook: ./ask.sh", "asked by the hook `./ask.sh`: it\\nmust not\nallow `ls`? ");
     }
 
     #[test]
@@ -78,7 +78,7 @@ mod tests {
                         reason: "detail",
                     });
                     assert!(
-                        question.ends_with("[y/N] ") && !question.contains("ask-"),
+                        question.ends_with(' ') && question.contains('?') && !question.contains("ask-"),
                         "{locale:?}: {question}"
                     );
                 }

@@ -44,7 +44,10 @@ pub(super) fn undo(
     stdout: &mut File,
 ) -> Result<(), CliError> {
     let id = find_session(app, name)?;
-    let failed = |error: SessionError| session_error_reason(&error, id);
+    let failed = |error: SessionError| match error {
+        SessionError::Busy { holder, .. } => CliError::SessionHeld { session: id.to_string(), holder },
+        error => session_error_reason(&error, id).into(),
+    };
     let mut changes = SessionChanges::default();
     let opened =
         Session::open(&app.dirs.sessions(), id, &session_options(app)?, &mut |event| changes.fold(event));

@@ -7,13 +7,13 @@
 mod file_index;
 mod inline;
 mod inline_approver;
-mod inline_commands;
 mod inline_input;
 mod inline_screen;
 mod line_commands;
 mod model_setup;
 mod own_commands;
 mod person_approver;
+mod person_commands;
 mod session_list;
 mod start_dialog;
 mod transcript_view;
@@ -25,17 +25,20 @@ use std::future::pending;
 use std::io::{self, BufRead, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, ApprovalRequest, Approver, Steering};
 use ibeam_output::{ApprovalQuestion, Catalogue, Text, TextOptions};
 use ibeam_protocol::{Failure, Reason, ToolCall, UserPrompt};
-use ibeam_tui::{Choice, Reply, TuiLine};
+use ibeam_tui::{Choice, Reply, Style, TuiLine, proposed_change};
 use tokio::sync::{Mutex, mpsc};
 
-use self::line_commands::LineEnd;
+use self::line_commands::LineDisplay;
+use self::own_commands::{run_between, run_shell};
 use self::person_approver::{GivenAnswers, PersonApprover, PersonQuestion, Questioner};
+use self::person_commands::{CommandContext, CommandDisplay, CommandEnd, Reopening};
 use self::session_list::ChosenSession;
 use self::start_dialog::LineDialog;
 use super::front_end::FrontEnd;
@@ -56,6 +59,8 @@ use crate::{model, stderr};
 
 /// The end of a turn, for screen readers.
 const BELL: &str = "\u{7}";
+/// The number of lines of a change that a question shows in line mode.
+const MAX_CHANGE_LINES: usize = 60;
 
 /// Whether `--screen-reader` or `ACCESSIBLE` asks for lines only.
 fn is_for_screen_reader(app: &AppContext) -> bool {
@@ -159,7 +164,8 @@ pub(crate) fn run_interactive(
         }
     }));
     let new_writer: NewWriter<'_> = Box::new(|stdout| {
-        let options = TextOptions { verbose: true, live: true, ..TextOptions::default() };
+        let options =
+            TextOptions { verbose: true, live: true, shows_reasons: true, ..TextOptions::default() };
         match for_screen_reader {
             true => Box::new(Text::new(WholeLines::new(stdout), Arc::clone(catalogue), options)),
             false => Box::new(Text::new(stdout, Arc::clone(catalogue), options)),
@@ -174,18 +180,18 @@ pub(crate) fn run_interactive(
             }
             InteractiveStart::Choice => line_commands::choose_session(&process, &input)?,
         };
+        let Some(first_session) = first_session else { return Ok(()) };
         let mut conversation = LineConversation {
             process,
             input,
+            messages: LineMessages::default(),
+            flags: app.base.flags.clone(),
             waiting: first,
             answers: GivenAnswers::default(),
+            outputs: Vec::new(),
             rings: for_screen_reader,
         };
-        let mut next = first_session;
-        while let Some(chosen) = next {
-            next = conversation.run_session(&chosen)?;
-        }
-        Ok(())
+        conversation.run(first_session)
     })
 }
 
@@ -193,74 +199,143 @@ pub(crate) fn run_interactive(
 struct LineConversation<'a> {
     process: RunProcess<'a>,
     input: Arc<Mutex<TerminalInput>>,
+    messages: LineMessages,
+    /// The flags with which sessions are opened. Commands change them.
+    flags: Flags,
     /// The prompt of the command line.
     waiting: Option<String>,
     answers: GivenAnswers,
+    /// The output of commands of the person, for the next prompt.
+    outputs: Vec<String>,
     /// Whether a bell rings at the end of a turn.
     rings: bool,
 }
 
-impl LineConversation<'_> {
-    /// Opens a session and runs prompts until the person leaves; returns the session that follows.
+impl<'a> LineConversation<'a> {
+    /// Opens sessions and runs prompts until the person leaves.
     ///
     /// # Errors
-    /// The failure of the opening, or one that no further run can follow.
-    fn run_session(&mut self, chosen: &ChosenSession) -> Result<Option<ChosenSession>, ExitFailure> {
-        if let Some(workspace) = &chosen.workspace {
-            let flags = Flags { workspace: Some(workspace.clone()), ..self.process.app.base.flags.clone() };
-            self.process.app = changed_app(&self.process.app, &flags)?;
+    /// The failure of the first opening, or one that no further run can follow.
+    fn run(&mut self, first: ChosenSession) -> Result<(), ExitFailure> {
+        if first.workspace.is_some() {
+            self.flags.workspace = first.workspace;
+            self.process.app = changed_app(&self.process.app, &self.flags)?;
         }
-        let flags = self.process.app.base.flags.clone();
-        let dialog = LineDialog {
-            input: Arc::clone(&self.input),
-            catalogue: Arc::clone(&self.process.app.base.catalogue),
-        };
-        if !trust_question::ask(&mut self.process, &flags, &dialog)?
-            || !model_setup::ensure_model(&mut self.process, &flags, &dialog)?
+        let dialog = self.dialog();
+        if !trust_question::ask(&mut self.process, &self.flags, &dialog)?
+            || !model_setup::ensure_model(&mut self.process, &self.flags, &dialog)?
         {
-            return Ok(None);
+            return Ok(());
         }
+        let mut session = self.open(&first.target)?;
+        loop {
+            let next = match self.run_lines(&mut session) {
+                Ok(Some(next)) => next,
+                Ok(None) => return session.close(Ok(())),
+                Err(failed) => return session.close(Err(failed)),
+            };
+            let previous = session.reopening_target();
+            session.close(Ok(()))?;
+            if !next.command.is_empty() {
+                let display = LineDisplay::new(&self.process, &self.input, &self.messages);
+                self.outputs.extend(run_between(&self.process, &display, &next.command)?);
+            }
+            session = self.reopen(&next, &previous)?;
+        }
+    }
+
+    /// Returns the questions of the start, as lines.
+    fn dialog(&self) -> LineDialog {
+        LineDialog { input: Arc::clone(&self.input), catalogue: Arc::clone(&self.process.app.base.catalogue) }
+    }
+
+    /// Opens a session.
+    ///
+    /// # Errors
+    /// The errors of [`RunSession::open`] and of what it needs.
+    fn open(&self, target: &SessionTarget) -> Result<RunSession<'a>, ExitFailure> {
         let app = &self.process.app;
         let model = model::choose_model(app)?;
         let sandbox = RunSandbox::spawn_for_terminal(app)?;
-        let messages = LineMessages::default();
         let questioner = LineQuestioner {
             input: Arc::clone(&self.input),
             catalogue: Arc::clone(&app.base.catalogue),
-            messages: messages.clone(),
+            messages: self.messages.clone(),
         };
         let policy = build_policy(app, permission_mode(app))?;
         let approver = PersonApprover::new(app, questioner, policy, self.answers.clone());
-        let front_end = TerminalFrontEnd { approver: Arc::new(approver), messages };
+        let front_end = TerminalFrontEnd { approver: Arc::new(approver), messages: self.messages.clone() };
         let prompt = Prompt { blocks: self.waiting.iter().cloned().collect(), notice: None };
-        let process = self.process.clone();
-        let mut session = RunSession::open(process, &chosen.target, model, sandbox, &prompt, &front_end)?;
-        match self.run_lines(&mut session) {
-            Ok(next) => session.close(Ok(())).map(|()| next),
-            Err(failed) => session.close(Err(failed)).map(|()| None),
+        RunSession::open(self.process.clone(), target, model, sandbox, &prompt, &front_end)
+    }
+
+    /// Opens the next session with the flags as they are now, or the previous one if that fails.
+    ///
+    /// # Errors
+    /// The reason of a signal; the failure of the opening of the previous session.
+    fn reopen(&mut self, next: &Reopening, previous: &SessionTarget) -> Result<RunSession<'a>, ExitFailure> {
+        let before = Arc::clone(&self.process.app);
+        self.flags = next.flags(&self.flags);
+        let opened = match changed_app(&before, &self.flags) {
+            Ok(app) => {
+                self.process.app = app;
+                let dialog = self.dialog();
+                if !trust_question::ask(&mut self.process, &self.flags, &dialog)? {
+                    self.flags = before.base.flags.clone();
+                    self.process.app = before;
+                    return self.open(previous);
+                }
+                self.open(&next.target)
+            }
+            Err(reason) => Err(reason.into()),
+        };
+        match opened {
+            Ok(session) => {
+                let display = LineDisplay::new(&self.process, &self.input, &self.messages);
+                display.print(Style::PLAIN, &session.status_line(next.printed));
+                Ok(session)
+            }
+            Err(failed) if self.process.stop.reason().is_some() => Err(failed),
+            Err(failed) => {
+                stderr::write_line(&failed.explained(&before.base.catalogue).to_string());
+                self.flags = before.base.flags.clone();
+                self.process.app = before;
+                self.open(previous)
+            }
         }
     }
 
     /// Runs each line, until the end of input or the choice of another session.
-    fn run_lines(&mut self, session: &mut RunSession<'_>) -> Result<Option<ChosenSession>, ExitFailure> {
+    ///
+    /// # Errors
+    /// A failure that no further line can follow.
+    fn run_lines(&mut self, session: &mut RunSession<'a>) -> Result<Option<Reopening>, ExitFailure> {
         loop {
             let next_line = async { self.input.lock().await.next_prompt().await.map_err(Failure::from) };
-            let prompt = match self.waiting.take() {
-                Some(prompt) => prompt,
+            let text = match self.waiting.take() {
+                Some(text) => text,
                 None => match session.wait(next_line)? {
-                    Some(prompt) => prompt,
+                    Some(text) => text,
                     None => return Ok(None),
                 },
             };
-            if prompt.trim().is_empty() {
+            if text.trim().is_empty() {
                 continue;
             }
-            match line_commands::execute(&self.process, session, &self.input, &prompt)? {
-                LineEnd::Done => continue,
-                LineEnd::Resume(next) => return Ok(Some(next)),
-                LineEnd::IsPrompt => {}
+            let display = LineDisplay::new(&self.process, &self.input, &self.messages);
+            if let Some(command) = text.strip_prefix('!') {
+                self.outputs.extend(run_shell(&self.process, &display, command)?);
+                continue;
             }
-            let mut prompt = UserPrompt::from(vec![prompt]);
+            let mut context =
+                CommandContext { process: &self.process, session, screen: &display, flags: &mut self.flags };
+            match person_commands::execute(&mut context, &text)? {
+                CommandEnd::Leave => return Ok(None),
+                CommandEnd::Reopen(next) => return Ok(Some(next)),
+                CommandEnd::Done => continue,
+                CommandEnd::IsPrompt => {}
+            }
+            let mut prompt = UserPrompt::from(vec![text]);
             match session.attach_mentioned(&mut prompt) {
                 Ok(()) => {}
                 Err(failure) if matches!(failure.reason, Reason::Usage { .. }) => {
@@ -269,10 +344,11 @@ impl LineConversation<'_> {
                 }
                 Err(failure) => return Err(failure.into()),
             }
+            prompt.texts.append(&mut self.outputs);
             match session.run_prompt(prompt, None, pending()) {
                 Ok(()) => {}
                 Err(failed) if session.must_close(&failed) => return Err(failed),
-                Err(failed) => session.report(&failed),
+                Err(failed) => session.report_ended(&failed),
             }
             if self.rings {
                 stderr::write(BELL);
@@ -298,6 +374,18 @@ fn changed_app(app: &AppContext, flags: &Flags) -> Result<Arc<AppContext>, Reaso
     AppContext::new(flags.clone(), writer, ConfigUse::Needed, app.started_at).map(Arc::new)
 }
 
+/// Returns the change of a file that a call would make, with at most [`MAX_CHANGE_LINES`] lines.
+fn proposed_lines(catalogue: &Catalogue, call: &ToolCall) -> String {
+    let lines = proposed_change(call);
+    let hidden = lines.len().saturating_sub(MAX_CHANGE_LINES);
+    let mut text: String = lines.iter().take(MAX_CHANGE_LINES).map(|line| line.text() + "\n").collect();
+    if hidden > 0 {
+        let count = u64::try_from(hidden).unwrap_or(u64::MAX);
+        text.push_str(&format!("  {}\n", catalogue.line(&TuiLine::HiddenLines { count })));
+    }
+    text
+}
+
 /// Asks the person at the terminal. Every answer that is not a choice refuses the call.
 struct LineQuestioner {
     input: Arc<Mutex<TerminalInput>>,
@@ -311,7 +399,8 @@ impl Questioner for LineQuestioner {
             let subject = subject_of(question.call, question.access);
             let ApprovalRequest { rule, reason } = question.request;
             let choices = Choice::offered(question.may_last, question.rule.is_some());
-            let mut text = self.catalogue.question(&ApprovalQuestion { subject: &subject, rule, reason });
+            let mut text = proposed_lines(&self.catalogue, question.call);
+            text.push_str(&self.catalogue.question(&ApprovalQuestion { subject: &subject, rule, reason }));
             text.push('\n');
             for (number, choice) in (1..).zip(&choices) {
                 let line = choice.line(question.rule.as_deref());
@@ -341,19 +430,26 @@ impl Questioner for LineQuestioner {
     }
 }
 
-/// The messages of the person to the model about refusals.
+/// The messages of a person to a run: texts about refusals, and the request for a shorter conversation.
 #[derive(Clone, Default)]
-struct LineMessages(Arc<std::sync::Mutex<VecDeque<String>>>);
+struct LineMessages {
+    waiting: Arc<std::sync::Mutex<VecDeque<String>>>,
+    compacts: Arc<AtomicBool>,
+}
 
 impl LineMessages {
     fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Steering for LineMessages {
     fn next_message(&self) -> Option<UserPrompt> {
         self.lock().pop_front().map(|text| vec![text].into())
+    }
+
+    fn take_compaction(&self) -> bool {
+        self.compacts.swap(false, Ordering::AcqRel)
     }
 }
 

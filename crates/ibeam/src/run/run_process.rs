@@ -10,7 +10,7 @@ use std::time::Instant;
 use futures_util::future::pending;
 use ibeam_core::Stop;
 use ibeam_output::EventWriter;
-use ibeam_protocol::{Failure, Reason};
+use ibeam_protocol::{Failure, Reason, Signal};
 use tokio::runtime::Runtime;
 
 use super::shutdown::Shutdown;
@@ -171,6 +171,32 @@ impl<'a> RunProcess<'a> {
                     Err(reason.into())
                 }
                 done = work => done,
+            }
+        })
+    }
+
+    /// Waits for `work` between runs; an interrupt ends only the work, and `None` is returned.
+    ///
+    /// # Errors
+    /// The errors of `work`; the reason of another signal.
+    pub(super) fn wait_interruptible<T>(
+        &self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<Option<T>, Failure> {
+        let interrupt = Stop::default();
+        self.current_stop.set(interrupt.clone());
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                reason = self.stop.wait() => Err(reason.into()),
+                reason = interrupt.wait() => match reason {
+                    Reason::Signalled(Signal::Int) => Ok(None),
+                    reason => {
+                        self.stop.request(reason.clone());
+                        Err(reason.into())
+                    }
+                },
+                done = work => done.map(Some),
             }
         })
     }

@@ -4,18 +4,20 @@
 //! the steps at start is observable and relevant for speed: the sandbox starts while the prompt is read, and it is
 //! joined before the session is opened.
 
+mod status;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use futures_util::future::join;
 use ibeam_core::{Journal, Run, Stop, Tool, ToolContext};
 use ibeam_hooks::HookRunner;
-use ibeam_output::permission_mode_name;
 use ibeam_protocol::{Attachment, Failure, Notice, Reason, RunOutcome, SessionId, Signal, UserPrompt};
 use ibeam_providers::batch_prices;
 use ibeam_tui::TuiLine;
 use tokio::sync::mpsc;
 
+pub(super) use self::status::StatusItem;
 use super::answer_schema;
 use super::attachments::{self, MentionReader, RunMedia};
 use super::event_tap::EventTap;
@@ -25,7 +27,7 @@ use super::prepare::{self, PreparedRun};
 use super::resources::{self, RunInputs, RunResources};
 use super::run_process::{RunKind, RunProcess, new_shutdown};
 use super::sandbox::PendingSandbox;
-use super::session_opener::{SessionOpener, SessionTarget};
+use super::session_opener::{SessionOpener, SessionTarget, is_ephemeral};
 use super::shutdown::Shutdown;
 use super::subagents::{SubagentHost, SubagentSettings};
 use super::system_prompt::SystemPromptFlags;
@@ -68,6 +70,8 @@ pub(super) struct RunSession<'a> {
     trace_export: Option<TraceExport>,
     /// The directory of the parked requests, if requests are parked.
     parking_dir: Option<Arc<ParkingDir>>,
+    /// Whether the session was created by this opening.
+    is_new: bool,
     /// Whether a prompt was run in this opening of the session.
     has_run_prompt: bool,
     /// The time for the end of the last run, and of the session after it.
@@ -220,6 +224,8 @@ impl<'a> RunSession<'a> {
             writer = EventTap::wrap(writer, move |event| log.write_event(event));
         }
         let notice_printer = NoticePrinter::new(Arc::clone(&app.base.catalogue), front_end.details());
+        // A conversation shows each refusal with its call.
+        let notice_printer = notice_printer.with_refusals(process.kind != RunKind::Interactive);
         let printer = Printer::new(session, writer, notice_printer, process.current_stop.clone());
         match process.kind {
             RunKind::Single | RunKind::Interactive | RunKind::Hosted => printer.register(),
@@ -248,6 +254,7 @@ impl<'a> RunSession<'a> {
             notices,
             trace_export,
             parking_dir,
+            is_new: *target == SessionTarget::New,
             has_run_prompt: false,
             shutdown,
         })
@@ -362,18 +369,6 @@ impl<'a> RunSession<'a> {
         &self.skills
     }
 
-    /// Returns the session, the model with its effort and mode, and the sandbox in a line each, for a person.
-    pub(super) fn status(&self) -> String {
-        let (head, config) = (&self.run.head, &self.process.app.base.config);
-        let sandbox = if head.sandbox.reason.is_empty() { "-" } else { &head.sandbox.reason };
-        let mode = permission_mode_name(head.permission_mode);
-        let model = format!("{} ({})", head.model.display, head.model.provider);
-        let catalogue = &self.process.app.base.catalogue;
-        let effort = config.text(&["effort"]).map(|level| catalogue.line(&TuiLine::Effort { level }));
-        let effort = effort.map(|effort| format!(" · {effort}")).unwrap_or_default();
-        format!("{}\n{model} · {mode}{effort}\n{sandbox}", head.session_id)
-    }
-
     /// Returns the slash commands of files and skills.
     pub(super) fn slash_commands(&self) -> Vec<SlashCommand> {
         slash_commands::available(&self.text_sources, &self.skills)
@@ -411,6 +406,16 @@ impl<'a> RunSession<'a> {
         stderr::write_line(&failed.explained(&self.process.app.base.catalogue).to_string());
     }
 
+    /// Prints how a run ended that did not succeed. The person knows what an interrupt is.
+    pub(super) fn report_ended(&self, failed: &ExitFailure) {
+        match &failed.failure.reason {
+            Reason::Signalled(Signal::Int) => {
+                stderr::write_line(&self.process.app.base.catalogue.line(&TuiLine::Interrupted));
+            }
+            _ => self.report(failed),
+        }
+    }
+
     /// Lets the following runs use another model.
     ///
     /// # Errors
@@ -432,6 +437,7 @@ impl<'a> RunSession<'a> {
     /// # Errors
     /// The error of `outcome`; else the reason why some events were not written.
     pub(super) fn close(self, outcome: Result<(), ExitFailure>) -> Result<(), ExitFailure> {
+        let is_unused = self.process.kind == RunKind::Interactive && self.is_unused();
         let Self {
             process,
             run,
@@ -459,6 +465,10 @@ impl<'a> RunSession<'a> {
         drop(journal);
         let unwritten = shutdown.join(&pump, &printer, &run.stop);
         let outcome = outcome.map_err(|failed| end_open_run(failed, &printer, &shutdown));
+        if is_unused && !is_ephemeral(&process.app) {
+            // A session that stays is only a nuisance: no command takes it for the last one.
+            drop(status::remove_session(&process.app, run.head.session_id));
+        }
         if let Some(trace_export) = trace_export {
             trace_export.finish(&process.app, process.runtime, shutdown.remaining());
         }

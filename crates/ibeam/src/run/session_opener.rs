@@ -310,8 +310,8 @@ pub(crate) fn session_options(app: &AppContext) -> Result<SessionOptions, Reason
 pub(crate) fn nth_newest(sessions: &Path, workspace: &Path, position: usize) -> Result<SessionId, Failure> {
     let sessions =
         ibeam_session::list(sessions, Some(workspace)).map_err(|error| session_store_reason(&error))?;
-    // The session of a sub-agent is resumed by its id only.
-    let mut sessions = sessions.iter().filter(|session| session.parent.is_none());
+    // The session of a sub-agent, and one that was never used, are resumed by their id only.
+    let mut sessions = sessions.iter().filter(|session| session.parent.is_none() && !session.is_empty());
     let found = position.checked_sub(1).and_then(|index| sessions.nth(index));
     let none = || match position {
         1 => Reason::NoSessionToContinue { cwd: workspace.display().to_string() },

@@ -30,13 +30,51 @@ fn escape_ends_a_turn_although_a_completion_is_open() {
     running.type_text("/st");
     running.wait_for_stdout("session, model, sandbox");
     running.type_text(ESCAPE);
-    running.wait_for_stdout("SIGINT");
+    running.wait_for_stdout("interrupted");
     // What was typed is still in the input.
     running.type_text("\u{15}go on\r");
     running.wait_for_stdout("Back.");
     running.type_text("/exit\r");
     running.finish().succeeded();
     assert_eq!(last_message(&scene, 1), "user: go on");
+}
+
+#[test]
+fn a_mistyped_command_does_not_go_to_the_model() {
+    let scene = Scene::new([answer_text("Done.\n")]);
+    let running = start_inline(scene.ibeam::<&str>([]), "/help");
+    for (typed, printed) in [
+        ("/statsu", "did you mean `/status`?"),
+        ("/nothing-like-it", "`/help` lists the commands"),
+        ("?", "/transcript"),
+    ] {
+        running.type_text(&format!("{typed}\r"));
+        running.wait_for_stdout(printed);
+    }
+    // The path of a directory is a prompt.
+    running.type_text("/tmp has what?\r");
+    running.wait_for_stdout("Done.");
+    running.type_text("exit\r");
+    running.finish().succeeded();
+    assert_eq!(scene.server.requests().len(), 1);
+}
+
+#[test]
+fn an_interrupt_returns_messages_that_wait_to_the_input() {
+    let scene = Scene::new([answer_text("endless ").stall(), answer_text("Back.\n")]);
+    let running = start_inline(scene.ibeam(["begin"]), "endless");
+    running.type_text("later\t");
+    running.wait_for_stdout("next: later");
+    running.type_text(ESCAPE);
+    running.wait_for_stdout("interrupted");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(scene.server.requests().len(), 1, "the message waits in the input");
+    running.type_text("!\r");
+    running.wait_for_stdout("Back.");
+    running.type_text("/exit\r");
+    let output = running.finish().succeeded();
+    assert!(!output.stdout.contains("SIGINT") && !output.stdout.contains("--continue"), "{output}");
+    assert_eq!(last_message(&scene, 1), "user: later!");
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn a_person_may_allow_a_command() {
     {
         let scene = Scene::new([answer_shell("echo hello"), answer_text("So be it.\n")]);
         let running = scene.ibeam(["greet", "--sandbox", "disabled"]).terminal().start();
-        running.wait_for_stderr("allow `echo hello`? [y/N]");
+        running.wait_for_stderr("allow `echo hello`?");
         running.type_text(answer);
         running.wait_for_stdout("So be it.");
         running.type_text(END);
@@ -94,7 +94,7 @@ fn an_interrupt_ends_the_run_and_not_the_conversation() {
     running.wait_for_stdout("Back.");
     running.type_text(END);
     let output = running.finish().succeeded();
-    assert_eq!(output.stderr.matches("SIGINT").count(), 2, "{output}");
+    assert_eq!(output.stderr.matches("interrupted").count(), 2, "{output}");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_line_typed_before_a_question_is_not_its_answer() {
     let running = scene.ibeam(["greet", "--sandbox", "disabled"]).terminal().start();
     scene.server.wait_for_requests(1);
     running.type_text("y\n");
-    running.wait_for_stderr("allow `echo hello`? [y/N]");
+    running.wait_for_stderr("allow `echo hello`?");
     running.type_text("\n");
     running.wait_for_stdout("Oh?");
     running.type_text(END);
@@ -163,10 +163,10 @@ fn an_interrupt_at_an_empty_prompt_ends_the_program() {
 fn an_interrupt_at_a_question_ends_the_run_and_the_next_line_is_a_prompt() {
     let scene = Scene::new([answer_shell("echo hello"), answer_text("Back.\n")]);
     let running = scene.ibeam(["greet", "--sandbox", "disabled"]).terminal().start();
-    running.wait_for_stderr("allow `echo hello`? [y/N]");
+    running.wait_for_stderr("allow `echo hello`?");
     let before = Instant::now();
     running.signal(Signal::Int);
-    running.wait_for_stderr("SIGINT");
+    running.wait_for_stderr("interrupted");
     assert!(before.elapsed() < Duration::from_secs(2), "the wait for an answer has ended");
     running.type_text("go on\n");
     running.wait_for_stdout("Back.");
@@ -197,13 +197,13 @@ fn a_question_and_a_warning_start_on_new_lines() {
     let push = answer_text("I will push.").call("p", "shell", &json!({ "command": "echo hello" }));
     let scene = Scene::new([push, answer_text("So be it.")]);
     let running = scene.ibeam(["greet", "--sandbox", "disabled"]).after(ONE_SCREEN).terminal().start();
-    running.wait_for_stdout("allow `echo hello`? [y/N]");
+    running.wait_for_stdout("allow `echo hello`?");
     running.type_text("n\n");
     running.wait_for_stdout("So be it.");
     running.type_text(END);
     let screen = running.finish().succeeded().stdout.replace("\r\n", "\n");
     assert!(screen.contains("I will push.\nasked because"), "{screen}");
-    assert!(screen.contains("So be it.\nwarning: 1 tool call"), "{screen}");
+    assert!(screen.contains("So be it.\n> "), "the refusal is not reported again: {screen}");
 }
 
 #[test]
@@ -314,12 +314,21 @@ fn commands_of_the_inline_screen_use_the_session_that_is_open() {
     running.wait_for_stdout("page.html");
     assert!(file.exists());
     running.type_text("/undo\r");
-    running.wait_for_stdout("--redo");
+    running.wait_for_stdout("to take this back: /redo");
     assert!(!file.exists(), "the file is as before the turn");
-    running.type_text("/mode plan\r");
-    running.wait_for_stdout("· plan");
+    running.type_text("/redo\r");
+    running.wait_for_stdout("the undo is taken back");
+    assert!(file.exists(), "the change is back");
+    running.type_text("/undo\r/mode plan\r");
+    running.wait_for_stdout("mode: plan");
+    // Another process cannot have the session; it names the command of the conversation.
+    let held = scene.ibeam_without_model(["undo"]).run();
+    assert_eq!(held.code, Some(75), "{held}");
+    assert!(held.stderr.contains("`/undo` and `/redo`"), "{held}");
+    running.type_text("/mode\r");
+    running.wait_for_stdout("choices: agent, [plan], ask");
     running.type_text("/mode none\r");
-    running.wait_for_stdout("unknown mode");
+    running.wait_for_stdout("use one of: agent, plan, ask");
     running.type_text("go on\r");
     running.wait_for_stdout("Again.");
     running.type_text("/new\r/compact\rbegin\r");
@@ -347,7 +356,8 @@ fn a_session_that_is_resumed_shows_its_conversation() {
     running.wait_for_stdout("/help");
     running.type_text("/resume ffffffff\r");
     running.wait_for_stdout("error: ");
-    running.type_text("/resume -2\r");
+    // The session that is open has no prompt, so it is not the last one.
+    running.type_text("/resume -1\r");
     running.wait_for_stdout("First answer.");
     running.type_text("more\r");
     running.wait_for_stdout("Second answer.");
@@ -377,7 +387,7 @@ fn line_mode_offers_all_choices() {
     running.wait_for_stdout("So be it.");
     running.type_text(END);
     let output = running.finish().succeeded();
-    assert_eq!(output.stderr.matches("[y/N]").count(), 1, "{output}");
+    assert_eq!(output.stderr.matches("allow `echo hello`?").count(), 1, "{output}");
     let refused = Scene::new([answer_shell("echo hello"), answer_text("So be it.\n")]);
     let running = refused.ibeam(["greet", "--sandbox", "disabled"]).terminal().start();
     running.wait_for_stderr("5 no, and tell the model why");
@@ -389,4 +399,110 @@ fn line_mode_offers_all_choices() {
     running.finish().succeeded();
     let transcript = refused.server.requests()[1].transcript();
     assert_eq!(transcript.last().map(String::as_str), Some("user: Use printf"), "{transcript:?}");
+}
+
+/// A conversation in which nothing was asked leaves no session that later commands would take for the last one.
+#[test]
+fn a_conversation_without_a_prompt_leaves_no_session() {
+    for inline in [true, false] {
+        let scene = Scene::new([answer_text("First answer.\n"), answer_text("Second answer.\n")]);
+        scene.print::<&str>([]).run().succeeded();
+        let running = match inline {
+            true => on_inline_screen(&scene, &[]),
+            false => scene.ibeam::<&str>([]).terminal().start(),
+        };
+        match inline {
+            true => running.wait_for_stdout("/help"),
+            false => running.wait_for_stderr("> "),
+        }
+        // While it is open, it is not the last one either.
+        let listed = scene.ibeam_without_model(["diff"]).run();
+        assert!(!listed.stderr.contains("held"), "{listed}");
+        running.type_text("/mode plan\r");
+        running.wait_for_stdout("mode: plan");
+        running.type_text(END);
+        running.finish().succeeded();
+        scene.print(["--continue"]).run().succeeded();
+        assert_eq!(scene.server.requests()[1].transcript().len(), 3, "the first session goes on");
+        let sessions = std::fs::read_dir(scene.workspace.home().join(".local/share/ibeam/sessions")).unwrap();
+        assert_eq!(sessions.count(), 1);
+    }
+}
+
+#[test]
+fn all_commands_exist_in_line_mode() {
+    let write = answer_call("w", "write", &json!({ "path": "new.txt", "contents": "hello\n" }));
+    let answers = [write, answer_text("Written.\n"), answer_text("Again.\n"), answer_text("New.\n")];
+    let scene = crate::checkpoints::repository(answers);
+    let file = scene.workspace.path().join("new.txt");
+    let directory = scene.workspace.home().join(".config/ibeam");
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("config.toml"), "[permissions]\nask = [\"Write(new.txt)\"]\n").unwrap();
+    let running = scene.ibeam(["write it", "--screen-reader"]).terminal().start();
+    // What is approved is seen.
+    running.wait_for_stderr("+hello");
+    running.wait_for_stderr("1 yes, once");
+    running.type_text("1\n");
+    running.wait_for_stdout("Written.");
+    for (line, printed) in [
+        ("/help", "/undo"),
+        ("/status", "mode: agent"),
+        ("/mode", "choices: [agent], plan, ask"),
+        ("/effort", "choices: "),
+        ("/cost", "changed files: 1"),
+        ("/context", "token"),
+        ("/permissions", "Write(new.txt)"),
+        ("/skills", "no skills"),
+        ("/export page.html", "page.html"),
+        ("/diff", "+hello"),
+        ("/hlep", "did you mean `/help`?"),
+        ("/mode none", "use one of: agent, plan, ask"),
+        ("!echo out$((40 + 2))", "out42"),
+        ("/undo", "to take this back: /redo"),
+        ("/redo", "the undo is taken back"),
+        ("/mode plan", "mode: plan"),
+    ] {
+        running.type_text(&format!("{line}\n"));
+        running.wait_for_stdout(printed);
+    }
+    assert!(file.exists());
+    running.type_text("go on\n");
+    running.wait_for_stdout("Again.");
+    running.type_text("/clear\nbegin\n");
+    running.wait_for_stdout("New.");
+    running.type_text("quit\n");
+    let output = running.finish().succeeded();
+    assert!(!output.stdout.contains('\u{1b}') && !output.stderr.contains('\u{1b}'), "{output}");
+    let requests = scene.server.requests();
+    assert_eq!(requests.len(), 4, "no command went to the model");
+    let sent = requests[2].transcript().join("\n");
+    assert!(sent.contains("user: go on") && sent.contains("out42"), "{sent}");
+    assert_eq!(requests[3].transcript(), ["user: begin"]);
+}
+
+#[test]
+fn an_interrupt_ends_only_the_command_of_the_person_in_line_mode() {
+    let scene = Scene::new([answer_text("Done.\n")]);
+    let running = scene.ibeam::<&str>([]).terminal().start();
+    running.wait_for_stderr("> ");
+    running.type_text("!echo started; sleep 600\n");
+    running.wait_for_stdout("! echo started");
+    std::thread::sleep(Duration::from_millis(500));
+    running.signal(Signal::Int);
+    running.wait_for_stdout("exit code -");
+    running.type_text("go on\n");
+    running.wait_for_stdout("Done.");
+    running.type_text(END);
+    running.finish().succeeded();
+}
+
+#[test]
+fn a_failed_call_states_its_reason_in_line_mode() {
+    let failing = answer_shell("echo the cause; exit 3");
+    let scene = Scene::new([failing, answer_text("So be it.\n")]);
+    let running = scene.ibeam(["greet", "--force", "--sandbox", "disabled"]).terminal().start();
+    running.wait_for_stdout("So be it.");
+    running.type_text(END);
+    let output = running.finish().succeeded();
+    assert!(output.stdout.contains("\n  the cause"), "{output}");
 }

@@ -18,11 +18,11 @@ use ibeam_tui::{
 
 use super::file_index::FileIndex;
 use super::inline_approver::InlineQuestioner;
-use super::inline_commands::{self, CommandContext, CommandEnd, Reopening, pick_session};
 use super::inline_input::{InputThread, PromptHistory};
 use super::inline_screen::{InlineScreen, InlineSteering, InlineWriter, SharedStdout};
-use super::own_commands::{run_own, run_shell};
+use super::own_commands::{run_between, run_shell};
 use super::person_approver::{GivenAnswers, PersonApprover};
+use super::person_commands::{self, CommandContext, CommandEnd, Reopening, pick_session};
 use super::session_list::ChosenSession;
 use super::start_dialog::InlineDialog;
 use super::transcript_view::StoredConversation;
@@ -226,9 +226,9 @@ impl<'a> Conversation<'a> {
             word: format!("/{}", command.name),
             description: command.description,
         });
-        let commands = inline_commands::candidates(&app.base.catalogue);
+        let built_in = person_commands::candidates(&app.base.catalogue);
         self.screen.with(|ui| {
-            ui.set_commands(commands.into_iter().chain(of_files).collect());
+            ui.set_commands(built_in.into_iter().chain(of_files).collect());
             ui.set_list_files(list_files(app));
         });
         Ok(session)
@@ -245,10 +245,10 @@ impl<'a> Conversation<'a> {
                 Ok(None) => return self.leave(session, Ok(())),
                 Err(failed) => return self.leave(session, Err(failed)),
             };
-            let previous = SessionTarget::Named(session.id().to_string());
+            let previous = session.reopening_target();
             session.close(Ok(()))?;
             if !next.command.is_empty() {
-                self.run_between(&next.command)?;
+                self.outputs.extend(run_between(&self.process, &*self.screen, &next.command)?);
             }
             session = self.reopen(&next, &previous)?;
         }
@@ -260,31 +260,10 @@ impl<'a> Conversation<'a> {
         session.close(outcome)
     }
 
-    /// Runs a sub-command while no session is open. The model receives its output with the next prompt.
-    fn run_between(&mut self, command: &[String]) -> Result<(), ExitFailure> {
-        let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
-        let output = run_own(&self.process, &self.screen, &arguments)?;
-        let color = if output.has_succeeded() { Color::Default } else { Color::Red };
-        self.screen.print(Style::color(color), &output.text());
-        if output.has_succeeded() {
-            let message = format!(
-                "The user ran `ibeam {}`, which changed files of the workspace:\n{}",
-                arguments.join(" "),
-                output.stdout
-            );
-            self.outputs.push(message);
-        }
-        Ok(())
-    }
-
     /// Opens the next session with the flags as they are now, or the previous one if that fails.
     fn reopen(&mut self, next: &Reopening, previous: &SessionTarget) -> Result<RunSession<'a>, ExitFailure> {
         let before = Arc::clone(&self.process.app);
-        // These concern the first session only.
-        self.flags = Flags { fork: false, from_atif: None, file: Vec::new(), ..self.flags.clone() };
-        if next.workspace.is_some() {
-            self.flags.workspace.clone_from(&next.workspace);
-        }
+        self.flags = next.flags(&self.flags);
         let opened = match changed_app(&before, &self.flags) {
             Ok(app) => {
                 self.process.app = app;
@@ -303,7 +282,7 @@ impl<'a> Conversation<'a> {
                 if next.shows_past {
                     self.show_past(&session);
                 }
-                self.screen.print(INFORMATION, &session.status());
+                self.screen.print(INFORMATION, &session.status_line(next.printed));
                 Ok(session)
             }
             Err(failed) if self.process.stop.reason().is_some() => Err(failed),
@@ -354,12 +333,12 @@ impl<'a> Conversation<'a> {
                 continue;
             }
             if let Some(command) = text.strip_prefix('!') {
-                self.outputs.extend(run_shell(&self.process, &screen, command)?);
+                self.outputs.extend(run_shell(&self.process, &*screen, command)?);
                 continue;
             }
             let mut context =
-                CommandContext { process: &self.process, session, screen: &screen, flags: &mut self.flags };
-            match inline_commands::execute(&mut context, &text)? {
+                CommandContext { process: &self.process, session, screen: &*screen, flags: &mut self.flags };
+            match person_commands::execute(&mut context, &text)? {
                 CommandEnd::Leave => return Ok(None),
                 CommandEnd::Reopen(next) => return Ok(Some(next)),
                 CommandEnd::Done => continue,
@@ -381,7 +360,7 @@ impl<'a> Conversation<'a> {
             match ended {
                 Ok(()) => {}
                 Err(failed) if session.must_close(&failed) => return Err(failed),
-                Err(failed) => session.report(&failed),
+                Err(failed) => session.report_ended(&failed),
             }
             if screen.is_leaving.load(Ordering::Acquire) {
                 return Ok(None);

@@ -1,67 +1,71 @@
-//! The `/` commands of line mode, which print. All others are texts for the model.
+//! The display of `/` commands in line mode, and the choice of a session by its number.
 
-use std::process::Command;
+use std::future::pending;
+use std::sync::atomic::Ordering;
 
-use ibeam_protocol::Failure;
-use ibeam_tui::TuiLine;
+use futures_util::future::BoxFuture;
+use ibeam_tui::{Line, Style, TuiLine};
 use tokio::sync::Mutex;
 
-use super::TerminalInput;
+use super::person_commands::CommandDisplay;
 use super::session_list::{self, ChosenSession};
 use super::transcript_view::StoredConversation;
-use crate::app::AppContext;
+use super::{LineMessages, TerminalInput};
 use crate::exit::ExitFailure;
 use crate::run::run_process::RunProcess;
-use crate::run::run_session::RunSession;
-use crate::stderr;
 
 /// The number of sessions from which a person chooses by number.
 const MAX_NUMBERED: usize = 20;
 
-/// The next step after a line that may be a command.
-pub(super) enum LineEnd {
-    /// The command was executed.
-    Done,
-    /// The line is a prompt.
-    IsPrompt,
-    /// The session is closed, and another one is opened.
-    Resume(ChosenSession),
+/// The place where commands print in line mode: stdout.
+pub(super) struct LineDisplay<'a, 'p> {
+    process: &'a RunProcess<'p>,
+    input: &'a Mutex<TerminalInput>,
+    messages: &'a LineMessages,
 }
 
-/// Executes `text` if it is one of the commands.
-///
-/// # Errors
-/// A failure that no further line can follow.
-pub(super) fn execute(
-    process: &RunProcess<'_>,
-    session: &RunSession<'_>,
-    input: &Mutex<TerminalInput>,
-    text: &str,
-) -> Result<LineEnd, ExitFailure> {
-    let app: &AppContext = &process.app;
-    let (name, argument) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
-    let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
-    let chosen = match (name, argument) {
-        ("/transcript", None) => {
-            process.print_text(&StoredConversation::new(app, session.id()).text())?;
-            return Ok(LineEnd::Done);
-        }
-        ("/diff", turn) => {
-            print_diff(process, &session.id().to_string(), turn)?;
-            return Ok(LineEnd::Done);
-        }
-        ("/resume", None) => choose_session(process, input),
-        ("/resume", Some(name)) => ChosenSession::named(app, name).map(Some).map_err(ExitFailure::from),
-        _ => return Ok(LineEnd::IsPrompt),
-    };
-    match chosen {
-        Ok(Some(chosen)) => Ok(LineEnd::Resume(chosen)),
-        Ok(None) => Ok(LineEnd::Done),
-        Err(failed) if process.stop.reason().is_some() => Err(failed),
-        Err(failed) => {
-            session.report(&failed);
-            Ok(LineEnd::Done)
-        }
+impl<'a, 'p> LineDisplay<'a, 'p> {
+    pub(super) fn new(
+        process: &'a RunProcess<'p>,
+        input: &'a Mutex<TerminalInput>,
+        messages: &'a LineMessages,
+    ) -> Self {
+        Self { process, input, messages }
+    }
+
+    /// Prints lines. A failure of stdout ends the next run.
+    fn print_lines(&self, lines: &[Line]) {
+        let text: String = lines.iter().map(|line| line.text() + "\n").collect();
+        drop(self.process.print_text(&text));
+    }
+}
+
+impl CommandDisplay for LineDisplay<'_, '_> {
+    fn print(&self, style: Style, text: &str) {
+        self.print_lines(&Line::lines(style, text));
+    }
+
+    fn show_changes(&self, _: String, lines: Vec<Line>) {
+        self.print_lines(&lines);
+    }
+
+    fn show_transcript(&self, conversation: &StoredConversation) {
+        drop(self.process.print_text(&conversation.text()));
+    }
+
+    fn request_compaction(&self) {
+        self.messages.compacts.store(true, Ordering::Release);
+    }
+
+    fn pick_session(&self, process: &RunProcess<'_>) -> Result<Option<ChosenSession>, ExitFailure> {
+        choose_session(process, self.input)
+    }
+
+    fn set_running(&self, _: bool) {}
+
+    /// An interrupt ends a command here.
+    fn cancelled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(pending())
     }
 }
 
@@ -85,28 +89,4 @@ pub(super) fn choose_session(
     let number: Option<usize> = answer.and_then(|answer| answer.trim().parse().ok());
     let at = number.and_then(|number| number.checked_sub(1)).filter(|at| *at < entries.len());
     Ok(at.map(|at| ChosenSession::from_entry(entries.swap_remove(at))))
-}
-
-/// Prints the output of `ibeam diff`.
-fn print_diff(process: &RunProcess<'_>, id: &str, turn: Option<&str>) -> Result<(), Failure> {
-    let program = std::env::current_exe().unwrap_or_else(|_| "ibeam".into());
-    let mut command = Command::new(program);
-    command.current_dir(&process.app.workspace).args(["diff", id]);
-    if let Some(turn) = turn {
-        command.args(["--turn", turn]);
-    }
-    match command.output() {
-        Ok(output) => {
-            stderr::write(&String::from_utf8_lossy(&output.stderr));
-            let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-            match printed.is_empty() && output.stderr.is_empty() {
-                true => process.print_text(&(process.app.base.catalogue.line(&TuiLine::NoChanges) + "\n")),
-                false => process.print_text(&printed),
-            }
-        }
-        Err(error) => {
-            stderr::write_line(&error.to_string());
-            Ok(())
-        }
-    }
 }

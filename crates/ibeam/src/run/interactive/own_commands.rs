@@ -1,15 +1,13 @@
 //! Commands that run while the screen is shown: sub-commands of this program, and `!command` of the person.
 
 use std::process::Stdio;
-use std::sync::atomic::Ordering;
 
-use ibeam_tui::{Style, TuiLine};
+use ibeam_tui::{Color, Style, TuiLine, overwritten};
 use rustix::process::{Pid, kill_process_group};
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 
-use super::inline::set_busy;
-use super::inline_screen::InlineScreen;
+use super::person_commands::CommandDisplay;
 use crate::app::AppContext;
 use crate::exit::ExitFailure;
 use crate::run::run_process::RunProcess;
@@ -28,6 +26,11 @@ pub(super) struct CommandOutput {
 }
 
 impl CommandOutput {
+    /// Returns the end of a command that the person ended.
+    fn interrupted() -> Self {
+        Self { stdout: String::new(), stderr: String::new(), ending: "-".to_owned() }
+    }
+
     /// Returns stdout, then stderr.
     pub(super) fn text(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
@@ -44,7 +47,7 @@ impl CommandOutput {
 /// A failure that no further prompt can follow.
 pub(super) fn run_own(
     process: &RunProcess<'_>,
-    screen: &InlineScreen,
+    screen: &dyn CommandDisplay,
     arguments: &[&str],
 ) -> Result<CommandOutput, ExitFailure> {
     let program = std::env::current_exe().unwrap_or_else(|_| "ibeam".into());
@@ -53,13 +56,40 @@ pub(super) fn run_own(
     run(process, screen, command)
 }
 
+/// Runs a sub-command while no session is open, prints its output, and returns it for the model if it succeeded.
+///
+/// # Errors
+/// A failure that no further prompt can follow.
+pub(super) fn run_between(
+    process: &RunProcess<'_>,
+    screen: &dyn CommandDisplay,
+    command: &[String],
+) -> Result<Option<String>, ExitFailure> {
+    let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+    let output = run_own(process, screen, &arguments)?;
+    let color = if output.has_succeeded() { Color::Default } else { Color::Red };
+    // In a conversation, the session is held by this process, so its own command takes the place of the program's.
+    let redo = command.get(1).map(|id| format!("ibeam undo {id} --redo"));
+    let text = output.text();
+    let text = redo.map_or_else(|| text.clone(), |redo| text.replace(&redo, "/redo"));
+    screen.print(Style::color(color), &text);
+    let message = || {
+        format!(
+            "The user ran `ibeam {}`, which changed files of the workspace:\n{}",
+            arguments.join(" "),
+            output.stdout
+        )
+    };
+    Ok(output.has_succeeded().then(message))
+}
+
 /// Runs a command of the person with bash, prints its output, and returns it for the model.
 ///
 /// # Errors
 /// A failure that no further prompt can follow.
 pub(super) fn run_shell(
     process: &RunProcess<'_>,
-    screen: &InlineScreen,
+    screen: &dyn CommandDisplay,
     text: &str,
 ) -> Result<Option<String>, ExitFailure> {
     let text = text.trim();
@@ -91,27 +121,39 @@ pub(super) fn run_shell(
 /// A failure that no further prompt can follow.
 fn run(
     process: &RunProcess<'_>,
-    screen: &InlineScreen,
+    screen: &dyn CommandDisplay,
     mut command: Command,
 ) -> Result<CommandOutput, ExitFailure> {
     command.current_dir(&process.app.workspace);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.process_group(0).kill_on_drop(true);
-    screen.runs_command.store(true, Ordering::Release);
-    set_busy(screen, true);
-    let ended = process.wait(async { Ok(run_to_end(command, screen).await) });
-    set_busy(screen, false);
-    screen.runs_command.store(false, Ordering::Release);
-    Ok(ended?.unwrap_or_else(|error| CommandOutput {
+    screen.set_running(true);
+    let ended = process.wait_interruptible(async { Ok(run_to_end(command, screen).await) });
+    screen.set_running(false);
+    let ended = ended?.unwrap_or_else(|| Ok(CommandOutput::interrupted()));
+    Ok(ended.unwrap_or_else(|error| CommandOutput {
         stdout: String::new(),
         stderr: error.to_string(),
         ending: "-".to_owned(),
     }))
 }
 
-async fn run_to_end(mut command: Command, screen: &InlineScreen) -> std::io::Result<CommandOutput> {
+/// The processes of a command, which end when nobody waits for them any more.
+struct RunningGroup(Option<Pid>);
+
+impl Drop for RunningGroup {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            // The group may have ended meanwhile.
+            let _ = kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+async fn run_to_end(mut command: Command, screen: &dyn CommandDisplay) -> std::io::Result<CommandOutput> {
     let mut child = command.spawn()?;
-    let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).unwrap_or_default()));
+    let mut group =
+        RunningGroup(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).unwrap_or_default())));
     let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
     let (mut printed, mut errors) = (Vec::new(), Vec::new());
     let work = async {
@@ -133,11 +175,10 @@ async fn run_to_end(mut command: Command, screen: &InlineScreen) -> std::io::Res
     };
     let status = tokio::select! {
         status = work => Some(status?),
-        () = screen.cancel.notified() => None,
+        () = screen.cancelled() => None,
     };
-    if let (None, Some(group)) = (status, group) {
-        // The group may have ended meanwhile.
-        let _ = kill_process_group(group, rustix::process::Signal::KILL);
+    if status.is_some() {
+        group.0 = None;
     }
     let code = status.and_then(|status| status.code());
     Ok(CommandOutput {
@@ -149,7 +190,7 @@ async fn run_to_end(mut command: Command, screen: &InlineScreen) -> std::io::Res
 
 /// Returns the lines that are shown of an output.
 pub(super) fn last_lines(output: &str) -> String {
-    let lines: Vec<&str> = output.lines().collect();
+    let lines: Vec<&str> = output.lines().map(overwritten).collect();
     let skipped = lines.len().saturating_sub(SHOWN_LINES);
     lines.into_iter().skip(skipped).collect::<Vec<_>>().join("\n")
 }

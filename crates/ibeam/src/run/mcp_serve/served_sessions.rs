@@ -164,7 +164,7 @@ impl Transcript<'_> {
     fn write(&mut self, event: &Event) -> io::Result<()> {
         if matches!(event.kind, EventKind::SessionStarted(_)) {
             self.flush()?;
-            let options = TextOptions { verbose: true, live: false, message_only: false };
+            let options = TextOptions { verbose: true, ..TextOptions::default() };
             self.writer = Some(Text::new(self.text.clone(), Arc::clone(self.catalogue), options));
         }
         if let EventKind::UserMessage { content, .. } = &event.kind {

@@ -129,8 +129,8 @@ fn a_new_tool_is_not_approved() {
 #[test]
 fn the_approval_question_has_the_exact_command_and_the_reason() {
     for (lang, reason, question) in [
-        ("en", "asked because no rule covers it", "allow `echo \"a\" <U+200B>b`? [y/N]"),
-        ("fr", "question posée car aucune règle ne le couvre", "autoriser `echo \"a\" <U+200B>b` ? [y/N]"),
+        ("en", "asked because no rule covers it", "allow `echo \"a\" <U+200B>b`?"),
+        ("fr", "question posée car aucune règle ne le couvre", "autoriser `echo \"a\" <U+200B>b` ?"),
     ] {
         let scene = Scene::new([answer_shell("echo \"a\" \u{200b}b"), answer_text("So be it.\n")]);
         let running = scene.ibeam(["greet", "--lang", lang, "--sandbox", "disabled"]).terminal().start();
@@ -143,13 +143,13 @@ fn the_approval_question_has_the_exact_command_and_the_reason() {
     }
     let scene = Scene::new([answer_shell("echo a\necho b? [y/N] y"), answer_text("So be it.\n")]);
     let running = scene.ibeam(["greet", "--lang", "en", "--sandbox", "disabled"]).terminal().start();
-    running.wait_for_stderr("allow this? [y/N]");
+    running.wait_for_stderr("allow this?");
     running.type_text("\n");
     running.wait_for_stdout("So be it.");
     running.type_text("\u{4}");
     let output = running.finish().succeeded();
     let lines = output.stderr.replace('\r', "");
-    assert!(lines.contains("\n  | echo a\n  | echo b? [y/N] y\nallow this? [y/N]"), "{output}");
+    assert!(lines.contains("\n  | echo a\n  | echo b? [y/N] y\nallow this?"), "{output}");
 }
 
 /// The model receives the reason, stderr one line, and the last event the list of denials.

@@ -1,4 +1,4 @@
-//! The `/` commands of the inline screen.
+//! The `/` commands of a conversation, on the inline screen and in line mode.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -9,27 +9,30 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use clap::ValueEnum;
+use futures_util::future::BoxFuture;
 use ibeam_output::Catalogue;
 use ibeam_protocol::{Failure, Reason, Sentence, sentence};
-use ibeam_providers::Effort;
-use ibeam_tui::{Candidate, Color, PagerStart, PickerOptions, Style, TuiLine, diff_lines};
+use ibeam_providers::{Effort, known_model, known_models};
+use ibeam_tui::{Candidate, Color, Line, PagerStart, PickerOptions, Style, TuiLine, diff_lines};
 use tokio::sync::oneshot;
 
-use super::inline::INFORMATION;
+use super::inline::{INFORMATION, set_busy};
 use super::inline_screen::InlineScreen;
 use super::own_commands::{CommandOutput, last_lines, run_own};
 use super::session_list::{self, ChosenSession};
+use super::transcript_view::StoredConversation;
 use crate::app::AppContext;
 use crate::cli::{Flags, Mode};
 use crate::exit::ExitFailure;
 use crate::model;
 use crate::run::run_process::RunProcess;
-use crate::run::run_session::RunSession;
+use crate::run::run_session::{RunSession, StatusItem};
 use crate::run::session_opener::{SessionTarget, is_ephemeral};
 use crate::session_name::short_id;
+use crate::similar_names;
 
 /// The commands and their descriptions.
-const COMMANDS: [(&str, TuiLine<'_>); 18] = [
+const COMMANDS: [(&str, TuiLine<'_>); 19] = [
     ("/help", TuiLine::CommandHelp),
     ("/model", TuiLine::CommandModel),
     ("/mode", TuiLine::CommandMode),
@@ -38,6 +41,7 @@ const COMMANDS: [(&str, TuiLine<'_>); 18] = [
     ("/new", TuiLine::CommandNew),
     ("/compact", TuiLine::CommandCompact),
     ("/undo", TuiLine::CommandUndo),
+    ("/redo", TuiLine::CommandRedo),
     ("/diff", TuiLine::CommandDiff),
     ("/transcript", TuiLine::CommandTranscript),
     ("/cost", TuiLine::CommandCost),
@@ -73,13 +77,85 @@ pub(super) struct Reopening {
     pub(super) command: Vec<String>,
     /// Whether the conversation of the session is shown.
     pub(super) shows_past: bool,
+    /// The value of the opened session that is printed.
+    pub(super) printed: StatusItem,
 }
 
 impl Reopening {
+    /// Returns the flags of the session. Some flags concern the first session only.
+    pub(super) fn flags(&self, before: &Flags) -> Flags {
+        let workspace = self.workspace.clone().or_else(|| before.workspace.clone());
+        Flags { fork: false, from_atif: None, file: Vec::new(), workspace, ..before.clone() }
+    }
+
     /// Returns the next step after the choice of another session.
     fn of_chosen(chosen: ChosenSession) -> CommandEnd {
         let ChosenSession { target, workspace } = chosen;
-        CommandEnd::Reopen(Self { target, workspace, command: Vec::new(), shows_past: true })
+        CommandEnd::Reopen(Self {
+            target,
+            workspace,
+            command: Vec::new(),
+            shows_past: true,
+            printed: StatusItem::Session,
+        })
+    }
+}
+
+/// The place where a conversation shows what its commands print.
+pub(super) trait CommandDisplay {
+    /// Prints the lines of a text.
+    fn print(&self, style: Style, text: &str);
+
+    /// Shows the lines of a change.
+    fn show_changes(&self, title: String, lines: Vec<Line>);
+
+    /// Shows all turns of the session that is open.
+    fn show_transcript(&self, conversation: &StoredConversation);
+
+    /// Requests a shorter conversation before the next request to the model.
+    fn request_compaction(&self);
+
+    /// Lets the person choose a stored session; `None` if they choose none.
+    ///
+    /// # Errors
+    /// The errors of [`session_list::entries`]; the reason of a signal.
+    fn pick_session(&self, process: &RunProcess<'_>) -> Result<Option<ChosenSession>, ExitFailure>;
+
+    /// Shows whether a command of the person runs.
+    fn set_running(&self, is_running: bool);
+
+    /// Waits until a key ends the command of the person.
+    fn cancelled(&self) -> BoxFuture<'_, ()>;
+}
+
+impl CommandDisplay for InlineScreen {
+    fn print(&self, style: Style, text: &str) {
+        Self::print(self, style, text);
+    }
+
+    fn show_changes(&self, title: String, lines: Vec<Line>) {
+        self.with(|ui| drop(ui.show_pager(title, lines, PagerStart::Top, Instant::now())));
+    }
+
+    fn show_transcript(&self, conversation: &StoredConversation) {
+        conversation.show(self);
+    }
+
+    fn request_compaction(&self) {
+        self.compacts.store(true, Ordering::Release);
+    }
+
+    fn pick_session(&self, process: &RunProcess<'_>) -> Result<Option<ChosenSession>, ExitFailure> {
+        pick_session(process, self)
+    }
+
+    fn set_running(&self, is_running: bool) {
+        self.runs_command.store(is_running, Ordering::Release);
+        set_busy(self, is_running);
+    }
+
+    fn cancelled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.cancel.notified())
     }
 }
 
@@ -87,7 +163,7 @@ impl Reopening {
 pub(super) struct CommandContext<'a, 'p> {
     pub(super) process: &'a RunProcess<'p>,
     pub(super) session: &'a mut RunSession<'p>,
-    pub(super) screen: &'a InlineScreen,
+    pub(super) screen: &'a dyn CommandDisplay,
     /// The flags with which sessions are opened.
     pub(super) flags: &'a mut Flags,
 }
@@ -117,7 +193,7 @@ pub(super) fn candidates(catalogue: &Catalogue) -> Vec<Candidate> {
         .iter()
         .map(|(word, line)| Candidate { word: (*word).to_owned(), description: catalogue.line(line) });
     let with_word = |word: String| Candidate { word, description: String::new() };
-    let modes = mode_names().map(|name| with_word(format!("/mode {name}")));
+    let modes = mode_names().into_iter().map(|name| with_word(format!("/mode {name}")));
     let efforts = Effort::ALL.iter().map(|effort| with_word(format!("/effort {}", effort.as_str())));
     commands.chain(modes).chain(efforts).collect()
 }
@@ -132,32 +208,36 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
     let id = context.session.id().to_string();
     let catalogue = Arc::clone(&context.process.app.base.catalogue);
     match (name, argument) {
-        ("/help", _) => context.screen.print(Style::PLAIN, &help(&catalogue)),
+        ("/help", _) | ("help" | "?", None) => context.screen.print(Style::PLAIN, &help(&catalogue)),
         ("/status", _) => context.screen.print(INFORMATION, &context.session.status()),
         ("/model", None) => context.print_own(&["models"])?,
         ("/model", Some(model)) => context.set_model(model),
-        ("/mode", None) => context.screen.print(INFORMATION, &context.session.status()),
+        ("/mode", None) => context.show_choices(StatusItem::Mode, &mode_names()),
         ("/mode", Some(mode)) => return Ok(context.set_mode(mode)),
-        ("/effort", None) => context.screen.print(INFORMATION, &context.session.status()),
+        ("/effort", None) => context.show_choices(StatusItem::Effort, &effort_names()),
         ("/effort", Some(effort)) => return Ok(context.set_effort(effort)),
         ("/resume", None) => return context.pick(),
         ("/resume", Some(name)) => return Ok(context.resume(name)),
-        ("/new", _) => {
+        ("/new" | "/clear", _) => {
             return Ok(CommandEnd::Reopen(Reopening {
                 target: SessionTarget::New,
                 workspace: None,
                 command: Vec::new(),
                 shows_past: false,
+                printed: StatusItem::Session,
             }));
         }
         ("/compact", _) => {
-            context.screen.compacts.store(true, Ordering::Release);
+            context.screen.request_compaction();
             context.screen.print(INFORMATION, &catalogue.line(&TuiLine::CompactRequested));
         }
         ("/undo", turn) => {
             let to = turn.map(|turn| ["--to".to_owned(), turn.to_owned()]);
             let command = ["undo".to_owned(), id].into_iter().chain(to.into_iter().flatten());
-            return Ok(context.reopen(command.collect()));
+            return Ok(context.reopen_after_undo(command.collect()));
+        }
+        ("/redo", None) => {
+            return Ok(context.reopen_after_undo(vec!["undo".to_owned(), id, "--redo".to_owned()]));
         }
         ("/diff", turn) => {
             let options = turn.map(|turn| ["--turn", turn]);
@@ -166,7 +246,10 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
             let output = run_own(context.process, context.screen, &arguments)?;
             context.show_changes(&output);
         }
-        ("/transcript", None) => context.screen.show_transcript(),
+        ("/transcript", None) => {
+            let conversation = StoredConversation::new(context.app(), context.session.id());
+            context.screen.show_transcript(&conversation);
+        }
         ("/cost", _) => context.print_own(&["sessions", "show", &id])?,
         ("/context", _) => context.print_own(&["context"])?,
         ("/permissions", _) => context.print_own(&["policy", "list"])?,
@@ -174,6 +257,7 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
         ("/skills", _) => context.list_skills(),
         ("/export", file) => context.export(file)?,
         ("/exit" | "/quit" | "exit" | "quit", None) => return Ok(CommandEnd::Leave),
+        (name, _) if looks_like_command(text) => return context.check_command(name),
         _ => return Ok(CommandEnd::IsPrompt),
     }
     Ok(CommandEnd::Done)
@@ -196,15 +280,71 @@ impl CommandContext<'_, '_> {
     }
 
     /// Opens the same session again, with the flags as they are then.
-    fn reopen(&self, command: Vec<String>) -> CommandEnd {
+    fn reopen(&self, command: Vec<String>, printed: StatusItem) -> CommandEnd {
         if is_ephemeral(self.app()) {
             self.report_usage(sentence!(
                 "with `--ephemeral` no session is stored, so it cannot be opened again"
             ));
             return CommandEnd::Done;
         }
-        let target = SessionTarget::Named(self.session.id().to_string());
-        CommandEnd::Reopen(Reopening { target, workspace: None, command, shows_past: false })
+        let target = self.session.reopening_target();
+        CommandEnd::Reopen(Reopening { target, workspace: None, command, shows_past: false, printed })
+    }
+
+    /// Runs `ibeam undo` while the session is closed. A session without a prompt has changed nothing.
+    fn reopen_after_undo(&self, command: Vec<String>) -> CommandEnd {
+        if self.session.is_unused() {
+            self.screen.print(Style::DIM, &self.app().base.catalogue.line(&TuiLine::NoChanges));
+            return CommandEnd::Done;
+        }
+        self.reopen(command, StatusItem::Session)
+    }
+
+    /// Prints a value and those that could replace it.
+    fn show_choices(&self, item: StatusItem, names: &[String]) {
+        let current = self.session.status_value(item);
+        let mark = |name: &String| if *name == current { format!("[{name}]") } else { name.clone() };
+        let list = names.iter().map(mark).collect::<Vec<_>>().join(", ");
+        let choices = self.app().base.catalogue.line(&TuiLine::Choices { list: &list });
+        self.screen.print(INFORMATION, &format!("{}\n{choices}", self.session.status_line(item)));
+    }
+
+    /// Reports a value that a command does not accept.
+    fn report_choice(&self, name: &str, names: &[String]) {
+        let list = names.join(", ");
+        let line = TuiLine::UnknownChoice { name, list: &list };
+        self.screen.print(Style::color(Color::Red), &self.app().base.catalogue.line(&line));
+    }
+
+    /// Reports a command that does not exist. Commands of files, skills and servers are prompts.
+    ///
+    /// # Errors
+    /// The reason of a signal.
+    fn check_command(&self, name: &str) -> Result<CommandEnd, ExitFailure> {
+        let mut known: Vec<String> = COMMANDS.iter().map(|(word, _)| (*word).to_owned()).collect();
+        let prompts = self.session.slash_commands().into_iter().map(|command| format!("/{}", command.name));
+        let prompts: Vec<String> = prompts.collect();
+        let is_prompt = |known: &[String]| known.iter().any(|known| known == name);
+        if is_prompt(&prompts) || Path::new(name).exists() {
+            return Ok(CommandEnd::IsPrompt);
+        }
+        if let Some(commands) = self.session.server_commands() {
+            let commands = self.process.wait(async { Ok(commands.await) })?;
+            let of_servers: Vec<String> =
+                commands.into_iter().map(|command| format!("/{}", command.name)).collect();
+            if is_prompt(&of_servers) {
+                return Ok(CommandEnd::IsPrompt);
+            }
+            known.extend(of_servers);
+        }
+        known.extend(prompts);
+        let nearest = similar_names::closest(name, known.iter().map(String::as_str));
+        let line = match nearest {
+            Some(nearest) => TuiLine::UnknownCommandNear { name, nearest },
+            None => TuiLine::UnknownCommand { name },
+        };
+        self.screen.print(Style::color(Color::Red), &self.app().base.catalogue.line(&line));
+        Ok(CommandEnd::Done)
     }
 
     fn set_model(&mut self, name: &str) {
@@ -212,9 +352,22 @@ impl CommandContext<'_, '_> {
         match choice.and_then(|choice| self.session.set_model(choice)) {
             Ok(()) => {
                 self.flags.model = Some(name.to_owned());
-                self.screen.print(INFORMATION, &self.session.status());
+                self.warn_of_unknown_model(name);
+                self.screen.print(INFORMATION, &self.session.status_line(StatusItem::Model));
             }
             Err(failure) => self.session.report(&failure.into()),
+        }
+    }
+
+    /// Warns of a name that is probably a mistyped model. A service may have models that the tables do not.
+    fn warn_of_unknown_model(&self, name: &str) {
+        let id = name.rsplit('/').next().unwrap_or(name);
+        if known_model(id).is_some() {
+            return;
+        }
+        if let Some(nearest) = similar_names::closest(id, known_models().map(|model| model.id)) {
+            let line = TuiLine::UnknownModelNear { name, nearest };
+            self.screen.print(Style::color(Color::Yellow), &self.app().base.catalogue.line(&line));
         }
     }
 
@@ -222,11 +375,10 @@ impl CommandContext<'_, '_> {
         match Mode::from_str(name, false) {
             Ok(mode) => {
                 (self.flags.mode, self.flags.plan) = (Some(mode), false);
-                self.reopen(Vec::new())
+                self.reopen(Vec::new(), StatusItem::Mode)
             }
             Err(_) => {
-                let known = mode_names().collect::<Vec<_>>().join(", ");
-                self.report_usage(sentence!("unknown mode `{name}`; use one of: {known}", name, known));
+                self.report_choice(name, &mode_names());
                 CommandEnd::Done
             }
         }
@@ -234,12 +386,11 @@ impl CommandContext<'_, '_> {
 
     fn set_effort(&mut self, name: &str) -> CommandEnd {
         if Effort::from_name(name).is_none() {
-            let known = Effort::ALL.map(Effort::as_str).join(", ");
-            self.report_usage(sentence!("unknown effort `{name}`; use one of: {known}", name, known));
+            self.report_choice(name, &effort_names());
             return CommandEnd::Done;
         }
         self.flags.effort = Some(name.to_owned());
-        self.reopen(Vec::new())
+        self.reopen(Vec::new(), StatusItem::Effort)
     }
 
     /// Opens another session, which must exist.
@@ -255,7 +406,7 @@ impl CommandContext<'_, '_> {
 
     /// Lets the person choose another session.
     fn pick(&self) -> Result<CommandEnd, ExitFailure> {
-        match pick_session(self.process, self.screen) {
+        match self.screen.pick_session(self.process) {
             Ok(chosen) => Ok(chosen.map_or(CommandEnd::Done, Reopening::of_chosen)),
             Err(failed) if self.process.stop.reason().is_some() => Err(failed),
             Err(failed) => {
@@ -276,7 +427,7 @@ impl CommandContext<'_, '_> {
         }
         if !lines.is_empty() {
             let title = catalogue.line(&TuiLine::ChangesTitle);
-            self.screen.with(|ui| drop(ui.show_pager(title, lines, PagerStart::Top, Instant::now())));
+            self.screen.show_changes(title, lines);
         }
     }
 
@@ -326,9 +477,20 @@ fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
 }
 
-fn mode_names() -> impl Iterator<Item = String> {
+fn mode_names() -> Vec<String> {
     let values = Mode::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-    values.map(|value| value.get_name().to_owned())
+    values.map(|value| value.get_name().to_owned()).collect()
+}
+
+fn effort_names() -> Vec<String> {
+    Effort::ALL.map(|effort| effort.as_str().to_owned()).into()
+}
+
+/// Whether a text is one line that starts with a word like `/name`. The path of a file has more than one `/`.
+fn looks_like_command(text: &str) -> bool {
+    let text = text.trim();
+    let word = text.split_whitespace().next().and_then(|word| word.strip_prefix('/'));
+    !text.contains('\n') && word.is_some_and(|word| !word.contains('/'))
 }
 
 /// Returns the commands and the keys.
