@@ -92,9 +92,7 @@ impl CliError {
             Self::SessionHeld { .. }
             | Self::FleetInUse { .. }
             | Self::FleetUnfinished { .. }
-            | Self::FleetBudgetSpent { .. } => {
-                FailureCode::Busy
-            }
+            | Self::FleetBudgetSpent { .. } => FailureCode::Busy,
             Self::FleetWaiting { .. } => FailureCode::Parked,
             Self::CheckpointFailed { .. } => FailureCode::Io,
         }

@@ -408,11 +408,10 @@ impl<'a> RunSession<'a> {
 
     /// Prints how a run ended that did not succeed. The person knows what an interrupt is.
     pub(super) fn report_ended(&self, failed: &ExitFailure) {
-        match &failed.failure.reason {
-            Reason::Signalled(Signal::Int) => {
-                stderr::write_line(&self.process.app.base.catalogue.line(&TuiLine::Interrupted));
-            }
-            _ => self.report(failed),
+        if matches!(failed.failure.reason, Reason::Signalled(Signal::Int)) {
+            stderr::write_line(&self.process.app.base.catalogue.line(&TuiLine::Interrupted));
+        } else {
+            self.report(failed);
         }
     }
 
