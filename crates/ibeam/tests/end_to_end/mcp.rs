@@ -195,7 +195,7 @@ fn a_call_needs_a_rule_without_a_person() {
 
 #[test]
 fn a_person_may_allow_a_call() {
-    for (answer, reported) in [("y\n", "result hi"), ("n\n", "--approve-mcps")] {
+    for (answer, reported) in [("y\n", "result hi"), ("n\n", "the user refused this call")] {
         let Some(workspace) = workspace(&[]) else { return };
         let scene = Scene::new([call("echo", json!({ "text": "hi" })), answer_text("So be it.\n")])
             .with_workspace(workspace);
