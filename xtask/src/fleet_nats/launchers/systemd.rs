@@ -25,7 +25,8 @@ const BASE_UNITS: [&str; 10] = [
 /// The target of the test, with its units.
 const TARGET: &str = "[Unit]\nWants=ibeam-worker@1.service ibeam-worker@2.service\n";
 
-/// The script that prepares the namespaces and starts systemd. A process beside it stops the units when there is a file `stop`.
+/// The script that prepares the namespaces and starts systemd. A background process stops the units once the file `stop`
+/// exists.
 const BOOT: &str = r#"
 set -e
 mount --make-rprivate /
