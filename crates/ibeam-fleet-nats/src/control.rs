@@ -127,8 +127,8 @@ impl NatsQueue {
         self.connection.block_on(self.store.put(&self.store.names.control(), control))
     }
 
-    /// Starts the fleet with these limits, also after a cancellation. What its tasks have consumed counts, and what workers
-    /// have met at their providers does not count any more.
+    /// Starts the fleet with these limits, also after a cancellation. What its tasks have consumed still counts; pauses and
+    /// exhausted quotas of accounts do not.
     ///
     /// # Errors
     /// `Service`.

@@ -208,7 +208,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Announces to the other workers what a request has met.
+    /// Announces to the other workers a pause or an exhausted quota that a request has caused.
     fn announce(&self, name: &str, next: impl FnOnce(&AccountNotice) -> Option<AccountNotice>) {
         let known = lock(&self.accounts).get(name).cloned().unwrap_or_default();
         let Some(notice) = next(&known) else { return };

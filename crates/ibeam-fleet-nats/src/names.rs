@@ -102,7 +102,7 @@ impl Names {
         format!("$KV.{}.limits.{FLEET}", self.bucket())
     }
 
-    /// Returns the subject of the key with what workers have met at an account.
+    /// Returns the subject of the key with the pauses and the exhausted quota of an account.
     pub(crate) fn account(&self, name: &str) -> String {
         format!("$KV.{}.account.{name}", self.bucket())
     }
