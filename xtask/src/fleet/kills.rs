@@ -9,7 +9,9 @@ use serde_json::Value;
 
 use super::FleetError;
 use super::process::{cpu_of, processes_with};
-use super::scripted_fleet::{Ended, JOBS, REQUESTS_PER_TASK, ScriptedFleet, answer, run_to_end, start};
+use super::scripted_fleet::{
+    Ended, JOBS, REQUESTS_PER_TASK, ScriptedFleet, answer, has_passed, run_to_end, start,
+};
 
 /// The time between two kills.
 pub(crate) const KILL_PAUSE: Duration = Duration::from_secs(2);
@@ -113,11 +115,7 @@ fn count_results(
     counts.lost = tasks.saturating_sub(results.len());
     for (id, result) in &results {
         let text = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default();
-        let has_changed = result.pointer("/changed_files/0").and_then(Value::as_str) == Some("done.txt");
-        if text("outcome") != "passed" || !has_changed {
-            counts.failed += 1;
-            println!("did not pass: {result}");
-        }
+        counts.failed += usize::from(!has_passed(result));
         counts.interrupted += result.get("interrupted_runs").and_then(Value::as_u64).unwrap_or_default();
         let completed = completed_streams(Path::new(text("directory")))?;
         let recorded = completed_runs(&scene.workspace.journal(text("session_id")))?;

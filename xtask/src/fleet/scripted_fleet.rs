@@ -146,6 +146,16 @@ impl ScriptedFleet {
     }
 }
 
+/// Whether a task passed and its file was written. The result of another task is printed.
+pub(crate) fn has_passed(result: &Value) -> bool {
+    let is_written = result.pointer("/changed_files/0").and_then(Value::as_str) == Some("done.txt");
+    let has_passed = is_written && result.get("outcome").and_then(Value::as_str) == Some("passed");
+    if !has_passed {
+        println!("did not pass: {result}");
+    }
+    has_passed
+}
+
 /// Returns the ids of tasks. None is a prefix of another one, so that it can be found in a command line.
 pub(crate) fn task_ids(count: usize) -> impl Iterator<Item = String> {
     (0..count).map(|number| format!("t{number}."))

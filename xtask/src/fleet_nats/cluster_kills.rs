@@ -14,7 +14,7 @@ use super::cluster::Cluster;
 use crate::fleet::FleetError;
 use crate::fleet::kills::{KILL_PAUSE, completed_runs, completed_streams, kill};
 use crate::fleet::process::{peak_memory_of, processes_with};
-use crate::fleet::scripted_fleet::{REQUESTS_PER_TASK, ScriptedFleet, answer, start};
+use crate::fleet::scripted_fleet::{REQUESTS_PER_TASK, ScriptedFleet, answer, has_passed, start};
 
 const SERVERS: usize = 3;
 const WORKERS: usize = 3;
@@ -281,11 +281,7 @@ impl KilledFleet<'_> {
         counts.lost = tasks.saturating_sub(results.len());
         for (id, result) in &results {
             let text = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default();
-            let has_changed = result.pointer("/changed_files/0").and_then(Value::as_str) == Some("done.txt");
-            if text("outcome") != "passed" || !has_changed {
-                counts.failed += 1;
-                println!("did not pass: {result}");
-            }
+            counts.failed += usize::from(!has_passed(result));
             let Some(starts) = starts.get(id) else {
                 return Err(self.scene.failed(&format!("no request of `{id}` was received")));
             };
