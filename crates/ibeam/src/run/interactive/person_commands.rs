@@ -16,7 +16,8 @@ use ibeam_providers::{Effort, known_model, known_models};
 use ibeam_tui::{Candidate, Color, Line, PagerStart, PickerOptions, Style, TuiLine, diff_lines};
 use tokio::sync::oneshot;
 
-use super::inline::{INFORMATION, set_busy};
+use super::conversation::INFORMATION;
+use super::inline::set_busy;
 use super::inline_screen::InlineScreen;
 use super::own_commands::{CommandOutput, last_lines, run_own};
 use super::session_list::{self, ChosenSession};

@@ -8,8 +8,8 @@ use ibeam_output::Catalogue;
 use ibeam_tui::{Activity, Color, DialogInput, DialogOptions, DialogReply, Style, TuiLine};
 use tokio::sync::{Mutex, oneshot};
 
-use super::TerminalInput;
 use super::inline_screen::InlineScreen;
+use super::line_mode::TerminalInput;
 use crate::command::NoEcho;
 use crate::exit::ExitFailure;
 use crate::run::run_process::RunProcess;

@@ -1,0 +1,330 @@
+//! The sessions of a person at a terminal, one after another. The inline screen and line mode differ in their
+//! [`PersonScreen`].
+
+use std::future::pending;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use ibeam_core::{Approver, Steering};
+use ibeam_output::Catalogue;
+use ibeam_protocol::{Failure, Reason, UserPrompt};
+use ibeam_tui::{Color, Style};
+
+use super::own_commands::{run_between, run_shell};
+use super::person_approver::{GivenAnswers, PersonApprover, Questioner};
+use super::person_commands::{self, CommandContext, CommandDisplay, CommandEnd, Reopening};
+use super::session_list::ChosenSession;
+use super::start_dialog::StartDialog;
+use super::{InteractiveStart, model_setup, trust_question};
+use crate::app::{AppContext, ConfigUse};
+use crate::cli::Flags;
+use crate::exit::ExitFailure;
+use crate::prompt::Prompt;
+use crate::run::front_end::FrontEnd;
+use crate::run::policy_rules::build_policy;
+use crate::run::prepare::permission_mode;
+use crate::run::run_process::RunProcess;
+use crate::run::run_session::RunSession;
+use crate::run::sandbox::RunSandbox;
+use crate::run::session_opener::SessionTarget;
+use crate::run::subagents::SubagentObserver;
+use crate::{model, stderr};
+
+/// The style of lines about the session.
+pub(super) const INFORMATION: Style = Style::color(Color::Cyan);
+
+/// The place where a person reads and types.
+pub(super) trait PersonScreen {
+    /// Asks about calls.
+    type Questioner: Questioner + 'static;
+    /// Asks the questions before a session.
+    type Dialog: StartDialog;
+
+    /// Returns the place where commands print.
+    fn display(&self) -> &dyn CommandDisplay;
+
+    /// Returns what asks about calls.
+    fn questioner(&self, catalogue: &Arc<Catalogue>) -> Self::Questioner;
+
+    /// Returns what asks the questions before a session.
+    fn dialog(&self, catalogue: &Arc<Catalogue>) -> Self::Dialog;
+
+    /// Returns the messages that the person adds while a turn runs.
+    fn steering(&self) -> Arc<dyn Steering>;
+
+    /// Returns what receives the events of sub-agents while they run.
+    fn subagent_observer(&self) -> Option<Arc<dyn SubagentObserver>> {
+        None
+    }
+
+    /// Waits for the next prompt; `None` if the person leaves. Cancel safe.
+    ///
+    /// # Errors
+    /// `Io` when stdin cannot be read.
+    fn next_prompt(&self) -> BoxFuture<'_, Result<Option<String>, Failure>>;
+
+    /// Greets the person before the first session.
+    fn show_welcome(&self, _: &Catalogue) {}
+
+    /// Shows whether a session is being opened.
+    fn set_opening(&self, _: bool) {}
+
+    /// Receives each session that was opened.
+    fn on_opened(&self, _: &AppContext, _: &RunSession<'_>) {}
+
+    /// Shows the last turns of a session that is resumed.
+    fn show_past(&self, _: &AppContext, _: &RunSession<'_>) {}
+
+    /// Shows whether a turn runs.
+    fn set_busy(&self, _: bool) {}
+
+    /// Receives the end of each turn, after its failure was printed.
+    fn on_turn_end(&self) {}
+
+    /// Whether the person has asked to leave during a turn.
+    fn is_leaving(&self) -> bool {
+        false
+    }
+
+    /// Gives the terminal back before the last session is closed.
+    fn on_leave(&self) {}
+}
+
+/// The front end of a session with a person.
+struct PersonFrontEnd<Q> {
+    approver: Arc<PersonApprover<Q>>,
+    steering: Arc<dyn Steering>,
+    subagent_observer: Option<Arc<dyn SubagentObserver>>,
+}
+
+impl<Q: Questioner + 'static> FrontEnd for PersonFrontEnd<Q> {
+    fn approver(&self) -> Arc<dyn Approver> {
+        Arc::clone(&self.approver) as _
+    }
+
+    fn subagent_observer(&self) -> Option<Arc<dyn SubagentObserver>> {
+        self.subagent_observer.clone()
+    }
+
+    fn steering(&self) -> Arc<dyn Steering> {
+        Arc::clone(&self.steering)
+    }
+}
+
+/// The sessions of a person, one after another.
+pub(super) struct Conversation<'a, S> {
+    process: RunProcess<'a>,
+    screen: S,
+    /// The flags with which sessions are opened. Commands change them.
+    flags: Flags,
+    answers: GivenAnswers,
+    /// The prompt of the command line.
+    waiting: Option<String>,
+    /// The output of commands of the person, for the next prompt.
+    outputs: Vec<String>,
+}
+
+impl<'a, S: PersonScreen> Conversation<'a, S> {
+    /// Returns a conversation that begins with the prompt `first`, where there is one.
+    pub(super) fn new(process: RunProcess<'a>, screen: S, first: Option<String>) -> Self {
+        let flags = process.app.base.flags.clone();
+        let (answers, outputs) = (GivenAnswers::default(), Vec::new());
+        Self { process, screen, flags, answers, waiting: first, outputs }
+    }
+
+    /// Opens the first session, and runs prompts until the person leaves.
+    ///
+    /// # Errors
+    /// The failure of the first opening, or one that no further run can follow. Other failed runs are printed.
+    pub(super) fn begin(&mut self, start: &InteractiveStart) -> Result<(), ExitFailure> {
+        let target = match start {
+            InteractiveStart::Session(target) => target.clone(),
+            InteractiveStart::Choice => match self.screen.display().pick_session(&self.process)? {
+                Some(ChosenSession { target, workspace }) => {
+                    if workspace.is_some() {
+                        self.flags.workspace = workspace;
+                        self.process.app = changed_app(&self.process.app, &self.flags)?;
+                    }
+                    target
+                }
+                None => return Ok(()),
+            },
+        };
+        self.screen.show_welcome(&self.process.app.base.catalogue);
+        let dialog = self.dialog();
+        if !trust_question::ask(&mut self.process, &self.flags, &dialog)?
+            || !model_setup::ensure_model(&mut self.process, &self.flags, &dialog)?
+        {
+            return Ok(());
+        }
+        let session = self.open(&target)?;
+        if target != SessionTarget::New {
+            self.screen.show_past(&self.process.app, &session);
+        }
+        self.run(session)
+    }
+
+    fn dialog(&self) -> S::Dialog {
+        self.screen.dialog(&self.process.app.base.catalogue)
+    }
+
+    /// Opens a session. What the person types meanwhile is the next prompt.
+    ///
+    /// # Errors
+    /// The errors of [`RunSession::open`] and of what it needs.
+    fn open(&self, target: &SessionTarget) -> Result<RunSession<'a>, ExitFailure> {
+        // An interrupt ends the opening, and the program with it.
+        self.process.current_stop.set(self.process.stop.clone());
+        self.screen.set_opening(true);
+        let opened = self.open_now(target);
+        self.screen.set_opening(false);
+        let session = opened?;
+        self.screen.on_opened(&self.process.app, &session);
+        Ok(session)
+    }
+
+    fn open_now(&self, target: &SessionTarget) -> Result<RunSession<'a>, ExitFailure> {
+        let app = &self.process.app;
+        let model = model::choose_model(app)?;
+        let sandbox = RunSandbox::spawn_for_terminal(app)?;
+        let policy = build_policy(app, permission_mode(app))?;
+        let questioner = self.screen.questioner(&app.base.catalogue);
+        let front_end = PersonFrontEnd {
+            approver: Arc::new(PersonApprover::new(app, questioner, policy, self.answers.clone())),
+            steering: self.screen.steering(),
+            subagent_observer: self.screen.subagent_observer(),
+        };
+        let prompt = Prompt { blocks: self.waiting.iter().cloned().collect(), notice: None };
+        RunSession::open(self.process.clone(), target, model, sandbox, &prompt, &front_end)
+    }
+
+    /// Runs prompts in `session`, and in the sessions that follow it, until the person leaves.
+    fn run(&mut self, mut session: RunSession<'a>) -> Result<(), ExitFailure> {
+        loop {
+            let next = match self.run_prompts(&mut session) {
+                Ok(Some(next)) => next,
+                Ok(None) => return self.leave(session, Ok(())),
+                Err(failed) => return self.leave(session, Err(failed)),
+            };
+            let previous = session.reopening_target();
+            session.close(Ok(()))?;
+            if !next.command.is_empty() {
+                self.outputs.extend(run_between(&self.process, self.screen.display(), &next.command)?);
+            }
+            session = self.reopen(&next, &previous)?;
+        }
+    }
+
+    fn leave(&self, session: RunSession<'_>, outcome: Result<(), ExitFailure>) -> Result<(), ExitFailure> {
+        self.screen.on_leave();
+        session.close(outcome)
+    }
+
+    /// Opens the next session with the flags as they are now, or the previous one if that fails.
+    ///
+    /// # Errors
+    /// The reason of a signal; the failure of the opening of the previous session.
+    fn reopen(&mut self, next: &Reopening, previous: &SessionTarget) -> Result<RunSession<'a>, ExitFailure> {
+        let before = Arc::clone(&self.process.app);
+        self.flags = next.flags(&self.flags);
+        let opened = match changed_app(&before, &self.flags) {
+            Ok(app) => {
+                self.process.app = app;
+                let dialog = self.dialog();
+                if !trust_question::ask(&mut self.process, &self.flags, &dialog)? {
+                    return self.open_previous(before, previous);
+                }
+                self.open(&next.target)
+            }
+            Err(reason) => Err(reason.into()),
+        };
+        match opened {
+            Ok(session) => {
+                if next.shows_past {
+                    self.screen.show_past(&self.process.app, &session);
+                }
+                self.screen.display().print(INFORMATION, &session.status_line(next.printed));
+                Ok(session)
+            }
+            Err(failed) if self.process.stop.reason().is_some() => Err(failed),
+            Err(failed) => {
+                stderr::write_line(&failed.explained(&before.base.catalogue).to_string());
+                self.open_previous(before, previous)
+            }
+        }
+    }
+
+    /// Opens the previous session with its context.
+    fn open_previous(
+        &mut self,
+        app: Arc<AppContext>,
+        previous: &SessionTarget,
+    ) -> Result<RunSession<'a>, ExitFailure> {
+        self.flags = app.base.flags.clone();
+        self.process.app = app;
+        self.open(previous)
+    }
+
+    /// Runs prompts and commands until the person leaves, or opens another session.
+    ///
+    /// # Errors
+    /// A failure that no further run can follow.
+    fn run_prompts(&mut self, session: &mut RunSession<'a>) -> Result<Option<Reopening>, ExitFailure> {
+        loop {
+            let text = match self.waiting.take() {
+                Some(text) => text,
+                None => match session.wait(self.screen.next_prompt())? {
+                    Some(text) => text,
+                    None => return Ok(None),
+                },
+            };
+            if text.trim().is_empty() {
+                continue;
+            }
+            let display = self.screen.display();
+            if let Some(command) = text.strip_prefix('!') {
+                self.outputs.extend(run_shell(&self.process, display, command)?);
+                continue;
+            }
+            let mut context =
+                CommandContext { process: &self.process, session, screen: display, flags: &mut self.flags };
+            match person_commands::execute(&mut context, &text)? {
+                CommandEnd::Leave => return Ok(None),
+                CommandEnd::Reopen(next) => return Ok(Some(next)),
+                CommandEnd::Done => continue,
+                CommandEnd::IsPrompt => {}
+            }
+            let mut prompt = UserPrompt::from(vec![text]);
+            match session.attach_mentioned(&mut prompt) {
+                Ok(()) => {}
+                Err(failure) if matches!(failure.reason, Reason::Usage { .. }) => {
+                    session.report(&failure.into());
+                    continue;
+                }
+                Err(failure) => return Err(failure.into()),
+            }
+            prompt.texts.append(&mut self.outputs);
+            self.screen.set_busy(true);
+            let ended = session.run_prompt(prompt, None, pending());
+            self.screen.set_busy(false);
+            match ended {
+                Ok(()) => {}
+                Err(failed) if session.must_close(&failed) => return Err(failed),
+                Err(failed) => session.report_ended(&failed),
+            }
+            self.screen.on_turn_end();
+            if self.screen.is_leaving() {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Returns the context of sessions with other flags.
+///
+/// # Errors
+/// The errors of [`AppContext::new`].
+fn changed_app(app: &AppContext, flags: &Flags) -> Result<Arc<AppContext>, Reason> {
+    let writer = app.dialect_writer.clone();
+    AppContext::new(flags.clone(), writer, ConfigUse::Needed, app.started_at).map(Arc::new)
+}

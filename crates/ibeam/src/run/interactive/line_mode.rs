@@ -1,0 +1,338 @@
+//! Line mode: a plain prompt loop, which prints no control sequence, for screen readers and for terminals that cannot move
+//! the cursor. An interrupt ends the run, and at an empty prompt the program.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::future::pending;
+use std::io::{self, BufRead, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
+
+use futures_util::future::BoxFuture;
+use ibeam_core::{ApprovalRequest, Steering};
+use ibeam_output::{ApprovalQuestion, Catalogue, Text, TextOptions};
+use ibeam_protocol::{Failure, Reason, ToolCall, UserPrompt};
+use ibeam_tui::{Choice, Line, Reply, Style, TuiLine, proposed_change};
+use tokio::sync::{Mutex, mpsc};
+
+use super::conversation::{Conversation, PersonScreen};
+use super::person_approver::{PersonQuestion, Questioner};
+use super::person_commands::CommandDisplay;
+use super::session_list::{self, ChosenSession};
+use super::start_dialog::LineDialog;
+use super::transcript_view::StoredConversation;
+use super::{InteractiveStart, subject_of};
+use crate::app::AppContext;
+use crate::exit::ExitFailure;
+use crate::run::run_process::{NewWriter, RunKind, RunProcess};
+use crate::run::watchdog::StartupWatchdog;
+use crate::run::{on_runtime, thread_error};
+use crate::{model, stderr};
+
+/// The end of a turn, for screen readers.
+const BELL: &str = "\u{7}";
+/// The number of lines of a change that a question shows.
+const MAX_CHANGE_LINES: usize = 60;
+/// The number of sessions from which a person chooses by number.
+const MAX_NUMBERED: usize = 20;
+
+/// Runs `first`, where there is one, and then each line of the terminal, until the end of input.
+///
+/// # Errors
+/// As [`Conversation::begin`].
+pub(super) fn run_lines(
+    app: &Arc<AppContext>,
+    start: &InteractiveStart,
+    first: Option<String>,
+    stdout: File,
+    startup: StartupWatchdog,
+    for_screen_reader: bool,
+) -> Result<(), ExitFailure> {
+    let catalogue = &app.base.catalogue;
+    let loading = catalogue.line(&TuiLine::LoadingModel);
+    model::set_load_observer(Arc::new(move |is_loading| {
+        if is_loading {
+            stderr::write_line(&loading);
+        }
+    }));
+    let new_writer: NewWriter<'_> = Box::new(|stdout| {
+        let options =
+            TextOptions { verbose: true, live: true, shows_reasons: true, ..TextOptions::default() };
+        match for_screen_reader {
+            true => Box::new(Text::new(WholeLines::new(stdout), Arc::clone(catalogue), options)),
+            false => Box::new(Text::new(stdout, Arc::clone(catalogue), options)),
+        }
+    });
+    on_runtime(|runtime| {
+        let process = RunProcess::start(runtime, app, RunKind::Interactive, startup, stdout, new_writer)?;
+        let screen = LineScreen {
+            process: process.clone(),
+            input: Arc::new(Mutex::new(TerminalInput::start().map_err(thread_error)?)),
+            messages: LineMessages::default(),
+            rings: for_screen_reader,
+        };
+        Conversation::new(process, screen, first).begin(start)
+    })
+}
+
+/// Passes on whole lines only, so that a screen reader does not read parts of words.
+struct WholeLines<W> {
+    out: W,
+    pending: Vec<u8>,
+}
+
+impl<W: Write> WholeLines<W> {
+    fn new(out: W) -> Self {
+        Self { out, pending: Vec::new() }
+    }
+}
+
+impl<W: Write> Write for WholeLines<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.pending.extend_from_slice(bytes);
+        if let Some(end) = self.pending.iter().rposition(|byte| *byte == b'\n') {
+            let rest = self.pending.split_off(end + 1);
+            let lines = std::mem::replace(&mut self.pending, rest);
+            self.out.write_all(&lines)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// The lines of a terminal.
+struct LineScreen<'p> {
+    /// Writes to stdout.
+    process: RunProcess<'p>,
+    input: Arc<Mutex<TerminalInput>>,
+    messages: LineMessages,
+    /// Whether a bell rings at the end of a turn.
+    rings: bool,
+}
+
+impl LineScreen<'_> {
+    /// Prints lines. A failure of stdout ends the next run.
+    fn print_lines(&self, lines: &[Line]) {
+        let text: String = lines.iter().map(|line| line.text() + "\n").collect();
+        drop(self.process.print_text(&text));
+    }
+}
+
+impl PersonScreen for LineScreen<'_> {
+    type Questioner = LineQuestioner;
+    type Dialog = LineDialog;
+
+    fn display(&self) -> &dyn CommandDisplay {
+        self
+    }
+
+    fn questioner(&self, catalogue: &Arc<Catalogue>) -> LineQuestioner {
+        LineQuestioner {
+            input: Arc::clone(&self.input),
+            catalogue: Arc::clone(catalogue),
+            messages: self.messages.clone(),
+        }
+    }
+
+    fn dialog(&self, catalogue: &Arc<Catalogue>) -> LineDialog {
+        LineDialog { input: Arc::clone(&self.input), catalogue: Arc::clone(catalogue) }
+    }
+
+    fn steering(&self) -> Arc<dyn Steering> {
+        Arc::new(self.messages.clone())
+    }
+
+    fn next_prompt(&self) -> BoxFuture<'_, Result<Option<String>, Failure>> {
+        let input = Arc::clone(&self.input);
+        Box::pin(async move { input.lock().await.next_prompt().await.map_err(Failure::from) })
+    }
+
+    fn on_turn_end(&self) {
+        if self.rings {
+            stderr::write(BELL);
+        }
+    }
+}
+
+impl CommandDisplay for LineScreen<'_> {
+    fn print(&self, style: Style, text: &str) {
+        self.print_lines(&Line::lines(style, text));
+    }
+
+    fn show_changes(&self, _: String, lines: Vec<Line>) {
+        self.print_lines(&lines);
+    }
+
+    fn show_transcript(&self, conversation: &StoredConversation) {
+        drop(self.process.print_text(&conversation.text()));
+    }
+
+    fn request_compaction(&self) {
+        self.messages.compacts.store(true, Ordering::Release);
+    }
+
+    fn pick_session(&self, process: &RunProcess<'_>) -> Result<Option<ChosenSession>, ExitFailure> {
+        choose_session(process, &self.input)
+    }
+
+    fn set_running(&self, _: bool) {}
+
+    /// An interrupt ends a command here.
+    fn cancelled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(pending())
+    }
+}
+
+/// Asks for one of the latest sessions by its number, those of this directory first; `None` if the person chooses none.
+///
+/// # Errors
+/// The errors of [`session_list::entries`]; the reason of a signal.
+fn choose_session(
+    process: &RunProcess<'_>,
+    input: &Mutex<TerminalInput>,
+) -> Result<Option<ChosenSession>, ExitFailure> {
+    let mut entries: Vec<_> = session_list::entries(&process.app)?.take(MAX_NUMBERED).collect();
+    entries.sort_by_key(|entry| !entry.is_here);
+    let mut text = String::new();
+    for (number, entry) in (1..).zip(&entries) {
+        let directory = if entry.is_here { String::new() } else { format!("  [{}]", entry.directory) };
+        text.push_str(&format!("{number}  {}  {}  {}{directory}\n", entry.age, entry.size, entry.title));
+    }
+    text.push_str(&format!("{}\n", process.app.base.catalogue.line(&TuiLine::PickNumber)));
+    let answer = process.wait(async { Ok(input.lock().await.answer(&text).await) })?;
+    let number: Option<usize> = answer.and_then(|answer| answer.trim().parse().ok());
+    let at = number.and_then(|number| number.checked_sub(1)).filter(|at| *at < entries.len());
+    Ok(at.map(|at| ChosenSession::from_entry(entries.swap_remove(at))))
+}
+
+/// Returns the change of a file that a call would make, with at most [`MAX_CHANGE_LINES`] lines.
+fn proposed_lines(catalogue: &Catalogue, call: &ToolCall) -> String {
+    let lines = proposed_change(call);
+    let hidden = lines.len().saturating_sub(MAX_CHANGE_LINES);
+    let mut text: String = lines.iter().take(MAX_CHANGE_LINES).map(|line| line.text() + "\n").collect();
+    if hidden > 0 {
+        let count = u64::try_from(hidden).unwrap_or(u64::MAX);
+        text.push_str(&format!("  {}\n", catalogue.line(&TuiLine::HiddenLines { count })));
+    }
+    text
+}
+
+/// Asks the person at the terminal. Every answer that is not a choice refuses the call.
+struct LineQuestioner {
+    input: Arc<Mutex<TerminalInput>>,
+    catalogue: Arc<Catalogue>,
+    messages: LineMessages,
+}
+
+impl Questioner for LineQuestioner {
+    fn ask<'a>(&'a self, question: PersonQuestion<'a>) -> BoxFuture<'a, Reply> {
+        Box::pin(async move {
+            let subject = subject_of(question.call, question.access);
+            let ApprovalRequest { rule, reason } = question.request;
+            let choices = Choice::offered(question.may_last, question.rule.is_some());
+            let mut text = proposed_lines(&self.catalogue, question.call);
+            text.push_str(&self.catalogue.question(&ApprovalQuestion { subject: &subject, rule, reason }));
+            text.push('\n');
+            for (number, choice) in (1..).zip(&choices) {
+                let line = choice.line(question.rule.as_deref());
+                text.push_str(&format!("{number} {}\n", self.catalogue.line(&line)));
+            }
+            let mut input = self.input.lock().await;
+            let answer = input.answer(&text).await.unwrap_or_default();
+            match Choice::from_answer(answer.trim(), &choices) {
+                Some(Choice::Once) => Reply::Once,
+                Some(Choice::ForSession) => Reply::ForSession,
+                Some(Choice::Always) => Reply::Always,
+                Some(Choice::RefuseAndExplain) => {
+                    let text = format!("{}\n", self.catalogue.line(&TuiLine::ExplainInLine));
+                    Reply::RefuseAndExplain(input.answer(&text).await.unwrap_or_default())
+                }
+                Some(Choice::Refuse) | None => Reply::Refuse,
+            }
+        })
+    }
+
+    fn print(&self, _: bool, text: &str) {
+        stderr::write_line(text.trim_start());
+    }
+
+    fn send(&self, message: String) {
+        self.messages.lock().push_back(message);
+    }
+}
+
+/// The messages of a person to a run: texts about refusals, and the request for a shorter conversation.
+#[derive(Clone, Default)]
+struct LineMessages {
+    waiting: Arc<std::sync::Mutex<VecDeque<String>>>,
+    compacts: Arc<AtomicBool>,
+}
+
+impl LineMessages {
+    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<String>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Steering for LineMessages {
+    fn next_message(&self) -> Option<UserPrompt> {
+        self.lock().pop_front().map(|text| vec![text].into())
+    }
+
+    fn take_compaction(&self) -> bool {
+        self.compacts.swap(false, Ordering::AcqRel)
+    }
+}
+
+/// Lines that a person types. They are read on another thread, so that the wait for one can be cancelled.
+///
+/// A line that was typed before a question is not its answer; it becomes the next prompt.
+pub(super) struct TerminalInput {
+    arriving: mpsc::UnboundedReceiver<io::Result<String>>,
+    /// Lines that were typed before a question.
+    early: VecDeque<io::Result<String>>,
+}
+
+impl TerminalInput {
+    /// Starts to read stdin. The thread ends with stdin, or with the process.
+    ///
+    /// # Errors
+    /// The system's error when no thread can be started.
+    fn start() -> io::Result<Self> {
+        let (lines, arriving) = mpsc::unbounded_channel();
+        std::thread::Builder::new().name("typed-lines".to_owned()).spawn(move || {
+            for line in io::stdin().lock().lines() {
+                if lines.send(line).is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { arriving, early: VecDeque::new() })
+    }
+
+    /// Prints the prompt sign and returns the next line; `None` at the end of input. Cancel safe.
+    ///
+    /// # Errors
+    /// `Io` when stdin cannot be read.
+    async fn next_prompt(&mut self) -> Result<Option<String>, Reason> {
+        stderr::write("> ");
+        let line = match self.early.pop_front() {
+            Some(line) => Some(line),
+            None => self.arriving.recv().await,
+        };
+        let failed = |error: io::Error| Reason::Io { what: "stdin".to_owned(), detail: error.to_string() };
+        line.transpose().map_err(failed)
+    }
+
+    /// Prints `question` and returns the line after it; `None` when stdin has ended or fails. Cancel safe.
+    pub(super) async fn answer(&mut self, question: &str) -> Option<String> {
+        while let Ok(line) = self.arriving.try_recv() {
+            self.early.push_back(line);
+        }
+        stderr::write(question);
+        self.arriving.recv().await?.ok()
+    }
+}
