@@ -37,7 +37,7 @@ const MAX_SPOILED: u32 = 3;
 /// The use of a snapshot or of the events of a task, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SharingNote {
-    /// The task goes on where another machine left it.
+    /// The task continues where another machine stopped.
     Restored,
     /// The task of another machine begins anew, or with what this machine has of it.
     NotRestored(String),

@@ -590,7 +590,7 @@ fleet-finished = { $task }: { $outcome } ({ $seconds } s)
 fleet-retried = { $task }: will be run again in { $seconds } s
 fleet-parked = { $task }: parked: { $reason }
 fleet-waiting = { $task }: waits for a batch
-fleet-restored = { $task }: goes on where another machine left it
+fleet-restored = { $task }: continues where another machine stopped
 fleet-not-restored = { $task }: the snapshot of another machine cannot be used: { $detail }
 fleet-not-stored = { $task }: other machines get no snapshot: { $detail }
 fleet-not-published = { $task }: events are published later: { $detail }
@@ -809,7 +809,7 @@ tui-trust-no = continue without trusting it
 tui-trust-stored = trusted; `ibeam trust forget` removes the trust
 tui-trust-declined = not trusted: its configuration has no effect; `ibeam --trust` trusts it later
 tui-trust-not-stored = cannot store the trust, so the folder is not trusted: { $detail }
-tui-first-model = model: { $model } ({ $id }; { $origin }). `/model NAME` or `--model NAME` changes it, `model = "NAME"` in `{ $path }` for always
+tui-first-model = model: { $model } ({ $id }; { $origin }). `/model NAME` or `--model NAME` changes it, `model = "NAME"` in `{ $path }` changes it permanently
 tui-setup-question = No model can answer yet. What do you want to use?
 tui-setup-key = API key of a service
 tui-setup-install = small model on this machine ({ $size } GB to download)

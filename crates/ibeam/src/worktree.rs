@@ -52,7 +52,7 @@ pub(crate) fn enter(flags: &mut Flags) -> Result<Option<Worktree>, Reason> {
     let (workspace, dirs) = resolve_workspace(flags)?;
     let no_repository = || Reason::Usage {
         detail: sentence!(
-            "`--worktree` needs a git repository, and `{path}` is in none; `git init` creates one",
+            "`--worktree` needs a git repository, but `{path}` is not in one; `git init` creates one",
             path = workspace.display(),
         ),
     };
@@ -132,8 +132,8 @@ fn check_base(programs: &Programs, top: &Path, base: Option<&str>) -> Result<(),
     let found = run(programs, top, &[], &["rev-parse", "--quiet", "--verify", "--end-of-options", &commit]);
     let detail = match (found, base) {
         (Ok(_), _) => return Ok(()),
-        (Err(_), Some(base)) => sentence!("`--worktree-base {base}` names no branch or commit", base),
-        (Err(_), None) => sentence!("`--worktree` needs a commit to start from, and the repository has none"),
+        (Err(_), Some(base)) => sentence!("`--worktree-base {base}` is not a branch or commit", base),
+        (Err(_), None) => sentence!("`--worktree` needs a commit to start from, but the repository has none"),
     };
     Err(Reason::Usage { detail })
 }

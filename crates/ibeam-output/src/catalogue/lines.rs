@@ -344,7 +344,7 @@ pub enum FleetLine<'a> {
     Parked { task: &'a str, reason: &'a str },
     /// The task waits for a batch.
     Waiting { task: &'a str },
-    /// The task goes on where another machine left it.
+    /// The task continues where another machine stopped.
     Restored { task: &'a str },
     /// The snapshot of another machine cannot be used.
     NotRestored { task: &'a str, detail: &'a str },

@@ -88,7 +88,7 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
                 }
                 None => run_tasks(app, tasks, &directory, &options, *retries_failed, stdout),
                 Some(_) if *retries_failed => {
-                    let detail = sentence!("`--retry-failed` is not for `--queue`");
+                    let detail = sentence!("`--retry-failed` cannot be used with `--queue`");
                     Err(Reason::Usage { detail }.into())
                 }
                 Some(address) => queue::submit(app, address, queue, tasks, &directory, &options, stdout),

@@ -230,7 +230,7 @@ fn a_worktree_has_a_branch_of_its_own_and_stays() {
     check(&["--worktree"], "needs a git repository");
     git(&scene, &["init", "-q"]);
     check(&["--worktree"], "needs a commit to start from");
-    check(&["--worktree", "--worktree-base", "nope"], "`--worktree-base nope` names no branch or commit");
+    check(&["--worktree", "--worktree-base", "nope"], "`--worktree-base nope` is not a branch or commit");
 }
 
 /// The files are saved before the call of a sub-agent that may change some, and an undo of the run restores them.

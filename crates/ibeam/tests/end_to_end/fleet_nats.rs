@@ -174,7 +174,7 @@ fn a_run_goes_on_on_another_machine_with_its_session_and_its_files() {
     assert_eq!(result["changed_files"], json!(["new.txt"]), "{output}");
     assert_eq!((&result["runs"], &result["interrupted_runs"]), (&json!(2), &json!(1)), "{output}");
     let worked = second.finish().succeeded();
-    assert!(worked.stderr.contains("a: goes on where another machine left it"), "{worked}");
+    assert!(worked.stderr.contains("a: continues where another machine stopped"), "{worked}");
     let requests = scene.server.requests();
     let last = requests.last().unwrap().body.to_string();
     assert!(last.contains("task a") && last.contains("fileText"), "the session goes on: {last}");

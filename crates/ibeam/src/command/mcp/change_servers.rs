@@ -175,7 +175,7 @@ pub(super) fn new_server(
             Err(usage(sentence!("`--header` is for a server over HTTP; a program has `--env`")))
         }
         (None, [program, ..]) if program.starts_with('-') => {
-            Err(usage(sentence!("`{program}` is no program; options are given before the name", program)))
+            Err(usage(sentence!("`{program}` is not a program; options are given before the name", program)))
         }
         (Some(url), _) => Ok(NewMcpServer { url: Some(url.clone()), headers, ..NewMcpServer::default() }),
         (None, command_line) => {
@@ -208,7 +208,7 @@ mod tests {
         for (target, environment, headers, message) in [
             (&["https://a.test", "x"][..], NONE, NONE, "a URL takes no arguments"),
             (&["https://a.test"], &["A=b"], &[], "`--env` sets variables of a program"),
-            (&["--required", "x"], &[], &[], "`--required` is no program"),
+            (&["--required", "x"], &[], &[], "`--required` is not a program"),
             (&["x"], &[], &["A: b"], "`--header` is for a server over HTTP"),
             (&["x"], &["A"], &[], "expected `--env NAME=VALUE`"),
             (&["https://a.test"], &[], &["hush"], "expected `--header 'NAME: VALUE'`"),
