@@ -545,6 +545,7 @@ run-cost = cost: ${ $cost }
 ask-allow = allow `{ $what }`?
 ask-allow-this = allow this?
 ask-no-rule = asked because no rule covers it
+ask-outside = asked because it reaches outside the workspace
 ask-rule = asked because of the rule `{ $rule }`
 ask-hook = asked by the hook `{ $hook }`: { $detail }
 

@@ -543,6 +543,7 @@ run-cost = coste: ${ $cost }
 ask-allow = ¿permitir `{ $what }`?
 ask-allow-this = ¿permitir esto?
 ask-no-rule = se pregunta porque ninguna regla lo cubre
+ask-outside = se pregunta porque llega fuera del espacio de trabajo
 ask-rule = se pregunta por la regla `{ $rule }`
 ask-hook = pregunta el hook `{ $hook }`: { $detail }
 

@@ -543,6 +543,7 @@ run-cost = coût : { $cost } $
 ask-allow = autoriser `{ $what }` ?
 ask-allow-this = autoriser ceci ?
 ask-no-rule = question posée car aucune règle ne le couvre
+ask-outside = question posée car l’appel sort de l’espace de travail
 ask-rule = question posée par la règle `{ $rule }`
 ask-hook = question posée par le hook `{ $hook }` : { $detail }
 

@@ -483,6 +483,7 @@ run-cost = biaya: ${ $cost }
 ask-allow = izinkan `{ $what }`?
 ask-allow-this = izinkan ini?
 ask-no-rule = ditanyakan karena tidak ada aturan yang mencakupnya
+ask-outside = ditanyakan karena menjangkau luar ruang kerja
 ask-rule = ditanyakan karena aturan `{ $rule }`
 ask-hook = ditanyakan oleh hook `{ $hook }`: { $detail }
 

@@ -543,6 +543,7 @@ run-cost = custo: ${ $cost }
 ask-allow = permitir `{ $what }`?
 ask-allow-this = permitir isto?
 ask-no-rule = pergunta-se porque nenhuma regra o cobre
+ask-outside = pergunta-se porque alcança fora do espaço de trabalho
 ask-rule = pergunta-se por causa da regra `{ $rule }`
 ask-hook = pergunta o hook `{ $hook }`: { $detail }
 

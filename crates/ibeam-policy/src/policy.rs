@@ -10,6 +10,9 @@ use crate::pattern::CharPairs;
 use crate::protected_paths::{self, names_explicitly};
 use crate::rule::Rule;
 
+/// The built-in rule about files outside the workspace.
+const OUTSIDE: &str = "outside";
+
 /// The policy of a run.
 #[derive(Clone, Debug)]
 pub struct Policy {
@@ -43,6 +46,9 @@ pub struct Policy {
     pub approval: ApprovalMode,
     /// Whether a sandbox confines commands.
     pub sandboxed: bool,
+    /// Whether a person decides about files that are written outside the workspace. Otherwise such writes are denied, as
+    /// the redirections of commands always are.
+    pub asks_about_outside: bool,
 }
 
 /// The default for calls that no rule covers.
@@ -166,6 +172,7 @@ impl Policy {
             unapproved_mcp_tools: Vec::new(),
             approval: ApprovalMode::default(),
             sandboxed: false,
+            asks_about_outside: false,
         }
     }
 
@@ -175,7 +182,15 @@ impl Policy {
         match access {
             Access::Nothing | Access::Task { .. } => Verdict::allow("default"),
             Access::Read(path) => self.decide_read(path),
-            Access::Write(path) => self.decide_write(path),
+            Access::Write(path) => {
+                let verdict = self.decide_write(path);
+                match verdict {
+                    Verdict::Deny { rule, reason } if rule == OUTSIDE && self.asks_about_outside => {
+                        Verdict::ask(rule, reason)
+                    }
+                    Verdict::Allow { .. } | Verdict::Deny { .. } | Verdict::Ask { .. } => verdict,
+                }
+            }
             Access::Command { text, directory } => self.decide_command(text, directory.as_deref()),
             Access::Fetch { url } => self.decide_fetch(url),
             Access::Mcp { server, tool, read_only } => self.decide_mcp(server, tool, *read_only),
@@ -249,7 +264,7 @@ impl Policy {
         }
         if allowed.is_none() && !self.is_in_workspace(path) {
             return Verdict::deny(
-                "outside",
+                OUTSIDE,
                 format!(
                     "`{shown}` is outside the workspace `{}`; a person may allow it with `--add-dir` or \
                      `--allow 'Write({shown})'`",

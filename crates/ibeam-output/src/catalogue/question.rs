@@ -22,6 +22,7 @@ impl Catalogue {
         let message = match rule.strip_prefix("hook: ") {
             Some(hook) => Message::new("ask-hook").text("hook", hook).text("detail", reason),
             None if rule.contains('(') => Message::new("ask-rule").text("rule", rule),
+            None if rule == "outside" => Message::new("ask-outside"),
             None => Message::new("ask-no-rule"),
         };
         self.render(&message, None)
@@ -63,6 +64,7 @@ mod tests {
         check("echo \"a\\n\" \t'b' ", "default", &format!("{no_rule}allow `echo \"a\\n\" \t'b' `? "));
         check("ls \u{202e}\u{200b}", "default", &format!("{no_rule}allow `ls <U+202E><U+200B>`? "));
         check("a\nb", "default", &format!("{no_rule}  | a\n  | b\nallow this? "));
+        check("ls", "outside", "asked because it reaches outside the workspace\nallow `ls`? ");
         check("ls", "Shell(ls)", "asked because of the rule `Shell(ls)`\nallow `ls`? ");
         check("ls", "hook: ./ask.sh", "asked by the hook `./ask.sh`: it\\nmust not\nallow `ls`? ");
     }
@@ -70,7 +72,7 @@ mod tests {
     #[test]
     fn the_question_exists_in_every_language() {
         for locale in Locale::ALL {
-            for rule in ["default", "Shell(x)", "hook: x"] {
+            for rule in ["default", "outside", "Shell(x)", "hook: x"] {
                 for what in ["one", "two\nlines"] {
                     let question = Catalogue::new(locale).question(&ApprovalQuestion {
                         subject: what,

@@ -3,7 +3,7 @@
 use ibeam_policy::Access;
 use ibeam_protocol::PermissionMode;
 
-use super::{Outcome, check, check_read, check_write, policy};
+use super::{Outcome, check, check_read, check_write, outcome_of, policy};
 
 #[test]
 fn the_workspace_and_extra_directories_may_be_read_and_written() {
@@ -31,6 +31,25 @@ fn nothing_outside_is_writable_even_with_force() {
     ] {
         check_write(path, Outcome::Deny);
     }
+}
+
+#[test]
+fn a_person_decides_about_files_outside_only_where_one_is_asked() {
+    let outcome = |access: &Access, mode, deny: &[&str]| {
+        let mut policy = policy(mode, &[], deny);
+        policy.asks_about_outside = true;
+        outcome_of(&policy.decide(access))
+    };
+    let write = |path: &str| Access::Write(path.into());
+    for mode in [PermissionMode::Default, PermissionMode::Force] {
+        assert_eq!(outcome(&write("/home/ann/other.txt"), mode, &[]), Outcome::Ask);
+        // What is protected stays so, and commands are confined as without a person.
+        assert_eq!(outcome(&write("/home/ann/.bashrc"), mode, &[]), Outcome::Deny);
+        assert_eq!(outcome(&write("relative"), mode, &[]), Outcome::Deny);
+        assert_eq!(outcome(&write("/srv/a"), mode, &["Write(/srv/**)"]), Outcome::Deny);
+        assert_eq!(outcome(&Access::command("echo a > /home/ann/other.txt"), mode, &[]), Outcome::Deny);
+    }
+    assert_eq!(outcome(&write("/home/ann/other.txt"), PermissionMode::Plan, &[]), Outcome::Deny);
 }
 
 #[test]

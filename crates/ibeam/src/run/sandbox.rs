@@ -49,13 +49,25 @@ pub(crate) struct PendingSandbox {
     thread: Option<JoinHandle<Result<Layers, SandboxUnavailable>>>,
 }
 
+/// Decides about calls that no rule decides.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Respondent {
+    /// Nobody: such calls are refused, and commands are confined by default.
+    Nobody,
+    /// The user of an editor. Commands are confined only on request.
+    Editor,
+    /// The person at the terminal. Commands are confined by default.
+    Person,
+}
+
 impl RunSandbox {
     /// Starts to set up the sandbox, on another thread where commands are confined.
     ///
     /// # Errors
     /// `NoInput` for a directory, `Usage` or `BadConfig` for an invalid rule or value.
     pub(crate) fn spawn(app: &AppContext, is_print: bool) -> Result<PendingSandbox, Failure> {
-        Self::spawn_with(app, is_print, is_print, resources::command_timeouts(app)?)
+        let respondent = if is_print { Respondent::Nobody } else { Respondent::Editor };
+        Self::spawn_with(app, respondent, resources::command_timeouts(app)?)
     }
 
     /// Starts to set up the sandbox of a check, which may have `timeout` for its command.
@@ -68,33 +80,34 @@ impl RunSandbox {
     ) -> Result<PendingSandbox, Failure> {
         let timeouts = resources::command_timeouts(app)?;
         let max = timeout.unwrap_or(timeouts.max);
-        Self::spawn_with(app, true, true, CommandTimeouts { max, ..timeouts })
+        Self::spawn_with(app, Respondent::Nobody, CommandTimeouts { max, ..timeouts })
     }
 
-    /// Starts to set up the sandbox of a session at a terminal, where commands are confined by default as in print mode.
+    /// Starts to set up the sandbox of a session at a terminal, where commands are confined by default as in print mode, and
+    /// the person decides about files outside the workspace.
     ///
     /// # Errors
     /// The errors of [`Self::spawn`].
     pub(crate) fn spawn_for_terminal(app: &AppContext) -> Result<PendingSandbox, Failure> {
-        Self::spawn_with(app, false, true, resources::command_timeouts(app)?)
+        Self::spawn_with(app, Respondent::Person, resources::command_timeouts(app)?)
     }
 
     fn spawn_with(
         app: &AppContext,
-        is_print: bool,
-        is_default: bool,
+        respondent: Respondent,
         timeouts: CommandTimeouts,
     ) -> Result<PendingSandbox, Failure> {
         let mode = super::prepare::permission_mode(app);
-        let policy = policy_rules::build_policy(app, mode)?;
+        let mut policy = policy_rules::build_policy(app, mode)?;
+        policy.asks_about_outside = respondent == Respondent::Person;
         let workspace = Workspace::new(&app.workspace, &policy.extra_dirs).map_err(|error| {
             Reason::NoInput { path: app.workspace.display().to_string(), detail: error.to_string() }
         })?;
         let path_policy = policy.path_policy();
-        let web = Web::new(app, &policy, is_print)?;
+        let web = Web::new(app, &policy, respondent == Respondent::Nobody)?;
         let processes = app.base.config.process_limit();
         let (mut notices, mut reason, mut notes) = (Vec::new(), Sentence::from(""), Vec::new());
-        let (report, launcher) = match sandbox_choice(app, mode, is_default) {
+        let (report, launcher) = match sandbox_choice(app, mode, respondent != Respondent::Editor) {
             SandboxChoice::Off(off) => {
                 reason = off;
                 (Sandbox { reason: reason.to_string(), ..Sandbox::default() }, Launcher::new(processes))

@@ -401,6 +401,25 @@ fn line_mode_offers_all_choices() {
     assert_eq!(transcript.last().map(String::as_str), Some("user: Use printf"), "{transcript:?}");
 }
 
+#[test]
+fn a_person_may_allow_a_file_outside_the_workspace() {
+    for (answer, is_written) in [("1\n", true), ("\n", false)] {
+        let outside = tempfile::tempdir().unwrap();
+        let file = outside.path().canonicalize().unwrap().join("notes.txt");
+        let write = answer_call("w", "write", &json!({ "path": file, "contents": "hello\n" }));
+        let scene = Scene::new([write, answer_text("So be it.\n")]);
+        let running = scene.ibeam(["note it", "--screen-reader"]).terminal().start();
+        running.wait_for_stderr("+hello");
+        running.wait_for_stderr("outside");
+        running.wait_for_stderr("1 yes, once");
+        running.type_text(answer);
+        running.wait_for_stdout("So be it.");
+        running.type_text(END);
+        running.finish().succeeded();
+        assert_eq!(file.exists(), is_written, "{:?}", scene.server.requests()[1].transcript());
+    }
+}
+
 /// A conversation in which nothing was asked leaves no session that later commands would take for the last one.
 #[test]
 fn a_conversation_without_a_prompt_leaves_no_session() {
