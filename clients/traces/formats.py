@@ -2,12 +2,14 @@
 
 Usage: formats.py OTLP ATIF RUN_ATIF
 
-OTLP: `opentelemetry-proto` parses the request, and `opentelemetry-semantic-conventions` knows every name `gen_ai.*`.
+OTLP: `opentelemetry-proto` parses the request, `opentelemetry-semantic-conventions` knows every name `gen_ai.*`, and
+`opentelemetry-util-genai` has the types of the messages.
 ATIF: `atif` validates the trajectories, and `harbor-atif2otel` validates them and converts them to spans.
 Prints a line for each check. The exit code is that of the first failure.
 """
 
 import base64
+import dataclasses
 import json
 import sys
 from pathlib import Path
@@ -19,6 +21,12 @@ from harbor_atif2otel.validate import validate_trajectory
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes
 from opentelemetry.semconv.attributes import error_attributes
+from opentelemetry.util.genai import types
+from pydantic import TypeAdapter
+
+# The types of messages and of their parts, in the official package.
+MESSAGES = {"gen_ai.input.messages": types.InputMessage, "gen_ai.output.messages": types.OutputMessage}
+PARTS = {"text": types.TextPart, "tool_call": types.ToolCallRequestPart, "tool_call_response": types.ToolCallResponsePart}
 
 
 def require(condition, what):
@@ -36,6 +44,32 @@ def with_base64_ids(value):
         return {key: base64.b64encode(bytes.fromhex(entry)).decode() if key in ids else with_base64_ids(entry)
                 for key, entry in value.items()}
     return value
+
+
+def build(type_, fields):
+    """Returns an object of an official type. Unknown and missing keys, and values of other types, are errors."""
+    unknown = fields.keys() - {field.name for field in dataclasses.fields(type_)}
+    if unknown:
+        sys.exit(f"FAIL OTLP: {type_.__name__} has no keys {sorted(unknown)}")
+    return TypeAdapter(type_).validate_python(fields)
+
+
+def check_messages(spans):
+    counts = dict.fromkeys(PARTS, 0)
+    reasons = set()
+    for span in spans:
+        for attribute in span.attributes:
+            if attribute.key not in MESSAGES:
+                continue
+            for message in json.loads(attribute.value.string_value):
+                for part in message["parts"]:
+                    build(PARTS[part["type"]], part)
+                    counts[part["type"]] += 1
+                built = build(MESSAGES[attribute.key], message)
+                TypeAdapter(types.Role).validate_python(built.role)
+                reasons |= {reason for reason in [getattr(built, "finish_reason", None)] if reason}
+    TypeAdapter(set[types.FinishReason]).validate_python(reasons)
+    require(all(counts.values()) and reasons, f"OTLP: the official types accept all parts of messages {counts}, and {sorted(reasons)}")
 
 
 def check_otlp(path):
@@ -59,6 +93,7 @@ def check_otlp(path):
     operations = {value.value for value in gen_ai_attributes.GenAiOperationNameValues}
     used = {attribute.value.string_value for span in spans for attribute in span.attributes if attribute.key == "gen_ai.operation.name"}
     require(used and used <= operations, f"OTLP: the conventions have the operations {sorted(used)}")
+    check_messages(spans)
 
 
 def check_atif(path, users):

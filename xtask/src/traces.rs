@@ -22,8 +22,13 @@ use crate::conformance::{ConformanceError, Counts, SuiteResult, record};
 const USAGE: &str = "usage: cargo xtask traces [--bin PATH]";
 
 /// The packages of `clients/traces/requirements.txt` that read the exports.
-const LIBRARIES: [&str; 4] =
-    ["atif", "harbor-atif2otel", "opentelemetry-proto", "opentelemetry-semantic-conventions"];
+const LIBRARIES: [&str; 5] = [
+    "atif",
+    "harbor-atif2otel",
+    "opentelemetry-proto",
+    "opentelemetry-semantic-conventions",
+    "opentelemetry-util-genai",
+];
 
 /// The programs that are Chromium.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
