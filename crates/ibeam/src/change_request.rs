@@ -146,6 +146,43 @@ const WORDS_BEFORE_VERB: &[&str] = &[
     "e", "depois", "pode", "et", "puis", "plaît", "plait", "peux", "pouvez", "tu", "vous", "dan", "lalu",
     "tolong", "kemudian", "just",
 ];
+/// Words that make the rest of a clause a question.
+const QUESTION_WORDS: &[&str] = &[
+    "what",
+    "why",
+    "how",
+    "which",
+    "where",
+    "when",
+    "who",
+    "whether",
+    "cómo",
+    "qué",
+    "cuál",
+    "dónde",
+    "quién",
+    "como",
+    "qual",
+    "onde",
+    "quem",
+    "comment",
+    "pourquoi",
+    "quel",
+    "quelle",
+    "où",
+    "qui",
+    "bagaimana",
+    "apa",
+    "mengapa",
+    "kenapa",
+    "siapa",
+    "apakah",
+];
+/// Words that make a prompt in Japanese a question.
+const JAPANESE_QUESTION_WORDS: &[&str] = &["どう", "なぜ", "何を", "方法"];
+/// Verbs that make a sentence a question if it starts with them.
+const QUESTION_VERBS: &[&str] =
+    &["is", "are", "was", "were", "do", "does", "did", "should", "would", "has", "have"];
 /// Stems of verbs of change in Japanese, which puts no spaces between words and ends a request with its verb.
 const JAPANESE_STEMS: &[&str] = &[
     "修正し",
@@ -171,18 +208,28 @@ const MAX_CHARS: usize = 4000;
 /// Whether `prompt` asks for changes to files.
 pub(crate) fn asks_for_change(prompt: &str) -> bool {
     let prompt: String = prompt.chars().take(MAX_CHARS).collect();
-    if JAPANESE_STEMS.iter().any(|verb| prompt.contains(verb)) {
+    let contains_any = |words: &[&str]| words.iter().any(|word| prompt.contains(word));
+    if contains_any(JAPANESE_STEMS) && !contains_any(JAPANESE_QUESTION_WORDS) {
         return true;
     }
-    let mut starts_clause = true;
-    for word in prompt.split_whitespace() {
+    prompt.lines().any(has_request)
+}
+
+/// Whether a line has a verb of change at the position of the verb of a request.
+fn has_request(line: &str) -> bool {
+    let (mut starts_sentence, mut starts_clause, mut is_question) = (true, true, false);
+    for word in line.split_whitespace() {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
-        if starts_clause && VERBS.contains(&bare.as_str()) {
+        // "what's", "where's"
+        let stem = bare.split(['\'', '’']).next().unwrap_or_default();
+        is_question |= QUESTION_WORDS.contains(&stem) || starts_sentence && QUESTION_VERBS.contains(&stem);
+        if starts_clause && !is_question && VERBS.contains(&bare.as_str()) {
             return true;
         }
-        starts_clause = bare.is_empty()
-            || word.ends_with([',', '.', ';', ':', '!', ')'])
-            || WORDS_BEFORE_VERB.contains(&bare.as_str());
+        starts_sentence = bare.is_empty() || word.ends_with(['.', '!', '?', ':']);
+        let ends_clause = starts_sentence || word.ends_with([',', ';', ')']);
+        is_question &= !ends_clause;
+        starts_clause = ends_clause || WORDS_BEFORE_VERB.contains(&bare.as_str());
     }
     false
 }
@@ -198,6 +245,10 @@ mod tests {
             "Read README.md and write a summary to summary.txt",
             "The build is broken. Please repair it.",
             "Look at a.rs, then rename `x`",
+            "Find out how to reproduce it, then fix it",
+            "Why does it fail? Fix it.",
+            "Can you fix the test?",
+            "Here is what I want:\nadd a test",
             "- [ ] update the docs",
             "Arregla la prueba",
             "Lee el archivo y escribe un resumen",
@@ -216,12 +267,19 @@ mod tests {
             "",
             "What does this change do",
             "Explain the fix in 3fa2",
+            "How do I add a test?",
+            "What's the best way to add a test",
+            "Explain how to write a parser",
+            "Should I rename x and remove y?",
+            "Comment ajouter un test ?",
+            "Bagaimana cara menambah tes dan ubah nama",
             "Why did the last update break it?",
             "Review this",
             "¿Qué hace este cambio?",
             "Que fait ce changement ?",
             "Apa isi berkas ini",
             "この関数を説明してください",
+            "どうすればこれを修正して動かせますか",
         ] {
             assert!(!asks_for_change(prompt), "{prompt}");
         }

@@ -88,9 +88,9 @@ pub(crate) fn execute(
             let id = id.as_ref().map(|id| id.to_string_lossy());
             undo::diff(app, id.as_deref(), *stat, *turn, stdout)
         }
-        Command::Undo { id, to, redo, dry_run } => {
+        Command::Undo { id, to, redo, dry_run, redo_command } => {
             let target = undo::target(*to, *redo);
-            undo::undo(app, id.as_deref(), target, *dry_run, stdout)
+            undo::undo(app, id.as_deref(), target, *dry_run, redo_command.as_deref(), stdout)
         }
         Command::Sessions { what } => sessions::sessions(app, what, stdout),
         Command::Config { what } => config::config(app, what, stdout),

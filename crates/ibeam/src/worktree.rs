@@ -22,6 +22,7 @@ use crate::environment::variable;
 use crate::git;
 use crate::programs::Programs;
 
+use setup_commands::SetupOrigin;
 pub(crate) use setup_commands::WorktreeSetup;
 
 /// The number of characters of the longest name.
@@ -36,6 +37,24 @@ pub(crate) struct Worktree {
     pub(crate) notices: Vec<Notice>,
     /// The set-up that it still needs.
     pub(crate) setup: Option<WorktreeSetup>,
+    /// Where the set-up comes from that was left out for want of trust.
+    untrusted: Option<SetupOrigin>,
+}
+
+impl Worktree {
+    /// Loads the set-up that was left out for want of trust, from the files of the worktree `workspace`, which is trusted now.
+    ///
+    /// # Errors
+    /// `BadConfig` for an invalid file with set-up commands.
+    pub(crate) fn load_setup(&mut self, workspace: &Path, trust: &Trust) -> Result<(), Reason> {
+        let Some(origin) = &self.untrusted else { return Ok(()) };
+        if let Ok(setup @ Some(_)) = WorktreeSetup::load(workspace, trust, origin)? {
+            self.setup = setup;
+            self.untrusted = None;
+            self.notices.retain(|notice| !matches!(notice, Notice::WorktreeSetupUntrusted { .. }));
+        }
+        Ok(())
+    }
 }
 
 /// Creates the worktree that the flags ask for, or finds it, and makes it the workspace.
@@ -73,7 +92,7 @@ pub(crate) fn enter(flags: &mut Flags) -> Result<Option<Worktree>, Reason> {
         add(&programs, top, &path, &branch, flags.worktree_base.as_deref()).map_err(failed)?;
     }
     let mut notices = vec![Notice::WorktreeUsed { path: path.display().to_string(), branch }];
-    let mut setup = None;
+    let (mut setup, mut untrusted) = (None, None);
     if !flags.skip_worktree_setup && marker.exists() {
         // `--trust` trusts the worktree, for whose run the commands are.
         let request = match flags.trust_request() {
@@ -81,15 +100,19 @@ pub(crate) fn enter(flags: &mut Flags) -> Result<Option<Worktree>, Reason> {
             request @ (TrustRequest::UseStored | TrustRequest::ThisRun) => request,
         };
         let trust = Trust::evaluate(request, &dirs, &workspace);
-        match WorktreeSetup::load(&workspace, &trust, &marker)? {
+        let origin = SetupOrigin { root: workspace.clone(), marker };
+        match WorktreeSetup::load(&workspace, &trust, &origin)? {
             Ok(found) => setup = found,
-            Err(notice) => notices.push(notice),
+            Err(notice) => {
+                notices.push(notice);
+                untrusted = Some(origin);
+            }
         }
     }
     let prefix = workspace.strip_prefix(top).unwrap_or(Path::new(""));
     let inner = path.join(prefix);
     flags.workspace = Some(if inner.is_dir() { inner } else { path.clone() });
-    Ok(Some(Worktree { notices, setup }))
+    Ok(Some(Worktree { notices, setup, untrusted }))
 }
 
 /// Returns a name that may be part of a path and of a branch.

@@ -130,6 +130,9 @@ pub(crate) enum Command {
         /// Show what would be restored, and change nothing
         #[arg(long)]
         dry_run: bool,
+        /// The command that the output names for taking this undo back
+        #[arg(long, value_name = "COMMAND", hide = true)]
+        redo_command: Option<String>,
     },
     /// Manage stored sessions
     Sessions {

@@ -41,6 +41,7 @@ pub(super) fn undo(
     name: Option<&str>,
     target: UndoTarget,
     dry_run: bool,
+    redo_command: Option<&str>,
     stdout: &mut File,
 ) -> Result<(), CliError> {
     let id = find_session(app, name)?;
@@ -83,7 +84,7 @@ pub(super) fn undo(
             record(repository.save_after_undo(id, now_ms()).await?)?;
             restored?;
             let count = plan.actions().filter(|(_, action)| *action != UndoAction::Keep).count() as u64;
-            let command = format!("ibeam undo {id} --redo");
+            let command = redo_command.map_or_else(|| format!("ibeam undo {id} --redo"), str::to_owned);
             match turn {
                 Some(_) => print_line(app, &UndoLine::Done { count, command: &command }, stdout),
                 None => print_line(app, &UndoLine::Redone { count }, stdout),

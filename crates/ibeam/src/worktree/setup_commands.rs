@@ -25,10 +25,16 @@ pub(crate) struct WorktreeSetup {
     /// The file of the commands.
     file: PathBuf,
     commands: Vec<String>,
+    origin: SetupOrigin,
+}
+
+/// The places outside of a worktree that its set-up uses.
+#[derive(Clone, Debug)]
+pub(super) struct SetupOrigin {
     /// The workspace in which the user started.
-    root: PathBuf,
+    pub(super) root: PathBuf,
     /// The marker of a worktree that is not set up.
-    marker: PathBuf,
+    pub(super) marker: PathBuf,
 }
 
 /// The content of the file.
@@ -53,14 +59,15 @@ enum CommandList {
 }
 
 impl WorktreeSetup {
-    /// Returns the set-up of a worktree with this `marker` by the files of `workspace`, where the user started.
+    /// Returns the set-up of a worktree by the files of `workspace`: of the directory where the user started, or of the
+    /// worktree itself.
     ///
     /// # Errors
     /// `BadConfig` with line and column. A workspace that is not trusted: the notice about it.
     pub(super) fn load(
         workspace: &Path,
         trust: &Trust,
-        marker: &Path,
+        origin: &SetupOrigin,
     ) -> Result<Result<Option<Self>, Notice>, Reason> {
         let paths = FILES.map(|name| workspace.join(name));
         let Some(file) = paths.into_iter().find(|path| trust.files.exists(path)) else { return Ok(Ok(None)) };
@@ -72,13 +79,12 @@ impl WorktreeSetup {
         if commands.is_empty() {
             return Ok(Ok(None));
         }
-        let (root, marker) = (workspace.to_owned(), marker.to_owned());
-        Ok(Ok(Some(Self { file, commands, root, marker })))
+        Ok(Ok(Some(Self { file, commands, origin: origin.clone() })))
     }
 
     /// Returns the workspace in which the user started, from which commands may copy files.
     pub(crate) fn root(&self) -> &Path {
-        &self.root
+        &self.origin.root
     }
 
     /// Runs the commands one after the other with the shell tool.
@@ -99,7 +105,7 @@ impl WorktreeSetup {
                     .apply(&redactor.redact(detail.trim()))
                     .into_owned(),
             };
-            let root = shell_quoted(&self.root).map_err(failed)?;
+            let root = shell_quoted(&self.origin.root).map_err(failed)?;
             // The longest time that commands may have.
             let arguments = json!({
                 "command": format!("export {ROOT_VARIABLE}={root}\n{command}"),
@@ -125,7 +131,7 @@ impl WorktreeSetup {
             }
         }
         // Without a marker, the worktree is set up. If it cannot be removed, the next run sets it up again.
-        let _ = fs::remove_file(&self.marker);
+        let _ = fs::remove_file(&self.origin.marker);
         Ok(())
     }
 }

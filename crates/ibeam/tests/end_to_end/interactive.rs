@@ -46,6 +46,8 @@ fn a_mistyped_command_does_not_go_to_the_model() {
     for (typed, printed) in [
         ("/statsu", "did you mean `/status`?"),
         ("/nothing-like-it", "`/help` lists the commands"),
+        // A service may have models that are not known here.
+        ("/model anthropic/claude-sonet-4-5", "`claude-sonnet-4-5`?"),
         ("?", "/transcript"),
     ] {
         running.type_text(&format!("{typed}\r"));

@@ -107,6 +107,8 @@ fn line_mode_offers_sessions_by_number() {
     let running = start(&scene, &["resume", "--screen-reader"]);
     running.wait_for_stderr("Number of the session");
     running.type_text("2\n");
+    // The conversation is shown.
+    running.wait_for_stdout("First answer.");
     running.wait_for_stderr("> ");
     running.type_text("more\n");
     running.wait_for_stdout("Third answer.");

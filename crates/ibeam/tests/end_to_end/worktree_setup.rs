@@ -76,6 +76,23 @@ fn only_a_trusted_workspace_sets_up_its_worktrees() {
     assert_eq!(read(&worktree(&output), "other"), None);
 }
 
+/// The person trusts the worktree, which has the same file.
+#[test]
+fn a_consent_to_the_question_about_trust_sets_up_the_worktree() {
+    let scene = scene(".ibeam/worktrees.json", r#"{"setup-worktree": ["touch ran"]}"#);
+    git(&scene, &["add", "."]);
+    git(&scene, &["commit", "-qm", "set-up"]);
+    let running = scene.ibeam(["--worktree=a", "begin", "--screen-reader"]).terminal().start();
+    running.wait_for_stderr("Do you trust this folder?");
+    running.type_text("1\n");
+    running.wait_for_stdout("done");
+    running.type_text("!ls ran\n");
+    running.wait_for_stdout("\nran");
+    running.type_text("exit\n");
+    let output = running.finish().succeeded();
+    assert!(!output.stderr.contains("were not run"), "{output}");
+}
+
 #[test]
 fn a_command_that_fails_ends_the_run_and_the_next_run_repeats_the_set_up() {
     let commands = json!({"setup-worktree": ["echo x >> count", "test -e \"$ROOT_WORKTREE_PATH/go\" || \

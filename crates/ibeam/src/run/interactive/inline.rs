@@ -1,6 +1,5 @@
 //! Interactive mode on the inline screen: its start, and what a conversation shows on it.
 
-use std::collections::VecDeque;
 use std::fs::File;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -9,8 +8,7 @@ use std::time::Instant;
 use futures_util::future::BoxFuture;
 use ibeam_core::Steering;
 use ibeam_output::Catalogue;
-use ibeam_protocol::{Event, EventKind, Failure};
-use ibeam_session::SessionError;
+use ibeam_protocol::Failure;
 use ibeam_tui::{
     Activity, Candidate, ListFiles, RawTerminal, Screen, Style, TerminalTraits, TuiLine, Ui, UiOptions,
     terminal_size,
@@ -34,9 +32,6 @@ use crate::run::run_session::RunSession;
 use crate::run::subagents::SubagentObserver;
 use crate::run::watchdog::StartupWatchdog;
 use crate::run::{on_runtime, thread_error};
-
-/// The number of turns that are shown of a session that is resumed.
-const SHOWN_TURNS: usize = 10;
 
 /// Runs `first`, where there is one, and then each prompt, until the person leaves.
 ///
@@ -162,23 +157,8 @@ impl PersonScreen for Arc<InlineScreen> {
         *self.conversation.lock().unwrap_or_else(PoisonError::into_inner) = Some(conversation);
     }
 
-    /// A session that cannot be read was not opened.
     fn show_past(&self, app: &AppContext, session: &RunSession<'_>) {
-        let (mut turns, mut hidden) = (VecDeque::from([Vec::new()]), 0);
-        let sessions = app.dirs.sessions();
-        let read = ibeam_session::read::<SessionError>(&sessions, session.id(), &mut |event| {
-            if matches!(event.kind, EventKind::SessionStarted(_)) {
-                turns.push_back(Vec::new());
-                if turns.len() > SHOWN_TURNS {
-                    turns.pop_front();
-                    hidden += 1;
-                }
-            }
-            turns.back_mut().into_iter().for_each(|turn: &mut Vec<_>| turn.push(event.clone()));
-            Ok(())
-        });
-        drop(read);
-        let events: Vec<Event> = turns.into_iter().flatten().collect();
+        let (events, hidden) = StoredConversation::new(app, session.id()).last_turns();
         self.with(|ui| drop(ui.show_past(&events, hidden, Instant::now())));
     }
 

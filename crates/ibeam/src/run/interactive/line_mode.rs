@@ -25,6 +25,7 @@ use super::{InteractiveStart, subject_of};
 use crate::app::AppContext;
 use crate::exit::ExitFailure;
 use crate::run::run_process::{NewWriter, RunKind, RunProcess};
+use crate::run::run_session::RunSession;
 use crate::run::watchdog::StartupWatchdog;
 use crate::run::{on_runtime, thread_error};
 use crate::{model, stderr};
@@ -148,6 +149,10 @@ impl PersonScreen for LineScreen<'_> {
     fn next_prompt(&self) -> BoxFuture<'_, Result<Option<String>, Failure>> {
         let input = Arc::clone(&self.input);
         Box::pin(async move { input.lock().await.next_prompt().await.map_err(Failure::from) })
+    }
+
+    fn show_past(&self, app: &AppContext, session: &RunSession<'_>) {
+        drop(self.process.print_text(&StoredConversation::new(app, session.id()).last_turns_text()));
     }
 
     fn on_turn_end(&self) {

@@ -68,11 +68,7 @@ pub(super) fn run_between(
     let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
     let output = run_own(process, screen, &arguments)?;
     let color = if output.has_succeeded() { Color::Default } else { Color::Red };
-    // In a conversation, the session is held by this process, so its own command takes the place of the program's.
-    let redo = command.get(1).map(|id| format!("ibeam undo {id} --redo"));
-    let text = output.text();
-    let text = redo.map_or_else(|| text.clone(), |redo| text.replace(&redo, "/redo"));
-    screen.print(Style::color(color), &text);
+    screen.print(Style::color(color), &output.text());
     let message = || {
         format!(
             "The user ran `ibeam {}`, which changed files of the workspace:\n{}",

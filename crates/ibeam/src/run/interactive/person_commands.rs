@@ -233,12 +233,12 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
             context.screen.print(INFORMATION, &catalogue.line(&TuiLine::CompactRequested));
         }
         ("/undo", turn) => {
-            let to = turn.map(|turn| ["--to".to_owned(), turn.to_owned()]);
-            let command = ["undo".to_owned(), id].into_iter().chain(to.into_iter().flatten());
-            return Ok(context.reopen_after_undo(command.collect()));
+            let mut command = vec!["undo", &id, "--redo-command", "/redo"];
+            command.extend(turn.iter().flat_map(|turn| ["--to", *turn]));
+            return Ok(context.reopen_after_undo(&command));
         }
         ("/redo", None) => {
-            return Ok(context.reopen_after_undo(vec!["undo".to_owned(), id, "--redo".to_owned()]));
+            return Ok(context.reopen_after_undo(&["undo", &id, "--redo"]));
         }
         ("/diff", turn) => {
             let options = turn.map(|turn| ["--turn", turn]);
@@ -293,12 +293,12 @@ impl CommandContext<'_, '_> {
     }
 
     /// Runs `ibeam undo` while the session is closed. A session without a prompt has changed nothing.
-    fn reopen_after_undo(&self, command: Vec<String>) -> CommandEnd {
+    fn reopen_after_undo(&self, command: &[&str]) -> CommandEnd {
         if self.session.is_unused() {
             self.screen.print(Style::DIM, &self.app().base.catalogue.line(&TuiLine::NoChanges));
             return CommandEnd::Done;
         }
-        self.reopen(command, StatusItem::Session)
+        self.reopen(command.iter().map(|word| (*word).to_owned()).collect(), StatusItem::Session)
     }
 
     /// Prints a value and those that could replace it.

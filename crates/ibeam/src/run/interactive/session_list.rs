@@ -49,23 +49,24 @@ impl ChosenSession {
     }
 }
 
-/// Returns the sessions of persons, the latest first. Each is read when the iterator reaches it.
+/// Returns the sessions of persons that have been used, the latest first. Each is read when the iterator reaches it.
 ///
 /// # Errors
 /// `NoSessionToContinue` if there is none; `Io`.
 pub(super) fn entries(app: &AppContext) -> Result<impl Iterator<Item = PickerEntry> + Send + use<>, Reason> {
     let sessions = app.dirs.sessions();
     let ids = ibeam_session::newest_first(&sessions).map_err(|error| session_store_reason(&error))?;
-    if ids.is_empty() {
-        return Err(Reason::NoSessionToContinue { cwd: app.workspace.display().to_string() });
-    }
     let source = EntrySource {
         sessions,
         workspace: PathBuf::from(&*app.workspace.to_string_lossy()),
         catalogue: Arc::clone(&app.base.catalogue),
         now_ms: now_ms(),
     };
-    Ok(ids.into_iter().filter_map(move |id| source.entry(id)))
+    let mut entries = ids.into_iter().filter_map(move |id| source.entry(id)).peekable();
+    match entries.peek() {
+        Some(_) => Ok(entries),
+        None => Err(Reason::NoSessionToContinue { cwd: app.workspace.display().to_string() }),
+    }
 }
 
 /// The inputs of entries.
@@ -78,10 +79,10 @@ struct EntrySource {
 }
 
 impl EntrySource {
-    /// Returns the entry of a session; `None` for the session of a sub-agent, and for a damaged one.
+    /// Returns the entry of a session; `None` for the session of a sub-agent, an unused one, and a damaged one.
     fn entry(&self, id: SessionId) -> Option<PickerEntry> {
         let summary = ibeam_session::summarize(&self.sessions, id)?;
-        if summary.parent.is_some() {
+        if summary.parent.is_some() || summary.is_empty() {
             return None;
         }
         let bytes = ibeam_session::stored_bytes(&self.sessions, id).unwrap_or_default();

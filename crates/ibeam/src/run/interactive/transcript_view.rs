@@ -1,11 +1,12 @@
-//! The whole conversation of a session, as its journal has it.
+//! The conversation of a session, as its journal has it.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use ibeam_output::Catalogue;
-use ibeam_protocol::SessionId;
+use ibeam_protocol::{Event, EventKind, SessionId};
 use ibeam_session::SessionError;
 use ibeam_tui::{Line, PagerStart, Style, TranscriptLines, TuiLine};
 
@@ -14,6 +15,8 @@ use crate::app::AppContext;
 
 /// The width of lines where there is no screen.
 const LINE_WIDTH: usize = 100;
+/// The number of turns that are shown of a session that is resumed.
+const SHOWN_TURNS: usize = 10;
 
 /// A session whose conversation can be shown.
 #[derive(Clone)]
@@ -46,7 +49,36 @@ impl StoredConversation {
         if lines.is_empty() {
             return format!("{}\n", self.catalogue.line(&TuiLine::NoTranscript));
         }
-        lines.iter().map(|line| line.text() + "\n").collect()
+        text_of(&lines)
+    }
+
+    /// Returns the events of the last turns, and the number of earlier turns.
+    pub(super) fn last_turns(&self) -> (Vec<Event>, u64) {
+        let (mut turns, mut hidden) = (VecDeque::<Vec<Event>>::new(), 0);
+        let read = ibeam_session::read::<SessionError>(&self.sessions, self.id, &mut |event| {
+            if matches!(event.kind, EventKind::SessionStarted(_)) {
+                turns.push_back(Vec::new());
+                if turns.len() > SHOWN_TURNS {
+                    turns.pop_front();
+                    hidden += 1;
+                }
+            }
+            turns.back_mut().into_iter().for_each(|turn| turn.push(event.clone()));
+            Ok(())
+        });
+        // A session that cannot be read was not opened.
+        drop(read);
+        (turns.into_iter().flatten().collect(), hidden)
+    }
+
+    /// Returns the text of the last turns, with the number of earlier turns.
+    pub(super) fn last_turns_text(&self) -> String {
+        let (events, hidden) = self.last_turns();
+        let mut lines = TranscriptLines::new(Arc::clone(&self.catalogue), LINE_WIDTH);
+        events.iter().for_each(|event| lines.add(event, Instant::now()));
+        let count = (hidden > 0).then(|| TuiLine::EarlierTurns { count: hidden });
+        let count: String = count.iter().map(|line| self.catalogue.line(line) + "\n").collect();
+        count + &text_of(&lines.finish())
     }
 
     /// Shows all turns, with the last page first.
@@ -59,4 +91,8 @@ impl StoredConversation {
         let title = self.catalogue.line(&TuiLine::TranscriptTitle);
         screen.with(|ui| drop(ui.show_pager(title, lines, PagerStart::Bottom, Instant::now())));
     }
+}
+
+fn text_of(lines: &[Line]) -> String {
+    lines.iter().map(|line| line.text() + "\n").collect()
 }

@@ -88,15 +88,18 @@ pub(super) fn ask<D: StartDialog>(
     Ok(true)
 }
 
-/// Reads configuration, keys and trust again.
+/// Reads configuration, keys and trust again, and the set-up of a worktree that was not trusted.
 ///
 /// # Errors
-/// The errors of [`AppContext::new`].
+/// The errors of [`AppContext::new`] and of `Worktree::load_setup`.
 pub(super) fn reload(process: &mut RunProcess<'_>, flags: &Flags) -> Result<(), Reason> {
     let before = &process.app;
     let writer = before.dialect_writer.clone();
     let mut app = AppContext::new(flags.clone(), writer, ConfigUse::Needed, before.started_at)?;
     app.worktree.clone_from(&before.worktree);
+    if let Some(worktree) = &mut app.worktree {
+        worktree.load_setup(&app.workspace, &app.trust)?;
+    }
     process.app = app.into();
     Ok(())
 }
