@@ -37,12 +37,12 @@ pub(crate) struct Worktree {
     pub(crate) notices: Vec<Notice>,
     /// The set-up that it still needs.
     pub(crate) setup: Option<WorktreeSetup>,
-    /// Where the set-up comes from that was left out for want of trust.
+    /// The origin of a set-up that was left out because the directory where the user started is not trusted.
     untrusted: Option<SetupOrigin>,
 }
 
 impl Worktree {
-    /// Loads the set-up that was left out for want of trust, from the files of the worktree `workspace`, which is trusted now.
+    /// Loads the set-up that was left out, from the files of the worktree `workspace`, which is trusted now.
     ///
     /// # Errors
     /// `BadConfig` for an invalid file with set-up commands.
