@@ -123,3 +123,20 @@ fn the_screen_is_in_japanese_and_accepts_wide_characters() {
     running.finish().succeeded();
     assert_eq!(last_message(&scene, 0), "user: 日本語");
 }
+
+#[test]
+fn the_prompts_of_mcp_servers_are_commands_in_line_mode() {
+    let Some(table) = crate::mcp::table("test", &["prompts"]) else { return };
+    let workspace = Workspace::new().file("server.py", crate::mcp::SERVER).user_config(&table);
+    let scene = Scene::new([answer_text("Reviewed.\n")]).with_workspace(workspace);
+    let running = scene.ibeam(["--screen-reader"]).terminal().start();
+    running.wait_for_stderr("> ");
+    running.type_text("/test:reviwe a.rs\n");
+    running.wait_for_stdout("did you mean `/test:review`?");
+    running.type_text("/test:review a.rs\n");
+    running.wait_for_stdout("Reviewed.");
+    running.type_text("exit\n");
+    running.finish().succeeded();
+    let sent = last_message(&scene, 0);
+    assert!(sent.contains(r#"Review with {"file": "a.rs"}"#), "{sent}");
+}
