@@ -721,6 +721,7 @@ tui-calls = { $count ->
     [one] { $count } call
    *[other] { $count } calls
 }
+tui-tokens = { $text } tokens
 tui-exit-code = exit code { $text }
 tui-allow-this = Allow this?
 tui-once = yes, once

@@ -718,6 +718,7 @@ tui-calls = { $count ->
     [one] { $count } llamada
    *[other] { $count } llamadas
 }
+tui-tokens = { $text } tokens
 tui-exit-code = código de salida { $text }
 tui-allow-this = ¿Permitir esto?
 tui-once = sí, una vez

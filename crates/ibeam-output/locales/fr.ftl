@@ -718,6 +718,7 @@ tui-calls = { $count ->
     [one] { $count } appel
    *[other] { $count } appels
 }
+tui-tokens = { $text } tokens
 tui-exit-code = code de sortie { $text }
 tui-allow-this = Autoriser ceci ?
 tui-once = oui, une fois

@@ -639,6 +639,7 @@ tui-hidden-lines = … { $count } baris lagi
 tui-lines = { $count } baris
 tui-results = { $count } hasil
 tui-calls = { $count } panggilan
+tui-tokens = { $text } token
 tui-exit-code = kode keluar { $text }
 tui-allow-this = Izinkan ini?
 tui-once = ya, sekali

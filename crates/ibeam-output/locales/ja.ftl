@@ -639,6 +639,7 @@ tui-hidden-lines = … 他 { $count } 行
 tui-lines = { $count } 行
 tui-results = { $count } 件
 tui-calls = 呼び出し { $count } 回
+tui-tokens = { $text } トークン
 tui-exit-code = 終了コード { $text }
 tui-allow-this = これを許可しますか?
 tui-once = はい、今回のみ

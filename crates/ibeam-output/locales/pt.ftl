@@ -718,6 +718,7 @@ tui-calls = { $count ->
     [one] { $count } chamada
    *[other] { $count } chamadas
 }
+tui-tokens = { $text } tokens
 tui-exit-code = código de saída { $text }
 tui-allow-this = Permitir isto?
 tui-once = sim, uma vez

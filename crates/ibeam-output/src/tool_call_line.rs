@@ -234,7 +234,7 @@ fn read_success(output: &ReadOutput) -> ReadSuccess<Cow<'_, str>> {
 }
 
 fn write_success(output: &WriteOutput) -> WriteSuccess<Cow<'_, str>> {
-    let WriteOutput { path, lines_created, file_size, created: _ } = output;
+    let WriteOutput { path, lines_created, file_size, created: _, diff: _ } = output;
     WriteSuccess { path: path_text(path), lines_created: *lines_created, file_size: *file_size }
 }
 

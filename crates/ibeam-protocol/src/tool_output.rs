@@ -135,6 +135,9 @@ pub struct WriteOutput {
     pub file_size: u64,
     /// Whether the file did not exist before.
     pub created: bool,
+    /// Unified diff, three lines of context. Empty for a new file, for equal or large texts, and in older journals.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub diff: String,
 }
 
 /// A file changed in place.

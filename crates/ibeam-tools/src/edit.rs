@@ -4,7 +4,7 @@
 //! files, files of ambiguous encoding, and edits that do not match exactly.
 
 mod change_evidence;
-mod diff;
+pub(crate) mod diff;
 mod edit_call;
 mod patch;
 mod str_replace;

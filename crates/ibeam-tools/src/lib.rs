@@ -62,6 +62,7 @@ pub use ibeam_sandbox::DEFAULT_PROCESS_LIMIT;
 pub use past_file_access::PastFileAccess;
 pub use shell::background::{BackgroundProcesses, CommandTimeouts};
 pub use workspace::{PathError, ResolvedPath, Workspace};
+pub use write::diff_of_file;
 
 /// The settings of the tools besides the workspace.
 #[derive(Clone, Debug, Default)]

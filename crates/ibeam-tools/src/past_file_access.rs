@@ -74,7 +74,13 @@ mod tests {
     fn finished(tool: &str, path: &str, at_ms: u64, is_success: bool) -> Event {
         let call =
             ToolCall { id: CallId::from("c"), name: tool.to_owned(), arguments: json!({ "path": path }) };
-        let output = WriteOutput { path: path.into(), lines_created: 0, file_size: 0, created: false };
+        let output = WriteOutput {
+            path: path.into(),
+            lines_created: 0,
+            file_size: 0,
+            created: false,
+            diff: String::new(),
+        };
         let outcome = if is_success {
             ToolOutcome::Success { output: ToolOutput::Write(output), for_model: "".into() }
         } else {

@@ -3,6 +3,7 @@
 //! An existing file keeps its mode, owner, encoding, byte order mark and CRLF line ends where the new text allows it.
 //! Refuses directories, devices, and links that lead nowhere or out of the workspace.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use encoding_rs::UTF_8;
@@ -16,6 +17,7 @@ use serde_json::Value;
 use crate::arguments::{self, Arguments};
 use crate::blocking::{self, EndFlag};
 use crate::dir_entry::{DirEntryAt, Parents};
+use crate::edit::diff::diff;
 use crate::evidence::FileState;
 use crate::file_error::FileError;
 use crate::files::{Files, TargetPath};
@@ -27,6 +29,9 @@ use crate::workspace::ResolvedPath;
 
 /// The conventions of a larger file are not detected.
 const CONVENTION_LIMIT: usize = 16 << 20;
+
+/// Larger texts are not compared, in bytes.
+const MAX_COMPARED: usize = 1 << 20;
 
 /// Writes a file of the workspace.
 pub(crate) struct Write {
@@ -97,6 +102,7 @@ fn write(
     let parents = if resolved.is_inside { Parents::Created } else { Parents::Required };
     let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, parents)?;
     let old = entry.stat_regular_file()?;
+    let mut diff = String::new();
     let (bytes, is_unsaved) = match old {
         Some(stat) => {
             let unsaved = files.unsaved_text(&entry, &resolved, end)?;
@@ -106,7 +112,10 @@ fn write(
                 }
                 None => files.known_contents().check_file(&entry, &resolved, &stat, end)?,
             }
-            (encode_like_file(&entry, &args.file_text)?, unsaved.is_some())
+            let content = read_content(&entry)?;
+            let bytes = encode_like(&content, content.len() < CONVENTION_LIMIT, &args.file_text);
+            diff = text_diff(requested, unsaved.as_deref().map_or(&content, str::as_bytes), &bytes);
+            (bytes, unsaved.is_some())
         }
         None => (args.file_text.clone().into_bytes(), false),
     };
@@ -128,6 +137,7 @@ fn write(
         lines_created,
         file_size: bytes.len() as u64,
         created: old.is_none(),
+        diff,
     };
     Ok(ToolOutcome::Success { output: ToolOutput::Write(output), for_model: for_model.into() })
 }
@@ -158,12 +168,27 @@ pub(crate) fn check_writable(
     Ok(resolved)
 }
 
-/// Returns `text` in the conventions of the existing file.
-fn encode_like_file(entry: &DirEntryAt, text: &str) -> Result<Vec<u8>, FileError> {
-    let Ok((mut file, _)) = entry.open() else { return Ok(text.as_bytes().to_vec()) };
-    let old = read_up_to(&mut file, CONVENTION_LIMIT)
-        .map_err(|error| FileError::io("read", &entry.requested, &error))?;
-    Ok(encode_like(&old, old.len() < CONVENTION_LIMIT, text))
+/// Returns the start of the existing file; nothing of a file that may be written but not read.
+fn read_content(entry: &DirEntryAt) -> Result<Vec<u8>, FileError> {
+    let Ok((mut file, _)) = entry.open() else { return Ok(Vec::new()) };
+    read_up_to(&mut file, CONVENTION_LIMIT).map_err(|error| FileError::io("read", &entry.requested, &error))
+}
+
+/// Returns the unified diff of two texts; nothing where one of them is large or not UTF-8.
+fn text_diff(name: &str, old: &[u8], new: &[u8]) -> String {
+    let is_compared = |text: &[u8]| text.len() <= MAX_COMPARED && std::str::from_utf8(text).is_ok();
+    if is_compared(old) && is_compared(new) { diff(name, old, new).unified } else { String::new() }
+}
+
+/// Returns the unified diff from the content of a file to a text, for a question before the file is written; `None` for a
+/// file that does not exist, cannot be read, or is not compared.
+pub fn diff_of_file(path: &Path, new: &str) -> Option<String> {
+    let metadata = path.symlink_metadata().ok()?;
+    if !metadata.is_file() || metadata.len() > MAX_COMPARED as u64 {
+        return None;
+    }
+    let old = std::fs::read(path).ok()?;
+    Some(text_diff(&path.display().to_string(), &old, new.as_bytes())).filter(|diff| !diff.is_empty())
 }
 
 /// Returns `text` in the encoding and with the line ends of `old`, where these can represent it; `is_complete` when `old` is

@@ -5,6 +5,7 @@ use ibeam_protocol::ToolOutput;
 use ibeam_protocol::tool_output::WriteOutput;
 use serde_json::json;
 
+use super::diff_of_file;
 use crate::fixture::{Fixture, failure, is_root, success};
 
 #[track_caller]
@@ -43,11 +44,31 @@ fn names(fixture: &Fixture) -> Vec<String> {
 fn a_new_file_is_made_with_its_directories() {
     let fixture = Fixture::new();
     let (output, for_model) = write(&fixture, "a/b/c.txt", "one\ntwo");
-    let expect =
-        WriteOutput { path: fixture.path("a/b/c.txt"), lines_created: 2, file_size: 7, created: true };
+    let expect = WriteOutput {
+        path: fixture.path("a/b/c.txt"),
+        lines_created: 2,
+        file_size: 7,
+        created: true,
+        diff: String::new(),
+    };
     assert_eq!(output, expect);
     assert_eq!(for_model, "created `a/b/c.txt`: 2 lines, 7 bytes");
     assert_eq!(fixture.bytes("a/b/c.txt"), b"one\ntwo");
+}
+
+#[test]
+fn a_replaced_text_file_has_a_diff() {
+    let fixture = Fixture::with("f", "a\nb\n");
+    let expect = "@@ -1,2 +1,2 @@\n a\n-b\n+c\n";
+    // A question shows it before the file is written.
+    let proposed = diff_of_file(&fixture.path("f"), "a\nc\n").unwrap();
+    assert!(proposed.ends_with(expect), "{proposed}");
+    let (output, _) = write(&fixture, "f", "a\nc\n");
+    assert!(output.diff.ends_with(expect), "{}", output.diff);
+    assert_eq!(write(&fixture, "f", "a\nc\n").0.diff, "", "nothing changed");
+    assert_eq!(write(&Fixture::with("f", b"\xff\xfe\0"), "f", "text").0.diff, "");
+    assert_eq!(write(&Fixture::with("f", "x".repeat((1 << 20) + 1)), "f", "text").0.diff, "");
+    assert_eq!(diff_of_file(&fixture.path("new"), "text"), None);
 }
 
 #[test]

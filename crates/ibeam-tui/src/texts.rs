@@ -38,6 +38,8 @@ pub enum TuiLine<'a> {
     Results { count: u64 },
     /// The number of calls of a sub-agent.
     Calls { count: u64 },
+    /// The number of tokens of a turn.
+    Tokens { text: &'a str },
     /// The exit code of a command.
     ExitCode { text: &'a str },
     /// The question about a call.

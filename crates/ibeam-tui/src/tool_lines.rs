@@ -4,7 +4,7 @@ use ibeam_output::{Catalogue, call_target};
 use ibeam_protocol::tool_output::{GrepMatches, Todo, TodoStatus};
 use ibeam_protocol::{ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 
-use crate::changes::diff_lines;
+use crate::changes::{diff_lines, proposed_change};
 use crate::styled::{Color, Line, Style};
 use crate::texts::TuiLine;
 
@@ -12,6 +12,8 @@ use crate::texts::TuiLine;
 const OUTPUT_LINES: usize = 5;
 /// The number of lines of a change that are shown.
 const DIFF_LINES: usize = 60;
+/// The number of lines of a new file that are shown.
+const NEW_FILE_LINES: usize = 10;
 /// The number of lines of a reason that are shown.
 const REASON_LINES: usize = 4;
 
@@ -42,7 +44,7 @@ pub(crate) fn finished_call(
         head.push(Style::DIM, &detail);
     }
     let mut lines = head.wrap(width, 2);
-    lines.extend(body(catalogue, outcome, is_complete));
+    lines.extend(body(catalogue, call, outcome, is_complete));
     lines
 }
 
@@ -107,18 +109,23 @@ fn summary(catalogue: &Catalogue, outcome: &ToolOutcome) -> Option<String> {
 }
 
 /// Returns the lines below the head.
-fn body(catalogue: &Catalogue, outcome: &ToolOutcome, is_complete: bool) -> Vec<Line> {
+fn body(catalogue: &Catalogue, call: &ToolCall, outcome: &ToolOutcome, is_complete: bool) -> Vec<Line> {
     let at_most = |lines: usize| if is_complete { usize::MAX } else { lines };
     match outcome {
         ToolOutcome::Success { output, .. } => match output {
             ToolOutput::Shell(output) => tail(catalogue, &output.interleaved, at_most(OUTPUT_LINES)),
             ToolOutput::Edit(edit) => folded_end(catalogue, diff_lines(&edit.diff), at_most(DIFF_LINES)),
+            ToolOutput::Write(written) if written.created => {
+                folded_end(catalogue, proposed_change(call), at_most(NEW_FILE_LINES))
+            }
+            ToolOutput::Write(written) => {
+                folded_end(catalogue, diff_lines(&written.diff), at_most(DIFF_LINES))
+            }
             ToolOutput::Todos(todos) => todos.iter().map(todo_line).collect(),
             ToolOutput::Mcp(output) => tail(catalogue, &output.content.join("\n"), at_most(OUTPUT_LINES)),
             // The answer of a sub-agent is for the model, which reports it.
             ToolOutput::Task(_)
             | ToolOutput::Read(_)
-            | ToolOutput::Write(_)
             | ToolOutput::Grep(_)
             | ToolOutput::Glob(_)
             | ToolOutput::Ls(_)
@@ -179,4 +186,34 @@ fn todo_line(todo: &Todo) -> Line {
         TodoStatus::Cancelled => ("−", Style::DIM),
     };
     Line::new(style, &format!("  {sign} {}", todo.content))
+}
+
+#[cfg(test)]
+mod tests {
+    use ibeam_output::Locale;
+    use ibeam_protocol::tool_output::WriteOutput;
+    use serde_json::json;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(created: bool, diff: &str, text: &str, expect: &[&str]) {
+        let catalogue = Catalogue::new(Locale::En);
+        let arguments = json!({ "path": "f", "fileText": text });
+        let call = ToolCall { id: "c".into(), name: "write".to_owned(), arguments };
+        let (path, diff) = ("/w/f".into(), diff.to_owned());
+        let output = WriteOutput { path, lines_created: 1, file_size: 1, created, diff };
+        let outcome = ToolOutcome::Success { output: ToolOutput::Write(output), for_model: "".into() };
+        let lines = finished_call(&catalogue, &call, &outcome, None, 80, false);
+        assert_eq!(lines.iter().skip(1).map(Line::text).collect::<Vec<_>>(), expect);
+    }
+
+    #[test]
+    fn a_written_file_shows_what_changed() {
+        check(false, "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", "b\n", &["  @@ -1 +1 @@", "  -a", "  +b"]);
+        check(false, "", "same\n", &[]);
+        check(true, "", "a\nb\n", &["  +a", "  +b"]);
+        let long = "x\n".repeat(NEW_FILE_LINES + 2);
+        check(true, "", &long, &[vec!["  +x"; NEW_FILE_LINES], vec!["  … 2 more lines"]].concat());
+    }
 }

@@ -222,15 +222,17 @@ impl Transcript {
         self.running.clear();
         let tokens = run.totals.usage.as_ref().map(|usage| {
             let total = usage.input + usage.output;
-            if total >= 1000 {
-                format!("{}.{}k", total / 1000, total % 1000 / 100)
-            } else {
-                total.to_string()
-            }
+            let text = match total >= 1000 {
+                true => format!("{}.{}k", total / 1000, total % 1000 / 100),
+                false => total.to_string(),
+            };
+            self.catalogue.line(&TuiLine::Tokens { text: &text })
         });
+        // A model on this machine costs nothing.
         let cost = run
             .totals
             .cost_micros
+            .filter(|micros| *micros > 0)
             .map(|micros| format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100));
         let parts: Vec<String> =
             [Some(duration(run.duration_ms)), tokens, cost].into_iter().flatten().collect();

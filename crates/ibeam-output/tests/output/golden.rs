@@ -103,6 +103,7 @@ pub(crate) fn every_call() -> Vec<(&'static str, Value, ToolOutcome)> {
                 lines_created: 1,
                 file_size: 2,
                 created: false,
+                diff: String::new(),
             })),
         ),
         ("write", json!({"path": "a", "fileText": ""}), missing()),

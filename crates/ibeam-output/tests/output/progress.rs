@@ -110,7 +110,8 @@ fn details(events: &[Event], options: RunDetailsOptions) -> Vec<String> {
 }
 
 fn write(path: &str, created: bool) -> ToolOutcome {
-    let output = WriteOutput { path: path.into(), lines_created: 4, file_size: 9, created };
+    let output =
+        WriteOutput { path: path.into(), lines_created: 4, file_size: 9, created, diff: String::new() };
     run_events::success(ToolOutput::Write(output))
 }
 

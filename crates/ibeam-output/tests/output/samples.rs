@@ -69,6 +69,7 @@ fn outcome(line: &Value) -> ToolOutcome {
             lines_created: success["linesCreated"].as_u64().unwrap(),
             file_size: success["fileSize"].as_u64().unwrap(),
             created: true,
+            diff: String::new(),
         }),
         other => panic!("unknown tool: {other}"),
     })

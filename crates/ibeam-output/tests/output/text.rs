@@ -36,7 +36,13 @@ fn read_outcome() -> ToolOutcome {
 
 fn write_outcome(created: bool) -> ToolOutcome {
     let path = "/p/a.txt".into();
-    run_events::success(ToolOutput::Write(WriteOutput { path, lines_created: 1, file_size: 1, created }))
+    run_events::success(ToolOutput::Write(WriteOutput {
+        path,
+        lines_created: 1,
+        file_size: 1,
+        created,
+        diff: String::new(),
+    }))
 }
 
 fn write() -> ToolCall {

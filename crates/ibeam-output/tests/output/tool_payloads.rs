@@ -102,6 +102,7 @@ fn write_succeeds_and_repeats_its_call_id() {
             lines_created: 1,
             file_size: 1,
             created: false,
+            diff: String::new(),
         })),
         r#"{"writeToolCall":{"args":{"path":"a","fileText":"x","toolCallId":"toolu_1"},"result":{"success":{"path":"/p/a","linesCreated":1,"fileSize":1}}}}"#,
     );

@@ -20,15 +20,15 @@ const TIME_LIMIT: Duration = Duration::from_millis(500);
 const CONTEXT_LINES: usize = 3;
 
 /// The difference of two texts.
-pub(super) struct Diff {
-    pub(super) lines_added: u64,
-    pub(super) lines_removed: u64,
+pub(crate) struct Diff {
+    pub(crate) lines_added: u64,
+    pub(crate) lines_removed: u64,
     /// At most [`MAX_BYTES`] bytes; empty where nothing changed.
-    pub(super) unified: String,
+    pub(crate) unified: String,
 }
 
 /// Compares two texts; bytes that are not UTF-8 are replaced.
-pub(super) fn diff(name: &str, old: &[u8], new: &[u8]) -> Diff {
+pub(crate) fn diff(name: &str, old: &[u8], new: &[u8]) -> Diff {
     let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();

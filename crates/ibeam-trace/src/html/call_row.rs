@@ -4,7 +4,7 @@
 //! streams have in common. Tools without a form of their own show names and values.
 
 use ibeam_output::{Catalogue, PageLine, call_result_value, call_target};
-use ibeam_protocol::{ToolCall, ToolOutcome};
+use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput};
 use ibeam_wire::tool::{self, SUCCESS, edit, shell, update_todos};
 use serde_json::Value;
 
@@ -25,13 +25,29 @@ pub(super) fn finished(
         ToolOutcome::Rejected { .. } => CallState::Refused,
     };
     let result = call_result_value(&call.name, outcome);
+    let blocks = match replaced_file(outcome) {
+        Some(diff) => {
+            vec![CallBlock { is_shown: true, label: None, content: BlockContent::Diff(text(diff)) }]
+        }
+        None => blocks(call, Some(&result), catalogue),
+    };
     CallRow {
         at_ms,
         duration_ms,
         action: text(&catalogue.call_action(call, outcome)),
         target: call_target(call).or_else(|| task_description(call)).map(|target| text(&target)),
         state,
-        blocks: blocks(call, Some(&result), catalogue),
+        blocks,
+    }
+}
+
+/// Returns the difference that a call made to a file that it replaced. The contract has no place for it.
+fn replaced_file(outcome: &ToolOutcome) -> Option<&str> {
+    match outcome {
+        ToolOutcome::Success { output: ToolOutput::Write(written), .. } => {
+            Some(written.diff.as_str()).filter(|diff| !diff.is_empty())
+        }
+        ToolOutcome::Success { .. } | ToolOutcome::Failure { .. } | ToolOutcome::Rejected { .. } => None,
     }
 }
 

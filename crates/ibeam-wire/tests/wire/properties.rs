@@ -114,6 +114,7 @@ fn outcome(tool: Tool, text: &str, ending: Ending) -> ToolOutcome {
             lines_created: 1,
             file_size: 2,
             created: true,
+            diff: String::new(),
         })),
         (Ending::Success, Tool::Shell) => run_events::success(ToolOutput::Shell(shell(0))),
         (Ending::Success, Tool::Weather) => run_events::success(ToolOutput::Other(json!(text))),

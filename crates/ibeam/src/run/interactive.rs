@@ -26,6 +26,9 @@ use std::sync::Arc;
 
 use ibeam_core::Access;
 use ibeam_protocol::ToolCall;
+use ibeam_tools::diff_of_file;
+use ibeam_tui::{Line, diff_lines, proposed_change};
+use serde_json::Value;
 
 use super::session_opener::SessionTarget;
 use super::watchdog::StartupWatchdog;
@@ -84,6 +87,18 @@ fn subject_of(call: &ToolCall, access: &Access) -> String {
         }
         Access::Nothing | Access::Task { .. } => call.name.clone(),
     }
+}
+
+/// Returns the change of a file that a call would make; of a file that would be replaced, the difference. Empty for other
+/// calls.
+fn change_of(call: &ToolCall, access: &Access) -> Vec<Line> {
+    let new = call.arguments.get("fileText").and_then(Value::as_str);
+    if let (Access::Write(path), Some(new)) = (access, new)
+        && let Some(diff) = diff_of_file(path, new)
+    {
+        return diff_lines(&diff);
+    }
+    proposed_change(call)
 }
 
 /// Writes a file that only the user can read, with its directory. The file is a convenience, so a disk that cannot be

@@ -129,9 +129,11 @@ fn the_change_and_the_conversation_are_views_over_the_normal_screen() {
     let write = answer_call("w", "write", &json!({ "path": "new.txt", "contents": "hello\n" }));
     let scene = crate::checkpoints::repository([write, answer_text("Written.\n"), answer_text("Bye.\n")]);
     let running = start(&scene, &["write it", "--force"]);
+    // What was written is shown.
+    running.wait_for_stdout("+hello");
     running.wait_for_stdout("Written.");
     running.type_text("/diff\r");
-    running.wait_for_stdout("+hello");
+    running.wait_for_stdout("Changes");
     running.type_text(ESCAPE);
     running.wait_for_stdout(LEAVE_FULL);
     running.type_text(TRANSCRIPT);

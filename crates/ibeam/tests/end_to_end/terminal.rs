@@ -306,7 +306,7 @@ fn commands_of_the_inline_screen_use_the_session_that_is_open() {
     let running = on_inline_screen(&scene, &["write it", "--force"]);
     running.wait_for_stdout("Written.");
     running.type_text("/diff\r");
-    running.wait_for_stdout("+hello");
+    running.wait_for_stdout("Changes");
     // The view of the change is closed.
     running.type_text("q/cost\r");
     running.wait_for_stdout("changed files: 1");

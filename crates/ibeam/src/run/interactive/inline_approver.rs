@@ -6,12 +6,12 @@ use std::time::Instant;
 use futures_util::future::BoxFuture;
 use ibeam_core::ApprovalRequest;
 use ibeam_output::Catalogue;
-use ibeam_tui::{Color, Line, Question, Reply, Style, proposed_change};
+use ibeam_tui::{Color, Line, Question, Reply, Style};
 use tokio::sync::oneshot;
 
 use super::inline_screen::InlineScreen;
 use super::person_approver::{PersonQuestion, Questioner};
-use super::subject_of;
+use super::{change_of, subject_of};
 
 /// The questions on the inline screen.
 pub(super) struct InlineQuestioner {
@@ -37,7 +37,7 @@ impl Questioner for InlineQuestioner {
             let mut body = vec![Line::new(Style::color(Color::Yellow), &cause)];
             let subject = subject_of(call, access);
             body.extend(subject.lines().map(|line| Line::new(Style::BOLD, &format!("  {line}"))));
-            body.extend(proposed_change(call));
+            body.extend(change_of(call, access));
             let (sender, receiver) = oneshot::channel();
             let reply = Box::new(move |reply| {
                 // The call may have been stopped meanwhile.

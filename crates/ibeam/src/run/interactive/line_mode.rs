@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{ApprovalRequest, Steering};
+use ibeam_core::{Access, ApprovalRequest, Steering};
 use ibeam_output::{ApprovalQuestion, Catalogue, Text, TextOptions};
 use ibeam_protocol::{Failure, Reason, ToolCall, UserPrompt};
-use ibeam_tui::{Choice, Line, Reply, Style, TuiLine, proposed_change};
+use ibeam_tui::{Choice, Line, Reply, Style, TuiLine};
 use tokio::sync::{Mutex, mpsc};
 
 use super::conversation::{Conversation, PersonScreen};
@@ -21,7 +21,7 @@ use super::person_commands::CommandDisplay;
 use super::session_list::{self, ChosenSession};
 use super::start_dialog::LineDialog;
 use super::transcript_view::StoredConversation;
-use super::{InteractiveStart, subject_of};
+use super::{InteractiveStart, change_of, subject_of};
 use crate::app::AppContext;
 use crate::exit::ExitFailure;
 use crate::run::run_process::{NewWriter, RunKind, RunProcess};
@@ -214,8 +214,8 @@ fn choose_session(
 }
 
 /// Returns the change of a file that a call would make, with at most [`MAX_CHANGE_LINES`] lines.
-fn proposed_lines(catalogue: &Catalogue, call: &ToolCall) -> String {
-    let lines = proposed_change(call);
+fn proposed_lines(catalogue: &Catalogue, call: &ToolCall, access: &Access) -> String {
+    let lines = change_of(call, access);
     let hidden = lines.len().saturating_sub(MAX_CHANGE_LINES);
     let mut text: String = lines.iter().take(MAX_CHANGE_LINES).map(|line| line.text() + "\n").collect();
     if hidden > 0 {
@@ -238,7 +238,7 @@ impl Questioner for LineQuestioner {
             let subject = subject_of(question.call, question.access);
             let ApprovalRequest { rule, reason } = question.request;
             let choices = Choice::offered(question.may_last, question.rule.is_some());
-            let mut text = proposed_lines(&self.catalogue, question.call);
+            let mut text = proposed_lines(&self.catalogue, question.call, question.access);
             text.push_str(&self.catalogue.question(&ApprovalQuestion { subject: &subject, rule, reason }));
             text.push('\n');
             for (number, choice) in (1..).zip(&choices) {
