@@ -6,6 +6,8 @@ use std::time::Instant;
 
 use ibeam_testkit::{BuildError, build_program};
 
+use crate::size;
+
 /// A failed step.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TestError {
@@ -48,15 +50,19 @@ pub(crate) fn run(root: &Path) -> Result<(), TestError> {
     run_step(root, &["cargo", "xtask", "conformance"])?;
     run_step(root, &["cargo", "xtask", "editors"])?;
     run_step(root, &["cargo", "xtask", "servers"])?;
-    run_step(root, &["cargo", "xtask", "fleet"])?;
     run_step(root, &["cargo", "xtask", "fleet-nats"])?;
     run_step(root, &["cargo", "xtask", "harbor"])?;
     run_step(root, &["cargo", "xtask", "traces"])?;
     run_step(root, &["cargo", "xtask", "size", "--without-engine"])?;
+    // The steps with thousands of processes use the distribution, which starts many times as fast as the build above.
+    let program = size::build_distribution(root)?;
+    let bin = ["--bin", &program.to_string_lossy()];
+    run_step(root, &[&["cargo", "xtask", "fleet"], &bin[..]].concat())?;
     // The attacks must succeed without protection, and must fail with only the sandbox and with the complete program.
-    run_step(root, &["cargo", "xtask", "corpus", "attacks", "--bare"])?;
-    run_step(root, &["cargo", "xtask", "corpus", "attacks", "--unfenced"])?;
-    run_step(root, &["cargo", "xtask", "corpus", "attacks"])
+    for mode in [&["--bare"][..], &["--unfenced"], &[]] {
+        run_step(root, &[&["cargo", "xtask", "corpus", "attacks"], mode, &bin].concat())?;
+    }
+    Ok(())
 }
 
 fn is_available(program: &str, args: &[&str]) -> bool {

@@ -76,7 +76,7 @@ impl StoredConversation {
         let (events, hidden) = self.last_turns();
         let mut lines = TranscriptLines::new(Arc::clone(&self.catalogue), LINE_WIDTH);
         events.iter().for_each(|event| lines.add(event, Instant::now()));
-        let count = (hidden > 0).then(|| TuiLine::EarlierTurns { count: hidden });
+        let count = (hidden > 0).then_some(TuiLine::EarlierTurns { count: hidden });
         let count: String = count.iter().map(|line| self.catalogue.line(line) + "\n").collect();
         count + &text_of(&lines.finish())
     }
