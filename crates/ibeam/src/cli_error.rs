@@ -23,6 +23,8 @@ pub(crate) enum CliError {
     CommandUsage { command: String, detail: Sentence },
     /// The prompt is one word that is similar to a command, or a word for which there is a command.
     MistypedCommand { word: String, near: String },
+    /// The prompt is one word that is a command of a conversation, or similar to one.
+    ConversationCommand { word: String, near: String },
     /// The prompt is one word that is a command of other programs.
     NotACommand { word: String },
     /// A name where `shim` creates a link or script is taken by another program.
@@ -74,9 +76,10 @@ impl CliError {
     pub(crate) fn code(&self) -> FailureCode {
         match self {
             Self::Run(failed) => failed.failure.reason.code(),
-            Self::CommandUsage { .. } | Self::MistypedCommand { .. } | Self::NotACommand { .. } => {
-                FailureCode::Usage
-            }
+            Self::CommandUsage { .. }
+            | Self::MistypedCommand { .. }
+            | Self::ConversationCommand { .. }
+            | Self::NotACommand { .. } => FailureCode::Usage,
             Self::NameTaken { .. } => FailureCode::CantCreate,
             Self::SetupFailed { .. } => FailureCode::Model,
             Self::StreamDamaged { .. }
@@ -98,123 +101,42 @@ impl CliError {
         }
     }
 
+    /// Returns the failure that a run can end with; `None` for an error that only a command reports.
+    fn run_failure(&self) -> Option<&ExitFailure> {
+        if let Self::Run(failed) = self { Some(failed) } else { None }
+    }
+
     /// Returns the sentence and the hints for people.
     pub(crate) fn explain(&self, catalogue: &Catalogue) -> Explanation {
-        match self {
-            Self::Run(failed) => failed.explained(catalogue),
-            Self::CommandUsage { command, detail } => {
-                let detail = catalogue.sentence(detail).into();
-                catalogue.cli_error(&Self::CommandUsage { command: command.clone(), detail })
-            }
-            Self::MistypedCommand { .. }
-            | Self::NotACommand { .. }
-            | Self::NameTaken { .. }
-            | Self::SetupFailed { .. }
-            | Self::StreamDamaged { .. }
-            | Self::UnknownRun { .. }
-            | Self::NothingToUndo { .. }
-            | Self::SessionHeld { .. }
-            | Self::NoCheckpoints { .. }
-            | Self::UnknownTurn { .. }
-            | Self::NoRepository { .. }
-            | Self::FilesChangedSince { .. }
-            | Self::CheckpointFailed { .. }
-            | Self::InvalidTasks { .. }
-            | Self::NoTasks { .. }
-            | Self::FleetTaskChanged { .. }
-            | Self::FleetInUse { .. }
-            | Self::FleetTasksFailed { .. }
-            | Self::FleetUnfinished { .. }
-            | Self::FleetBudgetSpent { .. }
-            | Self::FleetWaiting { .. } => catalogue.cli_error(self),
+        if let Self::CommandUsage { command, detail } = self {
+            let detail = catalogue.sentence(detail).into();
+            return catalogue.cli_error(&Self::CommandUsage { command: command.clone(), detail });
+        }
+        match self.run_failure() {
+            Some(failed) => failed.explained(catalogue),
+            None => catalogue.cli_error(self),
         }
     }
 
     /// Returns the `error` object for programs, as one line without its end.
     pub(crate) fn to_object(&self) -> String {
-        match self {
-            Self::Run(failed) => error_object(&failed.failure, failed.run.as_deref()),
-            Self::CommandUsage { .. }
-            | Self::MistypedCommand { .. }
-            | Self::NotACommand { .. }
-            | Self::NameTaken { .. }
-            | Self::SetupFailed { .. }
-            | Self::StreamDamaged { .. }
-            | Self::UnknownRun { .. }
-            | Self::NothingToUndo { .. }
-            | Self::SessionHeld { .. }
-            | Self::NoCheckpoints { .. }
-            | Self::UnknownTurn { .. }
-            | Self::NoRepository { .. }
-            | Self::FilesChangedSince { .. }
-            | Self::CheckpointFailed { .. }
-            | Self::InvalidTasks { .. }
-            | Self::NoTasks { .. }
-            | Self::FleetTaskChanged { .. }
-            | Self::FleetInUse { .. }
-            | Self::FleetTasksFailed { .. }
-            | Self::FleetUnfinished { .. }
-            | Self::FleetBudgetSpent { .. }
-            | Self::FleetWaiting { .. } => cli_error_object(self.code(), self),
+        match self.run_failure() {
+            Some(failed) => error_object(&failed.failure, failed.run.as_deref()),
+            None => cli_error_object(self.code(), self),
         }
     }
 
     /// Returns the event `error` of contract 1.
     pub(crate) fn to_contract_event(&self) -> ErrorEvent<Cow<'_, str>> {
-        match self {
-            Self::Run(failed) => failure_event(&failed.failure, failed.run.as_deref()),
-            Self::CommandUsage { .. }
-            | Self::MistypedCommand { .. }
-            | Self::NotACommand { .. }
-            | Self::NameTaken { .. }
-            | Self::SetupFailed { .. }
-            | Self::StreamDamaged { .. }
-            | Self::UnknownRun { .. }
-            | Self::NothingToUndo { .. }
-            | Self::SessionHeld { .. }
-            | Self::NoCheckpoints { .. }
-            | Self::UnknownTurn { .. }
-            | Self::NoRepository { .. }
-            | Self::FilesChangedSince { .. }
-            | Self::CheckpointFailed { .. }
-            | Self::InvalidTasks { .. }
-            | Self::NoTasks { .. }
-            | Self::FleetTaskChanged { .. }
-            | Self::FleetInUse { .. }
-            | Self::FleetTasksFailed { .. }
-            | Self::FleetUnfinished { .. }
-            | Self::FleetBudgetSpent { .. }
-            | Self::FleetWaiting { .. } => cli_error_event(self.code(), self),
+        match self.run_failure() {
+            Some(failed) => failure_event(&failed.failure, failed.run.as_deref()),
+            None => cli_error_event(self.code(), self),
         }
     }
 
     /// Returns the reason of a failure that a run can end with.
     pub(crate) fn reason(&self) -> Option<&Reason> {
-        match self {
-            Self::Run(failed) => Some(&failed.failure.reason),
-            Self::CommandUsage { .. }
-            | Self::MistypedCommand { .. }
-            | Self::NotACommand { .. }
-            | Self::NameTaken { .. }
-            | Self::SetupFailed { .. }
-            | Self::StreamDamaged { .. }
-            | Self::UnknownRun { .. }
-            | Self::NothingToUndo { .. }
-            | Self::SessionHeld { .. }
-            | Self::NoCheckpoints { .. }
-            | Self::UnknownTurn { .. }
-            | Self::NoRepository { .. }
-            | Self::FilesChangedSince { .. }
-            | Self::CheckpointFailed { .. }
-            | Self::InvalidTasks { .. }
-            | Self::NoTasks { .. }
-            | Self::FleetTaskChanged { .. }
-            | Self::FleetInUse { .. }
-            | Self::FleetTasksFailed { .. }
-            | Self::FleetUnfinished { .. }
-            | Self::FleetBudgetSpent { .. }
-            | Self::FleetWaiting { .. } => None,
-        }
+        self.run_failure().map(|failed| &failed.failure.reason)
     }
 
     /// Names the command in a usage error, so that the hint leads to the help of that command.
@@ -258,11 +180,12 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 22] {
+    fn every_command_error() -> [CliError; 23] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s().into() },
             CliError::MistypedCommand { word: s(), near: s() },
+            CliError::ConversationCommand { word: s(), near: s() },
             CliError::NotACommand { word: s() },
             CliError::NameTaken { path: s() },
             CliError::SetupFailed { detail: s() },

@@ -56,7 +56,7 @@ pub(crate) use from_plan::{PlanHandover, load_plan};
 pub(crate) use hook_model::HookModel;
 pub(crate) use hosted::run_hosted;
 pub(crate) use input_stream::run_input_stream;
-pub(crate) use interactive::{InteractiveStart, run_interactive};
+pub(crate) use interactive::{InteractiveStart, conversation_commands, run_interactive};
 pub(crate) use mcp_serve::{McpServeOptions, serve_mcp};
 pub(crate) use prepare::permission_mode;
 pub(crate) use print::{PrintInput, print};

@@ -31,6 +31,11 @@ pub(crate) fn is_similar(typed: &str, candidate: &str) -> bool {
     typed != candidate && (is_prefix || 3 * distance(typed, candidate) <= longest)
 }
 
+/// Whether one character inserted, deleted, replaced or swapped with the next one turns `typed` into `candidate`.
+pub(crate) fn is_one_edit_away(typed: &str, candidate: &str) -> bool {
+    distance(typed, candidate) == 1
+}
+
 /// Returns how many characters must be inserted, deleted, replaced or swapped with the next one, ignoring case.
 fn distance(typed: &str, candidate: &str) -> usize {
     strsim::osa_distance(&typed.to_lowercase(), &candidate.to_lowercase())

@@ -30,6 +30,7 @@ use ibeam_tools::diff_of_file;
 use ibeam_tui::{Line, diff_lines, proposed_change};
 use serde_json::Value;
 
+pub(crate) use self::person_commands::conversation_commands;
 use super::session_opener::SessionTarget;
 use super::watchdog::StartupWatchdog;
 use crate::app::AppContext;

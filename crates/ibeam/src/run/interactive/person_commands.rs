@@ -188,6 +188,11 @@ pub(super) fn pick_session(
     Ok(chosen.map(ChosenSession::from_entry))
 }
 
+/// Returns the names of the commands, each with its slash.
+pub(crate) fn conversation_commands() -> impl Iterator<Item = &'static str> {
+    COMMANDS.iter().map(|(word, _)| *word)
+}
+
 /// Returns the commands, and the words that may follow them, for the completion.
 pub(super) fn candidates(catalogue: &Catalogue) -> Vec<Candidate> {
     let commands = COMMANDS
