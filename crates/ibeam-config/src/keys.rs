@@ -201,10 +201,40 @@ pub(crate) const KEYS: &[Key] = &[
     key("session.durability", Kind::NonBlankText, Some("default"), ProjectScope::IfEqual("strict")),
 ];
 
+/// The smallest number of bytes of a name that counts as a part of the name of a key.
+const MIN_PART_LENGTH: usize = 4;
+
 impl Key {
     /// Returns the key that `path` names.
     pub(crate) fn find(path: &[String]) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.matches(path))
+    }
+
+    /// Returns the key that `path`, which names none, probably means; `None` if no key is similar.
+    pub(crate) fn closest(path: &[String]) -> Option<String> {
+        let typed = path.join(".");
+        let last = path.last()?;
+        let near = KEYS.iter().filter_map(|key| {
+            let (table, name) = key.path.rsplit_once('.').unwrap_or(("", key.path));
+            // The last name decides: all keys of a provider are similar to each other.
+            let is_near = 3 * strsim::osa_distance(last, name)
+                <= last.chars().count().max(name.chars().count())
+                || last.len() >= MIN_PART_LENGTH && name.contains(last.as_str());
+            let is_named_by_user = name == "*" || table.contains('*') && path.len() < 3;
+            let candidate = key.with_names_of(path);
+            let distance = strsim::osa_distance(&typed, &candidate);
+            (is_near && !is_named_by_user).then_some((distance, candidate))
+        });
+        near.min().map(|(_, candidate)| candidate)
+    }
+
+    /// Returns the path with the names that `path` has in the place of each `*`.
+    fn with_names_of(&self, path: &[String]) -> String {
+        let names = self.path.split('.').enumerate().map(|(index, name)| match path.get(index) {
+            Some(given) if name == "*" => given.as_str(),
+            Some(_) | None => name,
+        });
+        names.collect::<Vec<_>>().join(".")
     }
 
     /// Returns the names of the path.
@@ -232,6 +262,26 @@ mod tests {
         for key in KEYS.iter().filter(|key| key.path.starts_with("timeouts.")) {
             let depends = of_provider.iter().any(|name| key.path == format!("timeouts.{name}"));
             assert_eq!(key.default.is_none(), depends, "{}", key.path);
+        }
+    }
+
+    #[test]
+    fn an_unknown_key_finds_the_similar_one() {
+        for (typed, expect) in [
+            ("modle", Some("model")),
+            ("max_turns", Some("limits.max_turns")),
+            ("limits.turns", Some("limits.max_turns")),
+            ("limit.max_turns", Some("limits.max_turns")),
+            ("timeouts.conect", Some("timeouts.connect")),
+            ("permissions.alow", Some("permissions.allow")),
+            ("providers.corp.base_ulr", Some("providers.corp.base_url")),
+            ("providers.corp.x", None),
+            ("mcp_servers.files.comand", Some("mcp_servers.files.command")),
+            ("nothing.of.this", None),
+            ("colour", None),
+        ] {
+            let path: Vec<String> = typed.split('.').map(str::to_owned).collect();
+            assert_eq!(Key::closest(&path).as_deref(), expect, "{typed}");
         }
     }
 

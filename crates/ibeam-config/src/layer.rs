@@ -28,7 +28,7 @@ pub(crate) struct Layer {
     lines: Lines,
     pub(crate) entries: Vec<Entry>,
     /// Keys that do not exist.
-    pub(crate) unknown: Vec<String>,
+    pub(crate) unknown: Vec<UnknownKey>,
 }
 
 /// A value of the file. Each element of a list that is merged with the lists of other layers is a separate entry.
@@ -39,6 +39,14 @@ pub(crate) struct Entry {
     pub(crate) value: Value,
     /// The byte offset in the file.
     pub(crate) offset: usize,
+}
+
+/// A key of the file that does not exist.
+pub(crate) struct UnknownKey {
+    /// The names of the key, as the file writes them.
+    pub(crate) path: Vec<String>,
+    /// The line, where the parser knows it.
+    pub(crate) line: Option<u64>,
 }
 
 impl Layer {
@@ -87,7 +95,8 @@ impl Layer {
             return Ok(());
         }
         let Some(key) = Key::find(&path) else {
-            self.unknown.push(path.join("."));
+            let line = item.span().map(|span| self.line(span.start));
+            self.unknown.push(UnknownKey { path, line });
             return Ok(());
         };
         let offset = item.span().map_or(0, |span| span.start);

@@ -9,7 +9,7 @@ use ibeam_policy::Rule;
 use ibeam_protocol::Notice;
 
 use crate::keys::{KEYS, Key, ProjectScope};
-use crate::layer::{Entry, Layer, Owner};
+use crate::layer::{Entry, Layer, Owner, UnknownKey};
 use crate::value::{Kind, Value};
 use crate::{Config, ConfigError, Dirs, Origin, Setting, Trust, config_file, cursor_file};
 
@@ -183,11 +183,15 @@ impl Config {
         }
         let more = layer.unknown.len().saturating_sub(MAX_UNKNOWN_KEYS);
         layer.unknown.truncate(MAX_UNKNOWN_KEYS);
-        layer.unknown.extend((more > 0).then(|| format!("… (+{more})")));
-        let path = layer.path.display().to_string();
-        self.notices.extend(
-            layer.unknown.into_iter().map(|key| Notice::UnknownConfigKey { path: path.clone(), key }),
-        );
+        let file = layer.path.display().to_string();
+        self.notices.extend(layer.unknown.into_iter().map(|UnknownKey { path, line }| {
+            let near = Key::closest(&path);
+            Notice::UnknownConfigKey { path: file.clone(), line, key: path.join("."), near }
+        }));
+        self.notices.extend((more > 0).then(|| {
+            let key = format!("… (+{more})");
+            Notice::UnknownConfigKey { path: file, line: None, key, near: None }
+        }));
         Ok(())
     }
 

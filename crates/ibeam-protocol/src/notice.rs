@@ -121,8 +121,14 @@ pub enum Notice {
     UnknownConfigKey {
         /// The file.
         path: String,
+        /// The line of the key, where it is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        line: Option<u64>,
         /// The key, dotted.
         key: String,
+        /// The known key that was probably meant.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        near: Option<String>,
     },
     /// A file of a project sets a key that only a trusted workspace may set.
     UntrustedConfigKey {

@@ -27,6 +27,8 @@ pub(crate) enum CliError {
     ConversationCommand { word: String, near: String },
     /// The prompt is one word that is a command of other programs.
     NotACommand { word: String },
+    /// A configuration file has an unknown key, which a run ignores.
+    UnknownSetting { path: String, line: Option<u64>, key: String },
     /// A name where `shim` creates a link or script is taken by another program.
     NameTaken { path: String },
     /// The embedded model could not be fetched or installed.
@@ -80,6 +82,7 @@ impl CliError {
             | Self::MistypedCommand { .. }
             | Self::ConversationCommand { .. }
             | Self::NotACommand { .. } => FailureCode::Usage,
+            Self::UnknownSetting { .. } => FailureCode::Config,
             Self::NameTaken { .. } => FailureCode::CantCreate,
             Self::SetupFailed { .. } => FailureCode::Model,
             Self::StreamDamaged { .. }
@@ -180,13 +183,14 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 23] {
+    fn every_command_error() -> [CliError; 24] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s().into() },
             CliError::MistypedCommand { word: s(), near: s() },
             CliError::ConversationCommand { word: s(), near: s() },
             CliError::NotACommand { word: s() },
+            CliError::UnknownSetting { path: s(), line: Some(3), key: s() },
             CliError::NameTaken { path: s() },
             CliError::SetupFailed { detail: s() },
             CliError::StreamDamaged { source: s(), line: 1, detail: s() },

@@ -94,6 +94,8 @@ pub(crate) fn notice_message(notice: &Notice, catalogue: &Catalogue) -> Message 
             LimitKind::ToolCalls => "notice-calls-near",
             LimitKind::Time => "notice-time-near",
         })
+    } else if let Notice::UnknownConfigKey { near: Some(_), .. } = notice {
+        message.with_id("notice-unknown-config-key-near")
     } else {
         message
     }

@@ -104,7 +104,8 @@ fn command_error(word: &str, root: &Command) -> Option<CliError> {
     if let Some(found) = below.iter().find(|(_, command)| is_one_edit_away(word, command)) {
         return Some(mistyped(path(found)));
     }
-    let near_slash = |command: &&str| command.strip_prefix('/').is_some_and(|name| is_one_edit_away(word, name));
+    let near_slash =
+        |command: &&str| command.strip_prefix('/').is_some_and(|name| is_one_edit_away(word, name));
     conversation_commands().find(near_slash).map(in_conversation)
 }
 
@@ -170,7 +171,10 @@ mod tests {
             ("transcript", "/transcript"),
         ] {
             let found = error(&[word]).unwrap_or_else(|| panic!("{word} is a prompt"));
-            assert!(found.contains("ConversationCommand") && found.contains(&format!("\"{near}\"")), "{found}");
+            assert!(
+                found.contains("ConversationCommand") && found.contains(&format!("\"{near}\"")),
+                "{found}"
+            );
         }
     }
 
@@ -179,7 +183,8 @@ mod tests {
         let command = Cli::command();
         let below = visible(&command).flat_map(visible).map(|command| command.get_name().to_owned());
         let slash = conversation_commands().map(|name| name.trim_start_matches('/').to_owned());
-        let words: Vec<String> = below.chain(slash).filter(|word| !PROMPTS.contains(&word.as_str())).collect();
+        let words: Vec<String> =
+            below.chain(slash).filter(|word| !PROMPTS.contains(&word.as_str())).collect();
         assert!(words.len() > 40, "{words:?}");
         for word in words {
             let is_command = command.find_subcommand(&word).is_some() || word == "help";

@@ -1,13 +1,14 @@
 //! `about`, `status` and `doctor`: what this program is, which keys it has, and whether the installation is complete.
 //!
-//! `doctor` succeeds even if something is missing; `doctor --sandbox` fails if commands cannot be confined.
+//! `doctor` succeeds even if something is missing, and fails if the configuration has a mistake; `doctor --sandbox` fails
+//! if commands cannot be confined.
 
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use ibeam_output::{Catalogue, DiagnosisLine};
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Notice, Reason};
 use serde_json::json;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -152,8 +153,17 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
     for (what, directory) in directories {
         lines.add(is_writable(&directory), what, &directory.display().to_string());
     }
-    let is_valid =
-        |path: &&Path| !app.base.config_errors.iter().any(|fault| file_of_error(fault) == Some(*path));
+    let has_unknown = |path: &Path| {
+        let notices = app.base.config.notices.iter();
+        notices
+            .filter_map(
+                |notice| if let Notice::UnknownConfigKey { path, .. } = notice { Some(path) } else { None },
+            )
+            .any(|found| Path::new(found) == path)
+    };
+    let has_error =
+        |path: &Path| app.base.config_errors.iter().any(|fault| file_of_error(fault) == Some(path));
+    let is_valid = |path: &&Path| !has_error(path) && !has_unknown(path);
     for path in app.dirs.config_files().filter(|path| path.is_file()).filter(is_valid) {
         lines.add(true, DiagnosisLine::CheckConfiguration, &path.display().to_string());
     }
@@ -169,7 +179,22 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
     for fault in &app.base.config_errors {
         lines.push(DiagnosisLine::Wrong, &configuration, &catalogue.reason(fault).message);
     }
-    print_text(stdout, &lines.text)
+    let unknown: Vec<_> = app.base.config.notices.iter().filter_map(unknown_setting).collect();
+    for (notice, _) in &unknown {
+        lines.push(DiagnosisLine::Wrong, &configuration, &catalogue.notice(notice));
+    }
+    print_text(stdout, &lines.text)?;
+    // The caller reports the other mistakes.
+    match unknown.into_iter().next() {
+        Some((_, error)) if app.base.config_errors.is_empty() => Err(error),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Returns a notice about an unknown key of the configuration and the error for it; `None` for another notice.
+fn unknown_setting(notice: &Notice) -> Option<(&Notice, CliError)> {
+    let Notice::UnknownConfigKey { path, line, key, .. } = notice else { return None };
+    Some((notice, CliError::UnknownSetting { path: path.clone(), line: *line, key: key.clone() }))
 }
 
 /// The lines of `doctor`: a mark, the name of the check, and what was found.

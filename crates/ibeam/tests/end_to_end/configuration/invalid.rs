@@ -45,6 +45,28 @@ fn commands_that_show_the_configuration_report_its_error() {
     assert_eq!(value("limits.max_turns").unwrap()["origin"], "default");
 }
 
+#[test]
+fn an_unknown_setting_is_named_with_its_line_and_the_nearest_one() {
+    let scene = scene_with_config("modle = \"x\"\n[providers.corp]\nbase_ulr = \"http://localhost\"\n");
+    let expect = [
+        "config.toml:1` is not a known setting and was ignored; did you mean `model`?",
+        "config.toml:3` is not a known setting and was ignored; did you mean `providers.corp.base_url`?",
+    ];
+    let doctor = scene.ibeam_without_model(["doctor"]).run();
+    assert_eq!(doctor.code, Some(78), "{doctor}");
+    assert!(
+        doctor.stderr.starts_with("error: the configuration has the unknown setting `modle` (`"),
+        "{doctor}"
+    );
+    assert!(!doctor.stdout.contains("ok      configuration"), "{doctor}");
+    // A run ignores the setting too.
+    let explain = scene.ibeam_without_model(["config", "explain"]).run().succeeded();
+    for expect in expect {
+        assert!(doctor.stdout.contains(expect), "{doctor}");
+        assert!(explain.stdout.contains(expect), "{explain}");
+    }
+}
+
 /// The first error is an error line; the others are warnings.
 #[test]
 fn every_error_is_reported() {
