@@ -17,8 +17,12 @@ const REASON_CHARACTERS: usize = 500;
 /// The options of [`RunDetails`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunDetailsOptions {
-    /// Add reasons, to-do lists and totals. Without it there are only the changed files and the text of a failed run.
+    /// Add reasons, to-do lists and totals. Without it and `targets` there are only the changed files and the text of a
+    /// failed run.
     pub verbose: bool,
+    /// Add what `text` leaves out of the lines of actions without `verbose`: targets, reasons and to-do items that
+    /// changed.
+    pub targets: bool,
     /// Add the lines of actions, which `text` does not print under contract 2.
     pub actions: bool,
 }
@@ -29,6 +33,8 @@ pub struct RunDetails {
     options: RunDetailsOptions,
     directory: PathBuf,
     files: ChangedFiles,
+    /// The lines of the last to-do list.
+    todos: Vec<String>,
     /// The text since the last call.
     segment: String,
     /// The last text that is not blank before `segment`.
@@ -43,6 +49,7 @@ impl RunDetails {
             options,
             directory: PathBuf::new(),
             files: ChangedFiles::default(),
+            todos: Vec::new(),
             segment: String::new(),
             previous_segment: String::new(),
         }
@@ -54,6 +61,7 @@ impl RunDetails {
             EventKind::SessionStarted(head) => {
                 self.directory.clone_from(&head.cwd);
                 self.files = ChangedFiles::default();
+                self.todos.clear();
                 self.segment.clear();
                 self.previous_segment.clear();
                 Vec::new()
@@ -71,7 +79,11 @@ impl RunDetails {
             }
             EventKind::ToolCallFinished { call, outcome, .. } => {
                 self.files.add(outcome);
-                if self.options.verbose { self.call_lines(call, outcome) } else { Vec::new() }
+                if self.options.verbose || self.options.targets {
+                    self.call_lines(call, outcome)
+                } else {
+                    Vec::new()
+                }
             }
             EventKind::RunFinished(run) => self.closing_lines(run),
             EventKind::UserMessage { .. }
@@ -90,21 +102,34 @@ impl RunDetails {
         }
     }
 
-    fn call_lines(&self, call: &ToolCall, outcome: &ToolOutcome) -> Vec<String> {
+    fn call_lines(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> Vec<String> {
         let mut lines = Vec::new();
         if self.options.actions {
             let (action, ending) = (Action::for_call(call, outcome), ActionEnding::for_outcome(outcome));
             lines.push(self.catalogue.action(&action, ending, call_target(call).as_deref()));
         }
+        if self.options.targets {
+            lines.extend(call_target(call).map(|target| format!("  {}", self.without_directory(&target))));
+        }
         match outcome {
             ToolOutcome::Success { output: ToolOutput::Todos(todos), .. } => {
-                lines.extend(todos.iter().map(todo_line));
+                let list: Vec<String> = todos.iter().map(todo_line).collect();
+                let previous = std::mem::replace(&mut self.todos, list.clone());
+                lines
+                    .extend(list.into_iter().filter(|line| self.options.verbose || !previous.contains(line)));
             }
             ToolOutcome::Success { .. } => {}
             ToolOutcome::Failure { failure, .. } => lines.extend(reason_line(&failure_reason(failure))),
             ToolOutcome::Rejected { reason } => lines.extend(reason_line(reason)),
         }
         lines
+    }
+
+    /// Returns the target relative to the directory of the run, if it is a path in it.
+    fn without_directory<'a>(&self, target: &'a str) -> &'a str {
+        let directory = self.directory.to_str().unwrap_or_default();
+        let relative = target.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/'));
+        relative.filter(|relative| !relative.is_empty()).unwrap_or(target)
     }
 
     fn closing_lines(&mut self, run: &RunFinished) -> Vec<String> {

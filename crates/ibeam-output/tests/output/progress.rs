@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::run_events::{self, RunEvents};
 
-const VERBOSE: RunDetailsOptions = RunDetailsOptions { verbose: true, actions: false };
+const VERBOSE: RunDetailsOptions = RunDetailsOptions { verbose: true, targets: false, actions: false };
 
 fn english() -> Arc<Catalogue> {
     Arc::new(Catalogue::new(Locale::En))
@@ -185,10 +185,42 @@ fn reasons_and_todos_follow_their_calls() {
 }
 
 #[test]
+fn targets_reasons_and_changed_todos_follow_the_lines_of_actions() {
+    let todo = |content: &str, status| Todo { id: "1".into(), content: content.into(), status };
+    let todos = |first, second| {
+        run_events::success(ToolOutput::Todos(vec![todo("first", first), todo("second", second)]))
+    };
+    let update = run_events::call("update_todos", json!({}));
+    let read = |path: &str| run_events::call("read", json!({ "path": path }));
+    let events = RunEvents::new()
+        .call(&update, todos(TodoStatus::InProgress, TodoStatus::Pending))
+        .call(&read("/Users/user/project/src/a.rs"), ToolOutcome::error("no such file"))
+        .call(&read("/elsewhere/b.rs"), ToolOutcome::Rejected { reason: "no rule allows it".into() })
+        .call(&shell("1", "ls"), run_events::success(ToolOutput::Shell(ShellOutput::default())))
+        .call(&update, todos(TodoStatus::Completed, TodoStatus::Pending))
+        .call(&update, todos(TodoStatus::Completed, TodoStatus::Pending))
+        .completed();
+    let targets = RunDetailsOptions { targets: true, ..RunDetailsOptions::default() };
+    assert_eq!(
+        details(&events, targets),
+        [
+            "  [>] first",
+            "  [ ] second",
+            "  src/a.rs",
+            "  no such file",
+            "  /elsewhere/b.rs",
+            "  no rule allows it",
+            "  ls",
+            "  [x] first",
+        ],
+    );
+}
+
+#[test]
 fn the_lines_of_actions_are_added_where_text_has_none() {
     let call = shell("1", "ls -l");
     let outcome = run_events::success(ToolOutput::Shell(ShellOutput::default()));
-    let options = RunDetailsOptions { verbose: true, actions: true };
+    let options = RunDetailsOptions { verbose: true, actions: true, targets: false };
     let lines = details(&RunEvents::new().call(&call, outcome).completed(), options);
     assert_eq!(lines.first().map(String::as_str), Some("Ran terminal command: ls -l"));
 }

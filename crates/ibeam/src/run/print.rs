@@ -55,11 +55,15 @@ impl FrontEnd for PrintFrontEnd<'_> {
     fn details(&self) -> Option<RunDetails> {
         let base = &self.app.base;
         let verbose = base.config.is_enabled(&["verbose"]);
-        if !self.prints_text() || !(verbose || rustix::termios::isatty(rustix::stdio::stderr())) {
+        let is_read_by_person = rustix::termios::isatty(rustix::stdio::stderr());
+        if !self.prints_text() || !(verbose || is_read_by_person) {
             return None;
         }
-        let actions = base.contract() == Contract::Two;
-        let options = RunDetailsOptions { verbose, actions };
+        let has_actions = base.contract() == Contract::One;
+        // The lines of actions and their targets are read together. stdout is the same on a terminal and in a pipe.
+        let targets =
+            has_actions && !verbose && is_read_by_person && rustix::termios::isatty(rustix::stdio::stdout());
+        let options = RunDetailsOptions { verbose, targets, actions: !has_actions };
         Some(RunDetails::new(Arc::clone(&base.catalogue), options))
     }
 }

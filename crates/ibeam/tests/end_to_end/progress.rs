@@ -33,7 +33,22 @@ fn a_terminal_shows_what_a_text_run_waits_for_and_nothing_of_it_stays() {
         .succeeded();
     assert!(output.stdout.contains("the model is writing (1 s"), "{output}");
     let lines = remaining_lines(&output.stdout);
-    assert_eq!(lines, ["Created new file", "", "done", "changed files", "  A a.txt +2", ""], "{output}");
+    assert_eq!(
+        lines,
+        ["Created new file", "  a.txt", "", "done", "changed files", "  A a.txt +2", ""],
+        "{output}"
+    );
+}
+
+#[test]
+fn stdout_has_no_targets_if_only_stderr_is_a_terminal() {
+    let write = answer_call("t", "write", &json!({ "path": "a.txt", "fileText": "one\n" }));
+    let scene = Scene::new([write, answer_text("done")]).with_workspace(Workspace::new());
+    let run = scene.print(TEXT).args(["--force"]).env("TERM", "xterm").terminal().after("exec 2>&1 >out.txt");
+    let output = run.run().succeeded();
+    let written = std::fs::read_to_string(scene.workspace.path().join("out.txt")).unwrap();
+    assert_eq!(written, "Created new file\n\ndone\n", "{output}");
+    assert!(!output.stdout.contains("\n  a.txt"), "{output}");
 }
 
 #[test]
