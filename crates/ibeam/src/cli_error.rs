@@ -1,6 +1,8 @@
 //! The error with which the program ends: a failure that a run can end with, or one that only a command reports.
 
 use std::borrow::Cow;
+use std::io;
+use std::path::Path;
 
 use ibeam_config::ConfigError;
 use ibeam_output::{Catalogue, Explanation, cli_error_event, cli_error_object, error_object, failure_event};
@@ -29,6 +31,12 @@ pub(crate) enum CliError {
     NotACommand { word: String },
     /// A configuration file has an unknown key, which a run ignores.
     UnknownSetting { path: String, line: Option<u64>, key: String },
+    /// `help` with a word that is neither a command nor a topic.
+    UnknownTopic { word: String },
+    /// `help` with a word that is similar to a command or a topic.
+    MistypedTopic { word: String, near: String },
+    /// A command creates only new files, and there is one with this name.
+    FileExists { path: String },
     /// A name where `shim` creates a link or script is taken by another program.
     NameTaken { path: String },
     /// The embedded model could not be fetched or installed.
@@ -74,6 +82,15 @@ pub(crate) enum CliError {
 }
 
 impl CliError {
+    /// Returns the error of creating a new file.
+    pub(crate) fn from_creation(path: &Path, error: &io::Error) -> Self {
+        let (path, detail) = (path.display().to_string(), error.to_string());
+        match error.kind() {
+            io::ErrorKind::AlreadyExists => Self::FileExists { path },
+            _ => Reason::CannotCreate { path, detail }.into(),
+        }
+    }
+
     /// Returns the class of the failure, which has the exit code.
     pub(crate) fn code(&self) -> FailureCode {
         match self {
@@ -81,9 +98,11 @@ impl CliError {
             Self::CommandUsage { .. }
             | Self::MistypedCommand { .. }
             | Self::ConversationCommand { .. }
-            | Self::NotACommand { .. } => FailureCode::Usage,
+            | Self::NotACommand { .. }
+            | Self::UnknownTopic { .. }
+            | Self::MistypedTopic { .. } => FailureCode::Usage,
             Self::UnknownSetting { .. } => FailureCode::Config,
-            Self::NameTaken { .. } => FailureCode::CantCreate,
+            Self::FileExists { .. } | Self::NameTaken { .. } => FailureCode::CantCreate,
             Self::SetupFailed { .. } => FailureCode::Model,
             Self::StreamDamaged { .. }
             | Self::InvalidTasks { .. }
@@ -183,7 +202,7 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 24] {
+    fn every_command_error() -> [CliError; 27] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s().into() },
@@ -191,6 +210,9 @@ mod tests {
             CliError::ConversationCommand { word: s(), near: s() },
             CliError::NotACommand { word: s() },
             CliError::UnknownSetting { path: s(), line: Some(3), key: s() },
+            CliError::UnknownTopic { word: s() },
+            CliError::MistypedTopic { word: s(), near: s() },
+            CliError::FileExists { path: s() },
             CliError::NameTaken { path: s() },
             CliError::SetupFailed { detail: s() },
             CliError::StreamDamaged { source: s(), line: 1, detail: s() },

@@ -294,6 +294,12 @@ pub enum SessionLine<'a> {
     NoneHere,
     /// No session is stored.
     None,
+    /// No session of the directory contains the text.
+    NoMatchHere { words: &'a str },
+    /// No session contains the text.
+    NoMatch { words: &'a str },
+    /// A session was written to a file.
+    Exported { session: &'a str, path: &'a str },
     /// The references of the checkpoints could not be removed.
     CheckpointsLeft { path: &'a str, detail: &'a str },
     /// A session was imported.

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, CommandFactory, ValueEnum};
 use ibeam_output::Catalogue;
-use ibeam_protocol::sentence;
 
 use super::groups::{GROUPS, title_of_flag};
 use super::listed_flags::{COMMON_FLAGS, FLEET_COMMANDS_WITHOUT_RUNS, LISTED_FLAGS};
@@ -49,7 +48,7 @@ fn listed_values<V: ValueEnum>(is_listed: impl Fn(&V) -> bool) -> PossibleValues
 /// Returns the page that `ibeam help TOPIC` requests; `None` if the line requests the help of a command.
 ///
 /// # Errors
-/// `CommandUsage` for a word that is neither a topic nor a command.
+/// `UnknownTopic` and `MistypedTopic` for a word that is neither a topic nor a command.
 pub(super) fn topic(args: &[OsString]) -> Result<Option<String>, ParseExit> {
     let command = Cli::command();
     let is_command = |word: &&str| *word == "help" || command.find_subcommand(word).is_some();
@@ -71,13 +70,11 @@ pub(super) fn topic(args: &[OsString]) -> Result<Option<String>, ParseExit> {
     let names = topics::names();
     let commands = command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(Command::get_name);
     let near = closest(word, names.iter().map(String::as_str).chain(commands));
-    let detail = match near {
-        None => sentence!("`{word}` is neither a command nor a topic", word),
-        Some(near) => {
-            sentence!("`{word}` is neither a command nor a topic; did you mean `{near}`?", word, near)
-        }
-    };
-    Err(ParseExit::Error(CliError::CommandUsage { command: "ibeam".to_owned(), detail }))
+    let word = (*word).to_owned();
+    Err(ParseExit::Error(match near {
+        Some(near) => CliError::MistypedTopic { word, near: near.to_owned() },
+        None => CliError::UnknownTopic { word },
+    }))
 }
 
 /// Whether the help of a command of the first level lists a flag of runs.
@@ -311,7 +308,7 @@ mod tests {
         let args = ["ibeam", "complete", "--", "help", "exit"].map(OsString::from);
         assert!(matches!(super::topic(&args), Ok(None)));
         let Err(ParseExit::Error(error)) = topic(&["exit-code"]) else { panic!("an unknown topic") };
-        assert!(format!("{error:?}").contains("did you mean `exit-codes`?"), "{error:?}");
+        assert!(format!("{error:?}").contains("\"exit-codes\""), "{error:?}");
     }
 
     /// Examples name `example.com`, because users choose their registry.

@@ -53,10 +53,7 @@ pub(super) fn write_report(
     let path = options.file.unwrap_or_else(|| Path::new(DEFAULT_FILE));
     let session = session_of_report(app, options)?;
     let log = options.log.map(log_text).transpose()?;
-    let cannot_create = |error: io::Error| Reason::CannotCreate {
-        path: path.display().to_string(),
-        detail: error.to_string(),
-    };
+    let cannot_create = |error: io::Error| CliError::from_creation(path, &error);
     let mut options = OpenOptions::new();
     let mut file =
         options.read(true).write(true).create_new(true).mode(0o600).open(path).map_err(cannot_create)?;

@@ -119,7 +119,7 @@ fn help_shows_the_pages_of_the_documentation() {
     assert!(page.stdout.starts_with("## Permissions") && page.stdout.contains("Shell(cargo:*)"), "{page}");
     let unknown = scene.ibeam_without_model(["help", "permisions"]).run();
     assert_eq!(unknown.code, Some(2), "{unknown}");
-    assert!(unknown.stderr.contains("did you mean `permissions`?"), "{unknown}");
+    assert!(unknown.stderr.contains("hint: did you mean `ibeam help permissions`?"), "{unknown}");
 }
 
 #[test]

@@ -82,7 +82,9 @@ fn sessions_are_listed_shown_found_and_renamed() {
         found.starts_with("0f0e0d0c  ") && found.contains("\n    It has the needle inside.\n"),
         "{found}"
     );
-    assert_eq!(sessions(&scene, &["search", "haystack"]).succeeded().stdout, "");
+    let none = sessions(&scene, &["search", "haystack"]).succeeded();
+    assert_eq!(none.stdout, "");
+    assert!(none.stderr.starts_with("no session of this directory contains `haystack`"), "{none}");
 
     sessions(&scene, &["rename", "0f0e0d0c", "The", "needle"]).succeeded();
     let listed = scene.ibeam_without_model(["ls"]).run().succeeded().stdout;
@@ -172,8 +174,11 @@ fn an_exported_session_is_imported_and_resumed_elsewhere() {
     let scene = two_sessions();
     let file = scene.workspace.path().join("session.export");
     let file = file.to_str().unwrap();
-    sessions(&scene, &["export", "0f0e0d0c", file]).succeeded();
-    assert_eq!(sessions(&scene, &["export", "0f0e0d0c", file]).code, Some(73), "the file exists");
+    let exported = sessions(&scene, &["export", "0f0e0d0c", file]).succeeded();
+    assert!(exported.stderr.starts_with("exported: 0f0e0d0c"), "{exported}");
+    let again = sessions(&scene, &["export", "0f0e0d0c", file]);
+    assert_eq!(again.code, Some(73), "the file exists");
+    assert!(again.stderr.contains("already exists\nhint: choose another name"), "{again}");
     assert_eq!(sessions(&scene, &["import", file]).code, Some(2), "the session exists");
     sessions(&scene, &["rm", UUID, "--yes"]).succeeded();
     let imported = sessions(&scene, &["import", file]).succeeded();

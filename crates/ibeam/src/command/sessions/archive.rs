@@ -14,6 +14,7 @@ use super::find;
 use crate::app::AppContext;
 use crate::cli_error::CliError;
 use crate::run::{damaged_session_reason, session_error_reason};
+use crate::stderr;
 
 pub(super) fn export(
     app: &AppContext,
@@ -29,15 +30,15 @@ pub(super) fn export(
         let written = ibeam_session::export(&sessions, id, &mut BufWriter::new(stdout));
         return written.map_err(|error| output_reason(&error, id).into());
     };
-    let cannot_create = |error: io::Error| Reason::CannotCreate {
-        path: path.display().to_string(),
-        detail: error.to_string(),
-    };
+    let cannot_create = |error: io::Error| CliError::from_creation(path, &error);
     let new =
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(cannot_create)?;
     let mut out = BufWriter::new(new);
     ibeam_session::export(&sessions, id, &mut out).map_err(|error| output_reason(&error, id))?;
-    out.flush().and_then(|()| out.get_ref().sync_all()).map_err(|error| cannot_create(error).into())
+    out.flush().and_then(|()| out.get_ref().sync_all()).map_err(cannot_create)?;
+    let line = SessionLine::Exported { session: &id.to_string(), path: &path.to_string_lossy() };
+    stderr::write_line(&app.base.catalogue.line(&line));
+    Ok(())
 }
 
 /// Returns the reason for a failed export. A closed stdout is not an error of the session.

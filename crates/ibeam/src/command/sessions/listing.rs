@@ -16,6 +16,7 @@ use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
 use crate::run::{session_error_reason, session_store_reason};
 use crate::session_name::short_id;
+use crate::stderr;
 
 /// The number of characters around a match that are printed.
 const CONTEXT_CHARACTERS: usize = 40;
@@ -101,7 +102,12 @@ pub(super) fn search(
         text.push_str(&format!("{id}  {updated}  {}\n    {excerpt}\n", title_text(session)));
         rows.push(json!({ "session_id": session.id, "cwd": session.cwd, "title": session.title, "excerpt": excerpt }));
     }
-    report(stdout, format(json), &text, &json!(rows))
+    report(stdout, format(json), &text, &json!(rows))?;
+    if rows.is_empty() && !json {
+        let line = if all { SessionLine::NoMatch { words } } else { SessionLine::NoMatchHere { words } };
+        stderr::write_line(&app.base.catalogue.line(&line));
+    }
+    Ok(())
 }
 
 pub(super) fn rename(app: &AppContext, name: &str, title: &str) -> Result<(), CliError> {
