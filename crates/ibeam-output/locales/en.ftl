@@ -580,6 +580,7 @@ policy-path-bounds = `Read` and `Write` rules cover files by their path; `ibeam 
 
 ## Sub-commands
 command-logged-in = Logged in to { $provider }: the key is stored in { $path }
+command-stream-on-terminal = this is the stream for programs; `--output-format text` prints text, and `ibeam` without `-p` starts a conversation
 command-provider-question = provider (`ibeam providers` lists them) [{ $provider }]:
 command-key-question = key for { $provider }:
 command-key-accepted = { $provider } accepted the key

@@ -578,6 +578,7 @@ policy-path-bounds = las reglas `Read` y `Write` cubren archivos por su ruta; `i
 
 ## Sub-commands
 command-logged-in = Sesión iniciada en { $provider }: la clave está guardada en { $path }
+command-stream-on-terminal = este es el flujo para programas; `--output-format text` imprime texto, e `ibeam` sin `-p` inicia una conversación
 command-provider-question = proveedor (`ibeam providers` los muestra) [{ $provider }]:
 command-key-question = clave de { $provider }:
 command-key-accepted = { $provider } aceptó la clave

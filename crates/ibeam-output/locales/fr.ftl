@@ -578,6 +578,7 @@ policy-path-bounds = les règles `Read` et `Write` couvrent les fichiers par leu
 
 ## Sub-commands
 command-logged-in = Connecté à { $provider } : la clé est enregistrée dans { $path }
+command-stream-on-terminal = ceci est le flux pour les programmes ; `--output-format text` affiche du texte, et `ibeam` sans `-p` ouvre une conversation
 command-provider-question = fournisseur (`ibeam providers` en donne la liste) [{ $provider }] :
 command-key-question = clé pour { $provider } :
 command-key-accepted = { $provider } a accepté la clé

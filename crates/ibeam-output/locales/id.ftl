@@ -518,6 +518,7 @@ policy-path-bounds = aturan `Read` dan `Write` mencakup berkas menurut jalurnya;
 
 ## Sub-commands
 command-logged-in = Masuk ke { $provider }: kunci disimpan di { $path }
+command-stream-on-terminal = ini aliran untuk program; `--output-format text` mencetak teks, dan `ibeam` tanpa `-p` memulai percakapan
 command-provider-question = penyedia (`ibeam providers` menampilkan daftarnya) [{ $provider }]:
 command-key-question = kunci untuk { $provider }:
 command-key-accepted = { $provider } menerima kunci itu

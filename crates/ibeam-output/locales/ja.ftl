@@ -518,6 +518,7 @@ policy-path-bounds = `Read` と `Write` のルールはパスでファイルを�
 
 ## Sub-commands
 command-logged-in = { $provider } にログインしました。キーの保存先: { $path }
+command-stream-on-terminal = これはプログラム向けのストリームです。`--output-format text` でテキストを表示し、`-p` なしの `ibeam` で会話を始められます
 command-provider-question = プロバイダー (一覧は `ibeam providers`) [{ $provider }]:
 command-key-question = { $provider } のキー:
 command-key-accepted = { $provider } はキーを受け入れました

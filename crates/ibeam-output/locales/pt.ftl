@@ -578,6 +578,7 @@ policy-path-bounds = as regras `Read` e `Write` abrangem arquivos pelo caminho; 
 
 ## Sub-commands
 command-logged-in = Login feito em { $provider }: a chave está guardada em { $path }
+command-stream-on-terminal = este é o fluxo para programas; `--output-format text` imprime texto, e `ibeam` sem `-p` inicia uma conversa
 command-provider-question = provedor (`ibeam providers` mostra a lista) [{ $provider }]:
 command-key-question = chave de { $provider }:
 command-key-accepted = { $provider } aceitou a chave

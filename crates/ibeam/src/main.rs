@@ -51,7 +51,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ibeam_output::Catalogue;
+use ibeam_output::{Catalogue, SubcommandLine};
 use ibeam_protocol::{Reason, sentence};
 
 use crate::app::{AppContext, BaseContext, ConfigUse};
@@ -276,7 +276,10 @@ fn dispatch(
             None if reads_messages => run::run_input_stream(app, &target, stdout, startup()?)?,
             Some(_) | None => {
                 let input = run::PrintInput { words: &words, plan };
-                run::print(app, &target, input, format, stdout, startup()?)?
+                run::print(app, &target, input, format, stdout, startup()?)?;
+                if app.dialect_writer.is_none() && format == Format::StreamJson && stdout_terminal {
+                    hint_at_text_format(app);
+                }
             }
         },
         RunMode::Interactive => {
@@ -292,6 +295,15 @@ fn dispatch(
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes on stderr which format is for people, if a person has probably not asked for the stream that is on the terminal.
+fn hint_at_text_format(app: &AppContext) {
+    let is_default = app.base.flags.output_format.is_none();
+    // A client that runs the program on a pseudo-terminal names its format.
+    if is_default && rustix::termios::isatty(std::io::stdin()) && rustix::termios::isatty(std::io::stderr()) {
+        stderr::write_line(&format!("hint: {}", app.base.catalogue.line(&SubcommandLine::StreamOnTerminal)));
+    }
 }
 
 /// Checks that `--unpark` names a session and no prompt.

@@ -43,6 +43,8 @@ pub enum SubcommandLine<'a> {
         /// The file with the key.
         path: &'a str,
     },
+    /// The hint after a stream for programs was printed on a terminal.
+    StreamOnTerminal,
     /// The question of `login` for a provider, on a terminal.
     ProviderQuestion {
         /// The provider of an empty answer.

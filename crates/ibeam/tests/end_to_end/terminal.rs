@@ -21,6 +21,21 @@ fn printing_on_a_terminal_is_the_same_stream() {
 }
 
 #[test]
+fn a_hint_follows_a_stream_that_a_person_has_not_asked_for() {
+    let hint = |args: &[&str], script: &str| {
+        let scene = Scene::new([answer_text("done")]);
+        // The hint is on the same terminal, so the output is not checked as a stream, which begins at a line.
+        let script = format!("{script}; printf x");
+        let output = scene.print(args).terminal().after(&script).run().succeeded();
+        output.stdout.contains("hint: this is the stream for programs")
+    };
+    assert!(hint(&[], "exec 2>&1"));
+    assert!(!hint(&["--output-format", "stream-json"], "exec 2>&1"), "a program names the format");
+    assert!(!hint(&["--output-format", "text"], "exec 2>&1"));
+    assert!(!hint(&[], "exec 2>&1 </dev/null"), "a program feeds stdin");
+}
+
+#[test]
 fn a_format_in_an_interactive_run_is_a_usage_error() {
     for format in ["text", "json", "stream-json"] {
         let scene = Scene::new([]);
