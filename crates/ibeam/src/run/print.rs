@@ -30,6 +30,8 @@ use crate::prompt::{self, Prompt, StdinTimeouts};
 struct PrintFrontEnd<'a> {
     app: &'a AppContext,
     format: Format,
+    /// Whether stdout is a terminal.
+    on_terminal: bool,
 }
 
 impl PrintFrontEnd<'_> {
@@ -61,8 +63,7 @@ impl FrontEnd for PrintFrontEnd<'_> {
         }
         let has_actions = base.contract() == Contract::One;
         // The lines of actions and their targets are read together. stdout is the same on a terminal and in a pipe.
-        let targets =
-            has_actions && !verbose && is_read_by_person && rustix::termios::isatty(rustix::stdio::stdout());
+        let targets = has_actions && !verbose && is_read_by_person && self.on_terminal;
         let options = RunDetailsOptions { verbose, targets, actions: !has_actions };
         Some(RunDetails::new(Arc::clone(&base.catalogue), options))
     }
@@ -89,6 +90,8 @@ pub(crate) fn print(
     startup: StartupWatchdog,
 ) -> Result<(), ExitFailure> {
     let PrintInput { words, plan } = input;
+    // Descriptor 1 is that of stderr.
+    let on_terminal = rustix::termios::isatty(&stdout);
     let new_writer: NewWriter<'_> = match &app.dialect_writer {
         None if format == Format::Atif => Box::new(|stdout| Box::new(AtifWriter::for_run(stdout))),
         None => Box::new(|stdout| event_writer(&app.base, format, stdout)),
@@ -117,7 +120,7 @@ pub(crate) fn print(
             // Directly after the words, so that piped context comes last.
             prompt.blocks.insert(1.min(prompt.blocks.len()), plan.block());
         }
-        let front_end = PrintFrontEnd { app, format };
+        let front_end = PrintFrontEnd { app, format, on_terminal };
         front_end.show_progress()?;
         let mut session = RunSession::open(process, target, model, sandbox, &prompt, &front_end)?;
         let mut prompt = UserPrompt::from(prompt.blocks);
