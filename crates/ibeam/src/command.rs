@@ -41,12 +41,16 @@ use crate::app::{AppContext, BaseContext, ConfigUse};
 use crate::cli::{Command, ConfigCommand, FleetCommand, OfflineCommand, ReportFormat, TrustCommand};
 use crate::cli_error::CliError;
 use crate::stderr;
+use crate::wrap;
 
 pub(crate) use login::{NoEcho, check_key, store_key};
 pub(crate) use models::{ModelListOptions, list as list_models};
 pub(crate) use sessions::{size_text as session_size, title_text as session_title};
 pub(crate) use setup::{DOWNLOAD_GB, InstallProgress, install_if_missing, install_model};
 pub(crate) use trust::{ProjectEntry, ProjectEntryKind, project_entries};
+
+/// The number of spaces before the further lines of a wrapped line.
+const LISTING_INDENT: usize = 4;
 
 /// Executes a command other than `resume`, which is a run. Returns the exit code of success.
 ///
@@ -232,6 +236,13 @@ fn print_text(stdout: &mut File, text: &str) -> Result<(), CliError> {
     write(stdout, &escape_invisible(text))
 }
 
+/// Writes a listing for people to stdout. On a terminal, long lines are wrapped, and their further lines are indented.
+fn print_listing(stdout: &mut File, text: &str, indent: usize) -> Result<(), CliError> {
+    let text = escape_invisible(text);
+    let wrapped = wrap::for_terminal(&*stdout, &text, indent);
+    write(stdout, &wrapped)
+}
+
 fn write(stdout: &mut File, text: &str) -> Result<(), CliError> {
     stdout.write_all(text.as_bytes()).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Reason::OutputClosed.into(),
@@ -239,10 +250,10 @@ fn write(stdout: &mut File, text: &str) -> Result<(), CliError> {
     })
 }
 
-/// Writes a report as text or as one JSON value.
+/// Writes a report as text or as one JSON value. On a terminal, long lines of text are wrapped.
 fn report(stdout: &mut File, format: ReportFormat, text: &str, json: &Value) -> Result<(), CliError> {
     match format {
-        ReportFormat::Text => print_text(stdout, text),
+        ReportFormat::Text => print_listing(stdout, text, LISTING_INDENT),
         ReportFormat::Json => write(stdout, &format!("{}\n", escape_invisible_in_json(&json.to_string()))),
     }
 }

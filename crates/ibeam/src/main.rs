@@ -42,6 +42,7 @@ mod stderr_notices;
 mod stdout;
 mod text_sources;
 mod worktree;
+mod wrap;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -83,7 +84,7 @@ fn main() -> ExitCode {
     let (Cli { mut flags, words, command, command_path }, options) = match parsed {
         Ok(parsed) => parsed,
         Err(ParseExit::Help(text)) => {
-            drop(stdout.write_all(text.as_bytes()));
+            drop(stdout.write_all(wrap::for_terminal(&stdout, &text, 0).as_bytes()));
             return ExitCode::SUCCESS;
         }
         Err(ParseExit::MissingSubcommand { help, error }) => {

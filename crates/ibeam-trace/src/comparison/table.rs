@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use ibeam_output::{Catalogue, CompareLine};
 use ibeam_protocol::escape_invisible;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::Comparison;
 use super::facts::{CallFact, CallOutcome, RunEnd, SessionFacts};
@@ -62,14 +63,17 @@ fn totals(comparison: &Comparison<'_>, catalogue: &Catalogue) -> String {
         (line(&CompareLine::Cost), both(&|facts| cost(facts.cost_micros()))),
         (line(&CompareLine::ChangedFiles), both(&|facts| facts.files().len().to_string())),
     ];
-    let width = |text: &str| text.chars().count();
     let rows = rows.map(|(name, values)| (name, values.map(|value| escape_invisible(&value).into_owned())));
-    let name_width = rows.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
-    let value_width = rows.iter().map(|(_, [first, _])| width(first)).max().unwrap_or(0);
+    let name_width = rows.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
+    let value_width = rows.iter().map(|(_, [first, _])| first.width()).max().unwrap_or(0);
     rows.iter().fold(String::new(), |mut text, (name, [first, second])| {
+        let (name_gap, value_gap) = (name_width + 2 - name.width(), value_width + 2 - first.width());
         // Writing to a string does not fail.
-        let _ =
-            writeln!(text, "{}", format!("{name:name_width$}  {first:value_width$}  {second}").trim_end());
+        let _ = writeln!(
+            text,
+            "{}",
+            format!("{name}{:name_gap$}{first}{:value_gap$}{second}", "", "").trim_end()
+        );
         text
     })
 }
@@ -129,5 +133,26 @@ fn push_list(text: &mut String, heading: &str, entries: &[(Presence, String)], c
     }
     if hidden > 0 {
         push(&equal(hidden));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ibeam_output::Locale;
+
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_by_their_width_on_a_terminal() {
+        let facts = [SessionFacts::default(), SessionFacts::default()];
+        for locale in Locale::ALL {
+            let names = ["一つ目", "second"];
+            let text = Comparison::new(names, [&facts[0], &facts[1]]).to_text(&Catalogue::new(locale));
+            let columns: Vec<usize> = text
+                .lines()
+                .filter_map(|line| line.rsplit_once("  ").map(|(before, _)| before.width()))
+                .collect();
+            assert!(columns.len() > 5 && columns.windows(2).all(|pair| pair[0] == pair[1]), "{text}");
+        }
     }
 }

@@ -80,7 +80,11 @@ fn explain(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<
     }
     let json: Vec<_> =
         rows.iter().map(|row| json!({ "key": row.key, "value": row.json, "origin": row.origin })).collect();
-    report(stdout, format, &text, &json!(json))
+    match format {
+        // A value that was wrapped could not be pasted into a file.
+        ReportFormat::Text => print_text(stdout, &text),
+        ReportFormat::Json => report(stdout, format, "", &json!(json)),
+    }
 }
 
 /// Returns the timeouts that are not configured: the defaults for the model in use.

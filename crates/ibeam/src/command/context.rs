@@ -8,7 +8,7 @@ use ibeam_output::{ContextLine, escape_to_one_line};
 use ibeam_protocol::{Attachment, McpStatus, ToolSpec, UserPart};
 use serde_json::{Map, Value, json};
 
-use super::report;
+use super::{print_text, report};
 use crate::app::AppContext;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
@@ -60,7 +60,13 @@ pub(super) fn context(
     }
     let sections = sections(&preview);
     let text = as_text(app, &preview, &sections, full);
-    report(stdout, format, &text, &as_json(app, &preview, &sections, full))
+    match format {
+        // The texts of a full report are those that the model gets.
+        ReportFormat::Text if full => print_text(stdout, &text),
+        ReportFormat::Text | ReportFormat::Json => {
+            report(stdout, format, &text, &as_json(app, &preview, &sections, full))
+        }
+    }
 }
 
 fn sections(preview: &ContextPreview) -> [Section; 5] {

@@ -12,7 +12,7 @@ use ibeam_protocol::{Notice, Reason};
 use serde_json::json;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{explain_in_line, print_text, report};
+use super::{explain_in_line, print_listing, print_text, report};
 use crate::app::AppContext;
 use crate::cli::{ReportFormat, Switch};
 use crate::cli_error::CliError;
@@ -183,7 +183,7 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
     for (notice, _) in &unknown {
         lines.push(DiagnosisLine::Wrong, &configuration, &catalogue.notice(notice));
     }
-    print_text(stdout, &lines.text)?;
+    print_listing(stdout, &lines.text, MARK_COLUMNS + 1)?;
     // The caller reports the other mistakes.
     match unknown.into_iter().next() {
         Some((_, error)) if app.base.config_errors.is_empty() => Err(error),

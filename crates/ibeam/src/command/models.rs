@@ -15,7 +15,7 @@ use ibeam_providers::{ListedModel, known_model};
 use serde_json::json;
 
 use self::details::ModelDetails;
-use super::{explain_in_line, print_text, report};
+use super::{LISTING_INDENT, explain_in_line, print_listing, report};
 use crate::app::AppContext;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
@@ -119,7 +119,7 @@ pub(crate) fn list(app: &AppContext, options: ModelListOptions, stdout: &mut Fil
     }
     text.push('\n');
     tips.iter().for_each(|tip| text.push_str(&format!("Tip: {}\n", catalogue.sentence(tip))));
-    print_text(stdout, &text)
+    print_listing(stdout, &text, LISTING_INDENT)
 }
 
 /// Returns the models of all usable providers, then the embedded one.

@@ -36,6 +36,32 @@ fn a_hint_follows_a_stream_that_a_person_has_not_asked_for() {
 }
 
 #[test]
+fn listings_are_wrapped_at_the_width_of_the_terminal_only() {
+    let scene = Scene::new([]);
+    for (args, start) in [
+        (&["doctor"][..], "ok      sandbox: "),
+        (&["providers"], "anthropic - "),
+        (&["help", "faq"], "In the sandbox, commands"),
+        (&["--lang", "ja", "help"], "ibeam"),
+    ] {
+        let columns = |text: &str| text.lines().map(unicode_width::UnicodeWidthStr::width).max();
+        let narrow = scene.ibeam_without_model(args).terminal().after("stty cols 60").run().succeeded();
+        let text = narrow.stdout.replace("\r\n", "\n");
+        let words = |text: &str| text.split_whitespace().collect::<String>();
+        // A path or a line of code may be longer than a line.
+        let long: Vec<&str> =
+            text.lines().filter(|line| unicode_width::UnicodeWidthStr::width(*line) > 60).collect();
+        assert!(long.iter().all(|line| !line.trim().contains(". ")), "{long:?}");
+        let piped = scene.ibeam_without_model(args).run().succeeded();
+        assert_eq!(words(&text), words(&piped.stdout), "{args:?}");
+        if start != "ibeam" {
+            assert!(columns(&piped.stdout) > Some(60) && piped.stdout.contains(start), "{piped}");
+            assert!(text.lines().count() > piped.stdout.lines().count(), "{text}");
+        }
+    }
+}
+
+#[test]
 fn a_format_in_an_interactive_run_is_a_usage_error() {
     for format in ["text", "json", "stream-json"] {
         let scene = Scene::new([]);
