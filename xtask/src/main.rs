@@ -57,6 +57,7 @@ usage: cargo xtask SUBCOMMAND
           kill the program at each step of many runs and at random instants; prints what was lost
   local-eval [NAME…]
           run the small tasks on the embedded model; prints score and speed
+  man DIR write the man pages of all commands
   mutations [WORD]
           remove protections one by one; some test must fail for each
   screens write docs/screens from a scripted conversation
@@ -101,6 +102,7 @@ fn main() -> ExitCode {
             let args: Vec<String> = args.collect();
             local_eval::run(&root(), &args).map_err(|error| error.to_string())
         }
+        "man" => write_man_pages(&root(), args.next().as_deref()),
         "mutations" => mutations::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
         "schema" => schema::run(&root()).map_err(|error| error.to_string()),
         "screens" => write_screens(&root()),
@@ -148,6 +150,20 @@ fn write_screens(root: &Path) -> Result<(), String> {
     match command.arg("write_the_screens").status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("the screens were not written: {status}")),
+        Err(error) => Err(format!("cannot start cargo: {error}")),
+    }
+}
+
+/// Writes the man pages into a directory, which is created if it is missing. The test of the pages writes them.
+fn write_man_pages(root: &Path, directory: Option<&str>) -> Result<(), String> {
+    let directory = directory.ok_or("usage: cargo xtask man DIR")?;
+    let absolute = std::path::absolute(directory).map_err(|error| error.to_string())?;
+    let mut command = Command::new("cargo");
+    command.current_dir(root).args(["test", "-q", "-p", "ibeam", "--bin", "ibeam", "--no-default-features"]);
+    command.arg("every_command_has_a_man_page").env("IBEAM_MAN_DIR", &absolute);
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("the man pages were not written: {status}")),
         Err(error) => Err(format!("cannot start cargo: {error}")),
     }
 }

@@ -43,7 +43,7 @@ pub(crate) use self::flags::Flags;
 pub(crate) use self::fleet_commands::{FleetCommand, FleetReportFormat};
 pub(crate) use self::help::lists_flag;
 pub(crate) use self::mcp_commands::McpCommand;
-pub(crate) use self::offline_commands::{OfflineCommand, SchemaFormat, ScriptedDialect};
+pub(crate) use self::offline_commands::{OfflineCommand, SchemaFormat, ScriptedDialect, Shell};
 #[cfg(feature = "nats")]
 pub(crate) use self::queue_flags::CredentialFlags;
 pub(crate) use self::queue_flags::{QueueFlags, SubmissionFlags, WorkerFlags};

@@ -339,15 +339,31 @@ mod tests {
         assert!(texts.len() > 40, "{}", texts.len());
     }
 
-    /// Run with `cargo test -p ibeam write_the_man_pages -- --ignored`: writes them into `target/man`.
+    /// Writes the man pages into the directory that `cargo xtask man` names, or else into a temporary one.
     #[test]
-    #[ignore = "a chore, which writes files"]
-    fn write_the_man_pages() {
-        let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/man");
+    fn every_command_has_a_man_page() {
+        let scratch = tempfile::tempdir().unwrap();
+        let requested = std::env::var_os("IBEAM_MAN_DIR").map(std::path::PathBuf::from);
+        let directory = requested.unwrap_or_else(|| scratch.path().to_owned());
         std::fs::create_dir_all(&directory).unwrap();
         clap_mangen::generate_to(Cli::command(), &directory).unwrap();
+        let mut names = Vec::new();
+        add_man_pages(&Cli::command(), "ibeam", &mut names);
+        assert!(names.len() > 40, "{names:?}");
+        for name in names {
+            let page = std::fs::read_to_string(directory.join(format!("{name}.1"))).unwrap();
+            assert!(page.contains(".SH NAME") && page.contains(".SH SYNOPSIS"), "{name}: {page}");
+        }
         let page = std::fs::read_to_string(directory.join("ibeam-login.1")).unwrap();
         assert!(page.contains("no\\-check"), "{page}");
+    }
+
+    /// Adds the names of the man pages of a command and of those below it.
+    fn add_man_pages(command: &Command, name: &str, names: &mut Vec<String>) {
+        names.push(name.to_owned());
+        for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+            add_man_pages(subcommand, &format!("{name}-{}", subcommand.get_name()), names);
+        }
     }
 
     /// Adds the help of a command and of those below it.

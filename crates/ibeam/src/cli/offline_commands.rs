@@ -88,8 +88,17 @@ pub(crate) enum OfflineCommand {
     Completions {
         /// The shell
         #[arg(value_enum)]
-        shell: clap_complete::Shell,
+        shell: Shell,
     },
+}
+
+/// A shell with a completion script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Elvish,
+    Fish,
+    Zsh,
 }
 
 /// A dialect for which `shim` can write a script.

@@ -4,15 +4,13 @@
 
 use std::fs::File;
 
-use clap::CommandFactory;
-use clap_complete::Shell;
 use ibeam_protocol::FailureCode;
 use ibeam_wire::SchemaTarget;
 use serde_json::json;
 
 use super::{print_text, report};
 use crate::app::BaseContext;
-use crate::cli::{Cli, ReportFormat, SchemaFormat};
+use crate::cli::{ReportFormat, SchemaFormat, Shell};
 use crate::cli_error::CliError;
 
 pub(super) fn errors(base: &BaseContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
@@ -52,19 +50,13 @@ pub(super) fn schema(base: &BaseContext, format: SchemaFormat, stdout: &mut File
     print_text(stdout, &format!("{:#}\n", ibeam_wire::schema(of, base.contract())))
 }
 
-/// Prints the script of a shell. Those of bash, zsh and fish ask `ibeam complete` for the candidates.
+/// Prints the script of a shell, which asks `ibeam complete` for the candidates.
 pub(super) fn completions(shell: Shell, stdout: &mut File) -> Result<(), CliError> {
-    let generate = || {
-        let mut script = Vec::new();
-        clap_complete::generate(shell, &mut Cli::command(), "ibeam", &mut script);
-        String::from_utf8_lossy(&script).into_owned()
-    };
     let script = match shell {
-        Shell::Bash => include_str!("completions/ibeam.bash").to_owned(),
-        Shell::Fish => include_str!("completions/ibeam.fish").to_owned(),
-        Shell::Zsh => include_str!("completions/ibeam.zsh").to_owned(),
-        // The enum can grow.
-        _ => generate(),
+        Shell::Bash => include_str!("completions/ibeam.bash"),
+        Shell::Elvish => include_str!("completions/ibeam.elv"),
+        Shell::Fish => include_str!("completions/ibeam.fish"),
+        Shell::Zsh => include_str!("completions/ibeam.zsh"),
     };
-    print_text(stdout, &script)
+    print_text(stdout, script)
 }

@@ -1,4 +1,4 @@
-//! The completion scripts of bash, zsh and fish, each in its shell. A test without its shell prints `SKIP`.
+//! The completion scripts of bash, elvish, fish and zsh, each in its shell. A test without its shell prints `SKIP`.
 
 use std::process::Command;
 
@@ -28,7 +28,8 @@ print FOUND
 "#;
 
 fn is_installed(shell: &str) -> bool {
-    let is_installed = Command::new(shell).args(["-c", "exit"]).output().is_ok();
+    let path = std::env::var_os("PATH").unwrap();
+    let is_installed = std::env::split_paths(&path).any(|directory| directory.join(shell).is_file());
     if !is_installed {
         eprintln!("SKIP: {shell} is not installed");
     }
@@ -111,6 +112,30 @@ fn fish_completes_commands_values_and_files() {
         let found = String::from_utf8(output.stdout).unwrap();
         let mut values = found.lines().filter_map(|line| line.split('\t').next());
         assert!(values.any(|value| value == expected), "{line}: {found}");
+    }
+}
+
+/// elvish has its editor only on a terminal, which `script` makes.
+#[test]
+fn elvish_completes_commands_values_and_files() {
+    if !is_installed("elvish") || !is_installed("script") {
+        return;
+    }
+    let scene = Scene::new([]);
+    let script = script(&scene, "elvish");
+    for (line, expected) in LINES {
+        let words = line.split(' ').map(|word| format!(" '{word}'")).collect::<String>();
+        let program = format!(
+            "eval (slurp < '{script}')\n\
+             $edit:completion:arg-completer[ibeam] ibeam{words} | each {{|found| echo FOUND $found[stem] }}\n\
+             exit\n"
+        );
+        let path = scene.workspace.outside().join("rc.elv");
+        std::fs::write(&path, program).unwrap();
+        let command = format!("elvish -rc {}", path.display());
+        let output = shell(&scene, "script").args(["-qec", &command, "/dev/null"]).output().unwrap();
+        let found = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(found.lines().any(|line| line.trim() == format!("FOUND {expected}")), "{line}: {found}");
     }
 }
 
