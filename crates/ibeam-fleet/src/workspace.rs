@@ -3,7 +3,8 @@
 //! Nothing is written to the source. A repository is copied once, to a mirror in the directory of the fleet, and cloned
 //! from there: so all tasks start at the same commit, and a run that damages the objects of its clone, which are hard
 //! links, does not damage the source. The changes are found with an index and objects outside of the workspace, so nothing
-//! that a run left in the workspace's own repository is read.
+//! that a run left in the workspace's own repository is read. The index is that of the workspace before the run: git reads
+//! only files that have changed since.
 
 mod restoration;
 
@@ -21,6 +22,8 @@ use crate::task::WorkspaceSource;
 /// The kinds of bases of changes, in the file `base`.
 const COMMIT: &str = "commit";
 const TREE: &str = "tree";
+/// The number of digits of a SHA-1 hash. Other hashes are longer.
+const SHA1_DIGITS: usize = 40;
 /// The time for which a repository that could not be copied is not tried again, so that its tasks do not all wait for it.
 const UNAVAILABLE_TIME: Duration = Duration::from_secs(60);
 
@@ -118,6 +121,9 @@ impl Workspaces {
         let clone = ["clone", "--quiet", "--no-checkout", "--template=", "--", utf8(mirror)?, utf8(&new)?];
         self.git.run(Path::new("/"), &clone)?;
         self.git.run(&new, &["checkout", "--quiet", "--detach", &commit])?;
+        let repository = fresh_repository(&index_repository(path), &commit)?;
+        borrow_objects(&repository, &mirror.join("objects"))?;
+        fs::copy(new.join(".git/index"), repository.join("index")).map_err(|error| error.to_string())?;
         fs::write(base_file(path), format!("{COMMIT} {commit}")).map_err(|error| error.to_string())?;
         Ok(fs::rename(&new, path).map_err(|error| error.to_string())?)
     }
@@ -129,8 +135,9 @@ impl Workspaces {
         }
         let new = fresh_sibling(path)?;
         copy_directory(directory, &new, &self.fleet).map_err(|error| error.to_string())?;
-        let objects = self.fresh_repository(&index_repository(path), "sha1")?;
-        let tree = self.tree_of(&objects, &new, None)?;
+        let repository = fresh_repository(&index_repository(path), "")?;
+        self.add_files(&repository, &new)?;
+        let tree = self.git.line(&new, &[git_dir(&repository)?.as_str(), "write-tree"])?;
         fs::write(base_file(path), format!("{TREE} {tree}")).map_err(|error| error.to_string())?;
         fs::rename(&new, path).map_err(|error| error.to_string())
     }
@@ -146,38 +153,30 @@ impl Workspaces {
         patch: &Path,
     ) -> Result<Changes, String> {
         let recorded = fs::read_to_string(base_file(path)).map_err(|error| error.to_string())?;
-        let (kind, base) = recorded.split_once(' ').ok_or("the file `base` is damaged")?;
-        // A copy has its base in the repository that was created with it; a clone has it in the source.
-        let objects = match kind == TREE {
-            true => index_repository(path),
-            false => {
-                let format = if base.len() > 40 { "sha256" } else { "sha1" };
-                let objects = self.fresh_repository(&index_repository(path), format)?;
-                borrow_objects(&objects, &self.source_objects(source)?)?;
-                objects
-            }
-        };
-        let tree = self.tree_of(&objects, path, Some(base))?;
-        let names = self.diff(&objects, base, &tree, &["--name-only", "-z"])?;
-        let files: Vec<String> = names
-            .split(|byte| *byte == 0)
-            .filter(|name| !name.is_empty())
-            .map(|name| String::from_utf8_lossy(name).into_owned())
-            .collect();
+        let (_, base) = recorded.split_once(' ').ok_or("the file `base` is damaged")?;
+        let repository = index_repository(path);
+        if !repository.join("index").exists() {
+            // A clone of an earlier version.
+            fresh_repository(&repository, base)?;
+            borrow_objects(&repository, &self.source_objects(source)?)?;
+            self.read_base(&repository, base)?;
+        }
+        self.add_files(&repository, path)?;
+        let output = self.diff(&repository, base, &["--raw", "-z"])?;
+        let (files, difference) = split_raw_diff(&output)?;
         let has_patch = !files.is_empty();
         if has_patch {
-            fs::write(patch, self.diff(&objects, base, &tree, &["--binary"])?)
-                .map_err(|error| error.to_string())?;
+            fs::write(patch, difference).map_err(|error| error.to_string())?;
         }
         Ok(Changes { files, has_patch })
     }
 
-    /// Returns the differences of two trees.
-    fn diff(&self, objects: &Path, base: &str, tree: &str, extra: &[&str]) -> Result<Vec<u8>, String> {
-        let git_dir = format!("--git-dir={}", utf8(objects)?);
-        let fixed = [git_dir.as_str(), "diff", "--no-ext-diff", "--no-textconv", "--no-renames"];
-        let arguments: Vec<&str> =
-            fixed.into_iter().chain(extra.iter().copied()).chain([base, tree, "--"]).collect();
+    /// Returns the differences from a commit or tree to the index of a repository, as a patch.
+    fn diff(&self, repository: &Path, base: &str, extra: &[&str]) -> Result<Vec<u8>, String> {
+        let git_dir = git_dir(repository)?;
+        let fixed = [git_dir.as_str(), "diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-renames"];
+        let patch = ["--patch", "--binary", base, "--"];
+        let arguments: Vec<&str> = fixed.into_iter().chain(extra.iter().copied()).chain(patch).collect();
         self.git.run(Path::new("/"), &arguments)
     }
 
@@ -193,30 +192,18 @@ impl Workspaces {
         Ok(self.mirror_path(&repository).join("objects"))
     }
 
-    /// Returns the tree of the files in `work_tree`. Files that git ignores are in it only if they are in `base`.
-    fn tree_of(&self, objects: &Path, work_tree: &Path, base: Option<&str>) -> Result<String, String> {
-        let (git_dir, work_tree_flag) =
-            (format!("--git-dir={}", utf8(objects)?), format!("--work-tree={}", utf8(work_tree)?));
-        let flags = [git_dir.as_str(), work_tree_flag.as_str(), "-c", "core.bare=false"];
-        let run = |arguments: &[&str]| {
-            let arguments: Vec<&str> = flags.into_iter().chain(arguments.iter().copied()).collect();
-            self.git.line(work_tree, &arguments)
-        };
-        if let Some(base) = base {
-            run(&["read-tree", base])?;
-        }
-        run(&["add", "--all", "--", "."])?;
-        run(&["write-tree"])
+    /// Sets the index of a repository to a commit or tree.
+    fn read_base(&self, repository: &Path, base: &str) -> Result<(), String> {
+        self.git.run(Path::new("/"), &[git_dir(repository)?.as_str(), "read-tree", base]).map(drop)
     }
 
-    /// Creates an empty repository instead of what is at `path`.
-    fn fresh_repository(&self, path: &Path, format: &str) -> Result<PathBuf, String> {
-        remove_if_exists(path)?;
-        let format = format!("--object-format={format}");
-        self.git
-            .run(Path::new("/"), &["init", "--quiet", "--bare", "--template=", &format, "--", utf8(path)?])?;
-        fs::create_dir_all(path.join("objects/info")).map_err(|error| error.to_string())?;
-        Ok(path.to_owned())
+    /// Sets the index of a repository to the files in `work_tree`. Of the files that git ignores, it has only those that it
+    /// had before.
+    fn add_files(&self, repository: &Path, work_tree: &Path) -> Result<(), String> {
+        let (git_dir, work_tree_flag) = (git_dir(repository)?, format!("--work-tree={}", utf8(work_tree)?));
+        let flags = [git_dir.as_str(), work_tree_flag.as_str(), "-c", "core.bare=false"];
+        let arguments: Vec<&str> = flags.into_iter().chain(["add", "--all", "--", "."]).collect();
+        self.git.run(work_tree, &arguments).map(drop)
     }
 
     /// Returns the fleet's copy of a repository. It is fetched again if it lacks the commit.
@@ -293,6 +280,46 @@ fn index_repository(workspace: &Path) -> PathBuf {
     workspace.with_file_name("base.git")
 }
 
+/// Returns the argument that names a repository.
+fn git_dir(repository: &Path) -> Result<String, String> {
+    Ok(format!("--git-dir={}", utf8(repository)?))
+}
+
+/// Creates an empty repository instead of what is at `path`, for hashes like `hash`.
+fn fresh_repository(path: &Path, hash: &str) -> Result<PathBuf, String> {
+    remove_if_exists(path)?;
+    let config = match hash.len() > SHA1_DIGITS {
+        true => {
+            "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n"
+        }
+        false => "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
+    };
+    fs::create_dir_all(path.join("objects/info"))
+        .and_then(|()| fs::create_dir(path.join("refs")))
+        .and_then(|()| fs::write(path.join("config"), config))
+        .and_then(|()| fs::write(path.join("HEAD"), "ref: refs/heads/none\n"))
+        .map_err(|error| error.to_string())?;
+    Ok(path.to_owned())
+}
+
+/// Splits the output of `git diff --raw -z --patch` into the names of the files and the patch: two fields for each file,
+/// and an empty one before the patch.
+fn split_raw_diff(output: &[u8]) -> Result<(Vec<String>, &[u8]), String> {
+    let invalid = || "git printed an unknown form of differences".to_owned();
+    let (mut files, mut rest) = (Vec::new(), output);
+    while rest.first() == Some(&b':') {
+        let mut fields = rest.splitn(3, |byte| *byte == 0);
+        let (_, name, after) = (fields.next(), fields.next(), fields.next());
+        files.push(String::from_utf8_lossy(name.ok_or_else(invalid)?).into_owned());
+        rest = after.ok_or_else(invalid)?;
+    }
+    match (files.is_empty(), rest.strip_prefix(&[0])) {
+        (true, None) if rest.is_empty() => Ok((files, rest)),
+        (false, Some(patch)) => Ok((files, patch)),
+        (true | false, _) => Err(invalid()),
+    }
+}
+
 /// Lets a repository use the objects in another directory.
 fn borrow_objects(repository: &Path, objects: &Path) -> Result<(), String> {
     let line = format!("{}\n", utf8(objects)?);
@@ -339,4 +366,80 @@ fn copy_directory(from: &Path, to: &Path, excluded: &Path) -> io::Result<()> {
 fn utf8(path: &Path) -> Result<&str, String> {
     let is_plain = path.components().all(|part| part != Component::ParentDir);
     path.to_str().filter(|_| is_plain).ok_or_else(|| format!("`{}` is not UTF-8", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::GitSource;
+
+    /// Creates the files of a source in `home`.
+    fn source(home: &Path) -> PathBuf {
+        let source = home.join("source");
+        fs::create_dir_all(&source).unwrap();
+        for (name, text) in
+            [("a.txt", "a\n"), ("gone.txt", "x\n"), ("kept.txt", "k\n"), (".gitignore", "*.log\n")]
+        {
+            fs::write(source.join(name), text).unwrap();
+        }
+        source
+    }
+
+    /// Changes the files of a workspace, and checks what is found; then that the patch has the same effect on the source.
+    #[track_caller]
+    fn check(workspaces: &Workspaces, from: &WorkspaceSource, source: &Path, home: &Path) {
+        let (path, patch) = (home.join("task/workspace"), home.join("task/changes.patch"));
+        workspaces.prepare(from, &path).unwrap();
+        assert_eq!(workspaces.changes(from, &path, &patch).unwrap(), Changes::default());
+        let odd = "odd\t\"name\"\n.txt";
+        for (name, text) in [("a.txt", "b\n"), (odd, "new\n"), ("out.log", "ignored\n"), ("data", "\0\u{1}")]
+        {
+            fs::write(path.join(name), text).unwrap();
+        }
+        fs::remove_file(path.join("gone.txt")).unwrap();
+        // A second call finds the same.
+        for _ in 0..2 {
+            let changes = workspaces.changes(from, &path, &patch).unwrap();
+            assert!(changes.has_patch);
+            assert_eq!(changes.files, ["a.txt", "data", "gone.txt", odd]);
+        }
+        let git = Git("git".into());
+        git.run(source, &["apply", "--binary", utf8(&patch).unwrap()]).unwrap();
+        for name in ["a.txt", odd, "data", "kept.txt"] {
+            assert_eq!(fs::read(source.join(name)).unwrap(), fs::read(path.join(name)).unwrap(), "{name:?}");
+        }
+        assert!(!source.join("gone.txt").exists() && !source.join("out.log").exists());
+    }
+
+    #[test]
+    fn the_changes_of_a_copy_are_found() {
+        let home = tempfile::tempdir().unwrap();
+        let source = source(home.path());
+        let workspaces = Workspaces::new("git".into(), home.path().join("fleet"));
+        check(&workspaces, &WorkspaceSource::Path(source.clone()), &source, home.path());
+    }
+
+    #[test]
+    fn the_changes_of_a_clone_are_found_whatever_format_its_hashes_have() {
+        for format in ["sha1", "sha256"] {
+            let home = tempfile::tempdir().unwrap();
+            let source = source(home.path());
+            let git = Git("git".into());
+            let run = |arguments: &[&str]| git.run(&source, arguments).unwrap();
+            run(&["init", "--quiet", &format!("--object-format={format}")]);
+            run(&["add", "--all"]);
+            let person = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
+            run(&[&person[..], &["commit", "--quiet", "--message", "one"]].concat());
+            let workspaces = Workspaces::new("git".into(), home.path().join("fleet"));
+            let git = GitSource { git: source.to_str().unwrap().to_owned(), reference: "HEAD".to_owned() };
+            check(&workspaces, &WorkspaceSource::Git(git), &source, home.path());
+        }
+    }
+
+    #[test]
+    fn an_unknown_form_of_differences_is_an_error() {
+        for output in [&b"patch"[..], b":100644 100644 a b M\0a.txt\0patch", b":100644 100644 a b M"] {
+            assert!(split_raw_diff(output).is_err(), "{output:?}");
+        }
+    }
 }

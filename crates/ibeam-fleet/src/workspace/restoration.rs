@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{COMMIT, TREE, Workspaces, base_file, borrow_objects, index_repository, utf8};
+use super::{COMMIT, TREE, Workspaces, base_file, borrow_objects, fresh_repository, index_repository, utf8};
 use crate::task::WorkspaceSource;
 
 impl Workspaces {
@@ -25,17 +25,17 @@ impl Workspaces {
         let objects = repository(path);
         let is_new = !objects.join("index").exists();
         if is_new {
-            let format = if base.len() > 40 { "sha256" } else { "sha1" };
-            self.fresh_repository(&objects, format)?;
+            fresh_repository(&objects, if kind == TREE { "" } else { base })?;
             // A copy has its base in the repository that was created with it.
             let shared = match kind == TREE {
                 true => index_repository(path).join("objects"),
                 false => self.source_objects(source)?,
             };
             borrow_objects(&objects, &shared)?;
+            self.read_base(&objects, base)?;
         }
-        let tree = self.tree_of(&objects, path, is_new.then_some(base))?;
-        let changes = self.diff(&objects, base, &tree, &["--binary"])?;
+        self.add_files(&objects, path)?;
+        let changes = self.diff(&objects, base, &[])?;
         fs::write(patch, changes).map_err(|error| error.to_string())?;
         Ok(recorded)
     }
