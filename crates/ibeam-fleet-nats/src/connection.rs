@@ -4,15 +4,16 @@ use std::future::Future;
 use std::io;
 use std::path::PathBuf;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use async_nats::{Client, ConnectOptions};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions};
 use ibeam_fleet::QueueError;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
 use crate::address::QueueAddress;
 use crate::error::service;
+use crate::store::RETRY_TIMEOUT;
 
 /// The time in which the server should answer a request.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
@@ -66,14 +67,7 @@ impl Connection {
         });
         started.map_err(|error| service("thread", &error))?;
         let options = connect_options(options).map_err(|error| service("credentials", &error))?;
-        let servers = address.servers.clone();
-        let connect =
-            async move { tokio::time::timeout(REQUEST_TIMEOUT * 2, options.connect(servers)).await };
-        let client = match handle.block_on(connect) {
-            Ok(Ok(client)) => client,
-            Ok(Err(error)) => return Err(service(&address.servers.join(","), &error)),
-            Err(error) => return Err(service(&address.servers.join(","), &error)),
-        };
+        let client = handle.block_on(connect(address, options))?;
         Ok(Self { client, handle, _end: end })
     }
 
@@ -85,6 +79,27 @@ impl Connection {
     /// Executes requests on the connection.
     pub(crate) fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         self.handle.block_on(future)
+    }
+}
+
+/// Connects to one of the servers. A cluster whose servers do not answer may be about to come back.
+async fn connect(address: &QueueAddress, options: ConnectOptions) -> Result<Client, QueueError> {
+    let what = address.servers.join(",");
+    let start = Instant::now();
+    loop {
+        let connecting = options.clone().connect(address.servers.clone());
+        let (error, may_pass) = match tokio::time::timeout(REQUEST_TIMEOUT * 2, connecting).await {
+            Ok(Ok(client)) => return Ok(client),
+            Ok(Err(error)) => {
+                let may_pass = matches!(error.kind(), ConnectErrorKind::Io | ConnectErrorKind::TimedOut);
+                (service(&what, &error), may_pass)
+            }
+            Err(error) => (service(&what, &error), true),
+        };
+        if address.servers.len() == 1 || !may_pass || start.elapsed() > RETRY_TIMEOUT {
+            return Err(error);
+        }
+        tokio::time::sleep(LONGEST_PAUSE / 4).await;
     }
 }
 

@@ -48,7 +48,9 @@ pub(crate) async fn read_batch(
         let ended = || QueueError::Service { detail: format!("{subject}: the connection has ended") };
         let answer = answer.ok_or_else(ended)?;
         let headers = answer.headers.unwrap_or_default();
-        let number = |name: &str| headers.get(name).and_then(|value| value.as_str().parse::<u64>().ok());
+        // The headers of the server come last. A message that was stored from an answer has others before them.
+        let last = |name: &str| headers.get_last(name).map(ToString::to_string);
+        let number = |name: &str| last(name).and_then(|value| value.parse::<u64>().ok());
         match answer.status {
             None => {}
             Some(StatusCode::NOT_FOUND) => return Ok((batch, true)),
@@ -64,7 +66,7 @@ pub(crate) async fn read_batch(
         let Some(sequence) = number("Nats-Sequence") else {
             return Err(damaged(subject, "an answer has no sequence number"));
         };
-        let subject = headers.get("Nats-Subject").map(ToString::to_string).unwrap_or_default();
+        let subject = last("Nats-Subject").unwrap_or_default();
         batch.push(StoredMessage { sequence, subject, headers, payload: answer.payload });
     }
 }

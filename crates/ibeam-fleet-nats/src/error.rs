@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt::Display;
 
-use async_nats::jetstream;
+use async_nats::jetstream::{self, ErrorCode};
 use ibeam_fleet::QueueError;
 
 /// The code of the server for a message that a limit of the stream refuses.
@@ -34,4 +34,19 @@ pub(crate) fn is_already_queued(error: &(dyn Error + 'static)) -> bool {
     source.is_some_and(|error| {
         error.error_code().0 == STORE_FAILED && error.to_string().contains("per subject")
     })
+}
+
+/// Whether the servers answered that a stream or a consumer does not exist.
+pub(crate) fn is_not_found(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let code = error.downcast_ref::<jetstream::Error>().map(jetstream::Error::error_code);
+        if code
+            .is_some_and(|code| [ErrorCode::STREAM_NOT_FOUND, ErrorCode::CONSUMER_NOT_FOUND].contains(&code))
+        {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
 }

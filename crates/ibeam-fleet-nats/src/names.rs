@@ -42,6 +42,11 @@ impl Names {
         Self { fleet: address.fleet.clone() }
     }
 
+    /// Returns the name of the fleet.
+    pub(crate) fn fleet(&self) -> &str {
+        &self.fleet
+    }
+
     /// Returns the name of the bucket of keys.
     pub(crate) fn bucket(&self) -> String {
         format!("ibeam-{}", self.fleet)

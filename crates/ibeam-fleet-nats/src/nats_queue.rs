@@ -5,7 +5,7 @@
 //! and the next worker completes them. The stream holds one message per task at most, so no task is ever held twice,
 //! except by a worker whose lease has ended without its knowledge; the first result counts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -14,6 +14,7 @@ use async_nats::jetstream::context::{Context, ContextBuilder};
 use async_nats::jetstream::stream::Stream;
 use async_nats::jetstream::{AckKind, Message};
 use futures_util::StreamExt as _;
+use futures_util::future::try_join4;
 use ibeam_fleet::{
     Claim, EventSink, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, SnapshotStore, Spend,
     StopFlag, Task, TaskQueue, TaskResult,
@@ -25,9 +26,11 @@ use crate::connection::{Connection, QueueOptions, REQUEST_TIMEOUT};
 use crate::error::service;
 use crate::events::EventStream;
 use crate::names::{CONSUMER, KeyKind, Names, task_of};
+use crate::signing::{SignedKind, Signer, SubmitterKeys};
 use crate::snapshots::SnapshotBucket;
-use crate::store::{Creation, RETRY_TIMEOUT, Store, parse, retry};
+use crate::store::{Creation, RETRY_TIMEOUT, Store, parse, retry, retry_unless_missing};
 use crate::streams::{create_streams, is_created};
+use crate::submission::in_order;
 
 /// The number of workers that may hold a task and vanish. The next one parks it.
 const MAX_DELIVERIES: u64 = 5;
@@ -35,6 +38,8 @@ const MAX_DELIVERIES: u64 = 5;
 const IDLE_PAUSE: Duration = Duration::from_millis(150);
 /// The time between two looks for a queue that does not exist yet.
 const CREATION_PAUSE: Duration = Duration::from_millis(300);
+/// The reason for which a task is parked that no accepted key has signed.
+pub(crate) const UNSIGNED_TASK: &str = "the task is not signed by a key that its worker accepts: start `fleet run` with the file of such a key (`--queue-nkey` or `--queue-creds`), or the worker with `--submitter-key` and the public key of the submitter";
 /// The size of the largest result, in bytes. The server allows messages of 1 MiB.
 const MAX_RESULT_BYTES: usize = 900 << 10;
 
@@ -42,6 +47,10 @@ const MAX_RESULT_BYTES: usize = 900 << 10;
 pub struct NatsQueue {
     pub(crate) connection: Arc<Connection>,
     pub(crate) store: Store,
+    /// The key with which tasks and the state of the fleet are signed.
+    pub(crate) signer: Option<Signer>,
+    /// The keys whose signature a claimed task needs.
+    pub(crate) accepted: SubmitterKeys,
     snapshots: Option<SnapshotBucket>,
     work: Stream,
     consumer: Consumer<pull::Config>,
@@ -70,6 +79,9 @@ pub(crate) struct TaskKeyState {
     tokens: u64,
     /// The number of deliveries that their workers ended themselves.
     released: u64,
+    /// The number of results that were withdrawn.
+    #[serde(default)]
+    attempt: u32,
 }
 
 /// The value of a `parked` key.
@@ -92,7 +104,7 @@ impl NatsQueue {
         let names = Names::new(address);
         let context = context(&connection);
         connection.block_on(retry(|| create_streams(&context, &names, lease)))?;
-        Self::attach(connection, context, names)
+        Self::attach(connection, context, names, options)
     }
 
     /// Connects to a queue that exists.
@@ -102,7 +114,7 @@ impl NatsQueue {
     pub fn open(address: &QueueAddress, options: &QueueOptions) -> Result<Self, QueueError> {
         let connection = Connection::open(address, options)?;
         let context = context(&connection);
-        Self::attach(connection, context, Names::new(address))
+        Self::attach(connection, context, Names::new(address), options)
     }
 
     /// Connects to a queue, and waits until its submitter has created it.
@@ -117,34 +129,39 @@ impl NatsQueue {
         let connection = Connection::open(address, options)?;
         let context = context(&connection);
         let names = Names::new(address);
-        while !connection.block_on(is_created(&context, &names))? {
+        while !connection.block_on(retry(|| is_created(&context, &names)))? {
             if stop.is_requested() {
                 let detail = format!("the fleet `{}` is not in the queue", address.fleet);
                 return Err(QueueError::Service { detail });
             }
             std::thread::sleep(CREATION_PAUSE);
         }
-        Self::attach(connection, context, names)
+        Self::attach(connection, context, names, options)
     }
 
-    fn attach(connection: Connection, context: Context, names: Names) -> Result<Self, QueueError> {
-        let (bucket, work, consumer) = connection.block_on(async {
-            let missing = |error: &dyn std::error::Error| QueueError::Service {
-                detail: format!("the fleet is not in the queue: {error}"),
-            };
-            let bucket = context.get_stream(format!("KV_{}", names.bucket())).await;
-            let bucket = bucket.map_err(|error| missing(&error))?;
-            let work = context.get_stream(names.work_stream()).await.map_err(|error| missing(&error))?;
-            let consumer = work.get_consumer(CONSUMER).await.map_err(|error| service(CONSUMER, &*error))?;
-            Ok::<_, QueueError>((bucket, work, consumer))
-        })?;
+    fn attach(
+        connection: Connection,
+        context: Context,
+        names: Names,
+        options: &QueueOptions,
+    ) -> Result<Self, QueueError> {
+        // Without a leader, which the servers elect when one of them ends, no answer comes.
+        let (bucket, work, consumer) = connection.block_on(retry_unless_missing(|| async {
+            let bucket = context.get_stream(format!("KV_{}", names.bucket())).await?;
+            let work = context.get_stream(names.work_stream()).await?;
+            let consumer = work.get_consumer(CONSUMER).await?;
+            Ok((bucket, work, consumer))
+        }))?;
         let lease = consumer.cached_info().config.ack_wait;
         let connection = Arc::new(connection);
         let snapshots = connection.block_on(SnapshotBucket::find(&connection, &context, &names));
         let store = Store::new(context, names, bucket);
+        let signer = Signer::from_credentials(&options.credentials)?;
         Ok(Self {
             connection,
             store,
+            signer,
+            accepted: SubmitterKeys::default(),
             snapshots,
             work,
             consumer,
@@ -153,6 +170,12 @@ impl NatsQueue {
             idle_until: None,
             unreachable_since: None,
         })
+    }
+
+    /// Returns the queue of a worker that only executes what one of these keys has signed.
+    #[must_use]
+    pub fn accepting(self, accepted: SubmitterKeys) -> Self {
+        Self { accepted, ..self }
     }
 
     /// Returns the duration of a lease.
@@ -188,6 +211,48 @@ impl NatsQueue {
         retry(|| async {
             let info = self.work.get_info().await;
             info.map(|info| info.state.messages == 0).map_err(|error| service("work", &error))
+        })
+        .await
+    }
+
+    /// Withdraws the results of tasks. Those in `failed` are to be run again, the others were skipped.
+    ///
+    /// A kill between two steps leaves a task with its result, or ready for its next attempt.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn withdraw(&self, tasks: &[String], failed: &[String]) -> Result<(), QueueError> {
+        let (names, failed) = (&self.store.names, failed.iter().collect::<HashSet<_>>());
+        let withdraw = async |task: &String| {
+            if failed.contains(task) {
+                let subject = names.key(KeyKind::State, task);
+                let state = self.store.read_as::<TaskKeyState>(&subject).await?.unwrap_or_default();
+                // The deliveries of the new message are counted from the beginning.
+                let state = TaskKeyState { released: 0, attempt: state.attempt.saturating_add(1), ..state };
+                self.store.put(&subject, &state).await?;
+                self.delete_snapshot(task).await;
+            }
+            self.store.purge(&names.key(KeyKind::Result, task)).await
+        };
+        in_order(tasks.iter().map(withdraw)).await
+    }
+
+    /// Returns the tasks that are ready or held.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn queued(&self) -> Result<HashSet<String>, QueueError> {
+        let subject = self.store.names.all_work();
+        retry(|| async {
+            let mut subjects = match self.work.info_with_subjects(&subject).await {
+                Ok(subjects) => subjects,
+                Err(error) => return Err(service("work", &error)),
+            };
+            let mut tasks = HashSet::new();
+            while let Some(found) = subjects.next().await {
+                tasks.insert(task_of(&found.map_err(|error| service("work", &error))?.0));
+            }
+            Ok(tasks)
         })
         .await
     }
@@ -267,34 +332,50 @@ impl NatsQueue {
             let deliveries = u64::try_from(info.delivered).unwrap_or_default();
             ((info.stream_sequence << 16) + deliveries, deliveries)
         };
-        let names = &self.store.names;
-        if let Some(result) = self.store.read_as::<TaskResult>(&names.key(KeyKind::Result, &id)).await? {
+        let (store, names) = (&self.store, &self.store.names);
+        let key = |kind| names.key(kind, &id);
+        let subjects = [KeyKind::Result, KeyKind::Parked, KeyKind::State, KeyKind::Task].map(key);
+        let [result, parked, state, task] = &subjects;
+        let (result, is_parked, state, entry) = try_join4(
+            store.read_as::<TaskResult>(result),
+            store.read(parked),
+            store.read_as::<TaskKeyState>(state),
+            store.read(task),
+        )
+        .await?;
+        if let Some(result) = result {
             self.ready_dependents(&id, result.outcome).await?;
             self.delete_snapshot(&id).await;
             acknowledge(&message, AckKind::Ack).await?;
             return Ok(None);
         }
-        if self.store.read(&names.key(KeyKind::Parked, &id)).await?.is_some() {
+        if is_parked.is_some() {
             acknowledge(&message, AckKind::Ack).await?;
             return Ok(None);
         }
-        let state = self.store.read_as::<TaskKeyState>(&names.key(KeyKind::State, &id)).await?;
         let state = state.unwrap_or_default();
         if deliveries.saturating_sub(state.released) > MAX_DELIVERIES {
             let reason = format!("{MAX_DELIVERIES} workers ended while they held the task");
-            self.store.put(&names.key(KeyKind::Parked, &id), &ParkedValue { reason }).await?;
+            store.put(parked, &ParkedValue { reason }).await?;
             acknowledge(&message, AckKind::Ack).await?;
             return Ok(None);
         }
-        let Some(task) = self.store.read_as::<Task>(&names.key(KeyKind::Task, &id)).await? else {
+        let Some(entry) = entry else {
             // Nobody submitted it.
             acknowledge(&message, AckKind::Term).await?;
             return Ok(None);
         };
+        if !self.accepted.accept(names, SignedKind::Task, &id, &entry.value, &entry.headers) {
+            let reason = UNSIGNED_TASK.to_owned();
+            store.put(parked, &ParkedValue { reason }).await?;
+            acknowledge(&message, AckKind::Ack).await?;
+            return Ok(None);
+        }
+        let task: Task = parse(task, &entry.value)?;
         let lease = Lease { task: id.clone(), number };
         let spend = Spend { cost_micros: state.cost_micros, tokens: state.tokens };
         self.held.insert(id, Held { number, message, until_ms, state });
-        Ok(Some(Claim { lease, task, spend }))
+        Ok(Some(Claim { lease, task, spend, attempt: state.attempt }))
     }
 
     async fn delete_snapshot(&self, task: &str) {
@@ -378,8 +459,11 @@ impl TaskQueue for NatsQueue {
         };
         self.connection.block_on(async {
             let subject = self.store.names.key(KeyKind::State, &lease.task);
-            let released = held.as_ref().map(|held| held.state.released).unwrap_or_default();
-            let state = TaskKeyState { cost_micros: spend.cost_micros, tokens: spend.tokens, released };
+            let before = match &held {
+                Some(held) => held.state,
+                None => self.store.read_as::<TaskKeyState>(&subject).await?.unwrap_or_default(),
+            };
+            let state = TaskKeyState { cost_micros: spend.cost_micros, tokens: spend.tokens, ..before };
             self.store.put(&subject, &state).await?;
             let finished = self.record(result).await?;
             self.delete_snapshot(&lease.task).await;
@@ -397,11 +481,8 @@ impl TaskQueue for NatsQueue {
         let Some(held) = self.take(lease, now) else { return Ok(()) };
         self.connection.block_on(async {
             let names = &self.store.names;
-            let mut state = TaskKeyState {
-                cost_micros: spend.cost_micros,
-                tokens: spend.tokens,
-                released: held.state.released,
-            };
+            let mut state =
+                TaskKeyState { cost_micros: spend.cost_micros, tokens: spend.tokens, ..held.state };
             let kind = match &release {
                 Release::Retry { at_ms } => {
                     state.released += 1;
@@ -428,18 +509,19 @@ impl TaskQueue for NatsQueue {
 
     fn unpark(&mut self) -> Result<(), QueueError> {
         self.idle_until = None;
-        self.connection.block_on(async {
-            let names = &self.store.names;
-            for entry in self.store.scan(&names.keys(KeyKind::Parked), 1).await? {
-                self.store.delete(&names.key(KeyKind::Parked, &entry.task)).await?;
-                let subject = names.key(KeyKind::State, &entry.task);
-                if let Some(state) = self.store.read_as::<TaskKeyState>(&subject).await? {
-                    // The deliveries of the new message are counted from the beginning.
-                    self.store.put(&subject, &TaskKeyState { released: 0, ..state }).await?;
-                }
-                self.store.enqueue(&entry.task).await?;
+        let names = &self.store.names;
+        let unpark = async |task: String| {
+            self.store.delete(&names.key(KeyKind::Parked, &task)).await?;
+            let subject = names.key(KeyKind::State, &task);
+            if let Some(state) = self.store.read_as::<TaskKeyState>(&subject).await? {
+                // The deliveries of the new message are counted from the beginning.
+                self.store.put(&subject, &TaskKeyState { released: 0, ..state }).await?;
             }
-            Ok(())
+            self.store.enqueue(&task).await
+        };
+        self.connection.block_on(async {
+            let parked = self.store.scan(&names.keys(KeyKind::Parked), 1).await?;
+            in_order(parked.into_iter().map(|entry| unpark(entry.task))).await
         })
     }
 
@@ -448,7 +530,8 @@ impl TaskQueue for NatsQueue {
             let keys = self.store.names.keys(KeyKind::State);
             let mut total = Spend::default();
             for entry in self.store.scan(&keys, 1).await? {
-                let state: TaskKeyState = parse(&keys, &entry.value)?;
+                // Any worker may write these keys; one that is damaged must not stop the fleet.
+                let state: TaskKeyState = parse(&keys, &entry.value).unwrap_or_default();
                 total.cost_micros = total.cost_micros.saturating_add(state.cost_micros);
                 total.tokens = total.tokens.saturating_add(state.tokens);
             }

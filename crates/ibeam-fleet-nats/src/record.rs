@@ -1,6 +1,5 @@
 //! The record of a fleet on the disk of its submitter: a ledger, kept equal to the queue.
 
-use std::collections::HashSet;
 use std::thread;
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use crate::control::FleetControl;
 use crate::names::KeyKind;
 use crate::nats_queue::{NatsQueue, ParkedValue};
 use crate::store::parse;
-use crate::submission::{reconcile, unknown};
+use crate::submission::{Outcomes, add, compare, outcomes, reconcile};
 
 /// The time between two looks for results.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -37,22 +36,45 @@ pub struct SyncReport {
 /// `TaskChanged`, `Service`, `Ledger`.
 pub fn sync(ledger: &mut Ledger, queue: &mut NatsQueue) -> Result<SyncReport, QueueError> {
     let tasks = ledger.tasks()?;
-    let tasks_sent = queue.connection.block_on(unknown(queue, &tasks))?.len() as u64;
-    let mut report = SyncReport { tasks_sent, ..SyncReport::default() };
-    let finished: HashSet<String> = queue.results()?.into_iter().map(|result| result.id).collect();
-    // Before the tasks: no worker may get a task that has a result.
-    for result in ledger.results()?.iter().filter(|result| !finished.contains(&result.id)) {
-        if let Finished::Recorded { .. } = queue.connection.block_on(queue.record(result))? {
-            report.results_sent += 1;
-        }
-    }
-    queue.submit(&tasks)?;
-    for result in queue.results()? {
+    let missing = queue.connection.block_on(compare(queue, &tasks))?;
+    let mut report = SyncReport { tasks_sent: missing.new.len() as u64, ..SyncReport::default() };
+    let mut outcomes = Outcomes::new();
+    for result in results_since(queue, &mut 1)? {
+        outcomes.insert(result.id.clone(), result.outcome);
         if let Finished::Recorded { .. } = record(ledger, &result)? {
             report.results_received += 1;
         }
     }
+    // Before the tasks: no worker may get a task that has a result.
+    for result in ledger.results()?.iter().filter(|result| !outcomes.contains_key(&result.id)) {
+        if let Finished::Recorded { .. } = queue.connection.block_on(queue.record(result))? {
+            report.results_sent += 1;
+        }
+    }
+    // The record has a result of each task that has one in the queue.
+    let statuses = ledger.statuses()?.into_iter();
+    let outcomes = statuses.filter_map(|status| Some((status.id, status.outcome?))).collect();
+    queue.connection.block_on(async {
+        add(queue, &missing).await?;
+        reconcile(queue, &tasks, &outcomes).await
+    })?;
     Ok(report)
+}
+
+/// Withdraws the results of the tasks that failed, and of those that were skipped because of them, and readies the tasks for
+/// another attempt. Returns the number of tasks that failed.
+///
+/// The record comes first: after a kill, [`sync`] gives it the results that the queue still has, and the next call withdraws
+/// them.
+///
+/// # Errors
+/// `Service`, `Ledger`.
+pub fn retry_failed(ledger: &mut Ledger, queue: &NatsQueue) -> Result<usize, QueueError> {
+    let failed = ledger.failed_tasks()?;
+    let reopened = ledger.reopen(&failed)?;
+    queue.connection.block_on(queue.withdraw(&reopened, &failed))?;
+    ready_tasks(ledger, queue)?;
+    Ok(failed.len())
 }
 
 /// Waits until workers have finished all tasks that can be finished, and records the results. The results that the record
@@ -77,7 +99,6 @@ pub fn wait_for_results(
     for result in ledger.results()? {
         report(&result, observer)?;
     }
-    let tasks = ledger.tasks()?;
     let control = queue.watch_control()?;
     let mut next = 1;
     let mut empty_looks = 0;
@@ -106,8 +127,7 @@ pub fn wait_for_results(
             false => empty_looks = 0,
             true => {
                 empty_looks += 1;
-                let unready = LOOKS > empty_looks || queue.connection.block_on(reconcile(queue, &tasks))? > 0;
-                if !unready {
+                if empty_looks >= LOOKS && ready_tasks(ledger, queue)? == 0 {
                     break None;
                 }
             }
@@ -121,6 +141,12 @@ pub fn wait_for_results(
     }
     let halt = halt.or_else(|| reasons.into_iter().next().map(|(_, reason)| HaltReason::Exhausted(reason)));
     Ok(FleetEnd { unfinished: ledger.unfinished()?, halt, ..end })
+}
+
+/// Puts every task that is ready into the work queue. Returns the number of these tasks.
+fn ready_tasks(ledger: &Ledger, queue: &NatsQueue) -> Result<u64, QueueError> {
+    let tasks = ledger.tasks()?;
+    queue.connection.block_on(async { reconcile(queue, &tasks, &outcomes(queue).await?).await })
 }
 
 /// Returns the results from a sequence number on, and sets it behind the last of them.

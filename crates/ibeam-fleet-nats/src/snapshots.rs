@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::connection::Connection;
 use crate::direct_get::read_batch;
-use crate::error::{damaged, service};
+use crate::error::{damaged, is_not_found, service};
 use crate::names::Names;
 
 /// The key of the metadata with the number of the lease.
@@ -56,7 +56,12 @@ pub(crate) async fn create(context: &Context, names: &Names, num_replicas: usize
 impl SnapshotBucket {
     /// Returns the bucket; `None` if an earlier version of the program created the queue, or without the permission.
     pub(crate) async fn find(connection: &Arc<Connection>, context: &Context, names: &Names) -> Option<Self> {
-        let bucket = context.get_object_store(names.snapshots()).await.ok()?;
+        let bucket = match context.get_object_store(names.snapshots()).await {
+            Err(error) if is_not_found(&error) => return None,
+            // The servers may be about to elect a leader.
+            Err(_) => context.get_object_store(names.snapshots()).await.ok()?,
+            Ok(bucket) => bucket,
+        };
         Some(Self { connection: Arc::clone(connection), context: context.clone(), bucket })
     }
 

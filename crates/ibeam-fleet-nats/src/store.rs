@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::direct_get::read_batch;
-use crate::error::{damaged, is_already_queued, service};
+use crate::error::{damaged, is_already_queued, is_not_found, service};
 use crate::names::{Names, task_of};
 
 /// The time for which a failing request is repeated, e.g. while the servers elect a leader.
@@ -55,6 +55,7 @@ pub(crate) enum Swap {
 pub(crate) struct Entry {
     pub(crate) task: String,
     pub(crate) value: Bytes,
+    pub(crate) headers: HeaderMap,
     pub(crate) sequence: u64,
 }
 
@@ -84,9 +85,12 @@ impl Store {
         let found = self.bucket.raw_message_builder().last_by_subject(subject).send().await;
         match found {
             Ok(message) if is_deleted(&message.headers) => Ok(None),
-            Ok(message) => {
-                Ok(Some(Entry { task: task_of(subject), value: message.payload, sequence: message.sequence }))
-            }
+            Ok(message) => Ok(Some(Entry {
+                task: task_of(subject),
+                value: message.payload,
+                headers: message.headers,
+                sequence: message.sequence,
+            })),
             Err(error) if is_missing(&error.kind()) => Ok(None),
             Err(error) => Err(service(subject, &error)),
         }
@@ -129,18 +133,41 @@ impl Store {
     /// # Errors
     /// `Service`.
     pub(crate) async fn scan(&self, subject: &str, from: u64) -> Result<Vec<Entry>, QueueError> {
+        let mut entries = Vec::new();
+        let read = |entry| {
+            entries.push(entry);
+            Ok(())
+        };
+        self.scan_each(subject, from, read).await.map(|()| entries)
+    }
+
+    /// Like [`Self::scan`], without keeping the entries.
+    ///
+    /// # Errors
+    /// `Service`, and the error of `read`.
+    pub(crate) async fn scan_each(
+        &self,
+        subject: &str,
+        from: u64,
+        mut read: impl FnMut(Entry) -> Result<(), QueueError>,
+    ) -> Result<(), QueueError> {
         let stream = format!("KV_{}", self.names.bucket());
-        let (mut entries, mut next) = (Vec::new(), from.max(1));
+        let mut next = from.max(1);
         loop {
             let (batch, is_last) = retry(|| read_batch(&self.context, &stream, subject, next, BATCH)).await?;
             if let Some(last) = batch.last() {
                 next = last.sequence + 1;
             }
-            entries.extend(batch.into_iter().filter(|stored| !is_deleted(&stored.headers)).map(|stored| {
-                Entry { task: task_of(&stored.subject), value: stored.payload, sequence: stored.sequence }
-            }));
+            for stored in batch.into_iter().filter(|stored| !is_deleted(&stored.headers)) {
+                read(Entry {
+                    task: task_of(&stored.subject),
+                    value: stored.payload,
+                    headers: stored.headers,
+                    sequence: stored.sequence,
+                })?;
+            }
             if is_last {
-                return Ok(entries);
+                return Ok(());
             }
         }
     }
@@ -160,6 +187,23 @@ impl Store {
     pub(crate) async fn put_once(&self, subject: &str, value: &impl Serialize) -> Result<(), QueueError> {
         let message = PublishMessage::build().payload(to_bytes(value)?);
         self.publish(subject, message).await.map_err(|error| service(subject, &error))
+    }
+
+    /// Sets the value of a key, with headers.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn put_with(
+        &self,
+        subject: &str,
+        value: &Bytes,
+        headers: &HeaderMap,
+    ) -> Result<(), QueueError> {
+        retry(|| async {
+            let message = PublishMessage::build().payload(value.clone()).headers(headers.clone());
+            self.publish(subject, message).await.map_err(|error| service(subject, &error))
+        })
+        .await
     }
 
     /// Sets the value of a key, unless the key has changed since the message `sequence`; 0 stands for a missing key.
@@ -198,9 +242,22 @@ impl Store {
     /// # Errors
     /// `Service`.
     pub(crate) async fn create(&self, subject: &str, value: &impl Serialize) -> Result<Creation, QueueError> {
-        let value = to_bytes(value)?;
+        self.create_with(subject, to_bytes(value)?, &HeaderMap::new()).await
+    }
+
+    /// Creates a key with headers, unless it exists.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn create_with(
+        &self,
+        subject: &str,
+        value: Bytes,
+        headers: &HeaderMap,
+    ) -> Result<Creation, QueueError> {
         let created = retry(|| async {
-            let message = PublishMessage::build().payload(value.clone()).expected_last_subject_sequence(0);
+            let message = PublishMessage::build().payload(value.clone()).headers(headers.clone());
+            let message = message.expected_last_subject_sequence(0);
             match self.publish(subject, message).await {
                 Ok(()) => Ok(true),
                 Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(false),
@@ -215,6 +272,18 @@ impl Store {
             Some(entry) => Ok(Creation::Exists(entry.value)),
             None => Err(damaged(subject, "the key was deleted")),
         }
+    }
+
+    /// Removes a key without a trace, so that it can be created again.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn purge(&self, subject: &str) -> Result<(), QueueError> {
+        retry(|| async {
+            let purged = self.bucket.purge().filter(subject).await;
+            purged.map(drop).map_err(|error| service(subject, &error))
+        })
+        .await
     }
 
     /// Puts a task into the work queue, unless it is there.
@@ -259,6 +328,27 @@ pub(crate) async fn retry<T, F: Future<Output = Result<T, QueueError>>>(
     }
 }
 
+/// Repeats a request for the streams of a fleet until it succeeds, for a limited time. If there are none, it fails at once.
+///
+/// # Errors
+/// The last error.
+pub(crate) async fn retry_unless_missing<T, F: Future<Output = Result<T, async_nats::Error>>>(
+    mut request: impl FnMut() -> F,
+) -> Result<T, QueueError> {
+    let start = Instant::now();
+    loop {
+        match request().await {
+            Ok(found) => return Ok(found),
+            Err(error) if is_not_found(&*error) => {
+                let detail = format!("the fleet is not in the queue: {error}");
+                return Err(QueueError::Service { detail });
+            }
+            Err(error) if start.elapsed() >= RETRY_TIMEOUT => return Err(service("streams", &*error)),
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
 /// Parses the value of a key.
 ///
 /// # Errors
@@ -267,7 +357,7 @@ pub(crate) fn parse<T: DeserializeOwned>(subject: &str, value: &[u8]) -> Result<
     serde_json::from_slice(value).map_err(|error| damaged(subject, error))
 }
 
-fn to_bytes(value: &impl Serialize) -> Result<Bytes, QueueError> {
+pub(crate) fn to_bytes(value: &impl Serialize) -> Result<Bytes, QueueError> {
     serde_json::to_vec(value).map(Bytes::from).map_err(|error| service("JSON", &error))
 }
 

@@ -2,65 +2,136 @@
 
 use std::collections::{HashMap, HashSet};
 
+use async_nats::HeaderMap;
+use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use ibeam_fleet::{Outcome, QueueError, Task, TaskResult};
 
 use crate::names::KeyKind;
 use crate::nats_queue::NatsQueue;
-use crate::store::{Creation, parse};
+use crate::signing::{SignedKind, Signer, signer_of};
+use crate::store::{Creation, Entry, parse, to_bytes};
 
 /// The number of requests that are sent before their answers arrive.
 const IN_FLIGHT: usize = 256;
+
+/// The difference of some tasks from those of the queue.
+pub(crate) struct MissingTasks<'a> {
+    /// The tasks that the queue does not have.
+    pub(crate) new: Vec<&'a Task>,
+    /// The tasks whose entry lacks the signature of this submitter.
+    unsigned: Vec<&'a Task>,
+}
+
+/// The outcomes of the tasks that have a result.
+pub(crate) type Outcomes = HashMap<String, Outcome>;
 
 /// Adds tasks, and puts those that are ready into the work queue.
 ///
 /// # Errors
 /// `TaskChanged`, and nothing is added; `Service`.
 pub(crate) async fn submit(queue: &NatsQueue, tasks: &[Task]) -> Result<(), QueueError> {
+    let missing = compare(queue, tasks).await?;
+    add(queue, &missing).await?;
+    let outcomes = outcomes(queue).await?;
+    reconcile(queue, tasks, &outcomes).await.map(drop)
+}
+
+/// Adds what the queue lacks.
+///
+/// # Errors
+/// `TaskChanged`, `Service`.
+pub(crate) async fn add(queue: &NatsQueue, missing: &MissingTasks<'_>) -> Result<(), QueueError> {
     let (store, names) = (&queue.store, &queue.store.names);
-    let new = unknown(queue, tasks).await?;
+    let MissingTasks { new, unsigned } = missing;
     let needs = new.iter().flat_map(|task| task.needs.iter().map(|needed| names.need(needed, &task.id)));
     // Before the tasks: the process that records a result must find those that need it.
     in_order(needs.map(|subject| async move { store.create(&subject, &()).await.map(drop) })).await?;
     in_order(new.iter().map(|task| async {
-        match store.create(&names.key(KeyKind::Task, &task.id), *task).await? {
+        let (value, headers) = signed(queue, task)?;
+        match store.create_with(&names.key(KeyKind::Task, &task.id), value, &headers).await? {
             Creation::Created => Ok(()),
             Creation::Exists(_) => Err(QueueError::TaskChanged { id: task.id.clone() }),
         }
     }))
     .await?;
-    reconcile(queue, tasks).await.map(drop)
+    in_order(unsigned.iter().map(|task| async {
+        let (value, headers) = signed(queue, task)?;
+        store.put_with(&names.key(KeyKind::Task, &task.id), &value, &headers).await
+    }))
+    .await
 }
 
-/// Returns the tasks that the queue does not have.
+/// Returns the entry of a task, with the signature of the submitter if it has a key.
+fn signed(queue: &NatsQueue, task: &Task) -> Result<(Bytes, HeaderMap), QueueError> {
+    let value = to_bytes(task)?;
+    let headers = match &queue.signer {
+        Some(signer) => signer.sign(&queue.store.names, SignedKind::Task, &task.id, &value)?,
+        None => HeaderMap::new(),
+    };
+    Ok((value, headers))
+}
+
+/// Compares tasks with those of the queue.
+///
+/// A submitter with a key replaces a definition that nobody has signed: a worker may have placed it.
 ///
 /// # Errors
 /// `TaskChanged`, `Service`.
-pub(crate) async fn unknown<'a>(queue: &NatsQueue, tasks: &'a [Task]) -> Result<Vec<&'a Task>, QueueError> {
-    let keys = queue.store.names.keys(KeyKind::Task);
-    let mut known = HashMap::new();
-    for entry in queue.store.scan(&keys, 1).await? {
-        known.insert(entry.task, parse::<Task>(&keys, &entry.value)?);
-    }
-    let is_changed = |task: &&Task| known.get(&task.id).is_some_and(|known| known != *task);
-    match tasks.iter().find(is_changed) {
-        Some(changed) => Err(QueueError::TaskChanged { id: changed.id.clone() }),
-        None => Ok(tasks.iter().filter(|task| !known.contains_key(&task.id)).collect()),
-    }
+pub(crate) async fn compare<'a>(
+    queue: &NatsQueue,
+    tasks: &'a [Task],
+) -> Result<MissingTasks<'a>, QueueError> {
+    let names = &queue.store.names;
+    let keys = names.keys(KeyKind::Task);
+    let own = queue.signer.as_ref().map(Signer::as_accepted).unwrap_or_default();
+    let mut new: HashMap<&str, &Task> = tasks.iter().map(|task| (task.id.as_str(), task)).collect();
+    let mut unsigned = Vec::new();
+    let read = |entry: Entry| {
+        let Some(task) = new.remove(entry.task.as_str()) else { return Ok(()) };
+        let Entry { value, headers, .. } = &entry;
+        let is_same = parse::<Task>(&keys, value).is_ok_and(|known| known == *task);
+        if own.accept(names, SignedKind::Task, &task.id, value, headers) {
+            return is_same.then_some(()).ok_or_else(|| QueueError::TaskChanged { id: task.id.clone() });
+        }
+        if !is_same && signer_of(names, SignedKind::Task, &task.id, value, headers).is_some() {
+            return Err(QueueError::TaskChanged { id: task.id.clone() });
+        }
+        unsigned.push(task);
+        Ok(())
+    };
+    queue.store.scan_each(&keys, 1, read).await?;
+    // In the order of the tasks.
+    let new = tasks.iter().filter(|task| new.contains_key(task.id.as_str())).collect();
+    Ok(MissingTasks { new, unsigned })
 }
 
-/// Puts every task that is ready into the work queue, and skips those that cannot start. Returns the number of tasks
-/// that were looked at.
+/// Returns the outcomes of the tasks that have a result.
 ///
 /// # Errors
 /// `Service`.
-pub(crate) async fn reconcile(queue: &NatsQueue, tasks: &[Task]) -> Result<u64, QueueError> {
-    let (store, names) = (&queue.store, &queue.store.names);
-    let keys = names.keys(KeyKind::Result);
-    let mut outcomes: HashMap<String, Outcome> = HashMap::new();
-    for entry in store.scan(&keys, 1).await? {
+pub(crate) async fn outcomes(queue: &NatsQueue) -> Result<Outcomes, QueueError> {
+    let keys = queue.store.names.keys(KeyKind::Result);
+    let mut outcomes = Outcomes::new();
+    let read = |entry: Entry| {
         outcomes.insert(entry.task, parse::<TaskResult>(&keys, &entry.value)?.outcome);
-    }
+        Ok(())
+    };
+    queue.store.scan_each(&keys, 1, read).await?;
+    Ok(outcomes)
+}
+
+/// Puts every task that is ready into the work queue, and skips those that cannot start. Returns the number of tasks
+/// that are ready or held.
+///
+/// # Errors
+/// `Service`.
+pub(crate) async fn reconcile(
+    queue: &NatsQueue,
+    tasks: &[Task],
+    outcomes: &Outcomes,
+) -> Result<u64, QueueError> {
+    let (store, names) = (&queue.store, &queue.store.names);
     let parked: HashSet<String> =
         store.scan(&names.keys(KeyKind::Parked), 1).await?.into_iter().map(|entry| entry.task).collect();
     let is_open = |task: &&Task| !outcomes.contains_key(&task.id) && !parked.contains(&task.id);
@@ -79,13 +150,14 @@ pub(crate) async fn reconcile(queue: &NatsQueue, tasks: &[Task]) -> Result<u64, 
     let is_ready =
         |task: &&&Task| task.needs.iter().all(|needed| outcomes.get(needed) == Some(&Outcome::Passed));
     let ready: Vec<&&Task> = open.iter().filter(is_ready).collect();
-    let count = ready.len() as u64;
-    in_order(ready.into_iter().map(|task| store.enqueue(&task.id))).await?;
-    Ok(count)
+    let queued = if ready.is_empty() { HashSet::new() } else { queue.queued().await? };
+    in_order(ready.iter().filter(|task| !queued.contains(&task.id)).map(|task| store.enqueue(&task.id)))
+        .await?;
+    Ok(ready.len() as u64)
 }
 
 /// Sends requests in their order, many of them before the first answer.
-async fn in_order<F: Future<Output = Result<(), QueueError>>>(
+pub(crate) async fn in_order<F: Future<Output = Result<(), QueueError>>>(
     requests: impl Iterator<Item = F>,
 ) -> Result<(), QueueError> {
     stream::iter(requests).buffered(IN_FLIGHT).try_collect::<()>().await

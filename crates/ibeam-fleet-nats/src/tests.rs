@@ -3,6 +3,7 @@
 mod event_tests;
 mod kill;
 mod limit_tests;
+mod outage_tests;
 mod queue_tests;
 mod secure;
 mod server;

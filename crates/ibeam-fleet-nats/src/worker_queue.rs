@@ -1,5 +1,6 @@
 //! The queue as a worker sees it: it only claims tasks, and none that asks for more than the worker grants.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ pub struct WorkerPolicy {
     pub allows_checks: bool,
     /// Whether files and transcripts stay on the machine.
     pub keeps_content: bool,
+    /// The file with the key of the worker, which no task gets.
+    pub key_file: Option<PathBuf>,
 }
 
 impl WorkerPolicy {
@@ -75,8 +78,14 @@ impl WorkerPolicy {
         let outside = local
             .into_iter()
             .chain(task.files.iter().map(PathBuf::as_path))
-            .find(|path| !self.allows_path(path))?;
+            .find(|path| !self.allows_path(path) || self.is_key_file(path))?;
         Some(format!("the worker does not allow `{}`", outside.display()))
+    }
+
+    /// Whether a path leads to the file with the key of the worker.
+    fn is_key_file(&self, path: &Path) -> bool {
+        let number = |path: &Path| path.metadata().ok().map(|file| (file.dev(), file.ino()));
+        self.key_file.as_deref().and_then(number).is_some_and(|key| number(path) == Some(key))
     }
 
     /// Whether a path, with its links resolved, is below an allowed directory.
@@ -152,9 +161,11 @@ impl TaskQueue for WorkerQueue {
                 NextTask::Drained if !self.ends_when_drained => return Ok(NextTask::NotReady),
                 next @ (NextTask::Drained | NextTask::NotReady) => return Ok(next),
                 NextTask::Claimed(claim) => {
-                    let Claim { lease, task, spend } = *claim;
+                    let Claim { lease, task, spend, attempt } = *claim;
                     match self.policy.admitted(task, &lease.task) {
-                        Ok(task) => return Ok(NextTask::Claimed(Box::new(Claim { lease, task, spend }))),
+                        Ok(task) => {
+                            return Ok(NextTask::Claimed(Box::new(Claim { lease, task, spend, attempt })));
+                        }
                         Err(reason) => self.refuse(&lease, spend, reason)?,
                     }
                 }

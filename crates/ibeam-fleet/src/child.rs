@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
-use crate::governor_wire::{GOVERNOR_VARIABLE, TASK_VARIABLE};
+use crate::governor_wire::{GOVERNOR_VARIABLE, KEY_FILE_VARIABLE, TASK_VARIABLE};
 use crate::parking::Parking;
 use crate::queue::Spend;
 use crate::task::Task;
@@ -33,6 +33,8 @@ pub struct RunProgram {
     pub sandbox_flags: Vec<OsString>,
     /// Further flags of every run, before those of the task.
     pub run_flags: Vec<OsString>,
+    /// The file with the key of this process, which neither runs nor copies of workspaces get.
+    pub key_file: Option<PathBuf>,
     /// The place where the requests of runs wait for batches; `None` if they are sent directly.
     pub parking: Option<Arc<Parking>>,
 }
@@ -191,6 +193,9 @@ impl RunProgram {
     fn command(&self, task: &Task, workspace: &Path) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.sandbox_flags).arg("--workspace").arg(workspace);
+        if let Some(path) = &self.key_file {
+            command.env(KEY_FILE_VARIABLE, path);
+        }
         command.envs(task.env.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value))));
         // The directory stays that of the driver, where relative paths in flags start.
         command.stdin(Stdio::null()).process_group(0);

@@ -20,9 +20,10 @@ use crate::event_publisher::EventPublisher;
 use crate::governor::{Governor, RateLimits};
 use crate::governor_server::{SharedGovernor, socket_path};
 use crate::queue::{Claim, Finished, Lease, NextTask, Release, TaskQueue};
+use crate::retry::begin_numbered_attempt;
 use crate::snapshots::{SharingNote, Snapshots};
 use crate::stop::StopFlag;
-use crate::task_dir::TaskDir;
+use crate::task_dir::{Attempt, TaskDir};
 use crate::task_result::{Outcome, TaskResult};
 use crate::task_run::{Conclusion, TaskRunner};
 use crate::task_totals::TotalsScope;
@@ -220,7 +221,8 @@ pub fn run_fleet<Q: TaskQueue>(
     ));
     let _socket = governor.serve(&directory.path).map_err(FleetError::at(&socket_path(&directory.path)))?;
     let children = Children::default();
-    let workspaces = Workspaces::new(program.git.clone(), directory.path.clone());
+    let workspaces = Workspaces::new(program.git.clone(), directory.path.clone())
+        .without_file(program.key_file.as_deref());
     let snapshots = queue.snapshots().map(|store| Snapshots {
         store,
         program,
@@ -408,13 +410,21 @@ impl<Q: TaskQueue> Shared<'_, Q> {
         extra: ExtraLimits,
         events: &Sender<Event>,
     ) -> Result<(), FleetError> {
-        let Claim { lease, task, spend: before } = claim;
+        let Claim { lease, task, spend: before, attempt } = claim;
+        let tasks = self.directory.join("tasks");
+        if tasks.join(&task.id).is_dir() {
+            begin_numbered_attempt(&TaskDir::open(&tasks, &task.id)?, *attempt)?;
+        }
         // The receiver outlives the threads.
         let note = |note: Option<SharingNote>| {
             note.into_iter().for_each(|note| drop(events.send(Event::Sharing(task.id.clone(), note))));
         };
         note(self.snapshots.and_then(|snapshots| snapshots.restore(claim)));
-        let dir = TaskDir::open(&self.directory.join("tasks"), &task.id)?;
+        let dir = TaskDir::open(&tasks, &task.id)?;
+        if dir.attempt().number != *attempt {
+            // What there is came from another machine, which works on this attempt.
+            dir.write_attempt(Attempt { number: *attempt, ..dir.attempt() })?;
+        }
         if let Some(snapshots) = self.snapshots {
             dir.write_lease(lease.number)?;
             snapshots.watch(claim);

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub const GOVERNOR_VARIABLE: &str = "IBEAM_FLEET_GOVERNOR";
 /// The variable with the id of the task.
 pub const TASK_VARIABLE: &str = "IBEAM_FLEET_TASK";
+/// The variable with the path of the key of a worker, which its runs may not read.
+pub const KEY_FILE_VARIABLE: &str = "IBEAM_FLEET_KEY_FILE";
 
 /// The question whether a request may be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -206,7 +206,8 @@ impl Ledger {
         )?;
         transaction.commit()?;
         let lease = Lease { task: task.id.clone(), number: unsigned(number) };
-        Ok(NextTask::Claimed(Box::new(Claim { lease, task, spend })))
+        // The directory of a task that is run again has been prepared for it.
+        Ok(NextTask::Claimed(Box::new(Claim { lease, task, spend, attempt: 0 })))
     }
 
     fn record(&mut self, id: &str, result: &TaskResult, spend: Spend) -> rusqlite::Result<Finished> {

@@ -48,7 +48,9 @@ pub use driver::{DriverOptions, FleetDirectory, FleetEnd, FleetObserver, HaltRea
 pub use error::FleetError;
 pub use event_publisher::{EventSink, StreamEvent, random_id};
 pub use governor::RateLimits;
-pub use governor_wire::{Ask, GOVERNOR_VARIABLE, Permission, RequestOutcome, RequestReport, TASK_VARIABLE};
+pub use governor_wire::{
+    Ask, GOVERNOR_VARIABLE, KEY_FILE_VARIABLE, Permission, RequestOutcome, RequestReport, TASK_VARIABLE,
+};
 pub use ledger::{Ledger, TaskStatus};
 pub use matrix::expand_matrix;
 pub use parking::Parking;

@@ -134,6 +134,8 @@ pub struct Claim {
     pub task: Task,
     /// The consumption of earlier claims of the task.
     pub spend: Spend,
+    /// The number of times that somebody has withdrawn a result of the task.
+    pub attempt: u32,
 }
 
 /// A lease of a task. A later claim of the same task has another number.

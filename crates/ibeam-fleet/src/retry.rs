@@ -6,14 +6,16 @@
 use std::fs;
 use std::io;
 
+use rustix::process::{Signal, kill_process_group};
+
 use crate::driver::FleetDirectory;
 use crate::error::FleetError;
 use crate::ledger::Ledger;
 use crate::task_dir::{Attempt, TaskDir};
 
 /// The files of an attempt that get its number. The result is the last one: without it, the attempt is not finished.
-const FILES: [(&str, &str); 4] =
-    [("changes", "patch"), ("check", "log"), ("stderr", "log"), ("result", "json")];
+const FILES: [(&str, &str); 5] =
+    [("changes", "patch"), ("check", "log"), ("stderr", "log"), ("trajectory", "json"), ("result", "json")];
 
 /// Returns the tasks that failed to the queue, and those that were skipped because of them. Returns the number of tasks
 /// that failed.
@@ -31,16 +33,38 @@ pub fn retry_failed(directory: &FleetDirectory, ledger: &mut Ledger) -> Result<u
     Ok(failed.len())
 }
 
-/// Ends the attempt of a task, so that the next run begins another one.
-fn begin_attempt(dir: &TaskDir) -> Result<(), FleetError> {
-    if dir.result().is_none() {
+/// Begins the attempt with this number, if the directory has what an earlier one left. Another machine may have finished that
+/// one, so there need not be a result.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn begin_numbered_attempt(dir: &TaskDir, number: u32) -> Result<(), FleetError> {
+    if dir.attempt().number >= number {
         return Ok(());
     }
+    if let Some(pid) = dir.surviving_process() {
+        // Of a run whose worker has died.
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+    end_attempt(dir)?;
+    // Last: after a kill before this, everything is done again.
+    dir.write_attempt(Attempt { number, ..dir.attempt() })
+}
+
+/// Ends the attempt of a task that has a result, so that the next run begins another one.
+fn begin_attempt(dir: &TaskDir) -> Result<(), FleetError> {
+    match dir.result() {
+        Some(_) => end_attempt(dir),
+        None => Ok(()),
+    }
+}
+
+fn end_attempt(dir: &TaskDir) -> Result<(), FleetError> {
     if dir.path().join("stream.ndjson").exists() {
         dir.set_aside_stream()?;
     }
     let streams = dir.earlier()?.len();
-    dir.write_attempt(Attempt { first: streams, counted: streams })?;
+    dir.write_attempt(Attempt { first: streams, counted: streams, ..dir.attempt() })?;
     match fs::remove_dir_all(dir.workspace()) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(FleetError::at(&dir.workspace())(error));

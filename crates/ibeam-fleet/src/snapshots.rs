@@ -342,13 +342,14 @@ mod tests {
         let line = format!(r#"{{"id":"a","prompt":"p","workspace":"{}"}}"#, at("source").display());
         let task: Task = serde_json::from_str(&line).unwrap();
         let lease = Lease { task: "a".to_owned(), number: 6 };
-        let claim = Claim { lease, task, spend: Spend::default() };
+        let claim = Claim { lease, task, spend: Spend::default(), attempt: 0 };
         let program = RunProgram {
             // Accepts every session.
             program: "true".into(),
             git: "git".into(),
             sandbox_flags: Vec::new(),
             run_flags: Vec::new(),
+            key_file: None,
             parking: None,
         };
         let workspaces = Workspaces::new("git".into(), fleet.clone());

@@ -28,6 +28,9 @@ pub(crate) struct Attempt {
     pub(crate) first: usize,
     /// The streams whose failures do not count any more.
     pub(crate) counted: usize,
+    /// The number of the attempt in a queue.
+    #[serde(default)]
+    pub(crate) number: u32,
 }
 
 impl Attempt {

@@ -11,7 +11,7 @@ mod restoration;
 use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -33,6 +33,8 @@ pub(crate) struct Workspaces {
     git: Git,
     /// The directory of the fleet, which no copy includes.
     fleet: PathBuf,
+    /// A secret file, which no copy includes.
+    secret: Option<FileId>,
     /// The repositories that could not be copied, with the time and the reason. One is fetched at a time, and none is tried
     /// again soon.
     unavailable: Mutex<HashMap<String, (Instant, String)>>,
@@ -65,7 +67,12 @@ pub(crate) struct Changes {
 
 impl Workspaces {
     pub(crate) fn new(git: PathBuf, fleet: PathBuf) -> Self {
-        Self { git: Git(git), fleet, unavailable: Mutex::default() }
+        Self { git: Git(git), fleet, secret: None, unavailable: Mutex::default() }
+    }
+
+    /// Leaves a file out of copies of directories, whatever its name there is.
+    pub(crate) fn without_file(self, path: Option<&Path>) -> Self {
+        Self { secret: path.and_then(|path| fs::metadata(path).ok()).map(|file| file_id(&file)), ..self }
     }
 
     /// Creates the workspace at `path`, unless it exists, and returns the directory in which the run starts.
@@ -134,12 +141,34 @@ impl Workspaces {
             return Ok(());
         }
         let new = fresh_sibling(path)?;
-        copy_directory(directory, &new, &self.fleet).map_err(|error| error.to_string())?;
+        self.copy_directory(directory, &new).map_err(|error| error.to_string())?;
         let repository = fresh_repository(&index_repository(path), "")?;
         self.add_files(&repository, &new)?;
         let tree = self.git.line(&new, &[git_dir(&repository)?.as_str(), "write-tree"])?;
         fs::write(base_file(path), format!("{TREE} {tree}")).map_err(|error| error.to_string())?;
         fs::rename(&new, path).map_err(|error| error.to_string())
+    }
+
+    /// Copies a directory with its links and permissions, without the directory of the fleet, the secret file, devices and
+    /// sockets.
+    fn copy_directory(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::create_dir(to)?;
+        for entry in fs::read_dir(from)? {
+            let entry = entry?;
+            let (path, target, kind) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
+            if kind.is_symlink() {
+                symlink(fs::read_link(&path)?, &target)?;
+            } else if kind.is_dir() {
+                if path != self.fleet {
+                    self.copy_directory(&path, &target)?;
+                }
+            } else if kind.is_file()
+                && (self.secret.is_none() || self.secret != Some(file_id(&entry.metadata()?)))
+            {
+                fs::copy(&path, &target)?;
+            }
+        }
+        fs::set_permissions(to, fs::metadata(from)?.permissions())
     }
 
     /// Writes the changes since the workspace was created to `patch`.
@@ -344,23 +373,11 @@ fn remove_if_exists(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Copies a directory with its links and permissions, without `excluded` and without devices and sockets.
-fn copy_directory(from: &Path, to: &Path, excluded: &Path) -> io::Result<()> {
-    fs::create_dir(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let (path, target, kind) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
-        if kind.is_symlink() {
-            symlink(fs::read_link(&path)?, &target)?;
-        } else if kind.is_dir() {
-            if path != excluded {
-                copy_directory(&path, &target, excluded)?;
-            }
-        } else if kind.is_file() {
-            fs::copy(&path, &target)?;
-        }
-    }
-    fs::set_permissions(to, fs::metadata(from)?.permissions())
+/// The numbers of a file: of its device and its inode.
+type FileId = (u64, u64);
+
+fn file_id(metadata: &fs::Metadata) -> FileId {
+    (metadata.dev(), metadata.ino())
 }
 
 fn utf8(path: &Path) -> Result<&str, String> {

@@ -612,6 +612,7 @@ fleet-restored = { $task }: continues where another machine stopped
 fleet-not-restored = { $task }: the snapshot of another machine cannot be used: { $detail }
 fleet-not-stored = { $task }: other machines get no snapshot: { $detail }
 fleet-not-published = { $task }: events are published later: { $detail }
+fleet-not-traced = { $task }: warning: the trace cannot be written: { $detail }
 fleet-submitted = batch { $batch }: { $requests ->
         [one] one request
        *[other] { $requests } requests

@@ -610,6 +610,7 @@ fleet-restored = { $task }: continúa donde la dejó otra máquina
 fleet-not-restored = { $task }: no se puede usar la instantánea de otra máquina: { $detail }
 fleet-not-stored = { $task }: las otras máquinas no reciben instantánea: { $detail }
 fleet-not-published = { $task }: los eventos se publicarán más tarde: { $detail }
+fleet-not-traced = { $task }: aviso: no se puede escribir la traza: { $detail }
 fleet-submitted = lote { $batch }: { $requests ->
         [one] una solicitud
        *[other] { $requests } solicitudes

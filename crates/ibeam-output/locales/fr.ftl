@@ -610,6 +610,7 @@ fleet-restored = { $task } : reprend là où une autre machine l'a laissée
 fleet-not-restored = { $task } : l'instantané d'une autre machine est inutilisable : { $detail }
 fleet-not-stored = { $task } : aucun instantané pour les autres machines : { $detail }
 fleet-not-published = { $task } : les événements seront publiés plus tard : { $detail }
+fleet-not-traced = { $task } : avertissement : la trace ne peut pas être écrite : { $detail }
 fleet-submitted = lot { $batch } : { $requests ->
         [one] une requête
        *[other] { $requests } requêtes

@@ -546,6 +546,7 @@ fleet-restored = { $task }: dilanjutkan dari titik yang ditinggalkan mesin lain
 fleet-not-restored = { $task }: snapshot dari mesin lain tidak dapat dipakai: { $detail }
 fleet-not-stored = { $task }: mesin lain tidak mendapat snapshot: { $detail }
 fleet-not-published = { $task }: peristiwa akan dikirim nanti: { $detail }
+fleet-not-traced = { $task }: peringatan: jejak tidak dapat ditulis: { $detail }
 fleet-submitted = batch { $batch }: { $requests } permintaan ke { $model }
 fleet-answered = batch telah menjawab { $requests } permintaan
 fleet-cancelled = tenggat telah lewat: batch { $batch } dibatalkan

@@ -546,6 +546,7 @@ fleet-restored = { $task }: 別のマシンが中断した所から続行しま�
 fleet-not-restored = { $task }: 別のマシンのスナップショットを使用できません: { $detail }
 fleet-not-stored = { $task }: 他のマシン用のスナップショットを保存できません: { $detail }
 fleet-not-published = { $task }: イベントは後で送信します: { $detail }
+fleet-not-traced = { $task }: 警告: トレースを書き込めません: { $detail }
 fleet-submitted = バッチ { $batch }: { $model } への { $requests } 件のリクエスト
 fleet-answered = バッチが { $requests } 件のリクエストに応答しました
 fleet-cancelled = 期限を過ぎました: バッチ { $batch } を取り消しました

@@ -610,6 +610,7 @@ fleet-restored = { $task }: continua de onde outra máquina parou
 fleet-not-restored = { $task }: o instantâneo de outra máquina não pode ser usado: { $detail }
 fleet-not-stored = { $task }: as outras máquinas não recebem instantâneo: { $detail }
 fleet-not-published = { $task }: os eventos serão publicados mais tarde: { $detail }
+fleet-not-traced = { $task }: aviso: não é possível escrever o rastro: { $detail }
 fleet-submitted = lote { $batch }: { $requests ->
         [one] uma solicitação
        *[other] { $requests } solicitações

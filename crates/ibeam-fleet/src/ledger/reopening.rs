@@ -9,17 +9,18 @@ impl Ledger {
     ///
     /// # Errors
     /// `Ledger`.
-    pub(crate) fn failed_tasks(&self) -> Result<Vec<String>, QueueError> {
+    pub fn failed_tasks(&self) -> Result<Vec<String>, QueueError> {
         let statuses = self.statuses()?;
         let failed = statuses.into_iter().filter(|status| status.outcome == Some(Outcome::Failed));
         Ok(failed.map(|status| status.id).collect())
     }
 
     /// Returns finished tasks to the queue, and those that were skipped because of them. What they consumed still counts.
+    /// Returns the ids of all these tasks.
     ///
     /// # Errors
     /// `Ledger`.
-    pub(crate) fn reopen(&mut self, failed: &[String]) -> Result<(), QueueError> {
+    pub fn reopen(&mut self, failed: &[String]) -> Result<Vec<String>, QueueError> {
         let statuses = self.statuses()?;
         let needs = self.needs();
         let needs = self.failing(needs)?;
@@ -57,7 +58,8 @@ impl Ledger {
             transaction.commit()
         };
         let updated = update();
-        self.failing(updated)
+        self.failing(updated)?;
+        Ok(reopened.into_iter().map(str::to_owned).collect())
     }
 
     /// Returns the needs of each task that has some.

@@ -360,6 +360,8 @@ pub enum FleetLine<'a> {
     NotStored { task: &'a str, detail: &'a str },
     /// The events of runs cannot be published now.
     NotPublished { task: &'a str, detail: &'a str },
+    /// The trace of a finished task cannot be written.
+    NotTraced { task: &'a str, detail: &'a str },
     /// A batch was submitted.
     Submitted { batch: &'a str, model: &'a str, requests: u64 },
     /// Batches have answered requests.

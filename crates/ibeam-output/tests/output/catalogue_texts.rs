@@ -433,6 +433,7 @@ fn every_line_about_a_fleet_exists_in_every_language() {
         FleetLine::NotRestored { task: "t", detail: "d" },
         FleetLine::NotStored { task: "t", detail: "d" },
         FleetLine::NotPublished { task: "t", detail: "d" },
+        FleetLine::NotTraced { task: "t", detail: "d" },
         FleetLine::Submitted { batch: "b", model: "m", requests: 2 },
         FleetLine::Answered { requests: 2 },
         FleetLine::Cancelled { batch: "b" },

@@ -59,6 +59,9 @@ pub(crate) struct WorkerFlags {
     /// Allow local workspaces and attached files below this directory; repeatable
     #[arg(long, value_name = "DIR")]
     pub(crate) allow_workspaces: Vec<PathBuf>,
+    /// Execute only tasks that the submitter with this public nkey has signed; repeatable
+    #[arg(long, value_name = "KEY")]
+    pub(crate) submitter_key: Vec<String>,
     /// Run the checks of tasks: commands of their submitter, in the sandbox
     #[arg(long)]
     pub(crate) allow_checks: bool,

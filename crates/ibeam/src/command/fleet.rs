@@ -40,10 +40,19 @@ use self::no_queue as queue;
 use self::result_printer::ResultPrinter;
 use self::start_check::check_start;
 use crate::app::AppContext;
-use crate::cli::{FleetCommand, FleetReportFormat};
+use crate::cli::{FleetCommand, FleetReportFormat, SubmissionFlags};
 use crate::cli_error::CliError;
 use crate::pump::CurrentStop;
 use crate::{run, signals, stderr};
+
+/// The submission of tasks to a queue.
+#[derive(Clone, Copy)]
+#[cfg_attr(not(feature = "nats"), expect(dead_code, reason = "the program has no client of a queue"))]
+struct Submission<'a> {
+    address: &'a str,
+    flags: &'a SubmissionFlags,
+    retries_failed: bool,
+}
 
 pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
@@ -87,11 +96,10 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
                     batch_fleet::run_tasks(app, tasks, &directory, &options, batch, *retries_failed, stdout)
                 }
                 None => run_tasks(app, tasks, &directory, &options, *retries_failed, stdout),
-                Some(_) if *retries_failed => {
-                    let detail = sentence!("`--retry-failed` cannot be used with `--queue`");
-                    Err(Reason::Usage { detail }.into())
+                Some(address) => {
+                    let what = Submission { address, flags: queue, retries_failed: *retries_failed };
+                    queue::submit(app, &what, tasks, &directory, &options, stdout)
                 }
-                Some(address) => queue::submit(app, address, queue, tasks, &directory, &options, stdout),
             }
         }
         FleetCommand::Worker(flags) => queue::work(app, flags, stdout),
@@ -209,7 +217,9 @@ fn run_tasks(
     let (stop, flag) = (Stop::default(), StopFlag::default());
     watch_signals(&stop, &flag)?;
     let count = ledger.count().map_err(queue_error)?;
-    let mut observer = ResultPrinter::new(stdout, &app.base.catalogue, LiveTable::new(count, now_ms()));
+    let table = LiveTable::new(count, now_ms());
+    let mut observer =
+        ResultPrinter::new(stdout, &app.base.catalogue, table).with_traces(&app.base, held.path());
     let end = run_fleet(&held, ledger, &program, options, &flag, &mut observer).map_err(fleet_error);
     observer.finish();
     conclude(end?, &stop, directory)
@@ -224,7 +234,7 @@ fn run_program(app: &AppContext) -> Result<RunProgram, CliError> {
     let program = std::env::current_exe().map_err(|error| io_error(Path::new("ibeam"), &error))?;
     let git = find_git(app)?;
     let (sandbox_flags, run_flags) = (flags.sandbox, flags.run);
-    Ok(RunProgram { program, git, sandbox_flags, run_flags, parking: None })
+    Ok(RunProgram { program, git, sandbox_flags, run_flags, key_file: None, parking: None })
 }
 
 /// Returns the program git.

@@ -54,6 +54,8 @@ fn named_credentials(app: &AppContext) -> Vec<PathBuf> {
     let (home, workspace) = (&app.dirs.home, &app.workspace);
     let mut named = credentials_from_environment(|name| std::env::var_os(name), home, workspace);
     named.extend(crate::model::secret_files(app));
+    // A worker protects the key that it connects with.
+    named.extend(std::env::var_os(ibeam_fleet::KEY_FILE_VARIABLE).map(PathBuf::from));
     let resolved = named.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
     named.extend(resolved);
     named.sort();

@@ -4,6 +4,10 @@
 mod managed_policy;
 #[path = "fleet_nats/secrets.rs"]
 mod secrets;
+#[path = "fleet_nats/signed_tasks.rs"]
+mod signed_tasks;
+#[path = "fleet_nats/worker_keys.rs"]
+mod worker_keys;
 
 use std::fs;
 use std::net::TcpListener;

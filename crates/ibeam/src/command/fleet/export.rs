@@ -1,16 +1,21 @@
 //! `fleet export`: writes the trace of every task into its directory.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use ibeam_fleet::TaskQueue as _;
 use ibeam_output::{escape_invisible_in_json, escape_to_one_line};
 use ibeam_protocol::Reason;
+use ibeam_trace::AtifWriter;
 use serde_json::json;
 
 use super::{io_error, open_ledger, queue_error};
+use crate::app::BaseContext;
 use crate::cli_error::CliError;
+use crate::command::replay::read_events;
 use crate::command::write;
 use crate::stderr;
 
@@ -65,6 +70,29 @@ pub(super) fn export(directory: &Path, format: TraceFormat, stdout: &mut File) -
             Err(Reason::Io { what: directory.display().to_string(), detail }.into())
         }
     }
+}
+
+/// Writes the trajectory of a session for the result of a task, in this process. An incomplete file does not exist: it is
+/// renamed into place.
+///
+/// # Errors
+/// The reason for people.
+pub(super) fn write_trajectory(base: &BaseContext, session: &str, task: &Path) -> Result<(), String> {
+    let (_, name) = TraceFormat::Atif.names();
+    let (file, new) = (task.join(name), task.join(format!("{name}.new")));
+    let at = |path: &Path, error: &io::Error| format!("{}: {error}", path.display());
+    let output = File::create(&new).map_err(|error| at(&new, &error))?;
+    let buffer = output.try_clone().map(BufWriter::new).map_err(|error| at(&new, &error))?;
+    if let Err(error) = read_events(base, OsStr::new(session), Box::new(AtifWriter::new(buffer)), &output) {
+        drop(fs::remove_file(&new));
+        return Err(error.explain(&base.catalogue).message);
+    }
+    fs::rename(&new, &file).map_err(|error| at(&file, &error))
+}
+
+/// Returns the file of the trajectory of a task.
+pub(super) fn trajectory_file(task: &Path) -> PathBuf {
+    task.join(TraceFormat::Atif.names().1)
 }
 
 /// Writes the trace of a session, and returns its file. An incomplete file does not exist: it is renamed into place.

@@ -32,8 +32,9 @@ impl LiveTable {
         self.running.insert(task.to_owned(), now_ms);
     }
 
-    pub(super) fn ended(&mut self, task: &str) {
-        self.running.remove(task);
+    /// Returns whether the task was running.
+    pub(super) fn ended(&mut self, task: &str) -> bool {
+        self.running.remove(task).is_some()
     }
 
     pub(super) fn set_waiting(&mut self, count: u64) {
@@ -45,12 +46,14 @@ impl LiveTable {
         self.parked += 1;
     }
 
-    pub(super) fn finished(&mut self, task: &str, outcome: Outcome) {
-        self.ended(task);
+    /// Returns whether the task was running.
+    pub(super) fn finished(&mut self, task: &str, outcome: Outcome) -> bool {
+        let was_running = self.ended(task);
         match outcome {
             Outcome::Passed => self.passed += 1,
             Outcome::CheckFailed | Outcome::Failed | Outcome::Skipped => self.failed += 1,
         }
+        was_running
     }
 
     /// Returns the lines for a terminal of this size. Those that run longest come first.

@@ -6,8 +6,9 @@ use std::path::Path;
 use ibeam_fleet::{DriverOptions, TaskFile};
 use ibeam_protocol::{Reason, sentence};
 
+use super::Submission;
 use crate::app::AppContext;
-use crate::cli::{QueueFlags, ReportFormat, SubmissionFlags, WorkerFlags};
+use crate::cli::{QueueFlags, ReportFormat, WorkerFlags};
 use crate::cli_error::CliError;
 
 /// The queue is not available.
@@ -16,8 +17,7 @@ use crate::cli_error::CliError;
 /// `Usage`.
 pub(super) fn submit(
     _app: &AppContext,
-    _address: &str,
-    _flags: &SubmissionFlags,
+    _what: &Submission<'_>,
     _tasks: TaskFile,
     _directory: &Path,
     _options: &DriverOptions,

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use ibeam_fleet::{
     TaskLimits, TaskQueue as _, run_fleet,
 };
 use ibeam_fleet_nats::{
-    EventReader, FleetControl, NatsQueue, QueueAddress, QueueCredentials, QueueOptions, WorkerPolicy,
-    WorkerQueue, sync, wait_for_results,
+    ControlWatch, EventReader, FleetControl, NatsQueue, QueueAddress, QueueCredentials, QueueOptions,
+    SubmitterKeys, WorkerPolicy, WorkerQueue, retry_failed, sync, wait_for_results,
 };
 use ibeam_output::escape_invisible_in_json;
 use ibeam_protocol::{Reason, sentence};
@@ -22,12 +22,14 @@ use serde_json::json;
 use super::live_table::LiveTable;
 use super::result_printer::ResultPrinter;
 use super::{
-    conclude, fleet_error, now_ms, open_ledger, queue_error, run_program, submission_error, watch_signals,
+    Submission, conclude, fleet_error, now_ms, open_ledger, queue_error, run_program, submission_error,
+    watch_signals,
 };
 use crate::app::AppContext;
-use crate::cli::{CredentialFlags, Mode, QueueFlags, ReportFormat, SubmissionFlags, WorkerFlags};
+use crate::cli::{CredentialFlags, Mode, QueueFlags, ReportFormat, WorkerFlags};
 use crate::cli_error::CliError;
 use crate::command::{report, write};
+use crate::stderr;
 
 /// The time between two looks at a fleet that is cancelled, or whose budget is spent.
 const HALTED_PAUSE: Duration = Duration::from_millis(300);
@@ -41,8 +43,7 @@ const EVENTS_PAUSE: Duration = Duration::from_millis(300);
 /// `Usage`, `FleetInUse`, `FleetTaskChanged`, `FleetTasksFailed`, `FleetUnfinished`, `Io`; the reason of a signal.
 pub(super) fn submit(
     app: &AppContext,
-    address: &str,
-    flags: &SubmissionFlags,
+    what: &Submission<'_>,
     tasks: TaskFile,
     directory: &Path,
     options: &DriverOptions,
@@ -54,6 +55,7 @@ pub(super) fn submit(
         let detail = sentence!("the task `{task}` has `env`, which a queue does not take", task);
         return Err(Reason::Usage { detail }.into());
     }
+    let Submission { address, flags, retries_failed } = *what;
     let address = parse(address)?;
     let held = FleetDirectory::open(directory).map_err(fleet_error)?;
     let mut ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
@@ -64,6 +66,9 @@ pub(super) fn submit(
     let mut queue = queue.map_err(queue_error)?;
     queue.start(FleetLimits { budget: options.budget, rates: options.rates }).map_err(queue_error)?;
     sync(&mut ledger, &mut queue).map_err(|error| submission_error(error, directory))?;
+    if retries_failed {
+        retry_failed(&mut ledger, &queue).map_err(queue_error)?;
+    }
     queue.unpark().map_err(queue_error)?;
     let (stop, flag) = (Stop::default(), StopFlag::default());
     watch_signals(&stop, &flag)?;
@@ -79,8 +84,11 @@ pub(super) fn submit(
 /// # Errors
 /// `Usage`, `FleetInUse`, `FleetUnfinished` if a key or a quota is exhausted, `Io`; the reason of a signal.
 pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> Result<(), CliError> {
-    let program = run_program(app)?;
+    let mut program = run_program(app)?;
+    program.key_file = key_file(&flags.queue.credentials);
     let address = parse(&flags.queue.queue)?;
+    let submitters = SubmitterKeys::parse(&flags.submitter_key)
+        .map_err(|error| Reason::Usage { detail: sentence!("`--submitter-key`: {error}", error) })?;
     let held = FleetDirectory::open(&flags.dir).map_err(fleet_error)?;
     let (stop, flag) = (Stop::default(), StopFlag::default());
     watch_signals(&stop, &flag)?;
@@ -88,7 +96,7 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
     let queue = NatsQueue::open_when_created(&address, &credentials, &flag);
     let mut queue = match stop.reason() {
         Some(reason) => return Err(reason.clone().into()),
-        None => queue.map_err(queue_error)?,
+        None => queue.map_err(queue_error)?.accepting(submitters.clone()),
     };
     let control = queue.watch_control().map_err(queue_error)?;
     let limits = queue.shared_limits(&control).map_err(queue_error)?;
@@ -101,7 +109,12 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
         discards_workspaces: flags.discard_workspaces,
     };
     let tasks = queue.count().map_err(queue_error)?;
-    let mut observer = ResultPrinter::new(stdout, &app.base.catalogue, LiveTable::new(tasks, now_ms()));
+    let table = LiveTable::new(tasks, now_ms());
+    let mut observer =
+        ResultPrinter::new(stdout, &app.base.catalogue, table).with_traces(&app.base, held.path());
+    if control.halt_reason() == Some(ControlWatch::UNSIGNED) {
+        stderr::write_line(&format!("warning: {}", ControlWatch::UNSIGNED));
+    }
     loop {
         // A cancellation ends this round and its runs.
         let round = flag.child();
@@ -119,7 +132,7 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
             }
             (None, Some(HaltReason::Stopped)) if !flags.until_drained => {}
             (None, Some(HaltReason::Stopped)) => {
-                let detail = FleetControl::CANCELLED.to_owned();
+                let detail = control.halt_reason().unwrap_or(FleetControl::CANCELLED).to_owned();
                 return Err(CliError::FleetUnfinished { unfinished: 1, detail });
             }
             (None, Some(HaltReason::BudgetSpent)) if !flags.until_drained => {}
@@ -135,7 +148,7 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
         while !flag.is_requested() && is_halted() {
             std::thread::sleep(HALTED_PAUSE);
         }
-        queue = NatsQueue::open(&address, &credentials).map_err(queue_error)?;
+        queue = NatsQueue::open(&address, &credentials).map_err(queue_error)?.accepting(submitters.clone());
     }
 }
 
@@ -196,6 +209,7 @@ fn policy(app: &AppContext, flags: &WorkerFlags) -> WorkerPolicy {
         is_read_only: app.base.flags.plan || app.base.flags.mode.is_some_and(is_read_only),
         allows_checks: flags.allow_checks,
         keeps_content: flags.keep_content,
+        key_file: key_file(&flags.queue.credentials),
     }
 }
 
@@ -239,6 +253,12 @@ pub(super) fn sync_record(
 fn parse(address: &str) -> Result<QueueAddress, Reason> {
     QueueAddress::parse(address)
         .map_err(|error| Reason::Usage { detail: sentence!("`--queue`: {error}", error) })
+}
+
+/// Returns the absolute path of the file with the key or the credentials of the client.
+fn key_file(flags: &CredentialFlags) -> Option<PathBuf> {
+    let path = flags.queue_creds.as_ref().or(flags.queue_nkey.as_ref())?;
+    std::path::absolute(path).ok()
 }
 
 fn connection_options(flags: &CredentialFlags) -> QueueOptions {

@@ -2,13 +2,16 @@
 
 use std::fs::File;
 use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ibeam_fleet::{FleetObserver, SharingNote, TaskResult};
 use ibeam_output::{Catalogue, FleetLine, escape_invisible_in_json, escape_to_one_line};
 
+use super::export::{trajectory_file, write_trajectory};
 use super::live_table::LiveTable;
 use super::now_ms;
+use crate::app::BaseContext;
 use crate::{progress_line, stderr};
 
 /// The time between two drawings of the table.
@@ -18,6 +21,7 @@ const REDRAW: Duration = Duration::from_secs(1);
 pub(super) struct ResultPrinter<'a> {
     stdout: &'a mut File,
     catalogue: &'a Catalogue,
+    traces: Option<TraceDirectory<'a>>,
     table: LiveTable,
     /// Whether the table is shown.
     is_live: bool,
@@ -26,9 +30,34 @@ pub(super) struct ResultPrinter<'a> {
     drawn_at_ms: u64,
 }
 
+/// The directory of a fleet whose results get a trace.
+struct TraceDirectory<'a> {
+    base: &'a BaseContext,
+    tasks: PathBuf,
+}
+
 impl<'a> ResultPrinter<'a> {
     pub(super) fn new(stdout: &'a mut File, catalogue: &'a Catalogue, table: LiveTable) -> Self {
-        Self { stdout, catalogue, table, is_live: progress_line::is_drawable(), drawn: 0, drawn_at_ms: 0 }
+        let is_live = progress_line::is_drawable();
+        Self { stdout, catalogue, traces: None, table, is_live, drawn: 0, drawn_at_ms: 0 }
+    }
+
+    /// Writes the trajectory of each finished task into its directory in this fleet, unless it is there.
+    pub(super) fn with_traces(self, base: &'a BaseContext, fleet: &Path) -> Self {
+        Self { traces: Some(TraceDirectory { base, tasks: fleet.join("tasks") }), ..self }
+    }
+
+    /// Writes the trace of a task. That of an earlier command may be impossible by now, so only others are reported.
+    fn write_trace(&mut self, result: &TaskResult, is_new: bool) {
+        let (Some(traces), Some(session)) = (&self.traces, &result.session_id) else { return };
+        let directory = traces.tasks.join(&result.id);
+        if !directory.is_dir() || trajectory_file(&directory).exists() {
+            return;
+        }
+        match write_trajectory(traces.base, session, &directory) {
+            Err(detail) if is_new => self.note(&FleetLine::NotTraced { task: &result.id, detail: &detail }),
+            Ok(()) | Err(_) => {}
+        }
     }
 
     /// Whether the table is shown, and has to be drawn again.
@@ -77,7 +106,8 @@ impl FleetObserver for ResultPrinter<'_> {
             Some(code) => format!("{} ({code})", result.outcome.as_str()),
             None => result.outcome.as_str().to_owned(),
         };
-        self.table.finished(&result.id, result.outcome);
+        let is_new = self.table.finished(&result.id, result.outcome);
+        self.write_trace(result, is_new);
         self.note(&FleetLine::Finished {
             task: &result.id,
             outcome: &outcome,

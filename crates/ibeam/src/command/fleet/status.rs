@@ -67,7 +67,9 @@ pub(super) fn watch(directory: &Path, stdout: &mut File) -> Result<(), CliError>
                         table.started(&status.id, *since.entry(status.id.clone()).or_insert_with(now_ms));
                     }
                     (TaskState::Parked, _) => table.parked(&status.id),
-                    (TaskState::Finished, Some(outcome)) => table.finished(&status.id, outcome),
+                    (TaskState::Finished, Some(outcome)) => {
+                        table.finished(&status.id, outcome);
+                    }
                     (TaskState::Pending | TaskState::Waiting, _) | (TaskState::Finished, None) => {}
                 }
             }
