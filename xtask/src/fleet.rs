@@ -8,16 +8,21 @@ mod peers;
 pub(crate) mod process;
 mod refusals;
 pub(crate) mod scripted_fleet;
+mod sizes;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use ibeam_testkit::{BuildError, build_program};
 
-const USAGE: &str = "usage: cargo xtask fleet [TASKS] [--peers TASKS] [--bin PATH]";
+const USAGE: &str =
+    "usage: cargo xtask fleet [TASKS] [--peers TASKS] [--sizes] [--waiting RUNS] [--bin PATH]";
 
 /// The number of tasks whose processes are killed, unless it is given.
 const TASKS: usize = 3_000;
+
+/// The number of runs that wait for batches, unless it is given.
+const WAITING: usize = 10_000;
 
 /// A failure of this subcommand, or of a check.
 #[derive(Debug, thiserror::Error)]
@@ -47,12 +52,16 @@ struct Options {
     tasks: usize,
     /// The number of tasks of the comparison with other tools; no comparison without it.
     peer_tasks: Option<usize>,
+    /// Whether only the sizes of large fleets are measured.
+    sizes: bool,
+    waiting: usize,
     program: Option<PathBuf>,
 }
 
 impl Options {
     fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, FleetError> {
-        let mut options = Self { tasks: TASKS, peer_tasks: None, program: None };
+        let mut options =
+            Self { tasks: TASKS, peer_tasks: None, sizes: false, waiting: WAITING, program: None };
         let number = |word: &str| {
             let number = word.parse().ok().filter(|number| *number > 0);
             number.ok_or_else(|| FleetError::Usage(format!("`{word}` is not a number of tasks")))
@@ -62,6 +71,8 @@ impl Options {
                 || words.next().ok_or_else(|| FleetError::Usage(format!("`{word}` needs a value")));
             match word.as_str() {
                 "--bin" => options.program = Some(value()?.into()),
+                "--sizes" => options.sizes = true,
+                "--waiting" => options.waiting = number(&value()?)?,
                 "--peers" => options.peer_tasks = Some(number(&value()?)?),
                 word => options.tasks = number(word)?,
             }
@@ -72,11 +83,15 @@ impl Options {
 
 /// Runs all parts.
 pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<(), FleetError> {
-    let Options { tasks, peer_tasks, program } = Options::parse(words)?;
+    let Options { tasks, peer_tasks, sizes, waiting, program } = Options::parse(words)?;
+    let is_optimised = program.is_some();
     let program = match program {
         Some(path) => path.canonicalize().map_err(FleetError::system(path.display()))?,
         None => build_program(root)?,
     };
+    if sizes {
+        return sizes::run(&program, waiting, is_optimised);
+    }
     refusals::run(&program)?;
     if let Some(tasks) = peer_tasks {
         peers::run(root, &program, tasks)?;
@@ -96,6 +111,8 @@ mod tests {
     fn numbers_of_tasks_are_positive() {
         let options = parse("10 --peers 20 --bin ibeam").unwrap();
         assert_eq!((options.tasks, options.peer_tasks), (10, Some(20)));
+        let options = parse("--sizes --waiting 5").unwrap();
+        assert_eq!((options.sizes, options.waiting), (true, 5));
         for words in ["0", "ten", "--peers", "--peers 0", "--unknown"] {
             assert!(parse(words).is_err(), "{words}");
         }

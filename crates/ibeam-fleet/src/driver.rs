@@ -340,6 +340,10 @@ pub fn run_fleet<Q: TaskQueue>(
                 shared.renew();
             }
         }
+        if stop.is_requested() {
+            // The threads may have noticed first.
+            shared.halt(HaltReason::Stopped);
+        }
         reported
     });
     let State { halt, parked, error, .. } = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -86,3 +86,38 @@ fn end_attempt(dir: &TaskDir) -> Result<(), FleetError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task_result::{Outcome, TaskResult};
+
+    #[test]
+    fn an_attempt_of_a_queue_begins_once_and_keeps_what_earlier_ones_left() {
+        let home = tempfile::tempdir().unwrap();
+        let dir = TaskDir::open(home.path(), "a").unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let result = |message: &str| TaskResult::without_run("a", Outcome::Failed, message.to_owned());
+        begin_numbered_attempt(&dir, 0).unwrap();
+        assert!(!at("attempt.json").exists());
+        fs::create_dir(dir.workspace()).unwrap();
+        fs::write(at("stream.ndjson"), "{}\n").unwrap();
+        fs::write(at("changes.patch"), "").unwrap();
+        dir.write_result(&result("first")).unwrap();
+        for _ in 0..2 {
+            begin_numbered_attempt(&dir, 1).unwrap();
+            assert_eq!(dir.attempt(), Attempt { first: 1, counted: 1, number: 1 });
+            assert!(dir.result().is_none() && !dir.workspace().exists());
+            for name in ["stream.1.ndjson", "changes.1.patch", "result.1.json"] {
+                assert!(at(name).exists(), "{name}");
+            }
+        }
+        // Another machine has finished an attempt that was interrupted here.
+        fs::write(at("stream.ndjson"), "{}\n").unwrap();
+        begin_numbered_attempt(&dir, 3).unwrap();
+        assert_eq!(dir.attempt(), Attempt { first: 2, counted: 2, number: 3 });
+        dir.write_result(&result("last")).unwrap();
+        begin_numbered_attempt(&dir, 3).unwrap();
+        assert!(dir.result().is_some(), "the result of this attempt stays");
+    }
+}

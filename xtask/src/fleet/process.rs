@@ -28,10 +28,19 @@ fn stat_ticks(path: &str, fields: [usize; 2]) -> Duration {
 
 /// Returns the peak memory of a running process in bytes; `None` if it has ended.
 pub(crate) fn peak_memory_of(pid: u32) -> Option<u64> {
+    status_bytes(pid, "VmHWM:")
+}
+
+fn status_bytes(pid: u32, name: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kibibytes * 1024)
+}
+
+/// Returns the memory that a running process has allocated, without its code; `None` if it has ended.
+pub(crate) fn memory_of(pid: u32) -> Option<u64> {
+    status_bytes(pid, "RssAnon:")
 }
 
 /// Returns the ids of the processes whose command line contains all of these words.

@@ -10,7 +10,7 @@ use crate::connection::QueueOptions;
 use crate::control::FleetControl;
 use crate::nats_queue::{NatsQueue, now_ms};
 use crate::queue_conformance::Clock;
-use crate::record::{SyncReport, sync, wait_for_results};
+use crate::record::{SyncReport, retry_failed, sync, wait_for_results};
 use crate::worker_queue::{WorkerPolicy, WorkerQueue};
 
 /// The milliseconds of a unit of the shared tests.
@@ -118,6 +118,56 @@ fn a_task_that_asks_for_more_than_a_worker_grants_fails_as_refused() {
     let results = submitter.results().unwrap();
     let codes: Vec<_> = results.iter().map(|result| (result.outcome, result.code.as_deref())).collect();
     assert_eq!(codes, [(Outcome::Failed, Some("refused")), (Outcome::Skipped, None)]);
+}
+
+/// Fails `a`, which skips `b`, and leaves the queue as a kill within `retry_failed` does. The next call repairs it.
+fn check_killed_retry(kill: impl Fn(&mut Ledger, &NatsQueue, &[String], &[String])) {
+    let Some(program) = program() else { return };
+    let (clock, mut queue) = new_queue(program);
+    let home = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::open(&home.path().join("ledger.sqlite")).unwrap();
+    ledger.submit(&[task("a", &[]), task("b", &["a"]), task("c", &[])]).unwrap();
+    sync(&mut ledger, &mut queue).unwrap();
+    for _ in 0..2 {
+        let claim = claimed(&mut queue, &clock, 0);
+        let outcome = if claim.task.id == "a" { Outcome::Failed } else { Outcome::Passed };
+        let spend = Spend { cost_micros: 1, tokens: 7 };
+        queue.finish(&claim.lease, &result(&claim.task.id, outcome), spend).unwrap();
+    }
+    sync(&mut ledger, &mut queue).unwrap();
+    let (failed, all) = (["a".to_owned()], ["a".to_owned(), "b".to_owned()]);
+    kill(&mut ledger, &queue, &failed, &all);
+    // The same command again.
+    sync(&mut ledger, &mut queue).unwrap();
+    retry_failed(&mut ledger, &queue).unwrap();
+    let claim = claimed(&mut queue, &clock, 0);
+    assert_eq!((claim.task.id.as_str(), claim.spend.tokens), ("a", 7));
+    assert!(claim.attempt > 0, "its worker begins anew");
+    queue.finish(&claim.lease, &result("a", Outcome::Passed), claim.spend).unwrap();
+    let claim = claimed(&mut queue, &clock, 0);
+    assert_eq!((claim.task.id.as_str(), claim.attempt), ("b", 0));
+    queue.finish(&claim.lease, &result("b", Outcome::Passed), Spend::default()).unwrap();
+    let mut observer = Ids::default();
+    let end = wait_for_results(&mut ledger, &mut queue, &StopFlag::default(), &mut observer).unwrap();
+    assert_eq!((end.passed, end.failed, end.unfinished), (3, 0, 0));
+    assert_eq!(retry_failed(&mut ledger, &queue).unwrap(), 0);
+    assert_eq!(ledger.unfinished().unwrap(), 0);
+}
+
+#[test]
+fn failed_tasks_are_withdrawn_and_readied_although_an_earlier_attempt_to_do_so_was_killed() {
+    // Not at all, after each step, and between two tasks.
+    check_killed_retry(|_, _, _, _| {});
+    check_killed_retry(|ledger, _, failed, _| drop(ledger.reopen(failed).unwrap()));
+    check_killed_retry(|ledger, queue, failed, _| {
+        ledger.reopen(failed).unwrap();
+        queue.connection.block_on(queue.withdraw(failed, failed)).unwrap();
+    });
+    check_killed_retry(|ledger, queue, failed, all| {
+        ledger.reopen(failed).unwrap();
+        queue.connection.block_on(queue.withdraw(all, failed)).unwrap();
+    });
+    check_killed_retry(|ledger, queue, _, _| assert_eq!(retry_failed(ledger, queue).unwrap(), 1));
 }
 
 #[test]

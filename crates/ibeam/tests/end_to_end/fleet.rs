@@ -82,6 +82,11 @@ fn each_task_runs_in_its_own_copy_and_leaves_a_patch_and_the_result_of_its_check
     assert_eq!(fs::read_to_string(directory.join("check.log")).unwrap(), "wrong\n");
     assert_eq!(scene.workspace.read("new.txt"), None, "the source is not changed");
     scene.server.assert_all_answers_sent();
+    for directory in [&good["directory"], &bad["directory"]] {
+        let trajectory = fs::read(Path::new(directory.as_str().unwrap()).join("trajectory.json")).unwrap();
+        let trajectory: Value = serde_json::from_slice(&trajectory).unwrap();
+        assert!(trajectory.to_string().contains("new.txt"), "{trajectory}");
+    }
 
     // The same command prints the same results, and runs nothing again.
     let again = run(&scene, &file, ["--force"]);

@@ -104,7 +104,9 @@ fn failed_tasks_are_run_again_on_request_with_those_that_needed_them() {
     assert_eq!(outcome("b"), (json!("passed"), json!(1)), "{output}");
     assert_eq!(results["a"]["changed_files"], json!([]), "the workspace is a new one");
     let of_task = directory.join("tasks/a");
-    for name in ["stream.1.ndjson", "result.1.json", "changes.1.patch"] {
+    for name in
+        ["stream.1.ndjson", "result.1.json", "changes.1.patch", "trajectory.1.json", "trajectory.json"]
+    {
         assert!(of_task.join(name).is_file(), "{name}");
     }
     scene.server.assert_all_answers_sent();
@@ -112,6 +114,22 @@ fn failed_tasks_are_run_again_on_request_with_those_that_needed_them() {
     // Nothing failed, so nothing is repeated.
     let again = run(&scene, &file, ["--force", "--retry-failed"]).succeeded();
     assert_eq!(crate::fleet::results(&again), results);
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_is_a_warning_and_is_written_by_the_next_command() {
+    let scene = Scene::new([answer_text("done")]);
+    let file = task_file(&scene, &[task(&scene, "a")]);
+    let of_task = file.with_extension("fleet").join("tasks/a");
+    let obstacle = of_task.join("trajectory.json.new");
+    fs::create_dir_all(&obstacle).unwrap();
+    let output = run(&scene, &file, ["--force"]).succeeded();
+    assert!(output.stderr.contains("a: warning: the trace cannot be written: "), "{output}");
+    assert!(output.stderr.contains("trajectory.json.new"), "{output}");
+    assert_eq!(results(&output)["a"]["outcome"], "passed", "{output}");
+    fs::remove_dir(&obstacle).unwrap();
+    run(&scene, &file, ["--force"]).succeeded();
+    assert!(of_task.join("trajectory.json").is_file());
 }
 
 #[test]

@@ -107,13 +107,53 @@ fn workers_execute_the_tasks_that_another_machine_submits() {
     assert_eq!(outcome("outside"), ("failed", Some("refused")), "{output}");
     assert_eq!(outcome("never"), ("skipped", None), "{output}");
     worker.finish().succeeded();
+    // The trace is where the session is.
+    assert!(scene.workspace.outside().join("w1/tasks/first/trajectory.json").is_file());
     let fleet = file.with_extension("fleet");
+    assert!(!fleet.join("tasks/first").exists());
     let args = ["fleet", "sync", fleet.to_str().unwrap(), "--queue", &server.url, "--format", "json"];
     let report: Value =
         serde_json::from_str(&scene.ibeam_without_model(args).run().succeeded().stdout).unwrap();
     assert_eq!(report, json!({ "tasks_sent": 0, "results_sent": 0, "results_received": 0 }));
     let status = scene.ibeam_without_model(["fleet", "status", fleet.to_str().unwrap()]).run().succeeded();
     assert!(status.stdout.contains("finished: 4\n"), "{status}");
+    scene.server.assert_all_answers_sent();
+}
+
+#[test]
+fn failed_tasks_of_a_queue_are_run_again_on_request_with_those_that_needed_them() {
+    let Some(server) = Server::start() else { return };
+    let refused = Answer::error(400, "invalid_request_error", "no");
+    let write = answer_call("t", "write", &json!({ "path": "new.txt", "fileText": "new\n" }));
+    let scene =
+        Scene::new([write, refused]).with_workspace(ibeam_testkit::Workspace::new().file("a.txt", "a\n"));
+    let tasks = [task(&scene, "a"), with(task(&scene, "b"), "needs", json!(["a"]))];
+    let file = task_file(&scene, &tasks);
+    let flags = ["--force", "--until-drained"];
+    let submitted = submitter(&scene, &file, &server);
+    worker(&scene, "w1", &server, &flags).finish();
+    let output = submitted.finish();
+    assert_eq!(output.code, Some(1), "{output}");
+    assert_eq!(results(&output)["b"]["outcome"], "skipped", "{output}");
+
+    let scene = scene.with_answers((0..2).map(|_| answer_text("done")));
+    let submitted = submitter_with(&scene, &file, &server, &["--retry-failed"]);
+    wait_for("the tasks are ready again", || {
+        let fleet = file.with_extension("fleet");
+        let status = scene.ibeam_without_model(["fleet", "status", fleet.to_str().unwrap()]).run();
+        status.stdout.contains("pending: 2\n")
+    });
+    worker(&scene, "w1", &server, &flags).finish().succeeded();
+    let output = submitted.finish().succeeded();
+    let results = results(&output);
+    let outcome = |id: &str| (results[id]["outcome"].clone(), results[id]["runs"].clone());
+    assert_eq!(outcome("a"), (json!("passed"), json!(2)), "{output}");
+    assert_eq!(outcome("b"), (json!("passed"), json!(1)), "{output}");
+    assert_eq!(results["a"]["changed_files"], json!([]), "the workspace is a new one");
+    let of_task = scene.workspace.outside().join("w1/tasks/a");
+    for name in ["stream.1.ndjson", "result.1.json", "changes.1.patch"] {
+        assert!(of_task.join(name).is_file(), "{name}");
+    }
     scene.server.assert_all_answers_sent();
 }
 

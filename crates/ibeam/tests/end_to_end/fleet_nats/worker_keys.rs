@@ -1,4 +1,4 @@
-//! What a worker connects with cannot be read by the runs that it starts.
+//! Tests that the runs of a worker cannot read what the worker connects with.
 
 use serde_json::json;
 
