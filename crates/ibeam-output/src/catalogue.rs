@@ -9,6 +9,7 @@ mod editor_line;
 mod lines;
 mod message;
 mod question;
+mod reasons;
 mod sentences;
 
 use std::fmt;
@@ -151,9 +152,11 @@ impl Catalogue {
         let Notice::CallsDenied { reasons, .. } = notice else { return sentence };
         match reasons.as_slice() {
             [] => sentence,
-            [reason] => format!("{sentence}: {}", printable_line(reason)),
+            [reason] => format!("{sentence}: {}", printable_line(&self.refusal_reason(reason))),
             reasons => {
-                let lines = reasons.iter().map(|reason| format!("\n  {}", printable_line(reason)));
+                let lines = reasons
+                    .iter()
+                    .map(|reason| format!("\n  {}", printable_line(&self.refusal_reason(reason))));
                 format!("{sentence}:{}", lines.collect::<String>())
             }
         }
@@ -184,6 +187,11 @@ impl Catalogue {
     pub fn no_change_warning(&self, has_uncounted_changes: bool) -> String {
         let id = if has_uncounted_changes { "no-file-changed-by-tools" } else { "no-file-changed" };
         self.render(&Message::new(id), None)
+    }
+
+    /// Returns the English reason of policy in the language; any other reason stays as it is.
+    pub fn refusal_reason(&self, english: &str) -> String {
+        reasons::translation(self.locale, english).unwrap_or_else(|| english.to_owned())
     }
 
     /// Returns the line of `text` for an action, with its path or command in `detail`.

@@ -120,7 +120,9 @@ impl RunDetails {
             }
             ToolOutcome::Success { .. } => {}
             ToolOutcome::Failure { failure, .. } => lines.extend(reason_line(&failure_reason(failure))),
-            ToolOutcome::Rejected { reason } => lines.extend(reason_line(reason)),
+            ToolOutcome::Rejected { reason } => {
+                lines.extend(reason_line(&self.catalogue.refusal_reason(reason)));
+            }
         }
         lines
     }

@@ -94,7 +94,8 @@ impl<W: Write> Text<W> {
             ActionEnding::for_outcome(outcome),
             detail.as_deref(),
         );
-        let reason = if self.options.shows_reasons { reason_lines(outcome) } else { String::new() };
+        let reason =
+            if self.options.shows_reasons { reason_lines(outcome, &self.catalogue) } else { String::new() };
         self.print(&format!("{line}\n{reason}"))
     }
 
@@ -162,14 +163,18 @@ impl<W: Write> EventWriter for Text<W> {
 }
 
 /// Returns the last lines of the reason why a call did not succeed.
-fn reason_lines(outcome: &ToolOutcome) -> String {
+fn reason_lines(outcome: &ToolOutcome, catalogue: &Catalogue) -> String {
+    let translated;
     let reason = match outcome {
         ToolOutcome::Success { .. } => return String::new(),
         ToolOutcome::Failure { failure: ToolFailure::CommandFailed(output), .. } => {
             output.interleaved.as_str()
         }
         ToolOutcome::Failure { for_model, .. } => for_model,
-        ToolOutcome::Rejected { reason } => reason,
+        ToolOutcome::Rejected { reason } => {
+            translated = catalogue.refusal_reason(reason);
+            &translated
+        }
     };
     let text = printable_lines(reason.trim_end());
     let lines: Vec<&str> = text.lines().collect();

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, Command, CommandFactory, ValueEnum};
 use ibeam_output::Catalogue;
+use ibeam_protocol::sentence;
 
 use super::groups::{GROUPS, title_of_flag};
 use super::listed_flags::{COMMON_FLAGS, FLEET_COMMANDS_WITHOUT_RUNS, LISTED_FLAGS};
@@ -62,7 +63,13 @@ pub(super) fn topic(args: &[OsString]) -> Result<Option<String>, ParseExit> {
         return Ok(Some(topics::names().join("\n") + "\n"));
     }
     if let Some(page) = topics::text(word) {
-        return Ok(Some(page));
+        let catalogue = crate::environment::catalogue(super::requested_lang(args));
+        // In English, this is the text of the page alone.
+        let note = match catalogue.locale_code() {
+            "en" => String::new(),
+            _ => format!("({})\n\n", catalogue.sentence(&sentence!("this page is in English"))),
+        };
+        return Ok(Some(note + &page));
     }
     if is_command(word) {
         return Ok(None);

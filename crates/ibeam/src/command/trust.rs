@@ -5,8 +5,9 @@ use std::path::Path;
 
 use ibeam_config::{Config, Origin};
 use ibeam_output::{SubcommandLine, escape_to_one_line};
-use ibeam_protocol::{Reason, sentence};
+use ibeam_protocol::{Reason, Sentence, sentence};
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{print_text, report};
 use crate::app::AppContext;
@@ -100,21 +101,32 @@ fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Resu
 fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let rows = project_entries(app)?;
     let status = app.trust.status();
-    let mut text = format!("{}: {status}\n", escape_to_one_line(&app.workspace.display().to_string()));
+    let sentence = |english: Sentence| app.base.catalogue.sentence(&english);
+    let status_text = match status {
+        "trusted" => sentence(sentence!("trusted")),
+        "changed" => sentence(sentence!("changed since it was trusted")),
+        _ => sentence(sentence!("untrusted")),
+    };
+    let workspace = escape_to_one_line(&app.workspace.display().to_string());
+    let mut text = format!("{workspace}: {status_text}\n");
     for notice in app.trust.merge_notices(Vec::new()) {
         text.push_str(&format!("# {}\n", app.base.catalogue.notice(&notice)));
     }
+    let (now, trusted) = (sentence(sentence!("counts now")), sentence(sentence!("with --trust")));
+    let width = now.width().max(trusted.width());
     for ProjectEntry { kind, file, counts } in &rows {
-        let label = if *counts { "counts now " } else { "with --trust" };
+        let label = if *counts { &now } else { &trusted };
+        let padding = width - label.width();
         let what = kind.text();
         text.push_str(&format!(
-            "{label:12}  {}  # {}\n",
+            "{label}{:padding$}  {}  # {}\n",
+            "",
             escape_to_one_line(&what),
             escape_to_one_line(file)
         ));
     }
     if rows.is_empty() {
-        text.push_str("the project's files would change nothing\n");
+        text.push_str(&format!("{}\n", sentence(sentence!("the project's files would change nothing"))));
     }
     let json: Vec<Value> = rows
         .iter()

@@ -1,0 +1,100 @@
+//! The translations of the reasons that policy gives, from their English text.
+//!
+//! The model, programs and journals get the English text, so a recorded reason can be translated too.
+//! `locales/reasons.txt` has a block for each template. A reason without a block stays English; a test of the binary
+//! compares the blocks with the reasons of policy.
+
+use ibeam_protocol::Sentence;
+
+use crate::locale::Locale;
+
+static BLOCKS: &str = include_str!("../../locales/reasons.txt");
+
+/// Returns the translation of a reason; `None` for English and for an unknown reason.
+pub(super) fn translation(locale: Locale, reason: &str) -> Option<String> {
+    let blocks = BLOCKS.split("\n\n").filter_map(|block| block.trim_matches('\n').split_once('\n'));
+    let found = blocks.filter_map(|(template, lines)| {
+        let arguments = matched_arguments(template, reason)?;
+        let values: usize = arguments.iter().map(|(_, value)| value.len()).sum();
+        Some((values, arguments, lines))
+    });
+    // The template with the longest text of its own.
+    let (_, arguments, lines) = found.min_by_key(|(values, _, _)| *values)?;
+    let line = lines
+        .lines()
+        .find_map(|line| line.strip_prefix(locale.code()).and_then(|rest| rest.strip_prefix(' ')))?;
+    let arguments = arguments.into_iter().map(|(name, value)| {
+        let inner = if name == "reason" { translation(locale, value) } else { None };
+        (name, inner.unwrap_or_else(|| value.to_owned()))
+    });
+    Some(Sentence::from_template(line, arguments.collect()).to_string())
+}
+
+/// Returns the texts in the places of the placeholders; `None` if `text` is not of this template.
+fn matched_arguments<'t>(template: &'static str, text: &'t str) -> Option<Vec<(&'static str, &'t str)>> {
+    let (first, mut rest_of_template) = template.split_once('{').unwrap_or((template, ""));
+    let mut rest = text.strip_prefix(first)?;
+    let mut arguments = Vec::new();
+    while !rest_of_template.is_empty() {
+        let (name, after) = rest_of_template.split_once('}')?;
+        let (literal, next) = after.split_once('{').unwrap_or((after, ""));
+        let end = if next.is_empty() && !after.ends_with('{') {
+            rest.strip_suffix(literal)?.len()
+        } else {
+            rest.find(literal)?
+        };
+        let (value, tail) = rest.split_at(end);
+        arguments.push((name, value));
+        rest = tail.strip_prefix(literal)?;
+        rest_of_template = next;
+    }
+    rest.is_empty().then_some(arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(locale: Locale, reason: &str, expect: &str) {
+        assert_eq!(translation(locale, reason).as_deref(), Some(expect));
+    }
+
+    #[test]
+    fn a_reason_is_translated_with_the_values_in_it() {
+        check(
+            Locale::Es,
+            "running `rm` is denied by the rule `Shell(rm)`",
+            "la regla `Shell(rm)` prohíbe ejecutar `rm`",
+        );
+        check(
+            Locale::Fr,
+            "the command `ls -l` is not covered by an allow rule; a person may allow it with \
+             `--allow 'Shell(ls)'` or `--force` (in the working directory `/w`)",
+            "aucune règle d'autorisation ne couvre la commande `ls -l` ; une personne peut l'autoriser avec \
+             `--allow 'Shell(ls)'` ou `--force` (dans le répertoire de travail `/w`)"
+                .replace("` ou `", "` or `")
+                .as_str(),
+        );
+        check(Locale::Ja, "nothing narrower applies", "これより厳しい規則は当てはまりません");
+        assert_eq!(translation(Locale::Es, "a hook refused it"), None);
+        assert_eq!(translation(Locale::En, "nothing narrower applies"), None);
+    }
+
+    #[test]
+    fn every_block_has_each_language_and_its_placeholders() {
+        let names = |text: &str| -> Vec<String> {
+            text.split('{').skip(1).filter_map(|part| Some(part.split_once('}')?.0.to_owned())).collect()
+        };
+        let blocks = BLOCKS.split("\n\n").filter(|block| !block.trim_start().starts_with('#'));
+        for block in blocks {
+            let (template, lines) = block.trim_matches('\n').split_once('\n').unwrap();
+            let known = names(template);
+            let codes: Vec<&str> = lines.lines().filter_map(|line| line.get(..2)).collect();
+            assert_eq!(codes, ["es", "id", "ja", "fr", "pt"], "{template}");
+            for line in lines.lines() {
+                assert!(names(line).iter().all(|name| known.contains(name)), "{line}");
+            }
+        }
+    }
+}
