@@ -24,7 +24,8 @@ pub(super) fn translation(locale: Locale, reason: &str) -> Option<String> {
         .lines()
         .find_map(|line| line.strip_prefix(locale.code()).and_then(|rest| rest.strip_prefix(' ')))?;
     let arguments = arguments.into_iter().map(|(name, value)| {
-        let inner = if name == "reason" { translation(locale, value) } else { None };
+        let is_text = matches!(name, "reason" | "flags");
+        let inner = if is_text { translation(locale, value) } else { None };
         (name, inner.unwrap_or_else(|| value.to_owned()))
     });
     Some(Sentence::from_template(line, arguments.collect()).to_string())
@@ -72,9 +73,7 @@ mod tests {
             "the command `ls -l` is not covered by an allow rule; a person may allow it with \
              `--allow 'Shell(ls)'` or `--force` (in the working directory `/w`)",
             "aucune règle d'autorisation ne couvre la commande `ls -l` ; une personne peut l'autoriser avec \
-             `--allow 'Shell(ls)'` ou `--force` (dans le répertoire de travail `/w`)"
-                .replace("` ou `", "` or `")
-                .as_str(),
+             `--allow 'Shell(ls)'` ou `--force` (dans le répertoire de travail `/w`)",
         );
         check(Locale::Ja, "nothing narrower applies", "これより厳しい規則は当てはまりません");
         assert_eq!(translation(Locale::Es, "a hook refused it"), None);

@@ -9,7 +9,8 @@ use ibeam_config::Credentials;
 use ibeam_core::Redactor;
 use ibeam_files::regular_file;
 use ibeam_mcp::{Grant, LoginStore, OAuthConfig, OAuthSettings, UserAgent};
-use ibeam_output::escape_to_one_line;
+use ibeam_output::{Catalogue, escape_to_one_line};
+use ibeam_protocol::sentence;
 use ibeam_providers::Secret;
 
 use super::Filler;
@@ -114,14 +115,20 @@ impl LoginStore for FileStore {
 }
 
 /// A person at the terminal, with a browser if there is one.
-#[derive(Debug)]
 pub(crate) struct TerminalUser {
     programs: Programs,
+    catalogue: Arc<Catalogue>,
+}
+
+impl fmt::Debug for TerminalUser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TerminalUser").finish_non_exhaustive()
+    }
 }
 
 impl TerminalUser {
     pub(crate) fn new(app: &AppContext) -> Self {
-        Self { programs: app.programs.clone() }
+        Self { programs: app.programs.clone(), catalogue: Arc::clone(&app.base.catalogue) }
     }
 
     /// Opens `url` in the browser of `$BROWSER`, or of the desktop. The printed URL is enough if that fails.
@@ -137,12 +144,14 @@ impl TerminalUser {
 
 impl UserAgent for TerminalUser {
     fn open(&self, url: &str) {
-        crate::stderr::write_line(&format!("Open this page to log in: {}", escape_to_one_line(url)));
+        let line = sentence!("Open this page to log in: {url}", url = escape_to_one_line(url));
+        crate::stderr::write_line(&self.catalogue.sentence(&line));
         self.open_browser(url);
     }
 
     fn show_code(&self, url: &str, code: &str) {
         let (url, code) = (escape_to_one_line(url), escape_to_one_line(code));
-        crate::stderr::write_line(&format!("Open this page to log in: {url} and enter the code {code}"));
+        let line = sentence!("Open this page to log in: {url} and enter the code {code}", url, code);
+        crate::stderr::write_line(&self.catalogue.sentence(&line));
     }
 }
