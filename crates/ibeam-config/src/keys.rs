@@ -203,6 +203,8 @@ pub(crate) const KEYS: &[Key] = &[
 
 /// The smallest number of bytes of a name that counts as a part of the name of a key.
 const MIN_PART_LENGTH: usize = 4;
+/// The largest number of bytes of a key for which a similar one is searched.
+const MAX_TYPED_LENGTH: usize = 100;
 
 impl Key {
     /// Returns the key that `path` names.
@@ -214,6 +216,10 @@ impl Key {
     pub(crate) fn closest(path: &[String]) -> Option<String> {
         let typed = path.join(".");
         let last = path.last()?;
+        // The time grows with the length, and a file may have any names.
+        if typed.len() > MAX_TYPED_LENGTH {
+            return None;
+        }
         let near = KEYS.iter().filter_map(|key| {
             let (table, name) = key.path.rsplit_once('.').unwrap_or(("", key.path));
             // The last name decides: all keys of a provider are similar to each other.
@@ -279,6 +285,7 @@ mod tests {
             ("mcp_servers.files.comand", Some("mcp_servers.files.command")),
             ("nothing.of.this", None),
             ("colour", None),
+            (&"modle".repeat(4_000), None),
         ] {
             let path: Vec<String> = typed.split('.').map(str::to_owned).collect();
             assert_eq!(Key::closest(&path).as_deref(), expect, "{typed}");
