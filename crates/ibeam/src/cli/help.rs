@@ -353,7 +353,12 @@ mod tests {
         let requested = std::env::var_os("IBEAM_MAN_DIR").map(std::path::PathBuf::from);
         let directory = requested.unwrap_or_else(|| scratch.path().to_owned());
         std::fs::create_dir_all(&directory).unwrap();
-        clap_mangen::generate_to(Cli::command(), &directory).unwrap();
+        let names: Vec<String> =
+            Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
+        let command = names.iter().fold(super::super::full_command(), |command, name| {
+            command.mut_subcommand(name, |command| with_listed_flags(command, name))
+        });
+        clap_mangen::generate_to(command, &directory).unwrap();
         let mut names = Vec::new();
         add_man_pages(&Cli::command(), "ibeam", &mut names);
         assert!(names.len() > 40, "{names:?}");
@@ -362,7 +367,18 @@ mod tests {
             assert!(page.contains(".SH NAME") && page.contains(".SH SYNOPSIS"), "{name}: {page}");
         }
         let page = std::fs::read_to_string(directory.join("ibeam-login.1")).unwrap();
-        assert!(page.contains("no\\-check"), "{page}");
+        assert!(page.contains("no\\-check") && !page.contains("max\\-turns"), "{page}");
+    }
+
+    /// Hides the flags of runs that the help of a command of the first level does not list.
+    fn with_listed_flags(command: Command, top: &str) -> Command {
+        let is_hidden = |arg: &Arg| arg.is_global_set() && !lists_flag(top, arg);
+        let names: Vec<String> =
+            command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+        let command = command.mut_args(|arg| if is_hidden(&arg) { arg.hide(true) } else { arg });
+        names.iter().fold(command, |command, name| {
+            command.mut_subcommand(name, |command| with_listed_flags(command, top))
+        })
     }
 
     /// Adds the names of the man pages of a command and of those below it.
