@@ -146,7 +146,9 @@ fn body(catalogue: &Catalogue, call: &ToolCall, outcome: &ToolOutcome, is_comple
             | ToolFailure::Interrupted
             | ToolFailure::Error { .. } => tail(catalogue, for_model, at_most(REASON_LINES)),
         },
-        ToolOutcome::Rejected { reason } => tail(catalogue, reason, at_most(REASON_LINES)),
+        ToolOutcome::Rejected { reason } => {
+            tail(catalogue, &catalogue.refusal_reason(reason), at_most(REASON_LINES))
+        }
     }
 }
 
@@ -206,6 +208,18 @@ mod tests {
         let outcome = ToolOutcome::Success { output: ToolOutput::Write(output), for_model: "".into() };
         let lines = finished_call(&catalogue, &call, &outcome, None, 80, false);
         assert_eq!(lines.iter().skip(1).map(Line::text).collect::<Vec<_>>(), expect);
+    }
+
+    #[test]
+    fn the_reason_of_a_refusal_is_in_the_language_of_the_person() {
+        let reason = "the user refused this call".to_owned();
+        let call = ToolCall { id: "c".into(), name: "ls".to_owned(), arguments: json!({ "path": "." }) };
+        let lines = |locale| {
+            let outcome = ToolOutcome::Rejected { reason: reason.clone() };
+            finished_call(&Catalogue::new(locale), &call, &outcome, None, 80, false)
+        };
+        assert_eq!(lines(Locale::En).last().map(Line::text), Some(format!("  {reason}")));
+        assert_ne!(lines(Locale::Ja).last().map(Line::text), Some(format!("  {reason}")));
     }
 
     #[test]
