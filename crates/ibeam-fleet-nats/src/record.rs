@@ -11,7 +11,7 @@ use ibeam_fleet::{
 use crate::control::FleetControl;
 use crate::names::KeyKind;
 use crate::nats_queue::{NatsQueue, ParkedValue};
-use crate::store::parse;
+use crate::store::{Entry, parse};
 use crate::submission::{Outcomes, add, compare, outcomes, reconcile};
 
 /// The time between two looks for results.
@@ -39,12 +39,13 @@ pub fn sync(ledger: &mut Ledger, queue: &mut NatsQueue) -> Result<SyncReport, Qu
     let missing = queue.connection.block_on(compare(queue, &tasks))?;
     let mut report = SyncReport { tasks_sent: missing.new.len() as u64, ..SyncReport::default() };
     let mut outcomes = Outcomes::new();
-    for result in results_since(queue, &mut 1)? {
-        outcomes.insert(result.id.clone(), result.outcome);
+    each_result(queue, &mut 1, |result| {
         if let Finished::Recorded { .. } = record(ledger, &result)? {
             report.results_received += 1;
         }
-    }
+        outcomes.insert(result.id, result.outcome);
+        Ok(())
+    })?;
     // Before the tasks: no worker may get a task that has a result.
     for result in ledger.results()?.iter().filter(|result| !outcomes.contains_key(&result.id)) {
         if let Finished::Recorded { .. } = queue.connection.block_on(queue.record(result))? {
@@ -103,12 +104,16 @@ pub fn wait_for_results(
     let mut next = 1;
     let mut empty_looks = 0;
     let halt = loop {
-        for result in results_since(queue, &mut next)? {
+        let mut new = Vec::new();
+        each_result(queue, &mut next, |result| {
             if let Finished::Recorded { skipped } = record(ledger, &result)? {
-                for result in [result].iter().chain(&skipped) {
-                    report(result, observer)?;
-                }
+                new.push(result);
+                new.extend(skipped);
             }
+            Ok(())
+        })?;
+        for result in &new {
+            report(result, observer)?;
         }
         if ledger.unfinished()? == 0 {
             break None;
@@ -149,14 +154,19 @@ fn ready_tasks(ledger: &Ledger, queue: &NatsQueue) -> Result<u64, QueueError> {
     queue.connection.block_on(async { reconcile(queue, &tasks, &outcomes(queue).await?).await })
 }
 
-/// Returns the results from a sequence number on, and sets it behind the last of them.
-fn results_since(queue: &NatsQueue, next: &mut u64) -> Result<Vec<TaskResult>, QueueError> {
+/// Passes the results from a sequence number on to `take`, and sets the number behind the last of them.
+fn each_result(
+    queue: &NatsQueue,
+    next: &mut u64,
+    mut take: impl FnMut(TaskResult) -> Result<(), QueueError>,
+) -> Result<(), QueueError> {
     let keys = queue.store.names.keys(KeyKind::Result);
-    let entries = queue.connection.block_on(queue.store.scan(&keys, *next))?;
-    if let Some(last) = entries.last() {
-        *next = last.sequence + 1;
-    }
-    entries.iter().map(|entry| parse(&keys, &entry.value)).collect()
+    let from = *next;
+    let read = |entry: Entry| {
+        *next = entry.sequence + 1;
+        take(parse(&keys, &entry.value)?)
+    };
+    queue.connection.block_on(queue.store.scan_each(&keys, from, read))
 }
 
 /// Returns the parked tasks and the reasons.

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,8 +60,8 @@ struct Processes {
 struct Printed {
     /// The instant at which the result of a task was printed first.
     instants: HashMap<String, Instant>,
-    /// The length of the file as of the last look, in bytes.
-    length: u64,
+    /// The process that writes the file, and the end of the last line that was read, in bytes.
+    read: (u32, u64),
 }
 
 /// The instants at which runs started, by task.
@@ -166,7 +167,7 @@ impl KilledFleet<'_> {
         let (mut killed_at, mut progress_at) = (Instant::now(), Instant::now());
         loop {
             std::thread::sleep(LOOK_PAUSE);
-            self.note_results(&mut printed);
+            self.note_results(&mut printed, &processes.submitter)?;
             let received = self.scene.server.received();
             if received > requests {
                 (requests, progress_at) = (received, Instant::now());
@@ -178,7 +179,7 @@ impl KilledFleet<'_> {
             let memory = peak_memory_of(processes.submitter.id()).unwrap_or_default();
             counts.submitter_memory = counts.submitter_memory.max(memory);
             if self.restart(cluster, processes, counts)? {
-                self.note_results(&mut printed);
+                self.note_results(&mut printed, &processes.submitter)?;
                 return Ok(printed);
             }
             if killed_at.elapsed() >= KILL_PAUSE {
@@ -249,24 +250,30 @@ impl KilledFleet<'_> {
         }
     }
 
-    /// Notes when results were printed. A submitter that was started again prints all of them again.
-    fn note_results(&self, printed: &mut Printed) {
+    /// Notes when results were printed. A submitter that was started again prints all of them again, to a new file.
+    fn note_results(&self, printed: &mut Printed, submitter: &Child) -> Result<(), FleetError> {
         let path = self.scene.results();
-        let length = fs::metadata(&path).map(|metadata| metadata.len()).unwrap_or_default();
-        if length == printed.length {
-            return;
-        }
-        printed.length = length;
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        if text.lines().count() <= printed.instants.len() {
-            return;
-        }
-        for result in text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+        let (writer, offset) = printed.read;
+        let offset = if writer == submitter.id() { offset } else { 0 };
+        let mut new = Vec::new();
+        let mut read = || {
+            let mut file = fs::File::open(&path)?;
+            file.seek(SeekFrom::Start(offset))?;
+            file.read_to_end(&mut new)
+        };
+        read().map_err(FleetError::system(path.display()))?;
+        // The last line may be incomplete.
+        let end = new.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        new.truncate(end);
+        printed.read = (submitter.id(), offset + new.len() as u64);
+        for line in new.split(|byte| *byte == b'\n') {
+            let Ok(result) = serde_json::from_slice::<Value>(line) else { continue };
             let id = result.get("id").and_then(Value::as_str).unwrap_or_default();
             if !printed.instants.contains_key(id) {
                 printed.instants.insert(id.to_owned(), Instant::now());
             }
         }
+        Ok(())
     }
 
     /// Compares the results with what the workers recorded, and with the requests.
