@@ -721,6 +721,8 @@ tui-opening = opening the session · { $seconds } s
 tui-working = working · { $seconds } s
 tui-keys-busy = Esc interrupts · Enter adds to this turn · Tab queues
 tui-keys-idle = \ Enter new line · / commands · @ files · ! shell · Ctrl-R history · Ctrl-G editor
+tui-keys-lines = \ at the end of a line: a new line · pasted lines are one message · / commands · ! shell · Ctrl-C ends a turn, Ctrl-D the program
+tui-line-cut = the terminal cuts lines at 4,095 bytes: put long text into a file, and name it as @FILE
 tui-press-again = press Ctrl-C again to exit
 tui-press-again-busy = a turn is running: press Ctrl-D again to end it and the program
 tui-steering = for this turn: { $text }
@@ -786,6 +788,7 @@ tui-compact-requested = the conversation is shortened before the next request to
 tui-compacted = conversation shortened: about { $before } → { $after } tokens
 tui-no-skills = no skills
 tui-exported = written: { $path }
+tui-export-exists = `{ $path }` exists already; choose another name, or delete the file first
 tui-earlier-turns = { $count ->
     [one] … { $count } earlier turn
    *[other] … { $count } earlier turns

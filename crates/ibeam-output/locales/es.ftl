@@ -718,6 +718,8 @@ tui-opening = abriendo la sesión · { $seconds } s
 tui-working = trabajando · { $seconds } s
 tui-keys-busy = Esc interrumpe · Intro añade a este turno · Tab pone en cola
 tui-keys-idle = \ Intro línea nueva · / comandos · @ archivos · ! shell · Ctrl-R historial · Ctrl-G editor
+tui-keys-lines = \ al final de una línea: línea nueva · las líneas pegadas son un mensaje · / comandos · ! shell · Ctrl-C termina un turno, Ctrl-D el programa
+tui-line-cut = el terminal corta las líneas a los 4095 bytes: ponga el texto largo en un archivo y nómbrelo como @ARCHIVO
 tui-press-again = pulse Ctrl-C otra vez para salir
 tui-press-again-busy = hay un turno en curso: pulse Ctrl-D otra vez para terminarlo y salir
 tui-steering = para este turno: { $text }
@@ -783,6 +785,7 @@ tui-compact-requested = la conversación se acorta antes de la próxima petició
 tui-compacted = conversación acortada: unos { $before } → { $after } tokens
 tui-no-skills = no hay habilidades
 tui-exported = escrito: { $path }
+tui-export-exists = `{ $path }` ya existe; elija otro nombre o elimine antes el archivo
 tui-earlier-turns = { $count ->
     [one] … { $count } turno anterior
    *[other] … { $count } turnos anteriores

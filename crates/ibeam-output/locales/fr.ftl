@@ -718,6 +718,8 @@ tui-opening = ouverture de la session · { $seconds } s
 tui-working = en cours · { $seconds } s
 tui-keys-busy = Échap interrompt · Entrée ajoute à ce tour · Tab met en attente
 tui-keys-idle = \ Entrée nouvelle ligne · / commandes · @ fichiers · ! shell · Ctrl-R historique · Ctrl-G éditeur
+tui-keys-lines = \ en fin de ligne : nouvelle ligne · les lignes collées forment un message · / commandes · ! shell · Ctrl-C termine un tour, Ctrl-D le programme
+tui-line-cut = le terminal coupe les lignes à 4 095 octets : mettez le texte long dans un fichier et nommez-le @FICHIER
 tui-press-again = appuyez encore sur Ctrl-C pour quitter
 tui-press-again-busy = un tour est en cours : Ctrl-D encore une fois l’arrête et quitte le programme
 tui-steering = pour ce tour : { $text }
@@ -783,6 +785,7 @@ tui-compact-requested = la conversation sera raccourcie avant la prochaine requ�
 tui-compacted = conversation raccourcie : environ { $before } → { $after } jetons
 tui-no-skills = aucune compétence
 tui-exported = écrit : { $path }
+tui-export-exists = `{ $path }` existe déjà ; choisissez un autre nom ou supprimez d’abord le fichier
 tui-earlier-turns = { $count ->
     [one] … { $count } tour précédent
    *[other] … { $count } tours précédents

@@ -718,6 +718,8 @@ tui-opening = abrindo a sessão · { $seconds } s
 tui-working = trabalhando · { $seconds } s
 tui-keys-busy = Esc interrompe · Enter acrescenta a este turno · Tab enfileira
 tui-keys-idle = \ Enter nova linha · / comandos · @ arquivos · ! shell · Ctrl-R histórico · Ctrl-G editor
+tui-keys-lines = \ no fim de uma linha: nova linha · linhas coladas são uma mensagem · / comandos · ! shell · Ctrl-C encerra um turno, Ctrl-D o programa
+tui-line-cut = o terminal corta linhas em 4.095 bytes: ponha o texto longo em um arquivo e nomeie-o como @ARQUIVO
 tui-press-again = pressione Ctrl-C de novo para sair
 tui-press-again-busy = um turno está em execução: pressione Ctrl-D de novo para encerrá-lo e sair
 tui-steering = para este turno: { $text }
@@ -783,6 +785,7 @@ tui-compact-requested = a conversa será encurtada antes da próxima solicitaç�
 tui-compacted = conversa encurtada: cerca de { $before } → { $after } tokens
 tui-no-skills = nenhuma habilidade
 tui-exported = gravado: { $path }
+tui-export-exists = `{ $path }` já existe; escolha outro nome ou apague antes o arquivo
 tui-earlier-turns = { $count ->
     [one] … { $count } turno anterior
    *[other] … { $count } turnos anteriores

@@ -155,7 +155,8 @@ impl RunDetails {
     }
 }
 
-fn todo_line(todo: &Todo) -> String {
+/// Returns the line of an item of a to-do list.
+pub(crate) fn todo_line(todo: &Todo) -> String {
     let mark = match todo.status {
         TodoStatus::Pending => ' ',
         TodoStatus::InProgress => '>',

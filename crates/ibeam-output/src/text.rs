@@ -5,17 +5,20 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use ibeam_protocol::invisible::is_invisible;
-use ibeam_protocol::{Event, EventKind, RunOutcome, ToolCall, ToolFailure, ToolOutcome};
+use ibeam_protocol::{Event, EventKind, RunOutcome, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 
 use crate::catalogue::{Action, ActionEnding, Catalogue};
 use crate::line_buffer::LineBuffer;
+use crate::run_details::todo_line;
 use crate::tool_call_line::mcp_tool;
 use crate::writer::EventWriter;
 
 /// The maximum length in characters of the path or command in the line of an action.
 const DETAIL_CHARACTERS: usize = 200;
-/// The number of lines of a reason that are printed.
+/// The number of lines of a reason or an output that are printed.
 const REASON_LINES: usize = 5;
+/// The number of lines of a change that are printed.
+const CHANGE_LINES: usize = 60;
 
 /// The options of [`Text`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,8 +27,9 @@ pub struct TextOptions {
     pub verbose: bool,
     /// Print text as it arrives instead of the final message at the end, for a conversation at a terminal.
     pub live: bool,
-    /// Add the last lines of its reason to the line of a call that failed or was refused.
-    pub shows_reasons: bool,
+    /// Add what a person wants to see to the line of an action: the reason of a failure, the end of the output of a
+    /// command, the change of a file, the to-do list.
+    pub shows_details: bool,
     /// Omit the lines of actions, as under contract 2.
     pub message_only: bool,
 }
@@ -95,7 +99,7 @@ impl<W: Write> Text<W> {
             detail.as_deref(),
         );
         let reason =
-            if self.options.shows_reasons { reason_lines(outcome, &self.catalogue) } else { String::new() };
+            if self.options.shows_details { detail_lines(outcome, &self.catalogue) } else { String::new() };
         self.print(&format!("{line}\n{reason}"))
     }
 
@@ -162,10 +166,18 @@ impl<W: Write> EventWriter for Text<W> {
     }
 }
 
-/// Returns the last lines of the reason why a call did not succeed.
-fn reason_lines(outcome: &ToolOutcome, catalogue: &Catalogue) -> String {
+/// Returns what a person wants to see of a call.
+fn detail_lines(outcome: &ToolOutcome, catalogue: &Catalogue) -> String {
     let translated;
-    let reason = match outcome {
+    let text = match outcome {
+        ToolOutcome::Success { output: ToolOutput::Todos(todos), .. } => {
+            return todos.iter().map(|todo| todo_line(todo) + "\n").collect();
+        }
+        ToolOutcome::Success { output: ToolOutput::Edit(edit), .. } => return change_lines(&edit.diff),
+        ToolOutcome::Success { output: ToolOutput::Write(written), .. } => {
+            return change_lines(&written.diff);
+        }
+        ToolOutcome::Success { output: ToolOutput::Shell(output), .. } => output.interleaved.as_str(),
         ToolOutcome::Success { .. } => return String::new(),
         ToolOutcome::Failure { failure: ToolFailure::CommandFailed(output), .. } => {
             output.interleaved.as_str()
@@ -176,10 +188,22 @@ fn reason_lines(outcome: &ToolOutcome, catalogue: &Catalogue) -> String {
             &translated
         }
     };
-    let text = printable_lines(reason.trim_end());
+    let text = printable_lines(text.trim_end());
     let lines: Vec<&str> = text.lines().collect();
-    let shown = lines.iter().skip(lines.len().saturating_sub(REASON_LINES));
-    shown.map(|line| format!("  {line}\n")).collect()
+    let hidden = lines.len().saturating_sub(REASON_LINES);
+    let more = if hidden > 0 { "  …\n" } else { "" };
+    let shown = lines.iter().skip(hidden).map(|line| format!("  {line}\n"));
+    std::iter::once(more.to_owned()).chain(shown).collect()
+}
+
+/// Returns the first lines of a unified diff.
+fn change_lines(diff: &str) -> String {
+    let text = printable_lines(diff);
+    let lines: Vec<&str> =
+        text.lines().filter(|line| !line.starts_with("--- ") && !line.starts_with("+++ ")).collect();
+    let more = if lines.len() > CHANGE_LINES { "  …\n" } else { "" };
+    let shown = lines.iter().take(CHANGE_LINES).map(|line| format!("  {line}\n"));
+    shown.chain([more.to_owned()]).collect()
 }
 
 /// Returns the path, command, pattern or address of a call.

@@ -165,19 +165,24 @@ impl LiveState<'_> {
             &self.catalogue.line(&TuiLine::AllowThis),
         );
         let rule = open.question.rule.as_deref();
-        let text = |choice: Choice| self.catalogue.line(&choice.line(rule));
+        let text =
+            |choice: Choice| format!("{} {}", choice.number(), self.catalogue.line(&choice.line(rule)));
         let texts: Vec<String> = open.choices().into_iter().map(text).collect();
         let choice = |(at, text): (usize, &String)| {
             let style = Style { reverse: open.selected == Some(at), ..Style::PLAIN };
-            Line::new(style, &format!("{} {text}", at + 1))
+            Line::new(style, text)
         };
         let choices: Vec<Line> = texts.iter().enumerate().map(choice).collect();
-        if self.height > choices.len() + 3 {
-            let indented = choices.iter().map(|line| {
+        // A rule is shown whole before the person consents to it.
+        let indented: Vec<Line> = choices
+            .iter()
+            .flat_map(|line| {
                 let mut row = Line::plain("  ");
                 row.append(line);
-                row
-            });
+                row.wrap(self.width - 1, 4)
+            })
+            .collect();
+        if self.height > indented.len() + 3 {
             return std::iter::once(title).chain(indented).collect();
         }
         // A low screen has one row for all choices, or some of them around the selected one.
@@ -195,9 +200,11 @@ impl LiveState<'_> {
         let has_title = room > 1;
         let room = room - usize::from(has_title);
         let first = (open.selected.unwrap_or(0) + 1).saturating_sub(room);
-        let shown = texts.iter().enumerate().skip(first).take(room).map(|(at, text)| {
+        let last = Choice::RefuseAndExplain.number();
+        let shown = open.choices().into_iter().enumerate().skip(first).take(room).map(|(at, choice)| {
             let style = Style { reverse: open.selected == Some(at), ..Style::PLAIN };
-            Line::new(style, &format!("{}/{} {text}", at + 1, texts.len()))
+            let text = self.catalogue.line(&choice.line(rule));
+            Line::new(style, &format!("{}/{last} {text}", choice.number()))
         });
         has_title.then_some(title).into_iter().chain(shown).collect()
     }

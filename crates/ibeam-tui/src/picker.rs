@@ -39,6 +39,8 @@ pub struct PickerEntry {
 pub struct PickerOptions {
     /// The sessions, the latest first. Each is loaded when it is shown, or when a filter looks for it.
     pub entries: Box<dyn Iterator<Item = PickerEntry> + Send>,
+    /// The reason why the session that was chosen before could not be opened; it takes the place of the title.
+    pub notice: Option<String>,
     /// Receives the chosen session; `None` when the person leaves. It is dropped when the display ends.
     pub reply: Box<dyn FnOnce(Option<PickerEntry>) + Send>,
 }
@@ -47,6 +49,7 @@ pub struct PickerOptions {
 pub(crate) struct Picker {
     /// The entries that are not loaded yet.
     source: Option<Box<dyn Iterator<Item = PickerEntry> + Send>>,
+    notice: Option<String>,
     entries: Vec<PickerEntry>,
     /// The loaded entries that match, as positions in `entries`.
     shown: Vec<usize>,
@@ -65,6 +68,7 @@ impl Picker {
     pub(crate) fn new(options: PickerOptions) -> Self {
         Self {
             source: Some(options.entries),
+            notice: options.notice,
             entries: Vec::new(),
             shown: Vec::new(),
             filter: String::new(),
@@ -188,8 +192,12 @@ impl Picker {
             false => TuiLine::PickerHere,
         };
         let loading = if self.is_loading() { " …" } else { "" };
+        let title = match &self.notice {
+            Some(notice) => Line::new(Style::color(Color::Red), notice).fit(size.width.saturating_sub(1)),
+            None => Line::new(Style::BOLD, &catalogue.line(&title)),
+        };
         let mut rows = vec![
-            Line::new(Style::BOLD, &catalogue.line(&title)).with(Style::DIM, loading),
+            title.with(Style::DIM, loading),
             Line::new(Style::color(Color::Cyan), SIGN).with(Style::PLAIN, &self.filter),
         ];
         let visible = self.shown.iter().enumerate().skip(self.first).take(self.page);
@@ -272,7 +280,7 @@ mod tests {
             let reply = Box::new(move |entry: Option<PickerEntry>| {
                 replies.lock().unwrap().push(entry.map(|entry| entry.title));
             });
-            let picker = Picker::new(PickerOptions { entries: Box::new(entries), reply });
+            let picker = Picker::new(PickerOptions { entries: Box::new(entries), notice: None, reply });
             let mut fixture = Self { picker, loaded, chosen, catalogue: Catalogue::new(Locale::En) };
             fixture.draw();
             fixture

@@ -51,6 +51,17 @@ pub enum Choice {
 }
 
 impl Choice {
+    /// Returns the number of the choice. It is the same in every question, so that a habit never chooses something else.
+    pub fn number(self) -> usize {
+        match self {
+            Self::Once => 1,
+            Self::ForSession => 2,
+            Self::Always => 3,
+            Self::Refuse => 4,
+            Self::RefuseAndExplain => 5,
+        }
+    }
+
     /// Returns the choices of a question in the order of their numbers.
     pub fn offered(may_last: bool, has_rule: bool) -> Vec<Self> {
         let mut choices = vec![Self::Once];
@@ -65,7 +76,10 @@ impl Choice {
         match answer {
             "y" | "Y" | "yes" => Some(Self::Once),
             "n" | "N" | "no" => Some(Self::Refuse),
-            _ => choices.get(answer.parse::<usize>().ok()?.checked_sub(1)?).copied(),
+            _ => {
+                let number: usize = answer.parse().ok()?;
+                choices.iter().copied().find(|choice| choice.number() == number)
+            }
         }
     }
 
@@ -162,7 +176,7 @@ mod tests {
         assert!(open.accepts_key(at(1900)));
         assert_eq!(open.choices(), [Choice::Once, Choice::Refuse, Choice::RefuseAndExplain]);
         assert_eq!(
-            (open.choice_of('2'), open.choice_of('9'), open.choice_of('0')),
+            (open.choice_of('4'), open.choice_of('2'), open.choice_of('0')),
             (Some(Choice::Refuse), None, None)
         );
     }

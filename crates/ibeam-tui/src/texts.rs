@@ -20,6 +20,10 @@ pub enum TuiLine<'a> {
     KeysBusy,
     /// The keys while no turn runs.
     KeysIdle,
+    /// The keys where there are lines only.
+    KeysLines,
+    /// The terminal may have cut a line.
+    LineCut,
     /// A second Ctrl-C ends the program.
     PressAgain,
     /// A second Ctrl-D ends the turn and the program.
@@ -130,6 +134,8 @@ pub enum TuiLine<'a> {
     Compacted { before: u64, after: u64 },
     /// No skill was found.
     NoSkills,
+    /// The file of an export exists.
+    ExportExists { path: &'a str },
     /// The session was written to a file.
     Exported { path: &'a str },
     /// The turns of a resumed session that are not shown.

@@ -10,6 +10,8 @@ use crate::texts::TuiLine;
 
 /// The number of lines of an output that are shown.
 const OUTPUT_LINES: usize = 5;
+/// The number of cells of a line of an output that are shown.
+const MAX_LINE_CELLS: usize = 400;
 /// The number of lines of a change that are shown.
 const DIFF_LINES: usize = 60;
 /// The number of lines of a new file that are shown.
@@ -156,7 +158,8 @@ fn body(catalogue: &Catalogue, call: &ToolCall, outcome: &ToolOutcome, is_comple
 pub(crate) fn tail(catalogue: &Catalogue, text: &str, shown: usize) -> Vec<Line> {
     let lines: Vec<&str> = text.trim_end().lines().map(overwritten).collect();
     let hidden = lines.len().saturating_sub(shown);
-    let indented = |line: &&str| Line::new(Style::DIM, &format!("  {line}"));
+    let limit = if shown == usize::MAX { usize::MAX } else { MAX_LINE_CELLS };
+    let indented = |line: &&str| Line::new(Style::DIM, &format!("  {line}")).fit(limit);
     hidden_lines(catalogue, hidden).into_iter().chain(lines.iter().skip(hidden).map(indented)).collect()
 }
 

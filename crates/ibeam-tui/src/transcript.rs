@@ -76,6 +76,10 @@ impl TranscriptLines {
     }
 }
 
+fn status_of(model: &str, mode: PermissionMode) -> String {
+    format!("{model} · {}", mode_name(mode))
+}
+
 /// Returns the name of a mode as commands accept it; `force` is the flag `--force`.
 pub fn mode_name(mode: PermissionMode) -> &'static str {
     match mode {
@@ -206,8 +210,14 @@ impl Transcript {
         }
     }
 
+    /// Shows the model and the mode in the status line, and nothing of an earlier turn.
+    pub(crate) fn set_status(&mut self, model: &str, mode: PermissionMode) {
+        self.status = status_of(model, mode);
+        self.usage.clear();
+    }
+
     fn on_start(&mut self, head: &SessionStarted) {
-        self.status = format!("{} · {}", head.model.display, mode_name(head.permission_mode));
+        self.status = status_of(&head.model.display, head.permission_mode);
         if std::mem::replace(&mut self.is_welcomed, true) {
             return;
         }

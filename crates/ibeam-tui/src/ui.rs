@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ibeam_output::Catalogue;
-use ibeam_protocol::Event;
+use ibeam_protocol::{Event, PermissionMode};
 
 use crate::completion::{Candidate, Completion};
 use crate::dialog::OpenDialog;
@@ -246,6 +246,15 @@ impl<W: Write> Ui<W> {
             self.on_event(event, now);
         }
         self.transcript.end_past();
+        self.draw(now)
+    }
+
+    /// Shows the model and the mode of the session that is open, and nothing of an earlier turn.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub fn set_status(&mut self, model: &str, mode: PermissionMode, now: Instant) -> io::Result<()> {
+        self.transcript.set_status(model, mode);
         self.draw(now)
     }
 

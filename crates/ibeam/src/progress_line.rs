@@ -5,6 +5,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
@@ -29,6 +30,8 @@ const DEFAULT_COLUMNS: usize = 80;
 const DEFAULT_ROWS: usize = 24;
 
 static CURRENT: OnceLock<ProgressLine> = OnceLock::new();
+/// Whether a line may be on the terminal.
+static IS_DRAWING: AtomicBool = AtomicBool::new(false);
 
 struct ProgressLine {
     catalogue: Arc<Catalogue>,
@@ -69,6 +72,7 @@ pub(crate) fn draw(catalogue: &Arc<Catalogue>) -> io::Result<()> {
     follow(catalogue);
     let Some(mut state) = CURRENT.get().and_then(ProgressLine::lock) else { return Ok(()) };
     state.is_drawn = true;
+    IS_DRAWING.store(true, Ordering::Release);
     thread::Builder::new().name("progress".to_owned()).spawn(draw_repeatedly).map(drop)
 }
 
@@ -111,6 +115,12 @@ pub(crate) fn hide() -> Hidden {
         true
     });
     Hidden { is_counted, ends_mid_line: None }
+}
+
+/// Removes the line while something is written to stdout, which may be the same terminal, also through another program
+/// such as `tee`; `None` where no line is drawn.
+pub(crate) fn hide_for_stdout() -> Option<Hidden> {
+    IS_DRAWING.load(Ordering::Acquire).then(hide)
 }
 
 /// The time during which something else is written to the terminal.

@@ -82,7 +82,7 @@ pub(crate) fn event_writer<'a>(
             let options = TextOptions {
                 verbose: base.config.is_enabled(&["verbose"]),
                 live: false,
-                shows_reasons: false,
+                shows_details: false,
                 message_only: base.contract() == Contract::Two,
             };
             Box::new(Text::new(out, Arc::clone(&base.catalogue), options))

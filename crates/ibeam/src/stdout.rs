@@ -62,7 +62,6 @@ pub(crate) struct BackpressuredStdout {
     /// The number of bytes that an empty pipe accepts without blocking.
     capacity: usize,
     stop: CurrentStop,
-    is_terminal: bool,
     /// The longest time for which the reader may read nothing after a stop was requested.
     timeout: Duration,
 }
@@ -75,7 +74,7 @@ impl BackpressuredStdout {
         let is_terminal = rustix::termios::isatty(&stdout);
         let stdout = if is_terminal { reopen_nonblocking(stdout) } else { stdout };
         let has_reader = kind != Ok(FileType::RegularFile);
-        Self { stdout, has_reader, capacity, stop: stop.clone(), is_terminal, timeout }
+        Self { stdout, has_reader, capacity, stop: stop.clone(), timeout }
     }
 
     /// Returns how many bytes can be written without blocking: the capacity of an empty pipe, so that complete lines
@@ -141,7 +140,7 @@ impl Write for BackpressuredStdout {
         if !self.has_reader {
             return self.stdout.write(bytes);
         }
-        let mut hidden = self.is_terminal.then(progress_line::hide);
+        let mut hidden = progress_line::hide_for_stdout();
         let mut idle_since = None;
         loop {
             self.wait_for_reader(&mut idle_since)?;

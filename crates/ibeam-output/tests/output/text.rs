@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::run_events::{self, RunEvents};
 
 const BARE: TextOptions =
-    TextOptions { verbose: false, live: false, shows_reasons: false, message_only: false };
+    TextOptions { verbose: false, live: false, shows_details: false, message_only: false };
 const VERBOSE: TextOptions = TextOptions { verbose: true, ..BARE };
 const LIVE: TextOptions = TextOptions { live: true, ..BARE };
 

@@ -278,7 +278,8 @@ fn picker(titles: [&'static str; 6], locale: Locale, width: u16, height: u16) ->
         is_here: at % 3 != 2,
     };
     let entries: Vec<PickerEntry> = titles.into_iter().zip(ages).zip(sizes).enumerate().map(entry).collect();
-    let options = PickerOptions { entries: Box::new(entries.into_iter()), reply: Box::new(drop) };
+    let options =
+        PickerOptions { entries: Box::new(entries.into_iter()), notice: None, reply: Box::new(drop) };
     scene.ui.show_picker(options, scene.now).unwrap();
     for code in [KeyCode::Tab, KeyCode::Down] {
         let key = KeyEvent::new(code, KeyModifiers::NONE);

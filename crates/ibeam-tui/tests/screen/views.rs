@@ -49,6 +49,7 @@ fn open_picker(ui: &mut Ui<Terminal>, count: usize) -> Chosen {
     let chosen: Chosen = Arc::default();
     let reply = Arc::clone(&chosen);
     let options = PickerOptions {
+        notice: None,
         entries: Box::new((0..count).map(entry)),
         reply: Box::new(move |entry| *reply.lock().unwrap() = Some(entry)),
     };

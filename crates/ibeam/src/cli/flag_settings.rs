@@ -45,6 +45,32 @@ impl Flags {
         texts.chain(lists).collect()
     }
 
+    /// Returns the arguments with which commands of this program describe what a conversation with these flags does: its
+    /// language, model, rules and sandbox.
+    pub(crate) fn for_commands(&self) -> Vec<String> {
+        const FLAGS: [&str; 9] = [
+            "--lang",
+            "--model",
+            "--effort",
+            "--approval",
+            "--sandbox",
+            "--allow",
+            "--ask",
+            "--deny",
+            "--allow-net",
+        ];
+        let settings = self.settings().into_iter().filter(|setting| FLAGS.contains(&setting.flag));
+        let values = settings.flat_map(|FlagSetting { flag, input, .. }| {
+            let values = match input {
+                FlagInput::Text(text) => vec![text],
+                FlagInput::Entries(entries) => entries,
+            };
+            values.into_iter().map(move |value| format!("{flag}={value}"))
+        });
+        let directories = self.add_dir.iter().map(|path| format!("--add-dir={}", path.display()));
+        values.chain(directories).chain(self.trust.then(|| "--trust".to_owned())).collect()
+    }
+
     /// Whether the run replays recordings in a new session. Such a session is not stored: every replay has the same
     /// pinned session id.
     fn starts_replayed_session(&self) -> bool {

@@ -58,7 +58,13 @@ pub(super) fn topic(args: &[OsString]) -> Result<Option<String>, ParseExit> {
         return Ok(None);
     }
     let words: Vec<&str> = words.filter(|word| !word.starts_with('-')).collect();
-    let [word] = words.as_slice() else { return Ok(None) };
+    let asks_for_help = || args.iter().any(|arg| arg == "--help" || arg == "-h");
+    let word = match words.as_slice() {
+        [word] => word,
+        // The help about help is that of the program.
+        [] if asks_for_help() => return Ok(Some(text(&["ibeam".into(), "--help".into()]))),
+        _ => return Ok(None),
+    };
     if *word == "topics" {
         return Ok(Some(topics::names().join("\n") + "\n"));
     }

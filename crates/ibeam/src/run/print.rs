@@ -100,7 +100,7 @@ pub(crate) fn print(
             dialect_writer.event_writer()
         }),
     };
-    on_runtime(|runtime| {
+    let printed = on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Single, startup, stdout, new_writer)?;
         // The sandbox starts while the prompt is read.
         let sandbox = RunSandbox::spawn(app, true)?;
@@ -134,7 +134,9 @@ pub(crate) fn print(
             Err(failure) => Err(failure.into()),
         };
         session.close(outcome)
-    })
+    });
+    progress_line::stop();
+    printed
 }
 
 /// Reads the prompt on another thread, which is not waited for after a stop.

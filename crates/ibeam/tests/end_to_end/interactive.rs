@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use ibeam_testkit::{Ibeam, RunningProgram, Workspace};
+use serde_json::json;
 
-use crate::scene::{Scene, answer_text};
+use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
 const ESCAPE: &str = "\u{1b}";
 const EXTERNAL_EDITOR: &str = "\u{7}";
@@ -139,4 +140,59 @@ fn the_prompts_of_mcp_servers_are_commands_in_line_mode() {
     running.finish().succeeded();
     let sent = last_message(&scene, 0);
     assert!(sent.contains(r#"Review with {"file": "a.rs"}"#), "{sent}");
+}
+
+#[test]
+fn the_status_and_the_commands_follow_the_conversation() {
+    let scene = Scene::new([answer_text("Done.\n")]);
+    let running = start_inline(scene.ibeam(["begin", "--allow", "Shell(make:*)"]), "Done.");
+    running.type_text("/permissions\r");
+    running.wait_for_stdout("Shell(make:*)");
+    running.type_text("/mode plan\r");
+    // In the status row, before the next prompt.
+    running.wait_for_stdout(" · plan");
+    running.type_text("/exit\r");
+    running.finish().succeeded();
+}
+
+#[test]
+fn a_message_of_several_lines_is_one_prompt_in_line_mode() {
+    let scene = Scene::new(["One.\n", "Two.\n", "Three.\n"].map(answer_text));
+    let running = scene.ibeam(["--screen-reader"]).terminal().start();
+    for (typed, printed) in [
+        ("first \\\nsecond\n", "One."),
+        ("Traceback:\n  line 1\nError\n", "Two."),
+        ("/help\nlast\n", "Three."),
+    ] {
+        running.wait_for_stderr("> ");
+        running.type_text(typed);
+        running.wait_for_stdout(printed);
+    }
+    running.type_text("exit\n");
+    let output = running.finish().succeeded();
+    assert!(output.stdout.contains("pasted lines are one message"), "{output}");
+    let sent = |request| last_message(&scene, request);
+    assert_eq!(sent(0), "user: first \nsecond");
+    assert_eq!(sent(1), "user: Traceback:\n  line 1\nError");
+    assert_eq!(sent(2), "user: last");
+}
+
+#[test]
+fn line_mode_shows_outputs_and_lists_and_asks_again_after_an_unknown_answer() {
+    let todos = json!({ "todos": [{ "id": "1", "content": "Read the code", "status": "in_progress" }] });
+    let scene = Scene::new([
+        answer_call("t", "update_todos", &todos),
+        answer_shell("echo hello"),
+        answer_text("Done.\n"),
+    ]);
+    let running = scene.ibeam(["begin", "--screen-reader", "--sandbox", "disabled"]).terminal().start();
+    running.wait_for_stdout("[>] Read the code");
+    running.wait_for_stderr("1 yes, once");
+    running.type_text("/help\n");
+    running.wait_for_stderr("5 no, and tell the model why\nasked");
+    running.type_text("1\n");
+    running.wait_for_stdout("  hello");
+    running.wait_for_stdout("Done.");
+    running.type_text("exit\n");
+    running.finish().succeeded();
 }

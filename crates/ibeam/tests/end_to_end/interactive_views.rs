@@ -149,6 +149,25 @@ fn the_change_and_the_conversation_are_views_over_the_normal_screen() {
     assert_eq!(last.as_deref(), Some("user: go on"), "{output}");
 }
 
+#[test]
+fn the_picker_returns_if_a_session_cannot_be_opened() {
+    let scene = two_sessions("Third answer.\n");
+    let holder = start(&scene, &["--continue"]);
+    holder.wait_for_stdout("Second answer.");
+    let running = start(&scene, &["resume"]);
+    running.wait_for_stdout("the newer prompt");
+    running.type_text("\r");
+    running.wait_for_stdout("is held by");
+    running.wait_for_stdout("the older prompt");
+    running.type_text(DOWN);
+    running.type_text("\r");
+    running.wait_for_stdout("First answer.");
+    running.type_text("/exit\r");
+    check_restored(&running.finish().succeeded());
+    holder.type_text("/exit\r");
+    holder.finish().succeeded();
+}
+
 /// Ten thousand sessions open quickly: only their beginnings are read, and only as far as they are shown.
 #[test]
 #[ignore = "a measurement, which creates 10,000 sessions"]

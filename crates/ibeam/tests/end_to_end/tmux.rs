@@ -164,6 +164,20 @@ fn a_resize_while_text_arrives_leaves_each_line_once() {
 }
 
 #[test]
+fn the_progress_of_a_run_is_gone_at_its_end_also_through_another_program() {
+    let answer = Answer::new().pause(Duration::from_millis(1500)).text("The answer.\n");
+    let scene = Scene::new([answer]);
+    let Some(tmux) = Tmux::start(&scene, "progress", 80, 24) else { return };
+    let model = model_name(scene.wire);
+    tmux.type_line(&format!("{BINARY} --model {model} -p --output-format text wait | cat"));
+    tmux.wait_for("waiting for");
+    tmux.wait_for("The answer.");
+    tmux.wait_until("a new prompt of the shell", |text| text.trim_end().ends_with("shell>"));
+    let text = tmux.text();
+    assert!(!text.contains("waiting for") && text.lines().any(|row| row == "The answer."), "{text}");
+}
+
+#[test]
 fn keys_that_arrive_with_a_question_do_not_answer_it() {
     let call = answer_shell("touch made").pause(Duration::from_millis(1500));
     let scene = Scene::new([call, answer_text("So be it.\n")]);

@@ -139,17 +139,44 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
     pub(super) fn begin(&mut self, start: &InteractiveStart) -> Result<(), ExitFailure> {
         let target = match start {
             InteractiveStart::Session(target) => target.clone(),
-            InteractiveStart::Choice => match self.screen.display().pick_session(&self.process)? {
-                Some(ChosenSession { target, workspace }) => {
-                    if workspace.is_some() {
-                        self.flags.workspace = workspace;
-                        self.process.app = changed_app(&self.process.app, &self.flags)?;
-                    }
-                    target
-                }
-                None => return Ok(()),
-            },
+            InteractiveStart::Choice => return self.begin_with_choice(),
         };
+        self.begin_with(&target)
+    }
+
+    /// Lets the person choose a session, again if it cannot be opened, for example because another process holds it.
+    fn begin_with_choice(&mut self) -> Result<(), ExitFailure> {
+        let (app, flags) = (Arc::clone(&self.process.app), self.flags.clone());
+        let mut notice = None;
+        loop {
+            let chosen = self.screen.display().pick_session(&self.process, notice.take())?;
+            let Some(ChosenSession { target, workspace }) = chosen else { return Ok(()) };
+            if workspace.is_some() {
+                self.flags.workspace = workspace;
+                self.process.app = changed_app(&self.process.app, &self.flags)?;
+            }
+            match self.begin_with(&target) {
+                Err(failed) if self.is_other_choice_possible(&failed) => {
+                    let explained = failed.explained(&app.base.catalogue).to_string();
+                    notice = explained.lines().next().map(str::to_owned);
+                    (self.process.app, self.flags) = (Arc::clone(&app), flags.clone());
+                }
+                ended => return ended,
+            }
+        }
+    }
+
+    /// Whether another session may be opened after a failed opening.
+    fn is_other_choice_possible(&self, failed: &ExitFailure) -> bool {
+        self.process.stop.reason().is_none()
+            && matches!(
+                failed.failure.reason,
+                Reason::SessionBusy { .. } | Reason::SessionLeased { .. } | Reason::SessionDamaged { .. }
+            )
+    }
+
+    /// Opens the first session, and runs prompts until the person leaves.
+    fn begin_with(&mut self, target: &SessionTarget) -> Result<(), ExitFailure> {
         self.screen.show_welcome(&self.process.app.base.catalogue);
         let dialog = self.dialog();
         if !trust_question::ask(&mut self.process, &self.flags, &dialog)?
@@ -157,8 +184,8 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
         {
             return Ok(());
         }
-        let session = self.open(&target)?;
-        if target != SessionTarget::New {
+        let session = self.open(target)?;
+        if *target != SessionTarget::New {
             self.screen.show_past(&self.process.app, &session);
         }
         self.run(session)
@@ -180,6 +207,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
         self.screen.set_opening(false);
         let session = opened?;
         self.screen.on_opened(&self.process.app, &session);
+        self.screen.display().show_status(&session);
         Ok(session)
     }
 
@@ -209,7 +237,12 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
             let previous = session.reopening_target();
             session.close(Ok(()))?;
             if !next.command.is_empty() {
-                self.outputs.extend(run_between(&self.process, self.screen.display(), &next.command)?);
+                self.outputs.extend(run_between(
+                    &self.process,
+                    self.screen.display(),
+                    &self.flags,
+                    &next.command,
+                )?);
             }
             session = self.reopen(&next, &previous)?;
         }

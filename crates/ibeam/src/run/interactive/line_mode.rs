@@ -7,6 +7,7 @@ use std::future::pending;
 use std::io::{self, BufRead, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, ApprovalRequest, Steering};
@@ -34,6 +35,10 @@ use crate::{model, stderr};
 const BELL: &str = "\u{7}";
 /// The number of lines of a change that a question shows.
 const MAX_CHANGE_LINES: usize = 60;
+/// The time within which the lines of a paste follow each other.
+const PASTE_PAUSE: Duration = Duration::from_millis(40);
+/// The number of bytes at which a terminal cuts a line.
+const MAX_LINE_BYTES: usize = 4095;
 /// The number of sessions from which a person chooses by number.
 const MAX_NUMBERED: usize = 20;
 
@@ -58,7 +63,7 @@ pub(super) fn run_lines(
     }));
     let new_writer: NewWriter<'_> = Box::new(|stdout| {
         let options =
-            TextOptions { verbose: true, live: true, shows_reasons: true, ..TextOptions::default() };
+            TextOptions { verbose: true, live: true, shows_details: true, ..TextOptions::default() };
         match for_screen_reader {
             true => Box::new(Text::new(WholeLines::new(stdout), Arc::clone(catalogue), options)),
             false => Box::new(Text::new(stdout, Arc::clone(catalogue), options)),
@@ -146,9 +151,14 @@ impl PersonScreen for LineScreen<'_> {
         Arc::new(self.messages.clone())
     }
 
+    fn show_welcome(&self, catalogue: &Catalogue) {
+        stderr::write_line(&catalogue.line(&TuiLine::WelcomeHelp));
+    }
+
     fn next_prompt(&self) -> BoxFuture<'_, Result<Option<String>, Failure>> {
         let input = Arc::clone(&self.input);
-        Box::pin(async move { input.lock().await.next_prompt().await.map_err(Failure::from) })
+        let catalogue = Arc::clone(&self.process.app.base.catalogue);
+        Box::pin(async move { input.lock().await.next_prompt(&catalogue).await.map_err(Failure::from) })
     }
 
     fn show_past(&self, app: &AppContext, session: &RunSession<'_>) {
@@ -179,8 +189,17 @@ impl CommandDisplay for LineScreen<'_> {
         self.messages.compacts.store(true, Ordering::Release);
     }
 
-    fn pick_session(&self, process: &RunProcess<'_>) -> Result<Option<ChosenSession>, ExitFailure> {
+    fn pick_session(
+        &self,
+        process: &RunProcess<'_>,
+        notice: Option<String>,
+    ) -> Result<Option<ChosenSession>, ExitFailure> {
+        notice.iter().for_each(|notice| stderr::write_line(notice));
         choose_session(process, &self.input)
+    }
+
+    fn keys(&self) -> &'static [TuiLine<'static>] {
+        &[TuiLine::KeysLines]
     }
 
     fn set_running(&self, _: bool) {}
@@ -225,7 +244,7 @@ fn proposed_lines(catalogue: &Catalogue, call: &ToolCall, access: &Access) -> St
     text
 }
 
-/// Asks the person at the terminal. Every answer that is not a choice refuses the call.
+/// Asks the person at the terminal, again after an answer that is not a choice. An empty line refuses the call.
 struct LineQuestioner {
     input: Arc<Mutex<TerminalInput>>,
     catalogue: Arc<Catalogue>,
@@ -239,15 +258,25 @@ impl Questioner for LineQuestioner {
             let ApprovalRequest { rule, reason } = question.request;
             let choices = Choice::offered(question.may_last, question.rule.is_some());
             let mut text = proposed_lines(&self.catalogue, question.call, question.access);
+            let mut question_at = text.len();
             text.push_str(&self.catalogue.question(&ApprovalQuestion { subject: &subject, rule, reason }));
             text.push('\n');
-            for (number, choice) in (1..).zip(&choices) {
+            for choice in &choices {
                 let line = choice.line(question.rule.as_deref());
-                text.push_str(&format!("{number} {}\n", self.catalogue.line(&line)));
+                text.push_str(&format!("{} {}\n", choice.number(), self.catalogue.line(&line)));
             }
             let mut input = self.input.lock().await;
-            let answer = input.answer(&text).await.unwrap_or_default();
-            match Choice::from_answer(answer.trim(), &choices) {
+            let choice = loop {
+                let answer = input.answer(&text).await.unwrap_or_default();
+                let choice = Choice::from_answer(answer.trim(), &choices);
+                if choice.is_some() || answer.trim().is_empty() {
+                    break choice;
+                }
+                // The change has been read; the choices are repeated.
+                text = text.split_off(question_at);
+                question_at = 0;
+            };
+            match choice {
                 Some(Choice::Once) => Reply::Once,
                 Some(Choice::ForSession) => Reply::ForSession,
                 Some(Choice::Always) => Reply::Always,
@@ -299,6 +328,8 @@ pub(super) struct TerminalInput {
     arriving: mpsc::UnboundedReceiver<io::Result<String>>,
     /// Lines that were typed before a question.
     early: VecDeque<io::Result<String>>,
+    /// The lines of a message that is not complete.
+    draft: String,
 }
 
 impl TerminalInput {
@@ -315,21 +346,55 @@ impl TerminalInput {
                 }
             }
         })?;
-        Ok(Self { arriving, early: VecDeque::new() })
+        Ok(Self { arriving, early: VecDeque::new(), draft: String::new() })
     }
 
-    /// Prints the prompt sign and returns the next line; `None` at the end of input. Cancel safe.
+    /// Prints the prompt sign and returns the next message; `None` at the end of input. Cancel safe.
+    ///
+    /// A message has more than one line if lines end with `\`, or if they arrive together, as pasted lines do. Commands
+    /// are lines of their own.
     ///
     /// # Errors
     /// `Io` when stdin cannot be read.
-    async fn next_prompt(&mut self) -> Result<Option<String>, Reason> {
-        stderr::write("> ");
-        let line = match self.early.pop_front() {
-            Some(line) => Some(line),
-            None => self.arriving.recv().await,
-        };
+    async fn next_prompt(&mut self, catalogue: &Catalogue) -> Result<Option<String>, Reason> {
         let failed = |error: io::Error| Reason::Io { what: "stdin".to_owned(), detail: error.to_string() };
-        line.transpose().map_err(failed)
+        let mut is_continued = false;
+        loop {
+            if self.draft.is_empty() || is_continued {
+                stderr::write(if is_continued { ". " } else { "> " });
+            }
+            let next = match self.early.pop_front() {
+                Some(line) => Some(line),
+                None if self.draft.is_empty() || is_continued => self.arriving.recv().await,
+                None => match tokio::time::timeout(PASTE_PAUSE, self.arriving.recv()).await {
+                    Ok(next) => next,
+                    Err(_) => return Ok(Some(std::mem::take(&mut self.draft))),
+                },
+            };
+            let Some(line) = next.transpose().map_err(failed)? else {
+                let draft = std::mem::take(&mut self.draft);
+                return Ok(Some(draft).filter(|draft| !draft.is_empty()));
+            };
+            if line.len() >= MAX_LINE_BYTES {
+                stderr::write_line(&catalogue.line(&TuiLine::LineCut));
+            }
+            let is_command = |text: &str| text.starts_with(['/', '!']);
+            if self.draft.is_empty() && (line.trim().is_empty() || is_command(&line)) {
+                return Ok(Some(line));
+            }
+            if is_command(&line) && !is_continued {
+                self.early.push_front(Ok(line));
+                return Ok(Some(std::mem::take(&mut self.draft)));
+            }
+            if !self.draft.is_empty() && !is_continued {
+                self.draft.push('\n');
+            }
+            is_continued = line.ends_with('\\');
+            self.draft.push_str(line.strip_suffix('\\').unwrap_or(&line));
+            if is_continued {
+                self.draft.push('\n');
+            }
+        }
     }
 
     /// Prints `question` and returns the line after it; `None` when stdin has ended or fails. Cancel safe.

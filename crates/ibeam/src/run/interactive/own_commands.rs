@@ -9,11 +9,14 @@ use tokio::process::Command;
 
 use super::person_commands::CommandDisplay;
 use crate::app::AppContext;
+use crate::cli::Flags;
 use crate::exit::ExitFailure;
 use crate::run::run_process::RunProcess;
 
 /// The bytes of the output of a command that the model receives, from its end.
 const MAX_OUTPUT: usize = 16 << 10;
+/// The option of `undo` with the command that takes it back. It is the last one.
+pub(super) const REDO_COMMAND: &str = "--redo-command";
 /// The lines of the output of a command that are shown, from its end.
 const SHOWN_LINES: usize = 200;
 
@@ -41,18 +44,19 @@ impl CommandOutput {
     }
 }
 
-/// Runs a sub-command of this program to its end.
+/// Runs a sub-command of this program to its end, with the flags of the conversation.
 ///
 /// # Errors
 /// A failure that no further prompt can follow.
 pub(super) fn run_own(
     process: &RunProcess<'_>,
     screen: &dyn CommandDisplay,
+    flags: &Flags,
     arguments: &[&str],
 ) -> Result<CommandOutput, ExitFailure> {
     let program = std::env::current_exe().unwrap_or_else(|_| "ibeam".into());
     let mut command = Command::new(program);
-    command.args(arguments);
+    command.args(arguments).args(flags.for_commands());
     run(process, screen, command)
 }
 
@@ -63,20 +67,26 @@ pub(super) fn run_own(
 pub(super) fn run_between(
     process: &RunProcess<'_>,
     screen: &dyn CommandDisplay,
+    flags: &Flags,
     command: &[String],
 ) -> Result<Option<String>, ExitFailure> {
     let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
-    let output = run_own(process, screen, &arguments)?;
+    let output = run_own(process, screen, flags, &arguments)?;
     let color = if output.has_succeeded() { Color::Default } else { Color::Red };
     screen.print(Style::color(color), &output.text());
     let message = || {
         format!(
             "The user ran `ibeam {}`, which changed files of the workspace:\n{}",
-            arguments.join(" "),
+            shown_words(&arguments).join(" "),
             output.stdout
         )
     };
     Ok(output.has_succeeded().then(message))
+}
+
+/// Returns the words of a command without those that only this program uses.
+fn shown_words<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    arguments.iter().copied().take_while(|word| *word != REDO_COMMAND).collect()
 }
 
 /// Runs a command of the person with bash, prints its output, and returns it for the model.

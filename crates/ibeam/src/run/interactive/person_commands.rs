@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use super::conversation::INFORMATION;
 use super::inline::set_busy;
 use super::inline_screen::InlineScreen;
-use super::own_commands::{CommandOutput, last_lines, run_own};
+use super::own_commands::{CommandOutput, REDO_COMMAND, last_lines, run_own};
 use super::session_list::{self, ChosenSession};
 use super::transcript_view::StoredConversation;
 use crate::app::AppContext;
@@ -113,14 +113,27 @@ pub(super) trait CommandDisplay {
     /// Shows all turns of the session that is open.
     fn show_transcript(&self, conversation: &StoredConversation);
 
+    /// Shows the model and the mode of the session that is open, if the display has a place for them.
+    fn show_status(&self, _: &RunSession<'_>) {}
+
     /// Requests a shorter conversation before the next request to the model.
     fn request_compaction(&self);
 
-    /// Lets the person choose a stored session; `None` if they choose none.
+    /// Lets the person choose a stored session; `None` if they choose none. `notice` states why the one that they chose
+    /// before could not be opened.
     ///
     /// # Errors
     /// The errors of [`session_list::entries`]; the reason of a signal.
-    fn pick_session(&self, process: &RunProcess<'_>) -> Result<Option<ChosenSession>, ExitFailure>;
+    fn pick_session(
+        &self,
+        process: &RunProcess<'_>,
+        notice: Option<String>,
+    ) -> Result<Option<ChosenSession>, ExitFailure>;
+
+    /// Returns the keys that help lists.
+    fn keys(&self) -> &'static [TuiLine<'static>] {
+        &[TuiLine::KeysIdle, TuiLine::KeysBusy]
+    }
 
     /// Shows whether a command of the person runs.
     fn set_running(&self, is_running: bool);
@@ -142,12 +155,21 @@ impl CommandDisplay for InlineScreen {
         conversation.show(self);
     }
 
+    fn show_status(&self, session: &RunSession<'_>) {
+        let (model, mode) = session.model_and_mode();
+        self.with(|ui| drop(ui.set_status(model, mode, Instant::now())));
+    }
+
     fn request_compaction(&self) {
         self.compacts.store(true, Ordering::Release);
     }
 
-    fn pick_session(&self, process: &RunProcess<'_>) -> Result<Option<ChosenSession>, ExitFailure> {
-        pick_session(process, self)
+    fn pick_session(
+        &self,
+        process: &RunProcess<'_>,
+        notice: Option<String>,
+    ) -> Result<Option<ChosenSession>, ExitFailure> {
+        pick_session(process, self, notice)
     }
 
     fn set_running(&self, is_running: bool) {
@@ -176,6 +198,7 @@ pub(super) struct CommandContext<'a, 'p> {
 pub(super) fn pick_session(
     process: &RunProcess<'_>,
     screen: &InlineScreen,
+    notice: Option<String>,
 ) -> Result<Option<ChosenSession>, ExitFailure> {
     let entries = Box::new(session_list::entries(&process.app)?);
     let (sender, chosen) = oneshot::channel();
@@ -183,7 +206,7 @@ pub(super) fn pick_session(
         // The program may end meanwhile.
         let _ = sender.send(entry);
     });
-    screen.with(|ui| drop(ui.show_picker(PickerOptions { entries, reply }, Instant::now())));
+    screen.with(|ui| drop(ui.show_picker(PickerOptions { entries, notice, reply }, Instant::now())));
     let chosen = process.wait(async { Ok(chosen.await.ok().flatten()) })?;
     Ok(chosen.map(ChosenSession::from_entry))
 }
@@ -214,7 +237,9 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
     let id = context.session.id().to_string();
     let catalogue = Arc::clone(&context.process.app.base.catalogue);
     match (name, argument) {
-        ("/help", _) | ("help" | "?", None) => context.screen.print(Style::PLAIN, &help(&catalogue)),
+        ("/help", _) | ("help" | "?", None) => {
+            context.screen.print(Style::PLAIN, &help(&catalogue, context.screen.keys()))
+        }
         ("/status", _) => context.screen.print(INFORMATION, &context.session.status()),
         ("/model", None) => context.print_own(&["models"])?,
         ("/model", Some(model)) => context.set_model(model),
@@ -238,8 +263,9 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
             context.screen.print(INFORMATION, &catalogue.line(&TuiLine::CompactRequested));
         }
         ("/undo", turn) => {
-            let mut command = vec!["undo", &id, "--redo-command", "/redo"];
+            let mut command = vec!["undo", &id];
             command.extend(turn.iter().flat_map(|turn| ["--to", *turn]));
+            command.extend([REDO_COMMAND, "/redo"]);
             return Ok(context.reopen_after_undo(&command));
         }
         ("/redo", None) => {
@@ -249,7 +275,7 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
             let options = turn.map(|turn| ["--turn", turn]);
             let arguments: Vec<&str> =
                 ["diff", &id].into_iter().chain(options.into_iter().flatten()).collect();
-            let output = run_own(context.process, context.screen, &arguments)?;
+            let output = run_own(context.process, context.screen, context.flags, &arguments)?;
             context.show_changes(&output);
         }
         ("/transcript", None) => {
@@ -280,7 +306,7 @@ impl CommandContext<'_, '_> {
 
     /// Runs a sub-command of this program, and prints its output.
     fn print_own(&self, arguments: &[&str]) -> Result<(), ExitFailure> {
-        let output = run_own(self.process, self.screen, arguments)?;
+        let output = run_own(self.process, self.screen, self.flags, arguments)?;
         self.screen.print(Style::PLAIN, &last_lines(&output.text()));
         Ok(())
     }
@@ -359,6 +385,7 @@ impl CommandContext<'_, '_> {
             Ok(()) => {
                 self.flags.model = Some(name.to_owned());
                 self.warn_of_unknown_model(name);
+                self.screen.show_status(self.session);
                 self.screen.print(INFORMATION, &self.session.status_line(StatusItem::Model));
             }
             Err(failure) => self.session.report(&failure.into()),
@@ -368,10 +395,13 @@ impl CommandContext<'_, '_> {
     /// Warns of a name that is probably a mistyped model. A service may have models that the tables do not.
     fn warn_of_unknown_model(&self, name: &str) {
         let id = name.rsplit('/').next().unwrap_or(name);
+        let (provider, _) = name.rsplit_once('/').unwrap_or_default();
         if known_model(id).is_some() {
             return;
         }
-        if let Some(nearest) = similar_names::closest(id, known_models().map(|model| model.id)) {
+        // Of other services, any name may be right.
+        let models = known_models().filter(|model| provider.is_empty() || model.provider == provider);
+        if let Some(nearest) = similar_names::closest(id, models.map(|model| model.id)) {
             let line = TuiLine::UnknownModelNear { name, nearest };
             self.screen.print(Style::color(Color::Yellow), &self.app().base.catalogue.line(&line));
         }
@@ -412,7 +442,7 @@ impl CommandContext<'_, '_> {
 
     /// Lets the person choose another session.
     fn pick(&self) -> Result<CommandEnd, ExitFailure> {
-        match self.screen.pick_session(self.process) {
+        match self.screen.pick_session(self.process, None) {
             Ok(chosen) => Ok(chosen.map_or(CommandEnd::Done, Reopening::of_chosen)),
             Err(failed) if self.process.stop.reason().is_some() => Err(failed),
             Err(failed) => {
@@ -458,7 +488,7 @@ impl CommandContext<'_, '_> {
             true => vec!["replay", &id, "--output-format", "html"],
             false => vec!["sessions", "export", &id],
         };
-        let output = run_own(self.process, self.screen, &arguments)?;
+        let output = run_own(self.process, self.screen, self.flags, &arguments)?;
         if !output.has_succeeded() {
             self.screen.print(Style::color(Color::Red), &output.stderr);
             return Ok(());
@@ -470,8 +500,16 @@ impl CommandContext<'_, '_> {
                 self.screen.print(INFORMATION, &self.app().base.catalogue.line(&line));
             }
             Err(error) => {
-                let failure = Failure::from(Reason::CannotCreate { path: shown, detail: error.to_string() });
-                self.session.report(&failure.into());
+                let line = match error.kind() {
+                    std::io::ErrorKind::AlreadyExists => TuiLine::ExportExists { path: &shown },
+                    _ => {
+                        let detail = error.to_string();
+                        self.session
+                            .report(&Failure::from(Reason::CannotCreate { path: shown, detail }).into());
+                        return Ok(());
+                    }
+                };
+                self.screen.print(Style::color(Color::Red), &self.app().base.catalogue.line(&line));
             }
         }
         Ok(())
@@ -500,8 +538,8 @@ fn looks_like_command(text: &str) -> bool {
 }
 
 /// Returns the commands and the keys.
-fn help(catalogue: &Catalogue) -> String {
+fn help(catalogue: &Catalogue, keys: &[TuiLine<'_>]) -> String {
     let commands = COMMANDS.iter().map(|(word, line)| format!("{word:<14}{}\n", catalogue.line(line)));
-    let keys = [TuiLine::KeysIdle, TuiLine::KeysBusy].map(|line| catalogue.line(&line));
+    let keys: Vec<String> = keys.iter().map(|line| catalogue.line(line)).collect();
     format!("{}\n{}:\n{}", commands.collect::<String>(), catalogue.line(&TuiLine::Keys), keys.join("\n"))
 }

@@ -1,6 +1,6 @@
 //! The values of an open session that a person may ask for, and whether the session is worth keeping.
 
-use ibeam_protocol::{Failure, SessionId};
+use ibeam_protocol::{Failure, PermissionMode, SessionId};
 use ibeam_tui::{TuiLine, mode_name};
 
 use super::RunSession;
@@ -50,6 +50,11 @@ impl RunSession<'_> {
             StatusItem::Sandbox => head.sandbox.reason.clone(),
         };
         if value.is_empty() { "-".to_owned() } else { value }
+    }
+
+    /// Returns the display name of the model, and the mode.
+    pub(in crate::run) fn model_and_mode(&self) -> (&str, PermissionMode) {
+        (&self.run.head.model.display, self.run.head.permission_mode)
     }
 
     /// Whether the session was created by this opening, and has no prompt.
