@@ -662,6 +662,7 @@ diagnosis-check-sandbox = sandbox
 diagnosis-key-found = { $provider }, from { $source }
 diagnosis-key-missing = none; `ibeam login PROVIDER` stores one, a variable such as ANTHROPIC_API_KEY gives one
 diagnosis-embedded-missing = `ibeam setup` fetches it (1.1 GB)
+diagnosis-not-writable = `{ $path }` cannot be written: make it writable, or name another directory with `XDG_DATA_HOME` and `XDG_CACHE_HOME`
 diagnosis-bash-purpose = the shell tool runs commands with it
 diagnosis-git-purpose = optional; commands of the model may want it
 diagnosis-python-purpose = optional; `ibeam setup` fetches the embedded model with its pip

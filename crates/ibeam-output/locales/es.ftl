@@ -660,6 +660,7 @@ diagnosis-check-sandbox = entorno aislado
 diagnosis-key-found = { $provider }, de { $source }
 diagnosis-key-missing = ninguna; `ibeam login PROVIDER` guarda una, una variable como ANTHROPIC_API_KEY la proporciona
 diagnosis-embedded-missing = `ibeam setup` lo descarga (1,1 GB)
+diagnosis-not-writable = no se puede escribir en `{ $path }`: hágalo escribible o indique otro directorio con `XDG_DATA_HOME` y `XDG_CACHE_HOME`
 diagnosis-bash-purpose = la herramienta de shell ejecuta los comandos con él
 diagnosis-git-purpose = opcional; los comandos del modelo pueden necesitarlo
 diagnosis-python-purpose = opcional; `ibeam setup` descarga el modelo integrado con su pip

@@ -660,6 +660,7 @@ diagnosis-check-sandbox = bac à sable
 diagnosis-key-found = { $provider }, depuis { $source }
 diagnosis-key-missing = aucune ; `ibeam login PROVIDER` en enregistre une, une variable comme ANTHROPIC_API_KEY en fournit une
 diagnosis-embedded-missing = `ibeam setup` le télécharge (1,1 Go)
+diagnosis-not-writable = `{ $path }` n'est pas accessible en écriture : rendez-le accessible, ou indiquez un autre répertoire avec `XDG_DATA_HOME` et `XDG_CACHE_HOME`
 diagnosis-bash-purpose = l'outil shell exécute les commandes avec lui
 diagnosis-git-purpose = facultatif ; les commandes du modèle peuvent en avoir besoin
 diagnosis-python-purpose = facultatif ; `ibeam setup` télécharge le modèle intégré avec son pip

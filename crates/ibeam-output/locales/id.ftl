@@ -590,6 +590,7 @@ diagnosis-check-sandbox = kotak pasir
 diagnosis-key-found = { $provider }, dari { $source }
 diagnosis-key-missing = tidak ada; `ibeam login PROVIDER` menyimpannya, atau variabel seperti ANTHROPIC_API_KEY memberikannya
 diagnosis-embedded-missing = `ibeam setup` mengunduhnya (1,1 GB)
+diagnosis-not-writable = `{ $path }` tidak dapat ditulis: jadikan dapat ditulis, atau tentukan direktori lain dengan `XDG_DATA_HOME` dan `XDG_CACHE_HOME`
 diagnosis-bash-purpose = alat shell menjalankan perintah dengannya
 diagnosis-git-purpose = opsional; perintah model mungkin memerlukannya
 diagnosis-python-purpose = opsional; `ibeam setup` mengunduh model tertanam dengan pip-nya

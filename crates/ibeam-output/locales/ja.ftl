@@ -590,6 +590,7 @@ diagnosis-check-sandbox = サンドボックス
 diagnosis-key-found = { $provider } ({ $source } から)
 diagnosis-key-missing = なし。`ibeam login PROVIDER` で保存するか、ANTHROPIC_API_KEY などの変数で指定してください
 diagnosis-embedded-missing = `ibeam setup` でダウンロードできます (1.1 GB)
+diagnosis-not-writable = `{ $path }` に書き込めません。書き込めるようにするか、`XDG_DATA_HOME` と `XDG_CACHE_HOME` で別のディレクトリを指定してください
 diagnosis-bash-purpose = シェルツールがコマンドの実行に使います
 diagnosis-git-purpose = 任意。モデルのコマンドが使うことがあります
 diagnosis-python-purpose = 任意。`ibeam setup` がその pip で組み込みモデルをダウンロードします

@@ -660,6 +660,7 @@ diagnosis-check-sandbox = ambiente isolado
 diagnosis-key-found = { $provider }, de { $source }
 diagnosis-key-missing = nenhuma; `ibeam login PROVIDER` guarda uma, uma variável como ANTHROPIC_API_KEY fornece uma
 diagnosis-embedded-missing = `ibeam setup` baixa-o (1,1 GB)
+diagnosis-not-writable = `{ $path }` não pode ser gravado: torne-o gravável ou indique outro diretório com `XDG_DATA_HOME` e `XDG_CACHE_HOME`
 diagnosis-bash-purpose = a ferramenta de shell executa os comandos com ele
 diagnosis-git-purpose = opcional; os comandos do modelo podem precisar dele
 diagnosis-python-purpose = opcional; `ibeam setup` baixa o modelo embutido com o seu pip

@@ -249,13 +249,9 @@ impl<W: Write> Ui<W> {
         self.draw(now)
     }
 
-    /// Shows the model and the mode of the session that is open, and nothing of an earlier turn.
-    ///
-    /// # Errors
-    /// The inner writer failed.
-    pub fn set_status(&mut self, model: &str, mode: PermissionMode, now: Instant) -> io::Result<()> {
+    /// Shows the model and the mode of the session that is open from the next drawing on, and nothing of an earlier turn.
+    pub fn set_status(&mut self, model: &str, mode: PermissionMode) {
         self.transcript.set_status(model, mode);
-        self.draw(now)
     }
 
     /// Adds a prompt that was not typed here.

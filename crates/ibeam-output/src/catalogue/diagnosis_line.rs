@@ -57,6 +57,8 @@ pub enum DiagnosisLine<'a> {
     KeyMissing,
     /// The embedded model is not installed.
     EmbeddedMissing,
+    /// A directory that cannot be written, and the way out.
+    NotWritable { path: &'a str },
     /// The purpose of `bash`.
     BashPurpose,
     /// The purpose of `git`.

@@ -151,7 +151,9 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
         (DiagnosisLine::CheckCache, app.dirs.cache.clone()),
     ];
     for (what, directory) in directories {
-        lines.add(is_writable(&directory), what, &directory.display().to_string());
+        let (path, is_usable) = (directory.display().to_string(), is_writable(&directory));
+        let reason = || catalogue.line(&DiagnosisLine::NotWritable { path: &path });
+        lines.add(is_usable, what, &if is_usable { path.clone() } else { reason() });
     }
     let has_unknown = |path: &Path| {
         let notices = app.base.config.notices.iter();

@@ -157,7 +157,7 @@ impl CommandDisplay for InlineScreen {
 
     fn show_status(&self, session: &RunSession<'_>) {
         let (model, mode) = session.model_and_mode();
-        self.with(|ui| drop(ui.set_status(model, mode, Instant::now())));
+        self.with(|ui| ui.set_status(model, mode));
     }
 
     fn request_compaction(&self) {
