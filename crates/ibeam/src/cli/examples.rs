@@ -95,9 +95,17 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("undo", &["ibeam undo --dry-run", "ibeam undo --redo"]),
 ];
 
-/// Returns the examples of a command; empty for a command that only groups others.
-pub(super) fn of_command(path: &str) -> &'static [&'static str] {
-    EXAMPLES.iter().find(|(name, _)| *name == path).map_or(&[], |(_, examples)| examples)
+/// The number of examples of a command that groups others.
+const MAX_GROUP_EXAMPLES: usize = 4;
+
+/// Returns the examples of a command; for a command that groups others, an example of each of the first ones.
+pub(super) fn of_command(path: &str) -> Vec<&'static str> {
+    if let Some((_, examples)) = EXAMPLES.iter().find(|(name, _)| *name == path) {
+        return examples.to_vec();
+    }
+    let is_below = |name: &str| name.strip_prefix(path).is_some_and(|rest| rest.starts_with(' '));
+    let below = EXAMPLES.iter().filter(|(name, _)| is_below(name));
+    below.filter_map(|(_, examples)| examples.first().copied()).take(MAX_GROUP_EXAMPLES).collect()
 }
 
 #[cfg(test)]
@@ -133,6 +141,14 @@ mod tests {
         for sub in visible {
             add_paths(sub, format!("{path} {}", sub.get_name()).trim(), paths);
         }
+    }
+
+    #[test]
+    fn a_command_that_groups_others_has_examples_of_these() {
+        let examples = of_command("policy");
+        assert_eq!(examples, ["ibeam policy list", "ibeam policy test 'git push'"]);
+        assert_eq!(of_command("sessions").len(), MAX_GROUP_EXAMPLES);
+        assert_eq!(of_command("nothing"), [""; 0]);
     }
 
     #[test]

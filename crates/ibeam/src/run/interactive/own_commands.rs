@@ -109,7 +109,9 @@ pub(super) fn run_shell(
     let printed = run(process, screen, command)?;
     let (output, ending) = (printed.text(), &printed.ending);
     screen.print(Style::PLAIN, &last_lines(&output));
-    screen.print(Style::DIM, &app.base.catalogue.line(&TuiLine::ExitCode { text: ending }));
+    if !printed.has_succeeded() {
+        screen.print(Style::DIM, &app.base.catalogue.line(&TuiLine::ExitCode { text: ending }));
+    }
     let mut start = output.len().saturating_sub(MAX_OUTPUT);
     while !output.is_char_boundary(start) {
         start += 1;
