@@ -3,14 +3,16 @@
 //! A stream with the retention of a work queue has a message for each task that is ready (`names`). A worker holds a task
 //! while it has not acknowledged its message; progress acknowledgements extend the lease. Everything else is in a bucket of
 //! keys (`store`): definitions, what a task consumed, and results, whose keys are only ever created, so the first one
-//! counts. `NatsQueue` has the rules; `WorkerQueue` and `submission` are the two sides of a fleet.
+//! counts. `NatsQueue` has the rules, `claims` those of claims, and `held_tasks` what a worker holds; `WorkerQueue` and `submission` are the two sides of a fleet.
 
 mod address;
+mod claims;
 mod connection;
 mod control;
 mod direct_get;
 mod error;
 mod events;
+mod held_tasks;
 mod limits;
 mod names;
 mod nats_queue;

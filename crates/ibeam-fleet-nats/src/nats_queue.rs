@@ -6,40 +6,36 @@
 //! except by a worker whose lease has ended without its knowledge; the first result counts.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use async_nats::jetstream::AckKind;
 use async_nats::jetstream::consumer::{Consumer, pull};
 use async_nats::jetstream::context::{Context, ContextBuilder};
 use async_nats::jetstream::stream::Stream;
-use async_nats::jetstream::{AckKind, Message};
 use futures_util::StreamExt as _;
-use futures_util::future::try_join4;
 use ibeam_fleet::{
-    Claim, EventSink, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, SnapshotStore, Spend,
+    EventSink, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, SnapshotStore, Spend,
     StopFlag, Task, TaskQueue, TaskResult,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::address::QueueAddress;
+use crate::claims::IDLE_PAUSE;
 use crate::connection::{Connection, QueueOptions, REQUEST_TIMEOUT};
 use crate::error::service;
 use crate::events::EventStream;
+use crate::held_tasks::{HeldTasks, acknowledge};
 use crate::names::{CONSUMER, KeyKind, Names, task_of};
-use crate::signing::{SignedKind, Signer, SubmitterKeys};
+use crate::signing::{Signer, SubmitterKeys};
 use crate::snapshots::SnapshotBucket;
 use crate::store::{Creation, RETRY_TIMEOUT, Store, parse, retry, retry_unless_missing};
 use crate::streams::{create_streams, is_created};
 use crate::submission::in_order;
 
-/// The number of workers that may hold a task and vanish. The next one parks it.
-const MAX_DELIVERIES: u64 = 5;
-/// The shortest time between two requests for a task when none is ready.
-const IDLE_PAUSE: Duration = Duration::from_millis(150);
 /// The time between two looks for a queue that does not exist yet.
 const CREATION_PAUSE: Duration = Duration::from_millis(300);
-/// The reason for which a task is parked that no accepted key has signed.
-pub(crate) const UNSIGNED_TASK: &str = "the task is not signed by a key that its worker accepts: start `fleet run` with the file of such a key (`--queue-nkey` or `--queue-creds`), or the worker with `--submitter-key` and the public key of the submitter";
 /// The size of the largest result, in bytes. The server allows messages of 1 MiB.
 const MAX_RESULT_BYTES: usize = 900 << 10;
 
@@ -53,35 +49,29 @@ pub struct NatsQueue {
     pub(crate) accepted: SubmitterKeys,
     snapshots: Option<SnapshotBucket>,
     work: Stream,
-    consumer: Consumer<pull::Config>,
-    lease: Duration,
+    pub(crate) consumer: Consumer<pull::Config>,
+    pub(crate) lease: Duration,
     /// The tasks that this process holds.
-    held: HashMap<String, Held>,
+    pub(crate) held: HeldTasks,
     /// No task was ready a moment ago.
-    idle_until: Option<Instant>,
+    pub(crate) idle_until: Option<Instant>,
     /// Since when the servers do not answer.
     unreachable_since: Option<Instant>,
-}
-
-/// A delivered task.
-struct Held {
-    number: u64,
-    message: Message,
-    /// The end of the lease, a little before the server's.
-    until_ms: u64,
-    state: TaskKeyState,
 }
 
 /// The value of a `state` key.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct TaskKeyState {
-    cost_micros: u64,
-    tokens: u64,
+    pub(crate) cost_micros: u64,
+    pub(crate) tokens: u64,
     /// The number of deliveries that their workers ended themselves.
-    released: u64,
+    pub(crate) released: u64,
+    /// How often a worker that was started again has continued a delivery.
+    #[serde(default)]
+    pub(crate) resumed: u64,
     /// The number of results that were withdrawn.
     #[serde(default)]
-    attempt: u32,
+    pub(crate) attempt: u32,
 }
 
 /// The value of a `parked` key.
@@ -166,7 +156,7 @@ impl NatsQueue {
             work,
             consumer,
             lease,
-            held: HashMap::new(),
+            held: HeldTasks::default(),
             idle_until: None,
             unreachable_since: None,
         })
@@ -176,6 +166,15 @@ impl NatsQueue {
     #[must_use]
     pub fn accepting(self, accepted: SubmitterKeys) -> Self {
         Self { accepted, ..self }
+    }
+
+    /// Returns the queue of a worker that records the tasks which it holds in its directory, and continues those that an
+    /// earlier process with this directory held. No other process may use the directory.
+    #[must_use]
+    pub fn with_directory(self, directory: &Path) -> Self {
+        let work = self.work.cached_info();
+        let held = HeldTasks::open(directory, work, millis(self.lease), &self.store.context);
+        Self { held, ..self }
     }
 
     /// Returns the duration of a lease.
@@ -228,7 +227,12 @@ impl NatsQueue {
                 let subject = names.key(KeyKind::State, task);
                 let state = self.store.read_as::<TaskKeyState>(&subject).await?.unwrap_or_default();
                 // The deliveries of the new message are counted from the beginning.
-                let state = TaskKeyState { released: 0, attempt: state.attempt.saturating_add(1), ..state };
+                let state = TaskKeyState {
+                    released: 0,
+                    resumed: 0,
+                    attempt: state.attempt.saturating_add(1),
+                    ..state
+                };
                 self.store.put(&subject, &state).await?;
                 self.delete_snapshot(task).await;
             }
@@ -272,7 +276,11 @@ impl NatsQueue {
     }
 
     /// Readies the tasks that need a finished one, or gives them the result `skipped`. Returns the new results.
-    async fn ready_dependents(&self, id: &str, outcome: Outcome) -> Result<Vec<TaskResult>, QueueError> {
+    pub(crate) async fn ready_dependents(
+        &self,
+        id: &str,
+        outcome: Outcome,
+    ) -> Result<Vec<TaskResult>, QueueError> {
         let names = &self.store.names;
         let mut skipped = Vec::new();
         if outcome == Outcome::Passed {
@@ -311,95 +319,9 @@ impl NatsQueue {
         self.store.enqueue(&task.id).await
     }
 
-    /// Asks for a message; `None` if no task is ready.
-    async fn fetch(&self) -> Result<Option<Message>, QueueError> {
-        let request = async {
-            let mut batch = self.consumer.fetch().max_messages(1).messages().await;
-            match &mut batch {
-                Ok(batch) => batch.next().await.transpose().map_err(|error| service("claim", &*error)),
-                Err(error) => Err(service("claim", error)),
-            }
-        };
-        let answer = tokio::time::timeout(REQUEST_TIMEOUT, request).await;
-        answer.map_err(|error| service("claim", &error))?
-    }
-
-    /// Returns the claim of a delivered task; `None` if the task is finished or parked.
-    async fn admit(&mut self, message: Message, until_ms: u64) -> Result<Option<Claim>, QueueError> {
-        let id = task_of(&message.subject);
-        let (number, deliveries) = {
-            let info = message.info().map_err(|error| service("claim", &*error))?;
-            let deliveries = u64::try_from(info.delivered).unwrap_or_default();
-            ((info.stream_sequence << 16) + deliveries, deliveries)
-        };
-        let (store, names) = (&self.store, &self.store.names);
-        let key = |kind| names.key(kind, &id);
-        let subjects = [KeyKind::Result, KeyKind::Parked, KeyKind::State, KeyKind::Task].map(key);
-        let [result, parked, state, task] = &subjects;
-        let (result, is_parked, state, entry) = try_join4(
-            store.read_as::<TaskResult>(result),
-            store.read(parked),
-            store.read_as::<TaskKeyState>(state),
-            store.read(task),
-        )
-        .await?;
-        if let Some(result) = result {
-            self.ready_dependents(&id, result.outcome).await?;
-            self.delete_snapshot(&id).await;
-            acknowledge(&message, AckKind::Ack).await?;
-            return Ok(None);
-        }
-        if is_parked.is_some() {
-            acknowledge(&message, AckKind::Ack).await?;
-            return Ok(None);
-        }
-        let state = state.unwrap_or_default();
-        if deliveries.saturating_sub(state.released) > MAX_DELIVERIES {
-            let reason = format!("{MAX_DELIVERIES} workers ended while they held the task");
-            store.put(parked, &ParkedValue { reason }).await?;
-            acknowledge(&message, AckKind::Ack).await?;
-            return Ok(None);
-        }
-        let Some(entry) = entry else {
-            // Nobody submitted it.
-            acknowledge(&message, AckKind::Term).await?;
-            return Ok(None);
-        };
-        if !self.accepted.accept(names, SignedKind::Task, &id, &entry.value, &entry.headers) {
-            let reason = UNSIGNED_TASK.to_owned();
-            store.put(parked, &ParkedValue { reason }).await?;
-            acknowledge(&message, AckKind::Ack).await?;
-            return Ok(None);
-        }
-        let task: Task = parse(task, &entry.value)?;
-        let lease = Lease { task: id.clone(), number };
-        let spend = Spend { cost_micros: state.cost_micros, tokens: state.tokens };
-        self.held.insert(id, Held { number, message, until_ms, state });
-        Ok(Some(Claim { lease, task, spend, attempt: state.attempt }))
-    }
-
-    async fn delete_snapshot(&self, task: &str) {
+    pub(crate) async fn delete_snapshot(&self, task: &str) {
         if let Some(snapshots) = &self.snapshots {
             snapshots.delete(task).await;
-        }
-    }
-
-    /// Takes a task out of those that are held; `None` if its lease is lost.
-    fn take(&mut self, lease: &Lease, now_ms: u64) -> Option<Held> {
-        let is_held = |held: &&Held| held.number == lease.number && now_ms <= held.until_ms;
-        self.held.get(&lease.task).filter(is_held)?;
-        self.held.remove(&lease.task)
-    }
-
-    async fn claim_next(&mut self, until_ms: u64) -> Result<NextTask, QueueError> {
-        loop {
-            let Some(message) = self.fetch().await? else {
-                self.idle_until = Some(Instant::now() + IDLE_PAUSE);
-                return Ok(if self.is_drained().await? { NextTask::Drained } else { NextTask::NotReady });
-            };
-            if let Some(claim) = self.admit(message, until_ms).await? {
-                return Ok(NextTask::Claimed(Box::new(claim)));
-            }
         }
     }
 
@@ -437,26 +359,17 @@ impl TaskQueue for NatsQueue {
     }
 
     fn renew(&mut self, lease: &Lease, now_ms: u64, _lease_ms: u64) -> Result<Renewal, QueueError> {
-        let Some(held) = self.held.get_mut(&lease.task).filter(|held| held.number == lease.number) else {
-            return Ok(Renewal::Lost);
-        };
-        if now_ms > held.until_ms {
-            return Ok(Renewal::Lost);
-        }
-        let handle = self.connection.handle();
+        let Some(held) = self.held.get(lease, now_ms) else { return Ok(Renewal::Lost) };
         // Without an answer the lease is still held until its end, and is renewed the next time.
-        if handle.block_on(held.message.double_ack_with(AckKind::Progress)).is_ok() {
-            held.until_ms = now_ms.saturating_add(millis(self.lease));
+        if self.connection.block_on(acknowledge(&held.message, AckKind::Progress)).is_ok() {
+            self.held.extend(&lease.task, now_ms.saturating_add(millis(self.lease)));
         }
         Ok(Renewal::Held)
     }
 
     fn finish(&mut self, lease: &Lease, result: &TaskResult, spend: Spend) -> Result<Finished, QueueError> {
         self.idle_until = None;
-        let held = match self.held.get(&lease.task) {
-            Some(held) if held.number == lease.number => self.held.remove(&lease.task),
-            Some(_) | None => None,
-        };
+        let held = self.held.remove(lease);
         self.connection.block_on(async {
             let subject = self.store.names.key(KeyKind::State, &lease.task);
             let before = match &held {
@@ -469,7 +382,7 @@ impl TaskQueue for NatsQueue {
             self.delete_snapshot(&lease.task).await;
             if let Some(held) = held {
                 // Otherwise the message is delivered again, to a worker that finds the result.
-                let _ = acknowledge(&held.message, AckKind::Ack).await;
+                let _ = self.held.acknowledge(&held.message, AckKind::Ack).await;
             }
             Ok(finished)
         })
@@ -478,7 +391,7 @@ impl TaskQueue for NatsQueue {
     fn release(&mut self, lease: &Lease, release: Release, spend: Spend) -> Result<(), QueueError> {
         self.idle_until = None;
         let now = now_ms();
-        let Some(held) = self.take(lease, now) else { return Ok(()) };
+        let Some(held) = self.held.take(lease, now) else { return Ok(()) };
         self.connection.block_on(async {
             let names = &self.store.names;
             let mut state =
@@ -502,7 +415,7 @@ impl TaskQueue for NatsQueue {
                 self.store.put(&names.key(KeyKind::Parked, &lease.task), &ParkedValue { reason }).await?;
             }
             // Without an answer the lease ends by itself.
-            let _ = acknowledge(&held.message, kind).await;
+            let _ = self.held.acknowledge(&held.message, kind).await;
             Ok(())
         })
     }
@@ -515,7 +428,7 @@ impl TaskQueue for NatsQueue {
             let subject = names.key(KeyKind::State, &task);
             if let Some(state) = self.store.read_as::<TaskKeyState>(&subject).await? {
                 // The deliveries of the new message are counted from the beginning.
-                self.store.put(&subject, &TaskKeyState { released: 0, ..state }).await?;
+                self.store.put(&subject, &TaskKeyState { released: 0, resumed: 0, ..state }).await?;
             }
             self.store.enqueue(&task).await
         };
@@ -574,11 +487,6 @@ pub(crate) fn context(connection: &Connection) -> Context {
     // The context starts a task of the runtime.
     connection
         .block_on(async { ContextBuilder::new().timeout(REQUEST_TIMEOUT).build(connection.client.clone()) })
-}
-
-/// Acknowledges a message, and waits until the server knows.
-async fn acknowledge(message: &Message, kind: AckKind) -> Result<(), QueueError> {
-    message.double_ack_with(kind).await.map_err(|error| service("acknowledgement", &*error))
 }
 
 /// Returns a result that fits into a message. The list of changed files is the part that can be large.

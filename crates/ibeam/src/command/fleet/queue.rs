@@ -96,7 +96,7 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
     let queue = NatsQueue::open_when_created(&address, &credentials, &flag);
     let mut queue = match stop.reason() {
         Some(reason) => return Err(reason.clone().into()),
-        None => queue.map_err(queue_error)?.accepting(submitters.clone()),
+        None => queue.map_err(queue_error)?.accepting(submitters.clone()).with_directory(held.path()),
     };
     let control = queue.watch_control().map_err(queue_error)?;
     let limits = queue.shared_limits(&control).map_err(queue_error)?;
@@ -148,7 +148,8 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
         while !flag.is_requested() && is_halted() {
             std::thread::sleep(HALTED_PAUSE);
         }
-        queue = NatsQueue::open(&address, &credentials).map_err(queue_error)?.accepting(submitters.clone());
+        queue = NatsQueue::open(&address, &credentials).map_err(queue_error)?;
+        queue = queue.accepting(submitters.clone()).with_directory(held.path());
     }
 }
 
