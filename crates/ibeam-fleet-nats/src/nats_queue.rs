@@ -66,7 +66,7 @@ pub(crate) struct TaskKeyState {
     pub(crate) tokens: u64,
     /// The number of deliveries that their workers ended themselves.
     pub(crate) released: u64,
-    /// How often a worker that was started again has continued a delivery.
+    /// The number of times that a worker was started again and continued a delivery.
     #[serde(default)]
     pub(crate) resumed: u64,
     /// The number of results that were withdrawn.

@@ -42,7 +42,7 @@ struct Counts {
     late: usize,
     /// The tasks with a result that did not pass.
     failed: usize,
-    /// The tasks that more than one run completed, because the worker of an earlier one was killed.
+    /// The tasks that more than one run completed, because a worker or a server was killed.
     completed_again: usize,
     submitter_memory: u64,
 }
@@ -344,7 +344,7 @@ fn print_table(tasks: usize, seconds: f64, requests: usize, counts: &Counts) {
         "  killed: {submitters_killed} submitters, {workers_killed} workers, {runs_killed} runs, {servers_killed} servers; \
          {restarted} processes ended on their own"
     );
-    println!("  {completed_again} tasks completed again, because the worker of an earlier run was killed");
+    println!("  {completed_again} tasks completed again, because a worker or a server was killed");
     println!(
         "  {requests} requests for {} that are needed; {seconds:.0} s; the submitter used {} MiB",
         tasks * REQUESTS_PER_TASK,
