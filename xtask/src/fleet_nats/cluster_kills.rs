@@ -23,6 +23,9 @@ const WORKERS: usize = 3;
 const SLOTS: &str = "3";
 /// The seconds until the task of a killed worker goes to another one.
 const LEASE: &str = "10";
+/// The time between the claim of a task and the first request of its run. When a server was killed, a task may be delivered
+/// again and claimed while its worker still waits for the servers to record the result.
+const CLAIM_TIME: Duration = Duration::from_secs(1);
 /// The time between two looks at the processes.
 const LOOK_PAUSE: Duration = Duration::from_millis(200);
 /// The time without a request of a run after which the fleet counts as stuck.
@@ -292,7 +295,10 @@ impl KilledFleet<'_> {
             let Some(starts) = starts.get(id) else {
                 return Err(self.scene.failed(&format!("no request of `{id}` was received")));
             };
-            let is_late = |start: &&Instant| printed.instants.get(id).is_some_and(|printed| *start > printed);
+            let is_late = |start: &&Instant| {
+                let printed = printed.instants.get(id);
+                printed.is_some_and(|printed| start.saturating_duration_since(*printed) > CLAIM_TIME)
+            };
             counts.late += starts.iter().filter(is_late).count();
             let mut completed = 0;
             for number in 0..WORKERS {

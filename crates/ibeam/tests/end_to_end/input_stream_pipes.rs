@@ -113,7 +113,8 @@ fn a_reader_that_stalls_loses_nothing() {
 /// The session is complete, and can be resumed.
 #[test]
 fn an_interrupt_ends_the_process_if_nothing_reads_the_end_of_the_turn() {
-    let scene = Scene::new([long_answer(), answer_text("Two.")]);
+    // A long part of the answer may be summarized first when the session is resumed.
+    let scene = Scene::new([long_answer(), answer_text("Two."), answer_text("Three.")]);
     let id = scene.ibeam_without_model(["create-chat"]).run().succeeded().stdout.trim().to_owned();
     let resume = format!("--resume={id}");
     let running = scene.ibeam(FLAGS).args([&resume]).stdin(Stdin::SilentPipe).unread_stdout().start();
