@@ -38,7 +38,7 @@ impl NatsQueue {
         loop {
             let Some(message) = self.fetch().await? else {
                 self.idle_until = Some(Instant::now() + IDLE_PAUSE);
-                return Ok(if self.is_drained().await? { NextTask::Drained } else { NextTask::NotReady });
+                return Ok(if self.is_worked_off().await? { NextTask::Drained } else { NextTask::NotReady });
             };
             if let Some(claim) = self.admit(Delivery { message, until_ms, is_resumed: false }).await? {
                 return Ok(NextTask::Claimed(Box::new(claim)));

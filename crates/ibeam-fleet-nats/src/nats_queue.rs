@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use async_nats::jetstream::AckKind;
 use async_nats::jetstream::consumer::{Consumer, pull};
 use async_nats::jetstream::context::{Context, ContextBuilder};
-use async_nats::jetstream::stream::Stream;
+use async_nats::jetstream::stream::{State, Stream};
 use futures_util::StreamExt as _;
 use ibeam_fleet::{
     EventSink, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, SnapshotStore, Spend,
@@ -207,9 +207,22 @@ impl NatsQueue {
     /// # Errors
     /// `Service`.
     pub(crate) async fn is_drained(&self) -> Result<bool, QueueError> {
+        self.work_state().await.map(|state| state.messages == 0)
+    }
+
+    /// Whether no task is ready or held, although some have been. The submitter of an empty queue may still be comparing it
+    /// with its tasks.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn is_worked_off(&self) -> Result<bool, QueueError> {
+        self.work_state().await.map(|state| state.messages == 0 && state.last_sequence > 0)
+    }
+
+    async fn work_state(&self) -> Result<State, QueueError> {
         retry(|| async {
             let info = self.work.get_info().await;
-            info.map(|info| info.state.messages == 0).map_err(|error| service("work", &error))
+            info.map(|info| info.state).map_err(|error| service("work", &error))
         })
         .await
     }

@@ -57,6 +57,20 @@ crate::queue_conformance::conformance_tests!({
     new_queue(program)
 });
 
+/// A worker with `--until-drained` may start before the submitter has compared the queue with its tasks.
+#[test]
+fn a_queue_is_not_drained_before_it_has_had_a_task() {
+    let Some(program) = program() else { return };
+    let (clock, mut queue) = new_queue(program);
+    let next = |queue: &mut NatsQueue| queue.claim(clock.at(0), clock.time(100)).unwrap();
+    for _ in 0..3 {
+        assert_eq!(next(&mut queue), NextTask::NotReady);
+        thread::sleep(crate::claims::IDLE_PAUSE);
+    }
+    queue.submit(&[task("a", &[])]).unwrap();
+    assert_eq!(claimed(&mut queue, &clock, 0).task.id, "a");
+}
+
 #[test]
 fn a_task_that_five_workers_left_is_parked_and_can_be_unparked() {
     let Some(program) = program() else { return };
