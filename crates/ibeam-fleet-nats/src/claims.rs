@@ -9,7 +9,7 @@ use ibeam_fleet::{Claim, Lease, NextTask, QueueError, Spend, Task, TaskResult};
 
 use crate::connection::REQUEST_TIMEOUT;
 use crate::error::service;
-use crate::held_tasks::{Held, LeftTask, acknowledge};
+use crate::held_tasks::{Held, OrphanedTask, acknowledge};
 use crate::names::{KeyKind, task_of};
 use crate::nats_queue::{NatsQueue, ParkedValue, TaskKeyState, millis, now_ms};
 use crate::signing::SignedKind;
@@ -32,13 +32,13 @@ struct Delivery {
 
 impl NatsQueue {
     pub(crate) async fn claim_next(&mut self, until_ms: u64) -> Result<NextTask, QueueError> {
-        if let Some(claim) = self.resume_left().await {
+        if let Some(claim) = self.resume_orphan().await {
             return Ok(NextTask::Claimed(Box::new(claim)));
         }
         loop {
             let Some(message) = self.fetch().await? else {
                 self.idle_until = Some(Instant::now() + IDLE_PAUSE);
-                return Ok(if self.is_worked_off().await? { NextTask::Drained } else { NextTask::NotReady });
+                return Ok(if self.is_completed().await? { NextTask::Drained } else { NextTask::NotReady });
             };
             if let Some(claim) = self.admit(Delivery { message, until_ms, is_resumed: false }).await? {
                 return Ok(NextTask::Claimed(Box::new(claim)));
@@ -47,14 +47,14 @@ impl NatsQueue {
     }
 
     /// Returns the claim of a task that an earlier process held; `None` if it left none, or one that cannot be read.
-    async fn resume_left(&mut self) -> Option<Claim> {
-        while let Some(mut left) = self.held.next_left(now_ms()) {
-            match self.resume(&mut left).await {
+    async fn resume_orphan(&mut self) -> Option<Claim> {
+        while let Some(mut orphan) = self.held.next_orphan(now_ms()) {
+            match self.resume(&mut orphan).await {
                 Ok(Some(claim)) => return Some(claim),
                 Ok(None) => {}
                 // The next claim tries again. Servers that do not answer are noticed by the next request.
                 Err(_) => {
-                    self.held.postpone(left);
+                    self.held.postpone(orphan);
                     return None;
                 }
             }
@@ -64,19 +64,19 @@ impl NatsQueue {
 
     /// Returns the claim of a task that an earlier process held, with the same lease; `None` if it ended too early, or if
     /// the task is finished or parked.
-    async fn resume(&mut self, left: &mut LeftTask) -> Result<Option<Claim>, QueueError> {
+    async fn resume(&mut self, orphan: &mut OrphanedTask) -> Result<Option<Claim>, QueueError> {
         // Once only: what is damaged is left to the queue after this lease.
-        if !left.is_extended {
+        if !orphan.is_extended {
             let until_ms = now_ms().saturating_add(millis(self.lease));
-            acknowledge(&left.message, AckKind::Progress).await?;
+            acknowledge(&orphan.message, AckKind::Progress).await?;
             // The servers may have received this after the end of the lease.
-            if !self.held.is_extensible(left, now_ms()) {
-                self.held.forget(&left.message);
+            if !self.held.is_extensible(orphan, now_ms()) {
+                self.held.forget(&orphan.message);
                 return Ok(None);
             }
-            (left.until_ms, left.is_extended) = (until_ms, true);
+            (orphan.until_ms, orphan.is_extended) = (until_ms, true);
         }
-        let (message, until_ms) = (left.message.clone(), left.until_ms);
+        let (message, until_ms) = (orphan.message.clone(), orphan.until_ms);
         self.admit(Delivery { message, until_ms, is_resumed: true }).await
     }
 

@@ -21,9 +21,9 @@ use crate::store::{Store, parse, to_bytes};
 /// The time between two readings of the key.
 const READ_INTERVAL: Duration = Duration::from_secs(2);
 /// The time for which a worker waits for the first accepted value.
-const FIRST_WAIT: Duration = Duration::from_secs(5);
-/// The time between two looks for it.
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const FIRST_VALUE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time between two readings of the key until then.
+const FIRST_READ_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The state of a fleet as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ impl WatchState {
         self.control.unwrap_or(FleetControl { is_cancelled: true, ..FleetControl::default() })
     }
 
-    /// Takes a value over, unless it is older than the one before: somebody may have kept it to place it again.
+    /// Replaces the value, unless the new one is older: somebody may have kept it to place it again.
     fn set(&mut self, control: Option<FleetControl>) {
         let revision = self.control.map(|control| control.revision).unwrap_or_default();
         // Earlier versions of the program do not number their values, and do not sign them.
@@ -107,10 +107,10 @@ impl ControlWatch {
             loop {
                 let first = read(store, keys).await?;
                 // The submitter may be about to write it.
-                if first.is_some() || start.elapsed() > FIRST_WAIT {
+                if first.is_some() || start.elapsed() > FIRST_VALUE_TIMEOUT {
                     return Ok::<_, QueueError>((values, first));
                 }
-                tokio::time::sleep(FIRST_PAUSE).await;
+                tokio::time::sleep(FIRST_READ_INTERVAL).await;
             }
         })?;
         lock(&state).set(first);
@@ -139,7 +139,7 @@ impl ControlWatch {
     }
 }
 
-/// Reads the key; `None` if its value is not accepted. Without keys, a missing value has its meaning too.
+/// Reads the key; `None` if its value is not accepted. Without accepted keys, a missing value means the default.
 async fn read(store: &Store, keys: &SubmitterKeys) -> Result<Option<FleetControl>, QueueError> {
     let subject = store.names.control();
     match store.read(&subject).await? {

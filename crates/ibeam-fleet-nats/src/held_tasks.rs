@@ -41,13 +41,13 @@ pub(crate) struct Held {
 pub(crate) struct HeldTasks {
     tasks: HashMap<String, Held>,
     /// The tasks that an earlier process with this directory held, and that are not continued yet.
-    left: VecDeque<LeftTask>,
+    orphans: VecDeque<OrphanedTask>,
     records: Option<Records>,
     lease_ms: u64,
 }
 
 /// A task that an earlier process held.
-pub(crate) struct LeftTask {
+pub(crate) struct OrphanedTask {
     pub(crate) message: Message,
     pub(crate) until_ms: u64,
     /// Whether this process has extended the lease.
@@ -89,30 +89,30 @@ impl HeldTasks {
             boot: fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
         };
         let records = Records { directory: directory.join(DIRECTORY), origin };
-        let left = records.read(now_ms(), lease_ms).into_iter();
-        let left = left.filter_map(|record| LeftTask::new(record, context)).collect();
-        Self { tasks: HashMap::new(), left, records: Some(records), lease_ms }
+        let orphans = records.read(now_ms(), lease_ms).into_iter();
+        let orphans = orphans.filter_map(|record| OrphanedTask::new(record, context)).collect();
+        Self { tasks: HashMap::new(), orphans, records: Some(records), lease_ms }
     }
 
-    /// Takes out a task that an earlier process held, and whose lease has not ended.
-    pub(crate) fn next_left(&mut self, now_ms: u64) -> Option<LeftTask> {
-        while let Some(left) = self.left.pop_front() {
-            if self.is_extensible(&left, now_ms) {
-                return Some(left);
+    /// Removes and returns a task that an earlier process held, and whose lease has not ended.
+    pub(crate) fn next_orphan(&mut self, now_ms: u64) -> Option<OrphanedTask> {
+        while let Some(orphan) = self.orphans.pop_front() {
+            if self.is_extensible(&orphan, now_ms) {
+                return Some(orphan);
             }
-            self.forget(&left.message);
+            self.forget(&orphan.message);
         }
         None
     }
 
     /// Puts a task back, behind the others.
-    pub(crate) fn postpone(&mut self, left: LeftTask) {
-        self.left.push_back(left);
+    pub(crate) fn postpone(&mut self, orphan: OrphanedTask) {
+        self.orphans.push_back(orphan);
     }
 
     /// Whether the lease of an earlier process may be extended.
-    pub(crate) fn is_extensible(&self, left: &LeftTask, now_ms: u64) -> bool {
-        is_extensible(left.until_ms, now_ms, self.lease_ms)
+    pub(crate) fn is_extensible(&self, orphan: &OrphanedTask, now_ms: u64) -> bool {
+        is_extensible(orphan.until_ms, now_ms, self.lease_ms)
     }
 
     /// Leaves a task whose lease has ended to the queue.
@@ -133,7 +133,7 @@ impl HeldTasks {
         self.tasks.get(&lease.task).filter(is_held)
     }
 
-    /// Notes that the lease of a task was extended.
+    /// Records the new end of the lease of a task.
     pub(crate) fn extend(&mut self, task: &str, until_ms: u64) {
         if let Some(held) = self.tasks.get_mut(task) {
             held.until_ms = until_ms;
@@ -143,13 +143,13 @@ impl HeldTasks {
         }
     }
 
-    /// Takes out a task that was delivered with this lease, which may have ended. Its record stays until `acknowledge`.
+    /// Removes and returns a task that was delivered with this lease, which may have ended. Its record stays until `acknowledge`.
     pub(crate) fn remove(&mut self, lease: &Lease) -> Option<Held> {
         self.tasks.get(&lease.task).filter(|held| held.number == lease.number)?;
         self.tasks.remove(&lease.task)
     }
 
-    /// Takes out a task; `None` if its lease is lost.
+    /// Removes and returns a task; `None` if its lease is lost.
     pub(crate) fn take(&mut self, lease: &Lease, now_ms: u64) -> Option<Held> {
         let held = self.remove(lease)?;
         if now_ms <= held.until_ms {
@@ -188,7 +188,7 @@ impl HeldTasks {
     }
 }
 
-impl LeftTask {
+impl OrphanedTask {
     fn new(record: Record, context: &Context) -> Option<Self> {
         let Record { origin, subject, reply, until_ms } = record;
         let message = async_nats::Message {
@@ -251,8 +251,8 @@ impl Records {
 
 /// Whether another process may extend a lease. One that would last longer than a lease does has an end of another clock.
 fn is_extensible(until_ms: u64, now_ms: u64, lease_ms: u64) -> bool {
-    let left = until_ms.saturating_sub(now_ms);
-    left > lease_ms / MARGIN_PARTS && left <= lease_ms
+    let remaining = until_ms.saturating_sub(now_ms);
+    remaining > lease_ms / MARGIN_PARTS && remaining <= lease_ms
 }
 
 /// Returns the number of a message in its stream.

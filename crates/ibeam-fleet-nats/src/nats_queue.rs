@@ -215,7 +215,7 @@ impl NatsQueue {
     ///
     /// # Errors
     /// `Service`.
-    pub(crate) async fn is_worked_off(&self) -> Result<bool, QueueError> {
+    pub(crate) async fn is_completed(&self) -> Result<bool, QueueError> {
         self.work_state().await.map(|state| state.messages == 0 && state.last_sequence > 0)
     }
 

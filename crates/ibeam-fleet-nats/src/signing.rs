@@ -8,6 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_nats::HeaderMap;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use ibeam_fleet::QueueError;
 use nkeys::{KeyPair, KeyPairType};
 
@@ -76,7 +78,7 @@ impl Signer {
         Ok(Some(Self { key: Arc::new(key) }))
     }
 
-    /// Returns the keys of which this is the only one.
+    /// Returns the accepted keys of a reader that accepts only this key.
     pub(crate) fn as_accepted(&self) -> SubmitterKeys {
         SubmitterKeys(vec![self.key.public_key()])
     }
@@ -94,9 +96,9 @@ impl Signer {
     ) -> Result<HeaderMap, QueueError> {
         let signature = self.key.sign(&signed_bytes(names, kind, name, value));
         let signature = signature.map_err(|error| service("signature", &error))?;
-        let hex: String = signature.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut headers = HeaderMap::new();
-        headers.insert(HEADER, format!("{} {hex}", self.key.public_key()).as_str());
+        let value = format!("{} {}", self.key.public_key(), BASE64_STANDARD.encode(signature));
+        headers.insert(HEADER, value.as_str());
         Ok(headers)
     }
 }
@@ -120,7 +122,7 @@ impl SubmitterKeys {
     /// Parses public keys.
     ///
     /// # Errors
-    /// A text is none. The error does not repeat it: it may be a seed.
+    /// One of the texts is not such a key. The error does not repeat the text: it may be a seed.
     pub fn parse(texts: &[String]) -> Result<Self, InvalidSubmitterKey> {
         let is_user = |text: &str| {
             KeyPair::from_public_key(text).is_ok_and(|key| matches!(key.key_pair_type(), KeyPairType::User))
@@ -158,22 +160,11 @@ pub(crate) fn signer_of(
     value: &[u8],
     headers: &HeaderMap,
 ) -> Option<String> {
-    let (public, hex) = headers.get(HEADER)?.as_str().split_once(' ')?;
-    let signature = bytes_of_hex(hex)?;
+    let (public, signature) = headers.get(HEADER)?.as_str().split_once(' ')?;
+    let signature = BASE64_STANDARD.decode(signature).ok()?;
     let key = KeyPair::from_public_key(public).ok()?;
     key.verify(&signed_bytes(names, kind, name, value), &signature).ok()?;
     Some(public.to_owned())
-}
-
-fn bytes_of_hex(hex: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let pairs = hex.as_bytes().chunks(2);
-    pairs
-        .map(|pair| match pair {
-            [high, low] => Some(digit(*high)? * 16 + digit(*low)?),
-            _ => None,
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -274,7 +274,7 @@ impl Store {
         }
     }
 
-    /// Removes a key without a trace, so that it can be created again.
+    /// Removes a key with its history, so that it can be created again.
     ///
     /// # Errors
     /// `Service`.

@@ -789,7 +789,6 @@ tui-compact-requested = the conversation is shortened before the next request to
 tui-compacted = conversation shortened: about { $before } → { $after } tokens
 tui-no-skills = no skills
 tui-exported = written: { $path }
-tui-export-exists = `{ $path }` exists already; choose another name, or delete the file first
 tui-earlier-turns = { $count ->
     [one] … { $count } earlier turn
    *[other] … { $count } earlier turns

@@ -786,7 +786,6 @@ tui-compact-requested = la conversación se acorta antes de la próxima petició
 tui-compacted = conversación acortada: unos { $before } → { $after } tokens
 tui-no-skills = no hay habilidades
 tui-exported = escrito: { $path }
-tui-export-exists = `{ $path }` ya existe; elija otro nombre o elimine antes el archivo
 tui-earlier-turns = { $count ->
     [one] … { $count } turno anterior
    *[other] … { $count } turnos anteriores

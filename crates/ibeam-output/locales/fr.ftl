@@ -786,7 +786,6 @@ tui-compact-requested = la conversation sera raccourcie avant la prochaine requ�
 tui-compacted = conversation raccourcie : environ { $before } → { $after } jetons
 tui-no-skills = aucune compétence
 tui-exported = écrit : { $path }
-tui-export-exists = `{ $path }` existe déjà ; choisissez un autre nom ou supprimez d’abord le fichier
 tui-earlier-turns = { $count ->
     [one] … { $count } tour précédent
    *[other] … { $count } tours précédents

@@ -707,7 +707,6 @@ tui-compact-requested = percakapan dipersingkat sebelum permintaan berikutnya ke
 tui-compacted = percakapan dipersingkat: sekitar { $before } → { $after } token
 tui-no-skills = tidak ada keahlian
 tui-exported = ditulis: { $path }
-tui-export-exists = `{ $path }` sudah ada; pilih nama lain, atau hapus berkasnya lebih dulu
 tui-earlier-turns = … { $count } giliran sebelumnya
 tui-command-transcript = seluruh percakapan, seperti Ctrl-T
 tui-picker-here = Sesi direktori ini

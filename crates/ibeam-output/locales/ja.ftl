@@ -707,7 +707,6 @@ tui-compact-requested = 次にモデルへ送る前に会話を短縮します
 tui-compacted = 会話を短縮しました: 約 { $before } → { $after } トークン
 tui-no-skills = スキルはありません
 tui-exported = 書き出しました: { $path }
-tui-export-exists = `{ $path }` はすでに存在します。別の名前を選ぶか、先にファイルを削除してください
 tui-earlier-turns = … 以前のターン { $count } 件
 tui-command-transcript = 会話の全体 (Ctrl-T と同じ)
 tui-picker-here = このディレクトリのセッション

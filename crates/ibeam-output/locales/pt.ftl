@@ -786,7 +786,6 @@ tui-compact-requested = a conversa será encurtada antes da próxima solicitaç�
 tui-compacted = conversa encurtada: cerca de { $before } → { $after } tokens
 tui-no-skills = nenhuma habilidade
 tui-exported = gravado: { $path }
-tui-export-exists = `{ $path }` já existe; escolha outro nome ou apague antes o arquivo
 tui-earlier-turns = { $count ->
     [one] … { $count } turno anterior
    *[other] … { $count } turnos anteriores

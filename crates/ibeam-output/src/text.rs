@@ -196,11 +196,20 @@ fn detail_lines(outcome: &ToolOutcome, catalogue: &Catalogue) -> String {
     std::iter::once(more.to_owned()).chain(shown).collect()
 }
 
+/// Returns the lines of a unified diff without the names of the files.
+pub fn hunk_lines(diff: &str) -> impl Iterator<Item = &str> {
+    // A removed line that begins with `-- ` looks like a name.
+    let mut is_in_hunk = false;
+    diff.lines().filter(move |line| {
+        is_in_hunk = line.starts_with("@@") || is_in_hunk && !line.starts_with("diff ");
+        is_in_hunk || !line.starts_with("--- ") && !line.starts_with("+++ ")
+    })
+}
+
 /// Returns the first lines of a unified diff.
 fn change_lines(diff: &str) -> String {
     let text = printable_lines(diff);
-    let lines: Vec<&str> =
-        text.lines().filter(|line| !line.starts_with("--- ") && !line.starts_with("+++ ")).collect();
+    let lines: Vec<&str> = hunk_lines(&text).collect();
     let more = if lines.len() > CHANGE_LINES { "  …\n" } else { "" };
     let shown = lines.iter().take(CHANGE_LINES).map(|line| format!("  {line}\n"));
     shown.chain([more.to_owned()]).collect()

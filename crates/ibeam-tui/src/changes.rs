@@ -1,5 +1,6 @@
 //! Changes of files as coloured lines: unified diffs, and the changes that a call proposes.
 
+use ibeam_output::hunk_lines;
 use ibeam_protocol::ToolCall;
 use serde_json::Value;
 
@@ -7,10 +8,7 @@ use crate::styled::{Color, Line, Style};
 
 /// Returns the lines of a unified diff.
 pub fn diff_lines(diff: &str) -> Vec<Line> {
-    diff.lines()
-        .filter(|line| !line.starts_with("--- ") && !line.starts_with("+++ "))
-        .map(diff_line)
-        .collect()
+    hunk_lines(diff).map(diff_line).collect()
 }
 
 fn diff_line(line: &str) -> Line {
@@ -76,6 +74,12 @@ mod tests {
         check(
             json!({ "path": "f", "applyPatch": { "patchContent": "@@ -1 +1 @@\n-a\n+b" } }),
             &["  @@ -1 +1 @@", "  -a", "  +b"],
+        );
+        // A removed comment of SQL is not the name of a file.
+        let patch = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n--- a comment\n+b";
+        check(
+            json!({ "path": "f", "applyPatch": { "patchContent": patch } }),
+            &["  @@ -1 +1 @@", "  --- a comment", "  +b"],
         );
         check(json!({ "command": "ls" }), &[]);
     }

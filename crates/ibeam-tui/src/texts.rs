@@ -134,8 +134,6 @@ pub enum TuiLine<'a> {
     Compacted { before: u64, after: u64 },
     /// No skill was found.
     NoSkills,
-    /// The file of an export exists.
-    ExportExists { path: &'a str },
     /// The session was written to a file.
     Exported { path: &'a str },
     /// The turns of a resumed session that are not shown.

@@ -46,7 +46,7 @@ impl Flags {
     }
 
     /// Returns the arguments with which commands of this program describe what a conversation with these flags does: its
-    /// language, model, rules and sandbox.
+    /// language, model, rules and sandbox. `--trust` is not one of them: it would trust what has changed since.
     pub(crate) fn for_commands(&self) -> Vec<String> {
         const FLAGS: [&str; 9] = [
             "--lang",
@@ -68,7 +68,7 @@ impl Flags {
             values.into_iter().map(move |value| format!("{flag}={value}"))
         });
         let directories = self.add_dir.iter().map(|path| format!("--add-dir={}", path.display()));
-        values.chain(directories).chain(self.trust.then(|| "--trust".to_owned())).collect()
+        values.chain(directories).collect()
     }
 
     /// Whether the run replays recordings in a new session. Such a session is not stored: every replay has the same

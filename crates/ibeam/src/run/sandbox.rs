@@ -49,7 +49,7 @@ pub(crate) struct PendingSandbox {
     thread: Option<JoinHandle<Result<Layers, SandboxUnavailable>>>,
 }
 
-/// Decides about calls that no rule decides.
+/// The one who answers for calls that no rule decides.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Respondent {
     /// Nobody: such calls are refused, and commands are confined by default.

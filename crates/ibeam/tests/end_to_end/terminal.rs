@@ -514,6 +514,7 @@ fn all_commands_exist_in_line_mode() {
         ("/permissions", "Write(new.txt)"),
         ("/skills", "no skills"),
         ("/export page.html", "page.html"),
+        ("/export page.html", "choose another name"),
         ("/diff", "+hello"),
         ("/hlep", "did you mean `/help`?"),
         ("/mode none", "use one of: agent, plan, ask"),

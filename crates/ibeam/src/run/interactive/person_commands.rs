@@ -24,6 +24,7 @@ use super::session_list::{self, ChosenSession};
 use super::transcript_view::StoredConversation;
 use crate::app::AppContext;
 use crate::cli::{Flags, Mode};
+use crate::cli_error::CliError;
 use crate::exit::ExitFailure;
 use crate::model;
 use crate::run::run_process::RunProcess;
@@ -500,16 +501,8 @@ impl CommandContext<'_, '_> {
                 self.screen.print(INFORMATION, &self.app().base.catalogue.line(&line));
             }
             Err(error) => {
-                let line = match error.kind() {
-                    std::io::ErrorKind::AlreadyExists => TuiLine::ExportExists { path: &shown },
-                    _ => {
-                        let detail = error.to_string();
-                        self.session
-                            .report(&Failure::from(Reason::CannotCreate { path: shown, detail }).into());
-                        return Ok(());
-                    }
-                };
-                self.screen.print(Style::color(Color::Red), &self.app().base.catalogue.line(&line));
+                let explained = CliError::from_creation(&path, &error).explain(&self.app().base.catalogue);
+                self.screen.print(Style::color(Color::Red), &explained.to_string());
             }
         }
         Ok(())
