@@ -49,9 +49,14 @@ impl CurrentStop {
     }
 }
 
+/// The time between two batches of deltas that a person reads: 30 changes of the screen in a second.
+pub(crate) const DELTA_INTERVAL_OF_SCREEN: Duration = Duration::from_millis(33);
+
 /// Writes events to a printer and its session.
 pub(crate) struct Pump {
     pub(crate) printer: Arc<Printer>,
+    /// The time between two batches that hold nothing but deltas of the model; zero writes each delta at once.
+    pub(crate) delta_interval: Duration,
 }
 
 /// A running pump.
@@ -88,7 +93,13 @@ impl Pump {
 
     fn run(self, mut inbox: mpsc::Receiver<Envelope>) {
         let mut batch = Vec::with_capacity(MAX_WAITING_EVENTS);
+        let mut next_deltas = Instant::now();
         while inbox.blocking_recv_many(&mut batch, MAX_WAITING_EVENTS) > 0 {
+            if !self.delta_interval.is_zero() && batch.iter().all(is_delta) {
+                thread::sleep(next_deltas.saturating_duration_since(Instant::now()));
+                collect_waiting(&mut inbox, &mut batch);
+                next_deltas = Instant::now() + self.delta_interval;
+            }
             let (events, receipts) = split_batch(&mut batch);
             let events = Arc::new(events);
             let (held, since) = (Arc::clone(&events), Instant::now());
@@ -104,6 +115,21 @@ impl Pump {
             inbox = returned;
         }
         self.printer.close_session();
+    }
+}
+
+/// Whether an event is a part of a text that the model is writing, for whose record nobody waits.
+fn is_delta(envelope: &Envelope) -> bool {
+    let kind = &envelope.event.kind;
+    envelope.receipt.is_none() && matches!(kind, EventKind::TextDelta { .. } | EventKind::ThinkingDelta { .. })
+}
+
+/// Adds the events that wait to a batch, up to its capacity.
+fn collect_waiting(inbox: &mut mpsc::Receiver<Envelope>, batch: &mut Vec<Envelope>) {
+    while batch.len() < MAX_WAITING_EVENTS
+        && let Ok(envelope) = inbox.try_recv()
+    {
+        batch.push(envelope);
     }
 }
 

@@ -8,6 +8,7 @@ mod status;
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::join;
 use ibeam_core::{Journal, Run, Stop, Tool, ToolContext};
@@ -40,7 +41,7 @@ use crate::mcp::{self, McpServers};
 use crate::model::{FallbackChain, ModelChoice, Parking, ParkingDir};
 use crate::printer::Printer;
 use crate::prompt::Prompt;
-use crate::pump::{CurrentStop, MAX_WAITING_EVENTS, Pump, PumpThread};
+use crate::pump::{CurrentStop, DELTA_INTERVAL_OF_SCREEN, MAX_WAITING_EVENTS, Pump, PumpThread};
 use crate::skills::Skills;
 use crate::slash_commands::SlashCommand;
 use crate::stderr_notices::NoticePrinter;
@@ -232,7 +233,12 @@ impl<'a> RunSession<'a> {
             // One of several printers of the process, none of which writes to stdout.
             RunKind::Editor | RunKind::Served => {}
         }
-        let pump = Pump { printer: Arc::clone(&printer) }.start(receiver).map_err(thread_error)?;
+        let delta_interval = match process.kind {
+            RunKind::Interactive => DELTA_INTERVAL_OF_SCREEN,
+            RunKind::Single | RunKind::Hosted | RunKind::Editor | RunKind::Served => Duration::ZERO,
+        };
+        let pump = Pump { printer: Arc::clone(&printer), delta_interval };
+        let pump = pump.start(receiver).map_err(thread_error)?;
         let journal =
             Journal::new(past, Arc::clone(&run.clock), events).with_redactor(app.redactor().clone());
         let notices = app.trust.merge_notices(notices);
