@@ -110,6 +110,15 @@ fn a_wrong_argument_is_named_with_an_example() {
 }
 
 #[test]
+fn each_tool_has_the_name_that_the_model_is_offered() {
+    let tools = Fixture::new().tools;
+    assert_eq!(tools.len(), 9);
+    for (name, tool) in tools {
+        assert_eq!(name, tool.spec().name);
+    }
+}
+
+#[test]
 fn the_offer_of_all_tools_is_small_and_plain() {
     let specs: Vec<Value> = Fixture::new()
         .tools

@@ -22,7 +22,7 @@ pub(crate) struct Delete {
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
-struct DeleteArguments {
+pub(crate) struct DeleteArguments {
     #[serde(alias = "file_path", alias = "filePath", alias = "target_file")]
     path: String,
 }

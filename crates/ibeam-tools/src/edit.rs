@@ -30,7 +30,8 @@ use crate::read::not_text_error;
 use crate::text_format::{TextFormat, format_line_count};
 use crate::write::check_writable;
 use diff::{Diff, diff};
-use edit_call::{Change, EditArguments, EditCall};
+pub(crate) use edit_call::EditArguments;
+use edit_call::{Change, EditCall};
 
 /// Maximum bytes of a file that is edited in memory.
 const MAX_FILE_BYTES: u64 = 64 << 20;

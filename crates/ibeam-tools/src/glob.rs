@@ -29,7 +29,7 @@ pub(crate) struct Glob {
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct GlobArguments {
+pub(crate) struct GlobArguments {
     #[serde(alias = "pattern", alias = "glob_pattern", alias = "glob")]
     glob_pattern: String,
     #[serde(default, alias = "path", alias = "target_directory", deserialize_with = "lenient::text")]

@@ -43,7 +43,7 @@ pub(crate) struct Grep {
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct GrepArguments {
+pub(crate) struct GrepArguments {
     #[serde(alias = "regex", alias = "query")]
     pattern: String,
     #[serde(default, alias = "directory", deserialize_with = "lenient::text")]

@@ -53,6 +53,8 @@ use ibeam_core::{Tool, ToolSet};
 use ibeam_policy::PathPolicy;
 use ibeam_protocol::AcceptedMedia;
 
+use self::arguments::Arguments;
+
 pub use attachment::{AttachmentError, load_attachment, media_from_base64};
 pub use confinement::{ConfinementPlan, HiddenGitObjects, is_hard_link_to_denied, plan_confinement};
 pub use dir_walk::list_files;
@@ -103,17 +105,21 @@ pub fn all(workspace: Workspace, settings: ToolSettings) -> ToolSet {
         settings.editor_files.clone(),
     ));
     let workspace = Arc::new(workspace);
-    let tools: [Arc<dyn Tool>; 9] = [
-        Arc::new(delete::Delete::new(&files)),
-        Arc::new(edit::Edit::new(&files)),
-        Arc::new(glob::Glob::new(&files)),
-        Arc::new(grep::Grep::new(&files)),
-        Arc::new(ls::Ls::new(&files)),
-        Arc::new(read::Read::new(&files, settings.accepted_media)),
-        Arc::new(shell::Shell::new(&workspace, settings)),
-        Arc::new(update_todos::UpdateTodos::default()),
-        Arc::new(write::Write::new(&files)),
+    // The names are written here because a specification, whose schema is derived each time, costs more than a tool.
+    let tools: [(&str, Arc<dyn Tool>); 9] = [
+        (delete::DeleteArguments::TOOL, Arc::new(delete::Delete::new(&files))),
+        (edit::EditArguments::TOOL, Arc::new(edit::Edit::new(&files))),
+        (glob::GlobArguments::TOOL, Arc::new(glob::Glob::new(&files))),
+        (grep::GrepArguments::TOOL, Arc::new(grep::Grep::new(&files))),
+        (ls::LsArguments::TOOL, Arc::new(ls::Ls::new(&files))),
+        (read::ReadArguments::TOOL, Arc::new(read::Read::new(&files, settings.accepted_media))),
+        (shell::ShellArguments::TOOL, Arc::new(shell::Shell::new(&workspace, settings))),
+        (update_todos::UpdateTodosArguments::TOOL, Arc::new(update_todos::UpdateTodos::default())),
+        (write::WriteArguments::TOOL, Arc::new(write::Write::new(&files))),
     ];
-    let guarded = tools.into_iter().map(|tool| workspace_guard::RequireWorkspace::new(tool, &workspace));
-    guarded.map(|tool| (tool.spec().name.into_owned(), Arc::new(tool) as Arc<dyn Tool>)).collect()
+    let guarded = tools.map(|(name, tool)| {
+        let tool: Arc<dyn Tool> = Arc::new(workspace_guard::RequireWorkspace::new(tool, &workspace));
+        (name.to_owned(), tool)
+    });
+    guarded.into_iter().collect()
 }

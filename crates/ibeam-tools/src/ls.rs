@@ -33,7 +33,7 @@ pub(crate) struct Ls {
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
-struct LsArguments {
+pub(crate) struct LsArguments {
     #[serde(default = "default_path", alias = "directory", alias = "target_directory")]
     path: String,
     /// Globs to leave out

@@ -45,7 +45,7 @@ pub(crate) struct Read {
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
-struct ReadArguments {
+pub(crate) struct ReadArguments {
     #[serde(alias = "file_path", alias = "filePath", alias = "target_file")]
     path: String,
     /// First line, from 1

@@ -64,7 +64,7 @@ struct CommandRunner {
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct ShellArguments {
+pub(crate) struct ShellArguments {
     #[serde(alias = "cmd", alias = "script")]
     command: String,
     #[serde(default, alias = "working_directory", alias = "cwd", alias = "workdir")]

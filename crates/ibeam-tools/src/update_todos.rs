@@ -18,7 +18,7 @@ pub(crate) struct UpdateTodos {
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
-struct UpdateTodosArguments {
+pub(crate) struct UpdateTodosArguments {
     todos: Vec<Item>,
     #[serde(default, deserialize_with = "deserialize_merge")]
     merge: bool,

@@ -40,7 +40,7 @@ pub(crate) struct Write {
 
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct WriteArguments {
+pub(crate) struct WriteArguments {
     #[serde(alias = "file_path", alias = "filePath", alias = "target_file")]
     path: String,
     /// The whole new content

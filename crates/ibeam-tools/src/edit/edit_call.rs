@@ -11,7 +11,7 @@ use crate::arguments::{self, Arguments, arguments_error, lenient};
 /// The arguments that models write: the flat form, with names of other programs too, or the shapes of the contract.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct EditArguments {
+pub(crate) struct EditArguments {
     #[serde(alias = "file_path", alias = "filePath", alias = "target_file")]
     path: String,
     #[serde(default, alias = "old", alias = "old_string", alias = "oldString", alias = "old_text")]

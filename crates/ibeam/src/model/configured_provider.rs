@@ -251,7 +251,7 @@ impl ConfiguredProvider {
             return Ok(Self::find(app, "openai")?.into_iter().collect());
         }
         let mut usable = Vec::new();
-        for name in provider_names(app) {
+        for name in provider_names(app).into_iter().filter(|name| has_settings(app, name)) {
             let Some(provider) = Self::find(app, &name)? else { continue };
             let has_key = provider.has_key() && provider.key_source != KeySource::Flag;
             if has_key || provider.has_own_address {
@@ -296,6 +296,16 @@ fn strip_credentials(url: &str) -> String {
         (Some((scheme, _)), Some((_, rest))) if has_credentials(url) => format!("{scheme}://{rest}"),
         (Some(_) | None, Some(_) | None) => url.to_owned(),
     }
+}
+
+/// Whether anything of a provider is set: a variable, a stored key, or a key of the configuration.
+fn has_settings(app: &AppContext, name: &str) -> bool {
+    let known = provider_table::known_provider(name);
+    let variables =
+        known.into_iter().flat_map(|known| known.key_variables.iter().chain(known.base_url_variables));
+    variables.copied().any(|name| variable(name).is_some())
+        || app.credentials.get(name).is_some()
+        || !app.base.config.children(&["providers", name]).is_empty()
 }
 
 /// Returns the names of all providers: those of the table, then those of the configuration.
