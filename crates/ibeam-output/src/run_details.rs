@@ -33,6 +33,10 @@ pub struct RunDetails {
     options: RunDetailsOptions,
     directory: PathBuf,
     files: ChangedFiles,
+    /// Whether a command ran, which may have changed files too.
+    has_command: bool,
+    /// Whether `ibeam diff` can compare the files before and after the run.
+    has_checkpoint: bool,
     /// The lines of the last to-do list.
     todos: Vec<String>,
     /// The text since the last call.
@@ -49,6 +53,8 @@ impl RunDetails {
             options,
             directory: PathBuf::new(),
             files: ChangedFiles::default(),
+            has_command: false,
+            has_checkpoint: false,
             todos: Vec::new(),
             segment: String::new(),
             previous_segment: String::new(),
@@ -61,6 +67,7 @@ impl RunDetails {
             EventKind::SessionStarted(head) => {
                 self.directory.clone_from(&head.cwd);
                 self.files = ChangedFiles::default();
+                (self.has_command, self.has_checkpoint) = (false, false);
                 self.todos.clear();
                 self.segment.clear();
                 self.previous_segment.clear();
@@ -79,6 +86,7 @@ impl RunDetails {
             }
             EventKind::ToolCallFinished { call, outcome, .. } => {
                 self.files.add(outcome);
+                self.has_command |= is_of_command(outcome);
                 if self.options.verbose || self.options.targets {
                     self.call_lines(call, outcome)
                 } else {
@@ -86,6 +94,10 @@ impl RunDetails {
                 }
             }
             EventKind::RunFinished(run) => self.closing_lines(run),
+            EventKind::CheckpointTaken(_) => {
+                self.has_checkpoint = true;
+                Vec::new()
+            }
             EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
             | EventKind::RulesAdded { .. }
@@ -96,7 +108,6 @@ impl RunDetails {
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::Compacted(_)
-            | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_) => Vec::new(),
         }
@@ -145,13 +156,28 @@ impl RunDetails {
         }
         let files = self.files.lines(&self.directory);
         if !files.is_empty() {
-            lines.push(self.catalogue.line(&RunLine::ChangedFiles));
+            let heading = match self.has_command && self.has_checkpoint {
+                true => RunLine::ChangedFilesWithoutCommands,
+                false => RunLine::ChangedFiles,
+            };
+            lines.push(self.catalogue.line(&heading));
             lines.extend(files);
         }
         if self.options.verbose {
             lines.extend(total_lines(run, &self.catalogue));
         }
         lines
+    }
+}
+
+/// Whether the outcome is of a command, whose changes of files are unknown.
+fn is_of_command(outcome: &ToolOutcome) -> bool {
+    match outcome {
+        ToolOutcome::Success { output, .. } => matches!(output, ToolOutput::Shell(_)),
+        ToolOutcome::Failure { failure, .. } => {
+            matches!(failure, ToolFailure::CommandFailed(_) | ToolFailure::TimedOut { .. })
+        }
+        ToolOutcome::Rejected { .. } => false,
     }
 }
 

@@ -9,11 +9,11 @@ use crate::fetch::{ImplicitPorts, covers_origin, parse_origin};
 use crate::policy::Access;
 use crate::policy::{Policy, Verdict};
 use crate::rule::Rule;
-use crate::shell::Unanalyzable;
 use crate::shell::coverage::{allows, display_call, names_program, restricting_shell_rule};
 use crate::shell::hazard::hazard;
 use crate::shell::redirect::Redirect;
 use crate::shell::wrapper::{self, Call, CommandStep, CommandSteps};
+use crate::shell::{ALLOW_HINT, Unanalyzable};
 
 /// A verdict and its explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +78,14 @@ pub enum RuleList {
     BuiltIn,
 }
 
+/// Removes from the reason how a person could allow the access.
+fn remove_allow_hint(finding: &mut RuleFinding) {
+    let start = finding.reason.find(&format!("; {ALLOW_HINT}"));
+    if let Some(start) = start.or_else(|| finding.reason.find(&format!(", or {ALLOW_HINT}"))) {
+        finding.reason.truncate(start);
+    }
+}
+
 impl Policy {
     /// Decides about one access like [`Policy::decide`] and explains the decision.
     pub fn explain(&self, access: &Access) -> VerdictExplanation {
@@ -101,6 +109,9 @@ impl Policy {
         };
         if let (Some(last), true) = (parts.last_mut(), is_built_in(self, &verdict)) {
             last.findings.extend(built_in_finding(&verdict));
+        }
+        if matches!(verdict, Verdict::Allow { .. }) {
+            parts.iter_mut().flat_map(|part| &mut part.findings).for_each(remove_allow_hint);
         }
         VerdictExplanation { verdict, unanalyzable, parts }
     }

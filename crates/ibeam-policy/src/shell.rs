@@ -29,4 +29,4 @@ pub(crate) mod wrapper;
 pub(crate) struct Unanalyzable(pub(crate) &'static str);
 
 /// Start of the hint on how a person can allow something; a flag follows.
-const ALLOW_HINT: &str = "a person may allow it with";
+pub(crate) const ALLOW_HINT: &str = "a person may allow it with";

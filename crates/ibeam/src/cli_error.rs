@@ -51,6 +51,8 @@ pub(crate) enum CliError {
     UnknownRun { source: String, run: u64, runs: u64 },
     /// A session has no checkpoint that an undo could restore.
     NothingToUndo { session: String },
+    /// Every turn of a session that changed files is undone.
+    AlreadyUndone { session: String },
     /// The session of an undo is held by another process.
     SessionHeld { session: String, holder: String },
     /// A session changed files, but has no checkpoint to compare with.
@@ -110,6 +112,7 @@ impl CliError {
             | Self::FleetTaskChanged { .. } => FailureCode::Data,
             Self::UnknownRun { .. }
             | Self::NothingToUndo { .. }
+            | Self::AlreadyUndone { .. }
             | Self::NoCheckpoints { .. }
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. } => FailureCode::NoInput,
@@ -202,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 27] {
+    fn every_command_error() -> [CliError; 28] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s().into() },
@@ -218,6 +221,7 @@ mod tests {
             CliError::StreamDamaged { source: s(), line: 1, detail: s() },
             CliError::UnknownRun { source: s(), run: 3, runs: 2 },
             CliError::NothingToUndo { session: s() },
+            CliError::AlreadyUndone { session: s() },
             CliError::SessionHeld { session: s(), holder: s() },
             CliError::NoCheckpoints { session: s() },
             CliError::UnknownTurn { session: s(), turn: 3, turns: 2 },

@@ -502,6 +502,8 @@ pub(crate) enum RunLine {
     Unfinished,
     /// The heading of the changed files.
     ChangedFiles,
+    /// The same, where commands ran, which may have changed more.
+    ChangedFilesWithoutCommands,
     /// The requests to the model, the calls and the duration.
     Requests { requests: u64, calls: u64, duration_ms: u64 },
     /// The tokens.

@@ -16,10 +16,14 @@ pub(super) fn translation(locale: Locale, reason: &str) -> Option<String> {
     let found = blocks.filter_map(|(template, lines)| {
         let arguments = matched_arguments(template, reason)?;
         let values: usize = arguments.iter().map(|(_, value)| value.len()).sum();
-        Some((values, arguments, lines))
+        let is_doubtful = arguments.iter().any(|argument| has_quote_in_quotes(template, argument));
+        // A reason with an addition: what is added last comes off first.
+        let is_whole = !template.contains("{reason}");
+        let order = (is_whole, template.ends_with('}'), is_doubtful, values);
+        Some((order, arguments, lines))
     });
-    // The template with the longest text of its own.
-    let (_, arguments, lines) = found.min_by_key(|(values, _, _)| *values)?;
+    // Of several templates, the one with the longest text of its own.
+    let (_, arguments, lines) = found.min_by_key(|(order, _, _)| *order)?;
     let line = lines
         .lines()
         .find_map(|line| line.strip_prefix(locale.code()).and_then(|rest| rest.strip_prefix(' ')))?;
@@ -29,6 +33,12 @@ pub(super) fn translation(locale: Locale, reason: &str) -> Option<String> {
         (name, inner.unwrap_or_else(|| value.to_owned()))
     });
     Some(Sentence::from_template(line, arguments.collect()).to_string())
+}
+
+/// Whether a value that the template quotes has a quote: then the value probably ends there, and the rest is of a longer
+/// template.
+fn has_quote_in_quotes(template: &str, (name, value): &(&str, &str)) -> bool {
+    value.contains('`') && template.contains(&format!("`{{{name}}}`"))
 }
 
 /// Returns the texts in the places of the placeholders; `None` if `text` is not of this template.
@@ -74,6 +84,18 @@ mod tests {
              `--allow 'Shell(ls)'` or `--force` (in the working directory `/w`)",
             "aucune règle d'autorisation ne couvre la commande `ls -l` ; une personne peut l'autoriser avec \
              `--allow 'Shell(ls)'` ou `--force` (dans le répertoire de travail `/w`)",
+        );
+        check(
+            Locale::Es,
+            "`/etc/passwd` is outside the workspace `/w`; a person may allow it with `--add-dir` or `--allow \
+             'Write(/etc/passwd)'`",
+            "`/etc/passwd` está fuera del espacio de trabajo `/w`; una persona puede permitirlo con `--add-dir` o \
+             `--allow 'Write(/etc/passwd)'`",
+        );
+        check(
+            Locale::Es,
+            "running `echo `date`` is denied by the rule `Shell(echo)`",
+            "la regla `Shell(echo)` prohíbe ejecutar `echo `date``",
         );
         check(Locale::Ja, "nothing narrower applies", "これより厳しい規則は当てはまりません");
         assert_eq!(translation(Locale::Es, "a hook refused it"), None);

@@ -230,8 +230,8 @@ fn the_text_of_a_failed_run_is_not_lost() {
     let reason = || Reason::Signalled(ibeam_protocol::Signal::Int);
     let run = || RunEvents::new().text("I will look.").call(&shell("1", "ls"), ToolOutcome::error("x"));
     let unfinished = |events: &[Event]| details(events, RunDetailsOptions::default());
-    assert_eq!(unfinished(&run().failed(reason())), ["the unfinished answer", "I will look."]);
+    assert_eq!(unfinished(&run().failed(reason())), ["the answer so far", "I will look."]);
     let later = run().text("It is\u{1b} ").text("half").failed(reason());
-    assert_eq!(unfinished(&later), ["the unfinished answer", "It is\\u{1b} half"]);
+    assert_eq!(unfinished(&later), ["the answer so far", "It is\\u{1b} half"]);
     assert!(unfinished(&run().text("done").completed()).is_empty(), "`text` prints it");
 }

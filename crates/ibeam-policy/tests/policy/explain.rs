@@ -73,6 +73,16 @@ fn every_simple_command_is_listed_with_the_rules_that_apply() {
     );
 }
 
+/// In the sandbox, a command that no rule covers is allowed.
+#[test]
+fn what_is_allowed_already_needs_no_hint() {
+    let mut policy = Policy::new(PermissionMode::Default, PathBuf::from("/w"), PathBuf::from("/home/ann"));
+    let reason = |policy: &Policy| policy.explain(&command("make")).parts[0].findings[0].reason.clone();
+    assert!(reason(&policy).contains("a person may allow it with"), "{}", reason(&policy));
+    policy.sandboxed = true;
+    assert_eq!(reason(&policy), "the command `make` is not covered by an allow rule");
+}
+
 #[test]
 fn an_unanalyzable_command_is_reported_with_the_reason() {
     let explained = explain(command("echo 'x"));

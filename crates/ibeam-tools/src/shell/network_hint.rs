@@ -51,6 +51,10 @@ const SYMPTOMS: [&str; 28] = [
     "Unable to load the service index",
 ];
 
+/// What programs print when the proxy of the sandbox allows a host and does not reach it: it answers 502, not 403.
+const UNREACHED: [&str; 3] =
+    ["CONNECT tunnel failed, response 502", "HTTP code 502 from proxy", "Tunnel connection failed: 502"];
+
 /// The hint for the model.
 const HINT: &str = "(commands have no network in this sandbox, but for hosts that were granted; that is probably why \
                     this failed, and trying again will not help. Work with what is installed, or tell the user that \
@@ -98,7 +102,8 @@ fn failed_output(outcome: &ToolOutcome) -> Option<&ShellOutput> {
 
 fn suggests_missing_network(output: &ShellOutput) -> bool {
     let text = output.interleaved.as_bytes();
-    SYMPTOMS.iter().any(|symptom| memmem::find(text, symptom.as_bytes()).is_some())
+    let has_any = |parts: &[&str]| parts.iter().any(|part| memmem::find(text, part.as_bytes()).is_some());
+    has_any(&SYMPTOMS) && !has_any(&UNREACHED)
 }
 
 #[cfg(test)]
@@ -145,7 +150,10 @@ mod tests {
 
     #[test]
     fn other_commands_get_no_hint() {
-        for command in ["echo fine", "exit 1", "echo ENOTFOUND", "echo 'error: test failed' >&2; exit 101"] {
+        let unreached = "echo 'curl: (56) CONNECT tunnel failed, response 502'; exit 56";
+        for command in
+            [unreached, "echo fine", "exit 1", "echo ENOTFOUND", "echo 'error: test failed' >&2; exit 101"]
+        {
             assert!(!is_hinted(command), "{command}");
         }
     }

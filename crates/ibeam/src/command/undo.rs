@@ -57,7 +57,16 @@ pub(super) fn undo(
     if let UndoTarget::Turn(turn) = target {
         check_turn(&changes, id, turn)?;
     }
-    let nothing = || CliError::NothingToUndo { session: id.to_string() };
+    let nothing = || {
+        let session = id.to_string();
+        let has_undo = changes.resolve(UndoTarget::LastUndo).is_some();
+        match target {
+            UndoTarget::LastTurn if has_undo => CliError::AlreadyUndone { session },
+            UndoTarget::LastTurn | UndoTarget::LastUndo | UndoTarget::Turn(_) => {
+                CliError::NothingToUndo { session }
+            }
+        }
+    };
     let (first, turn) = changes.resolve(target).ok_or_else(nothing)?;
     on_runtime(|runtime| {
         runtime.block_on(async {

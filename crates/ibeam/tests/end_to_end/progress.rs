@@ -84,6 +84,6 @@ fn the_text_of_an_interrupted_run_is_on_stderr() {
     let output = running.finish();
     assert_eq!(output.code, Some(130), "{output}");
     assert_eq!(output.stdout, "", "{output}");
-    assert!(output.stderr.starts_with("the unfinished answer\nIt is half\n"), "{output}");
+    assert!(output.stderr.starts_with("the answer so far\nIt is half\n"), "{output}");
     assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
 }
