@@ -77,8 +77,27 @@ impl Gate {
         }
     }
 
-    /// Decides on one call, which a hook may have blocked.
-    pub async fn decide(&self, call: &ToolCall, access: &Access, block: Option<&HookBlock>) -> Decision {
+    /// Whether a call is previewed before the decision: the approver wants it and would be asked, and the file that the
+    /// call would change may be read without a question.
+    pub(crate) fn wants_preview(&self, access: &Access, block: Option<&HookBlock>) -> bool {
+        let Access::Write(path) = access else { return false };
+        let is_asked = match (self.policy.decide(access), block) {
+            (Verdict::Ask { .. }, None) => true,
+            (Verdict::Ask { .. } | Verdict::Allow { .. }, Some(block)) => block.ask,
+            (Verdict::Allow { .. }, None) | (Verdict::Deny { .. }, _) => false,
+        };
+        is_asked && self.approver.wants_preview() && self.allows(&Access::Read(path.clone()))
+    }
+
+    /// Decides on one call, which a hook may have blocked. `diff` is the change that the call would make now, if it is
+    /// known.
+    pub async fn decide(
+        &self,
+        call: &ToolCall,
+        access: &Access,
+        block: Option<&HookBlock>,
+        diff: Option<&str>,
+    ) -> Decision {
         if let Some(block) = block
             && !block.ask
         {
@@ -91,7 +110,7 @@ impl Gate {
             (Verdict::Deny { rule, reason }, _) => return Decision { rule, refusal: Some(reason.into()) },
             (Verdict::Ask { rule, reason }, _) => (rule, reason.into()),
         };
-        let request = ApprovalRequest { rule: &rule, reason: &refusal.for_model };
+        let request = ApprovalRequest { rule: &rule, reason: &refusal.for_model, diff };
         match self.approver.decide(call, access, request).await {
             Approval::Granted => Decision { rule: "approved".to_owned(), refusal: None },
             // The reason of the rule names ways to allow the call, which would contradict the answer.

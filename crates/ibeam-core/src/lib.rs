@@ -25,11 +25,11 @@ pub use ibeam_policy::Access;
 pub use journal::{Envelope, Journal, JournalClosed, ResumedState};
 pub use json_schema::{InvalidSchema, JsonSchema, Violation};
 pub use ports::{
-    AddedRules, AnswerEnd, Approval, ApprovalRequest, Approver, Background, CallRunner, Checkpoints, Clock,
-    CompactionStart, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks, ModelEvent,
-    ModelRequest, ModelStream, NoApprover, NoBackground, NoCheckpoints, NoHooks, NoScopedRules, NoSteering,
-    Notices, PreparedCall, Provider, ProviderError, Retry, SavedFiles, ScopedRules, Steering, Subagent, Tool,
-    ToolContext, ToolInputError, ToolSet,
+    AddedRules, AnswerEnd, Approval, ApprovalRequest, Approver, Background, CallPreview, CallRunner,
+    Checkpoints, Clock, CompactionStart, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks,
+    ModelEvent, ModelRequest, ModelStream, NoApprover, NoBackground, NoCheckpoints, NoHooks, NoScopedRules,
+    NoSteering, Notices, PreparedCall, Provider, ProviderError, Retry, SavedFiles, ScopedRules, Steering,
+    Subagent, Tool, ToolContext, ToolInputError, ToolSet,
 };
 pub use redact::Redactor;
 pub use retry::RetryPolicy;

@@ -121,6 +121,20 @@ pub trait Tool: Send + Sync {
     /// The arguments are incomplete or wrong.
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError>;
 
+    /// Returns what a prepared call would do now, without doing it. `arguments` are canonical, and `access` is that of the
+    /// prepared call.
+    ///
+    /// Files that the access names are read, so callers first check that they may be. Dropping the future ends the work.
+    fn preview<'a>(
+        &'a self,
+        arguments: &'a Value,
+        access: &'a Access,
+        context: ToolContext,
+    ) -> BoxFuture<'a, CallPreview> {
+        let _ = (arguments, access, context);
+        Box::pin(std::future::ready(CallPreview::Unknown))
+    }
+
     /// Describes, in one sentence for the model, what is found now of a call that started and never finished.
     ///
     /// `arguments` are canonical. Returns `None` when nothing can be determined. Blocks for a few milliseconds at most.
@@ -128,6 +142,20 @@ pub trait Tool: Send + Sync {
         let _ = arguments;
         None
     }
+}
+
+/// The effect that a call would have now.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CallPreview {
+    /// This is not known before the call runs.
+    Unknown,
+    /// The call would change a file.
+    Change {
+        /// The unified diff; empty where the texts are not compared.
+        diff: String,
+    },
+    /// The call would fail with this outcome and change nothing.
+    Failure(ToolOutcome),
 }
 
 /// The tools of a run by name; their order is the order in which they are offered.
@@ -402,6 +430,8 @@ pub struct ApprovalRequest<'a> {
     pub rule: &'a str,
     /// The reason, in the words for the model.
     pub reason: &'a str,
+    /// The unified diff of the file that the call would change now, if it is known.
+    pub diff: Option<&'a str>,
 }
 
 /// The answer about a call that no rule decides.
@@ -417,6 +447,11 @@ pub enum Approval {
 
 /// Decides on calls that no rule decides.
 pub trait Approver: Send + Sync {
+    /// Whether a call is previewed before the question about it. A call that would fail is then not asked about: it fails.
+    fn wants_preview(&self) -> bool {
+        false
+    }
+
     /// Returns the answer about the call. Dropping the future withdraws the question.
     fn decide<'a>(
         &'a self,

@@ -44,9 +44,9 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use ibeam_core::{
-    Access, Clock, FailOn, Gate, History, Journal, ModelEvent, ModelRequest, ModelStream, NoApprover,
-    PreparedCall, Provider, ProviderError, Redactor, Retry, RetryPolicy, Run, Stop, Tool, ToolContext,
-    ToolInputError, ToolSet,
+    Access, CallPreview, Clock, FailOn, Gate, History, Journal, ModelEvent, ModelRequest, ModelStream,
+    NoApprover, PreparedCall, Provider, ProviderError, Redactor, Retry, RetryPolicy, Run, Stop, Tool,
+    ToolContext, ToolInputError, ToolSet,
 };
 use ibeam_policy::{ApprovalMode, Policy};
 use ibeam_protocol::*;
@@ -185,6 +185,17 @@ impl Tool for Probe {
             }
             ToolOutcome::Success { output: ToolOutput::Other(json!(null)), for_model: text }
         }))
+    }
+    fn preview<'a>(
+        &'a self,
+        arguments: &'a Value,
+        _: &'a Access,
+        _: ToolContext,
+    ) -> BoxFuture<'a, CallPreview> {
+        let failure = arguments["failure"].as_str();
+        let preview =
+            failure.map_or(CallPreview::Unknown, |why| CallPreview::Failure(ToolOutcome::error(why)));
+        Box::pin(std::future::ready(preview))
     }
     fn evidence(&self, arguments: &Value) -> Option<String> {
         (self.name == "change").then(|| format!("{arguments} changed nothing"))

@@ -3,11 +3,12 @@
 //! A call ends in time whatever its thread does. A thread that does not check the flag, because it waits for a disk or
 //! one step takes long, is left running. The number of such threads is limited.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use ibeam_core::{Access, PreparedCall, ToolContext};
+use futures_util::future::BoxFuture;
+use ibeam_core::{Access, CallPreview, PreparedCall, ToolContext};
 use ibeam_protocol::{ToolFailure, ToolOutcome};
 use serde_json::Value;
 
@@ -92,6 +93,28 @@ pub(crate) fn prepare_call(
     PreparedCall::new(arguments, access, move |context| run(context, work))
 }
 
+/// Returns the preview of a call about which nothing is known.
+pub(crate) fn unknown_preview() -> BoxFuture<'static, CallPreview> {
+    Box::pin(std::future::ready(CallPreview::Unknown))
+}
+
+/// Previews a call with `work`, which changes nothing, as [`run`] does. What does not end in time is unknown.
+pub(crate) fn preview(
+    context: ToolContext,
+    work: impl FnOnce(&EndFlag) -> CallPreview + Send + 'static,
+) -> BoxFuture<'static, CallPreview> {
+    Box::pin(async move {
+        let (sender, found) = mpsc::channel();
+        let ended = run(context, move |end| {
+            // Nobody waits any more after the time is up.
+            let _ = sender.send(work(end));
+            interrupted_outcome()
+        });
+        drop(ended.await);
+        found.try_recv().unwrap_or(CallPreview::Unknown)
+    })
+}
+
 /// Runs `work` on another thread, for at most about `file_timeout`.
 ///
 /// Nothing starts once the run is asked to stop. When it is asked later, or the returned future is dropped, the flag is
@@ -173,8 +196,6 @@ fn timed_out_outcome(time: Duration) -> ToolOutcome {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc;
-
     use ibeam_core::Stop;
     use ibeam_protocol::Reason;
 

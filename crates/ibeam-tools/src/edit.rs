@@ -14,9 +14,11 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 use encoding_rs::UTF_8;
-use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
+use futures_util::future::BoxFuture;
+use ibeam_core::{Access, CallPreview, PreparedCall, Tool, ToolContext, ToolInputError};
 use ibeam_protocol::tool_output::EditOutput;
 use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
+use rustix::fs::Stat;
 use serde_json::Value;
 
 use crate::arguments;
@@ -28,6 +30,7 @@ use crate::files::{Files, TargetPath};
 use crate::known_contents::ContentDigest;
 use crate::read::not_text_error;
 use crate::text_format::{TextFormat, format_line_count};
+use crate::workspace::ResolvedPath;
 use crate::write::check_writable;
 use diff::{Diff, diff};
 pub(crate) use edit_call::EditArguments;
@@ -63,6 +66,30 @@ impl Tool for Edit {
         }))
     }
 
+    fn preview<'a>(
+        &'a self,
+        arguments: &'a Value,
+        access: &'a Access,
+        context: ToolContext,
+    ) -> BoxFuture<'a, CallPreview> {
+        let Ok(args) = EditCall::parse(arguments) else { return blocking::unknown_preview() };
+        let target = self.files.target(&args.path);
+        if *access != Access::Write(target.checked_path().to_owned()) {
+            return blocking::unknown_preview();
+        }
+        let files = Arc::clone(&self.files);
+        blocking::preview(context, move |end| match EditSource::open(&files, &args.path, target, end) {
+            Ok(source) => match source.apply(&args) {
+                Ok(new) => {
+                    let Diff { unified, .. } = diff(&args.path, &new.old_text, &new.new_text);
+                    CallPreview::Change { diff: unified }
+                }
+                Err(error) => CallPreview::Failure(error.into()),
+            },
+            Err(error) => CallPreview::Failure(error.into()),
+        })
+    }
+
     fn evidence(&self, arguments: &Value) -> Option<String> {
         let EditCall { path: requested, change } = EditCall::parse(arguments).ok()?;
         Some(FileState::at(&self.files, &requested).describe(&requested, |bytes| {
@@ -77,39 +104,69 @@ impl Tool for Edit {
     }
 }
 
+/// The file of an edit before the change.
+struct EditSource {
+    entry: DirEntryAt,
+    resolved: ResolvedPath,
+    stat: Stat,
+    content: Vec<u8>,
+    /// Whether an editor has not saved the content.
+    is_unsaved: bool,
+}
+
+impl EditSource {
+    /// Reads the file if it may be changed.
+    ///
+    /// # Errors
+    /// The file cannot be read or must not be changed.
+    fn open(files: &Files, requested: &str, target: TargetPath, end: &EndFlag) -> Result<Self, FileError> {
+        let resolved = check_writable(files, requested, target)?;
+        let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
+        let (file, stat) = entry.open()?;
+        // The result shows lines of the file, so a hard link to a file that must not be read is refused.
+        files.check_hard_links(requested, &stat)?;
+        let size = u64::try_from(stat.st_size).unwrap_or_default();
+        if size > MAX_FILE_BYTES {
+            let reason = format!("has {size} bytes, more than `edit` takes; use `shell` with `sed`");
+            return Err(FileError::refused(requested, reason));
+        }
+        let mut saved = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+        file.take(MAX_FILE_BYTES)
+            .read_to_end(&mut saved)
+            .map_err(|error| FileError::io("read", requested, &error))?;
+        let unsaved = files.unsaved_text(&entry, &resolved, end)?;
+        let is_unsaved = unsaved.is_some();
+        let content = unsaved.map_or(saved, String::into_bytes);
+        files.known_contents().check_bytes(requested, &resolved, &stat, &content)?;
+        Ok(Self { entry, resolved, stat, content, is_unsaved })
+    }
+
+    /// Returns the file after the change.
+    ///
+    /// # Errors
+    /// The change does not fit the file.
+    fn apply(&self, call: &EditCall) -> Result<EditResult<'_>, FileError> {
+        let requested = call.path.as_str();
+        apply_change(&self.content, &call.change).map_err(|reason| match reason {
+            EditError::NotText(kind) => not_text_error(requested, kind),
+            EditError::Reason(reason) => FileError::refused(requested, reason),
+        })
+    }
+}
+
 fn edit(files: &Files, call: &EditCall, target: TargetPath, end: &EndFlag) -> Result<ToolOutcome, FileError> {
     let requested = call.path.as_str();
-    let resolved = check_writable(files, requested, target)?;
-    let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
-    let (file, stat) = entry.open()?;
-    // The result shows lines of the file, so a hard link to a file that must not be read is refused.
-    files.check_hard_links(requested, &stat)?;
-    let size = u64::try_from(stat.st_size).unwrap_or_default();
-    if size > MAX_FILE_BYTES {
-        let reason = format!("has {size} bytes, more than `edit` takes; use `shell` with `sed`");
-        return Err(FileError::refused(requested, reason));
-    }
-    let mut old = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-    file.take(MAX_FILE_BYTES)
-        .read_to_end(&mut old)
-        .map_err(|error| FileError::io("read", requested, &error))?;
-    let unsaved = files.unsaved_text(&entry, &resolved, end)?;
-    let is_unsaved = unsaved.is_some();
-    let old = unsaved.map_or(old, String::into_bytes);
-    files.known_contents().check_bytes(requested, &resolved, &stat, &old)?;
-
-    let new = apply_change(&old, &call.change).map_err(|reason| match reason {
-        EditError::NotText(kind) => not_text_error(requested, kind),
-        EditError::Reason(reason) => FileError::refused(requested, reason),
-    })?;
-    files.replace(&entry, &resolved, &new.bytes, Some(&stat), is_unsaved, end)?;
-    files.known_contents().record(&resolved, ContentDigest::from_bytes(&new.bytes));
+    let source = EditSource::open(files, requested, target, end)?;
+    let new = source.apply(call)?;
+    let EditSource { entry, resolved, stat, is_unsaved, .. } = &source;
+    files.replace(entry, resolved, &new.bytes, Some(stat), *is_unsaved, end)?;
+    files.known_contents().record(resolved, ContentDigest::from_bytes(&new.bytes));
 
     let Diff { lines_added, lines_removed, unified } = diff(requested, &new.old_text, &new.new_text);
     let message =
         format!("edited `{requested}`: {} added, {lines_removed} removed", format_line_count(lines_added));
     let output = EditOutput {
-        path: resolved.real,
+        path: resolved.real.clone(),
         lines_added,
         lines_removed,
         diff: unified,

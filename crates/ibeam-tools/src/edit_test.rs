@@ -1,8 +1,9 @@
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 
 use encoding_rs::SHIFT_JIS;
-use ibeam_protocol::ToolOutput;
+use ibeam_core::CallPreview;
 use ibeam_protocol::tool_output::EditOutput;
+use ibeam_protocol::{ToolOutcome, ToolOutput};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -16,7 +17,7 @@ fn patch(patch: &str) -> Value {
     json!({"patch": patch})
 }
 
-fn outcome(fixture: &Fixture, mut change: Value) -> ibeam_protocol::ToolOutcome {
+fn outcome(fixture: &Fixture, mut change: Value) -> ToolOutcome {
     change["path"] = json!("f");
     fixture.call("edit", change)
 }
@@ -51,6 +52,29 @@ fn a_text_is_replaced_and_the_change_is_reported() {
     };
     assert_eq!(output, ToolOutput::Edit(expect));
     assert_eq!(for_model, "edited `f`: 2 lines added, 1 removed");
+}
+
+#[test]
+fn a_preview_has_the_diff_or_the_failure_of_the_call_and_changes_nothing() {
+    let content = "a\nb\nb\n";
+    for (change, fits) in [(replace("a", "A"), true), (replace("b", "B"), false), (replace("c", "C"), false)]
+    {
+        let fixture = Fixture::with("f", content);
+        let mut arguments = change.clone();
+        arguments["path"] = json!("f");
+        let preview = fixture.preview("edit", arguments);
+        assert_eq!(fixture.bytes("f"), content.as_bytes());
+        match (preview, outcome(&fixture, change)) {
+            (CallPreview::Change { diff }, ToolOutcome::Success { output: ToolOutput::Edit(edit), .. }) => {
+                assert!(fits && diff == edit.diff, "{diff}");
+            }
+            (CallPreview::Failure(before), after) => assert!(!fits && before == after, "{before:?}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    let fixture = Fixture::with("f", content);
+    let preview = fixture.preview("edit", json!({"path": "gone", "oldText": "a", "newText": "b"}));
+    assert!(matches!(preview, CallPreview::Failure(_)), "{preview:?}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ibeam_core::{Notices, PreparedCall, Stop, ToolContext, ToolSet};
+use ibeam_core::{CallPreview, Notices, PreparedCall, Stop, ToolContext, ToolSet};
 use ibeam_policy::{Policy, Rule};
 use ibeam_protocol::{PermissionMode, ToolFailure, ToolOutcome, ToolOutput};
 use serde_json::Value;
@@ -150,6 +150,13 @@ impl Fixture {
     #[track_caller]
     pub(crate) fn call(&self, tool: &str, arguments: Value) -> ToolOutcome {
         self.run_blocking(self.prepare(tool, arguments))
+    }
+
+    /// Returns what a call would do.
+    pub(crate) fn preview(&self, tool: &str, arguments: Value) -> CallPreview {
+        let PreparedCall { arguments, access, .. } = self.prepare(tool, arguments);
+        let context = ToolContext::new(self.stop.clone(), Duration::from_secs(60));
+        runtime().block_on(self.tools[tool].preview(&arguments, &access, context))
     }
 
     pub(crate) fn run_blocking(&self, prepared: PreparedCall) -> ToolOutcome {

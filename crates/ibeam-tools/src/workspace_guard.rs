@@ -5,10 +5,12 @@
 
 use std::sync::Arc;
 
-use ibeam_core::{CallRunner, PreparedCall, Tool, ToolInputError};
+use futures_util::future::BoxFuture;
+use ibeam_core::{Access, CallPreview, CallRunner, PreparedCall, Tool, ToolContext, ToolInputError};
 use ibeam_protocol::{ToolOutcome, ToolSpec};
 use serde_json::Value;
 
+use crate::blocking;
 use crate::workspace::Workspace;
 
 /// A tool whose calls are refused once the workspace is removed.
@@ -40,6 +42,18 @@ impl Tool for RequireWorkspace {
             run(context)
         });
         Ok(PreparedCall { arguments, access, run })
+    }
+
+    fn preview<'a>(
+        &'a self,
+        arguments: &'a Value,
+        access: &'a Access,
+        context: ToolContext,
+    ) -> BoxFuture<'a, CallPreview> {
+        match self.workspace.is_root_removed() {
+            true => blocking::unknown_preview(),
+            false => self.tool.preview(arguments, access, context),
+        }
     }
 
     fn evidence(&self, arguments: &Value) -> Option<String> {

@@ -7,9 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use encoding_rs::UTF_8;
-use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
+use futures_util::future::BoxFuture;
+use ibeam_core::{Access, CallPreview, PreparedCall, Tool, ToolContext, ToolInputError};
 use ibeam_protocol::tool_output::WriteOutput;
 use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
+use rustix::fs::Stat;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -75,6 +77,30 @@ impl Tool for Write {
         }))
     }
 
+    fn preview<'a>(
+        &'a self,
+        arguments: &'a Value,
+        access: &'a Access,
+        context: ToolContext,
+    ) -> BoxFuture<'a, CallPreview> {
+        let Ok(args) = arguments::parse::<WriteArguments>(arguments) else {
+            return blocking::unknown_preview();
+        };
+        let target = self.files.target(&args.path);
+        if *access != Access::Write(target.checked_path().to_owned()) {
+            return blocking::unknown_preview();
+        }
+        let files = Arc::clone(&self.files);
+        blocking::preview(context, move |end| {
+            match WritePlan::new(&files, &args, target, Parents::Required, end) {
+                Ok(WritePlan { old: Some(_), diff, .. }) => CallPreview::Change { diff },
+                // A new file has no difference, and the call creates the directories of its path.
+                Ok(WritePlan { old: None, .. }) | Err(FileError::NotFound { .. }) => CallPreview::Unknown,
+                Err(error) => CallPreview::Failure(error.into()),
+            }
+        })
+    }
+
     fn evidence(&self, arguments: &Value) -> Option<String> {
         let args = arguments::parse::<WriteArguments>(arguments).ok()?;
         let requested = &args.path;
@@ -91,6 +117,54 @@ impl Tool for Write {
     }
 }
 
+/// A file that is about to be written.
+struct WritePlan {
+    resolved: ResolvedPath,
+    entry: DirEntryAt,
+    /// The existing file.
+    old: Option<Stat>,
+    bytes: Vec<u8>,
+    diff: String,
+    /// Whether an editor has not saved the existing content.
+    is_unsaved: bool,
+}
+
+impl WritePlan {
+    /// Determines the new content of the file if it may be written. `parents` is the treatment of missing directories in the
+    /// workspace.
+    ///
+    /// # Errors
+    /// The file must not be written.
+    fn new(
+        files: &Files,
+        args: &WriteArguments,
+        target: TargetPath,
+        parents: Parents,
+        end: &EndFlag,
+    ) -> Result<Self, FileError> {
+        let requested = args.path.as_str();
+        let resolved = check_writable(files, requested, target)?;
+        let parents = if resolved.is_inside { parents } else { Parents::Required };
+        let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, parents)?;
+        let old = entry.stat_regular_file()?;
+        let Some(stat) = &old else {
+            let bytes = args.file_text.clone().into_bytes();
+            return Ok(Self { resolved, entry, old, bytes, diff: String::new(), is_unsaved: false });
+        };
+        let unsaved = files.unsaved_text(&entry, &resolved, end)?;
+        match &unsaved {
+            Some(text) => {
+                files.known_contents().check_bytes(requested, &resolved, stat, text.as_bytes())?;
+            }
+            None => files.known_contents().check_file(&entry, &resolved, stat, end)?,
+        }
+        let content = read_content(&entry)?;
+        let bytes = encode_like(&content, content.len() < CONVENTION_LIMIT, &args.file_text);
+        let diff = text_diff(requested, unsaved.as_deref().map_or(&content, str::as_bytes), &bytes);
+        Ok(Self { resolved, entry, old, bytes, diff, is_unsaved: unsaved.is_some() })
+    }
+}
+
 fn write(
     files: &Files,
     args: &WriteArguments,
@@ -98,27 +172,8 @@ fn write(
     end: &EndFlag,
 ) -> Result<ToolOutcome, FileError> {
     let requested = args.path.as_str();
-    let resolved = check_writable(files, requested, target)?;
-    let parents = if resolved.is_inside { Parents::Created } else { Parents::Required };
-    let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, parents)?;
-    let old = entry.stat_regular_file()?;
-    let mut diff = String::new();
-    let (bytes, is_unsaved) = match old {
-        Some(stat) => {
-            let unsaved = files.unsaved_text(&entry, &resolved, end)?;
-            match &unsaved {
-                Some(text) => {
-                    files.known_contents().check_bytes(requested, &resolved, &stat, text.as_bytes())?;
-                }
-                None => files.known_contents().check_file(&entry, &resolved, &stat, end)?,
-            }
-            let content = read_content(&entry)?;
-            let bytes = encode_like(&content, content.len() < CONVENTION_LIMIT, &args.file_text);
-            diff = text_diff(requested, unsaved.as_deref().map_or(&content, str::as_bytes), &bytes);
-            (bytes, unsaved.is_some())
-        }
-        None => (args.file_text.clone().into_bytes(), false),
-    };
+    let planned = WritePlan::new(files, args, target, Parents::Created, end)?;
+    let WritePlan { resolved, entry, old, bytes, diff, is_unsaved } = planned;
     files.replace(&entry, &resolved, &bytes, old.as_ref(), is_unsaved, end)?;
     files.known_contents().record(&resolved, ContentDigest::from_bytes(&bytes));
 

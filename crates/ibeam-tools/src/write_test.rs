@@ -1,6 +1,6 @@
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt};
 
-use ibeam_core::Access;
+use ibeam_core::{Access, CallPreview};
 use ibeam_protocol::ToolOutput;
 use ibeam_protocol::tool_output::WriteOutput;
 use serde_json::json;
@@ -69,6 +69,17 @@ fn a_replaced_text_file_has_a_diff() {
     assert_eq!(write(&Fixture::with("f", b"\xff\xfe\0"), "f", "text").0.diff, "");
     assert_eq!(write(&Fixture::with("f", "x".repeat((1 << 20) + 1)), "f", "text").0.diff, "");
     assert_eq!(diff_of_file(&fixture.path("new"), "text"), None);
+}
+
+#[test]
+fn a_preview_writes_nothing() {
+    let fixture = Fixture::with("f", "a\n");
+    let preview = |path: &str| fixture.preview("write", json!({"path": path, "fileText": "b\n"}));
+    let CallPreview::Change { diff } = preview("f") else { panic!("the file exists") };
+    assert!(diff.ends_with("@@ -1 +1 @@\n-a\n+b\n"), "{diff}");
+    assert_eq!(preview("new/file"), CallPreview::Unknown);
+    assert!(matches!(preview("."), CallPreview::Failure(_)));
+    assert!(fixture.bytes("f") == b"a\n" && !fixture.path("new").exists());
 }
 
 #[test]

@@ -26,7 +26,7 @@ mod transcript;
 mod ui;
 mod view;
 
-pub use changes::{diff_lines, proposed_change};
+pub use changes::{ShownChanges, diff_lines, proposed_change};
 pub use completion::Candidate;
 pub use dialog::{DialogInput, DialogOptions, DialogReply};
 pub use pager::PagerStart;

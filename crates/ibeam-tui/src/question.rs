@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use ibeam_protocol::CallId;
+
 use crate::styled::Line;
 use crate::texts::TuiLine;
 
@@ -25,8 +27,12 @@ pub enum Reply {
 
 /// A question about a call.
 pub struct Question {
-    /// The cause, and the exact command or change.
+    /// The call.
+    pub call: CallId,
+    /// The cause, and the exact command or target.
     pub body: Vec<Line>,
+    /// The change of a file that the call would make; empty for other calls.
+    pub change: Vec<Line>,
     /// Whether the answer may last until the program ends.
     pub may_last: bool,
     /// The rule that would allow such calls; `None` where no rule can.
@@ -169,7 +175,14 @@ mod tests {
     #[test]
     fn keys_that_were_typed_ahead_are_no_answer() {
         let start = Instant::now();
-        let question = Question { body: Vec::new(), may_last: false, rule: None, reply: Box::new(drop) };
+        let question = Question {
+            call: "c".into(),
+            body: Vec::new(),
+            change: Vec::new(),
+            may_last: false,
+            rule: None,
+            reply: Box::new(drop),
+        };
         let mut open = OpenQuestion::new(question, start);
         let at = |ms| start + Duration::from_millis(ms);
         assert!(!open.accepts_key(at(100)) && !open.accepts_key(at(650)) && !open.accepts_key(at(1200)));

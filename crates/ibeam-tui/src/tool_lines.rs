@@ -4,7 +4,7 @@ use ibeam_output::{Catalogue, call_target};
 use ibeam_protocol::tool_output::{GrepMatches, Todo, TodoStatus};
 use ibeam_protocol::{ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 
-use crate::changes::{diff_lines, proposed_change};
+use crate::changes::finished_change;
 use crate::styled::{Color, Line, Style};
 use crate::texts::TuiLine;
 
@@ -19,15 +19,23 @@ const NEW_FILE_LINES: usize = 10;
 /// The number of lines of a reason that are shown.
 const REASON_LINES: usize = 4;
 
-/// Returns the lines of a finished call. `ms` is its duration, if it is known. Long outputs are shortened unless
-/// `is_complete` is set.
+/// The extent of the lines of a finished call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CallDetails {
+    /// Whether long outputs are not shortened.
+    pub(crate) is_complete: bool,
+    /// Whether the change of a file was shown before the call.
+    pub(crate) omits_change: bool,
+}
+
+/// Returns the lines of a finished call. `ms` is its duration, if it is known.
 pub(crate) fn finished_call(
     catalogue: &Catalogue,
     call: &ToolCall,
     outcome: &ToolOutcome,
     ms: Option<u64>,
     width: usize,
-    is_complete: bool,
+    details: CallDetails,
 ) -> Vec<Line> {
     let color = match outcome {
         ToolOutcome::Success { .. } => Color::Green,
@@ -40,13 +48,13 @@ pub(crate) fn finished_call(
         head.push(Style::PLAIN, " ");
         head.push(Style::color(Color::Cyan), &target);
     }
-    let details = ms.filter(|ms| *ms >= 100).map(duration).into_iter().chain(summary(catalogue, outcome));
-    for detail in details {
+    let items = ms.filter(|ms| *ms >= 100).map(duration).into_iter().chain(summary(catalogue, outcome));
+    for item in items {
         head.push(Style::DIM, " · ");
-        head.push(Style::DIM, &detail);
+        head.push(Style::DIM, &item);
     }
     let mut lines = head.wrap(width, 2);
-    lines.extend(body(catalogue, call, outcome, is_complete));
+    lines.extend(body(catalogue, call, outcome, width, details));
     lines
 }
 
@@ -111,17 +119,23 @@ fn summary(catalogue: &Catalogue, outcome: &ToolOutcome) -> Option<String> {
 }
 
 /// Returns the lines below the head.
-fn body(catalogue: &Catalogue, call: &ToolCall, outcome: &ToolOutcome, is_complete: bool) -> Vec<Line> {
-    let at_most = |lines: usize| if is_complete { usize::MAX } else { lines };
+fn body(
+    catalogue: &Catalogue,
+    call: &ToolCall,
+    outcome: &ToolOutcome,
+    width: usize,
+    details: CallDetails,
+) -> Vec<Line> {
+    let at_most = |lines: usize| if details.is_complete { usize::MAX } else { lines };
     match outcome {
         ToolOutcome::Success { output, .. } => match output {
             ToolOutput::Shell(output) => tail(catalogue, &output.interleaved, at_most(OUTPUT_LINES)),
-            ToolOutput::Edit(edit) => folded_end(catalogue, diff_lines(&edit.diff), at_most(DIFF_LINES)),
+            ToolOutput::Edit(_) | ToolOutput::Write(_) if details.omits_change => Vec::new(),
             ToolOutput::Write(written) if written.created => {
-                folded_end(catalogue, proposed_change(call), at_most(NEW_FILE_LINES))
+                folded_end(catalogue, finished_change(call, outcome), at_most(NEW_FILE_LINES))
             }
-            ToolOutput::Write(written) => {
-                folded_end(catalogue, diff_lines(&written.diff), at_most(DIFF_LINES))
+            ToolOutput::Edit(_) | ToolOutput::Write(_) => {
+                folded_end(catalogue, finished_change(call, outcome), at_most(DIFF_LINES))
             }
             ToolOutput::Todos(todos) => todos.iter().map(todo_line).collect(),
             ToolOutput::Mcp(output) => tail(catalogue, &output.content.join("\n"), at_most(OUTPUT_LINES)),
@@ -146,10 +160,10 @@ fn body(catalogue: &Catalogue, call: &ToolCall, outcome: &ToolOutcome, is_comple
             | ToolFailure::McpError(_)
             | ToolFailure::TaskFailed { .. }
             | ToolFailure::Interrupted
-            | ToolFailure::Error { .. } => tail(catalogue, for_model, at_most(REASON_LINES)),
+            | ToolFailure::Error { .. } => reason_lines(catalogue, for_model, at_most(REASON_LINES), width),
         },
         ToolOutcome::Rejected { reason } => {
-            tail(catalogue, &catalogue.refusal_reason(reason), at_most(REASON_LINES))
+            reason_lines(catalogue, &catalogue.refusal_reason(reason), at_most(REASON_LINES), width)
         }
     }
 }
@@ -161,6 +175,11 @@ pub(crate) fn tail(catalogue: &Catalogue, text: &str, shown: usize) -> Vec<Line>
     let limit = if shown == usize::MAX { usize::MAX } else { MAX_LINE_CELLS };
     let indented = |line: &&str| Line::new(Style::DIM, &format!("  {line}")).fit(limit);
     hidden_lines(catalogue, hidden).into_iter().chain(lines.iter().skip(hidden).map(indented)).collect()
+}
+
+/// Returns the last lines of a reason, which consists of sentences, wrapped at words.
+fn reason_lines(catalogue: &Catalogue, text: &str, shown: usize, width: usize) -> Vec<Line> {
+    tail(catalogue, text, shown).iter().flat_map(|line| line.wrap(width, 2)).collect()
 }
 
 /// Returns what a terminal shows of a line in which carriage returns start again, as those of progress bars do.
@@ -209,7 +228,7 @@ mod tests {
         let (path, diff) = ("/w/f".into(), diff.to_owned());
         let output = WriteOutput { path, lines_created: 1, file_size: 1, created, diff };
         let outcome = ToolOutcome::Success { output: ToolOutput::Write(output), for_model: "".into() };
-        let lines = finished_call(&catalogue, &call, &outcome, None, 80, false);
+        let lines = finished_call(&catalogue, &call, &outcome, None, 80, CallDetails::default());
         assert_eq!(lines.iter().skip(1).map(Line::text).collect::<Vec<_>>(), expect);
     }
 
@@ -219,7 +238,7 @@ mod tests {
         let call = ToolCall { id: "c".into(), name: "ls".to_owned(), arguments: json!({ "path": "." }) };
         let lines = |locale| {
             let outcome = ToolOutcome::Rejected { reason: reason.clone() };
-            finished_call(&Catalogue::new(locale), &call, &outcome, None, 80, false)
+            finished_call(&Catalogue::new(locale), &call, &outcome, None, 80, CallDetails::default())
         };
         assert_eq!(lines(Locale::En).last().map(Line::text), Some(format!("  {reason}")));
         assert_ne!(lines(Locale::Ja).last().map(Line::text), Some(format!("  {reason}")));

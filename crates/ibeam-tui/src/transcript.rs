@@ -6,11 +6,12 @@ use std::time::Instant;
 use ibeam_output::Catalogue;
 use ibeam_protocol::{CallId, Event, EventKind, PermissionMode, RunFinished, SessionStarted};
 
+use crate::changes::ShownChanges;
 use crate::markdown;
 use crate::markdown_blocks::MarkdownBlocks;
 use crate::styled::{Color, Line, Style};
 use crate::texts::TuiLine;
-use crate::tool_lines::{duration, finished_call, subagent_session, target_of};
+use crate::tool_lines::{CallDetails, duration, finished_call, subagent_session, target_of};
 
 /// A call that has started and not finished.
 pub(crate) struct RunningCall {
@@ -52,6 +53,8 @@ pub(crate) struct Transcript {
     width: usize,
     /// Whether long outputs are not shortened.
     is_complete: bool,
+    /// The changes of calls that have not finished.
+    shown_changes: ShownChanges,
 }
 
 /// The lines of a whole conversation, with complete outputs.
@@ -103,6 +106,7 @@ impl Transcript {
             is_welcomed: false,
             width: 80,
             is_complete: false,
+            shown_changes: ShownChanges::default(),
         }
     }
 
@@ -121,6 +125,12 @@ impl Transcript {
         self.finish_text(self.width);
         self.begin(Subject::Other);
         self.finished.extend(lines);
+    }
+
+    /// Adds the change that a question shows, which is not printed again after the call.
+    pub(crate) fn add_change(&mut self, call: CallId, change: Vec<Line>) {
+        self.shown_changes.add(call, &change);
+        self.finished.extend(change);
     }
 
     /// Shows the call that a sub-agent starts, in the line of the call that runs it. Returns whether there is one.
@@ -175,6 +185,7 @@ impl Transcript {
                 let at = self.running.iter().position(|running| running.id == call.id);
                 let started = at.map(|at| self.running.remove(at));
                 let ms = started.map(|running| event.at_ms.saturating_sub(running.since_ms));
+                let omits_change = self.shown_changes.remove(call, outcome);
                 self.begin(Subject::Call);
                 self.finished.extend(finished_call(
                     &self.catalogue,
@@ -182,7 +193,7 @@ impl Transcript {
                     outcome,
                     ms,
                     width,
-                    self.is_complete,
+                    CallDetails { is_complete: self.is_complete, omits_change },
                 ));
             }
             EventKind::ModelRequestFinished { .. } | EventKind::HookMessage { .. } => self.finish_text(width),
@@ -230,6 +241,7 @@ impl Transcript {
     fn on_end(&mut self, run: &RunFinished, width: usize) {
         self.finish_text(width);
         self.running.clear();
+        self.shown_changes.clear();
         let tokens = run.totals.usage.as_ref().map(|usage| {
             let total = usage.input + usage.output;
             let text = match total >= 1000 {

@@ -21,9 +21,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ibeam_output::{Catalogue, Locale};
-use ibeam_protocol::tool_output::TaskOutput;
+use ibeam_protocol::tool_output::{EditOutput, TaskOutput};
 use ibeam_protocol::{Event, EventKind, ModelCallId, RunTotals, ToolCall, ToolOutcome, ToolOutput};
-use ibeam_tui::{Activity, Screen, TerminalEvent, TerminalTraits, TuiLine, Ui, UiOptions};
+use ibeam_tui::{Activity, Line, Screen, Style, TerminalEvent, TerminalTraits, TuiLine, Ui, UiOptions};
 use serde_json::json;
 
 use terminal::Terminal;
@@ -206,7 +206,14 @@ fn a_question_on_a_small_screen_shows_choices_around_the_selected_one() {
     let mut ui = ui(&terminal, Locale::En, 20, 5);
     let now = Instant::now();
     let rule = Some("Shell(echo:hello*)".to_owned());
-    let question = ibeam_tui::Question { body: Vec::new(), may_last: true, rule, reply: Box::new(drop) };
+    let question = ibeam_tui::Question {
+        call: "c".into(),
+        body: Vec::new(),
+        change: Vec::new(),
+        may_last: true,
+        rule,
+        reply: Box::new(drop),
+    };
     ui.ask(question, now).unwrap();
     let shown = |terminal: &Terminal| terminal.rows().join("\n");
     assert!(shown(&terminal).contains("Allow this?\n1/5 yes, once\n"), "{}", shown(&terminal));
@@ -281,4 +288,73 @@ fn the_wait_for_an_answer_is_no_time_of_the_call() {
     let rows = terminal.rows().join("\n");
     assert!(rows.contains("· 0.5 s") && !rows.contains("min"), "{rows}");
     assert!(rows.contains("\n  b\n"), "what a progress bar overwrites is not shown: {rows}");
+}
+
+/// Returns the question about an edit and the edit as it is finished.
+fn consented_edit(diff: &str) -> (ibeam_tui::Question, EventKind) {
+    let arguments = json!({ "path": "f", "strReplace": { "oldText": "old", "newText": "new" } });
+    let call = ToolCall { id: "c".into(), name: "edit".to_owned(), arguments };
+    let question = ibeam_tui::Question {
+        call: call.id.clone(),
+        body: Vec::new(),
+        change: ibeam_tui::diff_lines("@@ -1 +1 @@\n-old\n+new\n"),
+        may_last: false,
+        rule: None,
+        reply: Box::new(drop),
+    };
+    let output = EditOutput {
+        path: "/w/f".into(),
+        lines_added: 1,
+        lines_removed: 1,
+        diff: diff.to_owned(),
+        message: String::new(),
+    };
+    let outcome = ToolOutcome::Success { output: ToolOutput::Edit(output), for_model: "x".into() };
+    let model_call_id = ModelCallId("m".to_owned());
+    (question, EventKind::ToolCallFinished { model_call_id, call, outcome: Box::new(outcome) })
+}
+
+#[test]
+fn a_change_that_the_question_has_shown_is_not_printed_again() {
+    for (diff, count) in [("@@ -1 +1 @@\n-old\n+new\n", 1), ("@@ -1 +1 @@\n-old\n+new\n+newer\n", 2)] {
+        let terminal = Terminal::new(60, 12);
+        let mut ui = ui(&terminal, Locale::En, 60, 12);
+        let now = Instant::now();
+        let (question, finished) = consented_edit(diff);
+        ui.ask(question, now).unwrap();
+        let key = crossterm::event::KeyEvent::from(crossterm::event::KeyCode::Char('y'));
+        ui.handle(TerminalEvent::Key(key), now + Duration::from_secs(1)).unwrap();
+        send(&mut ui, finished.clone());
+        ui.stop().unwrap();
+        let rows = terminal.rows();
+        // Where the file has changed since the question, the person sees what was really done.
+        assert_eq!(rows.iter().filter(|row| *row == "  +new").count(), count, "{rows:?}");
+        assert!(rows.iter().any(|row| row.contains("+1 −1")), "{rows:?}");
+        // Nobody was asked about this one.
+        send(&mut ui, finished);
+        let rows = terminal.rows();
+        assert_eq!(rows.iter().filter(|row| *row == "  +new").count(), count + 1, "{rows:?}");
+    }
+}
+
+#[test]
+fn words_of_a_question_and_of_a_failure_are_not_broken() {
+    let command = "cargo test --workspace --all-targets --no-fail-fast -- --include-ignored";
+    for width in [40_u16, 60] {
+        let terminal = Terminal::new(width, 24);
+        let mut ui = ui(&terminal, Locale::En, width.into(), 24);
+        let (mut question, _) = consented_edit("");
+        question.body = vec![Line::new(Style::BOLD, &format!("  {command}"))];
+        ui.ask(question, Instant::now()).unwrap();
+        let call = ToolCall { id: "c".into(), name: "ls".to_owned(), arguments: json!({ "path": "." }) };
+        let reason = "the file does not contain the text that was to be replaced; read the file again";
+        let outcome = Box::new(ToolOutcome::error(reason.to_owned()));
+        let model_call_id = ModelCallId("m".to_owned());
+        send(&mut ui, EventKind::ToolCallFinished { model_call_id, call, outcome });
+        ui.stop().unwrap();
+        let rows = terminal.rows();
+        for word in command.split(' ').chain(reason.split(' ')) {
+            assert!(rows.iter().any(|row| row.split(' ').any(|shown| shown == word)), "{word}: {rows:?}");
+        }
+    }
 }

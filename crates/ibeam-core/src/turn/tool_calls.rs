@@ -17,7 +17,9 @@ use crate::budget::Budget;
 use crate::gate::Decision;
 use crate::journal::Journal;
 use crate::limits::RepetitionGuard;
-use crate::ports::{CallRunner, FinishedCall, HookBlock, PreparedCall, Tool, ToolContext, ToolInputError};
+use crate::ports::{
+    CallPreview, CallRunner, FinishedCall, HookBlock, PreparedCall, Tool, ToolContext, ToolInputError,
+};
 
 /// The largest number of calls that run at the same time.
 const MAX_CONCURRENT_CALLS: usize = 8;
@@ -183,7 +185,7 @@ impl Run {
                     PlannedCall::Resolved { outcome, .. } => {
                         finish(journal, call, outcome, Duration::ZERO).await?;
                     }
-                    PlannedCall::Ready { access, run, block, .. } => {
+                    PlannedCall::Ready { tool, access, run, block, .. } => {
                         // A person may take long to answer, or never do.
                         let decision = tokio::select! {
                             biased;
@@ -192,7 +194,14 @@ impl Run {
                                 self.drain_running_calls(journal, model_call_id, &mut running, &mut unfinished).await?;
                                 return Err(reason.into());
                             }
-                            decision = self.gate.decide(&call, &access, block.as_ref()) => decision,
+                            decision = self.decide(&call, &*tool, &access, block.as_ref(), &context) => decision,
+                        };
+                        let decision = match decision {
+                            Ok(decision) => decision,
+                            Err(outcome) => {
+                                finish(journal, call, *outcome, Duration::ZERO).await?;
+                                continue;
+                            }
                         };
                         match self.record_decision(journal, &call, decision).await? {
                             Some(reason) => {
@@ -263,6 +272,30 @@ impl Run {
     fn batch_budget(&self, journal: &Journal, calls: usize) -> Budget {
         let calls = u32::try_from(calls).unwrap_or(u32::MAX);
         Budget::new(self.head.limits, &journal.tally().totals, calls, journal.outer_budget().cloned())
+    }
+
+    /// Decides on a call.
+    ///
+    /// # Errors
+    /// The failure of a call that somebody would be asked about and that cannot be executed. It is not executed.
+    async fn decide(
+        &self,
+        call: &ToolCall,
+        tool: &dyn Tool,
+        access: &Access,
+        block: Option<&HookBlock>,
+        context: &ToolContext,
+    ) -> Result<Decision, Box<ToolOutcome>> {
+        let preview = match self.gate.wants_preview(access, block) {
+            true => tool.preview(&call.arguments, access, context.clone()).await,
+            false => CallPreview::Unknown,
+        };
+        let diff = match preview {
+            CallPreview::Unknown => None,
+            CallPreview::Change { diff } => Some(diff),
+            CallPreview::Failure(outcome) => return Err(Box::new(outcome)),
+        };
+        Ok(self.gate.decide(call, access, block, diff.as_deref()).await)
     }
 
     /// Records the gate's decision. Returns the sentence for the model if the call is refused.

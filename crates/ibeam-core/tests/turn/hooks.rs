@@ -1,5 +1,6 @@
 //! Hooks in the loop: they can narrow what the rules allow, and never widen it.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use futures_util::future::BoxFuture;
 use ibeam_core::{
     Approval, ApprovalRequest, Approver, Gate, HookBlock, HookDecision, HookEvent, HookOutput, Hooks,
 };
-use ibeam_policy::{Access, Policy};
+use ibeam_policy::{Access, ApprovalMode, Policy};
 use ibeam_protocol::{EventKind, Notice, PermissionMode, Reason, RunOutcome, ToolCall, ToolOutcome};
 use proptest::prelude::*;
 use serde_json::json;
@@ -148,6 +149,50 @@ fn an_approval_lifts_only_a_block_that_asks() {
         fixture.run.gate = Gate::new(policy, Arc::new(ApproveAll));
         let (_, events) = run_turn(&fixture, &[]);
         assert_eq!(has_successful_call(&events), runs);
+    }
+}
+
+/// Counts the questions, and approves every call.
+struct CountingApprover {
+    wants_preview: bool,
+    questions: AtomicUsize,
+}
+
+impl Approver for CountingApprover {
+    fn wants_preview(&self) -> bool {
+        self.wants_preview
+    }
+
+    fn decide<'a>(
+        &'a self,
+        _: &'a ToolCall,
+        _: &'a Access,
+        _: ApprovalRequest<'a>,
+    ) -> BoxFuture<'a, Approval> {
+        self.questions.fetch_add(1, Ordering::SeqCst);
+        Box::pin(std::future::ready(Approval::Granted))
+    }
+}
+
+#[test]
+fn a_call_that_would_fail_is_not_asked_about_and_not_executed() {
+    for (tool, wants_preview, is_asked) in
+        [("change", true, false), ("change", false, true), ("outside", true, true)]
+    {
+        let reply = calls_reply(vec![call("1", tool, json!({"failure": "does not fit"}))]);
+        let mut fixture = fixture(vec![reply, text_reply(&["done"])]);
+        let approver = Arc::new(CountingApprover { wants_preview, questions: AtomicUsize::new(0) });
+        let mut policy = Policy::new(PermissionMode::Default, "/w".into(), "/home/ann".into());
+        policy.approval = ApprovalMode::Strict;
+        policy.asks_about_outside = true;
+        fixture.run.gate = Gate::new(policy, approver.clone());
+        let (outcome, events) = run_turn(&fixture, &[]);
+        assert_eq!(outcome, RunOutcome::Completed);
+        assert_eq!(approver.questions.load(Ordering::SeqCst), usize::from(is_asked), "{tool}");
+        // A file that may not be read without a question is not read for a preview either.
+        assert_eq!(has_successful_call(&events), is_asked, "{tool}");
+        let is_decided = events.iter().any(|event| matches!(event.kind, EventKind::PermissionDecided(_)));
+        assert_eq!(is_decided, is_asked, "{tool}");
     }
 }
 

@@ -216,9 +216,9 @@ fn question(script: &Script, locale: Locale, width: u16, height: u16) -> Scene {
     };
     let mut body = vec![Line::new(Style::color(Color::Yellow), "approval = \"allowlist\"")];
     body.push(Line::new(Style::BOLD, "  src/parse.rs"));
-    body.extend(proposed_change(&call));
     let rule = Some("Write(src/**)".to_owned());
-    let question = Question { body, may_last: true, rule, reply: Box::new(|_| {}) };
+    let change = proposed_change(&call);
+    let question = Question { call: call.id, body, change, may_last: true, rule, reply: Box::new(drop) };
     scene.ui.ask(question, scene.now).unwrap();
     scene
 }

@@ -154,7 +154,8 @@ fn a_question_closes_the_view_of_lines() {
     let mut ui = ui(&terminal, Locale::En, 40, 10);
     ui.show_pager("Text".to_owned(), vec![Line::plain("text")], PagerStart::Top, Instant::now()).unwrap();
     let body = vec![Line::new(Style::BOLD, "rm -r target")];
-    let question = Question { body, may_last: false, rule: None, reply: Box::new(drop) };
+    let (call, change) = ("c".into(), Vec::new());
+    let question = Question { call, body, change, may_last: false, rule: None, reply: Box::new(drop) };
     ui.ask(question, Instant::now()).unwrap();
     let allow = Catalogue::new(Locale::En).line(&TuiLine::AllowThis);
     let rows = screen(&terminal).join("\n");

@@ -90,9 +90,12 @@ fn subject_of(call: &ToolCall, access: &Access) -> String {
     }
 }
 
-/// Returns the change of a file that a call would make; of a file that would be replaced, the difference. Empty for other
-/// calls.
-fn change_of(call: &ToolCall, access: &Access) -> Vec<Line> {
+/// Returns the change of a file that a call would make, from its unified diff where it is known; of a file that would be
+/// replaced, the difference. Empty for other calls.
+fn change_of(call: &ToolCall, access: &Access, diff: Option<&str>) -> Vec<Line> {
+    if let Some(diff) = diff.filter(|diff| !diff.is_empty()) {
+        return diff_lines(diff);
+    }
     let new = call.arguments.get("fileText").and_then(Value::as_str);
     if let (Access::Write(path), Some(new)) = (access, new)
         && let Some(diff) = diff_of_file(path, new)

@@ -41,6 +41,48 @@ fn escape_ends_a_turn_although_a_completion_is_open() {
 }
 
 #[test]
+fn an_edit_that_does_not_fit_fails_without_a_question() {
+    let workspace = Workspace::new().file("f", "a\nb\nb\n");
+    let edit = |path: &str, old: &str| {
+        answer_call("t", "edit", &json!({ "path": path, "oldText": old, "newText": "c" }))
+    };
+    let scene = Scene::new([edit("f", "x"), edit("f", "b"), edit("gone", "a"), answer_text("So be it.\n")])
+        .with_workspace(workspace);
+    let running = start_inline(scene.ibeam(["begin", "--approval", "strict"]), "So be it.");
+    running.type_text("/exit\r");
+    let output = running.finish().succeeded();
+    assert!(!output.stdout.contains("Allow this?"), "{output}");
+    for (request, reason) in [(1, "does not contain"), (2, "2 times"), (3, "does not exist")] {
+        let transcript = scene.server.requests()[request].transcript();
+        assert!(transcript.last().unwrap().contains(reason), "{transcript:?}");
+    }
+    assert_eq!(scene.workspace.read("f").as_deref(), Some("a\nb\nb\n"));
+}
+
+#[test]
+fn a_change_is_printed_once_and_a_file_that_changes_after_the_question_is_not_overwritten() {
+    for changes_meanwhile in [false, true] {
+        let workspace = Workspace::new().file("f", "one\nold\n");
+        let arguments = json!({ "path": "f", "oldText": "old", "newText": "new" });
+        let scene = Scene::new([answer_call("t", "edit", &arguments), answer_text("So be it.\n")])
+            .with_workspace(workspace);
+        let running = start_inline(scene.ibeam(["begin", "--approval", "strict"]), "Allow this?");
+        if changes_meanwhile {
+            fs::write(scene.workspace.path().join("f"), "other\n").unwrap();
+        }
+        // Keys that arrive with the question are no answer.
+        std::thread::sleep(std::time::Duration::from_millis(900));
+        running.type_text("y");
+        running.wait_for_stdout("So be it.");
+        running.type_text("/exit\r");
+        let output = running.finish().succeeded();
+        assert_eq!(output.stdout.matches("+new").count(), 1, "{output}");
+        let expect = if changes_meanwhile { "other\n" } else { "one\nnew\n" };
+        assert_eq!(scene.workspace.read("f").as_deref(), Some(expect), "{output}");
+    }
+}
+
+#[test]
 fn a_mistyped_command_does_not_go_to_the_model() {
     let scene = Scene::new([answer_text("Done.\n")]);
     let running = start_inline(scene.ibeam::<&str>([]), "/help");

@@ -119,6 +119,28 @@ fn a_person_may_allow_a_command() {
 }
 
 #[test]
+fn a_change_that_a_person_has_allowed_is_printed_once() {
+    for arguments in [
+        json!({ "path": "f", "oldText": "old", "newText": "new" }),
+        json!({ "path": "f", "fileText": "new\n" }),
+    ] {
+        let tool = if arguments["fileText"].is_null() { "edit" } else { "write" };
+        let workspace = Workspace::new().file("f", "old\n");
+        let scene = Scene::new([answer_call("t", tool, &arguments), answer_text("So be it.\n")])
+            .with_workspace(workspace);
+        let running = scene.ibeam(["begin", "--approval", "strict"]).terminal().start();
+        running.wait_for_stderr("allow");
+        running.type_text("y\n");
+        running.wait_for_stdout("So be it.");
+        running.type_text(END);
+        let output = running.finish().succeeded();
+        let printed = output.stdout.matches("+new").count() + output.stderr.matches("+new").count();
+        assert_eq!(printed, 1, "{output}");
+        assert_eq!(scene.workspace.read("f").as_deref(), Some("new\n"));
+    }
+}
+
+#[test]
 fn an_interrupt_ends_the_run_and_not_the_conversation() {
     let scene = Scene::new([
         answer_text("endless one ").stall(),

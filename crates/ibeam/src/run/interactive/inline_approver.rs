@@ -32,18 +32,18 @@ impl Questioner for InlineQuestioner {
     fn ask<'a>(&'a self, question: PersonQuestion<'a>) -> BoxFuture<'a, Reply> {
         Box::pin(async move {
             let PersonQuestion { call, access, request, may_last, rule } = question;
-            let ApprovalRequest { rule: cause, reason } = request;
+            let ApprovalRequest { rule: cause, reason, diff } = request;
             let cause = self.catalogue.question_cause(cause, reason);
             let mut body = vec![Line::new(Style::color(Color::Yellow), &cause)];
             let subject = subject_of(call, access);
             body.extend(subject.lines().map(|line| Line::new(Style::BOLD, &format!("  {line}"))));
-            body.extend(change_of(call, access));
+            let change = change_of(call, access, diff);
             let (sender, receiver) = oneshot::channel();
             let reply = Box::new(move |reply| {
                 // The call may have been stopped meanwhile.
                 let _ = sender.send(reply);
             });
-            let question = Question { body, may_last, rule, reply };
+            let question = Question { call: call.id.clone(), body, change, may_last, rule, reply };
             let _open = OpenQuestion(&self.screen);
             self.screen.with(|ui| drop(ui.ask(question, Instant::now())));
             receiver.await.unwrap_or(Reply::Refuse)

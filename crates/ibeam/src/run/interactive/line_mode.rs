@@ -10,10 +10,10 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Access, ApprovalRequest, Steering};
-use ibeam_output::{ApprovalQuestion, Catalogue, Text, TextOptions};
-use ibeam_protocol::{Failure, Reason, ToolCall, UserPrompt};
-use ibeam_tui::{Choice, Line, Reply, Style, TuiLine};
+use ibeam_core::{ApprovalRequest, Steering};
+use ibeam_output::{ApprovalQuestion, Catalogue, EventWriter, Text, TextOptions};
+use ibeam_protocol::{Event, EventKind, Failure, Reason, ToolOutcome, ToolOutput, UserPrompt};
+use ibeam_tui::{Choice, Line, Reply, ShownChanges, Style, TuiLine};
 use tokio::sync::{Mutex, mpsc};
 
 use super::conversation::{Conversation, PersonScreen};
@@ -61,13 +61,15 @@ pub(super) fn run_lines(
             stderr::write_line(&loading);
         }
     }));
+    let shown_changes = SharedChanges::default();
     let new_writer: NewWriter<'_> = Box::new(|stdout| {
         let options =
             TextOptions { verbose: true, live: true, shows_details: true, ..TextOptions::default() };
-        match for_screen_reader {
+        let writer: Box<dyn EventWriter + Send> = match for_screen_reader {
             true => Box::new(Text::new(WholeLines::new(stdout), Arc::clone(catalogue), options)),
             false => Box::new(Text::new(stdout, Arc::clone(catalogue), options)),
-        }
+        };
+        Box::new(ChangesOnce { writer, shown: shown_changes.clone() })
     });
     on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Interactive, startup, stdout, new_writer)?;
@@ -75,6 +77,7 @@ pub(super) fn run_lines(
             process: process.clone(),
             input: Arc::new(Mutex::new(TerminalInput::start().map_err(thread_error)?)),
             messages: LineMessages::default(),
+            shown_changes: shown_changes.clone(),
             rings: for_screen_reader,
         };
         Conversation::new(process, screen, first).begin(start)
@@ -109,12 +112,77 @@ impl<W: Write> Write for WholeLines<W> {
     }
 }
 
+/// The changes that questions have shown, for the questions and the writer.
+#[derive(Clone, Default)]
+struct SharedChanges(Arc<std::sync::Mutex<ShownChanges>>);
+
+impl SharedChanges {
+    fn lock(&self) -> std::sync::MutexGuard<'_, ShownChanges> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Omits the changes that questions have shown.
+struct ChangesOnce {
+    writer: Box<dyn EventWriter + Send>,
+    shown: SharedChanges,
+}
+
+impl EventWriter for ChangesOnce {
+    fn write(&mut self, event: &Event) -> io::Result<()> {
+        match &event.kind {
+            EventKind::ToolCallFinished { model_call_id, call, outcome }
+                if self.shown.lock().remove(call, outcome) =>
+            {
+                let (model_call_id, call) = (model_call_id.clone(), call.clone());
+                let outcome = Box::new(without_diff(outcome));
+                let kind = EventKind::ToolCallFinished { model_call_id, call, outcome };
+                self.writer.write(&Event { kind, ..*event })
+            }
+            kind => {
+                if matches!(kind, EventKind::RunFinished(_)) {
+                    self.shown.lock().clear();
+                }
+                self.writer.write(event)
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        self.writer.end_line()
+    }
+
+    fn finish_incomplete_run(&mut self) -> io::Result<()> {
+        self.shown.lock().clear();
+        self.writer.finish_incomplete_run()
+    }
+}
+
+/// Returns the outcome without the change of a file.
+fn without_diff(outcome: &ToolOutcome) -> ToolOutcome {
+    let mut outcome = outcome.clone();
+    if let ToolOutcome::Success { output, .. } = &mut outcome {
+        if let ToolOutput::Edit(edit) = output {
+            edit.diff.clear();
+        }
+        if let ToolOutput::Write(written) = output {
+            written.diff.clear();
+        }
+    }
+    outcome
+}
+
 /// The lines of a terminal.
 struct LineScreen<'p> {
     /// Writes to stdout.
     process: RunProcess<'p>,
     input: Arc<Mutex<TerminalInput>>,
     messages: LineMessages,
+    shown_changes: SharedChanges,
     /// Whether a bell rings at the end of a turn.
     rings: bool,
 }
@@ -140,6 +208,7 @@ impl PersonScreen for LineScreen<'_> {
             input: Arc::clone(&self.input),
             catalogue: Arc::clone(catalogue),
             messages: self.messages.clone(),
+            shown_changes: self.shown_changes.clone(),
         }
     }
 
@@ -232,9 +301,8 @@ fn choose_session(
     Ok(at.map(|at| ChosenSession::from_entry(entries.swap_remove(at))))
 }
 
-/// Returns the change of a file that a call would make, with at most [`MAX_CHANGE_LINES`] lines.
-fn proposed_lines(catalogue: &Catalogue, call: &ToolCall, access: &Access) -> String {
-    let lines = change_of(call, access);
+/// Returns the text of a change of a file, with at most [`MAX_CHANGE_LINES`] lines.
+fn proposed_lines(catalogue: &Catalogue, lines: &[Line]) -> String {
     let hidden = lines.len().saturating_sub(MAX_CHANGE_LINES);
     let mut text: String = lines.iter().take(MAX_CHANGE_LINES).map(|line| line.text() + "\n").collect();
     if hidden > 0 {
@@ -249,15 +317,18 @@ struct LineQuestioner {
     input: Arc<Mutex<TerminalInput>>,
     catalogue: Arc<Catalogue>,
     messages: LineMessages,
+    shown_changes: SharedChanges,
 }
 
 impl Questioner for LineQuestioner {
     fn ask<'a>(&'a self, question: PersonQuestion<'a>) -> BoxFuture<'a, Reply> {
         Box::pin(async move {
             let subject = subject_of(question.call, question.access);
-            let ApprovalRequest { rule, reason } = question.request;
+            let ApprovalRequest { rule, reason, diff } = question.request;
             let choices = Choice::offered(question.may_last, question.rule.is_some());
-            let mut text = proposed_lines(&self.catalogue, question.call, question.access);
+            let change = change_of(question.call, question.access, diff);
+            self.shown_changes.lock().add(question.call.id.clone(), &change);
+            let mut text = proposed_lines(&self.catalogue, &change);
             let mut question_at = text.len();
             text.push_str(&self.catalogue.question(&ApprovalQuestion { subject: &subject, rule, reason }));
             text.push('\n');

@@ -58,6 +58,10 @@ pub(super) struct PersonApprover<Q> {
 }
 
 impl<Q: Questioner> Approver for PersonApprover<Q> {
+    fn wants_preview(&self) -> bool {
+        true
+    }
+
     fn decide<'a>(
         &'a self,
         call: &'a ToolCall,
