@@ -28,6 +28,8 @@ pub struct DialogOptions {
     pub input: DialogInput,
     /// Whether keys that were typed ahead are no answer, as for a question that grants something.
     pub is_guarded: bool,
+    /// The effect of [`DialogReply::Back`].
+    pub escape: EscapeEffect,
     /// Receives the answer. It is dropped when the display ends.
     pub reply: Box<dyn FnOnce(DialogReply) + Send>,
 }
@@ -41,6 +43,15 @@ pub enum DialogInput {
     Text,
     /// A text of one line that is not shown.
     Secret,
+}
+
+/// The effect of Esc, and of an empty line where there are lines only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EscapeEffect {
+    /// Esc leads to what was before the question.
+    GoesBack,
+    /// The question is the first one, so Esc ends the program.
+    Leaves,
 }
 
 /// The answer to a dialog.
@@ -70,6 +81,7 @@ pub(crate) struct OpenDialog {
     title: String,
     input: DialogInput,
     guard: Option<TypeAheadGuard>,
+    escape: EscapeEffect,
     selected: Option<usize>,
     /// The number that is being typed.
     number: usize,
@@ -79,11 +91,12 @@ pub(crate) struct OpenDialog {
 
 impl OpenDialog {
     pub(crate) fn new(options: DialogOptions, now: Instant) -> Self {
-        let DialogOptions { title, input, is_guarded, reply } = options;
+        let DialogOptions { title, input, is_guarded, escape, reply } = options;
         Self {
             title,
             input,
             guard: is_guarded.then(|| TypeAheadGuard::new(now)),
+            escape,
             // Enter alone must not grant anything.
             selected: (!is_guarded).then_some(0),
             number: 0,
@@ -190,9 +203,12 @@ impl OpenDialog {
     ) -> Live {
         let title = Line::new(Style { bold: true, ..Style::color(Color::Yellow) }, &self.title);
         let title = title.wrap(width.saturating_sub(1).max(2), 0);
-        let keys = match self.input {
-            DialogInput::Choice(_) => TuiLine::DialogKeys,
-            DialogInput::Text | DialogInput::Secret => TuiLine::DialogTextKeys,
+        let keys = match (&self.input, self.escape) {
+            (DialogInput::Choice(_), EscapeEffect::GoesBack) => TuiLine::DialogKeys,
+            (DialogInput::Choice(_), EscapeEffect::Leaves) => TuiLine::DialogKeysLeave,
+            (DialogInput::Text | DialogInput::Secret, EscapeEffect::GoesBack | EscapeEffect::Leaves) => {
+                TuiLine::DialogTextKeys
+            }
         };
         let keys = Line::new(Style::DIM, &catalogue.line(&keys)).wrap(width.saturating_sub(1).max(2), 0);
         let input_row = (!typed_ahead.is_empty()).then(|| {
@@ -269,7 +285,8 @@ mod tests {
 
     fn dialog(input: DialogInput, is_guarded: bool, now: Instant) -> OpenDialog {
         let title = "Which one of these?".to_owned();
-        OpenDialog::new(DialogOptions { title, input, is_guarded, reply: Box::new(drop) }, now)
+        let escape = if is_guarded { EscapeEffect::Leaves } else { EscapeEffect::GoesBack };
+        OpenDialog::new(DialogOptions { title, input, is_guarded, escape, reply: Box::new(drop) }, now)
     }
 
     fn choices(count: usize) -> DialogInput {
@@ -301,6 +318,15 @@ mod tests {
             press(&mut dialog, KeyCode::Char('2'), at(901)),
             DialogKeyEffect::Answers(DialogReply::Choice(1))
         );
+    }
+
+    #[test]
+    fn the_keys_name_the_effect_of_escape() {
+        for (is_first, expect) in [(true, "Esc, Ctrl-C leave"), (false, "Esc back · Ctrl-C leaves")] {
+            let dialog = dialog(choices(2), is_first, Instant::now());
+            let shown = rows(&dialog, 80, 10);
+            assert!(shown.last().unwrap().ends_with(expect), "{shown:?}");
+        }
     }
 
     #[test]

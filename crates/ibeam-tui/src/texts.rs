@@ -174,10 +174,14 @@ pub enum TuiLine<'a> {
     CommandExit,
     /// The keys of a choice.
     DialogKeys,
+    /// The keys of a choice that is the first question.
+    DialogKeysLeave,
     /// The keys of a text that is asked for.
     DialogTextKeys,
     /// The question for the number of a choice, where there are lines only.
     DialogNumber,
+    /// The question for the number of a choice that is the first question, where there are lines only.
+    DialogNumberLeaves,
     /// The effect of an empty line, where there are lines only.
     DialogEmptyLine,
     /// The choice to end the program.

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ibeam_output::{Catalogue, Locale};
 use ibeam_tui::{
-    Action, Activity, Candidate, DialogInput, DialogOptions, DialogReply, Screen, TerminalEvent,
-    TerminalTraits, Ui, UiOptions,
+    Action, Activity, Candidate, DialogInput, DialogOptions, DialogReply, EscapeEffect, Screen,
+    TerminalEvent, TerminalTraits, Ui, UiOptions,
 };
 
 /// A display without a terminal, and the time of its last key.
@@ -95,7 +95,8 @@ fn show_dialog(keyboard: &mut Keyboard) -> Receiver<DialogReply> {
     let (sender, replies) = channel();
     let reply = Box::new(move |reply| sender.send(reply).unwrap());
     let input = DialogInput::Choice(vec!["yes".to_owned(), "no".to_owned()]);
-    let options = DialogOptions { title: "Sure?".to_owned(), input, is_guarded: true, reply };
+    let escape = EscapeEffect::GoesBack;
+    let options = DialogOptions { title: "Sure?".to_owned(), input, is_guarded: true, escape, reply };
     keyboard.ui.show_dialog(options, keyboard.now).unwrap();
     replies
 }

@@ -14,8 +14,8 @@ use ibeam_output::{Catalogue, Locale};
 use ibeam_protocol::tool_output::{EditOutput, ReadOutput, ShellOutput, Todo, TodoStatus};
 use ibeam_protocol::{Event, EventKind, ModelCallId, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 use ibeam_tui::{
-    Color, DialogInput, DialogOptions, Line, PagerStart, PickerEntry, PickerOptions, Question, Screen, Style,
-    TerminalEvent, TerminalTraits, TuiLine, Ui, UiOptions, diff_lines, proposed_change,
+    Color, DialogInput, DialogOptions, EscapeEffect, Line, PagerStart, PickerEntry, PickerOptions, Question,
+    Screen, Style, TerminalEvent, TerminalTraits, TuiLine, Ui, UiOptions, diff_lines, proposed_change,
 };
 use serde_json::{Value, json};
 
@@ -245,6 +245,7 @@ fn trust(locale: Locale, width: u16, height: u16) -> Scene {
         title: catalogue.line(&TuiLine::TrustQuestion),
         input: DialogInput::Choice(choices.map(|choice| catalogue.line(&choice)).into()),
         is_guarded: true,
+        escape: EscapeEffect::Leaves,
         reply: Box::new(drop),
     };
     scene.ui.show_dialog(options, scene.now).unwrap();

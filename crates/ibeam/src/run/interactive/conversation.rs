@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use ibeam_core::{Approver, Steering};
 use ibeam_output::Catalogue;
 use ibeam_protocol::{Failure, Reason, UserPrompt};
-use ibeam_tui::{Color, Style};
+use ibeam_tui::{Color, EscapeEffect, Style};
 
 use super::own_commands::{run_between, run_shell};
 use super::person_approver::{GivenAnswers, PersonApprover, Questioner};
@@ -179,7 +179,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
     fn begin_with(&mut self, target: &SessionTarget) -> Result<(), ExitFailure> {
         self.screen.show_welcome(&self.process.app.base.catalogue);
         let dialog = self.dialog();
-        if !trust_question::ask(&mut self.process, &self.flags, &dialog)?
+        if !trust_question::ask(&mut self.process, &self.flags, &dialog, EscapeEffect::Leaves)?
             || !model_setup::ensure_model(&mut self.process, &self.flags, &dialog)?
         {
             return Ok(());
@@ -264,7 +264,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
             Ok(app) => {
                 self.process.app = app;
                 let dialog = self.dialog();
-                if !trust_question::ask(&mut self.process, &self.flags, &dialog)? {
+                if !trust_question::ask(&mut self.process, &self.flags, &dialog, EscapeEffect::GoesBack)? {
                     return self.open_previous(before, previous);
                 }
                 self.open(&next.target)

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use ibeam_protocol::{FailureCode, Reason};
 use ibeam_providers::provider_table::{KnownProvider, PROVIDERS};
 use ibeam_providers::{default_model, model_label};
-use ibeam_tui::{DialogInput, DialogReply, TuiLine};
+use ibeam_tui::{DialogInput, DialogReply, EscapeEffect, TuiLine};
 use toml_edit::{Item, Table, value};
 
 use super::person_approver::edit_config;
-use super::start_dialog::{LineKind, StartDialog};
+use super::start_dialog::{LineKind, StartDialog, StartQuestion};
 use super::trust_question::reload;
 use super::write_private;
 use crate::app::{AppContext, ConfigUse};
@@ -131,7 +131,8 @@ fn set_up<D: StartDialog>(
         .collect();
     let input = DialogInput::Choice(ways.iter().map(|(_, line)| catalogue.line(line)).collect());
     let title = catalogue.line(&TuiLine::SetupQuestion);
-    let way = match dialog.ask(process, title, input, is_guarded)? {
+    let question = StartQuestion { title, input, is_guarded, escape: EscapeEffect::Leaves };
+    let way = match dialog.ask(process, question)? {
         DialogReply::Choice(at) => ways.get(at).map_or(Way::Leave, |(way, _)| *way),
         DialogReply::Text(_) | DialogReply::Back | DialogReply::Leave => Way::Leave,
     };
@@ -162,7 +163,9 @@ fn add_key<D: StartDialog>(process: &RunProcess<'_>, dialog: &D) -> Result<Step,
             format!("{}: {}", provider.label, model_label(model))
         };
         let input = DialogInput::Choice(services.iter().map(label).collect());
-        let provider = match dialog.ask(process, catalogue.line(&TuiLine::SetupProvider), input, false)? {
+        let provider = match dialog
+            .ask(process, StartQuestion::following(catalogue.line(&TuiLine::SetupProvider), input))?
+        {
             DialogReply::Choice(at) => services.get(at).map(|(provider, _)| *provider),
             DialogReply::Text(_) | DialogReply::Back => None,
             DialogReply::Leave => return Ok(Step::Leave),
@@ -185,7 +188,7 @@ fn ask_key<D: StartDialog>(
     let catalogue = &app.base.catalogue;
     loop {
         let title = catalogue.line(&TuiLine::SetupEnterKey { provider: provider.label });
-        let key = match dialog.ask(process, title, DialogInput::Secret, false)? {
+        let key = match dialog.ask(process, StartQuestion::following(title, DialogInput::Secret))? {
             DialogReply::Text(key) => key,
             DialogReply::Choice(_) | DialogReply::Back => return Ok(Step::Back),
             DialogReply::Leave => return Ok(Step::Leave),
@@ -316,7 +319,7 @@ fn add_server<D: StartDialog>(
     let catalogue = &process.app.base.catalogue;
     loop {
         let title = catalogue.line(&TuiLine::SetupEnterUrl);
-        let url = match dialog.ask(process, title, DialogInput::Text, false)? {
+        let url = match dialog.ask(process, StartQuestion::following(title, DialogInput::Text))? {
             DialogReply::Text(url) => url,
             DialogReply::Choice(_) | DialogReply::Back => return Ok(Step::Back),
             DialogReply::Leave => return Ok(Step::Leave),
@@ -330,7 +333,7 @@ fn add_server<D: StartDialog>(
             true => (TuiLine::SetupEnterModel, DialogInput::Text),
             false => (TuiLine::SetupModel, DialogInput::Choice(server.models.clone())),
         };
-        let model = match dialog.ask(process, catalogue.line(&title), input, false)? {
+        let model = match dialog.ask(process, StartQuestion::following(catalogue.line(&title), input))? {
             DialogReply::Choice(at) => server.models.get(at).cloned(),
             DialogReply::Text(model) => Some(model),
             DialogReply::Back => None,
@@ -389,7 +392,7 @@ fn ask_server<D: StartDialog>(
             return Ok(Err(Step::Back));
         }
         let title = catalogue.line(&TuiLine::SetupEnterKey { provider: url });
-        match dialog.ask(process, title, DialogInput::Secret, false)? {
+        match dialog.ask(process, StartQuestion::following(title, DialogInput::Secret))? {
             DialogReply::Text(text) => key = Some(text),
             DialogReply::Choice(_) | DialogReply::Back => return Ok(Err(Step::Back)),
             DialogReply::Leave => return Ok(Err(Step::Leave)),

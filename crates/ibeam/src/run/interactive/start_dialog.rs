@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use ibeam_output::Catalogue;
-use ibeam_tui::{Activity, Color, DialogInput, DialogOptions, DialogReply, Style, TuiLine};
+use ibeam_tui::{Activity, Color, DialogInput, DialogOptions, DialogReply, EscapeEffect, Style, TuiLine};
 use tokio::sync::{Mutex, oneshot};
 
 use super::inline_screen::InlineScreen;
@@ -27,22 +27,32 @@ pub(super) enum LineKind {
 /// Receives the progress of work on another thread.
 pub(super) type ProgressSink = Arc<dyn Fn(String) + Send + Sync>;
 
+/// A question before a session.
+pub(super) struct StartQuestion {
+    pub(super) title: String,
+    pub(super) input: DialogInput,
+    /// Whether text that was typed ahead is no answer.
+    pub(super) is_guarded: bool,
+    pub(super) escape: EscapeEffect,
+}
+
+impl StartQuestion {
+    /// Returns a question that follows another one.
+    pub(super) fn following(title: String, input: DialogInput) -> Self {
+        Self { title, input, is_guarded: false, escape: EscapeEffect::GoesBack }
+    }
+}
+
 /// The place of the questions.
 pub(super) trait StartDialog {
     /// Prints a text.
     fn print(&self, kind: LineKind, text: &str);
 
-    /// Asks, and returns the answer. With `is_guarded`, text that was typed ahead is no answer.
+    /// Asks, and returns the answer.
     ///
     /// # Errors
     /// The reason of a signal.
-    fn ask(
-        &self,
-        process: &RunProcess<'_>,
-        title: String,
-        input: DialogInput,
-        is_guarded: bool,
-    ) -> Result<DialogReply, ExitFailure>;
+    fn ask(&self, process: &RunProcess<'_>, question: StartQuestion) -> Result<DialogReply, ExitFailure>;
 
     /// Shows `activity` while it waits for `work`; `None` if the person ended the wait.
     ///
@@ -76,13 +86,7 @@ impl StartDialog for InlineDialog {
         self.0.print(style, text);
     }
 
-    fn ask(
-        &self,
-        process: &RunProcess<'_>,
-        title: String,
-        input: DialogInput,
-        is_guarded: bool,
-    ) -> Result<DialogReply, ExitFailure> {
+    fn ask(&self, process: &RunProcess<'_>, question: StartQuestion) -> Result<DialogReply, ExitFailure> {
         if self.0.is_leaving.load(Ordering::Acquire) {
             return Ok(DialogReply::Leave);
         }
@@ -91,7 +95,8 @@ impl StartDialog for InlineDialog {
             // The program may end meanwhile.
             let _ = sender.send(reply);
         });
-        let options = DialogOptions { title, input, is_guarded, reply };
+        let StartQuestion { title, input, is_guarded, escape } = question;
+        let options = DialogOptions { title, input, is_guarded, escape, reply };
         self.0.with(|ui| drop(ui.show_dialog(options, Instant::now())));
         Ok(process.wait(async { Ok(answer.await.unwrap_or(DialogReply::Leave)) })?)
     }
@@ -147,20 +152,18 @@ impl StartDialog for LineDialog {
     }
 
     /// A line that was typed before the question is never its answer.
-    fn ask(
-        &self,
-        process: &RunProcess<'_>,
-        title: String,
-        input: DialogInput,
-        _: bool,
-    ) -> Result<DialogReply, ExitFailure> {
+    fn ask(&self, process: &RunProcess<'_>, question: StartQuestion) -> Result<DialogReply, ExitFailure> {
+        let StartQuestion { title, input, escape, .. } = question;
         let mut text = format!("{title}\n");
         let end = match &input {
             DialogInput::Choice(choices) => {
                 for (number, choice) in (1..).zip(choices) {
                     text.push_str(&format!("{number} {choice}\n"));
                 }
-                TuiLine::DialogNumber
+                match escape {
+                    EscapeEffect::GoesBack => TuiLine::DialogNumber,
+                    EscapeEffect::Leaves => TuiLine::DialogNumberLeaves,
+                }
             }
             DialogInput::Text | DialogInput::Secret => TuiLine::DialogEmptyLine,
         };

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use ibeam_output::escape_to_one_line;
 use ibeam_protocol::Reason;
-use ibeam_tui::{DialogInput, DialogReply, TuiLine};
+use ibeam_tui::{DialogInput, DialogReply, EscapeEffect, TuiLine};
 use sha2::{Digest, Sha256};
 
-use super::start_dialog::{LineKind, StartDialog};
+use super::start_dialog::{LineKind, StartDialog, StartQuestion};
 use crate::app::{AppContext, ConfigUse};
 use crate::cli::Flags;
 use crate::command::{ProjectEntry, ProjectEntryKind, project_entries};
@@ -32,7 +32,7 @@ const AGENT_DIRECTORIES: [&str; 3] = [".ibeam/agents", ".claude/agents", ".curso
 const WORKTREE_FILES: [&str; 2] = [".ibeam/worktrees.json", ".cursor/worktrees.json"];
 
 /// Asks whether the folder is trusted if it has configuration that trust would change, and reloads the context of
-/// `process` after a consent. Returns `false` if the person leaves.
+/// `process` after a consent. Returns `false` if the person leaves, which has the effect `escape`.
 ///
 /// # Errors
 /// The reason of a signal; the errors of [`reload`].
@@ -40,6 +40,7 @@ pub(super) fn ask<D: StartDialog>(
     process: &mut RunProcess<'_>,
     flags: &Flags,
     dialog: &D,
+    escape: EscapeEffect,
 ) -> Result<bool, ExitFailure> {
     let app = process.app.clone();
     if app.trust.is_trusted() || is_declined(&app) {
@@ -66,7 +67,8 @@ pub(super) fn ask<D: StartDialog>(
     dialog.print(LineKind::Plain, &catalogue.line(&TuiLine::TrustMeaning));
     let choices = [TuiLine::TrustYes, TuiLine::TrustNo, TuiLine::DialogLeave];
     let input = DialogInput::Choice(choices.iter().map(|choice| catalogue.line(choice)).collect());
-    match dialog.ask(process, catalogue.line(&TuiLine::TrustQuestion), input, true)? {
+    let title = catalogue.line(&TuiLine::TrustQuestion);
+    match dialog.ask(process, StartQuestion { title, input, is_guarded: true, escape })? {
         DialogReply::Choice(0) => match app.trust.remember(&app.workspace) {
             Ok(()) => {
                 dialog.print(LineKind::Success, &catalogue.line(&TuiLine::TrustStored));
