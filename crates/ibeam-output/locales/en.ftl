@@ -724,6 +724,7 @@ tui-welcome-help = /help lists commands and keys, /model changes the model
 tui-opening = opening the session · { $seconds } s
 tui-working = working · { $seconds } s
 tui-keys-busy = Esc interrupts · Enter adds to this turn · Tab queues
+tui-keys-command = Esc interrupts · Enter queues
 tui-keys-idle = \ Enter new line · / commands · @ files · ! shell · Ctrl-R history · Ctrl-G editor
 tui-keys-lines = \ at the end of a line: a new line · pasted lines are one message · / commands · ! shell · Ctrl-C ends a turn, Ctrl-D the program
 tui-line-cut = the terminal cuts lines at 4,095 bytes: put long text into a file, and name it as @FILE
@@ -732,6 +733,7 @@ tui-press-again-busy = a turn is running: press Ctrl-D again to end it and the p
 tui-steering = for this turn: { $text }
 tui-queued = next: { $text }
 tui-search = search in history: { $text }
+tui-search-no-match = no match in history: { $text } · Esc restores the input
 tui-hidden-lines = … { $count } more lines
 tui-lines = { $count ->
     [one] { $count } line

@@ -721,6 +721,7 @@ tui-welcome-help = /help muestra comandos y teclas, /model cambia el modelo
 tui-opening = abriendo la sesión · { $seconds } s
 tui-working = trabajando · { $seconds } s
 tui-keys-busy = Esc interrumpe · Intro añade a este turno · Tab pone en cola
+tui-keys-command = Esc interrumpe · Intro pone en cola
 tui-keys-idle = \ Intro línea nueva · / comandos · @ archivos · ! shell · Ctrl-R historial · Ctrl-G editor
 tui-keys-lines = \ al final de una línea: línea nueva · las líneas pegadas son un mensaje · / comandos · ! shell · Ctrl-C termina un turno, Ctrl-D el programa
 tui-line-cut = el terminal corta las líneas a los 4095 bytes: ponga el texto largo en un archivo y nómbrelo como @ARCHIVO
@@ -729,6 +730,7 @@ tui-press-again-busy = hay un turno en curso: pulse Ctrl-D otra vez para termina
 tui-steering = para este turno: { $text }
 tui-queued = después: { $text }
 tui-search = buscar en el historial: { $text }
+tui-search-no-match = sin coincidencias en el historial: { $text } · Esc restaura la entrada
 tui-hidden-lines = … { $count } líneas más
 tui-lines = { $count ->
     [one] { $count } línea

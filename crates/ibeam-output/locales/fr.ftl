@@ -721,6 +721,7 @@ tui-welcome-help = /help affiche les commandes et les touches, /model change le 
 tui-opening = ouverture de la session · { $seconds } s
 tui-working = en cours · { $seconds } s
 tui-keys-busy = Échap interrompt · Entrée ajoute à ce tour · Tab met en attente
+tui-keys-command = Échap interrompt · Entrée met en attente
 tui-keys-idle = \ Entrée nouvelle ligne · / commandes · @ fichiers · ! shell · Ctrl-R historique · Ctrl-G éditeur
 tui-keys-lines = \ en fin de ligne : nouvelle ligne · les lignes collées forment un message · / commandes · ! shell · Ctrl-C termine un tour, Ctrl-D le programme
 tui-line-cut = le terminal coupe les lignes à 4 095 octets : mettez le texte long dans un fichier et nommez-le @FICHIER
@@ -729,6 +730,7 @@ tui-press-again-busy = un tour est en cours : Ctrl-D encore une fois l’arrête
 tui-steering = pour ce tour : { $text }
 tui-queued = ensuite : { $text }
 tui-search = recherche dans l’historique : { $text }
+tui-search-no-match = aucun résultat dans l’historique : { $text } · Échap rétablit la saisie
 tui-hidden-lines = … { $count } lignes de plus
 tui-lines = { $count ->
     [one] { $count } ligne

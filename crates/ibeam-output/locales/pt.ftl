@@ -721,6 +721,7 @@ tui-welcome-help = /help mostra comandos e teclas, /model troca o modelo
 tui-opening = abrindo a sessão · { $seconds } s
 tui-working = trabalhando · { $seconds } s
 tui-keys-busy = Esc interrompe · Enter acrescenta a este turno · Tab enfileira
+tui-keys-command = Esc interrompe · Enter enfileira
 tui-keys-idle = \ Enter nova linha · / comandos · @ arquivos · ! shell · Ctrl-R histórico · Ctrl-G editor
 tui-keys-lines = \ no fim de uma linha: nova linha · linhas coladas são uma mensagem · / comandos · ! shell · Ctrl-C encerra um turno, Ctrl-D o programa
 tui-line-cut = o terminal corta linhas em 4.095 bytes: ponha o texto longo em um arquivo e nomeie-o como @ARQUIVO
@@ -729,6 +730,7 @@ tui-press-again-busy = um turno está em execução: pressione Ctrl-D de novo pa
 tui-steering = para este turno: { $text }
 tui-queued = depois: { $text }
 tui-search = buscar no histórico: { $text }
+tui-search-no-match = nenhum resultado no histórico: { $text } · Esc restaura a entrada
 tui-hidden-lines = … mais { $count } linhas
 tui-lines = { $count ->
     [one] { $count } linha

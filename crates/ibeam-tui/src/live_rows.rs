@@ -49,7 +49,7 @@ pub(crate) struct LiveState<'a> {
     pub(crate) activity: Option<&'a ShownActivity>,
     pub(crate) completion: Option<&'a Completion>,
     /// The text of a search in the history.
-    pub(crate) search: Option<&'a str>,
+    pub(crate) search: Option<TuiLine<'a>>,
     /// The start of the turn that runs.
     pub(crate) busy_since: Option<Instant>,
     /// The start of the opening of a session.
@@ -152,8 +152,11 @@ impl LiveState<'_> {
 
     fn activity_row(&self, shown: &ShownActivity) -> Line {
         let seconds = self.now.saturating_duration_since(shown.since).as_secs();
-        let text = format!("{} · {seconds} s", shown.activity.text);
-        Line::new(Style::color(Color::Cyan), "○ ").with(Style::DIM, &text)
+        let time = format!(" · {seconds} s");
+        let text = Line::new(Style::DIM, &shown.activity.text);
+        let mut line = Line::new(Style::color(Color::Cyan), "○ ");
+        line.append(&text.fit(self.width.saturating_sub(time.chars().count() + 3)));
+        line.with(Style::DIM, &time)
     }
 
     fn question_rows(&self, open: &OpenQuestion) -> Vec<Line> {
@@ -222,16 +225,18 @@ impl LiveState<'_> {
     }
 
     fn status_row(&self) -> Line {
-        let text = if let Some(text) = self.search {
-            self.catalogue.line(&TuiLine::Search { text })
+        let text = if let Some(line) = &self.search {
+            self.catalogue.line(line)
         } else if let Some(key) = self.exit_key {
             self.catalogue.line(&match key {
                 ExitKey::ControlC => TuiLine::PressAgain,
                 ExitKey::ControlD => TuiLine::PressAgainBusy,
             })
         } else {
+            let runs_command = self.activity.is_some_and(|shown| shown.activity.is_cancellable);
             let keys = match self.busy_since {
                 Some(_) => TuiLine::KeysBusy,
+                None if runs_command => TuiLine::KeysCommand,
                 None => TuiLine::KeysIdle,
             };
             let usage = self.transcript.usage.as_str();

@@ -18,6 +18,8 @@ pub enum TuiLine<'a> {
     Working { seconds: u64 },
     /// The keys while a turn runs.
     KeysBusy,
+    /// The keys while a command of the person runs.
+    KeysCommand,
     /// The keys while no turn runs.
     KeysIdle,
     /// The keys where there are lines only.
@@ -34,6 +36,8 @@ pub enum TuiLine<'a> {
     Queued { text: &'a str },
     /// A search in the history.
     Search { text: &'a str },
+    /// A search in the history that found nothing.
+    SearchNoMatch { text: &'a str },
     /// The lines before a shown end of an output.
     HiddenLines { count: u64 },
     /// The number of lines of an output.

@@ -127,6 +127,14 @@ impl Transcript {
         self.finished.extend(lines);
     }
 
+    /// Adds a command of the person. The lines that follow belong to it.
+    pub(crate) fn add_command(&mut self, lines: impl IntoIterator<Item = Line>) {
+        self.finish_text(self.width);
+        self.begin(Subject::Prompt);
+        self.finished.extend(lines);
+        self.last = Subject::Other;
+    }
+
     /// Adds the change that a question shows, which is not printed again after the call.
     pub(crate) fn add_change(&mut self, call: CallId, change: Vec<Line>) {
         self.shown_changes.add(call, &change);

@@ -188,6 +188,15 @@ impl<W: Write> Ui<W> {
         self.draw(now)
     }
 
+    /// Prints what the person typed, before the lines that follow from it.
+    ///
+    /// # Errors
+    /// The inner writer failed.
+    pub fn echo(&mut self, line: &Line, now: Instant) -> io::Result<()> {
+        self.transcript.add_command(line.wrap(self.screen.width() - 1, 2));
+        self.draw(now)
+    }
+
     /// Records that a turn runs, or that none does.
     ///
     /// # Errors
@@ -314,7 +323,7 @@ impl<W: Write> Ui<W> {
             dialog: self.dialog.as_ref(),
             activity: self.activity.as_ref(),
             completion: self.completion.as_ref(),
-            search: self.search.as_ref().map(|search| search.query.as_str()),
+            search: self.search.as_ref().map(Search::line),
             busy_since: self.busy_since,
             opening_since: self.opening_since,
             exit_key: self.exit_key(now),
@@ -346,7 +355,7 @@ impl<W: Write> Ui<W> {
         }
         if key.code == KeyCode::Esc {
             self.completion = None;
-            self.search = None;
+            self.end_search();
             return self.on_escape();
         }
         if self.question.as_mut().is_some_and(|open| !open.explains && open.accepts_key(now)) {
@@ -366,7 +375,7 @@ impl<W: Write> Ui<W> {
             }
             KeyCode::Char('g') if is_control => return Some(Action::Edit(self.editor.text().to_owned())),
             KeyCode::Char('t') if is_control => return Some(Action::ShowTranscript),
-            KeyCode::Char('r') if is_control => self.search = Some(Search::default()),
+            KeyCode::Char('r') if is_control => self.start_search(),
             KeyCode::Up => self.on_up(),
             KeyCode::Down => {
                 if !self.editor.down()
@@ -389,7 +398,7 @@ impl<W: Write> Ui<W> {
             return Some(Action::Exit);
         }
         self.exit_armed = Some((ExitKey::ControlC, now));
-        self.search = None;
+        self.end_search();
         self.completion = None;
         if self.is_busy() {
             return Some(self.interrupt());
@@ -400,7 +409,8 @@ impl<W: Write> Ui<W> {
 
     /// Ctrl-D without input: ends the program, but not a turn at the first time.
     fn on_end_key(&mut self, now: Instant) -> Option<Action> {
-        if self.busy_since.is_none() || self.exit_key(now) == Some(ExitKey::ControlD) {
+        let is_working = self.busy_since.is_some() || self.has_cancellable_activity();
+        if !is_working || self.exit_key(now) == Some(ExitKey::ControlD) {
             return Some(Action::Exit);
         }
         self.exit_armed = Some((ExitKey::ControlD, now));

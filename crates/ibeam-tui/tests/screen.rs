@@ -124,7 +124,7 @@ fn while_the_model_is_loaded_a_row_states_that_instead_of_the_work() {
         ui.set_activity(Some(Activity { text, is_cancellable: false }), now).unwrap();
         ui.draw(now + Duration::from_secs(3)).unwrap();
         let rows = terminal.rows().join("\n");
-        assert!(rows.contains("○ loading the") && !rows.contains("working"), "{rows}");
+        assert!(rows.contains("○ loading") && !rows.contains("working"), "{rows}");
         assert!(width < 80 || rows.contains("○ loading the embedded model · 3 s"), "{rows}");
         ui.set_activity(None, now).unwrap();
         let rows = terminal.rows().join("\n");

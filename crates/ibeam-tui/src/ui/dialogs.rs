@@ -33,7 +33,7 @@ impl<W: Write> Ui<W> {
     pub fn show_dialog(&mut self, options: DialogOptions, now: Instant) -> io::Result<()> {
         self.close_pager()?;
         self.completion = None;
-        self.search = None;
+        self.end_search();
         self.dialog = Some(OpenDialog::new(options, now));
         self.draw(now)
     }

@@ -5,15 +5,40 @@ use std::io::Write;
 use crossterm::event::{KeyCode, KeyEvent};
 
 use super::Ui;
+use crate::texts::TuiLine;
 
 /// A search in the history.
-#[derive(Default)]
 pub(super) struct Search {
-    pub(super) query: String,
+    query: String,
     skipped: usize,
+    has_match: bool,
+    /// The text of the input before the search.
+    draft: String,
+}
+
+impl Search {
+    /// Returns the text for the status row.
+    pub(super) fn line(&self) -> TuiLine<'_> {
+        match self.has_match {
+            true => TuiLine::Search { text: &self.query },
+            false => TuiLine::SearchNoMatch { text: &self.query },
+        }
+    }
 }
 
 impl<W: Write> Ui<W> {
+    pub(super) fn start_search(&mut self) {
+        let draft = self.editor.text().to_owned();
+        self.search = Some(Search { query: String::new(), skipped: 0, has_match: true, draft });
+    }
+
+    /// Ends the search without a choice: the input is as it was before.
+    pub(super) fn end_search(&mut self) {
+        if let Some(search) = self.search.take() {
+            self.editor.set(&search.draft);
+        }
+    }
+
     /// Returns whether the key was one of the search.
     pub(super) fn on_search_key(&mut self, key: KeyEvent, is_control: bool) -> bool {
         let Some(search) = &mut self.search else { return false };
@@ -33,9 +58,19 @@ impl<W: Write> Ui<W> {
                 return false;
             }
         }
-        match self.history.search(&search.query, search.skipped).map(str::to_owned) {
-            Some(found) => self.editor.set(&found),
-            None => search.skipped = search.skipped.saturating_sub(1),
+        let is_empty = search.query.is_empty() && search.skipped == 0;
+        let found = self.history.search(&search.query, search.skipped).filter(|_| !is_empty);
+        match found.map(str::to_owned) {
+            Some(found) => {
+                search.has_match = true;
+                self.editor.set(&found);
+            }
+            // The oldest match stays.
+            None if search.skipped > 0 => search.skipped -= 1,
+            None => {
+                search.has_match = is_empty;
+                self.editor.set(&search.draft);
+            }
         }
         true
     }

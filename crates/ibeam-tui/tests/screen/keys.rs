@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ibeam_output::{Catalogue, Locale};
 use ibeam_tui::{
-    Action, Activity, Candidate, DialogInput, DialogOptions, DialogReply, EscapeEffect, Screen,
+    Action, Activity, Candidate, DialogInput, DialogOptions, DialogReply, EscapeEffect, Line, Screen,
     TerminalEvent, TerminalTraits, Ui, UiOptions,
 };
+
+use crate::terminal::Terminal;
 
 /// A display without a terminal, and the time of its last key.
 struct Keyboard {
@@ -119,4 +121,52 @@ fn keys_typed_ahead_of_a_dialog_stay_in_the_input() {
     let replies = show_dialog(&mut keyboard);
     assert_eq!(keyboard.control('c', 10), None);
     assert_eq!(replies.try_recv(), Ok(DialogReply::Leave));
+}
+
+/// Returns the display with an earlier prompt and this text in the input, and its terminal.
+fn display(draft: &str) -> (Ui<Terminal>, Terminal) {
+    let terminal = Terminal::new(80, 24);
+    let options = UiOptions {
+        catalogue: Arc::new(Catalogue::new(Locale::En)),
+        history: vec!["earlier".to_owned()],
+        commands: Vec::new(),
+        list_files: Box::new(|_| Vec::new()),
+    };
+    let traits = TerminalTraits { has_colors: false, reflows: true };
+    let mut ui = Ui::new(Screen::new(terminal.clone(), traits, 80, 24), options);
+    ui.start(Instant::now()).unwrap();
+    ui.set_input(draft);
+    (ui, terminal)
+}
+
+fn press(ui: &mut Ui<Terminal>, code: KeyCode, modifiers: KeyModifiers) {
+    let key = TerminalEvent::Key(KeyEvent::new(code, modifiers));
+    assert_eq!(ui.handle(key, Instant::now()).unwrap(), None);
+}
+
+#[test]
+fn a_search_without_a_match_is_marked_and_escape_restores_the_input() {
+    let (mut ui, terminal) = display("a draft");
+    let rows = || terminal.rows().join("\n");
+    press(&mut ui, KeyCode::Char('r'), KeyModifiers::CONTROL);
+    press(&mut ui, KeyCode::Char('e'), KeyModifiers::NONE);
+    assert!(rows().contains("❯ earlier\nsearch in history: e\n"), "{}", rows());
+    press(&mut ui, KeyCode::Char('z'), KeyModifiers::NONE);
+    assert!(rows().contains("❯ a draft\nno match in history: ez ·"), "{}", rows());
+    press(&mut ui, KeyCode::Backspace, KeyModifiers::NONE);
+    assert!(rows().contains("❯ earlier\nsearch in history: e\n"), "{}", rows());
+    press(&mut ui, KeyCode::Esc, KeyModifiers::NONE);
+    assert!(rows().contains("❯ a draft") && !rows().contains("history:"), "{}", rows());
+}
+
+#[test]
+fn a_command_of_the_person_has_its_own_row_and_keys() {
+    let (mut ui, terminal) = display("");
+    let (now, activity) = (Instant::now(), Activity { text: "! sleep 9".to_owned(), is_cancellable: true });
+    ui.echo(&Line::plain("! sleep 9"), now).unwrap();
+    ui.set_activity(Some(activity), now).unwrap();
+    ui.draw(now + Duration::from_secs(3)).unwrap();
+    let rows = terminal.rows().join("\n");
+    assert!(rows.contains("○ ! sleep 9 · 3 s") && rows.contains("Esc interrupts · Enter queues"), "{rows}");
+    assert!(!rows.contains("working") && !rows.contains("this turn"), "{rows}");
 }

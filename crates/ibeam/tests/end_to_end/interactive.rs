@@ -83,6 +83,39 @@ fn a_change_is_printed_once_and_a_file_that_changes_after_the_question_is_not_ov
 }
 
 #[test]
+fn an_interrupted_command_is_reported_as_that() {
+    let scene = Scene::new([answer_text("Done.\n")]);
+    let running = start_inline(scene.ibeam::<&str>([]), "/help");
+    running.type_text("!echo begun; sleep 60\r");
+    running.wait_for_stdout("○ \u{1b}[0m\u{1b}[2m! echo begun; sleep 60 · 1 s");
+    running.wait_for_stdout("Esc interrupts · Enter queues");
+    running.type_text(ESCAPE);
+    running.wait_for_stdout("interrupted");
+    running.type_text("!kill -9 $$\r");
+    running.wait_for_stdout("SIGKILL");
+    running.type_text("go on\r");
+    running.wait_for_stdout("Done.");
+    running.type_text("/exit\r");
+    let output = running.finish().succeeded();
+    assert!(!output.stdout.contains("exit code"), "{output}");
+    let transcript = scene.server.requests()[0].transcript().join("\n");
+    assert!(transcript.contains("interrupted by the user") && transcript.contains("begun"), "{transcript}");
+    assert!(transcript.contains("ended by SIGKILL"), "{transcript}");
+}
+
+#[test]
+fn commands_are_echoed_before_their_output() {
+    let scene = Scene::new([]);
+    let running = start_inline(scene.ibeam::<&str>([]), "/help");
+    for typed in ["/status", "/nothing-like-it"] {
+        running.type_text(&format!("{typed}\r"));
+        running.wait_for_stdout(&format!("\u{1b}[2m❯ {typed}\u{1b}[0m"));
+    }
+    running.type_text("/exit\r");
+    running.finish().succeeded();
+}
+
+#[test]
 fn a_mistyped_command_does_not_go_to_the_model() {
     let scene = Scene::new([answer_text("Done.\n")]);
     let running = start_inline(scene.ibeam::<&str>([]), "/help");

@@ -568,11 +568,14 @@ fn an_interrupt_ends_only_the_command_of_the_person_in_line_mode() {
     let scene = Scene::new([answer_text("Done.\n")]);
     let running = scene.ibeam::<&str>([]).terminal().start();
     running.wait_for_stderr("> ");
-    running.type_text("!echo started; sleep 600\n");
-    running.wait_for_stdout("! echo started");
-    std::thread::sleep(Duration::from_millis(500));
+    running.type_text("!touch started; sleep 600\n");
+    let begun = Instant::now();
+    while scene.workspace.read("started").is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(30), "the command starts");
+        std::thread::sleep(Duration::from_millis(20));
+    }
     running.signal(Signal::Int);
-    running.wait_for_stdout("exit code -");
+    running.wait_for_stdout("interrupted");
     running.type_text("go on\n");
     running.wait_for_stdout("Done.");
     running.type_text(END);

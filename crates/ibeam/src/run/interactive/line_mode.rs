@@ -271,7 +271,10 @@ impl CommandDisplay for LineScreen<'_> {
         &[TuiLine::KeysLines]
     }
 
-    fn set_running(&self, _: bool) {}
+    /// The terminal has echoed the line.
+    fn echo(&self, _: Style, _: &str) {}
+
+    fn set_running(&self, _: Option<&str>) {}
 
     /// An interrupt ends a command here.
     fn cancelled(&self) -> BoxFuture<'_, ()> {

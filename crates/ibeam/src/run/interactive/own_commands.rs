@@ -1,7 +1,9 @@
 //! Commands that run while the screen is shown: sub-commands of this program, and `!command` of the person.
 
-use std::process::Stdio;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitStatus, Stdio};
 
+use ibeam_output::Catalogue;
 use ibeam_tui::{Color, Style, TuiLine, overwritten};
 use rustix::process::{Pid, kill_process_group};
 use tokio::io::AsyncReadExt;
@@ -24,14 +26,58 @@ const SHOWN_LINES: usize = 200;
 pub(super) struct CommandOutput {
     pub(super) stdout: String,
     pub(super) stderr: String,
-    /// The exit code; `-` if there is none.
-    pub(super) ending: String,
+    ending: Ending,
+}
+
+/// The end of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Ending {
+    Exited(i32),
+    /// The name or the number of a signal.
+    Signalled(String),
+    /// The person interrupted the command.
+    Interrupted,
+    /// The command could not be started or observed.
+    Failed,
+}
+
+impl Ending {
+    fn from_status(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Exited(code),
+            (None, Some(number)) => {
+                let signal = nix::sys::signal::Signal::try_from(number);
+                Self::Signalled(signal.map_or_else(|_| number.to_string(), |signal| signal.to_string()))
+            }
+            (None, None) => Self::Failed,
+        }
+    }
+
+    /// Returns the end for the person; `None` for a success, and where the output states it.
+    fn line(&self, catalogue: &Catalogue) -> Option<String> {
+        match self {
+            Self::Exited(0) | Self::Failed => None,
+            Self::Exited(code) => Some(catalogue.line(&TuiLine::ExitCode { text: &code.to_string() })),
+            Self::Signalled(name) => Some(name.clone()),
+            Self::Interrupted => Some(catalogue.line(&TuiLine::Interrupted)),
+        }
+    }
+
+    /// Returns the end for the model.
+    fn for_model(&self) -> String {
+        match self {
+            Self::Exited(code) => format!("exit code {code}"),
+            Self::Signalled(name) => format!("ended by {name}"),
+            Self::Interrupted => "interrupted by the user before its end".to_owned(),
+            Self::Failed => "it could not be executed".to_owned(),
+        }
+    }
 }
 
 impl CommandOutput {
     /// Returns the end of a command that the person ended.
     fn interrupted() -> Self {
-        Self { stdout: String::new(), stderr: String::new(), ending: "-".to_owned() }
+        Self { stdout: String::new(), stderr: String::new(), ending: Ending::Interrupted }
     }
 
     /// Returns stdout, then stderr.
@@ -40,7 +86,7 @@ impl CommandOutput {
     }
 
     pub(super) fn has_succeeded(&self) -> bool {
-        self.ending == "0"
+        self.ending == Ending::Exited(0)
     }
 }
 
@@ -57,7 +103,8 @@ pub(super) fn run_own(
     let program = std::env::current_exe().unwrap_or_else(|_| "ibeam".into());
     let mut command = Command::new(program);
     command.args(arguments).args(flags.for_commands());
-    run(process, screen, command)
+    let name = arguments.first().copied().unwrap_or_default();
+    run(process, screen, &format!("ibeam {name}"), command)
 }
 
 /// Runs a sub-command while no session is open, prints its output, and returns it for the model if it succeeded.
@@ -103,14 +150,14 @@ pub(super) fn run_shell(
         return Ok(None);
     }
     let app: &AppContext = &process.app;
-    screen.print(Style::BOLD, &format!("! {text}"));
+    screen.echo(Style::BOLD, &format!("! {text}"));
     let mut command = Command::new("bash");
     command.arg("-c").arg(text);
-    let printed = run(process, screen, command)?;
+    let printed = run(process, screen, &format!("! {text}"), command)?;
     let (output, ending) = (printed.text(), &printed.ending);
     screen.print(Style::PLAIN, &last_lines(&output));
-    if !printed.has_succeeded() {
-        screen.print(Style::DIM, &app.base.catalogue.line(&TuiLine::ExitCode { text: ending }));
+    if let Some(line) = ending.line(&app.base.catalogue) {
+        screen.print(Style::DIM, &line);
     }
     let mut start = output.len().saturating_sub(MAX_OUTPUT);
     while !output.is_char_boundary(start) {
@@ -118,31 +165,32 @@ pub(super) fn run_shell(
     }
     let shown = output.get(start..).unwrap_or_default();
     let mut message =
-        format!("The user ran this command (exit code {ending}):\n{text}\n\nIts output:\n{shown}");
+        format!("The user ran this command ({}):\n{text}\n\nIts output:\n{shown}", ending.for_model());
     app.redactor().redact_value(&mut message);
     Ok(Some(message))
 }
 
-/// Runs a command to its end, or until the person interrupts it.
+/// Runs a command to its end, or until the person interrupts it. `label` names it meanwhile.
 ///
 /// # Errors
 /// A failure that no further prompt can follow.
 fn run(
     process: &RunProcess<'_>,
     screen: &dyn CommandDisplay,
+    label: &str,
     mut command: Command,
 ) -> Result<CommandOutput, ExitFailure> {
     command.current_dir(&process.app.workspace);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.process_group(0).kill_on_drop(true);
-    screen.set_running(true);
+    screen.set_running(Some(label));
     let ended = process.wait_interruptible(async { Ok(run_to_end(command, screen).await) });
-    screen.set_running(false);
+    screen.set_running(None);
     let ended = ended?.unwrap_or_else(|| Ok(CommandOutput::interrupted()));
     Ok(ended.unwrap_or_else(|error| CommandOutput {
         stdout: String::new(),
         stderr: error.to_string(),
-        ending: "-".to_owned(),
+        ending: Ending::Failed,
     }))
 }
 
@@ -188,11 +236,10 @@ async fn run_to_end(mut command: Command, screen: &dyn CommandDisplay) -> std::i
     if status.is_some() {
         group.0 = None;
     }
-    let code = status.and_then(|status| status.code());
     Ok(CommandOutput {
         stdout: String::from_utf8_lossy(&printed).into_owned(),
         stderr: String::from_utf8_lossy(&errors).into_owned(),
-        ending: code.map_or_else(|| "-".to_owned(), |code| code.to_string()),
+        ending: status.map_or(Ending::Interrupted, Ending::from_status),
     })
 }
 

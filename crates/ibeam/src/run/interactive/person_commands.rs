@@ -9,15 +9,14 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use clap::ValueEnum;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, FutureExt as _};
 use ibeam_output::Catalogue;
 use ibeam_protocol::{Failure, Reason, Sentence, sentence};
 use ibeam_providers::{Effort, known_model, known_models};
-use ibeam_tui::{Candidate, Color, Line, PagerStart, PickerOptions, Style, TuiLine, diff_lines};
+use ibeam_tui::{Activity, Candidate, Color, Line, PagerStart, PickerOptions, Style, TuiLine, diff_lines};
 use tokio::sync::oneshot;
 
 use super::conversation::INFORMATION;
-use super::inline::set_busy;
 use super::inline_screen::InlineScreen;
 use super::own_commands::{CommandOutput, REDO_COMMAND, last_lines, run_own};
 use super::session_list::{self, ChosenSession};
@@ -136,8 +135,11 @@ pub(super) trait CommandDisplay {
         &[TuiLine::KeysIdle, TuiLine::KeysBusy]
     }
 
-    /// Shows whether a command of the person runs.
-    fn set_running(&self, is_running: bool);
+    /// Repeats what the person typed before its output, where the terminal does not.
+    fn echo(&self, style: Style, text: &str);
+
+    /// Shows the command of the person that runs, or that none does any more.
+    fn set_running(&self, label: Option<&str>);
 
     /// Waits until a key ends the command of the person.
     fn cancelled(&self) -> BoxFuture<'_, ()>;
@@ -173,9 +175,16 @@ impl CommandDisplay for InlineScreen {
         pick_session(process, self, notice)
     }
 
-    fn set_running(&self, is_running: bool) {
-        self.runs_command.store(is_running, Ordering::Release);
-        set_busy(self, is_running);
+    fn echo(&self, style: Style, text: &str) {
+        self.with(|ui| drop(ui.echo(&Line::new(style, text), Instant::now())));
+    }
+
+    fn set_running(&self, label: Option<&str>) {
+        // An interrupt that came too late for the command before is not one of this command.
+        let _ = self.cancel.notified().now_or_never();
+        self.runs_command.store(label.is_some(), Ordering::Release);
+        let activity = label.map(|text| Activity { text: text.to_owned(), is_cancellable: true });
+        self.with(|ui| drop(ui.set_activity(activity, Instant::now())));
     }
 
     fn cancelled(&self) -> BoxFuture<'_, ()> {
@@ -228,6 +237,16 @@ pub(super) fn candidates(catalogue: &Catalogue) -> Vec<Candidate> {
     commands.chain(modes).chain(efforts).collect()
 }
 
+/// Whether a text is one of the commands.
+fn is_built_in(name: &str, argument: Option<&str>) -> bool {
+    let has_argument = argument.is_some();
+    match name {
+        "/transcript" | "/redo" | "/exit" | "/quit" | "help" | "?" | "exit" | "quit" => !has_argument,
+        "/clear" => true,
+        name => COMMANDS.iter().any(|(word, _)| *word == name),
+    }
+}
+
 /// Executes `text` if it is one of the commands.
 ///
 /// # Errors
@@ -237,6 +256,9 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
     let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
     let id = context.session.id().to_string();
     let catalogue = Arc::clone(&context.process.app.base.catalogue);
+    if is_built_in(name, argument) {
+        context.echo(text);
+    }
     match (name, argument) {
         ("/help", _) | ("help" | "?", None) => {
             context.screen.print(Style::PLAIN, &help(&catalogue, context.screen.keys()))
@@ -290,7 +312,7 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
         ("/skills", _) => context.list_skills(),
         ("/export", file) => context.export(file)?,
         ("/exit" | "/quit" | "exit" | "quit", None) => return Ok(CommandEnd::Leave),
-        (name, _) if looks_like_command(text) => return context.check_command(name),
+        (name, _) if looks_like_command(text) => return context.check_command(name, text),
         _ => return Ok(CommandEnd::IsPrompt),
     }
     Ok(CommandEnd::Done)
@@ -299,6 +321,11 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
 impl CommandContext<'_, '_> {
     fn app(&self) -> &AppContext {
         &self.process.app
+    }
+
+    /// Prints what the person typed, before the output of the command.
+    fn echo(&self, text: &str) {
+        self.screen.echo(Style::DIM, &format!("❯ {}", text.trim()));
     }
 
     fn report_usage(&self, detail: Sentence) {
@@ -353,7 +380,7 @@ impl CommandContext<'_, '_> {
     ///
     /// # Errors
     /// The reason of a signal.
-    fn check_command(&self, name: &str) -> Result<CommandEnd, ExitFailure> {
+    fn check_command(&self, name: &str, text: &str) -> Result<CommandEnd, ExitFailure> {
         let mut known: Vec<String> = COMMANDS.iter().map(|(word, _)| (*word).to_owned()).collect();
         let prompts = self.session.slash_commands().into_iter().map(|command| format!("/{}", command.name));
         let prompts: Vec<String> = prompts.collect();
@@ -371,6 +398,7 @@ impl CommandContext<'_, '_> {
             known.extend(of_servers);
         }
         known.extend(prompts);
+        self.echo(text);
         let nearest = similar_names::closest(name, known.iter().map(String::as_str));
         let line = match nearest {
             Some(nearest) => TuiLine::UnknownCommandNear { name, nearest },
