@@ -92,6 +92,24 @@ fn the_picker_of_a_conversation_filters_and_opens_another_session() {
 }
 
 #[test]
+fn the_session_that_is_open_stays_open_if_it_is_picked() {
+    let scene = two_sessions("Third answer.\n");
+    let running = start(&scene, &["--continue"]);
+    running.wait_for_stdout("Second answer.");
+    running.type_text("/resume\r");
+    running.wait_for_stdout("the older prompt");
+    running.type_text("\r");
+    running.wait_for_stdout("ession: ");
+    running.type_text("more\r");
+    running.wait_for_stdout("Third answer.");
+    running.type_text("/exit\r");
+    let output = running.finish().succeeded();
+    check_restored(&output);
+    assert_eq!(output.stdout.matches("Second answer.").count(), 1, "{output}");
+    assert_eq!(scene.server.requests()[2].transcript().len(), 3);
+}
+
+#[test]
 fn without_a_session_there_is_nothing_to_pick() {
     let scene = Scene::new([]);
     for screen_reader in [&["resume"][..], &["resume", "--screen-reader"]] {
@@ -163,7 +181,9 @@ fn the_picker_returns_if_a_session_cannot_be_opened() {
     running.type_text("\r");
     running.wait_for_stdout("First answer.");
     running.type_text("/exit\r");
-    check_restored(&running.finish().succeeded());
+    let output = running.finish().succeeded();
+    check_restored(&output);
+    assert_eq!(output.stdout.matches("/help lists commands").count(), 1, "{output}");
     holder.type_text("/exit\r");
     holder.finish().succeeded();
 }

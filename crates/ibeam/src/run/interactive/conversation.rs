@@ -122,6 +122,7 @@ pub(super) struct Conversation<'a, S> {
     waiting: Option<String>,
     /// The output of commands of the person, for the next prompt.
     outputs: Vec<String>,
+    is_welcomed: bool,
 }
 
 impl<'a, S: PersonScreen> Conversation<'a, S> {
@@ -129,7 +130,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
     pub(super) fn new(process: RunProcess<'a>, screen: S, first: Option<String>) -> Self {
         let flags = process.app.base.flags.clone();
         let (answers, outputs) = (GivenAnswers::default(), Vec::new());
-        Self { process, screen, flags, answers, waiting: first, outputs }
+        Self { process, screen, flags, answers, waiting: first, outputs, is_welcomed: false }
     }
 
     /// Opens the first session, and runs prompts until the person leaves.
@@ -177,7 +178,10 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
 
     /// Opens the first session, and runs prompts until the person leaves.
     fn begin_with(&mut self, target: &SessionTarget) -> Result<(), ExitFailure> {
-        self.screen.show_welcome(&self.process.app.base.catalogue);
+        // After a failed opening, the person chooses another session.
+        if !std::mem::replace(&mut self.is_welcomed, true) {
+            self.screen.show_welcome(&self.process.app.base.catalogue);
+        }
         let dialog = self.dialog();
         if !trust_question::ask(&mut self.process, &self.flags, &dialog, EscapeEffect::Leaves)?
             || !model_setup::ensure_model(&mut self.process, &self.flags, &dialog)?

@@ -88,18 +88,6 @@ impl Reopening {
         let workspace = self.workspace.clone().or_else(|| before.workspace.clone());
         Flags { fork: false, from_atif: None, file: Vec::new(), workspace, ..before.clone() }
     }
-
-    /// Returns the next step after the choice of another session.
-    fn of_chosen(chosen: ChosenSession) -> CommandEnd {
-        let ChosenSession { target, workspace } = chosen;
-        CommandEnd::Reopen(Self {
-            target,
-            workspace,
-            command: Vec::new(),
-            shows_past: true,
-            printed: StatusItem::Session,
-        })
-    }
 }
 
 /// The place where a conversation shows what its commands print.
@@ -458,10 +446,26 @@ impl CommandContext<'_, '_> {
         self.reopen(Vec::new(), StatusItem::Effort)
     }
 
+    /// Returns the next step after the choice of a session. The one that is open stays open.
+    fn open_chosen(&self, chosen: ChosenSession) -> CommandEnd {
+        let ChosenSession { target, workspace } = chosen;
+        if target == SessionTarget::Named(self.session.id().to_string()) {
+            self.screen.print(INFORMATION, &self.session.status_line(StatusItem::Session));
+            return CommandEnd::Done;
+        }
+        CommandEnd::Reopen(Reopening {
+            target,
+            workspace,
+            command: Vec::new(),
+            shows_past: true,
+            printed: StatusItem::Session,
+        })
+    }
+
     /// Opens another session, which must exist.
     fn resume(&self, name: &str) -> CommandEnd {
         match ChosenSession::named(self.app(), name) {
-            Ok(chosen) => Reopening::of_chosen(chosen),
+            Ok(chosen) => self.open_chosen(chosen),
             Err(failure) => {
                 self.session.report(&failure.into());
                 CommandEnd::Done
@@ -472,7 +476,7 @@ impl CommandContext<'_, '_> {
     /// Lets the person choose another session.
     fn pick(&self) -> Result<CommandEnd, ExitFailure> {
         match self.screen.pick_session(self.process, None) {
-            Ok(chosen) => Ok(chosen.map_or(CommandEnd::Done, Reopening::of_chosen)),
+            Ok(chosen) => Ok(chosen.map_or(CommandEnd::Done, |chosen| self.open_chosen(chosen))),
             Err(failed) if self.process.stop.reason().is_some() => Err(failed),
             Err(failed) => {
                 self.session.report(&failed);
