@@ -233,18 +233,31 @@ impl LiveState<'_> {
                 ExitKey::ControlD => TuiLine::PressAgainBusy,
             })
         } else {
-            let runs_command = self.activity.is_some_and(|shown| shown.activity.is_cancellable);
-            let keys = match self.busy_since {
-                Some(_) => TuiLine::KeysBusy,
-                None if runs_command => TuiLine::KeysCommand,
-                None => TuiLine::KeysIdle,
+            let (keys, is_working) = self.keys();
+            let (keys, status) = (self.catalogue.line(&keys), self.transcript.status.as_str());
+            // While something runs, its keys are more important than the last turn, and on a narrow screen than the model.
+            let parts = match is_working {
+                true if Line::plain(&format!("{status}{SEPARATOR}{keys}")).width() < self.width => {
+                    [status, keys.as_str(), ""]
+                }
+                true => [keys.as_str(), status, ""],
+                false => [status, self.transcript.usage.as_str(), keys.as_str()],
             };
-            let usage = self.transcript.usage.as_str();
-            let parts = [self.transcript.status.as_str(), usage, &self.catalogue.line(&keys)];
             let items =
                 parts.into_iter().flat_map(|part| part.split(SEPARATOR)).filter(|item| !item.is_empty());
             joined_items(items, self.width - 1)
         };
         Line::new(Style::DIM, &text)
+    }
+    /// Returns the keys that have an effect now, and whether something runs or waits for an answer.
+    fn keys(&self) -> (TuiLine<'static>, bool) {
+        let runs_command = self.activity.is_some_and(|shown| shown.activity.is_cancellable);
+        match (self.question, self.busy_since) {
+            (Some(open), _) if open.explains => (TuiLine::KeysExplain, true),
+            (Some(_), _) => (TuiLine::KeysQuestion, true),
+            (None, Some(_)) => (TuiLine::KeysBusy, true),
+            (None, None) if runs_command => (TuiLine::KeysCommand, true),
+            (None, None) => (TuiLine::KeysIdle, false),
+        }
     }
 }

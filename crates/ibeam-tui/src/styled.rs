@@ -216,6 +216,20 @@ impl Line {
         lines
     }
 
+    /// Returns the cells with which the rows of a wrapped line start after the first: up to the second column of a list, or
+    /// as far as the line is indented.
+    pub(crate) fn hanging_indent(&self, width: usize) -> usize {
+        let text = self.text();
+        let content = text.trim_start_matches(' ');
+        let own = text.len() - content.len();
+        let column = content.find("  ").and_then(|gap| {
+            let (first, rest) = content.split_at_checked(gap)?;
+            let second = rest.trim_start_matches(' ');
+            (!second.is_empty()).then(|| own + Self::plain(first).width() + rest.len() - second.len())
+        });
+        column.filter(|column| column * 2 <= width).unwrap_or_else(|| own.min(width / 2))
+    }
+
     /// Returns the line with all occurrences of `query`, which is lower case, in swapped colours.
     #[must_use]
     pub(crate) fn with_marked(&self, query: &str) -> Self {
@@ -287,6 +301,18 @@ mod tests {
         check("abcdefghijkl", 5, &["abcde", "  fgh", "  ijk", "  l"]);
         check("日本語のテキスト", 6, &["日本語", "  のテ", "  キス", "  ト"]);
         check("", 5, &[""]);
+    }
+
+    #[test]
+    fn the_rows_of_a_list_hang_below_their_column() {
+        let rows = |text: &str, width| {
+            let line = Line::plain(text);
+            line.wrap(width, line.hanging_indent(width)).iter().map(Line::text).collect::<Vec<_>>()
+        };
+        assert_eq!(rows("/a  one two three", 12), ["/a  one two", "    three"]);
+        assert_eq!(rows("/very-long  one two", 16), ["/very-long  one", "two"]);
+        assert_eq!(rows("  one two three", 9), ["  one two", "  three"]);
+        assert_eq!(rows("one two three", 8), ["one two", "three"]);
     }
 
     #[test]

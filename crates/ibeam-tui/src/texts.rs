@@ -18,6 +18,10 @@ pub enum TuiLine<'a> {
     Working { seconds: u64 },
     /// The keys while a turn runs.
     KeysBusy,
+    /// The keys of a question about a call.
+    KeysQuestion,
+    /// The keys of the message about a refusal.
+    KeysExplain,
     /// The keys while a command of the person runs.
     KeysCommand,
     /// The keys while no turn runs.

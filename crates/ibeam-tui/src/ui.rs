@@ -184,7 +184,7 @@ impl<W: Write> Ui<W> {
     /// The inner writer failed.
     pub fn print(&mut self, lines: Vec<Line>, now: Instant) -> io::Result<()> {
         let width = self.screen.width() - 1;
-        self.transcript.add_lines(lines.iter().flat_map(|line| line.wrap(width, 0)));
+        self.transcript.add_lines(lines.iter().flat_map(|line| line.wrap(width, line.hanging_indent(width))));
         self.draw(now)
     }
 

@@ -338,6 +338,25 @@ fn a_change_that_the_question_has_shown_is_not_printed_again() {
 }
 
 #[test]
+fn the_status_row_has_the_keys_of_what_runs() {
+    for (width, expect) in [
+        (80, "Claude · agent · Esc interrupts · Enter adds to this turn · Tab queues"),
+        (20, "Esc interrupts"),
+    ] {
+        let terminal = Terminal::new(width, 12);
+        let mut ui = ui(&terminal, Locale::En, width.into(), 12);
+        let now = Instant::now();
+        ui.set_status("Claude", ibeam_protocol::PermissionMode::Default);
+        ui.set_busy(true, now).unwrap();
+        let status = || terminal.rows().into_iter().rfind(|row| !row.is_empty()).unwrap();
+        assert_eq!(status(), expect);
+        ui.ask(consented_edit("").0, now).unwrap();
+        assert!(!status().contains("this turn"), "{}", status());
+        assert!(width < 80 || status().ends_with("↑ ↓ or a number, Enter · Esc interrupts"), "{}", status());
+    }
+}
+
+#[test]
 fn words_of_a_question_and_of_a_failure_are_not_broken() {
     let command = "cargo test --workspace --all-targets --no-fail-fast -- --include-ignored";
     for width in [40_u16, 60] {
