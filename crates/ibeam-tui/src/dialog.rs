@@ -6,7 +6,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ibeam_output::Catalogue;
 
 use crate::editor::Editor;
-use crate::question::TypeAheadGuard;
+use crate::question::{GuardedKey, TypeAheadGuard};
 use crate::screen::Live;
 use crate::styled::{Color, Line, Style};
 use crate::texts::TuiLine;
@@ -26,8 +26,8 @@ pub struct DialogOptions {
     pub title: String,
     /// The kind of the answer.
     pub input: DialogInput,
-    /// Whether keys that were typed ahead are no answer, as for a question that grants something.
-    pub is_guarded: bool,
+    /// The protection against keys that are meant otherwise.
+    pub guard: DialogGuard,
     /// The effect of [`DialogReply::Back`].
     pub escape: EscapeEffect,
     /// Receives the answer. It is dropped when the display ends.
@@ -43,6 +43,26 @@ pub enum DialogInput {
     Text,
     /// A text of one line that is not shown.
     Secret,
+}
+
+impl DialogInput {
+    /// Returns the position of the choice with this number.
+    fn choice_of(&self, character: char) -> Option<usize> {
+        let Self::Choice(choices) = self else { return None };
+        let number = usize::try_from(character.to_digit(10)?).ok()?;
+        number.checked_sub(1).filter(|at| *at < choices.len())
+    }
+}
+
+/// The protection of a dialog against keys that are meant otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DialogGuard {
+    /// Every key counts.
+    None,
+    /// Text is no answer. The first choice is selected.
+    AgainstText,
+    /// Text is no answer, nor is Enter alone: an answer may grant something.
+    Consent,
 }
 
 /// The effect of Esc, and of an empty line where there are lines only.
@@ -71,8 +91,11 @@ pub enum DialogReply {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DialogKeyEffect {
     StaysOpen,
-    /// The key was typed ahead, and belongs to the input.
-    IsTypedAhead,
+    /// The key is text of the input, as is a character that was held.
+    IsText {
+        /// The character before the key.
+        held: Option<char>,
+    },
     Answers(DialogReply),
 }
 
@@ -82,6 +105,8 @@ pub(crate) struct OpenDialog {
     input: DialogInput,
     guard: Option<TypeAheadGuard>,
     escape: EscapeEffect,
+    /// The choice that Enter alone chooses.
+    preselected: Option<usize>,
     selected: Option<usize>,
     /// The number that is being typed.
     number: usize,
@@ -91,14 +116,15 @@ pub(crate) struct OpenDialog {
 
 impl OpenDialog {
     pub(crate) fn new(options: DialogOptions, now: Instant) -> Self {
-        let DialogOptions { title, input, is_guarded, escape, reply } = options;
+        let DialogOptions { title, input, guard, escape, reply } = options;
+        let preselected = (guard != DialogGuard::Consent).then_some(0);
         Self {
             title,
             input,
-            guard: is_guarded.then(|| TypeAheadGuard::new(now)),
+            guard: (guard != DialogGuard::None).then(|| TypeAheadGuard::new(now)),
             escape,
-            // Enter alone must not grant anything.
-            selected: (!is_guarded).then_some(0),
+            preselected,
+            selected: preselected,
             number: 0,
             editor: Editor::default(),
             reply,
@@ -113,8 +139,18 @@ impl OpenDialog {
         if key.code == KeyCode::Esc {
             return DialogKeyEffect::Answers(DialogReply::Back);
         }
-        if self.guard.as_mut().is_some_and(|guard| !guard.accepts_key(now)) {
-            return DialogKeyEffect::IsTypedAhead;
+        let is_choice = |character: char| self.input.choice_of(character).is_some();
+        match self.guard.as_mut().map(|guard| guard.on_key(key, now, is_choice)) {
+            Some(GuardedKey::Text { held }) => {
+                self.selected = self.preselected;
+                return DialogKeyEffect::IsText { held };
+            }
+            Some(GuardedKey::Held(character)) => {
+                self.selected = self.input.choice_of(character);
+                return DialogKeyEffect::StaysOpen;
+            }
+            // Enter confirms what is selected.
+            Some(GuardedKey::Confirms(_) | GuardedKey::Control) | None => {}
         }
         let answer = match &self.input {
             DialogInput::Choice(choices) => {
@@ -126,14 +162,24 @@ impl OpenDialog {
         answer.map_or(DialogKeyEffect::StaysOpen, DialogKeyEffect::Answers)
     }
 
-    /// Adds pasted text; returns `false` if the text belongs to the input.
-    pub(crate) fn on_paste(&mut self, text: &str, now: Instant) -> bool {
-        match self.input {
-            DialogInput::Choice(_) => self.guard.as_mut().is_none_or(|guard| guard.accepts_key(now)),
-            DialogInput::Text | DialogInput::Secret => {
+    /// Returns the answer of a character that was typed, once it is certain that it is no text.
+    pub(crate) fn settled(&mut self, now: Instant) -> Option<DialogReply> {
+        let character = self.guard.as_mut()?.settled(now)?;
+        self.input.choice_of(character).map(DialogReply::Choice)
+    }
+
+    /// Adds pasted text, and returns what belongs to the input instead.
+    pub(crate) fn on_paste(&mut self, text: &str, now: Instant) -> Option<String> {
+        match (&self.input, &mut self.guard) {
+            (DialogInput::Choice(_), Some(guard)) => {
+                self.selected = self.preselected;
+                Some(guard.on_text(now).into_iter().chain(text.chars()).collect())
+            }
+            (DialogInput::Choice(_), None) => None,
+            (DialogInput::Text | DialogInput::Secret, _) => {
                 let line: String = text.trim().chars().filter(|c| !c.is_control()).collect();
                 self.editor.insert(&line);
-                true
+                None
             }
         }
     }
@@ -283,10 +329,13 @@ mod tests {
 
     use super::*;
 
-    fn dialog(input: DialogInput, is_guarded: bool, now: Instant) -> OpenDialog {
+    fn dialog(input: DialogInput, is_consent: bool, now: Instant) -> OpenDialog {
         let title = "Which one of these?".to_owned();
-        let escape = if is_guarded { EscapeEffect::Leaves } else { EscapeEffect::GoesBack };
-        OpenDialog::new(DialogOptions { title, input, is_guarded, escape, reply: Box::new(drop) }, now)
+        let (guard, escape) = match is_consent {
+            true => (DialogGuard::Consent, EscapeEffect::Leaves),
+            false => (DialogGuard::None, EscapeEffect::GoesBack),
+        };
+        OpenDialog::new(DialogOptions { title, input, guard, escape, reply: Box::new(drop) }, now)
     }
 
     fn choices(count: usize) -> DialogInput {
@@ -304,20 +353,38 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_were_typed_ahead_choose_nothing() {
+    fn text_chooses_nothing() {
         let now = Instant::now();
         let mut dialog = dialog(choices(3), true, now);
         let at = |ms| now + Duration::from_millis(ms);
+        let text = |held| DialogKeyEffect::IsText { held };
         for code in [KeyCode::Char('1'), KeyCode::Enter, KeyCode::Down] {
-            assert_eq!(press(&mut dialog, code, at(100)), DialogKeyEffect::IsTypedAhead);
+            assert_eq!(press(&mut dialog, code, at(100)), text(None));
         }
-        assert!(!dialog.on_paste("1", at(200)));
+        assert_eq!(dialog.on_paste("1", at(200)).as_deref(), Some("1"));
         // Without a selection, Enter chooses nothing.
         assert_eq!(press(&mut dialog, KeyCode::Enter, at(900)), DialogKeyEffect::StaysOpen);
-        assert_eq!(
-            press(&mut dialog, KeyCode::Char('2'), at(901)),
-            DialogKeyEffect::Answers(DialogReply::Choice(1))
-        );
+        // A digit in a word, and one that begins a text.
+        for (ms, character) in [(1000, 'n'), (1100, '1')] {
+            assert_eq!(press(&mut dialog, KeyCode::Char(character), at(ms)), text(None));
+        }
+        assert_eq!(press(&mut dialog, KeyCode::Char('2'), at(2000)), DialogKeyEffect::StaysOpen);
+        assert_eq!(press(&mut dialog, KeyCode::Char('n'), at(2100)), text(Some('2')));
+        assert_eq!((dialog.settled(at(9000)), dialog.selected), (None, None));
+    }
+
+    #[test]
+    fn a_number_alone_chooses() {
+        let now = Instant::now();
+        let at = |ms| now + Duration::from_millis(ms);
+        let mut slow = dialog(choices(3), true, now);
+        assert_eq!(press(&mut slow, KeyCode::Char('2'), at(900)), DialogKeyEffect::StaysOpen);
+        assert_eq!(slow.settled(at(1000)), None);
+        assert_eq!(slow.settled(at(1300)), Some(DialogReply::Choice(1)));
+        let mut confirmed = dialog(choices(3), true, now);
+        press(&mut confirmed, KeyCode::Char('3'), at(900));
+        let effect = press(&mut confirmed, KeyCode::Enter, at(950));
+        assert_eq!(effect, DialogKeyEffect::Answers(DialogReply::Choice(2)));
     }
 
     #[test]
@@ -370,7 +437,7 @@ mod tests {
     fn a_secret_is_not_shown_and_a_pasted_text_is_one_line() {
         let now = Instant::now();
         let mut dialog = dialog(DialogInput::Secret, false, now);
-        assert!(dialog.on_paste(" sk-0123456789\n", now));
+        assert_eq!(dialog.on_paste(" sk-0123456789\n", now), None);
         let shown = rows(&dialog, 80, 24).join("\n");
         assert!(
             !shown.contains("sk") && shown.contains("••••••••") && !shown.contains("•••••••••"),

@@ -1,14 +1,17 @@
-//! The question about a call: its choices, and the protection against text that was typed ahead.
+//! The question about a call: its choices, and the protection against text that looks like an answer.
 
 use std::time::{Duration, Instant};
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ibeam_protocol::CallId;
 
 use crate::styled::Line;
 use crate::texts::TuiLine;
 
 /// The time without any key after which a key can be an answer. Text that is typed ahead is never consent.
-const PAUSE: Duration = Duration::from_millis(600);
+const PAUSE_BEFORE: Duration = Duration::from_millis(600);
+/// The time without any key after which a character is an answer, not the beginning of a text.
+const PAUSE_AFTER: Duration = Duration::from_millis(400);
 
 /// The answer of a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,33 +104,84 @@ impl Choice {
     }
 }
 
-/// The protection of a question against text that was typed ahead: a key is an answer only after a time without any.
+/// The protection of a question against text: a character is an answer only if it is typed alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TypeAheadGuard {
-    /// The time from which on a key is an answer.
+    /// The time from which on a key can be an answer.
     armed_at: Instant,
+    /// A character that is an answer, unless text follows before this time.
+    held: Option<(char, Instant)>,
+}
+
+/// The meaning of a key while a question is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GuardedKey {
+    /// The key moves through the choices, confirms one, or has the meaning that it has without a question.
+    Control,
+    /// The character is an answer unless text follows: see [`TypeAheadGuard::settled`].
+    Held(char),
+    /// The key confirms this character.
+    Confirms(char),
+    /// The key is text of the input, as is a character that was held.
+    Text {
+        /// The character before the key.
+        held: Option<char>,
+    },
 }
 
 impl TypeAheadGuard {
     /// Returns the protection of a question that is shown at `now`.
     pub(crate) fn new(now: Instant) -> Self {
-        Self { armed_at: now + PAUSE }
+        Self { armed_at: now + PAUSE_BEFORE, held: None }
     }
 
-    /// Returns whether a key at `now` is an answer. A key that is not postpones the time from which on keys are.
-    pub(crate) fn accepts_key(&mut self, now: Instant) -> bool {
-        let is_answer = now >= self.armed_at;
-        if !is_answer {
-            self.armed_at = now + PAUSE;
+    /// Returns the meaning of a key at `now`. Text postpones the time from which on keys are answers.
+    pub(crate) fn on_key(
+        &mut self,
+        key: KeyEvent,
+        now: Instant,
+        is_answer: impl FnOnce(char) -> bool,
+    ) -> GuardedKey {
+        let is_text_key = matches!(key.code, KeyCode::Char(_) | KeyCode::Backspace | KeyCode::Delete)
+            && !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        match (self.held, key.code) {
+            (Some((character, _)), KeyCode::Enter) => {
+                self.held = None;
+                return GuardedKey::Confirms(character);
+            }
+            (Some(_), _) if is_text_key => return GuardedKey::Text { held: self.on_text(now) },
+            (Some(_) | None, _) => self.held = None,
         }
-        is_answer
+        if now < self.armed_at {
+            return GuardedKey::Text { held: self.on_text(now) };
+        }
+        match key.code {
+            KeyCode::Char(character) if is_text_key && is_answer(character) => {
+                self.held = Some((character, now + PAUSE_AFTER));
+                GuardedKey::Held(character)
+            }
+            _ if is_text_key => GuardedKey::Text { held: self.on_text(now) },
+            _ => GuardedKey::Control,
+        }
+    }
+
+    /// Records text at `now`, and returns the character before it that was held.
+    pub(crate) fn on_text(&mut self, now: Instant) -> Option<char> {
+        self.armed_at = now + PAUSE_BEFORE;
+        self.held.take().map(|(character, _)| character)
+    }
+
+    /// Returns the character that was held, once no text has followed.
+    pub(crate) fn settled(&mut self, now: Instant) -> Option<char> {
+        let settled = self.held.filter(|(_, at)| now >= *at);
+        settled.inspect(|_| self.held = None).map(|(character, _)| character)
     }
 }
 
 /// A question that is shown.
 pub(crate) struct OpenQuestion {
     pub(crate) question: Question,
-    guard: TypeAheadGuard,
+    pub(crate) guard: TypeAheadGuard,
     pub(crate) selected: Option<usize>,
     /// Whether the input is the message to the model about a refusal.
     pub(crate) explains: bool,
@@ -141,9 +195,20 @@ impl OpenQuestion {
         Self { question, guard, selected: None, explains: false, draft: String::new() }
     }
 
-    /// Returns whether a key at `now` is an answer: see [`TypeAheadGuard::accepts_key`].
-    pub(crate) fn accepts_key(&mut self, now: Instant) -> bool {
-        self.guard.accepts_key(now)
+    /// Returns the meaning of a key at `now`, and selects the choice of a character that may be an answer.
+    pub(crate) fn on_key(&mut self, key: KeyEvent, now: Instant) -> GuardedKey {
+        let choices = self.choices();
+        let choice_of = |character: char| Choice::from_answer(character.encode_utf8(&mut [0; 4]), &choices);
+        let meaning = self.guard.on_key(key, now, |character| choice_of(character).is_some());
+        match meaning {
+            GuardedKey::Held(character) => {
+                let choice = choice_of(character);
+                self.selected = choices.iter().position(|offered| Some(*offered) == choice);
+            }
+            GuardedKey::Text { .. } => self.selected = None,
+            GuardedKey::Control | GuardedKey::Confirms(_) => {}
+        }
+        meaning
     }
 
     /// Returns the choices in the order of their numbers.
@@ -172,9 +237,11 @@ impl OpenQuestion {
 mod tests {
     use super::*;
 
-    #[test]
-    fn keys_that_were_typed_ahead_are_no_answer() {
+    /// Types characters in a question that was shown at 0 ms, each at its time. Returns the text that went into the
+    /// input, and the answer that was settled 2 s after the last key.
+    fn typed(keys: &[(u64, char)]) -> (String, Option<Choice>) {
         let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
         let question = Question {
             call: "c".into(),
             body: Vec::new(),
@@ -184,13 +251,61 @@ mod tests {
             reply: Box::new(drop),
         };
         let mut open = OpenQuestion::new(question, start);
-        let at = |ms| start + Duration::from_millis(ms);
-        assert!(!open.accepts_key(at(100)) && !open.accepts_key(at(650)) && !open.accepts_key(at(1200)));
-        assert!(open.accepts_key(at(1900)));
         assert_eq!(open.choices(), [Choice::Once, Choice::Refuse, Choice::RefuseAndExplain]);
+        let mut text = String::new();
+        for (ms, character) in keys {
+            assert_eq!(open.guard.settled(at(*ms)), None, "{keys:?}");
+            match open.on_key(KeyEvent::from(KeyCode::Char(*character)), at(*ms)) {
+                GuardedKey::Text { held } => text.extend(held.into_iter().chain([*character])),
+                GuardedKey::Held(_) => {}
+                meaning @ (GuardedKey::Control | GuardedKey::Confirms(_)) => panic!("{meaning:?}"),
+            }
+        }
+        let end = at(keys.last().unwrap().0 + 2000);
+        let answer = open.guard.settled(end).map(|character| open.choice_of(character).unwrap());
+        assert_eq!(open.guard.settled(end), None);
+        (text, answer)
+    }
+
+    #[test]
+    fn a_character_alone_is_an_answer() {
+        assert_eq!(typed(&[(700, 'y')]), (String::new(), Some(Choice::Once)));
+        assert_eq!(typed(&[(700, '4')]), (String::new(), Some(Choice::Refuse)));
+        // A choice that is not offered, and what is none.
+        assert_eq!(typed(&[(700, '2')]), ("2".into(), None));
+        assert_eq!(typed(&[(700, '0')]), ("0".into(), None));
+    }
+
+    #[test]
+    fn text_is_no_answer() {
+        let word = |start: u64, every: u64, text: &str| -> Vec<(u64, char)> {
+            (start..).step_by(usize::try_from(every).unwrap()).zip(text.chars()).collect()
+        };
+        for (start, every) in [(100, 150), (700, 100), (700, 350), (2000, 20)] {
+            for text in ["why is it", "use port 3128", "what is this for, then", "you should", "1st", "no 4"]
+            {
+                assert_eq!(typed(&word(start, every, text)), (text.into(), None), "{start} {every}");
+            }
+        }
+        // Keys that were typed ahead, and one that was not.
         assert_eq!(
-            (open.choice_of('4'), open.choice_of('2'), open.choice_of('0')),
-            (Some(Choice::Refuse), None, None)
+            typed(&[(100, 'y'), (650, 'y'), (1200, 'y'), (1900, 'y')]),
+            ("yyy".into(), Some(Choice::Once))
         );
+    }
+
+    #[test]
+    fn enter_confirms_a_character_at_once() {
+        let start = Instant::now();
+        let mut guard = TypeAheadGuard::new(start);
+        let at = |ms| start + Duration::from_millis(ms);
+        let is_answer = |character| character == 'y';
+        let (y, enter) = (KeyEvent::from(KeyCode::Char('y')), KeyEvent::from(KeyCode::Enter));
+        assert_eq!(guard.on_key(y, at(700), is_answer), GuardedKey::Held('y'));
+        assert_eq!(guard.on_key(enter, at(750), is_answer), GuardedKey::Confirms('y'));
+        // Enter at the end of a text is of the text.
+        assert_eq!(guard.on_key(y, at(1000), is_answer), GuardedKey::Held('y'));
+        assert_eq!(guard.on_key(y, at(1100), is_answer), GuardedKey::Text { held: Some('y') });
+        assert_eq!(guard.on_key(enter, at(1200), is_answer), GuardedKey::Text { held: None });
     }
 }

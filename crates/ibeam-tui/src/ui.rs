@@ -287,10 +287,11 @@ impl<W: Write> Ui<W> {
             TerminalEvent::Paste(text) => {
                 if let Some(view) = &mut self.view {
                     view.on_paste(&text);
-                } else if self.dialog.as_mut().is_some_and(|dialog| dialog.on_paste(&text, now)) {
-                } else if self.question.as_mut().is_none_or(|open| open.explains || !open.accepts_key(now)) {
-                    self.editor.insert(&text);
-                    self.completion = None;
+                } else if let Some(dialog) = &mut self.dialog {
+                    let of_input = dialog.on_paste(&text, now);
+                    self.editor.insert(&of_input.unwrap_or_default());
+                } else {
+                    self.paste(&text, now);
                 }
                 None
             }
@@ -307,6 +308,8 @@ impl<W: Write> Ui<W> {
     /// # Errors
     /// The inner writer failed.
     pub fn draw(&mut self, now: Instant) -> io::Result<()> {
+        self.settle_answer(now);
+        self.settle_dialog(now);
         if !self.is_stopped && self.draw_view()? {
             return Ok(());
         }
@@ -358,8 +361,7 @@ impl<W: Write> Ui<W> {
             self.end_search();
             return self.on_escape();
         }
-        if self.question.as_mut().is_some_and(|open| !open.explains && open.accepts_key(now)) {
-            self.answer(key);
+        if self.on_question_key(key, now) {
             return None;
         }
         if self.search.is_some() && self.on_search_key(key, is_control) {

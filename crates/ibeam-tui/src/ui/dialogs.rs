@@ -6,7 +6,7 @@ use std::time::Instant;
 use crossterm::event::KeyEvent;
 
 use super::{Action, Ui};
-use crate::dialog::{DialogKeyEffect, DialogOptions, OpenDialog};
+use crate::dialog::{DialogKeyEffect, DialogOptions, DialogReply, OpenDialog};
 use crate::view::is_control;
 
 /// Work of the program that is shown above the input.
@@ -70,14 +70,26 @@ impl<W: Write> Ui<W> {
             return Some(Action::Suspend);
         }
         match self.dialog.as_mut().map(|dialog| dialog.on_key(key, now)) {
-            Some(DialogKeyEffect::Answers(reply)) => {
-                if let Some(dialog) = self.dialog.take() {
-                    (dialog.reply)(reply);
-                }
+            Some(DialogKeyEffect::Answers(reply)) => self.close_dialog(reply),
+            Some(DialogKeyEffect::IsText { held }) => {
+                self.editor.insert(&String::from_iter(held));
+                self.edit(key.code, key.modifiers);
             }
-            Some(DialogKeyEffect::IsTypedAhead) => self.edit(key.code, key.modifiers),
             Some(DialogKeyEffect::StaysOpen) | None => {}
         }
         None
+    }
+
+    /// Answers with the character that was typed, once it is certain that it is no text.
+    pub(super) fn settle_dialog(&mut self, now: Instant) {
+        if let Some(reply) = self.dialog.as_mut().and_then(|dialog| dialog.settled(now)) {
+            self.close_dialog(reply);
+        }
+    }
+
+    fn close_dialog(&mut self, reply: DialogReply) {
+        if let Some(dialog) = self.dialog.take() {
+            (dialog.reply)(reply);
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use crossterm::event::{KeyCode, KeyEvent};
 
 use super::Ui;
-use crate::question::{Choice, OpenQuestion, Question, Reply};
+use crate::question::{Choice, GuardedKey, OpenQuestion, Question, Reply};
 use crate::styled::{Color, Line, Style};
 use crate::texts::TuiLine;
 
@@ -39,22 +39,55 @@ impl<W: Write> Ui<W> {
         self.draw(now)
     }
 
-    /// Handles a key of the question.
-    pub(super) fn answer(&mut self, key: KeyEvent) {
+    /// Handles a key while a question is shown. Returns `false` for a key that has the meaning that it has without one.
+    pub(super) fn on_question_key(&mut self, key: KeyEvent, now: Instant) -> bool {
+        let has_input = !self.editor.is_empty();
+        let Some(open) = self.question.as_mut().filter(|open| !open.explains) else { return false };
+        match open.on_key(key, now) {
+            GuardedKey::Held(_) => {}
+            GuardedKey::Confirms(character) => {
+                let choice = open.choice_of(character);
+                self.answer(choice);
+            }
+            GuardedKey::Text { held } => {
+                self.editor.insert(&String::from_iter(held));
+                return false;
+            }
+            GuardedKey::Control => match key.code {
+                KeyCode::Up | KeyCode::BackTab => open.advance(false),
+                KeyCode::Down => open.advance(true),
+                KeyCode::Tab if !has_input => open.advance(true),
+                KeyCode::Enter if open.selected.is_some() => {
+                    let choice = open.selected.and_then(|at| open.choices().get(at).copied());
+                    self.answer(choice);
+                }
+                _ => return false,
+            },
+        }
+        true
+    }
+
+    /// Puts pasted text into the input, which is never an answer.
+    pub(super) fn paste(&mut self, text: &str, now: Instant) {
+        let held = self.question.as_mut().and_then(|open| open.guard.on_text(now));
+        self.editor.insert(&String::from_iter(held));
+        self.editor.insert(text);
+        self.completion = None;
+    }
+
+    /// Answers with the character that was typed, once it is certain that it is no text.
+    pub(super) fn settle_answer(&mut self, now: Instant) {
+        if let Some(open) = &mut self.question
+            && let Some(character) = open.guard.settled(now)
+        {
+            let choice = open.choice_of(character);
+            self.answer(choice);
+        }
+    }
+
+    /// Gives the answer of a choice.
+    fn answer(&mut self, choice: Option<Choice>) {
         let Some(open) = &mut self.question else { return };
-        let choice = match key.code {
-            KeyCode::Up | KeyCode::BackTab => {
-                open.advance(false);
-                None
-            }
-            KeyCode::Down | KeyCode::Tab => {
-                open.advance(true);
-                None
-            }
-            KeyCode::Enter => open.selected.and_then(|at| open.choices().get(at).copied()),
-            KeyCode::Char(c) if key.modifiers.is_empty() => open.choice_of(c),
-            _ => None,
-        };
         let Some(choice) = choice else { return };
         if choice == Choice::RefuseAndExplain {
             open.explains = true;

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ibeam_output::{Catalogue, Locale};
 use ibeam_tui::{
-    Action, Activity, Candidate, DialogInput, DialogOptions, DialogReply, EscapeEffect, Line, Screen,
-    TerminalEvent, TerminalTraits, Ui, UiOptions,
+    Action, Activity, Candidate, DialogGuard, DialogInput, DialogOptions, DialogReply, EscapeEffect, Line,
+    Screen, TerminalEvent, TerminalTraits, Ui, UiOptions,
 };
 
 use crate::terminal::Terminal;
@@ -97,8 +97,8 @@ fn show_dialog(keyboard: &mut Keyboard) -> Receiver<DialogReply> {
     let (sender, replies) = channel();
     let reply = Box::new(move |reply| sender.send(reply).unwrap());
     let input = DialogInput::Choice(vec!["yes".to_owned(), "no".to_owned()]);
-    let escape = EscapeEffect::GoesBack;
-    let options = DialogOptions { title: "Sure?".to_owned(), input, is_guarded: true, escape, reply };
+    let (guard, escape) = (DialogGuard::Consent, EscapeEffect::GoesBack);
+    let options = DialogOptions { title: "Sure?".to_owned(), input, guard, escape, reply };
     keyboard.ui.show_dialog(options, keyboard.now).unwrap();
     replies
 }
@@ -112,6 +112,8 @@ fn keys_typed_ahead_of_a_dialog_stay_in_the_input() {
     assert!(replies.try_recv().is_err());
     assert_eq!(keyboard.control('z', 10), Some(Action::Suspend));
     assert_eq!(keyboard.press(KeyCode::Char('2'), KeyModifiers::NONE, 700), None);
+    assert!(replies.try_recv().is_err());
+    keyboard.ui.draw(keyboard.now + std::time::Duration::from_millis(400)).unwrap();
     assert_eq!(replies.try_recv(), Ok(DialogReply::Choice(1)));
     assert_eq!(
         keyboard.press(KeyCode::Enter, KeyModifiers::NONE, 10),

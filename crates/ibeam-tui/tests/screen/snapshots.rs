@@ -14,8 +14,9 @@ use ibeam_output::{Catalogue, Locale};
 use ibeam_protocol::tool_output::{EditOutput, ReadOutput, ShellOutput, Todo, TodoStatus};
 use ibeam_protocol::{Event, EventKind, ModelCallId, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 use ibeam_tui::{
-    Color, DialogInput, DialogOptions, EscapeEffect, Line, PagerStart, PickerEntry, PickerOptions, Question,
-    Screen, Style, TerminalEvent, TerminalTraits, TuiLine, Ui, UiOptions, diff_lines, proposed_change,
+    Color, DialogGuard, DialogInput, DialogOptions, EscapeEffect, Line, PagerStart, PickerEntry,
+    PickerOptions, Question, Screen, Style, TerminalEvent, TerminalTraits, TuiLine, Ui, UiOptions,
+    diff_lines, proposed_change,
 };
 use serde_json::{Value, json};
 
@@ -244,7 +245,7 @@ fn trust(locale: Locale, width: u16, height: u16) -> Scene {
     let options = DialogOptions {
         title: catalogue.line(&TuiLine::TrustQuestion),
         input: DialogInput::Choice(choices.map(|choice| catalogue.line(&choice)).into()),
-        is_guarded: true,
+        guard: DialogGuard::Consent,
         escape: EscapeEffect::Leaves,
         reply: Box::new(drop),
     };

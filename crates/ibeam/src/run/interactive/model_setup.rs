@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ibeam_protocol::{FailureCode, Reason};
 use ibeam_providers::provider_table::{KnownProvider, PROVIDERS};
 use ibeam_providers::{default_model, model_label};
-use ibeam_tui::{DialogInput, DialogReply, EscapeEffect, TuiLine};
+use ibeam_tui::{DialogGuard, DialogInput, DialogReply, EscapeEffect, TuiLine};
 use toml_edit::{Item, Table, value};
 
 use super::person_approver::edit_config;
@@ -64,7 +64,7 @@ pub(super) fn ensure_model<D: StartDialog>(
     dialog: &D,
 ) -> Result<bool, ExitFailure> {
     // Keys that were typed before the first question are no answer.
-    let mut is_guarded = true;
+    let mut guard = DialogGuard::AgainstText;
     loop {
         match model::choose_model(&process.app) {
             Ok(choice) => {
@@ -72,12 +72,12 @@ pub(super) fn ensure_model<D: StartDialog>(
                 return Ok(true);
             }
             Err(reason) if can_set_up(&process.app, &reason) => {
-                match set_up(process, flags, dialog, &reason, is_guarded)? {
+                match set_up(process, flags, dialog, &reason, guard)? {
                     Step::Done => reload(process, flags)?,
                     Step::Back => {}
                     Step::Leave => return Ok(false),
                 }
-                is_guarded = false;
+                guard = DialogGuard::None;
             }
             Err(reason) => return Err(reason.into()),
         }
@@ -114,7 +114,7 @@ fn set_up<D: StartDialog>(
     flags: &Flags,
     dialog: &D,
     reason: &Reason,
-    is_guarded: bool,
+    guard: DialogGuard,
 ) -> Result<Step, ExitFailure> {
     let catalogue = &process.app.base.catalogue;
     if let Reason::ModelNotInstalled { unused_key: Some(_), .. } = reason {
@@ -131,7 +131,7 @@ fn set_up<D: StartDialog>(
         .collect();
     let input = DialogInput::Choice(ways.iter().map(|(_, line)| catalogue.line(line)).collect());
     let title = catalogue.line(&TuiLine::SetupQuestion);
-    let question = StartQuestion { title, input, is_guarded, escape: EscapeEffect::Leaves };
+    let question = StartQuestion { title, input, guard, escape: EscapeEffect::Leaves };
     let way = match dialog.ask(process, question)? {
         DialogReply::Choice(at) => ways.get(at).map_or(Way::Leave, |(way, _)| *way),
         DialogReply::Text(_) | DialogReply::Back | DialogReply::Leave => Way::Leave,

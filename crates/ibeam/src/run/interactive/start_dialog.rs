@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use ibeam_output::Catalogue;
-use ibeam_tui::{Activity, Color, DialogInput, DialogOptions, DialogReply, EscapeEffect, Style, TuiLine};
+use ibeam_tui::{
+    Activity, Color, DialogGuard, DialogInput, DialogOptions, DialogReply, EscapeEffect, Style, TuiLine,
+};
 use tokio::sync::{Mutex, oneshot};
 
 use super::inline_screen::InlineScreen;
@@ -31,15 +33,14 @@ pub(super) type ProgressSink = Arc<dyn Fn(String) + Send + Sync>;
 pub(super) struct StartQuestion {
     pub(super) title: String,
     pub(super) input: DialogInput,
-    /// Whether text that was typed ahead is no answer.
-    pub(super) is_guarded: bool,
+    pub(super) guard: DialogGuard,
     pub(super) escape: EscapeEffect,
 }
 
 impl StartQuestion {
     /// Returns a question that follows another one.
     pub(super) fn following(title: String, input: DialogInput) -> Self {
-        Self { title, input, is_guarded: false, escape: EscapeEffect::GoesBack }
+        Self { title, input, guard: DialogGuard::None, escape: EscapeEffect::GoesBack }
     }
 }
 
@@ -95,8 +96,8 @@ impl StartDialog for InlineDialog {
             // The program may end meanwhile.
             let _ = sender.send(reply);
         });
-        let StartQuestion { title, input, is_guarded, escape } = question;
-        let options = DialogOptions { title, input, is_guarded, escape, reply };
+        let StartQuestion { title, input, guard, escape } = question;
+        let options = DialogOptions { title, input, guard, escape, reply };
         self.0.with(|ui| drop(ui.show_dialog(options, Instant::now())));
         Ok(process.wait(async { Ok(answer.await.unwrap_or(DialogReply::Leave)) })?)
     }

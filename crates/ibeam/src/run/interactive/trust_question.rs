@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use ibeam_output::escape_to_one_line;
 use ibeam_protocol::Reason;
-use ibeam_tui::{DialogInput, DialogReply, EscapeEffect, TuiLine};
+use ibeam_tui::{DialogGuard, DialogInput, DialogReply, EscapeEffect, TuiLine};
 use sha2::{Digest, Sha256};
 
 use super::start_dialog::{LineKind, StartDialog, StartQuestion};
@@ -68,7 +68,7 @@ pub(super) fn ask<D: StartDialog>(
     let choices = [TuiLine::TrustYes, TuiLine::TrustNo, TuiLine::DialogLeave];
     let input = DialogInput::Choice(choices.iter().map(|choice| catalogue.line(choice)).collect());
     let title = catalogue.line(&TuiLine::TrustQuestion);
-    match dialog.ask(process, StartQuestion { title, input, is_guarded: true, escape })? {
+    match dialog.ask(process, StartQuestion { title, input, guard: DialogGuard::Consent, escape })? {
         DialogReply::Choice(0) => match app.trust.remember(&app.workspace) {
             Ok(()) => {
                 dialog.print(LineKind::Success, &catalogue.line(&TuiLine::TrustStored));
