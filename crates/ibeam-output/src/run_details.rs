@@ -17,14 +17,16 @@ const REASON_CHARACTERS: usize = 500;
 /// The options of [`RunDetails`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunDetailsOptions {
-    /// Add reasons, to-do lists and totals. Without it and `targets` there are only the changed files and the text of a
-    /// failed run.
+    /// Add reasons, to-do lists and totals. Without it and `targets` there are only the changed files and the unfinished
+    /// answer of a failed run.
     pub verbose: bool,
     /// Add what `text` leaves out of the lines of actions without `verbose`: targets, reasons and to-do items that
     /// changed.
     pub targets: bool,
     /// Add the lines of actions, which `text` does not print under contract 2.
     pub actions: bool,
+    /// Return only the unfinished answer of a failed run.
+    pub unfinished_answer_only: bool,
 }
 
 /// A formatter of the details of a run.
@@ -150,9 +152,13 @@ impl RunDetails {
         let segment = std::mem::take(&mut self.segment);
         let text =
             if segment.trim().is_empty() { std::mem::take(&mut self.previous_segment) } else { segment };
-        if run.failure().is_some() && !text.trim().is_empty() {
+        let is_unfinished = run.failure().is_some_and(|failure| !failure.reason.follows_complete_answer());
+        if is_unfinished && !text.trim().is_empty() {
             lines.push(self.catalogue.line(&RunLine::Unfinished));
             lines.push(printable_lines(text.trim()));
+        }
+        if self.options.unfinished_answer_only {
+            return lines;
         }
         let files = self.files.lines(&self.directory);
         if !files.is_empty() {

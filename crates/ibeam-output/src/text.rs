@@ -108,15 +108,18 @@ impl<W: Write> Text<W> {
         let segment = std::mem::take(&mut self.segment);
         let previous = std::mem::take(&mut self.previous_segment);
         let has_actions = std::mem::take(&mut self.has_actions);
-        match outcome {
-            RunOutcome::Completed => {
-                let text = if segment.trim().is_empty() { previous } else { segment };
-                let message = printable_lines(text.trim());
-                let gap = if has_actions { "\n" } else { "" };
-                if message.is_empty() { Ok(()) } else { self.print(&format!("{gap}{message}\n")) }
-            }
-            RunOutcome::Failed(_) => Ok(()),
+        // The text of an answer that is not complete is on stderr: see `RunDetails`.
+        let is_complete = match outcome {
+            RunOutcome::Completed => true,
+            RunOutcome::Failed(failure) => failure.reason.follows_complete_answer(),
+        };
+        let text = if segment.trim().is_empty() { previous } else { segment };
+        let message = printable_lines(text.trim());
+        if !is_complete || message.is_empty() {
+            return Ok(());
         }
+        let gap = if has_actions { "\n" } else { "" };
+        self.print(&format!("{gap}{message}\n"))
     }
 }
 

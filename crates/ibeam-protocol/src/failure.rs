@@ -378,6 +378,14 @@ impl Reason {
         text.unwrap_or_else(|| self.code().as_str()).to_owned()
     }
 
+    /// Whether the model ended its turn, and only a condition of `--fail-on` made the run fail.
+    pub fn follows_complete_answer(&self) -> bool {
+        matches!(
+            self,
+            Self::Denied { .. } | Self::ToolErrors { .. } | Self::BackgroundStopped { .. } | Self::NoText
+        )
+    }
+
     /// Returns the class, which programs see.
     pub fn code(&self) -> FailureCode {
         use FailureCode as C;

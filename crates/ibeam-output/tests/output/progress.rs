@@ -12,7 +12,8 @@ use serde_json::json;
 
 use crate::run_events::{self, RunEvents};
 
-const VERBOSE: RunDetailsOptions = RunDetailsOptions { verbose: true, targets: false, actions: false };
+const VERBOSE: RunDetailsOptions =
+    RunDetailsOptions { verbose: true, targets: false, actions: false, unfinished_answer_only: false };
 
 fn english() -> Arc<Catalogue> {
     Arc::new(Catalogue::new(Locale::En))
@@ -220,7 +221,7 @@ fn targets_reasons_and_changed_todos_follow_the_lines_of_actions() {
 fn the_lines_of_actions_are_added_where_text_has_none() {
     let call = shell("1", "ls -l");
     let outcome = run_events::success(ToolOutput::Shell(ShellOutput::default()));
-    let options = RunDetailsOptions { verbose: true, actions: true, targets: false };
+    let options = RunDetailsOptions { actions: true, ..VERBOSE };
     let lines = details(&RunEvents::new().call(&call, outcome).completed(), options);
     assert_eq!(lines.first().map(String::as_str), Some("Ran terminal command: ls -l"));
 }
@@ -234,4 +235,17 @@ fn the_text_of_a_failed_run_is_not_lost() {
     let later = run().text("It is\u{1b} ").text("half").failed(reason());
     assert_eq!(unfinished(&later), ["the answer so far", "It is\\u{1b} half"]);
     assert!(unfinished(&run().text("done").completed()).is_empty(), "`text` prints it");
+    let complete = run().text("done").failed(Reason::ToolErrors { count: 1 });
+    assert!(unfinished(&complete).is_empty(), "`text` prints it");
+}
+
+#[test]
+fn without_a_person_only_the_unfinished_answer_remains() {
+    let options = RunDetailsOptions { unfinished_answer_only: true, ..RunDetailsOptions::default() };
+    let run = || {
+        let call = run_events::call("write", json!({}));
+        RunEvents::new().call(&call, write("/Users/user/project/a.txt", true)).text("It is half")
+    };
+    assert!(details(&run().completed(), options).is_empty());
+    assert_eq!(details(&run().failed(Reason::Refused), options), ["the unfinished answer", "It is half"]);
 }

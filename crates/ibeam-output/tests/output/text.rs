@@ -219,6 +219,17 @@ fn a_failed_run_prints_its_actions_and_no_message() {
 }
 
 #[test]
+fn the_answer_of_a_run_that_fail_on_made_fail_is_printed() {
+    for reason in
+        [Reason::ToolErrors { count: 1 }, Reason::Denied { count: 1 }, Reason::BackgroundStopped { count: 1 }]
+    {
+        let run = || RunEvents::new().call(&read(), read_outcome()).text("Done.").failed(reason.clone());
+        check(&run(), BARE, "Read file\n\nDone.\n");
+        check(&run(), TextOptions { message_only: true, ..BARE }, "Done.\n");
+    }
+}
+
+#[test]
 fn verbose_adds_the_path_or_command() {
     check(
         &RunEvents::new()

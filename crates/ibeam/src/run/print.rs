@@ -58,13 +58,15 @@ impl FrontEnd for PrintFrontEnd<'_> {
         let base = &self.app.base;
         let verbose = base.config.is_enabled(&["verbose"]);
         let is_read_by_person = rustix::termios::isatty(rustix::stdio::stderr());
-        if !self.prints_text() || !(verbose || is_read_by_person) {
+        if !self.prints_text() {
             return None;
         }
         let has_actions = base.contract() == Contract::One;
         // The lines of actions and their targets are read together. stdout is the same on a terminal and in a pipe.
         let targets = has_actions && !verbose && is_read_by_person && self.on_terminal;
-        let options = RunDetailsOptions { verbose, targets, actions: !has_actions };
+        // The text that the model wrote until a failure is lost otherwise: stdout has only complete answers.
+        let unfinished_answer_only = !verbose && !is_read_by_person;
+        let options = RunDetailsOptions { verbose, targets, actions: !has_actions, unfinished_answer_only };
         Some(RunDetails::new(Arc::clone(&base.catalogue), options))
     }
 }

@@ -76,14 +76,38 @@ fn without_a_terminal_only_verbose_adds_lines_to_stderr() {
 
 #[test]
 fn the_text_of_an_interrupted_run_is_on_stderr() {
-    let scene = Scene::new([answer_text("It is half ").stall()]);
-    let running = scene.print(TEXT).args(["--verbose"]).start();
-    scene.server.wait_for_requests(1);
-    std::thread::sleep(Duration::from_millis(800));
-    running.signal(Signal::Int);
-    let output = running.finish();
-    assert_eq!(output.code, Some(130), "{output}");
+    for flags in [&["--verbose"][..], &[]] {
+        let scene = Scene::new([answer_text("It is half ").stall()]);
+        let running = scene.print(TEXT).args(flags).start();
+        scene.server.wait_for_requests(1);
+        std::thread::sleep(Duration::from_millis(800));
+        running.signal(Signal::Int);
+        let output = running.finish();
+        assert_eq!(output.code, Some(130), "{output}");
+        assert_eq!(output.stdout, "", "{output}");
+        assert!(output.stderr.starts_with("the answer so far\nIt is half\n"), "{output}");
+        assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
+    }
+}
+
+#[test]
+fn the_text_of_a_broken_stream_is_on_stderr() {
+    let workspace = Workspace::new().user_config("[retry]\nfirst_pause = \"1ms\"\n");
+    let scene =
+        Scene::new([answer_text("It is half ").cut(), answer_text("an ans").cut()]).with_workspace(workspace);
+    let output = scene.print(TEXT).run();
+    assert_ne!(output.code, Some(0), "{output}");
     assert_eq!(output.stdout, "", "{output}");
-    assert!(output.stderr.starts_with("the answer so far\nIt is half\n"), "{output}");
+    assert!(output.stderr.contains("the answer so far\nIt is half an ans\n"), "{output}");
     assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
+}
+
+#[test]
+fn a_run_that_fail_on_made_fail_prints_its_answer() {
+    let failed_call = answer_call("t", "read", &json!({ "path": "missing" }));
+    let scene = Scene::new([failed_call, answer_text("done")]);
+    let output = scene.print(TEXT).args(["--fail-on", "tool-error"]).run();
+    assert_eq!(output.code, Some(3), "{output}");
+    assert_eq!(output.stdout, "Failed to read file\n\ndone\n", "{output}");
+    assert!(!output.stderr.contains("the answer so far"), "{output}");
 }
