@@ -238,6 +238,8 @@ pub enum Reason {
     },
     /// No such session.
     UnknownSession { session: String },
+    /// The given beginning of a session ID has fewer characters than a beginning needs.
+    SessionIdTooShort { prefix: String, minimum: u32 },
     /// Several session IDs start with the given text.
     AmbiguousSession {
         /// The given beginning of an ID.
@@ -434,6 +436,7 @@ impl Reason {
             Self::AnswerMismatch { .. } | Self::WorktreeSetup { .. } => C::Failed,
             Self::SessionDamaged { .. } | Self::InvalidTrajectory { .. } => C::Data,
             Self::UnknownSession { .. }
+            | Self::SessionIdTooShort { .. }
             | Self::NoSessionToContinue { .. }
             | Self::SessionElsewhere { .. }
             | Self::NoPlan { .. }

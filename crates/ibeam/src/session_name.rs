@@ -1,4 +1,5 @@
-//! The names of stored sessions: an ID, the beginning of an ID, or `-1`, `-2` … for the newest of a workspace.
+//! The names of stored sessions: an ID, the beginning of an ID from 4 characters on, or `-1`, `-2` … for the newest of a
+//! workspace.
 
 use std::path::Path;
 
@@ -16,7 +17,7 @@ const MAX_CANDIDATES: usize = 5;
 /// Returns the session `name`. A complete ID is returned even if there is no such session.
 ///
 /// # Errors
-/// `NoSessionToContinue` and `UnknownSession` if there is none, `AmbiguousSession` for the beginning of several IDs, `Io`.
+/// `NoSessionToContinue` and `UnknownSession` if there is none; the errors of [`find_by_prefix`].
 pub(crate) fn find_session(sessions: &Path, workspace: &Path, name: &str) -> Result<SessionId, Failure> {
     if let Some(position) = name.strip_prefix('-').and_then(|number| number.parse().ok()) {
         return nth_newest(sessions, workspace, position);
@@ -31,10 +32,15 @@ pub(crate) fn find_session(sessions: &Path, workspace: &Path, name: &str) -> Res
 /// Returns the only session whose ID starts with `prefix`; `None` if there is none.
 ///
 /// # Errors
-/// `AmbiguousSession` for the beginning of several IDs, `Io`.
+/// `AmbiguousSession` for the beginning of several IDs, `SessionIdTooShort` for fewer characters than a beginning needs,
+/// `Io`.
 pub(crate) fn find_by_prefix(sessions: &Path, prefix: &str) -> Result<Option<SessionId>, Reason> {
     if !is_prefix(prefix) {
         return Ok(None);
+    }
+    if prefix.len() < MIN_PREFIX_CHARACTERS {
+        let minimum = u32::try_from(MIN_PREFIX_CHARACTERS).unwrap_or_default();
+        return Err(Reason::SessionIdTooShort { prefix: prefix.to_owned(), minimum });
     }
     let mut found =
         ibeam_session::find_by_prefix(sessions, prefix).map_err(|error| session_store_reason(&error))?;
@@ -53,6 +59,8 @@ pub(crate) fn short_id(id: SessionId) -> String {
     id.to_string().chars().take(SHORT_CHARACTERS).collect()
 }
 
+/// Whether `name` consists of the characters of an ID.
 fn is_prefix(name: &str) -> bool {
-    name.len() >= MIN_PREFIX_CHARACTERS && name.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+    name.starts_with(|first: char| first.is_ascii_hexdigit())
+        && name.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }

@@ -269,6 +269,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::AnswerMismatch { repairs: 2, detail: s() },
         Reason::SessionDamaged { session: s(), line: 1, detail: s() },
         Reason::UnknownSession { session: s() },
+        Reason::SessionIdTooShort { prefix: s(), minimum: 4 },
         Reason::AmbiguousSession { prefix: s(), sessions: s() },
         Reason::ReplayedFailure { detail: s() },
         Reason::NoSessionToContinue { cwd: s() },

@@ -88,7 +88,7 @@ pub(crate) enum Command {
     },
     /// Resume a session; without an ID, choose one, or without a terminal take the newest
     Resume {
-        /// The session ID or its beginning, or `-1` for the newest of this directory, `-2` …
+        /// The session ID or its beginning (at least 4 characters), or `-1` for the newest of this directory, `-2` …
         #[arg(allow_negative_numbers = true)]
         id: Option<String>,
         /// The prompt
@@ -98,7 +98,7 @@ pub(crate) enum Command {
     /// Show what a session changed in the files of its workspace, as a unified diff; or compare two sessions
     #[command(after_help = "Changes of files: `ibeam help checkpoints`. Two sessions: `ibeam help trace`")]
     Diff {
-        /// The session ID or its beginning, or `-1` for the newest of this directory, `-2` … [default: -1]; with OTHER also a file with the stream of any agent
+        /// The session ID or its beginning (at least 4 characters), or `-1` for the newest of this directory, `-2` … [default: -1]; with OTHER also a file with the stream of any agent
         #[arg(value_name = "SESSION", allow_negative_numbers = true)]
         id: Option<OsString>,
         /// The session or file to compare it with
@@ -118,7 +118,7 @@ pub(crate) enum Command {
     #[command(after_help = "Files that somebody else changed since are not overwritten without `--force`.\n\
                       Exit codes: 0 done, 1 files were changed since, 66 nothing to undo. More: `ibeam help checkpoints`")]
     Undo {
-        /// The session ID or its beginning, or `-1` for the newest of this directory, `-2` … [default: -1]
+        /// The session ID or its beginning (at least 4 characters), or `-1` for the newest of this directory, `-2` … [default: -1]
         #[arg(value_name = "SESSION", allow_negative_numbers = true)]
         id: Option<String>,
         /// Restore the state before this turn, counted from 1 [default: the last turn that changed files]

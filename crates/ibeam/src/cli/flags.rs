@@ -41,7 +41,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "N", global = true)]
     pub(crate) thinking_budget: Option<u32>,
 
-    /// Resume a session; without an ID, the newest one of this directory
+    /// Resume the session with this ID or beginning of one (at least 4 characters); without an ID, the newest of this directory
     #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, default_missing_value = "-1", global = true)]
     pub(crate) resume: Option<String>,
 

@@ -18,7 +18,7 @@ pub(crate) enum OfflineCommand {
                       stderr and the exit code are those of the replay, not of the run: `ibeam help sessions`"
     )]
     Replay {
-        /// A session ID, `-1` for the newest of this directory, `-2` …; or a file with the stream of any agent, `-` for stdin
+        /// A session ID or its beginning (at least 4 characters), `-1` for the newest of this directory, `-2` …; or a file with the stream of any agent, `-` for stdin
         #[arg(value_name = "SESSION|FILE", allow_negative_numbers = true)]
         what: OsString,
         /// Only this run, counted from 1 [default: all]

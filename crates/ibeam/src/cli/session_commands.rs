@@ -20,7 +20,7 @@ pub(crate) enum SessionsCommand {
     },
     /// Show what is known about a session: its directory, size, runs, tokens, cost, changed files
     Show {
-        /// The session ID or its beginning, or `-1` for the newest of this directory, `-2` …
+        /// The session ID or its beginning (at least 4 characters), or `-1` for the newest of this directory, `-2` …
         #[arg(value_name = "SESSION", allow_negative_numbers = true)]
         id: String,
         /// Print JSON
@@ -41,7 +41,7 @@ pub(crate) enum SessionsCommand {
     },
     /// Give a session another title
     Rename {
-        /// The session ID or its beginning, or `-1` for the newest of this directory, `-2` …
+        /// The session ID or its beginning (at least 4 characters), or `-1` for the newest of this directory, `-2` …
         #[arg(value_name = "SESSION", allow_negative_numbers = true)]
         id: String,
         /// The title; without one, the first prompt is the title again
@@ -52,7 +52,7 @@ pub(crate) enum SessionsCommand {
         after_help = "A session that is in use is not removed. The files of the workspace stay as they are."
     )]
     Rm {
-        /// The session IDs or their beginnings, or `-1` for the newest of this directory, `-2` …
+        /// The session IDs or their beginnings (at least 4 characters each), or `-1` for the newest of this directory, `-2` …
         #[arg(value_name = "SESSION", required = true, allow_negative_numbers = true)]
         ids: Vec<String>,
         /// Do not ask
@@ -79,7 +79,7 @@ pub(crate) enum SessionsCommand {
     },
     /// Write a session with its large payloads to one file
     Export {
-        /// The session ID or its beginning, or `-1` for the newest of this directory, `-2` …
+        /// The session ID or its beginning (at least 4 characters), or `-1` for the newest of this directory, `-2` …
         #[arg(value_name = "SESSION", allow_negative_numbers = true)]
         id: String,
         /// The new file [default: stdout]
@@ -92,7 +92,7 @@ pub(crate) enum SessionsCommand {
     },
     /// Check whether a session is intact
     Check {
-        /// The session ID or its beginning, or `-1` for the newest of this directory, `-2` …
+        /// The session ID or its beginning (at least 4 characters), or `-1` for the newest of this directory, `-2` …
         #[arg(value_name = "SESSION", allow_negative_numbers = true)]
         id: String,
         /// Keep what is intact and move the rest aside; nothing is deleted

@@ -50,6 +50,21 @@ fn the_beginning_of_an_id_names_a_session_everywhere() {
     for name in ["0f0", "ffff", "0f0e0d0cx"] {
         assert_eq!(sessions(&scene, &["show", name]).code, Some(66), "{name}");
     }
+    let too_short = "the beginning `0f0` of a session ID is too short; give at least 4 characters";
+    for args in [
+        &["resume", "0f0", "-p", "go on"][..],
+        &["-p", "go on", "--resume=0f0"],
+        &["sessions", "show", "0f0"],
+        &["sessions", "check", "0f0"],
+        &["replay", "0f0"],
+        &["diff", "0f0"],
+        &["diff", "-1", "0f0"],
+        &["undo", "0f0"],
+    ] {
+        let output = scene.ibeam(args).run();
+        assert_eq!(output.code, Some(66), "{args:?}: {output}");
+        assert!(output.stderr.contains(too_short), "{args:?}: {output}");
+    }
 }
 
 #[test]
