@@ -464,6 +464,7 @@ session-none-here = no session of this directory is stored; `--all` lists those 
 session-none = no session is stored; `ibeam "PROMPT"` begins one
 session-no-match-here = no session of this directory contains `{ $words }`; `--all` searches those of other directories
 session-no-match = no session contains `{ $words }`
+session-renamed = renamed: { $session } → { $title }
 session-exported = exported: { $session } → { $path }
 session-checkpoints-left = the checkpoints in `{ $path }` were not removed: { $detail }
 session-imported = imported: { $session } (events: { $count })

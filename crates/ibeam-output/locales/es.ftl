@@ -462,6 +462,7 @@ session-none-here = no hay ninguna sesión guardada de este directorio; `--all` 
 session-none = no hay ninguna sesión guardada; `ibeam "PROMPT"` inicia una
 session-no-match-here = ninguna sesión de este directorio contiene `{ $words }`; `--all` busca en las de otros directorios
 session-no-match = ninguna sesión contiene `{ $words }`
+session-renamed = renombrada: { $session } → { $title }
 session-exported = exportada: { $session } → { $path }
 session-checkpoints-left = no se eliminaron los puntos de control de `{ $path }`: { $detail }
 session-imported = importada: { $session } (eventos: { $count })

@@ -462,6 +462,7 @@ session-none-here = aucune session de ce répertoire n’est enregistrée ; `--a
 session-none = aucune session n’est enregistrée ; `ibeam "PROMPT"` en commence une
 session-no-match-here = aucune session de ce répertoire ne contient `{ $words }` ; `--all` cherche dans celles des autres répertoires
 session-no-match = aucune session ne contient `{ $words }`
+session-renamed = renommée : { $session } → { $title }
 session-exported = exportée : { $session } → { $path }
 session-checkpoints-left = les points de contrôle de `{ $path }` n’ont pas été supprimés : { $detail }
 session-imported = importée : { $session } (événements : { $count })

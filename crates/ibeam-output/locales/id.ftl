@@ -411,6 +411,7 @@ session-none-here = tidak ada sesi tersimpan untuk direktori ini; `--all` menamp
 session-none = tidak ada sesi tersimpan; `ibeam "PROMPT"` memulai sesi
 session-no-match-here = tidak ada sesi direktori ini yang memuat `{ $words }`; `--all` mencari di direktori lain
 session-no-match = tidak ada sesi yang memuat `{ $words }`
+session-renamed = diganti judulnya: { $session } → { $title }
 session-exported = diekspor: { $session } → { $path }
 session-checkpoints-left = titik pemeriksaan di `{ $path }` tidak dihapus: { $detail }
 session-imported = diimpor: { $session } (peristiwa: { $count })

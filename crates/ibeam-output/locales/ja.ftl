@@ -411,6 +411,7 @@ session-none-here = このディレクトリのセッションは保存されて
 session-none = 保存されたセッションはありません。`ibeam "PROMPT"` は新しいセッションを始めます
 session-no-match-here = このディレクトリのセッションに `{ $words }` を含むものはありません。`--all` は他のディレクトリのセッションも検索します
 session-no-match = `{ $words }` を含むセッションはありません
+session-renamed = タイトルを変更しました: { $session } → { $title }
 session-exported = 書き出しました: { $session } → { $path }
 session-checkpoints-left = `{ $path }` のチェックポイントは削除できませんでした: { $detail }
 session-imported = 取り込みました: { $session } (イベント: { $count })

@@ -462,6 +462,7 @@ session-none-here = nenhuma sessão deste diretório está guardada; `--all` lis
 session-none = nenhuma sessão está guardada; `ibeam "PROMPT"` inicia uma
 session-no-match-here = nenhuma sessão deste diretório contém `{ $words }`; `--all` procura nas de outros diretórios
 session-no-match = nenhuma sessão contém `{ $words }`
+session-renamed = renomeada: { $session } → { $title }
 session-exported = exportada: { $session } → { $path }
 session-checkpoints-left = os pontos de verificação de `{ $path }` não foram removidos: { $detail }
 session-imported = importada: { $session } (eventos: { $count })

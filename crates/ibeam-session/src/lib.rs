@@ -36,5 +36,5 @@ pub use options::{CancelFlag, Durability, SessionOptions};
 pub use record::Header;
 pub use removal::{remove, stored_bytes};
 pub use repair::{RepairReport, repair};
-pub use title::set_title;
+pub use title::{given_title, set_title};
 pub use walk::Damage;

@@ -37,6 +37,11 @@ pub fn set_title(sessions: &Path, id: SessionId, title: Option<&str>) -> Result<
         .map_err(io_error(&path))
 }
 
+/// Returns the title that the user gave to a session; `None` if it has none, or cannot be read.
+pub fn given_title(sessions: &Path, id: SessionId) -> Option<String> {
+    stored_title(&find_session_directory(sessions, id).ok()?)
+}
+
 /// Returns the title that the user gave to the session in `directory`.
 pub(crate) fn stored_title(directory: &Path) -> Option<String> {
     let file = private_files::open(&directory.join(TITLE_FILE)).ok()?;

@@ -78,7 +78,7 @@ impl<W: Write> Html<W> {
             answer_at_ms: 0,
             open_calls: Vec::new(),
             runs: 0,
-            title,
+            title: title.map(|title| text(&title)),
             session: String::new(),
             model: String::new(),
             has_head: false,

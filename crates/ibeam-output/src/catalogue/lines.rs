@@ -300,6 +300,8 @@ pub enum SessionLine<'a> {
     NoMatchHere { words: &'a str },
     /// No session contains the text.
     NoMatch { words: &'a str },
+    /// A session has another title.
+    Renamed { session: &'a str, title: &'a str },
     /// A session was written to a file.
     Exported { session: &'a str, path: &'a str },
     /// The references of the checkpoints could not be removed.

@@ -521,6 +521,7 @@ fn every_line_about_the_installation_exists_in_every_language() {
 #[test]
 fn every_session_line_exists_in_every_language() {
     let lines = [
+        SessionLine::Renamed { session: "s", title: "t" },
         SessionLine::Intact { session: "s" },
         SessionLine::Damaged { session: "s" },
         SessionLine::Repaired { session: "s" },

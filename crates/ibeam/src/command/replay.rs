@@ -197,8 +197,9 @@ fn replay_session(
     directory: &Path,
     id: SessionId,
     options: &ReplayOptions,
-    mut replay_printer: ReplayPrinter<'_>,
+    replay_printer: ReplayPrinter<'_>,
 ) -> Result<(), CliError> {
+    let mut replay_printer = replay_printer.with_title(ibeam_session::given_title(directory, id));
     let (mut gaps, mut next) = (0, 0);
     let mut show = |event: Event| {
         gaps += u64::from(event.seq != next);

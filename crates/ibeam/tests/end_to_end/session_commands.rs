@@ -101,10 +101,19 @@ fn sessions_are_listed_shown_found_and_renamed() {
     assert_eq!(none.stdout, "");
     assert!(none.stderr.starts_with("no session of this directory contains `haystack`"), "{none}");
 
-    sessions(&scene, &["rename", "0f0e0d0c", "The", "needle"]).succeeded();
+    let renamed = sessions(&scene, &["rename", "0f0e0d0c", "The", "needle"]).succeeded();
+    assert_eq!(renamed.stdout, "");
+    assert_eq!(renamed.stderr, format!("renamed: {UUID} → The needle\n"));
+    let page = || {
+        let args = ["replay", "0f0e0d0c", "--output-format", "html"];
+        scene.ibeam_without_model(args).run().succeeded().stdout
+    };
+    assert!(page().contains("<title>The needle</title>"), "{}", page());
     let listed = scene.ibeam_without_model(["ls"]).run().succeeded().stdout;
     assert!(listed.contains("  The needle\n") && !listed.contains("first prompt"), "{listed}");
-    sessions(&scene, &["rename", "0f0e0d0c"]).succeeded();
+    let renamed = sessions(&scene, &["rename", "0f0e0d0c"]).succeeded();
+    assert_eq!(renamed.stderr, format!("renamed: {UUID} → first prompt\n"));
+    assert!(page().contains("<title>first prompt</title>"), "{}", page());
     assert!(scene.ibeam_without_model(["ls"]).run().succeeded().stdout.contains("first prompt"));
 }
 

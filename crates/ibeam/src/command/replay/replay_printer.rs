@@ -2,10 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ibeam_output::{EventWriter, ReplayLine};
 use ibeam_protocol::{Event, EventKind, RunFinished};
+use ibeam_trace::Html;
 
 use super::pace::Pace;
 use super::{ReplayEnd, ReplayOptions, warn};
@@ -30,6 +32,8 @@ pub(super) struct ReplayPrinter<'a> {
     out: &'a File,
     pace: Pace,
     output: ReplayOutput<'a>,
+    /// The title of a page; without it, the page has the first prompt as its title.
+    title: Option<String>,
     /// The number of runs that have started.
     runs: u64,
     /// Whether the current run has not ended.
@@ -45,6 +49,7 @@ impl<'a> ReplayPrinter<'a> {
             out,
             pace: options.pace.clone(),
             output: ReplayOutput::None,
+            title: None,
             runs: 0,
             is_open: false,
         }
@@ -63,6 +68,11 @@ impl<'a> ReplayPrinter<'a> {
     /// Returns a printer that copies lines to `out`, each at the time of its event.
     pub(super) fn for_lines(base: &'a BaseContext, options: &'a ReplayOptions, out: &'a File) -> Self {
         Self { output: ReplayOutput::Lines(BufWriter::new(out)), ..Self::for_events(base, options, out) }
+    }
+
+    /// Returns the printer with the title of a page.
+    pub(super) fn with_title(self, title: Option<String>) -> Self {
+        Self { title, ..self }
     }
 
     /// Writes the next event, or its line with the line end, when it is due.
@@ -128,9 +138,17 @@ impl<'a> ReplayPrinter<'a> {
             ReplayOutput::Lines(_) => true,
         };
         if self.is_requested() && !has_output {
-            self.output = ReplayOutput::Events(event_writer(self.base, self.options.format, self.out));
+            self.output = ReplayOutput::Events(self.new_writer());
         }
         Ok(())
+    }
+
+    fn new_writer(&mut self) -> Box<dyn EventWriter + Send + 'a> {
+        if self.options.format == Format::Html {
+            let catalogue = Arc::clone(&self.base.catalogue);
+            return Box::new(Html::new(self.out, catalogue, self.title.take()));
+        }
+        event_writer(self.base, self.options.format, self.out)
     }
 
     fn end_run(&mut self, run: &RunFinished) -> Result<(), ReplayEnd> {

@@ -119,7 +119,12 @@ pub(super) fn rename(app: &AppContext, name: &str, title: &str) -> Result<(), Cl
     }
     let title = Some(title.as_str()).filter(|title| !title.is_empty());
     let renamed = ibeam_session::set_title(&app.dirs.sessions(), id, title);
-    renamed.map_err(|error| session_error_reason(&error, id).into())
+    renamed.map_err(|error| session_error_reason(&error, id))?;
+    let sessions = stored_sessions(app, true)?;
+    let title = sessions.iter().find(|session| session.id == id).map(title_text).unwrap_or_default();
+    let line = SessionLine::Renamed { session: &id.to_string(), title: &title };
+    stderr::write_line(&app.base.catalogue.line(&line));
+    Ok(())
 }
 
 /// Returns the sessions of the workspace without those of sub-agents, or all sessions.
