@@ -185,7 +185,10 @@ reason-background-stopped = { $count ->
     .hint = leave `--fail-on background` out, or let them end first with `--background wait`
 reason-no-text = the run produced no text, only tool calls
     .hint = leave `--fail-on empty` out to accept that as a success
-reason-answer-mismatch = the answer does not match the JSON Schema after { $repairs } corrections: { $detail }
+reason-answer-mismatch = { $repairs ->
+        [one] the answer does not match the JSON Schema after one correction: { $detail }
+       *[other] the answer does not match the JSON Schema after { $repairs } corrections: { $detail }
+    }
     .hint = use a simpler schema, state the required form in the prompt, or use another model
 
 ## Failures: sessions, files, system
@@ -443,8 +446,14 @@ session-events = events: { $count }
 session-files = files: { $count } ({ $bytes } bytes)
 session-payloads = large payloads: { $count } ({ $bytes } bytes)
 session-orphans = payloads that no record names: { $count } (harmless)
-session-torn = torn last record: { $bytes } bytes (the next run keeps it aside)
-session-gaps = events missing, repeated or moved: { $count } places (records that did not fit on a full disk, or a journal that was edited)
+session-torn = torn last record: { $bytes ->
+        [one] one byte
+       *[other] { $bytes } bytes
+    } (the next run keeps it aside)
+session-gaps = events missing, repeated or moved: { $count ->
+        [one] one place
+       *[other] { $count } places
+    } (records that did not fit on a full disk, or a journal that was edited)
 session-open-calls = calls without a result: { $count } (the next run tells the model)
 session-damage = first damage: `{ $file }`, line { $line }: { $detail }
 session-moved = moved aside: `{ $path }`
@@ -485,8 +494,14 @@ undo-redone = { $count ->
 ## `replay`
 replay-no-end = run { $run } has no end in the record: it was killed, or is still running
 replay-failed = run { $run } failed: { $message }
-replay-torn = the last record is torn; { $bytes } bytes were left out
-replay-gaps = events missing, repeated or moved: { $count } places (records that did not fit on a full disk, or a journal that was edited)
+replay-torn = the last record is torn; { $bytes ->
+        [one] one byte was left out
+       *[other] { $bytes } bytes were left out
+    }
+replay-gaps = events missing, repeated or moved: { $count ->
+        [one] one place
+       *[other] { $count } places
+    } (records that did not fit on a full disk, or a journal that was edited)
 
 compare-session = session id
 compare-model = model
@@ -522,12 +537,25 @@ page-failed = Failed: { $message }
 page-changed = Changed files
 page-run = Run
 page-request = Model request
-page-requests = model requests
-page-calls = calls
-page-failed-calls = failed or refused
-page-tokens-read = tokens read
+page-requests = { $count ->
+        [one] model request
+       *[other] model requests
+    }
+page-calls = { $count ->
+        [one] call
+       *[other] calls
+    }
+page-failed-calls = { $count ->
+       *[other] failed or refused
+    }
+page-tokens-read = { $count ->
+        [one] token read
+       *[other] tokens read
+    }
 page-tokens-cached = cached
-page-tokens-written = written
+page-tokens-written = { $count ->
+       *[other] written
+    }
 page-time-line = Time line
 page-model-time = waiting for the model:
 page-tool-time = calls:
@@ -552,7 +580,10 @@ progress-thinking = the model is thinking
 progress-text = the model is writing
 progress-retry = waiting to repeat a failed request
 progress-call = waiting for { $tool }: { $target }
-progress-calls = waiting for { $count } more calls and { $tool }: { $target }
+progress-calls = { $count ->
+        [one] waiting for one more call and { $tool }: { $target }
+       *[other] waiting for { $count } more calls and { $tool }: { $target }
+    }
 progress-background = waiting for background commands
 progress-end = finishing
 progress-status = { $activity } ({ $time } s)
@@ -739,7 +770,10 @@ tui-steering = for this turn: { $text }
 tui-queued = next: { $text }
 tui-search = search in history: { $text }
 tui-search-no-match = no match in history: { $text } · Esc restores the input
-tui-hidden-lines = … { $count } more lines
+tui-hidden-lines = { $count ->
+        [one] … one more line
+       *[other] … { $count } more lines
+    }
 tui-lines = { $count ->
     [one] { $count } line
    *[other] { $count } lines

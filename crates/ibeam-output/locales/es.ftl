@@ -183,7 +183,10 @@ reason-background-stopped = { $count ->
     .hint = omita `--fail-on background`, o deje que terminen con `--background wait`
 reason-no-text = la ejecución no dio texto, solo llamadas a herramientas
     .hint = quita `--fail-on empty` para darlo por bueno
-reason-answer-mismatch = la respuesta no cumple el JSON Schema tras { $repairs } correcciones: { $detail }
+reason-answer-mismatch = { $repairs ->
+        [one] la respuesta no cumple el JSON Schema tras una corrección: { $detail }
+       *[other] la respuesta no cumple el JSON Schema tras { $repairs } correcciones: { $detail }
+    }
     .hint = usa un esquema más sencillo, indica en el prompt la forma exigida o usa otro modelo
 
 ## Failures: sessions, files, system
@@ -441,8 +444,14 @@ session-events = eventos: { $count }
 session-files = archivos: { $count } ({ $bytes } bytes)
 session-payloads = contenidos grandes: { $count } ({ $bytes } bytes)
 session-orphans = contenidos que ningún registro nombra: { $count } (inofensivos)
-session-torn = último registro incompleto: { $bytes } bytes (la próxima ejecución lo aparta)
-session-gaps = eventos que faltan, se repiten o están movidos: { $count } lugares (registros que no cupieron en un disco lleno, o un diario que fue editado)
+session-torn = último registro incompleto: { $bytes ->
+        [one] un byte
+       *[other] { $bytes } bytes
+    } (la próxima ejecución lo aparta)
+session-gaps = eventos que faltan, se repiten o están movidos: { $count ->
+        [one] un lugar
+       *[other] { $count } lugares
+    } (registros que no cupieron en un disco lleno, o un diario que fue editado)
 session-open-calls = llamadas sin resultado: { $count } (la próxima ejecución se lo dice al modelo)
 session-damage = primer daño: `{ $file }`, línea { $line }: { $detail }
 session-moved = apartado en: `{ $path }`
@@ -483,8 +492,14 @@ undo-redone = { $count ->
 ## `replay`
 replay-no-end = la ejecución { $run } no tiene final registrado: se la mató o sigue en curso
 replay-failed = la ejecución { $run } falló: { $message }
-replay-torn = el último registro está incompleto; se omitieron { $bytes } bytes
-replay-gaps = eventos que faltan, se repiten o están movidos: { $count } lugares (registros que no cupieron en un disco lleno, o un diario que fue editado)
+replay-torn = el último registro está incompleto; { $bytes ->
+        [one] se omitió un byte
+       *[other] se omitieron { $bytes } bytes
+    }
+replay-gaps = eventos que faltan, se repiten o están movidos: { $count ->
+        [one] un lugar
+       *[other] { $count } lugares
+    } (registros que no cupieron en un disco lleno, o un diario que fue editado)
 
 compare-session = id de la sesión
 compare-model = modelo
@@ -520,12 +535,27 @@ page-failed = Falló: { $message }
 page-changed = Archivos modificados
 page-run = Ejecución
 page-request = Petición al modelo
-page-requests = peticiones al modelo
-page-calls = llamadas
-page-failed-calls = fallidas o rechazadas
-page-tokens-read = tokens leídos
+page-requests = { $count ->
+        [one] petición al modelo
+       *[other] peticiones al modelo
+    }
+page-calls = { $count ->
+        [one] llamada
+       *[other] llamadas
+    }
+page-failed-calls = { $count ->
+        [one] fallida o rechazada
+       *[other] fallidas o rechazadas
+    }
+page-tokens-read = { $count ->
+        [one] token leído
+       *[other] tokens leídos
+    }
 page-tokens-cached = en caché
-page-tokens-written = escritos
+page-tokens-written = { $count ->
+        [one] escrito
+       *[other] escritos
+    }
 page-time-line = Línea de tiempo
 page-model-time = espera del modelo:
 page-tool-time = llamadas:
@@ -550,7 +580,10 @@ progress-thinking = el modelo está pensando
 progress-text = el modelo está escribiendo
 progress-retry = esperando para repetir una petición fallida
 progress-call = esperando a { $tool }: { $target }
-progress-calls = esperando a otras { $count } llamadas y a { $tool }: { $target }
+progress-calls = { $count ->
+        [one] esperando a otra llamada y a { $tool }: { $target }
+       *[other] esperando a otras { $count } llamadas y a { $tool }: { $target }
+    }
 progress-background = esperando comandos en segundo plano
 progress-end = terminando
 progress-status = { $activity } ({ $time } s)
@@ -736,7 +769,10 @@ tui-steering = para este turno: { $text }
 tui-queued = después: { $text }
 tui-search = buscar en el historial: { $text }
 tui-search-no-match = sin coincidencias en el historial: { $text } · Esc restaura la entrada
-tui-hidden-lines = … { $count } líneas más
+tui-hidden-lines = { $count ->
+        [one] … una línea más
+       *[other] … { $count } líneas más
+    }
 tui-lines = { $count ->
     [one] { $count } línea
    *[other] { $count } líneas

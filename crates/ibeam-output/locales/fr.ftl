@@ -183,7 +183,10 @@ reason-background-stopped = { $count ->
     .hint = retirez `--fail-on background`, ou laissez-les finir avec `--background wait`
 reason-no-text = l'exécution n'a donné aucun texte, seulement des appels d'outils
     .hint = retirez `--fail-on empty` pour que cela compte comme un succès
-reason-answer-mismatch = la réponse ne correspond pas au JSON Schema après { $repairs } corrections : { $detail }
+reason-answer-mismatch = { $repairs ->
+        [one] la réponse ne correspond pas au JSON Schema après une correction : { $detail }
+       *[other] la réponse ne correspond pas au JSON Schema après { $repairs } corrections : { $detail }
+    }
     .hint = utilisez un schéma plus simple, précisez la forme exigée dans le prompt ou utilisez un autre modèle
 
 ## Failures: sessions, files, system
@@ -441,8 +444,14 @@ session-events = événements : { $count }
 session-files = fichiers : { $count } ({ $bytes } octets)
 session-payloads = grands contenus : { $count } ({ $bytes } octets)
 session-orphans = contenus qu'aucun enregistrement ne nomme : { $count } (sans gravité)
-session-torn = dernier enregistrement incomplet : { $bytes } octets (la prochaine exécution le met de côté)
-session-gaps = événements manquants, répétés ou déplacés : { $count } endroits (enregistrements qui ne tenaient pas sur un disque plein, ou journal modifié)
+session-torn = dernier enregistrement incomplet : { $bytes ->
+        [one] un octet
+       *[other] { $bytes } octets
+    } (la prochaine exécution le met de côté)
+session-gaps = événements manquants, répétés ou déplacés : { $count ->
+        [one] un endroit
+       *[other] { $count } endroits
+    } (enregistrements qui ne tenaient pas sur un disque plein, ou journal modifié)
 session-open-calls = appels sans résultat : { $count } (la prochaine exécution le dit au modèle)
 session-damage = premier dommage : `{ $file }`, ligne { $line } : { $detail }
 session-moved = mis de côté : `{ $path }`
@@ -483,8 +492,14 @@ undo-redone = { $count ->
 ## `replay`
 replay-no-end = l'exécution { $run } n'a pas de fin enregistrée : elle a été tuée ou continue
 replay-failed = l'exécution { $run } a échoué : { $message }
-replay-torn = le dernier enregistrement est incomplet ; { $bytes } octets ont été omis
-replay-gaps = événements manquants, répétés ou déplacés : { $count } endroits (enregistrements qui ne tenaient pas sur un disque plein, ou journal modifié)
+replay-torn = le dernier enregistrement est incomplet ; { $bytes ->
+        [one] un octet a été omis
+       *[other] { $bytes } octets ont été omis
+    }
+replay-gaps = événements manquants, répétés ou déplacés : { $count ->
+        [one] un endroit
+       *[other] { $count } endroits
+    } (enregistrements qui ne tenaient pas sur un disque plein, ou journal modifié)
 
 compare-session = identifiant de session
 compare-model = modèle
@@ -520,12 +535,27 @@ page-failed = Échec : { $message }
 page-changed = Fichiers modifiés
 page-run = Exécution
 page-request = Requête au modèle
-page-requests = requêtes au modèle
-page-calls = appels
-page-failed-calls = en échec ou refusés
-page-tokens-read = jetons lus
+page-requests = { $count ->
+        [one] requête au modèle
+       *[other] requêtes au modèle
+    }
+page-calls = { $count ->
+        [one] appel
+       *[other] appels
+    }
+page-failed-calls = { $count ->
+        [one] en échec ou refusé
+       *[other] en échec ou refusés
+    }
+page-tokens-read = { $count ->
+        [one] jeton lu
+       *[other] jetons lus
+    }
 page-tokens-cached = en cache
-page-tokens-written = écrits
+page-tokens-written = { $count ->
+        [one] écrit
+       *[other] écrits
+    }
 page-time-line = Chronologie
 page-model-time = attente du modèle :
 page-tool-time = appels :
@@ -550,7 +580,10 @@ progress-thinking = le modèle réfléchit
 progress-text = le modèle écrit
 progress-retry = en attente avant de répéter une requête échouée
 progress-call = en attente de { $tool } : { $target }
-progress-calls = en attente de { $count } autres appels et de { $tool } : { $target }
+progress-calls = { $count ->
+        [one] en attente d’un autre appel et de { $tool } : { $target }
+       *[other] en attente de { $count } autres appels et de { $tool } : { $target }
+    }
 progress-background = en attente des commandes en arrière-plan
 progress-end = fin de l’exécution
 progress-status = { $activity } ({ $time } s)
@@ -736,7 +769,10 @@ tui-steering = pour ce tour : { $text }
 tui-queued = ensuite : { $text }
 tui-search = recherche dans l’historique : { $text }
 tui-search-no-match = aucun résultat dans l’historique : { $text } · Échap rétablit la saisie
-tui-hidden-lines = … { $count } lignes de plus
+tui-hidden-lines = { $count ->
+        [one] … une ligne de plus
+       *[other] … { $count } lignes de plus
+    }
 tui-lines = { $count ->
     [one] { $count } ligne
    *[other] { $count } lignes

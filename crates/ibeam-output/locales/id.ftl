@@ -460,12 +460,22 @@ page-failed = Gagal: { $message }
 page-changed = File yang diubah
 page-run = Eksekusi
 page-request = Permintaan ke model
-page-requests = permintaan ke model
-page-calls = panggilan
-page-failed-calls = gagal atau ditolak
-page-tokens-read = token dibaca
+page-requests = { $count ->
+       *[other] permintaan ke model
+    }
+page-calls = { $count ->
+       *[other] panggilan
+    }
+page-failed-calls = { $count ->
+       *[other] gagal atau ditolak
+    }
+page-tokens-read = { $count ->
+       *[other] token dibaca
+    }
 page-tokens-cached = dari cache
-page-tokens-written = ditulis
+page-tokens-written = { $count ->
+       *[other] ditulis
+    }
 page-time-line = Lini masa
 page-model-time = menunggu model:
 page-tool-time = panggilan:

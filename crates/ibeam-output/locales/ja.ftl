@@ -460,12 +460,22 @@ page-failed = 失敗: { $message }
 page-changed = 変更したファイル
 page-run = 実行
 page-request = モデルへの要求
-page-requests = 回の要求
-page-calls = 回の呼び出し
-page-failed-calls = 回の失敗または拒否
-page-tokens-read = トークン読み取り
+page-requests = { $count ->
+       *[other] 回の要求
+    }
+page-calls = { $count ->
+       *[other] 回の呼び出し
+    }
+page-failed-calls = { $count ->
+       *[other] 回の失敗または拒否
+    }
+page-tokens-read = { $count ->
+       *[other] トークン読み取り
+    }
 page-tokens-cached = キャッシュ
-page-tokens-written = 書き出し
+page-tokens-written = { $count ->
+       *[other] 書き出し
+    }
 page-time-line = タイムライン
 page-model-time = モデルの待ち時間:
 page-tool-time = 呼び出し:

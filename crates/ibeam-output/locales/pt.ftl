@@ -183,7 +183,10 @@ reason-background-stopped = { $count ->
     .hint = retire `--fail-on background`, ou deixe-os terminar com `--background wait`
 reason-no-text = a execução não deu texto, apenas chamadas de ferramenta
     .hint = retire `--fail-on empty` para que isso conte como sucesso
-reason-answer-mismatch = a resposta não corresponde ao JSON Schema depois de { $repairs } correções: { $detail }
+reason-answer-mismatch = { $repairs ->
+        [one] a resposta não corresponde ao JSON Schema depois de uma correção: { $detail }
+       *[other] a resposta não corresponde ao JSON Schema depois de { $repairs } correções: { $detail }
+    }
     .hint = use um esquema mais simples, descreva no prompt a forma exigida ou use outro modelo
 
 ## Failures: sessions, files, system
@@ -441,8 +444,14 @@ session-events = eventos: { $count }
 session-files = arquivos: { $count } ({ $bytes } bytes)
 session-payloads = conteúdos grandes: { $count } ({ $bytes } bytes)
 session-orphans = conteúdos que nenhum registro nomeia: { $count } (inofensivos)
-session-torn = último registro incompleto: { $bytes } bytes (a próxima execução o separa)
-session-gaps = eventos ausentes, repetidos ou fora de lugar: { $count } lugares (registros que não couberam em um disco cheio, ou um diário que foi editado)
+session-torn = último registro incompleto: { $bytes ->
+        [one] um byte
+       *[other] { $bytes } bytes
+    } (a próxima execução o separa)
+session-gaps = eventos ausentes, repetidos ou fora de lugar: { $count ->
+        [one] um lugar
+       *[other] { $count } lugares
+    } (registros que não couberam em um disco cheio, ou um diário que foi editado)
 session-open-calls = chamadas sem resultado: { $count } (a próxima execução avisa o modelo)
 session-damage = primeiro dano: `{ $file }`, linha { $line }: { $detail }
 session-moved = separado em: `{ $path }`
@@ -483,8 +492,14 @@ undo-redone = { $count ->
 ## `replay`
 replay-no-end = a execução { $run } não tem fim registrado: foi morta ou continua
 replay-failed = a execução { $run } falhou: { $message }
-replay-torn = o último registro está incompleto; { $bytes } bytes foram omitidos
-replay-gaps = eventos ausentes, repetidos ou fora de lugar: { $count } lugares (registros que não couberam em um disco cheio, ou um diário que foi editado)
+replay-torn = o último registro está incompleto; { $bytes ->
+        [one] um byte foi omitido
+       *[other] { $bytes } bytes foram omitidos
+    }
+replay-gaps = eventos ausentes, repetidos ou fora de lugar: { $count ->
+        [one] um lugar
+       *[other] { $count } lugares
+    } (registros que não couberam em um disco cheio, ou um diário que foi editado)
 
 compare-session = id da sessão
 compare-model = modelo
@@ -520,12 +535,27 @@ page-failed = Falhou: { $message }
 page-changed = Arquivos alterados
 page-run = Execução
 page-request = Pedido ao modelo
-page-requests = pedidos ao modelo
-page-calls = chamadas
-page-failed-calls = falharam ou foram recusadas
-page-tokens-read = tokens lidos
+page-requests = { $count ->
+        [one] pedido ao modelo
+       *[other] pedidos ao modelo
+    }
+page-calls = { $count ->
+        [one] chamada
+       *[other] chamadas
+    }
+page-failed-calls = { $count ->
+        [one] falhou ou foi recusada
+       *[other] falharam ou foram recusadas
+    }
+page-tokens-read = { $count ->
+        [one] token lido
+       *[other] tokens lidos
+    }
 page-tokens-cached = em cache
-page-tokens-written = escritos
+page-tokens-written = { $count ->
+        [one] escrito
+       *[other] escritos
+    }
 page-time-line = Linha do tempo
 page-model-time = espera do modelo:
 page-tool-time = chamadas:
@@ -550,7 +580,10 @@ progress-thinking = o modelo está pensando
 progress-text = o modelo está escrevendo
 progress-retry = esperando para repetir um pedido que falhou
 progress-call = esperando { $tool }: { $target }
-progress-calls = esperando outras { $count } chamadas e { $tool }: { $target }
+progress-calls = { $count ->
+        [one] esperando outra chamada e { $tool }: { $target }
+       *[other] esperando outras { $count } chamadas e { $tool }: { $target }
+    }
 progress-background = esperando comandos em segundo plano
 progress-end = finalizando
 progress-status = { $activity } ({ $time } s)
@@ -736,7 +769,10 @@ tui-steering = para este turno: { $text }
 tui-queued = depois: { $text }
 tui-search = buscar no histórico: { $text }
 tui-search-no-match = nenhum resultado no histórico: { $text } · Esc restaura a entrada
-tui-hidden-lines = … mais { $count } linhas
+tui-hidden-lines = { $count ->
+        [one] … mais uma linha
+       *[other] … mais { $count } linhas
+    }
 tui-lines = { $count ->
     [one] { $count } linha
    *[other] { $count } linhas

@@ -8,6 +8,7 @@ mod diagnosis_line;
 mod editor_line;
 mod lines;
 mod message;
+mod page_line;
 mod question;
 mod reasons;
 mod sentences;
@@ -27,11 +28,12 @@ pub(crate) use self::action::{Action, ActionEnding};
 pub use self::diagnosis_line::DiagnosisLine;
 pub use self::editor_line::EditorLine;
 pub use self::lines::{
-    CatalogueLine, CheckLine, CompareLine, ContextLine, ConvertLine, FleetLine, PageLine, PolicyLine,
-    ReplayLine, SessionLine, ShimLine, SubcommandLine, TraceLine, UndoLine,
+    CatalogueLine, CheckLine, CompareLine, ContextLine, ConvertLine, FleetLine, PolicyLine, ReplayLine,
+    SessionLine, ShimLine, SubcommandLine, TraceLine, UndoLine,
 };
 pub(crate) use self::lines::{ProgressLine, RunLine};
 use self::message::{Message, line_message, notice_message, reason_message, variant_message};
+pub use self::page_line::PageLine;
 pub use self::question::ApprovalQuestion;
 use self::sentences::translation;
 use crate::locale::Locale;

@@ -170,7 +170,7 @@ impl<W: Write> Html<W> {
         Ok(())
     }
 
-    /// Returns the texts that the viewer shows, by their names.
+    /// Returns the texts that the viewer shows, by their names. `NAME_one` is the unit of the number 1.
     fn labels(&self) -> BTreeMap<&'static str, String> {
         let lines = [
             ("run", PageLine::Run),
@@ -179,12 +179,17 @@ impl<W: Write> Html<W> {
             ("answer", PageLine::Answer),
             ("no_result", PageLine::NoResult),
             ("request", PageLine::Request),
-            ("requests", PageLine::RequestCount),
-            ("calls", PageLine::CallCount),
-            ("failed_calls", PageLine::FailedCalls),
-            ("tokens_in", PageLine::TokensRead),
+            ("requests_one", PageLine::RequestCount { count: 1 }),
+            ("requests", PageLine::RequestCount { count: 2 }),
+            ("calls_one", PageLine::CallCount { count: 1 }),
+            ("calls", PageLine::CallCount { count: 2 }),
+            ("failed_calls_one", PageLine::FailedCalls { count: 1 }),
+            ("failed_calls", PageLine::FailedCalls { count: 2 }),
+            ("tokens_in_one", PageLine::TokensRead { count: 1 }),
+            ("tokens_in", PageLine::TokensRead { count: 2 }),
             ("tokens_cached", PageLine::TokensCached),
-            ("tokens_out", PageLine::TokensWritten),
+            ("tokens_out_one", PageLine::TokensWritten { count: 1 }),
+            ("tokens_out", PageLine::TokensWritten { count: 2 }),
             ("changed", PageLine::ChangedFiles),
             ("time_line", PageLine::TimeLine),
             ("model_time", PageLine::ModelTime),

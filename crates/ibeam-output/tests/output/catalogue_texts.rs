@@ -423,6 +423,20 @@ fn every_subcommand_line_exists_in_every_language() {
 }
 
 #[test]
+fn numbers_of_one_have_the_singular() {
+    let english = Catalogue::new(Locale::En);
+    let gaps = |count| english.line(&SessionLine::Gaps { count });
+    assert!(gaps(1).contains(": one place ("), "{}", gaps(1));
+    assert!(gaps(2).contains(": 2 places ("), "{}", gaps(2));
+    let torn = |bytes| english.line(&ReplayLine::TruncatedRecord { bytes });
+    assert_eq!(torn(1), "the last record is torn; one byte was left out");
+    assert_eq!(torn(2), "the last record is torn; 2 bytes were left out");
+    let failure = Reason::AnswerMismatch { repairs: 1, detail: "d".into() };
+    let text = english.failure(&failure.into()).message;
+    assert_eq!(text, "the answer does not match the JSON Schema after one correction: d");
+}
+
+#[test]
 fn every_line_about_a_fleet_exists_in_every_language() {
     let lines = [
         FleetLine::Started { task: "t" },

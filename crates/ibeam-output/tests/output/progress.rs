@@ -73,7 +73,7 @@ fn the_activity_follows_the_events_of_a_run() {
             "the model is writing",
             "waiting for the model",
             "waiting for shell: cargo test",
-            "waiting for 1 more calls and shell: cargo test",
+            "waiting for one more call and shell: cargo test",
             "waiting for shell: ls",
             "waiting for the model",
             "finishing",
@@ -247,5 +247,5 @@ fn without_a_person_only_the_unfinished_answer_remains() {
         RunEvents::new().call(&call, write("/Users/user/project/a.txt", true)).text("It is half")
     };
     assert!(details(&run().completed(), options).is_empty());
-    assert_eq!(details(&run().failed(Reason::Refused), options), ["the unfinished answer", "It is half"]);
+    assert_eq!(details(&run().failed(Reason::Refused), options), ["the answer so far", "It is half"]);
 }

@@ -47,10 +47,11 @@ document.addEventListener('DOMContentLoaded', () => {
     const shown = full ? `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC` : iso.slice(11, 19);
     return element('time', { datetime: iso }, shown);
   };
+  const counted = (count, name) => `${number.format(count)} ${label[count === 1 ? `${name}_one` : name]}`;
   const tokens = use => use && [
-    `${number.format(use.input + use.cache_read + use.cache_write)} ${label.tokens_in}`,
+    counted(use.input + use.cache_read + use.cache_write, 'tokens_in'),
     use.cache_read ? ` (${number.format(use.cache_read)} ${label.tokens_cached})` : '',
-    `, ${number.format(use.output)} ${label.tokens_out}`].join('');
+    `, ${counted(use.output, 'tokens_out')}`].join('');
   const joined = parts => parts.filter(part => part).join(' · ');
 
   // Markdown: the part of it that models write. Links lead only to the web and to mail; images are not loaded.
@@ -196,7 +197,7 @@ document.addEventListener('DOMContentLoaded', () => {
     end: row => [
       element('p', { class: row.ok ? 'end done' : 'end failed' }, row.text),
       element('p', { class: 'quiet' },
-        joined([row.requests && `${number.format(row.requests)} ${label.requests}`, tokens(row.usage), dollars(row.cost)])),
+        joined([row.requests && counted(row.requests, 'requests'), tokens(row.usage), dollars(row.cost)])),
       ...(row.files?.length ? [element('h3', null, label.changed), block(row.files.join('\n'))] : [])],
   };
   const renderRow = index => {
@@ -320,7 +321,7 @@ document.addEventListener('DOMContentLoaded', () => {
       marks.push(failed);
     });
     for (const { count: calls, item } of marks) {
-      if (calls) item.append(' ', element('span', { class: 'failures' }, `✗ ${number.format(calls)}`, element('span', { class: 'hidden' }, ` ${label.failed_calls}`)));
+      if (calls) item.append(' ', element('span', { class: 'failures' }, `✗ ${number.format(calls)}`, element('span', { class: 'hidden' }, ` ${label[calls === 1 ? 'failed_calls_one' : 'failed_calls']}`)));
     }
   };
   const rowsDone = [], marks = [], spans = [];
@@ -381,11 +382,11 @@ document.addEventListener('DOMContentLoaded', () => {
   };
   const addTotals = () => {
     document.getElementById('totals').textContent = joined([
-      totals.requests && `${number.format(totals.requests)} ${label.requests}`,
+      totals.requests && counted(totals.requests, 'requests'),
       totals.input + totals.cache_read + totals.cache_write + totals.output ? tokens(totals) : '',
       dollars(totals.cost),
-      totals.calls && `${number.format(totals.calls)} ${label.calls}`,
-      totals.failed && `${number.format(totals.failed)} ${label.failed_calls}`]);
+      totals.calls && counted(totals.calls, 'calls'),
+      totals.failed && counted(totals.failed, 'failed_calls')]);
   };
   const indexRow = index => {
     const row = rowAt(index);

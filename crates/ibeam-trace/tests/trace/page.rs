@@ -233,6 +233,30 @@ fn the_page_is_in_the_language_of_its_catalogue() {
     }
 }
 
+#[test]
+fn the_units_of_one_are_singular() {
+    let labels = |locale| {
+        let page = page(&Recorded::new().prompt("x").completed().events, locale);
+        let json = page.split_once("id=\"page\">").unwrap().1.split_once("</script>").unwrap().0;
+        serde_json::from_str::<Value>(json).unwrap()["labels"].clone()
+    };
+    for (locale, units) in [
+        (Locale::En, ["model request", "call", "token read"]),
+        (Locale::Es, ["petición al modelo", "llamada", "token leído"]),
+        (Locale::Fr, ["requête au modèle", "appel", "jeton lu"]),
+        (Locale::Pt, ["pedido ao modelo", "chamada", "token lido"]),
+    ] {
+        let labels = labels(locale);
+        assert_eq!([&labels["requests_one"], &labels["calls_one"], &labels["tokens_in_one"]], units);
+        assert!(["requests", "calls", "tokens_in"].iter().all(|name| labels[name].is_string()), "{labels}");
+        assert_ne!(labels["requests"], labels["requests_one"]);
+    }
+    for locale in [Locale::Id, Locale::Ja] {
+        let labels = labels(locale);
+        assert_eq!(labels["requests"], labels["requests_one"], "{locale:?} has one form");
+    }
+}
+
 /// Writes a page of 100,000 events to `target/tmp`, to measure how long a browser takes to open it.
 #[test]
 #[ignore = "writes a file for a browser"]
