@@ -61,6 +61,11 @@ impl Credentials {
         self.keys.get(provider).map(String::as_str).filter(|key| !key.trim().is_empty())
     }
 
+    /// Returns the providers that have a stored key, in the order of their names.
+    pub fn providers(&self) -> impl Iterator<Item = &str> {
+        self.keys.keys().map(String::as_str)
+    }
+
     /// Returns all stored keys.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.keys.values().map(String::as_str)

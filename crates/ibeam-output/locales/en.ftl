@@ -623,6 +623,8 @@ command-key-question = key for { $provider }:
 command-key-accepted = { $provider } accepted the key
 command-key-unverifiable = The key was not checked: { $provider } answers without a key too
 command-key-unchecked = The key was not checked: { $message }
+command-key-deleted = deleted the stored key for { $provider }
+command-logout-question = delete which stored key? ({ $providers }; an empty line deletes none):
 command-logged-out = { $count ->
         [0] there was no stored key to delete
         [one] deleted { $count } stored key

@@ -623,6 +623,8 @@ command-key-question = clave de { $provider }:
 command-key-accepted = { $provider } aceptó la clave
 command-key-unverifiable = La clave no se comprobó: { $provider } también responde sin clave
 command-key-unchecked = La clave no se comprobó: { $message }
+command-key-deleted = se borró la clave guardada de { $provider }
+command-logout-question = ¿qué clave guardada se borra? ({ $providers }; una línea vacía no borra ninguna):
 command-logged-out = { $count ->
         [0] no había ninguna clave guardada que borrar
         [one] se borró { $count } clave guardada

@@ -623,6 +623,8 @@ command-key-question = clé pour { $provider } :
 command-key-accepted = { $provider } a accepté la clé
 command-key-unverifiable = La clé n'a pas été vérifiée : { $provider } répond aussi sans clé
 command-key-unchecked = La clé n'a pas été vérifiée : { $message }
+command-key-deleted = la clé enregistrée pour { $provider } a été supprimée
+command-logout-question = quelle clé enregistrée supprimer ? ({ $providers } ; une ligne vide n'en supprime aucune) :
 command-logged-out = { $count ->
         [0] aucune clé enregistrée à supprimer
         [one] { $count } clé enregistrée a été supprimée

@@ -540,6 +540,8 @@ command-key-question = kunci untuk { $provider }:
 command-key-accepted = { $provider } menerima kunci itu
 command-key-unverifiable = Kunci tidak diperiksa: { $provider } juga menjawab tanpa kunci
 command-key-unchecked = Kunci tidak diperiksa: { $message }
+command-key-deleted = kunci tersimpan untuk { $provider } dihapus
+command-logout-question = kunci tersimpan mana yang dihapus? ({ $providers }; baris kosong tidak menghapus apa pun):
 command-logged-out = { $count ->
         [0] tidak ada kunci tersimpan untuk dihapus
        *[other] { $count } kunci tersimpan dihapus

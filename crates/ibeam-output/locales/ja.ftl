@@ -540,6 +540,8 @@ command-key-question = { $provider } のキー:
 command-key-accepted = { $provider } はキーを受け入れました
 command-key-unverifiable = キーは確認できませんでした: { $provider } はキーなしでも応答します
 command-key-unchecked = キーは確認できませんでした: { $message }
+command-key-deleted = { $provider } の保存済みキーを削除しました
+command-logout-question = どの保存済みキーを削除しますか? ({ $providers }。空行なら何も削除しません):
 command-logged-out = { $count ->
         [0] 削除する保存済みキーはありませんでした
        *[other] 保存済みキーを { $count } 個削除しました

@@ -623,6 +623,8 @@ command-key-question = chave de { $provider }:
 command-key-accepted = { $provider } aceitou a chave
 command-key-unverifiable = A chave não foi verificada: { $provider } também responde sem chave
 command-key-unchecked = A chave não foi verificada: { $message }
+command-key-deleted = a chave guardada de { $provider } foi apagada
+command-logout-question = qual chave guardada apagar? ({ $providers }; uma linha vazia não apaga nenhuma):
 command-logged-out = { $count ->
         [0] não havia chave guardada para apagar
         [one] { $count } chave guardada foi apagada

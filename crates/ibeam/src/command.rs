@@ -67,7 +67,7 @@ pub(crate) fn execute(
     }
     let done = match command {
         Command::Login { provider, no_check } => login::login(app, provider.as_deref(), *no_check, stdout),
-        Command::Logout { provider } => login::logout(app, provider.as_deref(), stdout),
+        Command::Logout { provider, all } => login::logout(app, provider.as_deref(), *all, stdout),
         Command::Status { format } => diagnostics::status(app, format.unwrap_or_default(), stdout),
         Command::Models { providers: true, .. } => providers::list(app, ReportFormat::Text, stdout),
         Command::Models { providers: false, details, json, refresh } => {

@@ -72,7 +72,17 @@ pub enum SubcommandLine<'a> {
         /// The failure.
         message: &'a str,
     },
-    /// The result of `logout`.
+    /// The result of `logout` for one provider.
+    KeyDeleted {
+        /// The provider.
+        provider: &'a str,
+    },
+    /// The question of `logout` for a provider, on a terminal.
+    LogoutQuestion {
+        /// The providers with a stored key.
+        providers: &'a str,
+    },
+    /// The result of `logout` for all providers, or without a stored key.
     LoggedOut {
         /// The number of deleted keys; may be 0.
         count: u64,

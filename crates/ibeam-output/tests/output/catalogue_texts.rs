@@ -399,6 +399,8 @@ fn every_class_of_failures_has_its_meaning_in_every_language() {
 #[test]
 fn every_subcommand_line_exists_in_every_language() {
     let lines = [
+        SubcommandLine::KeyDeleted { provider: "p" },
+        SubcommandLine::LogoutQuestion { providers: "p, q" },
         SubcommandLine::LoggedOut { count: 0 },
         SubcommandLine::LoggedOut { count: 1 },
         SubcommandLine::LoggedOut { count: 2 },

@@ -25,8 +25,11 @@ pub(crate) enum Command {
     },
     /// Delete the stored key of a provider
     Logout {
-        /// The provider [default: all]
+        /// The provider [default: the only one with a stored key; with several, a terminal asks]
         provider: Option<String>,
+        /// Delete the stored keys of all providers
+        #[arg(long, conflicts_with = "provider")]
+        all: bool,
     },
     /// Show which API keys are set and which model a run would use
     #[command(alias = "whoami")]

@@ -129,12 +129,49 @@ pub(crate) async fn check_key(app: &AppContext, provider: &str, key: &str) -> Re
     }
 }
 
-pub(super) fn logout(app: &AppContext, provider: Option<&str>, stdout: &mut File) -> Result<(), CliError> {
+pub(super) fn logout(
+    app: &AppContext,
+    provider: Option<&str>,
+    all: bool,
+    stdout: &mut File,
+) -> Result<(), CliError> {
     let provider = provider.map(|name| check_provider_name(app, name)).transpose()?;
     let mut credentials = Credentials::load(&app.dirs.credentials)?;
+    let provider = match provider {
+        None if !all => choose_stored_provider(app, &credentials)?,
+        provider => provider,
+    };
     let removed = credentials.remove(provider.as_deref())?;
-    let count = u64::try_from(removed).unwrap_or(u64::MAX);
-    print_text(stdout, &format!("{}\n", app.base.catalogue.line(&SubcommandLine::LoggedOut { count })))
+    let line = match &provider {
+        Some(provider) if removed > 0 => SubcommandLine::KeyDeleted { provider },
+        Some(_) | None => SubcommandLine::LoggedOut { count: u64::try_from(removed).unwrap_or(u64::MAX) },
+    };
+    print_text(stdout, &format!("{}\n", app.base.catalogue.line(&line)))
+}
+
+/// Returns the only provider with a stored key, or the one that a person names on a terminal; `None` if no key is stored.
+///
+/// # Errors
+/// `Usage` for several stored keys where nobody can be asked, and for an empty answer.
+fn choose_stored_provider(app: &AppContext, credentials: &Credentials) -> Result<Option<String>, CliError> {
+    let stored: Vec<&str> = credentials.providers().collect();
+    if stored.len() < 2 {
+        return Ok(stored.first().map(|provider| (*provider).to_owned()));
+    }
+    let providers = stored.join(", ");
+    if !isatty(io::stdin().as_fd()) {
+        let detail = sentence!(
+            "keys of several providers are stored ({providers}); name one of them, or give `--all`",
+            providers,
+        );
+        return Err(Reason::Usage { detail }.into());
+    }
+    print_question(app, &SubcommandLine::LogoutQuestion { providers: &providers });
+    let line = read_line()?;
+    match line.trim() {
+        "" => Err(Reason::Usage { detail: sentence!("nothing was removed") }.into()),
+        name => Ok(Some(check_provider_name(app, name)?)),
+    }
 }
 
 /// Returns the provider that a person names on a terminal, or the default: a script gives only the key.

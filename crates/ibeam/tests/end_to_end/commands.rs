@@ -143,7 +143,10 @@ fn a_stored_key_is_used_and_deleted() {
     assert_eq!(stream.init()["apiKeySource"], "login");
     assert_eq!(scene.server.requests()[0].header("x-api-key"), Some(KEY));
 
-    assert_eq!(scene.ibeam_without_model(["logout"]).run().succeeded().stdout, "deleted 1 stored key\n");
+    assert_eq!(
+        scene.ibeam_without_model(["logout"]).run().succeeded().stdout,
+        "deleted the stored key for anthropic\n"
+    );
     assert_eq!(
         scene.ibeam_without_model(["logout"]).run().succeeded().stdout,
         "there was no stored key to delete\n"

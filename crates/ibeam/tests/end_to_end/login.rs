@@ -70,3 +70,50 @@ fn a_key_that_cannot_be_checked_is_stored_and_the_result_names_the_reason() {
         "The key was not checked: cannot reach",
     );
 }
+
+/// Returns a scene in which keys of these providers are stored.
+fn scene_with_keys(providers: &[&str]) -> Scene {
+    let scene = Scene::new([]);
+    for provider in providers {
+        scene.ibeam_without_model(["login", provider, "--no-check", "--api-key", KEY]).run().succeeded();
+    }
+    scene
+}
+
+/// Returns the providers whose keys are stored.
+fn stored_keys(scene: &Scene) -> Vec<&'static str> {
+    let path = scene.workspace.home().join(".config/ibeam/credentials.toml");
+    let stored = std::fs::read_to_string(path).unwrap();
+    ["anthropic", "groq", "openai"].into_iter().filter(|provider| stored.contains(provider)).collect()
+}
+
+#[test]
+fn logout_names_the_only_stored_key() {
+    let scene = scene_with_keys(&["openai"]);
+    let output = scene.ibeam_without_model(["logout"]).run().succeeded();
+    assert_eq!(output.stdout, "deleted the stored key for openai\n");
+    let again = scene.ibeam_without_model(["logout"]).run().succeeded();
+    assert_eq!(again.stdout, "there was no stored key to delete\n");
+}
+
+#[test]
+fn logout_with_several_stored_keys_asks_on_a_terminal_only() {
+    let scene = scene_with_keys(&["anthropic", "groq", "openai"]);
+    let refused = scene.ibeam_without_model(["logout"]).run();
+    assert_eq!(refused.code, Some(2), "{refused}");
+    assert!(refused.stderr.contains("(anthropic, groq, openai)"), "{refused}");
+    for (answer, code, stored) in [
+        ("\n", 2, &["anthropic", "groq", "openai"][..]),
+        ("nobody\n", 21, &["anthropic", "groq", "openai"]),
+        ("groq\n", 0, &["anthropic", "openai"]),
+    ] {
+        let running = scene.ibeam_without_model(["logout"]).terminal().after("exec 2>&1").start();
+        running.wait_for_stdout("delete which stored key? (anthropic, groq, openai;");
+        running.type_text(answer);
+        assert_eq!(running.finish().code, Some(code), "{answer}");
+        assert_eq!(stored_keys(&scene), stored);
+    }
+    let all = scene.ibeam_without_model(["logout", "--all"]).run().succeeded();
+    assert_eq!(all.stdout, "deleted 2 stored keys\n");
+    assert_eq!(stored_keys(&scene), [""; 0]);
+}
