@@ -84,8 +84,8 @@ fn main() -> ExitCode {
     let (Cli { mut flags, words, command, command_path }, options) = match parsed {
         Ok(parsed) => parsed,
         Err(ParseExit::Help(text)) => {
-            drop(stdout.write_all(wrap::for_terminal(&stdout, &text, 0).as_bytes()));
-            return ExitCode::SUCCESS;
+            let text = wrap::for_terminal(&stdout, &text, 0);
+            return print_and_exit(&mut stdout, &text, &args);
         }
         Err(ParseExit::MissingSubcommand { help, error }) => {
             let report = cli::requested_error_output(&args);
@@ -106,8 +106,7 @@ fn main() -> ExitCode {
     if flags.version {
         // Programs read the bare number; a person reads which program it is.
         let name = if stdout_terminal { "ibeam " } else { "" };
-        drop(writeln!(stdout, "{name}{}", env!("CARGO_PKG_VERSION")));
-        return ExitCode::SUCCESS;
+        return print_and_exit(&mut stdout, &format!("{name}{}\n", env!("CARGO_PKG_VERSION")), &args);
     }
     let (lang, debug) = (flags.lang.clone(), flags.debug.clone());
     let report =
@@ -166,6 +165,19 @@ fn main() -> ExitCode {
             }
             unstarted(reason)
         }
+    }
+}
+
+/// Prints the help or the version, and returns the exit code. A reader that has closed stdout, as `head` does, is no
+/// failure.
+fn print_and_exit(stdout: &mut File, text: &str, args: &[OsString]) -> ExitCode {
+    match stdout.write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            drop(exit::configure_error_output(cli::requested_error_output(args)));
+            let reason = Reason::Io { what: "stdout".to_owned(), detail: error.to_string() };
+            exit::report_failure(&reason.into(), &environment::catalogue(cli::requested_lang(args)))
+        }
+        Ok(()) | Err(_) => ExitCode::SUCCESS,
     }
 }
 

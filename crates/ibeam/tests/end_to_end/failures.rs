@@ -431,6 +431,20 @@ fn stdout_on_a_full_disk_is_an_io_failure() {
 }
 
 #[test]
+fn help_and_version_that_cannot_be_written_are_io_failures() {
+    let scene = Scene::new([]);
+    for arguments in ["--help", "ls --help", "help", "--version"] {
+        let run = |rest: &str| {
+            let script = format!("{BINARY} {arguments} {rest}");
+            Ibeam::new("/bin/sh", &scene.workspace).args(["-c", &script]).run()
+        };
+        check_error_report(&run(">/dev/full"), 74);
+        let closed = run("| :");
+        assert_eq!((closed.code, closed.stderr.as_str()), (Some(0), ""), "{closed}");
+    }
+}
+
+#[test]
 fn f146_a_session_that_another_process_holds_is_busy() {
     let scene = Scene::new([answer_text("first ").stall()]);
     let id = scene.ibeam_without_model(["create-chat"]).run().succeeded().stdout.trim().to_owned();
