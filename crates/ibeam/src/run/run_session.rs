@@ -407,6 +407,18 @@ impl<'a> RunSession<'a> {
         self.process.wait(work)
     }
 
+    /// Waits for `work` between runs; an interrupt ends only the work, and `None` is returned.
+    ///
+    /// # Errors
+    /// The errors of `work`; the reason of another signal.
+    pub(super) fn wait_interruptible<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<Option<T>, Failure> {
+        self.shutdown = new_shutdown(&self.process.app);
+        self.process.wait_interruptible(work)
+    }
+
     /// Prints a failed run on stderr before the next one.
     pub(super) fn report(&self, failed: &ExitFailure) {
         stderr::write_line(&failed.explained(&self.process.app.base.catalogue).to_string());

@@ -213,16 +213,6 @@ fn a_line_typed_before_a_question_is_not_its_answer() {
 }
 
 #[test]
-fn an_interrupt_at_an_empty_prompt_ends_the_program() {
-    let scene = Scene::new([answer_text("Done.\n")]);
-    let running = scene.ibeam(["begin"]).terminal().start();
-    running.wait_for_stdout("Done.");
-    running.wait_for_stderr("> ");
-    running.signal(Signal::Int);
-    assert_eq!(running.finish().code, Some(130));
-}
-
-#[test]
 fn an_interrupt_at_a_question_ends_the_run_and_the_next_line_is_a_prompt() {
     let scene = Scene::new([answer_shell("echo hello"), answer_text("Back.\n")]);
     let running = scene.ibeam(["greet", "--sandbox", "disabled"]).terminal().start();
@@ -580,6 +570,32 @@ fn an_interrupt_ends_only_the_command_of_the_person_in_line_mode() {
     running.wait_for_stdout("Done.");
     running.type_text(END);
     running.finish().succeeded();
+}
+
+#[test]
+fn an_interrupt_at_the_prompt_of_line_mode_leaves_only_the_second_time() {
+    let scene = Scene::new([answer_text("Done.\n")]);
+    let running = scene.ibeam::<&str>([]).terminal().start();
+    running.wait_for_stderr("> ");
+    running.signal(Signal::Int);
+    running.wait_for_stderr("press Ctrl-C again to exit");
+    running.type_text("a draft\\\n");
+    running.wait_for_stderr("> . ");
+    // The first interrupt discards the draft, so the second one is the first at an empty prompt.
+    running.signal(Signal::Int);
+    std::thread::sleep(Duration::from_millis(500));
+    running.type_text("go on\n");
+    running.wait_for_stdout("Done.");
+    running.type_text("/status\n");
+    running.wait_for_stdout("mode: agent");
+    for _ in 0..2 {
+        std::thread::sleep(Duration::from_millis(500));
+        running.signal(Signal::Int);
+    }
+    let output = running.finish().succeeded();
+    assert!(!output.stderr.contains("error:"), "{output}");
+    assert_eq!(output.stderr.matches("press Ctrl-C again to exit").count(), 2, "{output}");
+    assert_eq!(scene.server.requests()[0].transcript(), ["user: go on"]);
 }
 
 #[test]

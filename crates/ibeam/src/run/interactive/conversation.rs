@@ -63,6 +63,14 @@ pub(super) trait PersonScreen {
     /// `Io` when stdin cannot be read.
     fn next_prompt(&self) -> BoxFuture<'_, Result<Option<String>, Failure>>;
 
+    /// Waits for the next prompt between the turns of `session`; `None` if the person leaves.
+    ///
+    /// # Errors
+    /// The errors of `next_prompt`; the reason of a signal.
+    fn wait_for_prompt(&self, session: &mut RunSession<'_>) -> Result<Option<String>, Failure> {
+        session.wait(self.next_prompt())
+    }
+
     /// Greets the person before the first session.
     fn show_welcome(&self, _: &Catalogue) {}
 
@@ -310,7 +318,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
         loop {
             let text = match self.waiting.take() {
                 Some(text) => text,
-                None => match session.wait(self.screen.next_prompt())? {
+                None => match self.screen.wait_for_prompt(session)? {
                     Some(text) => text,
                     None => return Ok(None),
                 },

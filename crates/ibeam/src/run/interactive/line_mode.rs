@@ -1,5 +1,5 @@
 //! Line mode: a plain prompt loop, which prints no control sequence, for screen readers and for terminals that cannot move
-//! the cursor. An interrupt ends the run, and at an empty prompt the program.
+//! the cursor. An interrupt ends the run; two interrupts at the prompt end the program.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -228,6 +228,26 @@ impl PersonScreen for LineScreen<'_> {
         let input = Arc::clone(&self.input);
         let catalogue = Arc::clone(&self.process.app.base.catalogue);
         Box::pin(async move { input.lock().await.next_prompt(&catalogue).await.map_err(Failure::from) })
+    }
+
+    fn wait_for_prompt(&self, session: &mut RunSession<'_>) -> Result<Option<String>, Failure> {
+        let mut leaves_next = false;
+        loop {
+            if let Some(typed) = session.wait_interruptible(self.next_prompt())? {
+                return Ok(typed);
+            }
+            // The terminal has shown `^C` on the line of the prompt.
+            stderr::write("\n");
+            if self.input.try_lock().is_ok_and(|mut input| input.discard_draft()) {
+                leaves_next = false;
+                continue;
+            }
+            if leaves_next {
+                return Ok(None);
+            }
+            leaves_next = true;
+            stderr::write_line(&self.process.app.base.catalogue.line(&TuiLine::PressAgain));
+        }
     }
 
     fn show_past(&self, app: &AppContext, session: &RunSession<'_>) {
@@ -469,6 +489,11 @@ impl TerminalInput {
                 self.draft.push('\n');
             }
         }
+    }
+
+    /// Discards the lines of a message that is not complete. Returns whether there were any.
+    fn discard_draft(&mut self) -> bool {
+        !std::mem::take(&mut self.draft).is_empty()
     }
 
     /// Prints `question` and returns the line after it; `None` when stdin has ended or fails. Cancel safe.
