@@ -351,6 +351,11 @@ impl Checker {
             Stage::Ended if is_end && !line.findings.report.is_single_object => {
                 return line.add(&[], Rule::EndAgain, "the run has already ended");
             }
+            Stage::Ended if kind == StreamEventKind::Init => {
+                let message = "another run starts after the end of the first; check each run alone, for example \
+                               with `ibeam replay SESSION --run N --output-format stream-json | ibeam check`";
+                return line.add(&[], Rule::LateOutput, message);
+            }
             Stage::Ended => return line.add(&[], Rule::LateOutput, "an event follows the end of the run"),
             Stage::BetweenTurns if kind == StreamEventKind::Init => {
                 return line.add(&[], Rule::InitAgain, "`system`/`init` occurs again");

@@ -88,6 +88,16 @@ fn a_stream_without_input_has_one_turn() {
 }
 
 #[test]
+fn the_finding_about_a_second_run_names_the_command_for_one_run() {
+    let run = [init(false), user(), delta("a"), result("a")];
+    let lines = [run.clone(), run].concat().join("\n") + "\n";
+    let report = check(lines.as_bytes(), 9).unwrap();
+    let finding = &report.findings[0];
+    assert_eq!((finding.rule, finding.line), (Rule::LateOutput, 5));
+    assert!(finding.message.contains("`ibeam replay SESSION --run N"), "{}", finding.message);
+}
+
+#[test]
 fn messages_are_read_with_their_delivery() {
     let steer =
         user().replace("\"session_id\"", "\"ibeam\":{\"delivery\":\"steer\"},\"uuid\":1,\"session_id\"");

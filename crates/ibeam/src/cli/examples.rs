@@ -49,7 +49,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("hooks list", &["ibeam hooks list"]),
     ("hooks test", &["ibeam hooks test preToolUse --input call.json"]),
     ("login", &["ibeam login anthropic", "ibeam login openrouter --no-check"]),
-    ("logout", &["ibeam logout anthropic", "ibeam logout --all"]),
+    ("logout", &["ibeam logout anthropic"]),
     ("ls", &["ibeam ls", "ibeam ls --all --format json"]),
     (
         "mcp add",
