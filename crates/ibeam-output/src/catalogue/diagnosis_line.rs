@@ -53,6 +53,8 @@ pub enum DiagnosisLine<'a> {
     CheckSandbox,
     /// The source of a key.
     KeyFound { provider: &'a str, source: &'a str },
+    /// No provider has a key, and the model works without one.
+    KeyNotNeeded { model: &'a str },
     /// No provider has a key.
     KeyMissing,
     /// The embedded model is not installed.

@@ -520,6 +520,7 @@ fn every_line_about_the_installation_exists_in_every_language() {
         DiagnosisLine::Wrong,
         DiagnosisLine::CheckModel,
         DiagnosisLine::CheckKey,
+        DiagnosisLine::KeyNotNeeded { model: "x" },
         DiagnosisLine::CheckEmbedded,
         DiagnosisLine::CheckSessions,
         DiagnosisLine::CheckCache,

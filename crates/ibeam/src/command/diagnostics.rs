@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use ibeam_output::{Catalogue, DiagnosisLine};
-use ibeam_protocol::{Notice, Reason};
+use ibeam_protocol::{KeySource, Notice, Reason};
 use serde_json::json;
 use unicode_width::UnicodeWidthStr as _;
 
@@ -96,7 +96,8 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
     }
     let catalogue = &app.base.catalogue;
     let mut lines = CheckLines::new(catalogue);
-    match model::choose_model(app) {
+    let choice = model::choose_model(app);
+    match &choice {
         Ok(choice) => {
             let info = choice.info();
             lines.add(
@@ -111,7 +112,7 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
                 ),
             );
         }
-        Err(reason) => lines.add(false, DiagnosisLine::CheckModel, &explain_in_line(app, &reason)),
+        Err(reason) => lines.add(false, DiagnosisLine::CheckModel, &explain_in_line(app, reason)),
     }
     let keys = model::key_sources(app);
     for (provider, source) in &keys {
@@ -119,7 +120,15 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
         lines.add(true, DiagnosisLine::CheckKey, &catalogue.line(&found));
     }
     if keys.is_empty() {
-        lines.add(false, DiagnosisLine::CheckKey, &catalogue.line(&DiagnosisLine::KeyMissing));
+        let usable = choice.as_ref().map(|choice| (choice.info(), choice.key_source()));
+        let found = match &usable {
+            Ok((info, KeySource::None)) => DiagnosisLine::KeyNotNeeded { model: &info.display },
+            Ok((info, KeySource::Flag | KeySource::Env | KeySource::Login)) => {
+                DiagnosisLine::KeyFound { provider: &info.provider, source: "--api-key" }
+            }
+            Err(_) => DiagnosisLine::KeyMissing,
+        };
+        lines.add(usable.is_ok(), DiagnosisLine::CheckKey, &catalogue.line(&found));
     }
     if cfg!(feature = "embedded") {
         let file = model::model_file(app);

@@ -421,6 +421,14 @@ fn completions_about_and_doctor_print_output() {
     assert!(about.to_string().contains(env!("CARGO_PKG_VERSION")), "{about}");
     let doctor = scene.ibeam_without_model(["doctor"]).run();
     assert!(doctor.stdout.contains("ibeam setup") || doctor.stdout.contains("ibeam login"), "{doctor}");
+    let key_line = |args: &[&str]| {
+        let output = scene.ibeam_without_model(["doctor"]).args(args).run();
+        output.stdout.lines().find(|line| line.contains(" key: ")).unwrap_or_default().to_owned()
+    };
+    let missing = key_line(&["--model", "openai/m"]);
+    assert!(missing.starts_with("missing key: no API key is set or stored; `ibeam login"), "{missing}");
+    assert_eq!(key_line(&["--model", "ollama/m"]), "ok      key: not needed: m works without one");
+    assert_eq!(key_line(&["--model", "openai/m", "--api-key", "k"]), "ok      key: openai, from --api-key");
 }
 
 #[test]
