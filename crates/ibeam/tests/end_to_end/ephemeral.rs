@@ -133,3 +133,23 @@ fn a_project_cannot_make_runs_ephemeral() {
     assert!(scene.workspace.journal(output.stream().session_id()).exists(), "{output}");
     assert!(output.stderr.contains("session.ephemeral"), "{output}");
 }
+
+/// A conversation says why the commands that read the stored session cannot work.
+#[test]
+fn commands_of_an_ephemeral_conversation_that_read_its_session_give_the_reason() {
+    let scene = Scene::new([answer_text("Done.\n")]).with_workspace(Workspace::new());
+    let running = scene.ibeam(["begin", "--ephemeral", "--screen-reader"]).terminal().start();
+    running.wait_for_stdout("Done.");
+    for (line, name) in [
+        ("/cost", "/cost"),
+        ("/diff 1", "/diff"),
+        ("/export a.html", "/export"),
+        ("/transcript", "/transcript"),
+    ] {
+        running.type_text(&format!("{line}\n"));
+        running.wait_for_stderr(&format!("no session is stored, so `{name}` has nothing to read"));
+    }
+    running.type_text("quit\n");
+    running.finish().succeeded();
+    assert!(scene.workspace.read("a.html").is_none());
+}

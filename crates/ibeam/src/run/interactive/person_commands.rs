@@ -55,6 +55,9 @@ const COMMANDS: [(&str, TuiLine<'_>); 19] = [
     ("/exit", TuiLine::CommandExit),
 ];
 
+/// The commands that read the stored session.
+const STORED_SESSION_COMMANDS: [&str; 4] = ["/cost", "/diff", "/export", "/transcript"];
+
 /// The next step after a prompt that may be a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CommandEnd {
@@ -246,6 +249,13 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
     let catalogue = Arc::clone(&context.process.app.base.catalogue);
     if is_built_in(name, argument) {
         context.echo(text);
+    }
+    if STORED_SESSION_COMMANDS.contains(&name) && is_ephemeral(context.app()) {
+        context.report_usage(sentence!(
+            "with `--ephemeral` no session is stored, so `{name}` has nothing to read",
+            name,
+        ));
+        return Ok(CommandEnd::Done);
     }
     match (name, argument) {
         ("/help", _) | ("help" | "?", None) => {
