@@ -14,8 +14,8 @@ mod fleet_commands;
 mod groups;
 mod help;
 mod listed_flags;
-mod lone_word;
 mod mcp_commands;
+mod mistyped_command;
 mod offline_commands;
 mod queue_flags;
 mod session_commands;
@@ -111,7 +111,7 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Cli, ParseExit> {
         (args, names_command) = reorder(FirstWord::Prompt);
     }
     if !names_command && let Some(cli) = argument_order::parse_prompt_line(&args) {
-        return match lone_word::mistyped_command(given, &cli) {
+        return match mistyped_command::mistyped_command(given, &cli) {
             Some(error) => Err(ParseExit::Error(error)),
             None => Ok(cli),
         };

@@ -1,7 +1,8 @@
-//! A prompt of one word that is probably a command, mistyped or at the wrong place.
+//! A prompt of one or two words that is probably a command, mistyped or at the wrong place.
 //!
-//! Such a word is rejected instead of starting a run. `--print`, `--` and a second word make any text a prompt. The
-//! words are the commands of this program with their sub-commands, those of a conversation, and a few of other programs.
+//! Such words are rejected instead of starting a run. `--print`, `--` and a third word make any text a prompt. One word is
+//! compared with the commands of this program, their sub-commands, those of a conversation, and a few of other programs.
+//! Two words are compared with a command and its sub-command only, because two words are often a prompt.
 
 use std::ffi::OsString;
 
@@ -56,16 +57,61 @@ const MIN_CHARS: usize = 3;
 /// words with more differences are too often prompts: `lint` is near `list`.
 const MIN_CHARS_BELOW: usize = 5;
 
-/// Returns the error for a line whose prompt is one word that is probably meant as a command. `given` are the arguments
-/// before they were reordered.
+/// Returns the error for a line whose prompt is probably meant as a command. `given` are the arguments before they were
+/// reordered.
 pub(super) fn mistyped_command(given: &[OsString], cli: &Cli) -> Option<CliError> {
-    let [word] = cli.words.as_slice() else { return None };
-    let word = word.to_str()?;
+    let words: Vec<&str> = cli.words.iter().map(|word| word.to_str()).collect::<Option<_>>()?;
     let is_marked_as_prompt = cli.flags.print || cli.flags.version || given.iter().any(|arg| *arg == "--");
-    if is_marked_as_prompt || cli.flags.dialect.is_some() || word.contains(char::is_whitespace) {
+    let is_quoted = words.iter().any(|word| word.contains(char::is_whitespace));
+    if is_marked_as_prompt || cli.flags.dialect.is_some() || is_quoted {
         return None;
     }
-    command_error(word, &Cli::command())
+    match words.as_slice() {
+        [word] => command_error(word, &Cli::command()),
+        [first, second] => two_word_error(first, second, &Cli::command()),
+        _ => None,
+    }
+}
+
+/// Returns the error for two words that are probably meant as a command and its sub-command: the first word is similar to
+/// a command that has sub-commands, and the second is one of these or similar to one; or the first is both, joined as in
+/// `mcp-serve`, and the second is a command of another program, such as `start`.
+fn two_word_error(first: &str, second: &str, root: &Command) -> Option<CliError> {
+    let mistyped = |near: String| CliError::MistypedCommand { word: format!("{first} {second}"), near };
+    let is_command = OTHER_COMMANDS.iter().any(|(name, _)| *name == second);
+    if let Some(joined) = joined_command(first, root).filter(|_| is_command) {
+        return Some(mistyped(joined));
+    }
+    if first.chars().count() < MIN_CHARS {
+        return None;
+    }
+    let groups: Vec<(&str, &str)> = visible(root)
+        .filter_map(|group| Some((group.get_name(), mistyped_subcommand(group, second)?)))
+        .collect();
+    let near = closest(first, groups.iter().map(|(group, _)| *group))?;
+    let (group, command) = groups.iter().find(|(group, _)| *group == near)?;
+    Some(mistyped(format!("{group} {command}")))
+}
+
+/// Returns the sub-command of `group` that is `word`, or that `word` is one edit away from. A plural or a past tense is a
+/// word of its own: `tests`.
+fn mistyped_subcommand<'a>(group: &'a Command, word: &str) -> Option<&'a str> {
+    let names = || visible(group).map(Command::get_name);
+    let is_inflected = |name: &str| word.strip_prefix(name).is_some_and(|end| matches!(end, "s" | "d"));
+    let is_near = |name: &&str| {
+        word.chars().count() >= MIN_CHARS_BELOW && is_one_edit_away(word, name) && !is_inflected(name)
+    };
+    names().find(|name| *name == word).or_else(|| names().find(is_near))
+}
+
+/// Returns the command and the sub-command whose names `word` joins with a hyphen.
+fn joined_command(word: &str, root: &Command) -> Option<String> {
+    let of_group = |group: &Command| {
+        let name = word.strip_prefix(group.get_name())?.strip_prefix('-')?;
+        let command = visible(group).find(|command| command.get_name() == name)?;
+        Some(format!("{} {}", group.get_name(), command.get_name()))
+    };
+    visible(root).find_map(of_group)
 }
 
 /// Returns the error for a word that is probably meant as a command.
@@ -86,6 +132,9 @@ fn command_error(word: &str, root: &Command) -> Option<CliError> {
     let path = |(group, command): &(&str, &str)| format!("{group} {command}");
     if let Some(found) = below.iter().find(|(_, command)| *command == word) {
         return Some(mistyped(path(found)));
+    }
+    if let Some(joined) = joined_command(word, root) {
+        return Some(mistyped(joined));
     }
     let in_conversation =
         |near: &str| CliError::ConversationCommand { word: word.to_owned(), near: near.to_owned() };
@@ -158,6 +207,162 @@ mod tests {
         check(&["serch"], "sessions search");
         check(&["docs"], "help topics");
         check(&["model"], "models");
+    }
+
+    #[test]
+    fn a_mistyped_command_with_its_sub_command_names_both() {
+        check(&["sesions", "list"], "sessions list");
+        check(&["session", "show"], "sessions show");
+        check(&["sesions", "serch"], "sessions search");
+        check(&["trsut", "forget"], "trust forget");
+        check(&["confg", "explain"], "config explain");
+        check(&["flete", "status"], "fleet status");
+        check(&["mcp-serve"], "mcp serve");
+        check(&["mcp-serve", "start"], "mcp serve");
+        check(&["--lang", "fr", "hook", "list"], "hooks list");
+    }
+
+    #[test]
+    fn two_words_that_are_no_mistyped_command_are_a_prompt() {
+        for line in [
+            &["-p", "sesions", "list"][..],
+            &["--", "sesions", "list"],
+            &["sesions", "list", "please"],
+            &["sesions list"],
+            &["hook", "tests"],
+            &["session", "handling"],
+            &["rust", "tests"],
+            &["mcp-serve", "fails"],
+            &["list", "sessions"],
+        ] {
+            assert_eq!(error(line), None, "{line:?}");
+        }
+    }
+
+    /// Words with which prompts begin, and words that follow them.
+    const VERBS: &[&str] = &[
+        "add",
+        "allow",
+        "build",
+        "change",
+        "check",
+        "clean",
+        "convert",
+        "count",
+        "create",
+        "debug",
+        "delete",
+        "describe",
+        "document",
+        "edit",
+        "explain",
+        "export",
+        "extract",
+        "find",
+        "fix",
+        "format",
+        "generate",
+        "implement",
+        "import",
+        "improve",
+        "inline",
+        "install",
+        "list",
+        "look",
+        "make",
+        "merge",
+        "move",
+        "open",
+        "optimize",
+        "port",
+        "print",
+        "prune",
+        "read",
+        "refactor",
+        "remove",
+        "rename",
+        "replace",
+        "review",
+        "rewrite",
+        "run",
+        "search",
+        "show",
+        "simplify",
+        "split",
+        "summarize",
+        "test",
+        "translate",
+        "undo",
+        "update",
+        "use",
+        "validate",
+        "verify",
+        "why",
+        "write",
+    ];
+    const NOUNS: &[&str] = &[
+        "all",
+        "branches",
+        "bug",
+        "bugs",
+        "changes",
+        "checks",
+        "code",
+        "comments",
+        "commits",
+        "config",
+        "docs",
+        "errors",
+        "everything",
+        "export",
+        "fleet",
+        "hooks",
+        "import",
+        "imports",
+        "it",
+        "lines",
+        "list",
+        "lists",
+        "logs",
+        "main.rs",
+        "names",
+        "path",
+        "paths",
+        "policy",
+        "readme",
+        "rules",
+        "search",
+        "server",
+        "sessions",
+        "show",
+        "status",
+        "test",
+        "tests",
+        "that",
+        "this",
+        "trust",
+        "types",
+        "warnings",
+    ];
+
+    proptest::proptest! {
+        #[test]
+        fn a_sentence_is_never_rejected(
+            verb in proptest::sample::select(VERBS),
+            nouns in proptest::collection::vec(proptest::sample::select(NOUNS), 1..6),
+        ) {
+            // The name of a command at the beginning is that command, and no prompt.
+            proptest::prop_assume!(Cli::command().find_subcommand(verb).is_none());
+            let line: Vec<&str> = std::iter::once(verb).chain(nouns).collect();
+            proptest::prop_assert_eq!(error(&line), None, "{:?}", line);
+        }
+
+        #[test]
+        fn three_words_are_always_a_prompt(words in proptest::collection::vec("[a-z]{3,9}", 3..6)) {
+            proptest::prop_assume!(Cli::command().find_subcommand(&words[0]).is_none() && !["agent", "help"].contains(&words[0].as_str()));
+            let line: Vec<&str> = words.iter().map(String::as_str).collect();
+            proptest::prop_assert_eq!(error(&line), None, "{:?}", line);
+        }
     }
 
     #[test]
