@@ -29,11 +29,36 @@ fn the_beginning_of_an_id_names_a_session_everywhere() {
     for args in [
         &["sessions", "check", "0f0e0d0c"][..],
         &["sessions", "check", "-1"],
+        &["sessions", "check", UUID],
         &["sessions", "show", "0f0e0d0c"],
+        &["sessions", "show", "-2"],
+        &["sessions", "show", UUID],
         &["replay", "0f0e0d0c"],
+        &["replay", "-1"],
+        &["replay", UUID],
         &["sessions", "export", "0F0E0D0C"],
+        &["sessions", "export", "-1"],
+        &["sessions", "export", UUID],
+        &["diff", "-1", "-2"],
+        &["diff", "0f0e0d0c", "0F0E0D0D"],
+        &["diff", UUID, "-1"],
     ] {
         scene.ibeam_without_model(args).run().succeeded();
+    }
+    for args in [
+        &["sessions", "check", "-3"][..],
+        &["sessions", "show", "-3"],
+        &["replay", "-3"],
+        &["sessions", "export", "-3"],
+        &["diff", "-3"],
+        &["diff", "-1", "-3"],
+        &["undo", "-3"],
+        &["-p", "go on", "--resume=-3"],
+        &["-p", "go on", "--from-plan=-3"],
+        &["sessions", "show", "first prompt"],
+    ] {
+        let output = scene.ibeam(args).run();
+        assert_eq!(output.code, Some(66), "{args:?}: {output}");
     }
     let diff = scene.ibeam_without_model(["diff", "0f0e0d0c-0b"]).run();
     assert!(diff.stderr.contains("session `0f0e0d0c-0b0a-4908-8706-050403020100` changed files"), "{diff}");
