@@ -161,7 +161,9 @@ impl LiveState<'_> {
 
     fn question_rows(&self, open: &OpenQuestion) -> Vec<Line> {
         if open.explains {
-            return vec![Line::new(Style::color(Color::Yellow), &self.catalogue.line(&TuiLine::Explain))];
+            let title = Line::new(Style::color(Color::Yellow), &self.catalogue.line(&TuiLine::Explain));
+            // On a low screen, the status row names the keys.
+            return if self.height > 8 { title.wrap(self.width - 1, 0) } else { vec![title] };
         }
         let title = Line::new(
             Style { bold: true, ..Style::color(Color::Yellow) },

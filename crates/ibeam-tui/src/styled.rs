@@ -216,12 +216,18 @@ impl Line {
         lines
     }
 
+    /// Returns the number of spaces at the start.
+    pub(crate) fn own_indent(&self) -> usize {
+        let text = self.text();
+        text.len() - text.trim_start_matches(' ').len()
+    }
+
     /// Returns the cells with which the rows of a wrapped line start after the first: up to the second column of a list, or
     /// as far as the line is indented.
     pub(crate) fn hanging_indent(&self, width: usize) -> usize {
         let text = self.text();
         let content = text.trim_start_matches(' ');
-        let own = text.len() - content.len();
+        let own = self.own_indent();
         let column = content.find("  ").and_then(|gap| {
             let (first, rest) = content.split_at_checked(gap)?;
             let second = rest.trim_start_matches(' ');

@@ -18,7 +18,7 @@ impl<W: Write> Ui<W> {
     pub fn ask(&mut self, mut question: Question, now: Instant) -> io::Result<()> {
         let width = self.screen.width() - 1;
         let body = std::mem::take(&mut question.body);
-        self.transcript.add_lines(body.iter().flat_map(|line| line.wrap(width, 2)));
+        self.transcript.add_lines(body.iter().flat_map(|line| line.wrap(width, line.own_indent())));
         self.transcript.add_change(question.call.clone(), std::mem::take(&mut question.change));
         self.close_pager()?;
         self.completion = None;
