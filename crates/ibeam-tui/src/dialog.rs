@@ -262,7 +262,7 @@ impl OpenDialog {
             Line::new(Style::color(Color::Cyan), SIGN).with(Style::PLAIN, first)
         });
         let (body, cursor) = match &self.input {
-            DialogInput::Choice(choices) => self.choice_rows(choices, height, title.len()),
+            DialogInput::Choice(choices) => self.choice_rows(choices, width, height, title.len()),
             DialogInput::Text | DialogInput::Secret => {
                 let (row, column) = self.text_row(width);
                 (vec![row], (0, column))
@@ -279,23 +279,32 @@ impl OpenDialog {
         Live { rows, cursor_row, cursor_column: cursor.1 }
     }
 
-    /// Returns the choices that fit around the selected one, and the position of the cursor in them.
+    /// Returns all choices, wrapped, or where the screen is low, those that fit around the selected one; and the position
+    /// of the cursor in them.
     fn choice_rows(
         &self,
         choices: &[String],
+        width: usize,
         height: usize,
         title_rows: usize,
     ) -> (Vec<Line>, (usize, usize)) {
         // At least a row of the question stays.
-        let room = height.saturating_sub(title_rows.min(1)).max(1).min(choices.len());
+        let room = height.saturating_sub(title_rows.min(1)).max(1);
         let current = self.selected.unwrap_or(0);
-        let first = (current + 1).saturating_sub(room);
-        let shown = choices.iter().enumerate().skip(first).take(room);
-        let rows = shown.map(|(at, text)| {
+        let row = |(at, text): (usize, &String)| {
             let style = Style { reverse: self.selected == Some(at), ..Style::PLAIN };
             Line::plain("  ").with(style, &format!("{} {text}", at + 1))
-        });
-        (rows.collect(), (current - first, 0))
+        };
+        let rows = choices.iter().enumerate().map(row);
+        let wrapped: Vec<Vec<Line>> =
+            rows.clone().map(|row| row.wrap(width.saturating_sub(1).max(2), 4)).collect();
+        let count_before = |end: usize| wrapped.iter().take(end).map(Vec::len).sum::<usize>();
+        if count_before(choices.len()) <= room {
+            return (wrapped.concat(), (count_before(current), 0));
+        }
+        let room = room.min(choices.len());
+        let first = (current + 1).saturating_sub(room);
+        (rows.skip(first).take(room).collect(), (current - first, 0))
     }
 
     /// Returns the row of the text, and the cell of the cursor. Of a long text, the part before the cursor is shown.
@@ -385,6 +394,17 @@ mod tests {
         press(&mut confirmed, KeyCode::Char('3'), at(900));
         let effect = press(&mut confirmed, KeyCode::Enter, at(950));
         assert_eq!(effect, DialogKeyEffect::Answers(DialogReply::Choice(2)));
+    }
+
+    #[test]
+    fn a_choice_is_shown_whole_where_there_is_room() {
+        let input = DialogInput::Choice(vec!["trust it, until it changes".to_owned(), "leave".to_owned()]);
+        let dialog = dialog(input, false, Instant::now());
+        let shown = rows(&dialog, 20, 10);
+        assert!(shown.contains(&"  1 trust it, until".to_owned()), "{shown:?}");
+        assert!(shown.contains(&"    it changes".to_owned()), "{shown:?}");
+        let shown = rows(&dialog, 20, 3);
+        assert!(shown.iter().any(|row| row.starts_with("  1 trust")), "{shown:?}");
     }
 
     #[test]
