@@ -51,6 +51,12 @@ const fn with_variable(key: Key, variable: &'static str) -> Key {
     Key { variable: Some(variable), ..key }
 }
 
+/// Returns the words that the key at `path`, names joined by `.`, may have; none for a key of another kind.
+pub fn choices(path: &str) -> &'static [&'static str] {
+    let path: Vec<String> = path.split('.').map(str::to_owned).collect();
+    if let Some(Key { kind: Kind::Choice(words), .. }) = Key::find(&path) { words } else { &[] }
+}
+
 /// All keys; docs/configuration.md describes each.
 pub(crate) const KEYS: &[Key] = &[
     with_variable(key("model", Kind::TextOrList, None, ProjectScope::Trusted), "IBEAM_MODEL"),

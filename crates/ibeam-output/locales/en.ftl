@@ -640,6 +640,7 @@ command-approved-tools = { $count ->
 command-no-servers = no MCP servers are configured; `ibeam help mcp` explains how to add one
 command-no-hooks = no hooks are configured; `ibeam help hooks` explains how to add one
 command-report-written = wrote `{ $path }`; it contains parts of prompts and files, so read it before you publish it
+command-report-of-machine-written = wrote `{ $path }`; it contains names of files and settings of this machine, but no prompts
 
 ## `fleet`
 fleet-started = { $task }: started

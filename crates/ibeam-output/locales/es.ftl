@@ -640,6 +640,7 @@ command-approved-tools = { $count ->
 command-no-servers = no hay servidores MCP configurados; `ibeam help mcp` explica cómo añadir uno
 command-no-hooks = no hay hooks configurados; `ibeam help hooks` explica cómo añadir uno
 command-report-written = se escribió `{ $path }`; contiene partes de prompts y archivos: léelo antes de publicarlo
+command-report-of-machine-written = se escribió `{ $path }`; contiene nombres de archivos y ajustes de esta máquina, pero ninguna instrucción
 
 ## `fleet`
 fleet-started = { $task }: iniciada

@@ -640,6 +640,7 @@ command-approved-tools = { $count ->
 command-no-servers = aucun serveur MCP n'est configuré ; `ibeam help mcp` explique comment en ajouter un
 command-no-hooks = aucun hook n'est configuré ; `ibeam help hooks` explique comment en ajouter un
 command-report-written = `{ $path }` a été écrit ; il contient des parties de prompts et de fichiers : lisez-le avant de le publier
+command-report-of-machine-written = `{ $path }` a été écrit ; il contient des noms de fichiers et des réglages de cette machine, mais aucune demande
 
 ## `fleet`
 fleet-started = { $task } : démarrée

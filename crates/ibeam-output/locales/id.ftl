@@ -553,6 +553,7 @@ command-approved-tools = disetujui pada { $since }, { $count } alat
 command-no-servers = tidak ada server MCP yang dikonfigurasi; `ibeam help mcp` menjelaskan cara menambahkannya
 command-no-hooks = tidak ada hook yang dikonfigurasi; `ibeam help hooks` menjelaskan cara menambahkannya
 command-report-written = `{ $path }` telah ditulis; isinya sebagian prompt dan file, jadi baca dulu sebelum memublikasikannya
+command-report-of-machine-written = menulis `{ $path }`; isinya nama file dan pengaturan mesin ini, tanpa prompt
 
 ## `fleet`
 fleet-started = { $task }: dimulai

@@ -553,6 +553,7 @@ command-approved-tools = { $since } に承認、ツール { $count } 個
 command-no-servers = MCP サーバーは設定されていません。追加方法は `ibeam help mcp` にあります
 command-no-hooks = フックは設定されていません。追加方法は `ibeam help hooks` にあります
 command-report-written = `{ $path }` を書き込みました。プロンプトやファイルの一部を含むため、公開する前に内容を確認してください
+command-report-of-machine-written = `{ $path }` を書き込みました。このマシンのファイル名と設定を含みますが、プロンプトは含みません
 
 ## `fleet`
 fleet-started = { $task }: 開始

@@ -640,6 +640,7 @@ command-approved-tools = { $count ->
 command-no-servers = não há servidores MCP configurados; `ibeam help mcp` explica como adicionar um
 command-no-hooks = não há hooks configurados; `ibeam help hooks` explica como adicionar um
 command-report-written = `{ $path }` foi gravado; ele contém partes de prompts e arquivos: leia-o antes de publicá-lo
+command-report-of-machine-written = `{ $path }` foi gravado; contém nomes de arquivos e configurações desta máquina, mas nenhum pedido
 
 ## `fleet`
 fleet-started = { $task }: iniciada

@@ -26,8 +26,8 @@ mod usage_error;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::Parser;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
 use ibeam_protocol::{Reason, sentence};
 
 use self::argument_order::{FirstWord, ReorderedArgs};
@@ -133,9 +133,9 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Cli, ParseExit> {
     }
 }
 
-/// Returns all commands with all flags, for completion.
-pub(crate) fn full_command() -> clap::Command {
-    let mut command = Cli::command();
+/// Returns all commands with all flags as they are in the command line `args`, for completion.
+pub(crate) fn full_command(args: &[OsString]) -> clap::Command {
+    let mut command = help::command(args);
     command.build();
     command
 }

@@ -225,6 +225,12 @@ fn dispatch(
         return Ok(ExitCode::SUCCESS);
     }
     let chooses = matches!(command, Some(Command::Resume { id: None, .. }));
+    if let Some(Command::Resume { id: Some(text), .. }) = &command
+        && text.trim().contains(char::is_whitespace)
+    {
+        let detail = sentence!("`resume` takes a session before the prompt: `ibeam resume -1 \"…\"`");
+        return Err(Reason::Usage { detail }.into());
+    }
     let (target, words) = match command {
         None => (SessionTarget::from_flags(&app.base.flags), words),
         Some(Command::Resume { id: None, words }) => (SessionTarget::Newest, words),

@@ -321,7 +321,8 @@ impl PrinterState {
         if self.has_reader && printed.is_ok() {
             printed = self.writer.end_line().and_then(|()| self.writer.flush());
         }
-        lines.iter().for_each(|line| stderr::write_line(line));
+        // In one piece, so that no other program that writes to the terminal comes between the lines.
+        stderr::write_line(&lines.join("\n"));
         printed
     }
 

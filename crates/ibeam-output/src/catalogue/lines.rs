@@ -118,6 +118,11 @@ pub enum SubcommandLine<'a> {
         /// The file.
         path: &'a str,
     },
+    /// `report` wrote its file, without a session or a log.
+    ReportOfMachineWritten {
+        /// The file.
+        path: &'a str,
+    },
 }
 
 impl CatalogueLine for SubcommandLine<'_> {

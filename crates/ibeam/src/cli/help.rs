@@ -16,21 +16,38 @@ use crate::similar_names::closest;
 
 /// English texts of help that belong to no flag and no command.
 #[cfg(test)]
-pub(super) const OWN_TEXTS: &[&str] =
-    &[EXAMPLES, POSSIBLE_VALUES, PRINT_HELP, HELP_COMMAND, TOPICS, ALL_COMMANDS, "aliases"];
+pub(super) const OWN_TEXTS: &[&str] = &[
+    EXAMPLES,
+    POSSIBLE_VALUES,
+    PRINT_HELP,
+    HELP_COMMAND,
+    TOPICS,
+    ALL_COMMANDS,
+    UNDO_FORCE,
+    DOCTOR_SANDBOX,
+    "aliases",
+];
 const EXAMPLES: &str = "Examples";
 const POSSIBLE_VALUES: &str = "possible values";
 const PRINT_HELP: &str = "Print help";
 const HELP_COMMAND: &str = "Show the help of a command, or a page of the documentation";
+const UNDO_FORCE: &str = "Overwrite files that somebody else has changed since";
+const DOCTOR_SANDBOX: &str = "List the layers of the sandbox on this machine";
 const TOPICS: &str = "Pages of the documentation, for `ibeam help TOPIC`";
 const ALL_COMMANDS: &str = "`ibeam COMMAND --help` lists the arguments and flags of a command";
 
-/// Returns the parser for `args`, in which help lists the values that a flag has for one command only.
+/// Returns the parser for `args`, in which help describes what a flag means for one command only.
 pub(super) fn command(args: &[OsString]) -> Command {
     let is_named = |name: &str| args.iter().skip(1).any(|arg| *arg == *name);
     let command = Cli::command();
     if is_named("replay") {
         return command.mut_arg("output_format", |arg| arg.value_parser(listed_values::<Format>(|_| true)));
+    }
+    if is_named("undo") {
+        return command.mut_arg("force", |arg| arg.help(UNDO_FORCE));
+    }
+    if is_named("doctor") {
+        return command.mut_arg("sandbox", |arg| arg.help(DOCTOR_SANDBOX));
     }
     if is_named("convert") {
         return command.mut_arg("fail_on", |arg| {
@@ -361,7 +378,7 @@ mod tests {
         std::fs::create_dir_all(&directory).unwrap();
         let names: Vec<String> =
             Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
-        let command = names.iter().fold(super::super::full_command(), |command, name| {
+        let command = names.iter().fold(super::super::full_command(&[]), |command, name| {
             command.mut_subcommand(name, |command| with_listed_flags(command, name))
         });
         clap_mangen::generate_to(command, &directory).unwrap();

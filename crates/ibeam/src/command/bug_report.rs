@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use ibeam_output::{SubcommandLine, escape_invisible};
-use ibeam_protocol::{Event, EventKind, Reason, SessionId};
+use ibeam_protocol::{Event, EventKind, Reason, SessionId, sentence};
 use ibeam_session::SessionError;
 use serde_json::Value;
 
@@ -51,8 +51,14 @@ pub(super) fn write_report(
     stdout: &mut File,
 ) -> Result<(), CliError> {
     let path = options.file.unwrap_or_else(|| Path::new(DEFAULT_FILE));
+    if path == Path::new("-") {
+        return Err(
+            Reason::Usage { detail: sentence!("`report` writes a file, not stdout; name the file") }.into()
+        );
+    }
     let session = session_of_report(app, options)?;
     let log = options.log.map(log_text).transpose()?;
+    let has_log = log.is_some();
     let cannot_create = |error: io::Error| CliError::from_creation(path, &error);
     let mut options = OpenOptions::new();
     let mut file =
@@ -63,7 +69,11 @@ pub(super) fn write_report(
         let text: String =
             sections.iter().map(|section| format!("## {}\n\n{}\n", section.name, section.text)).collect();
         replace_content(&mut file, app.redactor().redact(&text).as_bytes()).map_err(cannot_create)?;
-        let line = SubcommandLine::ReportWritten { path: &path.to_string_lossy() };
+        let path = &path.to_string_lossy();
+        let line = match session.is_some() || has_log {
+            true => SubcommandLine::ReportWritten { path },
+            false => SubcommandLine::ReportOfMachineWritten { path },
+        };
         print_text(stdout, &format!("{}\n", app.base.catalogue.line(&line)))
     });
     if written.is_err() {

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::fs::File;
 
 use clap::{Arg, Command};
+use ibeam_dialects::DialectName;
 use ibeam_providers::default_model;
 
 use super::print_text;
@@ -66,7 +67,10 @@ pub(super) fn complete(app: &AppContext, words: &[OsString], stdout: &mut File) 
 fn find_position(words: &[String]) -> Position {
     let (typed, before) =
         words.split_last().map_or(("", [].as_slice()), |(last, before)| (last.as_str(), before));
-    let mut command = cli::full_command();
+    // The first word would be the program.
+    let args: Vec<OsString> =
+        std::iter::once("ibeam").chain(before.iter().map(String::as_str)).map(Into::into).collect();
+    let mut command = cli::full_command(&args);
     let (mut top, mut positionals) = (None, 0_usize);
     let mut pending: Option<Arg> = None;
     let mut ended = false;
@@ -152,14 +156,17 @@ fn kind_of(arg: &Arg) -> Kind {
         ("lang", _) => Kind::Values(
             ibeam_output::Locale::ALL.map(|locale| (locale.code().to_owned(), String::new())).into(),
         ),
-        ("effort", _) => {
-            let levels = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
-            Kind::Values(levels.map(|level| (level.to_owned(), String::new())).into())
-        }
+        ("effort", _) => plain_values(ibeam_config::choices("effort").iter().copied()),
+        ("approval", _) => plain_values(ibeam_config::choices("approval").iter().copied()),
+        ("from" | "to", Some("DIALECT")) => plain_values(DialectName::ALL.iter().map(|name| name.as_str())),
         (_, Some("DIR")) | ("directory", _) => Kind::Directories,
         (_, Some("FILE" | "PATH" | "FILE|JSON" | "JSON|FILE")) | ("file", _) => Kind::Files,
         _ => Kind::Nothing,
     }
+}
+
+fn plain_values<'a>(values: impl IntoIterator<Item = &'a str>) -> Kind {
+    Kind::Values(values.into_iter().map(|value| (value.to_owned(), String::new())).collect())
 }
 
 /// Returns the candidates of a kind with their descriptions.
@@ -243,6 +250,18 @@ mod tests {
         check("--file a", &[Kind::Files], "", "a");
         check("--max-turns 5", &[Kind::Nothing], "", "5");
         check("--output", &[Kind::Flags], "", "--output");
+        let names = |line: &str| -> Vec<String> {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            match find_position(&words).kinds.as_slice() {
+                [Kind::Values(values)] => values.iter().map(|(name, _)| name.clone()).collect(),
+                kinds => panic!("{line}: {kinds:?}"),
+            }
+        };
+        assert_eq!(names("--approval "), ["sandboxed", "allowlist", "strict"]);
+        assert_eq!(names("convert --from "), ["cursor", "claude", "codex", "gemini", "opencode"]);
+        assert!(names("--effort ").contains(&"xhigh".to_owned()));
+        let has_html = |line: &str| names(line).contains(&"html".to_owned());
+        assert!(has_html("replay -1 --output-format ") && !has_html("-p --output-format "));
     }
 
     #[test]

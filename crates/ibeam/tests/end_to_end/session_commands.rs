@@ -148,12 +148,13 @@ fn sessions_are_removed_only_after_consent() {
     let refused = sessions(&scene, &["rm", UUID]);
     assert_eq!(refused.code, Some(2), "{refused}");
     assert!(refused.stderr.contains("--yes"), "{refused}");
-    for (answer, code) in [("n\n", 2), ("y\n", 0)] {
+    for (answer, expected) in [("n\n", "nothing was removed"), ("y\n", "removed: ")] {
         let running =
             scene.ibeam_without_model(["sessions", "rm", UUID]).terminal().after("exec 2>&1").start();
         running.wait_for_stdout("[y/N]");
         running.type_text(answer);
-        assert_eq!(running.finish().code, Some(code), "{answer}");
+        let output = running.finish().succeeded();
+        assert!(output.stdout.contains(expected) && !output.stdout.contains("error:"), "{output}");
     }
     assert_eq!(sessions(&scene, &["show", UUID]).code, Some(66));
     assert_eq!(sessions(&scene, &["rm", UUID, "--yes"]).code, Some(66));
@@ -166,6 +167,14 @@ fn sessions_are_removed_only_after_consent() {
     let pruned = sessions(&scene, &["prune", "--older-than", "0", "--yes"]).succeeded();
     assert_eq!(pruned.stdout, format!("removed: {NEIGHBOUR}\n"));
     assert_eq!(sessions(&scene, &["list"]).succeeded().stdout, "");
+}
+
+#[test]
+fn a_prompt_in_place_of_a_session_is_a_usage_error() {
+    let scene = two_sessions();
+    let output = scene.ibeam(["resume", "go on now", "-p"]).run();
+    assert_eq!(output.code, Some(2), "{output}");
+    assert!(output.stderr.contains("`ibeam resume -1 \"…\"`"), "{output}");
 }
 
 #[test]

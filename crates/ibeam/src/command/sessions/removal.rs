@@ -52,7 +52,9 @@ pub(super) fn remove(
     let known = stored_sessions(app, true)?;
     let of_id = |id: &SessionId| known.iter().find(|session| session.id == *id);
     let text: String = ids.iter().map(|id| line(app, *id, of_id(id))).collect();
-    confirm(app, &text, ids.len(), yes)?;
+    if !confirm(app, &text, ids.len(), yes)? {
+        return Ok(());
+    }
     let directories = ids.iter().filter_map(of_id).map(|session| session.cwd.clone()).collect();
     // A session that a person named and that stays is an error.
     let kept = remove_all(app, &ids, &directories, stdout)?;
@@ -73,7 +75,9 @@ pub(super) fn prune(app: &AppContext, options: &PruneOptions, stdout: &mut File)
     if options.dry_run {
         return print_text(stdout, &text);
     }
-    confirm(app, &text, sessions.len(), options.yes)?;
+    if !confirm(app, &text, sessions.len(), options.yes)? {
+        return Ok(());
+    }
     let ids: Vec<SessionId> = sessions.iter().map(|session| session.id).collect();
     let directories = sessions.into_iter().map(|session| session.cwd).collect();
     for (id, error) in remove_all(app, &ids, &directories, stdout)? {
@@ -131,10 +135,10 @@ fn remove_checkpoints(app: &AppContext, directory: &Path) -> Result<(), Checkpoi
     pruned.unwrap_or(Ok(()))
 }
 
-/// Asks a person at the terminal. Without one, `--yes` is required.
-fn confirm(app: &AppContext, sessions: &str, count: usize, yes: bool) -> Result<(), CliError> {
+/// Asks a person at the terminal. Without one, `--yes` is required. Returns whether the person agrees.
+fn confirm(app: &AppContext, sessions: &str, count: usize, yes: bool) -> Result<bool, CliError> {
     if yes {
-        return Ok(());
+        return Ok(true);
     }
     let stdin = io::stdin();
     if !isatty(stdin.as_fd()) || !isatty(rustix::stdio::stderr()) {
@@ -146,10 +150,11 @@ fn confirm(app: &AppContext, sessions: &str, count: usize, yes: bool) -> Result<
     stderr::write(&format!("{question} "));
     let mut answer = String::new();
     let is_read = stdin.lock().read_line(&mut answer).is_ok();
-    match is_read && matches!(answer.trim(), "y" | "Y" | "yes") {
-        true => Ok(()),
-        false => Err(Reason::Usage { detail: sentence!("nothing was removed") }.into()),
+    let is_confirmed = is_read && matches!(answer.trim(), "y" | "Y" | "yes");
+    if !is_confirmed {
+        stderr::write_line(&app.base.catalogue.sentence(&sentence!("nothing was removed")));
     }
+    Ok(is_confirmed)
 }
 
 fn line(app: &AppContext, id: SessionId, session: Option<&SessionSummary>) -> String {
