@@ -83,21 +83,28 @@ reason-unsupported = this version does not support { $what }
 
 ## Failures: keys, models, requests
 reason-no-key = no API key for `{ $provider }`
-    .hint = set `{ $variable }`, or run `ibeam login { $provider }`
+    .hint = set `${ $variable }`, or run `ibeam login { $provider }`
     .hint-local = { $embedded ->
         [yes] `--model embedded` uses the embedded model, which needs no key
        *[no] `ibeam setup` installs a small model that needs no key
     }
+reason-no-model = no model can be used: no API key is set or stored
+    .hint = set a variable such as `$ANTHROPIC_API_KEY`, or run `ibeam login PROVIDER`; `ibeam providers` lists the providers
+    .hint-server = a server on this machine needs no key: `--model ollama/NAME`
 reason-key-unavailable = no API key for `{ $provider }` from `{ $setting }`: { $detail }
     .hint = `ibeam config explain` shows where `{ $setting }` is set
 reason-key-refused = `{ $provider }` refused the API key: { $detail }
     .hint = `ibeam login { $provider }` stores another key; `ibeam status` shows which one is used
+reason-key-refused-of-source = `{ $provider }` refused the API key of `{ $source }`: { $detail }
+    .hint = change `{ $source }` or leave it out; it takes precedence over a key that `ibeam login { $provider }` stores
 reason-unknown-provider = no provider is called `{ $provider }`
     .hint = `ibeam providers` lists the providers
 reason-unknown-model = the model `{ $model }` is not known to provider `{ $provider }`
     .hint = `--model` names another; `ibeam models` lists what your key may use
 reason-model-without-provider = no provider is known for the model `{ $model }`
     .hint = name it with `--model PROVIDER/NAME`; `ibeam models` lists the names
+reason-no-default-model = `{ $provider }` has a key, but no default model
+    .hint = name a model: `--model { $provider }/NAME`; `ibeam models` lists the names
 reason-model-not-installed = the embedded model `{ $model }` is not set up
     .hint = `ibeam setup` downloads it (1.1 GB); a run with `--setup` does so first
     .hint-provider = to use a provider instead, run `ibeam login PROVIDER`
@@ -115,6 +122,8 @@ reason-context-too-long = the conversation is too long for the model of `{ $prov
 ## Failures: provider, network
 reason-rate-limited = `{ $provider }` limits the rate of requests: { $detail }
     .hint = try again later, or choose another model with `--model`
+reason-quota-exhausted = the credit or the quota at `{ $provider }` is exhausted: { $detail }
+    .hint = check the billing of your account, or choose a model of another provider with `--model` or `--fallback-model`
 reason-provider-failed = `{ $provider }` failed: { $detail }
     .hint = try again later, or choose another model with `--model`
 reason-answer-truncated = the answer of `{ $provider }` ended before it was complete
@@ -625,6 +634,8 @@ command-key-unverifiable = The key was not checked: { $provider } answers withou
 command-key-unchecked = The key was not checked: { $message }
 command-key-deleted = deleted the stored key for { $provider }
 command-logout-question = delete which stored key? ({ $providers }; an empty line deletes none):
+command-key-overridden = `{ $source }` is set and takes precedence over the stored key; unset it to use the stored key
+command-key-remains = `{ $source }` is still set: `{ $provider }` has a key without a stored one
 command-logged-out = { $count ->
         [0] there was no stored key to delete
         [one] deleted { $count } stored key

@@ -81,21 +81,28 @@ reason-unsupported = esta versión no admite { $what }
 
 ## Failures: keys, models, requests
 reason-no-key = no hay clave de API para `{ $provider }`
-    .hint = define `{ $variable }` o ejecuta `ibeam login { $provider }`
+    .hint = define `${ $variable }` o ejecuta `ibeam login { $provider }`
     .hint-local = { $embedded ->
         [yes] `--model embedded` usa el modelo integrado, que no necesita clave
        *[no] `ibeam setup` instala un modelo pequeño que no necesita clave
     }
+reason-no-model = no se puede usar ningún modelo: no hay ninguna clave de API definida ni guardada
+    .hint = define una variable como `$ANTHROPIC_API_KEY` o ejecuta `ibeam login PROVIDER`; `ibeam providers` muestra los proveedores
+    .hint-server = un servidor en esta máquina no necesita clave: `--model ollama/NAME`
 reason-key-unavailable = `{ $setting }` no dio ninguna clave de API para `{ $provider }`: { $detail }
     .hint = `ibeam config explain` muestra dónde está definido `{ $setting }`
 reason-key-refused = `{ $provider }` rechazó la clave de API: { $detail }
     .hint = `ibeam login { $provider }` guarda otra clave; `ibeam status` dice cuál se usa
+reason-key-refused-of-source = `{ $provider }` rechazó la clave de API de `{ $source }`: { $detail }
+    .hint = cambia `{ $source }` o quítala; tiene prioridad sobre la clave que guarda `ibeam login { $provider }`
 reason-unknown-provider = ningún proveedor se llama `{ $provider }`
     .hint = `ibeam providers` muestra los proveedores
 reason-unknown-model = el proveedor `{ $provider }` no conoce el modelo `{ $model }`
     .hint = `--model` indica otro; `ibeam models` muestra lo que tu clave puede usar
 reason-model-without-provider = no se conoce ningún proveedor para el modelo `{ $model }`
     .hint = indícalo con `--model PROVIDER/NAME`; `ibeam models` muestra los nombres
+reason-no-default-model = `{ $provider }` tiene una clave, pero ningún modelo predeterminado
+    .hint = indica un modelo: `--model { $provider }/NAME`; `ibeam models` muestra los nombres
 reason-model-not-installed = el modelo integrado `{ $model }` no está instalado
     .hint = `ibeam setup` lo descarga (1,1 GB); una ejecución con `--setup` lo hace primero
     .hint-provider = para usar un proveedor en su lugar, ejecuta `ibeam login PROVIDER`
@@ -113,6 +120,8 @@ reason-context-too-long = la conversación es demasiado larga para el modelo de 
 ## Failures: provider, network
 reason-rate-limited = `{ $provider }` limita la frecuencia de las peticiones: { $detail }
     .hint = inténtalo más tarde, o elige otro modelo con `--model`
+reason-quota-exhausted = el crédito o la cuota en `{ $provider }` se ha agotado: { $detail }
+    .hint = revisa la facturación de tu cuenta, o elige un modelo de otro proveedor con `--model` o `--fallback-model`
 reason-provider-failed = `{ $provider }` falló: { $detail }
     .hint = inténtalo más tarde, o elige otro modelo con `--model`
 reason-answer-truncated = la respuesta de `{ $provider }` terminó antes de estar completa
@@ -625,6 +634,8 @@ command-key-unverifiable = La clave no se comprobó: { $provider } también resp
 command-key-unchecked = La clave no se comprobó: { $message }
 command-key-deleted = se borró la clave guardada de { $provider }
 command-logout-question = ¿qué clave guardada se borra? ({ $providers }; una línea vacía no borra ninguna):
+command-key-overridden = `{ $source }` está definida y tiene prioridad sobre la clave guardada; quítala para usar la clave guardada
+command-key-remains = `{ $source }` sigue definida: `{ $provider }` tiene una clave sin ninguna guardada
 command-logged-out = { $count ->
         [0] no había ninguna clave guardada que borrar
         [one] se borró { $count } clave guardada

@@ -81,21 +81,28 @@ reason-unsupported = cette version ne prend pas en charge { $what }
 
 ## Failures: keys, models, requests
 reason-no-key = aucune clé d'API pour `{ $provider }`
-    .hint = définissez `{ $variable }`, ou lancez `ibeam login { $provider }`
+    .hint = définissez `${ $variable }`, ou lancez `ibeam login { $provider }`
     .hint-local = { $embedded ->
         [yes] `--model embedded` utilise le modèle intégré, qui n'a pas besoin de clé
        *[no] `ibeam setup` installe un petit modèle qui n'a pas besoin de clé
     }
+reason-no-model = aucun modèle n'est utilisable : aucune clé d'API n'est définie ni enregistrée
+    .hint = définissez une variable comme `$ANTHROPIC_API_KEY`, ou lancez `ibeam login PROVIDER` ; `ibeam providers` affiche les fournisseurs
+    .hint-server = un serveur sur cette machine n'a pas besoin de clé : `--model ollama/NAME`
 reason-key-unavailable = `{ $setting }` n'a fourni aucune clé d'API pour `{ $provider }` : { $detail }
     .hint = `ibeam config explain` montre où `{ $setting }` est défini
 reason-key-refused = `{ $provider }` a refusé la clé d'API : { $detail }
     .hint = `ibeam login { $provider }` enregistre une autre clé ; `ibeam status` indique celle qui sert
+reason-key-refused-of-source = `{ $provider }` a refusé la clé d'API de `{ $source }` : { $detail }
+    .hint = modifiez `{ $source }` ou retirez-la ; elle a priorité sur la clé qu'enregistre `ibeam login { $provider }`
 reason-unknown-provider = aucun fournisseur ne s'appelle `{ $provider }`
     .hint = `ibeam providers` affiche les fournisseurs
 reason-unknown-model = le fournisseur `{ $provider }` ne connaît pas le modèle `{ $model }`
     .hint = `--model` en choisit un autre ; `ibeam models` affiche ce que votre clé permet d'utiliser
 reason-model-without-provider = aucun fournisseur connu pour le modèle `{ $model }`
     .hint = précisez-le avec `--model PROVIDER/NAME` ; `ibeam models` affiche les noms
+reason-no-default-model = `{ $provider }` a une clé, mais aucun modèle par défaut
+    .hint = indiquez un modèle : `--model { $provider }/NAME` ; `ibeam models` affiche les noms
 reason-model-not-installed = le modèle intégré `{ $model }` n'est pas installé
     .hint = `ibeam setup` le télécharge (1,1 Go) ; une exécution avec `--setup` le fait d'abord
     .hint-provider = pour utiliser plutôt un fournisseur, lancez `ibeam login PROVIDER`
@@ -113,6 +120,8 @@ reason-context-too-long = la conversation est trop longue pour le modèle de `{ 
 ## Failures: provider, network
 reason-rate-limited = `{ $provider }` limite la fréquence des requêtes : { $detail }
     .hint = réessayez plus tard, ou choisissez un autre modèle avec `--model`
+reason-quota-exhausted = le crédit ou le quota chez `{ $provider }` est épuisé : { $detail }
+    .hint = vérifiez la facturation de votre compte, ou choisissez un modèle d'un autre fournisseur avec `--model` ou `--fallback-model`
 reason-provider-failed = `{ $provider }` a échoué : { $detail }
     .hint = réessayez plus tard, ou choisissez un autre modèle avec `--model`
 reason-answer-truncated = la réponse de `{ $provider }` s'est arrêtée avant d'être complète
@@ -625,6 +634,8 @@ command-key-unverifiable = La clé n'a pas été vérifiée : { $provider } rép
 command-key-unchecked = La clé n'a pas été vérifiée : { $message }
 command-key-deleted = la clé enregistrée pour { $provider } a été supprimée
 command-logout-question = quelle clé enregistrée supprimer ? ({ $providers } ; une ligne vide n'en supprime aucune) :
+command-key-overridden = `{ $source }` est définie et a priorité sur la clé enregistrée ; retirez-la pour utiliser la clé enregistrée
+command-key-remains = `{ $source }` est toujours définie : `{ $provider }` a une clé sans clé enregistrée
 command-logged-out = { $count ->
         [0] aucune clé enregistrée à supprimer
         [one] { $count } clé enregistrée a été supprimée

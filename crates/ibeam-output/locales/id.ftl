@@ -81,21 +81,28 @@ reason-unsupported = versi ini tidak mendukung { $what }
 
 ## Failures: keys, models, requests
 reason-no-key = tidak ada kunci API untuk `{ $provider }`
-    .hint = atur `{ $variable }`, atau jalankan `ibeam login { $provider }`
+    .hint = atur `${ $variable }`, atau jalankan `ibeam login { $provider }`
     .hint-local = { $embedded ->
         [yes] `--model embedded` memakai model bawaan, yang tidak memerlukan kunci
        *[no] `ibeam setup` memasang model kecil yang tidak memerlukan kunci
     }
+reason-no-model = tidak ada model yang dapat dipakai: tidak ada kunci API yang diatur atau disimpan
+    .hint = atur variabel seperti `$ANTHROPIC_API_KEY`, atau jalankan `ibeam login PROVIDER`; `ibeam providers` menampilkan semua penyedia
+    .hint-server = server di mesin ini tidak memerlukan kunci: `--model ollama/NAME`
 reason-key-unavailable = `{ $setting }` tidak memberi kunci API untuk `{ $provider }`: { $detail }
     .hint = `ibeam config explain` menunjukkan tempat `{ $setting }` diatur
 reason-key-refused = `{ $provider }` menolak kunci API: { $detail }
     .hint = `ibeam login { $provider }` menyimpan kunci lain; `ibeam status` menunjukkan kunci yang dipakai
+reason-key-refused-of-source = `{ $provider }` menolak kunci API dari `{ $source }`: { $detail }
+    .hint = ubah `{ $source }` atau hapus; ia didahulukan dari kunci yang disimpan `ibeam login { $provider }`
 reason-unknown-provider = tidak ada penyedia bernama `{ $provider }`
     .hint = `ibeam providers` menampilkan semua penyedia
 reason-unknown-model = model `{ $model }` tidak dikenal oleh penyedia `{ $provider }`
     .hint = `--model` memilih yang lain; `ibeam models` menampilkan yang boleh dipakai kunci Anda
 reason-model-without-provider = tidak diketahui penyedia untuk model `{ $model }`
     .hint = sebutkan dengan `--model PROVIDER/NAME`; `ibeam models` menampilkan nama-namanya
+reason-no-default-model = `{ $provider }` memiliki kunci, tetapi tidak ada model bawaan
+    .hint = sebutkan model: `--model { $provider }/NAME`; `ibeam models` menampilkan nama-namanya
 reason-model-not-installed = model bawaan `{ $model }` belum dipasang
     .hint = `ibeam setup` mengunduhnya (1,1 GB); proses dengan `--setup` melakukannya lebih dulu
     .hint-provider = untuk memakai penyedia, jalankan `ibeam login PROVIDER`
@@ -113,6 +120,8 @@ reason-context-too-long = percakapan terlalu panjang untuk model `{ $provider }`
 ## Failures: provider, network
 reason-rate-limited = `{ $provider }` membatasi laju permintaan: { $detail }
     .hint = coba lagi nanti, atau pilih model lain dengan `--model`
+reason-quota-exhausted = kredit atau kuota di `{ $provider }` habis: { $detail }
+    .hint = periksa tagihan akun Anda, atau pilih model dari penyedia lain dengan `--model` atau `--fallback-model`
 reason-provider-failed = `{ $provider }` gagal: { $detail }
     .hint = coba lagi nanti, atau pilih model lain dengan `--model`
 reason-answer-truncated = jawaban `{ $provider }` berakhir sebelum lengkap
@@ -542,6 +551,8 @@ command-key-unverifiable = Kunci tidak diperiksa: { $provider } juga menjawab ta
 command-key-unchecked = Kunci tidak diperiksa: { $message }
 command-key-deleted = kunci tersimpan untuk { $provider } dihapus
 command-logout-question = kunci tersimpan mana yang dihapus? ({ $providers }; baris kosong tidak menghapus apa pun):
+command-key-overridden = `{ $source }` diatur dan didahulukan dari kunci yang disimpan; hapus agar kunci yang disimpan dipakai
+command-key-remains = `{ $source }` masih diatur: `{ $provider }` memiliki kunci tanpa yang disimpan
 command-logged-out = { $count ->
         [0] tidak ada kunci tersimpan untuk dihapus
        *[other] { $count } kunci tersimpan dihapus

@@ -81,21 +81,28 @@ reason-unsupported = このバージョンは { $what } に対応していませ
 
 ## Failures: keys, models, requests
 reason-no-key = `{ $provider }` の API キーがありません
-    .hint = `{ $variable }` を設定するか、`ibeam login { $provider }` を実行してください
+    .hint = `${ $variable }` を設定するか、`ibeam login { $provider }` を実行してください
     .hint-local = { $embedded ->
         [yes] `--model embedded` でキー不要の内蔵モデルを使えます
        *[no] `ibeam setup` でキー不要の小さなモデルをインストールできます
     }
+reason-no-model = 使えるモデルがありません。API キーが設定も保存もされていません
+    .hint = `$ANTHROPIC_API_KEY` のような変数を設定するか、`ibeam login PROVIDER` を実行してください。`ibeam providers` でプロバイダーの一覧を表示できます
+    .hint-server = このマシンのサーバーにはキーが要りません: `--model ollama/NAME`
 reason-key-unavailable = `{ $setting }` から `{ $provider }` の API キーを取得できません: { $detail }
     .hint = `{ $setting }` が設定されている場所は `ibeam config explain` で確認できます
 reason-key-refused = `{ $provider }` が API キーを拒否しました: { $detail }
     .hint = `ibeam login { $provider }` で別のキーを保存できます。使われているキーは `ibeam status` で確認できます
+reason-key-refused-of-source = `{ $provider }` が `{ $source }` の API キーを拒否しました: { $detail }
+    .hint = `{ $source }` を変更するか、外してください。`ibeam login { $provider }` が保存するキーより優先されます
 reason-unknown-provider = `{ $provider }` というプロバイダーはありません
     .hint = `ibeam providers` でプロバイダーの一覧を表示できます
 reason-unknown-model = プロバイダー `{ $provider }` にモデル `{ $model }` はありません
     .hint = `--model` で別のモデルを指定できます。手元のキーで使えるモデルは `ibeam models` で表示できます
 reason-model-without-provider = モデル `{ $model }` のプロバイダーが分かりません
     .hint = `--model PROVIDER/NAME` で指定してください。名前の一覧は `ibeam models` で表示できます
+reason-no-default-model = `{ $provider }` にはキーがありますが、既定のモデルがありません
+    .hint = モデルを指定してください: `--model { $provider }/NAME`。`ibeam models` で名前の一覧を表示できます
 reason-model-not-installed = 内蔵モデル `{ $model }` がインストールされていません
     .hint = `ibeam setup` でダウンロードできます (1.1 GB)。`--setup` を付けた実行は先にダウンロードします
     .hint-provider = 代わりにプロバイダーを使うには `ibeam login PROVIDER` を実行してください
@@ -113,6 +120,8 @@ reason-context-too-long = 会話が `{ $provider }` のモデルには長すぎ�
 ## Failures: provider, network
 reason-rate-limited = `{ $provider }` がリクエスト数を制限しています: { $detail }
     .hint = 時間をおいて再試行するか、`--model` で別のモデルを選んでください
+reason-quota-exhausted = `{ $provider }` の残高または割り当てを使い切りました: { $detail }
+    .hint = アカウントの支払い状況を確認するか、`--model` か `--fallback-model` で別のプロバイダーのモデルを選んでください
 reason-provider-failed = `{ $provider }` でエラーが発生しました: { $detail }
     .hint = 時間をおいて再試行するか、`--model` で別のモデルを選んでください
 reason-answer-truncated = `{ $provider }` の応答が途中で終わりました
@@ -542,6 +551,8 @@ command-key-unverifiable = キーは確認できませんでした: { $provider 
 command-key-unchecked = キーは確認できませんでした: { $message }
 command-key-deleted = { $provider } の保存済みキーを削除しました
 command-logout-question = どの保存済みキーを削除しますか? ({ $providers }。空行なら何も削除しません):
+command-key-overridden = `{ $source }` が設定されていて、保存したキーより優先されます。保存したキーを使うには設定を外してください
+command-key-remains = `{ $source }` はまだ設定されています。`{ $provider }` には保存したキーがなくてもキーがあります
 command-logged-out = { $count ->
         [0] 削除する保存済みキーはありませんでした
        *[other] 保存済みキーを { $count } 個削除しました

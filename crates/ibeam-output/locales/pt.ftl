@@ -81,21 +81,28 @@ reason-unsupported = esta versão não aceita { $what }
 
 ## Failures: keys, models, requests
 reason-no-key = não há chave de API para `{ $provider }`
-    .hint = defina `{ $variable }` ou execute `ibeam login { $provider }`
+    .hint = defina `${ $variable }` ou execute `ibeam login { $provider }`
     .hint-local = { $embedded ->
         [yes] `--model embedded` usa o modelo embutido, que não precisa de chave
        *[no] `ibeam setup` instala um modelo pequeno que não precisa de chave
     }
+reason-no-model = nenhum modelo pode ser usado: não há chave de API definida nem guardada
+    .hint = defina uma variável como `$ANTHROPIC_API_KEY` ou execute `ibeam login PROVIDER`; `ibeam providers` mostra os provedores
+    .hint-server = um servidor nesta máquina não precisa de chave: `--model ollama/NAME`
 reason-key-unavailable = `{ $setting }` não forneceu nenhuma chave de API para `{ $provider }`: { $detail }
     .hint = `ibeam config explain` mostra onde `{ $setting }` está definido
 reason-key-refused = `{ $provider }` recusou a chave de API: { $detail }
     .hint = `ibeam login { $provider }` guarda outra chave; `ibeam status` diz qual está em uso
+reason-key-refused-of-source = `{ $provider }` recusou a chave de API de `{ $source }`: { $detail }
+    .hint = altere `{ $source }` ou retire-a; ela tem precedência sobre a chave que `ibeam login { $provider }` guarda
 reason-unknown-provider = nenhum provedor se chama `{ $provider }`
     .hint = `ibeam providers` mostra os provedores
 reason-unknown-model = o provedor `{ $provider }` não conhece o modelo `{ $model }`
     .hint = `--model` escolhe outro; `ibeam models` mostra o que a sua chave pode usar
 reason-model-without-provider = nenhum provedor é conhecido para o modelo `{ $model }`
     .hint = indique-o com `--model PROVIDER/NAME`; `ibeam models` mostra os nomes
+reason-no-default-model = `{ $provider }` tem uma chave, mas nenhum modelo padrão
+    .hint = indique um modelo: `--model { $provider }/NAME`; `ibeam models` mostra os nomes
 reason-model-not-installed = o modelo embutido `{ $model }` não está instalado
     .hint = `ibeam setup` o baixa (1,1 GB); uma execução com `--setup` faz isso primeiro
     .hint-provider = para usar um provedor em vez dele, execute `ibeam login PROVIDER`
@@ -113,6 +120,8 @@ reason-context-too-long = a conversa é longa demais para o modelo de `{ $provid
 ## Failures: provider, network
 reason-rate-limited = `{ $provider }` limita a frequência das requisições: { $detail }
     .hint = tente mais tarde, ou escolha outro modelo com `--model`
+reason-quota-exhausted = o crédito ou a cota em `{ $provider }` esgotou-se: { $detail }
+    .hint = verifique a cobrança da sua conta, ou escolha um modelo de outro provedor com `--model` ou `--fallback-model`
 reason-provider-failed = `{ $provider }` falhou: { $detail }
     .hint = tente mais tarde, ou escolha outro modelo com `--model`
 reason-answer-truncated = a resposta de `{ $provider }` terminou antes de estar completa
@@ -625,6 +634,8 @@ command-key-unverifiable = A chave não foi verificada: { $provider } também re
 command-key-unchecked = A chave não foi verificada: { $message }
 command-key-deleted = a chave guardada de { $provider } foi apagada
 command-logout-question = qual chave guardada apagar? ({ $providers }; uma linha vazia não apaga nenhuma):
+command-key-overridden = `{ $source }` está definida e tem precedência sobre a chave guardada; retire-a para usar a chave guardada
+command-key-remains = `{ $source }` continua definida: `{ $provider }` tem uma chave sem nenhuma guardada
 command-logged-out = { $count ->
         [0] não havia chave guardada para apagar
         [one] { $count } chave guardada foi apagada

@@ -42,6 +42,9 @@ use crate::text::printable_line;
 /// The prefix of the names of hints that suggest to resume the session.
 const RESUME_HINT: &str = "hint-resume";
 
+/// The name of the hint that suggests the embedded model.
+const LOCAL_HINT: &str = "hint-local";
+
 /// The shortest wait that the message of a failure contains. The retries of a run wait at most this long.
 const LONG_WAIT_MS: u64 = 60_000;
 
@@ -88,6 +91,10 @@ impl Catalogue {
             reason_message = reason_message.text("detail", &self.sentence(detail));
         }
         let mut hints = self.hints(&reason_message);
+        if let Reason::NoKey { without_engine: true, .. } = reason {
+            let local = self.hints_named(&reason_message, LOCAL_HINT);
+            hints.retain(|hint| !local.contains(hint));
+        }
         if let Reason::UnknownProvider { near: Some(near), .. } = reason {
             hints.insert(0, self.render(&Message::new("failure-near-name").text("near", near), None));
         }
@@ -96,7 +103,9 @@ impl Catalogue {
             let names = also_near.iter().fold(near.clone(), |names, name| format!("{names}`, `{name}"));
             hints.insert(0, self.render(&Message::new("failure-near-name").text("near", &names), None));
         }
-        if let Reason::ModelNotInstalled { unused_key: Some(key), .. } = reason {
+        if let Reason::ModelNotInstalled { unused_key: Some(key), .. }
+        | Reason::NoModel { unused_key: Some(key) } = reason
+        {
             hints.insert(0, self.unused_key(key));
         }
         Explanation { message: self.render(&reason_message, None), hints }
@@ -216,6 +225,12 @@ impl Catalogue {
     /// Returns a line of a report or a page.
     pub fn line(&self, line: &impl CatalogueLine) -> String {
         self.render(&line_message(line), None)
+    }
+
+    /// Returns a question for the line on which the answer is typed, with the colon at its end.
+    pub fn prompt(&self, line: &impl CatalogueLine) -> String {
+        let message = line_message(line);
+        self.find(&message.id, None, &message.args).unwrap_or_else(|| message.id.to_string())
     }
 
     /// Returns the code of the locale, e.g. `en`.

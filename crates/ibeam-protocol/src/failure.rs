@@ -82,6 +82,15 @@ pub enum Reason {
         /// Whether the embedded model is installed, which needs no key.
         #[serde(default)]
         embedded: bool,
+        /// Whether the program was built without the embedded model.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        without_engine: bool,
+    },
+    /// No model is named, no provider has a key, and the program was built without the embedded model.
+    NoModel {
+        /// A key that is set and that no provider uses.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        unused_key: Option<UnusedKey>,
     },
     /// The key of the provider cannot be read from its file or command.
     KeyUnavailable {
@@ -93,6 +102,9 @@ pub enum Reason {
     /// The provider refused the key.
     KeyRefused {
         provider: String,
+        /// The flag, variable or setting that has the key, if it takes precedence over a stored key.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        source: Option<String>,
         #[serde(rename = "said")]
         detail: String,
     },
@@ -114,6 +126,8 @@ pub enum Reason {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         also_near: Vec<String>,
     },
+    /// No model is named, and the only providers with a key have no default model.
+    NoDefaultModel { provider: String },
     /// The embedded model is not installed.
     ModelNotInstalled {
         model: String,
@@ -143,6 +157,12 @@ pub enum Reason {
     // ---- provider, network
     /// The provider still refused the request after all retries, because there were too many requests.
     RateLimited {
+        provider: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
+    /// The account has no credit or no quota left.
+    QuotaExhausted {
         provider: String,
         #[serde(rename = "said")]
         detail: String,
@@ -401,15 +421,19 @@ impl Reason {
             | Self::InvalidJsonSchema { .. }
             | Self::Unsupported { .. } => C::Usage,
             Self::InputTooLarge { .. } => C::TooLarge,
-            Self::NoKey { .. } | Self::KeyUnavailable { .. } | Self::KeyRefused { .. } => C::Auth,
+            Self::NoKey { .. }
+            | Self::NoModel { .. }
+            | Self::KeyUnavailable { .. }
+            | Self::KeyRefused { .. } => C::Auth,
             Self::UnknownProvider { .. }
             | Self::UnknownModel { .. }
+            | Self::NoDefaultModel { .. }
             | Self::ModelNotInstalled { .. }
             | Self::LocalModel { .. }
             | Self::NoLocalEngine => C::Model,
             Self::BadRequest { .. } => C::Request,
             Self::ContextTooLong { .. } => C::Context,
-            Self::RateLimited { .. } => C::RateLimited,
+            Self::RateLimited { .. } | Self::QuotaExhausted { .. } => C::RateLimited,
             Self::ProviderFailed { .. } | Self::AnswerTruncated { .. } | Self::NotRecorded { .. } => {
                 C::Provider
             }

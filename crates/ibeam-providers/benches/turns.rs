@@ -75,6 +75,7 @@ impl Session {
             base_url,
             key: None,
             key_reader: None,
+            key_origin: None,
             proxy: None,
             tls: ibeam_providers::TlsSettings::default(),
             headers: Vec::new(),

@@ -24,6 +24,8 @@ pub struct Endpoint {
     /// Reads the key if it is not known, and again after the service has refused it; `None` for a key that cannot
     /// change during a run.
     pub key_reader: Option<KeyReader>,
+    /// The flag, variable or setting that has the key, for messages, if it takes precedence over a stored key.
+    pub key_origin: Option<String>,
     /// The proxy of the connections; it is not used for servers on this machine.
     pub proxy: Option<ProxyServer>,
     /// The certificates of the user.

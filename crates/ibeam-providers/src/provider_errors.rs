@@ -25,6 +25,8 @@ pub(crate) struct ErrorBuilder {
     /// Host and port.
     address: String,
     keys: Arc<Keys>,
+    /// The flag, variable or setting that has the key, if it takes precedence over a stored key.
+    key_origin: Option<String>,
     near_models: Option<NearModels>,
     /// The proxy of the connections.
     proxy: Option<ProxyContext>,
@@ -59,6 +61,7 @@ impl ErrorBuilder {
             model,
             address,
             keys,
+            key_origin: endpoint.key_origin.clone(),
             near_models,
             proxy: endpoint.used_proxy().map(ProxyContext::new),
             tls_note: endpoint.tls.note().map(str::to_owned),
@@ -93,7 +96,7 @@ impl ErrorBuilder {
                 );
                 (self.unreachable(&detail), Retry::Never)
             }
-            // The stored key may have been replaced; the next request uses it.
+            // The stored key may have been replaced, and a service may refuse a valid key for a moment.
             401 => (self.classify(Some(status), &error).0, Retry::Once),
             _ => self.classify(Some(status), &error),
         };
@@ -247,8 +250,11 @@ impl ErrorBuilder {
                 let (near, also_near) = (near.next(), near.collect());
                 (Reason::UnknownModel { model, provider: Some(provider), near, also_near }, Retry::Never)
             }
-            FailureClass::KeyRefused => (Reason::KeyRefused { provider, detail }, Retry::Never),
-            FailureClass::QuotaExhausted => (Reason::RateLimited { provider, detail }, Retry::Never),
+            FailureClass::KeyRefused => {
+                let source = self.key_origin.clone();
+                (Reason::KeyRefused { provider, detail, source }, Retry::Never)
+            }
+            FailureClass::QuotaExhausted => (Reason::QuotaExhausted { provider, detail }, Retry::Never),
             FailureClass::RateLimited => (Reason::RateLimited { provider, detail }, Retry::Backoff),
             FailureClass::ServiceFailed => (Reason::ProviderFailed { provider, detail }, Retry::Backoff),
             FailureClass::BadRequest => (Reason::BadRequest { provider, detail }, Retry::Never),

@@ -32,6 +32,8 @@ pub struct KnownProvider {
     pub key_variables: &'static [&'static str],
     /// Environment variables for another base URL; the first that is set applies.
     pub base_url_variables: &'static [&'static str],
+    /// Whether it serves only models of its own, whose names have no slash.
+    pub has_only_own_models: bool,
     /// Its deviations from the protocol.
     pub quirks: Quirks,
 }
@@ -78,6 +80,7 @@ const TEMPLATE: KnownProvider = KnownProvider {
     base_path: None,
     key_variables: &[],
     base_url_variables: &[],
+    has_only_own_models: false,
     quirks: Quirks::DEFAULT,
 };
 
@@ -90,6 +93,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url: "https://api.anthropic.com",
         key_variables: &["ANTHROPIC_API_KEY"],
         base_url_variables: &["ANTHROPIC_BASE_URL"],
+        has_only_own_models: true,
         ..TEMPLATE
     },
     KnownProvider {
@@ -99,6 +103,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url: "https://api.openai.com/v1",
         key_variables: &["OPENAI_API_KEY"],
         base_url_variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
+        has_only_own_models: true,
         quirks: Quirks {
             max_tokens_field: MaxTokensField::MaxCompletionTokens,
             answer_schema: true,
@@ -116,6 +121,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url: "https://generativelanguage.googleapis.com/v1beta",
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
         base_url_variables: &["GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"],
+        has_only_own_models: true,
         ..TEMPLATE
     },
     KnownProvider {
@@ -177,6 +183,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url: "https://api.deepseek.com/v1",
         key_variables: &["DEEPSEEK_API_KEY"],
         base_url_variables: &["DEEPSEEK_BASE_URL"],
+        has_only_own_models: true,
         // Its reasoning model rejects a conversation with tool calls without their reasoning.
         // Source of the form of reasoning: its guide "Thinking mode".
         quirks: Quirks { echo_reasoning: true, reasoning_form: ReasoningForm::Switch, ..Quirks::DEFAULT },
@@ -188,6 +195,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url: "https://api.mistral.ai/v1",
         key_variables: &["MISTRAL_API_KEY"],
         base_url_variables: &["MISTRAL_BASE_URL"],
+        has_only_own_models: true,
         // Rejects unknown JSON keys; reports usage without `stream_options`.
         quirks: Quirks { stream_usage: false, prompt_cache_key: true, ..Quirks::DEFAULT },
         ..TEMPLATE
@@ -198,6 +206,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url: "https://api.x.ai/v1",
         key_variables: &["XAI_API_KEY"],
         base_url_variables: &["XAI_BASE_URL"],
+        has_only_own_models: true,
         // Source: "Maximizing cache hits" of xAI. The key is in the body for Responses, in the header for Chat Completions.
         quirks: Quirks {
             prompt_cache_key: true,
@@ -221,6 +230,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url: "https://api.cohere.com/v2",
         key_variables: &["CO_API_KEY", "COHERE_API_KEY"],
         base_url_variables: &["COHERE_BASE_URL", "CO_API_URL"],
+        has_only_own_models: true,
         ..TEMPLATE
     },
     KnownProvider {

@@ -114,13 +114,14 @@ impl FailureClass {
         let words = format!("{} {}", error.kind, error.message).to_lowercase();
         match status {
             413 => Self::ContextTooLong,
+            // Anthropic reports an account without credit as an invalid request, xAI as a missing permission.
+            400 | 403 | 429 if is_about_credit(&words) => Self::QuotaExhausted,
             400 | 422 | 500 if is_about_context(&words) => Self::ContextTooLong,
             400 | 404 | 422 if is_about_model(status, &words, model) => Self::UnknownModel,
             401 | 403 => Self::KeyRefused,
             // xAI reports a wrong key like a wrong parameter.
             400 if words.contains("incorrect api key") => Self::KeyRefused,
             402 => Self::QuotaExhausted,
-            429 if words.contains("insufficient_quota") => Self::QuotaExhausted,
             429 => Self::RateLimited,
             408 | 409 | 425 | 500.. => Self::ServiceFailed,
             _ => Self::BadRequest,
@@ -159,6 +160,27 @@ fn is_about_context(words: &str) -> bool {
     PHRASES.iter().any(|phrase| words.contains(phrase))
 }
 
+/// Whether an error in lower case is about the credit of the account, or about a limit that its owner set.
+///
+/// "You exceeded your current quota" is not among the phrases: Gemini also says so about the limit of a minute.
+fn is_about_credit(words: &str) -> bool {
+    const PHRASES: &[&str] = &[
+        "insufficient_quota",
+        "billing_error",
+        "billing_hard_limit",
+        "billing hard limit",
+        "credit balance is too low",
+        "insufficient balance",
+        "insufficient credit",
+        "credits are depleted",
+        "doesn't have any credits",
+        "used all available credits",
+        "spending limit",
+        "specified api usage limits",
+    ];
+    PHRASES.iter().any(|phrase| words.contains(phrase))
+}
+
 /// Whether an error in lower case is about the name of the model. Services use many different phrases for it.
 fn is_about_model(status: u16, words: &str, model: &str) -> bool {
     const PHRASES: &[&str] =
@@ -176,6 +198,8 @@ pub(crate) fn status_from_kind(kind: &str) -> Option<u16> {
     let has = |words: &[&str]| words.iter().any(|word| kind.contains(word));
     if has(&["authentication", "invalid_api_key", "permission"]) {
         Some(401)
+    } else if has(&["billing"]) {
+        Some(402)
     } else if has(&["rate_limit", "insufficient_quota", "too_many_requests"]) {
         Some(429)
     } else if has(&["overloaded"]) {
@@ -188,5 +212,60 @@ pub(crate) fn status_from_kind(kind: &str) -> Option<u16> {
         Some(400)
     } else {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(status: u16, kind: &str, message: &str, expect: FailureClass) {
+        let error = ReportedError { status: None, kind: kind.to_owned(), message: message.to_owned() };
+        assert_eq!(FailureClass::from_error(status, &error, "model-1"), expect, "{message}");
+    }
+
+    #[test]
+    fn an_account_without_credit_has_an_exhausted_quota_whatever_the_status() {
+        let exhausted = FailureClass::QuotaExhausted;
+        let anthropic = "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to \
+                         upgrade or purchase credits.";
+        check(400, "invalid_request_error", anthropic, exhausted);
+        let limit = "You have reached your specified API usage limits. You will regain access on 2026-12-01.";
+        check(400, "invalid_request_error", limit, exhausted);
+        check(402, "billing_error", "There is an issue with your payment information.", exhausted);
+        check(
+            429,
+            "insufficient_quota",
+            "You exceeded your current quota, please check your plan.",
+            exhausted,
+        );
+        check(400, "billing_hard_limit_reached", "Billing hard limit has been reached.", exhausted);
+        check(
+            402,
+            "",
+            "Insufficient credits. Add more using https://openrouter.ai/settings/credits",
+            exhausted,
+        );
+        check(402, "unknown_error invalid_request_error", "Insufficient Balance", exhausted);
+        let xai = "Your team has either used all available credits or reached its monthly spending limit.";
+        check(429, "", xai, exhausted);
+        check(403, "", "Your newly created team doesn't have any credits yet.", exhausted);
+        check(429, "RESOURCE_EXHAUSTED", "Your prepayment credits are depleted.", exhausted);
+        assert_eq!(status_from_kind("billing_error"), Some(402));
+    }
+
+    #[test]
+    fn a_limit_for_a_minute_and_a_refused_key_are_no_exhausted_quota() {
+        check(
+            429,
+            "rate_limit_error",
+            "This request would exceed your rate limit.",
+            FailureClass::RateLimited,
+        );
+        let gemini = "You exceeded your current quota, please check your plan and billing details.";
+        check(429, "RESOURCE_EXHAUSTED", gemini, FailureClass::RateLimited);
+        check(403, "permission_error", "not for you", FailureClass::KeyRefused);
+        check(400, "invalid_request_error", "temperature: out of range", FailureClass::BadRequest);
     }
 }

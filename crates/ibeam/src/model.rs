@@ -19,12 +19,12 @@ pub(crate) mod recordings;
 use ibeam_protocol::{AcceptedMedia, KeySource, ModelInfo, Notice, Reason, Sentence, UnusedKey, sentence};
 use ibeam_providers::{Timeouts, default_model, known_model, model_label};
 
-use self::configured_provider::unused_key;
+use self::configured_provider::{similar_provider, unused_key};
 use self::near_models::{NameSources, near_models};
 use crate::app::AppContext;
 pub(crate) use configured_provider::{
     ConfiguredProvider, all_keys, all_secrets, check_provider_name, key_sources, key_variable,
-    key_variable_names, provider_names,
+    key_variable_names, overriding_key, provider_names,
 };
 pub(crate) use connect::{Parking, batch_endpoint, list_models};
 pub(crate) use connection::{ServiceConnection, secret_files, tls_settings};
@@ -90,12 +90,13 @@ impl ModelChoice {
 /// Chooses the model.
 ///
 /// # Errors
-/// `UnknownModel`, `UnknownProvider`, `NoKey`, `ModelNotInstalled`, `NoLocalEngine`; `Usage` and `BadConfig` for an
+/// `UnknownModel`, `UnknownProvider`, `NoKey`, `NoModel`, `NoDefaultModel`, `ModelNotInstalled`, `NoLocalEngine`; `Usage` and `BadConfig` for an
 /// address or a key that must not be used.
 pub(crate) fn choose_model(app: &AppContext) -> Result<ModelChoice, Reason> {
     choose(app).map_err(|mut reason| {
-        if let Reason::NoKey { embedded, .. } = &mut reason {
+        if let Reason::NoKey { embedded, without_engine, .. } = &mut reason {
             *embedded = is_installed(app);
+            *without_engine = !cfg!(feature = "embedded");
         }
         reason
     })
@@ -162,10 +163,18 @@ fn choose_default(app: &AppContext) -> Result<ModelChoice, Reason> {
         let origin = sentence!("first provider with a key: {provider}", provider = provider.name);
         return remote_model(app, provider, model, origin);
     }
-    match unused_key(app) {
+    let key_without_model = key_sources(app).into_iter().next().map(|(provider, _)| provider);
+    let unused_key = unused_key(app);
+    if !cfg!(feature = "embedded") && !app.replays() {
+        return Err(match key_without_model {
+            Some(provider) => Reason::NoDefaultModel { provider },
+            None => Reason::NoModel { unused_key },
+        });
+    }
+    match unused_key {
         None => {
-            let origin = match key_sources(app).first() {
-                Some((provider, _)) => sentence!("{provider} has a key, but no default model", provider),
+            let origin = match key_without_model {
+                Some(provider) => sentence!("{provider} has a key, but no default model", provider),
                 None => sentence!("no key is set"),
             };
             embedded_model(app, origin, None)
@@ -208,22 +217,42 @@ fn choose_by_name(app: &AppContext, name: &str, origin: Sentence) -> Result<Mode
         }
         return remote_model(app, provider.require_key()?, model, origin);
     }
-    if let Some(known) = known_model(&name)
-        && let Some(provider) = ConfiguredProvider::find(app, known.provider)?
-        && let Ok(provider) = provider.require_key()
-    {
+    let maker = match known_model(&name) {
+        Some(known) => ConfiguredProvider::find(app, known.provider)?,
+        None => None,
+    };
+    if let Some(Ok(provider)) = maker.clone().map(ConfiguredProvider::require_key) {
+        reject_misspelt_provider(app, &name, &provider)?;
         return remote_model(app, provider, &name, origin);
     }
     if let Some(reason) = untrusted_setting_error(app, &name) {
         return Err(reason);
     }
     if let Some(provider) = ConfiguredProvider::only_usable(app)? {
+        reject_misspelt_provider(app, &name, &provider)?;
+        // The service of another maker does not have the model: the prompt must not go there.
+        let is_elsewhere = !name.contains('/') && !provider.may_serve_any_name();
+        if let Some(maker) = maker.filter(|_| is_elsewhere) {
+            return remote_model(app, maker.require_key()?, &name, origin);
+        }
         return remote_model(app, provider, &name, origin);
     }
-    match known_model(&name).map(|known| ConfiguredProvider::find(app, known.provider)) {
-        Some(Ok(Some(provider))) => remote_model(app, provider.require_key()?, &name, origin),
-        Some(Err(reason)) => Err(reason),
-        Some(Ok(None)) | None => Err(unknown_model_error(app, name)),
+    match maker {
+        Some(maker) => remote_model(app, maker.require_key()?, &name, origin),
+        None => Err(unknown_model_error(app, name)),
+    }
+}
+
+/// Checks that the part of `name` before a slash is not a misspelt provider, if no model of `chosen` has a slash in its
+/// name.
+///
+/// # Errors
+/// `UnknownModel` with the corrected name.
+fn reject_misspelt_provider(app: &AppContext, name: &str, chosen: &ConfiguredProvider) -> Result<(), Reason> {
+    let is_misspelt = |(typed, _): (&str, &str)| similar_provider(app, typed).is_some();
+    match !chosen.may_serve_any_name() && name.split_once('/').is_some_and(is_misspelt) {
+        true => Err(unknown_model_error(app, name.to_owned())),
+        false => Ok(()),
     }
 }
 

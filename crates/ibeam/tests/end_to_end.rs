@@ -129,6 +129,8 @@ mod mcp_clients;
 mod mcp_http;
 #[path = "end_to_end/model_apis.rs"]
 mod model_apis;
+#[path = "end_to_end/model_choice.rs"]
+mod model_choice;
 #[path = "end_to_end/model_settings.rs"]
 mod model_settings;
 #[path = "end_to_end/parking.rs"]

@@ -82,6 +82,18 @@ pub enum SubcommandLine<'a> {
         /// The providers with a stored key.
         providers: &'a str,
     },
+    /// A variable or a setting takes precedence over the key that `login` stored.
+    KeyOverridden {
+        /// The variable or the setting.
+        source: &'a str,
+    },
+    /// A provider still has a key after `logout`: that of a variable or a setting.
+    KeyRemains {
+        /// The provider.
+        provider: &'a str,
+        /// The variable or the setting.
+        source: &'a str,
+    },
     /// The result of `logout` for all providers, or without a stored key.
     LoggedOut {
         /// The number of deleted keys; may be 0.

@@ -71,6 +71,8 @@ pub(crate) fn reason_message(reason: &Reason) -> Message {
     let message = variant_message("reason", reason);
     if let Reason::UnknownModel { provider: None, .. } = reason {
         message.with_id("reason-model-without-provider")
+    } else if let Reason::KeyRefused { source: Some(_), .. } = reason {
+        message.with_id("reason-key-refused-of-source")
     } else if let Reason::Signalled(signal) = reason {
         message.text("signal", signal.name())
     } else {

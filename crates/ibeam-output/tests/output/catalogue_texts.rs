@@ -93,9 +93,14 @@ fn an_unused_key_is_named_with_the_embedded_model_or_its_absence() {
 #[test]
 fn each_hint_has_its_own_line() {
     check(
-        &Reason::NoKey { provider: "openai".into(), variable: "OPENAI_API_KEY".into(), embedded: false },
+        &Reason::NoKey {
+            provider: "openai".into(),
+            variable: "OPENAI_API_KEY".into(),
+            embedded: false,
+            without_engine: false,
+        },
         "error: no API key for `openai`\n\
-         hint: set `OPENAI_API_KEY`, or run `ibeam login openai`\n\
+         hint: set `$OPENAI_API_KEY`, or run `ibeam login openai`\n\
          hint: `ibeam setup` installs a small model that needs no key",
     );
 }
@@ -194,10 +199,17 @@ fn a_run_without_a_stored_session_has_no_hint_to_resume() {
 #[test]
 fn a_missing_key_suggests_an_installed_embedded_model() {
     for locale in Locale::ALL {
-        let hint = |embedded| {
-            let reason = Reason::NoKey { provider: "openai".into(), variable: "KEY".into(), embedded };
-            Catalogue::new(locale).reason(&reason).hints.pop().unwrap()
+        let hints = |embedded, without_engine| {
+            let (provider, variable) = ("openai".to_owned(), "KEY".to_owned());
+            let reason = Reason::NoKey { provider, variable, embedded, without_engine };
+            Catalogue::new(locale).reason(&reason).hints
         };
+        let hint = |embedded| hints(embedded, false).pop().unwrap();
+        assert_eq!(
+            hints(false, true).len(),
+            1,
+            "{locale:?}: a program without the engine has no `ibeam setup`"
+        );
         assert!(hint(true).contains("`--model embedded`") && !hint(true).contains("setup"), "{locale:?}");
         assert!(hint(false).contains("`ibeam setup`"), "{locale:?}");
     }
@@ -230,9 +242,12 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::InputLine { line: 1, detail: s() },
         Reason::InvalidJsonSchema { path: s(), place: s(), detail: s() },
         Reason::Unsupported { what: s() },
-        Reason::NoKey { provider: s(), variable: s(), embedded: true },
+        Reason::NoKey { provider: s(), variable: s(), embedded: true, without_engine: false },
+        Reason::NoModel { unused_key: Some(unused_key()) },
+        Reason::NoDefaultModel { provider: s() },
         Reason::KeyUnavailable { provider: s(), setting: s(), detail: s() },
-        Reason::KeyRefused { provider: s(), detail: s() },
+        Reason::KeyRefused { provider: s(), source: Some(s()), detail: s() },
+        Reason::KeyRefused { provider: s(), source: None, detail: s() },
         Reason::UnknownProvider { provider: s(), near: Some(s()) },
         Reason::UnknownModel { model: s(), provider: Some(s()), near: None, also_near: Vec::new() },
         Reason::UnknownModel { model: s(), provider: None, near: Some(s()), also_near: Vec::new() },
@@ -242,6 +257,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::BadRequest { provider: s(), detail: s() },
         Reason::ContextTooLong { provider: s(), detail: s() },
         Reason::RateLimited { provider: s(), detail: s() },
+        Reason::QuotaExhausted { provider: s(), detail: s() },
         Reason::ProviderFailed { provider: s(), detail: s() },
         Reason::AnswerTruncated { provider: s() },
         Reason::NotRecorded { recording: s(), difference: s() },
@@ -401,6 +417,8 @@ fn every_subcommand_line_exists_in_every_language() {
     let lines = [
         SubcommandLine::KeyDeleted { provider: "p" },
         SubcommandLine::LogoutQuestion { providers: "p, q" },
+        SubcommandLine::KeyOverridden { source: "x" },
+        SubcommandLine::KeyRemains { provider: "x", source: "x" },
         SubcommandLine::LoggedOut { count: 0 },
         SubcommandLine::LoggedOut { count: 1 },
         SubcommandLine::LoggedOut { count: 2 },

@@ -16,7 +16,8 @@ use crate::catalogue_texts::{every_notice, every_reason};
 fn more_reasons() -> Vec<Reason> {
     let s = || "other".to_owned();
     let mut reasons = vec![
-        Reason::NoKey { provider: s(), variable: s(), embedded: false },
+        Reason::NoKey { provider: s(), variable: s(), embedded: false, without_engine: true },
+        Reason::NoModel { unused_key: None },
         Reason::UnknownProvider { provider: s(), near: None },
         Reason::UnknownModel { model: s(), provider: Some(s()), near: Some(s()), also_near: Vec::new() },
         Reason::UnknownModel { model: s(), provider: None, near: None, also_near: Vec::new() },

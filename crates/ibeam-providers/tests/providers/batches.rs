@@ -32,6 +32,7 @@ fn endpoint(protocol: &'static dyn WireProtocol, base_url: String) -> Endpoint {
         base_url,
         key: Some(Secret::new("sk-very-secret")),
         key_reader: None,
+        key_origin: None,
         proxy: None,
         tls: TlsSettings::default(),
         headers: Vec::new(),

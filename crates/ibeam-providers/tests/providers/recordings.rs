@@ -60,6 +60,7 @@ fn endpoint(base_url: &str, timeouts: Timeouts) -> Endpoint {
         base_url: base_url.into(),
         key: Some(Secret::new(KEY)),
         key_reader: None,
+        key_origin: None,
         proxy: None,
         tls: TlsSettings::default(),
         headers: Vec::new(),

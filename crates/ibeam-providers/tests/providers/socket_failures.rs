@@ -63,6 +63,7 @@ impl SocketServer {
             base_url: self.url.clone(),
             key: Some(Secret::new("sk-secret")),
             key_reader: None,
+            key_origin: None,
             proxy: None,
             tls: TlsSettings::default(),
             headers: Vec::new(),

@@ -27,6 +27,7 @@ fn endpoint(base_url: &str) -> Endpoint {
         base_url: base_url.into(),
         key: Some(Secret::new(KEY)),
         key_reader: None,
+        key_origin: None,
         proxy: None,
         tls: TlsSettings::default(),
         headers: vec![("x-extra".into(), "yes".into())],
@@ -164,7 +165,7 @@ async fn a_refused_key_is_retried_once_and_never_shown() {
     let (_, error) = fail(Act::Send(response("401 Unauthorized", "x-request-id: r\r\n", &body))).await;
     check(
         &error,
-        &Reason::KeyRefused { provider: provider(), detail: "Incorrect key ***".into() },
+        &Reason::KeyRefused { provider: provider(), source: None, detail: "Incorrect key ***".into() },
         Retry::Once,
     );
     assert_eq!((error.failure.http_status, error.failure.request_id.as_deref()), (Some(401), Some("r")));
@@ -244,7 +245,7 @@ async fn a_rate_limit_has_its_wait_and_an_exhausted_quota_is_not_retried() {
     }
     let empty = r#"{"error":{"message":"no money","type":"insufficient_quota"}}"#;
     let (_, error) = fail(Act::Send(response("429 Too Many Requests", "", empty))).await;
-    check(&error, &Reason::RateLimited { provider: provider(), detail: "no money".into() }, Retry::Never);
+    check(&error, &Reason::QuotaExhausted { provider: provider(), detail: "no money".into() }, Retry::Never);
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ use super::print_text;
 use crate::app::AppContext;
 use crate::cli_error::CliError;
 use crate::model::{self, ConfiguredProvider, check_provider_name};
+use crate::stderr;
 
 const DEFAULT_PROVIDER: &str = "anthropic";
 
@@ -56,7 +57,11 @@ pub(super) fn login(
         false => Some(crate::run::on_runtime(|runtime| runtime.block_on(check_key(app, &provider, key)))?),
     };
     let text = store_key(app, &provider, key, check.as_ref())?;
-    print_text(stdout, &format!("{text}\n"))
+    print_text(stdout, &format!("{text}\n"))?;
+    if let Some(source) = model::overriding_key(app, &provider) {
+        warn(app, &SubcommandLine::KeyOverridden { source: &source });
+    }
+    Ok(())
 }
 
 /// Stores a key, and returns the sentences about it and its check.
@@ -110,6 +115,7 @@ pub(crate) async fn check_key(app: &AppContext, provider: &str, key: &str) -> Re
     with_key.deferred_key = None;
     // A key of the source `Login` would be replaced by the stored one.
     with_key.key_source = KeySource::Flag;
+    with_key.key_origin = None;
     let with_key = with_key.with_connection(app)?;
     let mut without_key = with_key.clone();
     without_key.key = None;
@@ -146,7 +152,13 @@ pub(super) fn logout(
         Some(provider) if removed > 0 => SubcommandLine::KeyDeleted { provider },
         Some(_) | None => SubcommandLine::LoggedOut { count: u64::try_from(removed).unwrap_or(u64::MAX) },
     };
-    print_text(stdout, &format!("{}\n", app.base.catalogue.line(&line)))
+    print_text(stdout, &format!("{}\n", app.base.catalogue.line(&line)))?;
+    for provider in provider.map_or_else(|| model::provider_names(app), |provider| vec![provider]) {
+        if let Some(source) = model::overriding_key(app, &provider) {
+            warn(app, &SubcommandLine::KeyRemains { provider: &provider, source: &source });
+        }
+    }
+    Ok(())
 }
 
 /// Returns the only provider with a stored key, or the one that a person names on a terminal; `None` if no key is stored.
@@ -174,22 +186,40 @@ fn choose_stored_provider(app: &AppContext, credentials: &Credentials) -> Result
     }
 }
 
-/// Returns the provider that a person names on a terminal, or the default: a script gives only the key.
+/// Warns of a key that no command stores or deletes.
+fn warn(app: &AppContext, line: &SubcommandLine<'_>) {
+    stderr::write_line(&format!("warning: {}", app.base.catalogue.line(line)));
+}
+
+/// Returns the provider that a person names on a terminal, or the default: a script gives only the key. Asks again after a
+/// name that no provider has.
 fn ask_provider(app: &AppContext) -> Result<String, Failure> {
     if !isatty(io::stdin().as_fd()) || app.base.flags.api_key.is_some() {
         return Ok(DEFAULT_PROVIDER.to_owned());
     }
-    print_question(app, &SubcommandLine::ProviderQuestion { provider: DEFAULT_PROVIDER });
-    let line = read_line()?;
-    let name = line.trim();
-    Ok(if name.is_empty() { DEFAULT_PROVIDER } else { name }.to_owned())
+    loop {
+        print_question(app, &SubcommandLine::ProviderQuestion { provider: DEFAULT_PROVIDER });
+        let line = read_line()?;
+        let name = match line.trim() {
+            "" => DEFAULT_PROVIDER,
+            name => name,
+        };
+        match check_provider_name(app, name) {
+            // At the end of the input, no further answer comes.
+            Err(reason) if line.ends_with('\n') => {
+                stderr::write_line(&app.base.catalogue.reason(&reason).to_string());
+            }
+            checked => return Ok(checked?),
+        }
+    }
 }
 
 /// Reads one line, without echo on a terminal.
 fn read_key(app: &AppContext, provider: &str) -> Result<String, Failure> {
     let no_echo = if isatty(io::stdin().as_fd()) {
+        let no_echo = NoEcho::start()?;
         print_question(app, &SubcommandLine::KeyQuestion { provider });
-        Some(NoEcho::start()?)
+        Some(no_echo)
     } else {
         None
     };
@@ -200,7 +230,7 @@ fn read_key(app: &AppContext, provider: &str) -> Result<String, Failure> {
 
 /// Prints a question to stderr, without a new line.
 fn print_question(app: &AppContext, question: &SubcommandLine<'_>) {
-    drop(write!(io::stderr(), "{} ", app.base.catalogue.line(question)));
+    drop(write!(io::stderr(), "{} ", app.base.catalogue.prompt(question)));
 }
 
 fn read_line() -> Result<String, Failure> {

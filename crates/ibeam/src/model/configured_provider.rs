@@ -32,6 +32,8 @@ pub(crate) struct ConfiguredProvider {
     /// The file or the command that has the key, if it is read when it is needed.
     pub(crate) deferred_key: Option<DeferredKey>,
     pub(crate) key_source: KeySource,
+    /// The flag, variable or setting that has the key; `None` for a stored key.
+    pub(crate) key_origin: Option<String>,
     /// The variable for the key; `None` if the provider needs no key.
     pub(crate) key_variable: Option<String>,
     pub(crate) headers: Vec<(String, String)>,
@@ -117,7 +119,7 @@ impl ConfiguredProvider {
         let gets_own_key = !is_endpoint_of_another_server(app, name);
         let (key, key_source) = match gets_own_key {
             _ if app.replays() => (None, KeySource::None),
-            true => find_key(app, name, known),
+            true => find_key(app, name),
             false => flag_key(app),
         };
         let is_stored = key.is_none() || key_source == KeySource::Login;
@@ -127,6 +129,11 @@ impl ConfiguredProvider {
         };
         let (key, key_source) =
             if deferred_key.is_some() { (None, KeySource::Login) } else { (key, key_source) };
+        let key_origin = match (key_source, &deferred_key) {
+            (KeySource::Flag, _) => Some("--api-key".to_owned()),
+            (KeySource::Env, _) | (KeySource::Login, Some(_)) => overriding_key(app, name),
+            (KeySource::Login, None) | (KeySource::None, _) => None,
+        };
         let key_variable = text("key_variable")
             .map(str::to_owned)
             .or_else(|| known.and_then(|known| known.key_variables.first()).map(|name| (*name).to_owned()));
@@ -139,6 +146,7 @@ impl ConfiguredProvider {
             key,
             deferred_key,
             key_source,
+            key_origin,
             // A server that is not the provider's own may need no key, and a replay needs none.
             key_variable: key_variable.filter(|_| gets_own_key && !app.replays()),
             headers: headers(app, name, gets_own_key)?,
@@ -156,6 +164,13 @@ impl ConfiguredProvider {
     /// Whether the provider has a key, which may have to be read first.
     pub(crate) fn has_key(&self) -> bool {
         self.key.is_some() || self.deferred_key.is_some()
+    }
+
+    /// Whether the provider may serve a model of any name: it is a gateway, or a server at an address of the user.
+    pub(super) fn may_serve_any_name(&self) -> bool {
+        let is_own_service =
+            |known: &&KnownProvider| known.has_only_own_models && known.base_url == self.base_url;
+        provider_table::known_provider(&self.name).filter(is_own_service).is_none()
     }
 
     /// Returns the protocol for requests to `model`.
@@ -176,6 +191,7 @@ impl ConfiguredProvider {
                     provider: self.name.clone(),
                     variable: variable.clone(),
                     embedded: false,
+                    without_engine: false,
                 })
             }
             Some(_) | None => Ok(self),
@@ -340,15 +356,21 @@ pub(crate) fn key_sources(app: &AppContext) -> Vec<(String, String)> {
     provider_names(app)
         .into_iter()
         .filter_map(|name| {
-            let source = key_variables(app, &name, provider_table::known_provider(&name))
-                .into_iter()
-                .find(|variable_name| variable(variable_name).is_some())
+            let source = set_key_variable(app, &name)
                 .map(|variable_name| format!("${variable_name}"))
                 .or_else(|| DeferredKey::find(app, &name).ok()?.map(|key| key.describe()))
                 .or_else(|| app.credentials.get(&name).map(|_| app.dirs.credentials.display().to_string()))?;
             Some((name, source))
         })
         .collect()
+}
+
+/// Returns the variable or the setting with a key of provider `name`, which takes precedence over a stored key.
+pub(crate) fn overriding_key(app: &AppContext, name: &str) -> Option<String> {
+    set_key_variable(app, name).map(|variable| format!("${variable}")).or_else(|| {
+        let deferred = DeferredKey::find(app, name).ok()??;
+        Some(format!("providers.{name}.{}", deferred.setting()))
+    })
 }
 
 /// Returns the names of all key variables, of models and of the search service, and of the variable with the token of the
@@ -397,6 +419,12 @@ fn key_variables(app: &AppContext, name: &str, known: Option<&KnownProvider>) ->
     configured.into_iter().chain(variables.iter().map(|name| (*name).to_owned())).collect()
 }
 
+/// Returns the first key variable of provider `name` that is set.
+fn set_key_variable(app: &AppContext, name: &str) -> Option<String> {
+    let names = key_variables(app, name, provider_table::known_provider(name));
+    names.into_iter().find(|name| variable(name).is_some())
+}
+
 /// Returns the key of `--api-key`, which is for any provider.
 fn flag_key(app: &AppContext) -> (Option<Secret>, KeySource) {
     match &app.base.flags.api_key {
@@ -406,11 +434,11 @@ fn flag_key(app: &AppContext) -> (Option<Secret>, KeySource) {
 }
 
 /// Returns the key of a provider: of the flag, else of a variable, else the one that `login` stored.
-fn find_key(app: &AppContext, name: &str, known: Option<&KnownProvider>) -> (Option<Secret>, KeySource) {
+fn find_key(app: &AppContext, name: &str) -> (Option<Secret>, KeySource) {
     if app.base.flags.api_key.is_some() {
         return flag_key(app);
     }
-    if let Some(key) = key_variables(app, name, known).iter().find_map(|name| variable(name)) {
+    if let Some(key) = set_key_variable(app, name).and_then(|name| variable(&name)) {
         return (Some(Secret::new(&key)), KeySource::Env);
     }
     match app.credentials.get(name) {

@@ -176,6 +176,7 @@ fn endpoint(provider: &ConfiguredProvider, model: &str) -> Endpoint {
         base_url: provider.base_url.clone(),
         key: provider.key.clone(),
         key_reader: None,
+        key_origin: provider.key_origin.clone(),
         proxy: provider.connection.proxy.clone(),
         tls: provider.connection.tls.clone(),
         near_models: None,

@@ -83,7 +83,8 @@ impl DeferredKey {
         }
     }
 
-    fn setting(&self) -> &'static str {
+    /// Returns the key of the configuration.
+    pub(super) fn setting(&self) -> &'static str {
         match self {
             Self::File(_) => "api_key_file",
             Self::Command(_) => "api_key_command",

@@ -37,8 +37,10 @@ impl FallbackChain {
                     }
                 }
                 Err(
-                    reason
-                    @ (Reason::NoKey { .. } | Reason::ModelNotInstalled { .. } | Reason::NoLocalEngine),
+                    reason @ (Reason::NoKey { .. }
+                    | Reason::NoModel { .. }
+                    | Reason::ModelNotInstalled { .. }
+                    | Reason::NoLocalEngine),
                 ) => {
                     let (model, reason) = (name.to_owned(), Box::new(reason));
                     chain.notices.push(Notice::FallbackUnusable { model, reason });

@@ -129,7 +129,8 @@ fn report(usage: Option<Usage>, prices: Option<Prices>, outcome: RequestOutcome)
 
 /// Returns what an error says about the next requests of all runs.
 fn outcome_of(error: &ProviderError) -> RequestOutcome {
-    let is_limit = matches!(error.failure.reason, Reason::RateLimited { .. }) || error.is_unavailable;
+    let is_limit = matches!(error.failure.reason, Reason::RateLimited { .. } | Reason::QuotaExhausted { .. })
+        || error.is_unavailable;
     let is_refused = matches!(error.failure.reason, Reason::KeyRefused { .. } | Reason::NoKey { .. });
     match error.retry {
         Retry::Backoff | Retry::Fast | Retry::Once if is_limit => {

@@ -204,8 +204,9 @@ fn f165_an_unknown_model_is_a_model_failure() {
 fn without_any_model_the_error_names_how_to_get_one() {
     let scene = Scene::new([]);
     let output = scene.ibeam_without_model(["-p", "x"]).run();
-    check_error_report(&output, 21);
-    let hint = if cfg!(feature = "embedded") { "ibeam setup" } else { "feature `embedded`" };
+    let is_embedded = cfg!(feature = "embedded");
+    check_error_report(&output, if is_embedded { 21 } else { 20 });
+    let hint = if is_embedded { "ibeam setup" } else { "--model ollama/" };
     assert!(output.stderr.contains(hint) && output.stderr.contains("ibeam login"), "{output}");
 }
 

@@ -70,6 +70,17 @@ fn a_session_begins_with_the_first_model_again() {
     assert_eq!((wires(&scene), fallback_lines(&resumed).len()), (vec![Wire::Anthropic], 0));
 }
 
+/// Anthropic reports an account without credit as an invalid request.
+#[test]
+fn an_account_without_credit_is_an_exhausted_quota() {
+    let message = "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing.";
+    let empty = || Answer::error(400, "invalid_request_error", message);
+    let output = with_fallback(&scene([empty(), answer_text("done")])).succeeded();
+    assert_eq!(fallback_lines(&output)[0]["code"], "rate_limited");
+    let output = scene([empty()]).print(["--output-format", "text"]).run();
+    assert!(output.code == Some(24) && output.stderr.contains("check the billing"), "{output}");
+}
+
 #[test]
 fn an_exhausted_quota_is_not_retried_and_the_failure_of_the_last_model_counts() {
     let scene = scene([quota(), answer_text("done")]);

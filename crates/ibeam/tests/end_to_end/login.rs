@@ -117,3 +117,19 @@ fn logout_with_several_stored_keys_asks_on_a_terminal_only() {
     assert_eq!(all.stdout, "deleted 2 stored keys\n");
     assert_eq!(stored_keys(&scene), [""; 0]);
 }
+
+#[test]
+fn a_terminal_asks_again_after_a_wrong_provider_and_its_questions_end_with_a_colon() {
+    let scene = Scene::new([]);
+    let running = scene.ibeam_without_model(["login", "--no-check"]).terminal().start();
+    running.wait_for_stderr("[anthropic]: ");
+    running.type_text("opnai\n");
+    running.wait_for_stderr("did you mean `openai`?");
+    running.type_text("openai\n");
+    running.wait_for_stderr("key for openai: ");
+    // The echo is switched off before the question is printed.
+    running.type_text(&format!("{KEY}\n"));
+    let output = running.finish().succeeded();
+    assert!(output.stdout.contains("Logged in to openai"), "{output}");
+    assert!(!format!("{output}").contains(KEY), "{output}");
+}

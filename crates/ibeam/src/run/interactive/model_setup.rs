@@ -86,7 +86,10 @@ pub(super) fn ensure_model<D: StartDialog>(
 
 /// Whether no model is named, so that whichever is set up is used.
 fn can_set_up(app: &AppContext, reason: &Reason) -> bool {
-    let is_missing = matches!(reason, Reason::ModelNotInstalled { .. } | Reason::NoLocalEngine);
+    let is_missing = matches!(
+        reason,
+        Reason::ModelNotInstalled { .. } | Reason::NoModel { .. } | Reason::NoDefaultModel { .. }
+    );
     let named = app.base.config.texts(&["model"]);
     is_missing && named.first().is_none_or(|name| *name == "auto")
 }
@@ -117,7 +120,9 @@ fn set_up<D: StartDialog>(
     guard: DialogGuard,
 ) -> Result<Step, ExitFailure> {
     let catalogue = &process.app.base.catalogue;
-    if let Reason::ModelNotInstalled { unused_key: Some(_), .. } = reason {
+    if let Reason::ModelNotInstalled { unused_key: Some(_), .. } | Reason::NoModel { unused_key: Some(_) } =
+        reason
+    {
         // A key is set that no provider uses: the hints name it.
         let explanation = catalogue.reason(reason);
         explanation.hints.iter().for_each(|hint| dialog.print(LineKind::Warning, hint));
