@@ -17,7 +17,8 @@ use rustix::fs::{Access, access};
 use crate::cli::Flags;
 use crate::debug_log::DebugLog;
 use crate::dialect::DialectWriter;
-use crate::environment::{catalogue, reject_non_utf8_variables, variable};
+use crate::environment::{catalogue, variable};
+use crate::flag_checks;
 use crate::model::{self, DeferredKeys, recordings};
 use crate::programs::Programs;
 use crate::resource_exhaustion;
@@ -81,7 +82,7 @@ impl BaseContext {
         dialect_writer: Option<&DialectWriter>,
     ) -> Result<Self, Reason> {
         let requested_contract =
-            reject_unsupported_flags(&flags).and_then(|()| requested_contract(&flags, dialect_writer))?;
+            flag_checks::check(&flags).and_then(|()| requested_contract(&flags, dialect_writer))?;
         let from_files = || {
             let (workspace, dirs) = resolve_workspace(&flags)?;
             let trust = Trust::evaluate(flags.trust_request(), &dirs, &workspace);
@@ -120,8 +121,8 @@ impl AppContext {
         config_use: ConfigUse,
         started_at: Instant,
     ) -> Result<Self, Reason> {
-        let requested_contract = reject_unsupported_flags(&flags)
-            .and_then(|()| requested_contract(&flags, dialect_writer.as_ref()))?;
+        let requested_contract =
+            flag_checks::check(&flags).and_then(|()| requested_contract(&flags, dialect_writer.as_ref()))?;
         let (workspace, dirs) = resolve_workspace(&flags)?;
         let added = flags.add_dir.iter().filter_map(|directory| directory.canonicalize().ok());
         let roots = std::iter::once(workspace.clone()).chain(added).collect();
@@ -229,108 +230,6 @@ fn configured_catalogue(config: &Config) -> Result<Arc<Catalogue>, ConfigError> 
         })?),
     };
     Ok(Arc::new(catalogue))
-}
-
-/// Rejects flags of the Cursor CLI whose feature does not exist here, empty values of flags, and variables that are not
-/// UTF-8. Ignoring such a flag would change the effect of the command without a message.
-///
-/// # Errors
-/// `Unsupported`, `Usage`, `NotText`.
-fn reject_unsupported_flags(flags: &Flags) -> Result<(), Reason> {
-    let unsupported = |what: &str| Err(Reason::Unsupported { what: what.to_owned() });
-    reject_non_utf8_variables()?;
-    reject_empty_values(flags)?;
-    if flags.insecure {
-        return unsupported("--insecure");
-    }
-    if flags.cloud {
-        return unsupported("--cloud");
-    }
-    if flags.replay_speed.is_some() && flags.replay.is_none() {
-        return Err(Reason::Usage { detail: sentence!("`--replay-speed` needs `--replay DIR`") });
-    }
-    for (flag, is_given) in [
-        ("--worktree-base", flags.worktree_base.is_some()),
-        ("--skip-worktree-setup", flags.skip_worktree_setup),
-    ] {
-        if is_given && flags.worktree.is_none() {
-            return Err(Reason::Usage { detail: sentence!("`{flag}` needs `--worktree`", flag) });
-        }
-    }
-    // `dialect::translate` removes `--dialect` where it is the first argument.
-    if let Some(dialect) = &flags.dialect {
-        return Err(Reason::Usage {
-            detail: sentence!("`--dialect {dialect}` must be the first argument", dialect),
-        });
-    }
-    Ok(())
-}
-
-/// Rejects flags with an empty value or a period of 0. An empty environment variable counts as not set, but an empty
-/// flag is most likely a mistake: a script used a variable that was not set.
-///
-/// # Errors
-/// `Usage` with the flag.
-fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
-    let texts = [
-        ("--model", &flags.model),
-        ("--effort", &flags.effort),
-        ("--system-prompt", &flags.system_prompt),
-        ("--api-key", &flags.api_key),
-        ("--endpoint", &flags.endpoint),
-        ("--ca-file", &flags.ca_file),
-        ("--client-cert", &flags.client_cert),
-        ("--client-key", &flags.client_key),
-        ("--approval", &flags.approval),
-        ("--from-plan", &flags.from_plan),
-        ("--timeout", &flags.timeout),
-        ("--max-cost", &flags.max_cost),
-        ("--lang", &flags.lang),
-        ("--contract", &flags.contract),
-        ("--worktree-base", &flags.worktree_base),
-    ];
-    let lists = [
-        ("--allow", &flags.allow),
-        ("--ask", &flags.ask),
-        ("--deny", &flags.deny),
-        ("--allow-net", &flags.allow_net),
-        ("--allow-socket", &flags.allow_socket),
-        ("--without", &flags.without),
-        ("--fallback-model", &flags.fallback_model),
-        ("--header", &flags.header),
-        ("--mcp-config", &flags.mcp_config),
-    ];
-    let path = |flag, path: &'_ PathBuf| (flag, path.to_string_lossy().into_owned());
-    let given = texts
-        .into_iter()
-        .filter_map(|(flag, text)| Some((flag, text.clone()?)))
-        .chain(lists.into_iter().flat_map(|(flag, texts)| texts.iter().map(move |text| (flag, text.clone()))))
-        .chain(flags.workspace.iter().map(|found| path("--workspace", found)))
-        .chain(flags.json_schema.iter().map(|found| path("--json-schema", found)))
-        .chain(flags.file.iter().map(|found| path("--file", found)))
-        .chain(flags.image.iter().map(|found| path("--image", found)))
-        .chain(flags.add_dir.iter().map(|found| path("--add-dir", found)))
-        .chain(flags.debug.iter().map(|found| path("--debug", found)))
-        .chain(flags.trace_file.iter().map(|found| path("--trace-file", found)))
-        .chain(flags.from_atif.iter().map(|found| path("--from-atif", found)))
-        .chain(flags.record.iter().map(|found| path("--record", found)))
-        .chain(flags.replay.iter().map(|found| path("--replay", found)));
-    for (flag, text) in given {
-        if text.trim().is_empty() {
-            return Err(Reason::Usage {
-                detail: sentence!("`{flag}` is empty; give it a value or leave it out", flag),
-            });
-        }
-    }
-    if flags.from_atif.is_some() && (flags.resume.is_some() || flags.continue_) {
-        let detail = sentence!("`--from-atif` starts a new session; leave `--resume` and `--continue` out");
-        return Err(Reason::Usage { detail });
-    }
-    if flags.heartbeat == Some(0) {
-        let detail = sentence!("`--heartbeat 0` should be a number of seconds above 0");
-        return Err(Reason::Usage { detail });
-    }
-    Ok(())
 }
 
 /// Returns the version of the output contract that flags and variables ask for; the default where they are invalid.

@@ -15,6 +15,7 @@ mod debug_log;
 mod dialect;
 mod environment;
 mod exit;
+mod flag_checks;
 mod frontmatter;
 mod git;
 mod hooks;
@@ -220,6 +221,7 @@ fn dispatch(
     stdout_terminal: bool,
     startup: Option<StartupWatchdog>,
 ) -> Result<ExitCode, CliError> {
+    flag_checks::check_names(&app.base.flags)?;
     if app.base.flags.list_models {
         command::list_models(app, command::ModelListOptions::default(), &mut stdout)?;
         return Ok(ExitCode::SUCCESS);

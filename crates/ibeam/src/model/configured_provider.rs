@@ -16,6 +16,7 @@ use super::connection::{ServiceConnection, proxy_passwords};
 use super::deferred_key::DeferredKey;
 use crate::app::AppContext;
 use crate::environment::{MCP_TOKEN_VARIABLE, variable};
+use crate::flag_checks::split_header;
 use crate::similar_names::closest;
 
 /// A model provider with all settings resolved.
@@ -471,20 +472,13 @@ fn headers(app: &AppContext, provider: &str, with_configured: bool) -> Result<Ve
         headers.push((header.to_owned(), value.to_owned()));
     }
     for header in &app.base.flags.header {
-        let (name, value) =
-            header.split_once(':').filter(|(name, _)| !name.trim().is_empty()).ok_or_else(|| {
-                let detail =
-                    sentence!("`--header` should be `Name: value`, such as `--header 'X-Team: search'`");
-                Reason::Usage { detail }
-            })?;
-        check_header(name.trim(), value.trim())
-            .map_err(|error| Reason::Usage { detail: sentence!("`--header`: {error}", error) })?;
+        let (name, value) = split_header(header)?;
         let configured = app.base.config.children(&["providers", provider, "headers"]).into_iter();
-        for configured in configured.filter(|other| other.eq_ignore_ascii_case(name.trim())) {
+        for configured in configured.filter(|other| other.eq_ignore_ascii_case(name)) {
             let managed = app.base.config.managed_setting(&["providers", provider, "headers", configured]);
-            reject_contradiction("--header", Some(value.trim()), managed)?;
+            reject_contradiction("--header", Some(value), managed)?;
         }
-        headers.push((name.trim().to_owned(), value.trim().to_owned()));
+        headers.push((name.to_owned(), value.to_owned()));
     }
     Ok(headers)
 }

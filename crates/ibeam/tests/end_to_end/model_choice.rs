@@ -125,3 +125,19 @@ fn without_any_key_the_error_is_about_keys_unless_an_embedded_model_can_be_insta
     let output = scene.ibeam_without_model(["-p", "x", "--model", "openai/gpt-5"]).run();
     assert!(output.code == Some(20) && !output.stderr.contains("setup"), "{output}");
 }
+
+#[test]
+fn a_mistyped_tool_and_a_malformed_header_are_reported_before_a_missing_model() {
+    let scene = Scene::new([]);
+    for (flags, expected) in [
+        (["--without", "web_fech"], "did you mean `web_fetch`?"),
+        (["--without", "Shell"], "did you mean `shell`?"),
+        (["--without", "zzzzzzz"], "use one of: `delete`"),
+        (["--header", "foo"], "`--header` should be"),
+    ] {
+        let output = scene.ibeam_without_model(["-p", "x"]).args(flags).run();
+        assert!(output.code == Some(2) && output.stderr.contains(expected), "{output}");
+    }
+    let scene = scene.with_answers([answer_text("hi")]);
+    scene.print(["--without", "mcp_docs_search", "--without", "task"]).run().succeeded();
+}
