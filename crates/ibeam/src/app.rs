@@ -167,7 +167,12 @@ impl AppContext {
         };
         let app = Self { debug_log: DebugLog::requested(&app)?, ..app };
         let traffic = recordings::open(&app)?;
-        Ok(Self { traffic, ..app })
+        let mut app = Self { traffic, ..app };
+        if config_use == ConfigUse::Shown {
+            let errors = crate::run::config_errors(&app);
+            app.base.config_errors.extend(errors);
+        }
+        Ok(app)
     }
 
     /// Returns the redactor of all secrets of this process. Its clones share the secrets that are added later.

@@ -58,7 +58,7 @@ pub(crate) use hosted::run_hosted;
 pub(crate) use input_stream::run_input_stream;
 pub(crate) use interactive::{InteractiveStart, conversation_commands, run_interactive};
 pub(crate) use mcp_serve::{McpServeOptions, serve_mcp};
-pub(crate) use prepare::permission_mode;
+pub(crate) use prepare::{config_errors, permission_mode};
 pub(crate) use print::{PrintInput, print};
 pub(crate) use session_opener::{
     SessionTarget, damaged_session_reason, is_ephemeral, journal_write_reason, nth_newest,

@@ -47,10 +47,10 @@ struct AvailableModel {
 
 /// Prints the available models.
 pub(crate) fn list(app: &AppContext, options: ModelListOptions, stdout: &mut File) -> Result<(), CliError> {
-    let current = model::choose_model(app).ok().map(|choice| {
-        let info = choice.info();
-        format!("{}/{}", info.provider, info.id)
-    });
+    let (current, no_model) = match model::choose_model(app) {
+        Ok(choice) => (Some(format!("{}/{}", choice.info().provider, choice.info().id)), None),
+        Err(reason) => (None, Some(reason)),
+    };
     let available = available(app, options.refresh)?;
     let aliases = model::aliases(app);
     let is_current = |name: &str| current.as_deref() == Some(name);
@@ -100,8 +100,10 @@ pub(crate) fn list(app: &AppContext, options: ModelListOptions, stdout: &mut Fil
     for (name, meant) in &aliases {
         add(name, meant, None);
     }
-    if !cfg!(feature = "embedded") {
-        drop(writeln!(io::stderr(), "{}", explain_in_line(app, &Reason::NoLocalEngine)));
+    if let Some(reason @ Reason::NoModel { .. }) = no_model
+        && available.models.is_empty()
+    {
+        drop(writeln!(io::stderr(), "warning: {}", explain_in_line(app, &reason)));
     }
     let mut tips = vec![sentence!(
         "choose one with `--model ID`, `IBEAM_MODEL` or `model` in the configuration; `ibeam providers` lists the \
@@ -137,6 +139,7 @@ fn available(app: &AppContext, refresh: bool) -> Result<AvailableModels, CliErro
         let name = provider.name.clone();
         match provider.with_connection(app) {
             Ok(provider) => providers.push(provider),
+            Err(reason) if flags.endpoint.is_some() => return Err(reason.into()),
             Err(reason) => warn(&name, &explain_in_line(app, &reason)),
         }
     }
@@ -165,6 +168,8 @@ fn available(app: &AppContext, refresh: bool) -> Result<AvailableModels, CliErro
                 available.add_age(Duration::ZERO);
                 models
             }
+            // No other provider was asked, so there is nothing to list.
+            Some((_, Err(failure))) if flags.endpoint.is_some() => return Err(failure.into()),
             Some((_, Err(failure))) => {
                 warn(&provider.name, &app.base.catalogue.failure(&failure).message);
                 available.cached(&cache, provider, is_cacheable)

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use ibeam_core::{FallbackModel, Provider, ResumedState};
-use ibeam_protocol::{Failure, Limits, Notice, PermissionMode, Sandbox, SessionId, SessionStarted};
+use ibeam_protocol::{
+    Failure, FailureCode, Limits, Notice, PermissionMode, Reason, Sandbox, SessionId, SessionStarted,
+};
 use ibeam_session::Session;
 use ibeam_tools::PastFileAccess;
 
-use super::session_opener::{OpenedSession, SessionOpener, is_ephemeral};
-use super::{resources, rule_markers};
+use super::session_opener::{OpenedSession, SessionOpener, is_ephemeral, session_options};
+use super::{model_info, resources, rule_markers, sandbox};
 use crate::app::AppContext;
 use crate::cli::Mode;
-use crate::model::{FallbackChain, ModelChoice, Parking};
+use crate::model::{FallbackChain, ModelChoice, Parking, choose_model};
 
 /// The parts of a run that come from its session and its model.
 pub(super) struct PreparedRun {
@@ -106,6 +108,21 @@ pub(super) fn expected_head(
 ) -> Option<SessionStarted> {
     let id = opener.expected_id()?;
     Some(SessionStarted { resumed: opener.resumes(), ..head_of(app, id, choice) })
+}
+
+/// Returns the errors of the configuration for which a run would not start, besides those that were found when the files
+/// were read.
+pub(crate) fn config_errors(app: &AppContext) -> Vec<Reason> {
+    let model = choose_model(app);
+    let price = model.as_ref().map(|choice| model_info::prices(app, choice.info()).err()).unwrap_or_default();
+    let results = [
+        sandbox::check_settings(app).err(),
+        resources::waits_for_background(app).err(),
+        session_options(app).err(),
+        model.err(),
+        price,
+    ];
+    results.into_iter().flatten().filter(|reason| reason.code() == FailureCode::Config).collect()
 }
 
 /// Returns the permission mode of the flags. Plan and ask mode take precedence over `--force`.

@@ -320,7 +320,7 @@ pub(super) fn extra_variables(app: &AppContext) -> Vec<String> {
 }
 
 /// Whether the run waits for background commands at its end.
-fn waits_for_background(app: &AppContext) -> Result<bool, Reason> {
+pub(super) fn waits_for_background(app: &AppContext) -> Result<bool, Reason> {
     match app.base.config.text(&["background"]) {
         None | Some("stop") => Ok(false),
         Some("wait") => Ok(true),

@@ -154,6 +154,24 @@ impl RunSandbox {
     }
 }
 
+/// Checks the settings of the sandbox, and starts and creates nothing.
+///
+/// # Errors
+/// The errors of [`RunSandbox::spawn`].
+pub(super) fn check_settings(app: &AppContext) -> Result<(), Reason> {
+    resources::command_timeouts(app)?;
+    let mode = super::prepare::permission_mode(app);
+    let policy = policy_rules::build_policy(app, mode)?;
+    let path_policy = policy.path_policy();
+    Web::new(app, &policy, true)?;
+    if !is_sandbox_enabled(app) {
+        return Ok(());
+    }
+    let Ok(workspace) = Workspace::new(&app.workspace, &policy.extra_dirs) else { return Ok(()) };
+    let plan = plan_confinement(&workspace, &path_policy);
+    writable_dirs::check(app, &path_policy, &plan.confinement)
+}
+
 impl PendingSandbox {
     /// Waits until the sandbox is set up.
     ///

@@ -86,40 +86,13 @@ const CACHES: [ToolCache; 5] = [
 /// Adds the directories to those that commands may write. Creates missing ones of caches.
 ///
 /// # Errors
-/// `BadConfig` with the origin of an entry that names no tool, or a directory that is never granted.
+/// The errors of [`check`].
 pub(super) fn add(
     app: &AppContext,
     path_policy: &PathPolicy,
     confinement: &mut Confinement,
 ) -> Result<(), Reason> {
-    let mut granted = Vec::new();
-    for (entry, origin) in app.base.config.list(&["sandbox", "writable"]) {
-        let path = match entry.strip_prefix('~') {
-            Some("" | "/") => app.dirs.home.clone(),
-            Some(below) if below.starts_with('/') => app.dirs.home.join(below.trim_start_matches('/')),
-            Some(_) | None => app.workspace.join(entry),
-        };
-        // A path that does not exist is ignored.
-        let Ok(path) = path.canonicalize() else { continue };
-        check_may_be_granted(&path, app, path_policy, confinement)
-            .map_err(|why| origin.invalid(format!("`{entry}` cannot be writable for commands: {why}")))?;
-        granted.push(path);
-    }
-    for (tool, origin) in app.base.config.list(&["sandbox", "caches"]) {
-        let Some(cache) = CACHES.iter().find(|cache| cache.tool == tool) else {
-            let known = CACHES.map(|cache| cache.tool).join(", ");
-            return Err(origin.invalid(format!("unknown cache `{tool}`; use one of: {known}")).into());
-        };
-        for path in cache.parts.iter().flat_map(|part| part.paths(&app.dirs.home, &variable)) {
-            let Ok(path) = path.canonicalize() else { continue };
-            check_may_be_granted(&path, app, path_policy, confinement).map_err(|why| {
-                let path = path.display();
-                origin
-                    .invalid(format!("the cache of `{tool}`, {path}, cannot be writable for commands: {why}"))
-            })?;
-            granted.push(path);
-        }
-    }
+    let granted = find(app, path_policy, confinement, Missing::Create)?;
     for path in &granted {
         let names = path.read_dir().into_iter().flatten().flatten();
         let kept = names.filter(|entry| is_read_only_name(&entry.file_name().to_string_lossy()));
@@ -129,9 +102,79 @@ pub(super) fn add(
     Ok(())
 }
 
+/// Checks the settings, and creates nothing.
+///
+/// # Errors
+/// `BadConfig` with the origin of an entry that names no tool, or a directory that is never granted.
+pub(super) fn check(
+    app: &AppContext,
+    path_policy: &PathPolicy,
+    confinement: &Confinement,
+) -> Result<(), Reason> {
+    find(app, path_policy, confinement, Missing::Ignore).map(|_| ())
+}
+
+/// What to do about missing directories of caches.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    Create,
+    Ignore,
+}
+
+/// Returns the directories of the configuration that exist.
+fn find(
+    app: &AppContext,
+    path_policy: &PathPolicy,
+    confinement: &Confinement,
+    missing: Missing,
+) -> Result<Vec<PathBuf>, Reason> {
+    let mut granted = Vec::new();
+    for (entry, origin) in app.base.config.list(&["sandbox", "writable"]) {
+        let path = match entry.strip_prefix('~') {
+            Some("" | "/") => app.dirs.home.clone(),
+            Some(below) if below.starts_with('/') => app.dirs.home.join(below.trim_start_matches('/')),
+            Some(_) | None => app.workspace.join(entry),
+        };
+        // A path that does not exist is ignored.
+        let Ok(path) = path.canonicalize() else {
+            if CACHES.iter().any(|cache| cache.tool == entry) {
+                let detail = format!(
+                    "`{entry}` is no directory here; for the cache of `{entry}`, add it to `sandbox.caches`"
+                );
+                return Err(origin.invalid(detail).into());
+            }
+            continue;
+        };
+        check_may_be_granted(&path, app, path_policy, confinement)
+            .map_err(|why| origin.invalid(format!("`{entry}` cannot be writable for commands: {why}")))?;
+        granted.push(path);
+    }
+    for (tool, origin) in app.base.config.list(&["sandbox", "caches"]) {
+        let Some(cache) = CACHES.iter().find(|cache| cache.tool == tool) else {
+            let known = CACHES.map(|cache| cache.tool).join(", ");
+            return Err(origin.invalid(format!("unknown cache `{tool}`; use one of: {known}")).into());
+        };
+        for path in cache.parts.iter().flat_map(|part| part.paths(&app.dirs.home, &variable, missing)) {
+            let Ok(path) = path.canonicalize() else { continue };
+            check_may_be_granted(&path, app, path_policy, confinement).map_err(|why| {
+                let path = path.display();
+                origin
+                    .invalid(format!("the cache of `{tool}`, {path}, cannot be writable for commands: {why}"))
+            })?;
+            granted.push(path);
+        }
+    }
+    Ok(granted)
+}
+
 impl CachePart {
-    /// Returns the paths of this part, and creates missing ones. A path that cannot be created is ignored later.
-    fn paths(&self, home: &Path, variable: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
+    /// Returns the paths of this part. A path that does not exist and cannot be created is ignored later.
+    fn paths(
+        &self,
+        home: &Path,
+        variable: &dyn Fn(&str) -> Option<String>,
+        missing: Missing,
+    ) -> Vec<PathBuf> {
         let named = self.variables.iter().find_map(|(name, below)| {
             let base = variable(name).map(PathBuf::from).filter(|path| path.is_absolute())?;
             Some(if below.is_empty() { base } else { base.join(below) })
@@ -140,12 +183,16 @@ impl CachePart {
         let mut paths = Vec::new();
         for name in self.directories {
             let path = if name.is_empty() { base.clone() } else { base.join(name) };
-            let _ = DirBuilder::new().recursive(true).mode(0o700).create(&path);
+            if missing == Missing::Create {
+                let _ = DirBuilder::new().recursive(true).mode(0o700).create(&path);
+            }
             paths.push(path);
         }
         for name in self.files {
             let path = base.join(name);
-            let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+            if missing == Missing::Create {
+                let _ = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+            }
             paths.push(path);
         }
         paths
@@ -192,7 +239,7 @@ mod tests {
             variables.iter().find(|(found, _)| *found == name).map(|(_, value)| (*value).to_owned())
         };
         let cache = CACHES.iter().find(|cache| cache.tool == tool).unwrap();
-        cache.parts.iter().flat_map(|part| part.paths(home, &variable)).collect()
+        cache.parts.iter().flat_map(|part| part.paths(home, &variable, Missing::Create)).collect()
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The choice of the provider for a model name, and what a run without a usable key reports.
 
-use ibeam_testkit::{Answer, ProgramOutput};
+use ibeam_testkit::{Answer, ProgramOutput, Workspace};
 
 use crate::scene::{KEY, Scene, answer_text};
 
@@ -124,6 +124,43 @@ fn without_any_key_the_error_is_about_keys_unless_an_embedded_model_can_be_insta
     );
     let output = scene.ibeam_without_model(["-p", "x", "--model", "openai/gpt-5"]).run();
     assert!(output.code == Some(20) && !output.stderr.contains("setup"), "{output}");
+}
+
+/// `doctor`, `status` and `config explain` fail for a configuration with which no run starts.
+#[test]
+fn a_configuration_that_every_run_refuses_is_wrong_in_every_report() {
+    for (config, expected) in [
+        ("[sandbox]\ncaches = [\"carg\"]\n", "unknown cache `carg`"),
+        ("[sandbox]\nwritable = [\"~\"]\n", "the home directory lies in it"),
+        ("[sandbox]\nwritable = [\"cargo\"]\n", "add it to `sandbox.caches`"),
+        ("[network]\nallow = [\"example\"]\n", "invalid host pattern"),
+        ("[timeouts]\ntool = \"2h\"\ntool_longest = \"1h\"\n", "timeouts.tool_longest"),
+    ] {
+        let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
+        for args in [&["-p", "x"][..], &["doctor"], &["status"], &["config", "explain"]] {
+            let output = scene.ibeam(args).run();
+            assert!(output.code == Some(78) && output.stderr.contains(expected), "{args:?}: {output}");
+            assert!(args[0] != "doctor" || output.stdout.contains("wrong   configuration: "), "{output}");
+        }
+        assert!(!scene.workspace.home().join(".cargo").exists());
+    }
+    let config = "[sandbox]\ncaches = [\"cargo\"]\n";
+    let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
+    scene.ibeam(["status"]).run().succeeded();
+    assert!(!scene.workspace.home().join(".cargo").exists(), "a report creates no cache");
+}
+
+#[test]
+fn the_models_of_a_server_that_does_not_answer_are_an_error() {
+    let scene = Scene::new([]);
+    for flags in [&[][..], &["--json"]] {
+        let url = ibeam_testkit::unreachable_url();
+        let output = scene.ibeam_without_model(["models", "--endpoint", &url]).args(flags).run();
+        assert!(output.code == Some(26) && output.stdout.is_empty(), "{output}");
+        assert!(!output.stderr.contains("openai") && !output.stderr.contains("embedded"), "{output}");
+    }
+    let output = scene.ibeam(["models"]).run().succeeded();
+    assert!(!output.stderr.contains("embedded"), "{output}");
 }
 
 #[test]

@@ -61,7 +61,8 @@ fn check(key: &str, user: Option<&str>, project: &str, untrusted: Option<&str>, 
 fn settings_that_extend_permissions_need_trust() {
     let list = "[\"X\"]";
     check("sandbox.environment", None, list, None, Some(list));
-    check("network.allow", None, list, None, Some(list));
+    let hosts = "[\"example.com:443\"]";
+    check("network.allow", None, hosts, None, Some(hosts));
     check("models.prices.m", Some("\"1/1\""), "\"0/0\"", Some("\"1/1\""), Some("\"0/0\""));
     check("timeouts.hook", None, "\"1ms\"", Some("\"60s\""), Some("\"1ms\""));
 }
