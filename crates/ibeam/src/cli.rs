@@ -11,6 +11,7 @@ mod flag_settings;
 mod flag_values;
 mod flags;
 mod fleet_commands;
+mod format_spelling;
 mod groups;
 mod help;
 mod listed_flags;
@@ -119,7 +120,15 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Cli, ParseExit> {
     if names_command && let Some(page) = help::topic(&args)? {
         return Err(ParseExit::Help(page));
     }
-    match Cli::try_parse_from(&args) {
+    let mut parsed = Cli::try_parse_from(&args);
+    if names_command
+        && parsed.as_ref().is_err_and(|error| error.kind() == ErrorKind::UnknownArgument)
+        && let Some(respelt) = format_spelling::respell(&args)
+        && let Ok(cli) = Cli::try_parse_from(&respelt)
+    {
+        parsed = Ok(cli);
+    }
+    match parsed {
         Ok(cli) => {
             let command_path = names_command.then(|| CommandPath::find(&args).name);
             Ok(Cli { command_path, ..cli })

@@ -99,7 +99,7 @@ pub(crate) fn execute(
         Command::Sessions { what } => sessions::sessions(app, what, stdout),
         Command::Config { what } => config::config(app, what, stdout),
         Command::Setup { from } => setup::setup(app, from.as_deref(), stdout),
-        Command::Doctor => diagnostics::doctor(app, stdout),
+        Command::Doctor { format } => diagnostics::doctor(app, format.unwrap_or_default(), stdout),
         Command::Report { file, session, no_session, log } => {
             let (file, session) = (file.as_deref(), session.as_deref());
             let log = log.as_deref();
@@ -139,7 +139,7 @@ pub(crate) fn execute(
 pub(crate) fn config_use(command: &Command) -> ConfigUse {
     match command {
         Command::Config { what: ConfigCommand::Explain { .. } }
-        | Command::Doctor
+        | Command::Doctor { .. }
         | Command::Status { .. } => ConfigUse::Shown,
         Command::About { .. }
         | Command::Acp

@@ -27,6 +27,10 @@ pub enum DiagnosisLine<'a> {
     AboutEngine,
     /// The program does not contain the engine of the embedded model.
     AboutNoEngine,
+    /// The program contains the client of queues.
+    AboutQueues,
+    /// The program does not contain the client of queues.
+    AboutNoQueues,
     /// The operating system and the processor.
     AboutPlatform { os: &'a str, arch: &'a str },
     /// The licence.

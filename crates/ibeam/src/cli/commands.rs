@@ -161,7 +161,11 @@ pub(crate) enum Command {
         from: Option<String>,
     },
     /// Check the installation and suggest fixes
-    Doctor,
+    Doctor {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
     /// Write a file with what a bug report needs, without keys
     #[command(
         after_help = "The file has what `about`, `doctor` and `config explain` print, and the newest session of this directory, shortened.\n\

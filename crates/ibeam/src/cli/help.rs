@@ -26,6 +26,9 @@ pub(super) const OWN_TEXTS: &[&str] = &[
     UNDO_FORCE,
     DOCTOR_SANDBOX,
     "aliases",
+    NOT_BUILT,
+    NEEDS_EMBEDDED,
+    NEEDS_NATS,
 ];
 const EXAMPLES: &str = "Examples";
 const POSSIBLE_VALUES: &str = "possible values";
@@ -35,6 +38,22 @@ const UNDO_FORCE: &str = "Overwrite files that somebody else has changed since";
 const DOCTOR_SANDBOX: &str = "List the layers of the sandbox on this machine";
 const TOPICS: &str = "Pages of the documentation, for `ibeam help TOPIC`";
 const ALL_COMMANDS: &str = "`ibeam COMMAND --help` lists the arguments and flags of a command";
+
+/// The mark of a command that needs a feature without which this program was built.
+const NOT_BUILT: &str = "not in this build";
+const NEEDS_EMBEDDED: &str = "Not in this build: it needs the feature `embedded`, see `ibeam help models`";
+const NEEDS_NATS: &str = "Not in this build: it needs the feature `nats`, see `ibeam help fleet-nats`";
+
+/// Returns the text about the feature that the command at `path` needs, if this program was built without it.
+fn missing_feature(path: &str) -> Option<&'static str> {
+    match path {
+        "setup" if !cfg!(feature = "embedded") => Some(NEEDS_EMBEDDED),
+        "fleet cancel" | "fleet events" | "fleet sync" | "fleet worker" if !cfg!(feature = "nats") => {
+            Some(NEEDS_NATS)
+        }
+        _ => None,
+    }
+}
 
 /// Returns the parser for `args`, in which help describes what a flag means for one command only.
 pub(super) fn command(args: &[OsString]) -> Command {
@@ -170,9 +189,12 @@ impl Language<'_> {
             let intro = self.translations.get(TOPICS);
             after = format!("{after}\n{intro}:\n  {topics}\n\n{}\n", self.translations.get(ALL_COMMANDS));
         }
-        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+        if let Some(text) = missing_feature(path) {
+            after = format!("{}\n\n{after}", self.translations.get(text));
+        }
+        let about = self.about(&command, path);
         let mut command = command
-            .about(self.translations.get(&about))
+            .about(about)
             .disable_help_flag(true)
             .arg(help)
             .help_template(template)
@@ -208,6 +230,9 @@ impl Language<'_> {
             None => options,
         };
         let takes_values = arg.get_action().takes_values();
+        // `--setup` installs the embedded model.
+        let is_built = arg.get_id() != "setup" || cfg!(feature = "embedded");
+        let arg = if is_built { arg } else { arg.hide(true) };
         arg.help(help).help_heading(heading).hide_possible_values(takes_values)
     }
 
@@ -219,8 +244,10 @@ impl Language<'_> {
             text.push_str(&format!("{} ({title}):\n", self.catalogue.help("commands")));
             for name in group.commands {
                 let found = command.find_subcommand(name);
-                let about = found.and_then(Command::get_about).map(ToString::to_string);
-                let about = self.translations.get(&about.unwrap_or_else(|| HELP_COMMAND.to_owned()));
+                let about = match found {
+                    Some(command) => self.about(command, name),
+                    None => self.translations.get(HELP_COMMAND),
+                };
                 let aliases: Vec<&str> = found.into_iter().flat_map(Command::get_visible_aliases).collect();
                 let aliases = match aliases.as_slice() {
                     [] => String::new(),
@@ -231,6 +258,15 @@ impl Language<'_> {
             text.push('\n');
         }
         text
+    }
+
+    /// Returns the description of the command at `path`, with a mark if this program cannot execute it.
+    fn about(&self, command: &Command, path: &str) -> String {
+        let about = self.translations.get(&command.get_about().map(ToString::to_string).unwrap_or_default());
+        match missing_feature(path) {
+            Some(_) => format!("{about} ({})", self.translations.get(NOT_BUILT)),
+            None => about,
+        }
     }
 
     /// Returns the examples of the command at `path` with their heading.
@@ -277,6 +313,24 @@ mod tests {
         check(&["ibeam", "convert", "-h"], "[possible values: loss]");
         check(&["ibeam", "replay", "-h"], "[possible values: text, json, stream-json, html, otlp, atif]");
         check(&["ibeam", "-h"], "[possible values: text, json, stream-json, atif]");
+    }
+
+    #[test]
+    fn a_command_whose_feature_is_not_built_in_is_marked() {
+        let help = |words: &[&str]| {
+            let args: Vec<OsString> =
+                ["ibeam"].iter().chain(words).chain(&["--help"]).map(Into::into).collect();
+            text(&args)
+        };
+        for (is_built, list, command) in [
+            (cfg!(feature = "embedded"), &[][..], &["setup"][..]),
+            (cfg!(feature = "nats"), &["fleet"], &["fleet", "cancel"]),
+        ] {
+            assert_eq!(help(list).contains("(not in this build)"), !is_built, "{list:?}");
+            assert_eq!(help(command).contains("Not in this build: it needs"), !is_built, "{command:?}");
+        }
+        assert_eq!(help(&[]).contains("--setup"), cfg!(feature = "embedded"));
+        assert!(!help(&["models"]).contains("not in this build"));
     }
 
     fn uses(command: &str, flag: &str) -> bool {

@@ -110,7 +110,7 @@ fn collect(
     let explain = ConfigCommand::Explain { format: None };
     let mut sections = vec![
         section(app, "about", scratch, |out| diagnostics::about(app, ReportFormat::Text, out))?,
-        section(app, "doctor", scratch, |out| diagnostics::doctor(app, out))?,
+        section(app, "doctor", scratch, |out| diagnostics::doctor(app, ReportFormat::Text, out))?,
         section(app, "config explain", scratch, |out| config::config(app, &explain, out))?,
     ];
     if let Some(id) = session {

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use ibeam_output::{Catalogue, DiagnosisLine};
 use ibeam_protocol::{KeySource, Notice, Reason};
-use serde_json::json;
+use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{explain_in_line, print_listing, print_text, report};
@@ -26,12 +26,13 @@ pub(super) fn about(app: &AppContext, format: ReportFormat, stdout: &mut File) -
     let version = env!("CARGO_PKG_VERSION");
     let model = crate::model::choose_model(app).map(|choice| choice.info().display.clone()).ok();
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
-    let engine = cfg!(feature = "embedded");
+    let (engine, queues) = (cfg!(feature = "embedded"), cfg!(feature = "nats"));
     let contract = app.base.contract().as_str();
     let lines = [
         DiagnosisLine::AboutContract { version: contract },
         model.as_deref().map_or(DiagnosisLine::AboutNoModel, |model| DiagnosisLine::AboutModel { model }),
         if engine { DiagnosisLine::AboutEngine } else { DiagnosisLine::AboutNoEngine },
+        if queues { DiagnosisLine::AboutQueues } else { DiagnosisLine::AboutNoQueues },
         DiagnosisLine::AboutPlatform { os, arch },
         DiagnosisLine::AboutLicence,
     ];
@@ -44,6 +45,7 @@ pub(super) fn about(app: &AppContext, format: ReportFormat, stdout: &mut File) -
         "osArch": arch,
         "contract": contract,
         "embeddedEngine": engine,
+        "queueClient": queues,
     });
     report(stdout, format, &text, &json)
 }
@@ -88,14 +90,16 @@ pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) 
     report(stdout, format, &text, &json)
 }
 
-pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
+pub(super) fn doctor(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let pending = RunSandbox::spawn(app, true).map_err(|failure| failure.reason);
     let sandbox = pending.and_then(PendingSandbox::join);
     if app.base.flags.sandbox == Some(Switch::Enabled) {
-        return print_layers(app, stdout, &sandbox?);
+        return print_layers(app, format, stdout, &sandbox?);
     }
     let catalogue = &app.base.catalogue;
     let mut lines = CheckLines::new(catalogue);
+    // An error of the configuration has a line of its own.
+    let is_shown = |reason: &Reason| app.base.config_errors.contains(reason);
     let choice = model::choose_model(app);
     match &choice {
         Ok(choice) => {
@@ -112,6 +116,7 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
                 ),
             );
         }
+        Err(reason) if is_shown(reason) => {}
         Err(reason) => lines.add(false, DiagnosisLine::CheckModel, &explain_in_line(app, reason)),
     }
     let keys = model::key_sources(app);
@@ -142,14 +147,14 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
                 );
             }
         }
-    } else {
-        lines.add(false, DiagnosisLine::CheckEmbedded, &explain_in_line(app, &Reason::NoLocalEngine));
+    } else if matches!(choice, Err(Reason::NoModel { .. })) {
+        let absent = catalogue.reason(&Reason::NoLocalEngine).message;
+        lines.add(false, DiagnosisLine::CheckEmbedded, &absent);
     }
-    for (program, purpose) in [
-        ("bash", DiagnosisLine::BashPurpose),
-        ("git", DiagnosisLine::GitPurpose),
-        ("python3", DiagnosisLine::PythonPurpose),
-    ] {
+    // Only the installation of the embedded model uses Python.
+    let python = cfg!(feature = "embedded").then_some(("python3", DiagnosisLine::PythonPurpose));
+    let programs = [("bash", DiagnosisLine::BashPurpose), ("git", DiagnosisLine::GitPurpose)];
+    for (program, purpose) in programs.into_iter().chain(python) {
         match app.programs.command(program).and_then(version_of) {
             Some(version) => lines.add_named(true, program, &version),
             None => lines.add_named(false, program, &catalogue.line(&purpose)),
@@ -184,17 +189,22 @@ pub(super) fn doctor(app: &AppContext, stdout: &mut File) -> Result<(), CliError
             let parts: Vec<String> = layers.into_iter().chain([sandbox.reason_text(catalogue)]).collect();
             lines.add(true, DiagnosisLine::CheckSandbox, &parts.join("; "));
         }
+        Err(reason) if is_shown(reason) => {}
         Err(reason) => lines.add(false, DiagnosisLine::CheckSandbox, &explain_in_line(app, reason)),
     }
     let configuration = catalogue.line(&DiagnosisLine::CheckConfiguration);
     for fault in &app.base.config_errors {
-        lines.push(DiagnosisLine::Wrong, &configuration, &catalogue.reason(fault).message);
+        let message = catalogue.reason(fault).message;
+        lines.push(DiagnosisLine::Wrong, ("configuration", &configuration), &message);
     }
     let unknown: Vec<_> = app.base.config.notices.iter().filter_map(unknown_setting).collect();
     for (notice, _) in &unknown {
-        lines.push(DiagnosisLine::Wrong, &configuration, &catalogue.notice(notice));
+        lines.push(DiagnosisLine::Wrong, ("configuration", &configuration), &catalogue.notice(notice));
     }
-    print_listing(stdout, &lines.text, MARK_COLUMNS + 1)?;
+    match format {
+        ReportFormat::Text => print_listing(stdout, &lines.text, MARK_COLUMNS + 1)?,
+        ReportFormat::Json => report(stdout, format, "", &json!({ "checks": lines.checks }))?,
+    }
     // The caller reports the other mistakes.
     match unknown.into_iter().next() {
         Some((_, error)) if app.base.config_errors.is_empty() => Err(error),
@@ -212,27 +222,42 @@ fn unknown_setting(notice: &Notice) -> Option<(&Notice, CliError)> {
 struct CheckLines<'a> {
     catalogue: &'a Catalogue,
     text: String,
+    /// The same for programs.
+    checks: Vec<Value>,
 }
 
 impl<'a> CheckLines<'a> {
     fn new(catalogue: &'a Catalogue) -> Self {
-        Self { catalogue, text: format!("ibeam {}\n", env!("CARGO_PKG_VERSION")) }
+        Self { catalogue, text: format!("ibeam {}\n", env!("CARGO_PKG_VERSION")), checks: Vec::new() }
     }
 
     fn add(&mut self, is_ok: bool, check: DiagnosisLine<'_>, detail: &str) {
-        self.add_named(is_ok, &self.catalogue.line(&check), detail);
+        let tag = tag(&check);
+        let name = tag.strip_prefix("check_").unwrap_or(&tag);
+        self.push(mark(is_ok), (name, &self.catalogue.line(&check)), detail);
     }
 
     /// Adds the check of something that has the same name in every language.
     fn add_named(&mut self, is_ok: bool, check: &str, detail: &str) {
-        self.push(if is_ok { DiagnosisLine::Ok } else { DiagnosisLine::Missing }, check, detail);
+        self.push(mark(is_ok), (check, check), detail);
     }
 
-    fn push(&mut self, mark: DiagnosisLine<'_>, check: &str, detail: &str) {
+    /// Adds a check with its name for programs and its name for people.
+    fn push(&mut self, mark: DiagnosisLine<'_>, (name, check): (&str, &str), detail: &str) {
+        self.checks.push(json!({ "status": tag(&mark), "check": name, "detail": detail }));
         let mark = self.catalogue.line(&mark);
         let padding = " ".repeat(MARK_COLUMNS.saturating_sub(mark.width()));
         self.text.push_str(&format!("{mark}{padding} {check}: {detail}\n"));
     }
+}
+
+fn mark(is_ok: bool) -> DiagnosisLine<'static> {
+    if is_ok { DiagnosisLine::Ok } else { DiagnosisLine::Missing }
+}
+
+/// Returns the name of a line without arguments, for programs.
+fn tag(line: &DiagnosisLine<'_>) -> String {
+    serde_json::to_value(line).ok().and_then(|tag| tag.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// Returns the file of an error of the configuration.
@@ -242,10 +267,21 @@ fn file_of_error(error: &Reason) -> Option<&Path> {
 }
 
 /// Prints the layers of the sandbox for commands.
-fn print_layers(app: &AppContext, stdout: &mut File, sandbox: &RunSandbox) -> Result<(), CliError> {
+fn print_layers(
+    app: &AppContext,
+    format: ReportFormat,
+    stdout: &mut File,
+    sandbox: &RunSandbox,
+) -> Result<(), CliError> {
     let reason = sandbox.reason_text(&app.base.catalogue);
     let lines: String = sandbox.report.layers.iter().map(|layer| format!("ok      {layer}\n")).collect();
-    print_text(stdout, &format!("{lines}{reason}\n"))
+    match format {
+        ReportFormat::Text => print_text(stdout, &format!("{lines}{reason}\n")),
+        ReportFormat::Json => {
+            let json = json!({ "layers": sandbox.report.layers, "reason": reason });
+            report(stdout, format, "", &json)
+        }
+    }
 }
 
 fn version_of(mut program: Command) -> Option<String> {

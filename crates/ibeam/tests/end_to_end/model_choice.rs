@@ -178,3 +178,18 @@ fn a_mistyped_tool_and_a_malformed_header_are_reported_before_a_missing_model() 
     let scene = scene.with_answers([answer_text("hi")]);
     scene.print(["--without", "mcp_docs_search", "--without", "task"]).run().succeeded();
 }
+
+#[test]
+fn listings_accept_both_spellings_of_json() {
+    let scene = Scene::new([]);
+    for command in
+        [&["ls"][..], &["status"], &["about"], &["doctor"], &["models"], &["providers"], &["trust", "show"]]
+    {
+        for flags in [&["--json"][..], &["--format", "json"], &["--format=json"]] {
+            let output = scene.ibeam(command).args(flags).run().succeeded();
+            let value: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
+            assert!(value.is_object() || value.is_array(), "{output}");
+        }
+        scene.ibeam(command).args(["--format", "text"]).run().succeeded();
+    }
+}
