@@ -283,7 +283,7 @@ fn check_tokens(value: &Value) -> Result<(), String> {
 
 fn invalid_variable(name: &str, key: &Key, text: &str) -> ConfigError {
     ConfigError::Invalid {
-        path: name.to_owned(),
+        path: Origin::Env(name.to_owned()).to_string(),
         line: None,
         column: None,
         message: format!("`{text}` should be {}", key.kind.describe()),

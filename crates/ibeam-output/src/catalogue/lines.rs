@@ -35,6 +35,7 @@ impl CatalogueLine for CheckLine<'_> {
 /// A line that a sub-command prints about its effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum SubcommandLine<'a> {
     /// The result of `login`.
     LoggedIn {
@@ -51,20 +52,11 @@ pub enum SubcommandLine<'a> {
         provider: &'a str,
     },
     /// The question of `login` for a key, on a terminal.
-    KeyQuestion {
-        /// The provider.
-        provider: &'a str,
-    },
+    KeyQuestion { provider: &'a str },
     /// The service accepted the key of `login`.
-    KeyAccepted {
-        /// The provider.
-        provider: &'a str,
-    },
+    KeyAccepted { provider: &'a str },
     /// The service answers without a key too, so `login` could not check the key.
-    KeyUnverifiable {
-        /// The provider.
-        provider: &'a str,
-    },
+    KeyUnverifiable { provider: &'a str },
     /// The service could not be asked whether the key of `login` is valid.
     KeyUnchecked {
         /// The provider.
@@ -83,10 +75,7 @@ pub enum SubcommandLine<'a> {
         providers: &'a str,
     },
     /// A variable or a setting takes precedence over the key that `login` stored.
-    KeyOverridden {
-        /// The variable or the setting.
-        source: &'a str,
-    },
+    KeyOverridden { source: &'a str },
     /// A provider still has a key after `logout`: that of a variable or a setting.
     KeyRemains {
         /// The provider.
@@ -531,7 +520,7 @@ pub(crate) enum RunLine {
     Unfinished,
     /// The heading of the changed files.
     ChangedFiles,
-    /// The same, where commands ran, which may have changed more.
+    /// The heading of the changed files where commands ran, which may have changed more.
     ChangedFilesWithoutCommands,
     /// The requests to the model, the calls and the duration.
     Requests { requests: u64, calls: u64, duration_ms: u64 },

@@ -51,7 +51,8 @@ const SYMPTOMS: [&str; 28] = [
     "Unable to load the service index",
 ];
 
-/// What programs print when the proxy of the sandbox allows a host and does not reach it: it answers 502, not 403.
+/// Texts that programs print when the proxy of the sandbox allows a host and does not reach it: it answers 502,
+/// not 403.
 const UNREACHED: [&str; 3] =
     ["CONNECT tunnel failed, response 502", "HTTP code 502 from proxy", "Tunnel connection failed: 502"];
 

@@ -222,7 +222,7 @@ fn unknown_setting(notice: &Notice) -> Option<(&Notice, CliError)> {
 struct CheckLines<'a> {
     catalogue: &'a Catalogue,
     text: String,
-    /// The same for programs.
+    /// The checks as JSON values.
     checks: Vec<Value>,
 }
 
@@ -251,6 +251,7 @@ impl<'a> CheckLines<'a> {
     }
 }
 
+/// Returns the mark of a check.
 fn mark(is_ok: bool) -> DiagnosisLine<'static> {
     if is_ok { DiagnosisLine::Ok } else { DiagnosisLine::Missing }
 }

@@ -29,7 +29,7 @@ pub(super) fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) ->
             (Some(source), _) => sentence!("key from {source}", source),
             (None, None) => sentence!("needs no key"),
             (None, Some(variable)) => {
-                sentence!("no key; set `{variable}`, or run `ibeam login {name}`", variable, name)
+                sentence!("no key; set `${variable}`, or run `ibeam login {name}`", variable, name)
             }
         };
         text.push_str(&format!("{name} - {label_text}: {}\n", sentence(key)));

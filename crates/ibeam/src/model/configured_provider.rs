@@ -245,7 +245,7 @@ impl ConfiguredProvider {
         let variables =
             provider_table::known_provider(&self.name).map_or(&[][..], |known| known.base_url_variables);
         match variables.last() {
-            Some(variable) => format!("`base_url` is missing; set it, or the variable `{variable}`"),
+            Some(variable) => format!("`base_url` is missing; set it, or the variable `${variable}`"),
             None => "`base_url` is missing".to_owned(),
         }
     }

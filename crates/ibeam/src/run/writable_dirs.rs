@@ -114,7 +114,7 @@ pub(super) fn check(
     find(app, path_policy, confinement, Missing::Ignore).map(|_| ())
 }
 
-/// What to do about missing directories of caches.
+/// The treatment of missing directories of caches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Create,

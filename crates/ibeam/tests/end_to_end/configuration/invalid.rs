@@ -81,7 +81,7 @@ fn every_error_is_reported() {
         std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         let output = scene.ibeam_without_model(["config", "explain"]).env("IBEAM_TIMEOUT", "soon").run();
         assert_eq!((output.code, output.stderr.matches("error: ").count()), (Some(78), 1), "{output}");
-        for error in errors.iter().chain(&["`IBEAM_TIMEOUT` is wrong", "credentials.toml:2` is wrong"]) {
+        for error in errors.iter().chain(&["`$IBEAM_TIMEOUT` is wrong", "credentials.toml:2` is wrong"]) {
             assert!(output.stdout.contains(error) && output.stderr.contains(error), "{error}: {output}");
         }
     }
