@@ -45,7 +45,7 @@ impl Receiver {
         if let Some((protocol, from)) = setting("PROTOCOL").filter(|(protocol, _)| protocol == "grpc") {
             let detail = sentence!(
                 "traces are sent over HTTP as JSON, not over `{protocol}`; set `{from}` to `http/json` and \
-                 `OTEL_EXPORTER_OTLP_ENDPOINT` to the HTTP port, usually 4318",
+                 `$OTEL_EXPORTER_OTLP_ENDPOINT` to the HTTP port, usually 4318",
                 protocol,
                 from,
             );

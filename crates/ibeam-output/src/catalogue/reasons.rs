@@ -27,12 +27,13 @@ pub(super) fn translation(locale: Locale, reason: &str) -> Option<String> {
     let line = lines
         .lines()
         .find_map(|line| line.strip_prefix(locale.code()).and_then(|rest| rest.strip_prefix(' ')))?;
-    let arguments = arguments.into_iter().map(|(name, value)| {
-        let is_text = matches!(name, "reason" | "flags");
-        let inner = if is_text { translation(locale, value) } else { None };
-        (name, inner.unwrap_or_else(|| value.to_owned()))
+    let arguments = arguments.into_iter().map(|(name, value)| match name {
+        // A part of the sentence: half a sentence in English is worse than a whole one.
+        "operators" | "what" | "why" => Some((name, translation(locale, value)?)),
+        "reason" | "flags" => Some((name, translation(locale, value).unwrap_or_else(|| value.to_owned()))),
+        _ => Some((name, value.to_owned())),
     });
-    Some(Sentence::from_template(line, arguments.collect()).to_string())
+    Some(Sentence::from_template(line, arguments.collect::<Option<_>>()?).to_string())
 }
 
 /// Whether a value that the template quotes has a quote: then the value probably ends there, and the rest is of a longer
@@ -97,8 +98,16 @@ mod tests {
             "running `echo `date`` is denied by the rule `Shell(echo)`",
             "la regla `Shell(echo)` prohíbe ejecutar `echo `date``",
         );
+        check(
+            Locale::Ja,
+            "the command has a brace expansion, which no allow rule covers; use simple commands joined by `&&`, `||`, \
+             `;` or `|`",
+            "コマンドにブレース展開が含まれ、これを許可する規則がありません。`&&`、`||`、`;`、`|` \
+             でつないだ単純なコマンドを使ってください",
+        );
         check(Locale::Ja, "nothing narrower applies", "これより厳しい規則は当てはまりません");
         assert_eq!(translation(Locale::Es, "a hook refused it"), None);
+        assert_eq!(translation(Locale::Es, "it covers other arguments: this one does something new"), None);
         assert_eq!(translation(Locale::En, "nothing narrower applies"), None);
     }
 

@@ -84,7 +84,7 @@ fn an_unused_key_is_named_with_the_embedded_model_or_its_absence() {
         ];
         for text in texts {
             let expected =
-                ["`small`", "`COHERE_API_KEY`", "Cohere", "`ibeam login openrouter`", "`base_url`"];
+                ["`small`", "`$COHERE_API_KEY`", "Cohere", "`ibeam login openrouter`", "`base_url`"];
             assert!(expected.iter().all(|part| text.contains(part)), "{locale:?}: {text}");
         }
     }

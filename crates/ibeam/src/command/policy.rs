@@ -119,7 +119,7 @@ fn as_text(
     let mut text = String::new();
     let mut line = |indent: &str, line: &str| text.push_str(&format!("{indent}{line}\n"));
     if let Some(what) = explained.unanalyzable {
-        line("", &message(PolicyLine::Unanalyzable { what }));
+        line("", &message(PolicyLine::Unanalyzable { what: &translated(what) }));
     }
     for part in &explained.parts {
         line("", &escape_to_one_line(&part.subject));
@@ -277,6 +277,18 @@ mod tests {
         policy
     }
 
+    /// Returns the commands of the corpus of attacks, which contain nearly everything that a rule may refuse.
+    fn corpus_commands() -> impl Iterator<Item = String> {
+        let attacks = [
+            include_str!("../../../../corpus/attacks.jsonl"),
+            include_str!("../../../../corpus/attacks-2.jsonl"),
+        ];
+        attacks.into_iter().flat_map(str::lines).filter_map(|line| {
+            let attack: Value = serde_json::from_str(line).unwrap();
+            attack["args"]["command"].as_str().map(str::to_owned)
+        })
+    }
+
     /// A reason that has changed in `ibeam-policy` must change in `locales/reasons.txt` too.
     #[test]
     fn the_reasons_of_policy_are_translated() {
@@ -342,6 +354,7 @@ mod tests {
             (&plan, command("make")),
             (&plan, Access::Write("/w/file".into())),
         ];
+        let cases = cases.into_iter().chain(corpus_commands().map(|text| (&default, command(&text))));
         let locales = Locale::ALL.into_iter().filter(|locale| *locale != Locale::En);
         let catalogues: Vec<Catalogue> = locales.map(Catalogue::new).collect();
         let mut english = Vec::new();
@@ -352,7 +365,9 @@ mod tests {
                 Verdict::Deny { reason, .. } | Verdict::Ask { reason, .. } => Some(reason),
             };
             let findings = explained.parts.into_iter().flat_map(|part| part.findings);
-            for reason in verdict.into_iter().chain(findings.map(|finding| finding.reason)) {
+            let findings = findings.map(|finding| finding.reason);
+            let unanalyzable = explained.unanalyzable.map(str::to_owned);
+            for reason in verdict.into_iter().chain(findings).chain(unanalyzable) {
                 let translations =
                     catalogues.iter().map(|catalogue| catalogue.refusal_reason(&reason).to_string());
                 let has_english = |text: &String| *text == reason || text.contains("a person may allow it");

@@ -201,9 +201,9 @@ fn the_providers_are_listed_with_the_sources_of_their_keys() {
         scene.ibeam_without_model(["models", "--providers"]).env("ANTHROPIC_API_KEY", KEY).run().succeeded();
     for line in [
         "anthropic - Anthropic: key from $ANTHROPIC_API_KEY",
-        "openai - OpenAI: no key; set `OPENAI_API_KEY`, or run `ibeam login openai`",
+        "openai - OpenAI: no key; set `$OPENAI_API_KEY`, or run `ibeam login openai`",
         "ollama - Ollama: needs no key",
-        "workshop - from your configuration: no key; set `WORKSHOP_KEY`, or run `ibeam login workshop`",
+        "workshop - from your configuration: no key; set `$WORKSHOP_KEY`, or run `ibeam login workshop`",
         "attic - from your configuration: needs no key",
     ] {
         assert!(output.stdout.lines().any(|printed| printed == line), "{line}\n{output}");

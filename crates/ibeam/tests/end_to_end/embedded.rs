@@ -115,7 +115,7 @@ fn a_key_of_an_unsupported_service_is_reported_with_the_embedded_model() {
             [run(&["-p", "x"]).env("IBEAM_LOCAL_MODEL", &file).run(), run(&["-p", "x"]).run()];
         for output in [installed, missing] {
             let is_reported =
-                output.stderr.contains(&format!("`{variable}` is set")) && output.stderr.contains(service);
+                output.stderr.contains(&format!("`${variable}` is set")) && output.stderr.contains(service);
             assert!(is_reported && output.stderr.contains("ibeam login openrouter"), "{output}");
             assert!(!output.stderr.contains("unused-1") && !output.stdout.contains("unused-1"), "{output}");
         }

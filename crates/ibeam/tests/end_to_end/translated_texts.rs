@@ -47,7 +47,7 @@ fn listings_are_in_the_language_of_the_user() {
         "es",
         &[
             "Proveedores\n\n",
-            "openai - OpenAI: sin clave; define `OPENAI_API_KEY` o ejecuta",
+            "openai - OpenAI: sin clave; define `$OPENAI_API_KEY` o ejecuta",
             "no necesita clave\n",
         ],
     );
