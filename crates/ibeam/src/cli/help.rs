@@ -193,6 +193,7 @@ impl Language<'_> {
             after = format!("{}\n\n{after}", self.translations.get(text));
         }
         let about = self.about(&command, path);
+        let mut order = 0..;
         let mut command = command
             .about(about)
             .disable_help_flag(true)
@@ -200,7 +201,11 @@ impl Language<'_> {
             .help_template(template)
             .after_help(after.trim_end().to_owned())
             .subcommand_help_heading(self.catalogue.help("commands"))
-            .mut_args(|arg| self.localize_arg(arg, path.is_empty()));
+            .mut_args(|arg| {
+                let arg = self.localize_arg(arg, path.is_empty());
+                // Without an order, arguments under a heading are sorted by their identifiers.
+                if arg.is_positional() { arg.display_order(order.next().unwrap_or_default()) } else { arg }
+            });
         for name in names {
             let below = format!("{path} {name}");
             let is_top = path.is_empty();
@@ -286,6 +291,13 @@ mod tests {
         let args: Vec<OsString> = args.iter().map(Into::into).collect();
         let help = text(&args);
         assert!(help.contains(expect), "{help}");
+    }
+
+    #[test]
+    fn arguments_are_listed_in_their_order() {
+        let help = text(&["ibeam", "sessions", "export", "--help"].map(OsString::from));
+        let [session, file] = ["\n  <SESSION>", "\n  [FILE]"].map(|argument| help.find(argument));
+        assert!(session.is_some() && session < file, "{help}");
     }
 
     #[test]

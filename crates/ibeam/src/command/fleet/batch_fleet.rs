@@ -254,8 +254,10 @@ fn only_fleet(directory: &Path) -> Result<PathBuf, Reason> {
         Ok([fleet]) => Ok(fleet),
         Err(found) => {
             let number = found.len();
-            let detail =
-                sentence!("name the directory of the fleet: there are {number} of them here", number);
+            let detail = match number {
+                0 => sentence!("no fleet here has batches; name the directory of the fleet"),
+                _ => sentence!("{number} fleets here have batches; name the directory of one", number),
+            };
             Err(Reason::Usage { detail })
         }
     }
