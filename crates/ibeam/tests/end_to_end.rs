@@ -107,6 +107,8 @@ mod input_stream;
 mod input_stream_pipes;
 #[path = "end_to_end/interactive.rs"]
 mod interactive;
+#[path = "end_to_end/interactive_commands.rs"]
+mod interactive_commands;
 #[path = "end_to_end/interactive_views.rs"]
 mod interactive_views;
 #[path = "end_to_end/journal_order.rs"]

@@ -285,6 +285,11 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
         };
         match opened {
             Ok(session) => {
+                if next.is_other {
+                    // They belong to the session that was left.
+                    self.outputs.clear();
+                    self.screen.steering().take_compaction();
+                }
                 if next.shows_past {
                     self.screen.show_past(&self.process.app, &session);
                 }

@@ -81,6 +81,8 @@ pub(super) struct Reopening {
     pub(super) command: Vec<String>,
     /// Whether the conversation of the session is shown.
     pub(super) shows_past: bool,
+    /// Whether the session is another one than before.
+    pub(super) is_other: bool,
     /// The value of the opened session that is printed.
     pub(super) printed: StatusItem,
 }
@@ -276,6 +278,7 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
                 workspace: None,
                 command: Vec::new(),
                 shows_past: false,
+                is_other: true,
                 printed: StatusItem::Session,
             }));
         }
@@ -346,7 +349,14 @@ impl CommandContext<'_, '_> {
             return CommandEnd::Done;
         }
         let target = self.session.reopening_target();
-        CommandEnd::Reopen(Reopening { target, workspace: None, command, shows_past: false, printed })
+        CommandEnd::Reopen(Reopening {
+            target,
+            workspace: None,
+            command,
+            shows_past: false,
+            is_other: false,
+            printed,
+        })
     }
 
     /// Runs `ibeam undo` while the session is closed. A session without a prompt has changed nothing.
@@ -468,6 +478,7 @@ impl CommandContext<'_, '_> {
             workspace,
             command: Vec::new(),
             shows_past: true,
+            is_other: true,
             printed: StatusItem::Session,
         })
     }
