@@ -1,12 +1,17 @@
 //! Commands that run while the screen is shown: sub-commands of this program, and `!command` of the person.
 
+use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
+use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
+use futures_util::future::join;
 use ibeam_output::Catalogue;
 use ibeam_tui::{Color, Style, TuiLine, overwritten};
 use rustix::process::{Pid, kill_process_group};
 use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
 use tokio::process::Command;
 
 use super::person_commands::CommandDisplay;
@@ -21,6 +26,8 @@ const MAX_OUTPUT: usize = 16 << 10;
 pub(super) const REDO_COMMAND: &str = "--redo-command";
 /// The lines of the output of a command that are shown, from its end.
 const SHOWN_LINES: usize = 200;
+/// The time in which the rest of the output is read after the end of a command.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The output of a command, and its end.
 pub(super) struct CommandOutput {
@@ -155,17 +162,12 @@ pub(super) fn run_shell(
     command.arg("-c").arg(text);
     let printed = run(process, screen, &format!("! {text}"), command)?;
     let (output, ending) = (printed.text(), &printed.ending);
-    screen.print(Style::PLAIN, &last_lines(&output));
+    screen.print(Style::PLAIN, &last_lines(&app.base.catalogue, &output));
     if let Some(line) = ending.line(&app.base.catalogue) {
         screen.print(Style::DIM, &line);
     }
-    let mut start = output.len().saturating_sub(MAX_OUTPUT);
-    while !output.is_char_boundary(start) {
-        start += 1;
-    }
-    let shown = output.get(start..).unwrap_or_default();
-    let mut message =
-        format!("The user ran this command ({}):\n{text}\n\nIts output:\n{shown}", ending.for_model());
+    let shown = output_for_model(&output);
+    let mut message = format!("The user ran this command ({}):\n{text}\n\n{shown}", ending.for_model());
     app.redactor().redact_value(&mut message);
     Ok(Some(message))
 }
@@ -181,8 +183,7 @@ fn run(
     mut command: Command,
 ) -> Result<CommandOutput, ExitFailure> {
     command.current_dir(&process.app.workspace);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.process_group(0).kill_on_drop(true);
+    command.stdin(Stdio::null()).process_group(0).kill_on_drop(true);
     screen.set_running(Some(label));
     let ended = process.wait_interruptible(async { Ok(run_to_end(command, screen).await) });
     screen.set_running(None);
@@ -206,46 +207,96 @@ impl Drop for RunningGroup {
     }
 }
 
+/// An output of a command, and what was read of it.
+struct OutputReader {
+    pipe: Receiver,
+    bytes: Vec<u8>,
+}
+
+impl OutputReader {
+    /// # Errors
+    /// The system's error if the pipe cannot be read asynchronously.
+    fn new(pipe: OwnedFd) -> std::io::Result<Self> {
+        Ok(Self { pipe: Receiver::from_owned_fd(pipe)?, bytes: Vec::new() })
+    }
+
+    /// Reads until the last process with the other end has closed it. Cancel safe.
+    async fn read_to_end(&mut self) {
+        while let Ok(1..) = self.pipe.read_buf(&mut self.bytes).await {}
+    }
+
+    /// Returns what was read. Later output is discarded, so that it does not end a process in the background.
+    fn finish(mut self) -> String {
+        tokio::spawn(async move { tokio::io::copy(&mut self.pipe, &mut tokio::io::sink()).await });
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+}
+
 async fn run_to_end(mut command: Command, screen: &dyn CommandDisplay) -> std::io::Result<CommandOutput> {
+    let (stdout, process_stdout) = std::io::pipe()?;
+    let (stderr, process_stderr) = std::io::pipe()?;
+    let (mut stdout, mut stderr) = (OutputReader::new(stdout.into())?, OutputReader::new(stderr.into())?);
+    command.stdout(process_stdout).stderr(process_stderr);
     let mut child = command.spawn()?;
+    // It has the other ends of the pipes too.
+    drop(command);
     let mut group =
         RunningGroup(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).unwrap_or_default())));
-    let (mut stdout, mut stderr) = (child.stdout.take(), child.stderr.take());
-    let (mut printed, mut errors) = (Vec::new(), Vec::new());
-    let work = async {
-        let read_stdout = async {
-            match &mut stdout {
-                Some(pipe) => pipe.read_to_end(&mut printed).await.map(drop),
-                None => Ok(()),
+    let ended = {
+        let mut reading = pin!(join(stdout.read_to_end(), stderr.read_to_end()));
+        let work = async {
+            tokio::select! {
+                _ = &mut reading => child.wait().await,
+                // What the command has left in the background may keep the pipes open.
+                status = child.wait() => {
+                    // At the end of the time, all that the command itself has written was read.
+                    let _ = tokio::time::timeout(DRAIN_TIMEOUT, &mut reading).await;
+                    status
+                }
             }
         };
-        let read_stderr = async {
-            match &mut stderr {
-                Some(pipe) => pipe.read_to_end(&mut errors).await.map(drop),
-                None => Ok(()),
-            }
-        };
-        let (stdout, stderr) = futures_util::future::join(read_stdout, read_stderr).await;
-        stdout.and(stderr)?;
-        child.wait().await
+        tokio::select! {
+            status = work => Some(status?),
+            () = screen.cancelled() => None,
+        }
     };
-    let status = tokio::select! {
-        status = work => Some(status?),
-        () = screen.cancelled() => None,
-    };
-    if status.is_some() {
+    if ended.is_some() {
         group.0 = None;
     }
     Ok(CommandOutput {
-        stdout: String::from_utf8_lossy(&printed).into_owned(),
-        stderr: String::from_utf8_lossy(&errors).into_owned(),
-        ending: status.map_or(Ending::Interrupted, Ending::from_status),
+        stdout: stdout.finish(),
+        stderr: stderr.finish(),
+        ending: ended.map_or(Ending::Interrupted, Ending::from_status),
     })
 }
 
-/// Returns the lines that are shown of an output.
-pub(super) fn last_lines(output: &str) -> String {
+/// Returns the last lines of an output, after the number of those that are left out.
+pub(super) fn last_lines(catalogue: &Catalogue, output: &str) -> String {
     let lines: Vec<&str> = output.lines().map(overwritten).collect();
     let skipped = lines.len().saturating_sub(SHOWN_LINES);
-    lines.into_iter().skip(skipped).collect::<Vec<_>>().join("\n")
+    let count = u64::try_from(skipped).unwrap_or(u64::MAX);
+    let note = (skipped > 0).then(|| catalogue.line(&TuiLine::HiddenLines { count }));
+    let shown = lines.into_iter().skip(skipped);
+    note.as_deref().into_iter().chain(shown).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the end of an output for the model, in whole lines where they are not too long, after a heading that states
+/// what is left out.
+fn output_for_model(output: &str) -> String {
+    let mut start = output.len().saturating_sub(MAX_OUTPUT);
+    while !output.is_char_boundary(start) {
+        start += 1;
+    }
+    let line_end = output.get(start..).and_then(|rest| rest.find('\n')).map(|end| start + end + 1);
+    if start > 0 {
+        start = line_end.filter(|end| *end < output.len()).unwrap_or(start);
+    }
+    let (left_out, shown) = output.split_at(start);
+    match left_out.lines().count() {
+        0 => format!("Its output:\n{shown}"),
+        lines if left_out.ends_with('\n') => {
+            format!("Its output, without its first {lines} lines:\n{shown}")
+        }
+        _ => format!("Its output, without its first {start} bytes:\n{shown}"),
+    }
 }

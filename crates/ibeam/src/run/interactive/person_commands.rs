@@ -336,7 +336,7 @@ impl CommandContext<'_, '_> {
     /// Runs a sub-command of this program, and prints its output.
     fn print_own(&self, arguments: &[&str]) -> Result<(), ExitFailure> {
         let output = run_own(self.process, self.screen, self.flags, arguments)?;
-        self.screen.print(Style::PLAIN, &last_lines(&output.text()));
+        self.screen.print(Style::PLAIN, &last_lines(&self.app().base.catalogue, &output.text()));
         Ok(())
     }
 
