@@ -18,6 +18,8 @@ pub(crate) enum Action<'a> {
     Create,
     /// A command ran.
     Shell,
+    /// A command was started and keeps running.
+    Background,
     /// A file was deleted.
     Delete,
     /// Contents were searched.
@@ -66,6 +68,7 @@ impl<'a> Action<'a> {
             "write" if is_overwrite(outcome) => Self::Edit,
             "write" => Self::Create,
             "edit" => Self::Edit,
+            "shell" if is_background(outcome) => Self::Background,
             "shell" => Self::Shell,
             "grep" => Self::Search,
             "glob" => Self::Find,
@@ -79,6 +82,10 @@ impl<'a> Action<'a> {
             tool => Self::Other { tool },
         }
     }
+}
+
+fn is_background(outcome: &ToolOutcome) -> bool {
+    matches!(outcome, ToolOutcome::Success { output: ToolOutput::Shell(shell), .. } if shell.is_background)
 }
 
 fn is_overwrite(outcome: &ToolOutcome) -> bool {
