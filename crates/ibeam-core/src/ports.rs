@@ -502,6 +502,9 @@ pub trait Steering: Send + Sync {
     fn take_compaction(&self) -> bool {
         false
     }
+
+    /// Receives that the shorter conversation that the user asked for was not possible.
+    fn on_nothing_to_compact(&self) {}
 }
 
 /// A run to which the user adds nothing after the prompt.
@@ -579,7 +582,6 @@ pub trait Background: Send + Sync {
     fn running_count(&self) -> u32;
 
     /// Completes when no command is running any more, and returns how many had to be stopped.
-    ///
     /// With `wait` it first lets them end by themselves, within a time limit and until `stop` is requested.
     fn finish<'a>(&'a self, wait: bool, stop: &'a Stop) -> BoxFuture<'a, u32>;
 }

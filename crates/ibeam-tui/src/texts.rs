@@ -96,8 +96,14 @@ pub enum TuiLine<'a> {
     UnknownCommandNear { name: &'a str, nearest: &'a str },
     /// A value that a command does not accept.
     UnknownChoice { name: &'a str, list: &'a str },
+    /// A command was typed with a word after it that it does not take.
+    NoArgument { name: &'a str },
     /// A model that is not in the tables, and the one that was probably meant.
     UnknownModelNear { name: &'a str, nearest: &'a str },
+    /// A model that is not in the tables.
+    UnknownModel { name: &'a str },
+    /// The current model, and how to change it.
+    ModelHint { model: &'a str },
     /// The person ended a turn.
     Interrupted,
     /// The description of `/redo`.
@@ -138,6 +144,8 @@ pub enum TuiLine<'a> {
     CommandExport,
     /// The conversation will be shortened with the next prompt.
     CompactRequested,
+    /// The conversation has no part that a summary would shorten.
+    NothingToCompact,
     /// The conversation was shortened.
     Compacted { before: u64, after: u64 },
     /// No skill was found.
@@ -170,6 +178,14 @@ pub enum TuiLine<'a> {
     TranscriptTitle,
     /// The session has changed no files.
     NoChanges,
+    /// No turn of the session has changed files.
+    NothingToUndo,
+    /// The changes of the session are all undone.
+    AlreadyUndone,
+    /// The session has no undo to take back.
+    NothingToRedo,
+    /// A value that should be the number of a turn.
+    NotATurn { name: &'a str },
     /// The conversation cannot be shown, because none is stored.
     NoTranscript,
     /// The keys of a view of lines.

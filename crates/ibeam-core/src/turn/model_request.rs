@@ -150,7 +150,13 @@ impl Run {
     ) -> Result<(Arc<ModelRequest>, RequestOutcome), TurnError> {
         let mut request = Arc::new(self.build_request(journal, tools));
         let compacted = match self.steering.take_compaction() {
-            true => self.compact_as_requested(journal, &request, estimator).await?,
+            true => {
+                let has_compacted = self.compact_as_requested(journal, &request, estimator).await?;
+                if !has_compacted {
+                    self.steering.on_nothing_to_compact();
+                }
+                has_compacted
+            }
             false => self.compact_if_needed(journal, &request, estimator).await?,
         };
         if compacted {

@@ -3,6 +3,7 @@
 //! One session, one run for each prompt. On most terminals the display is the inline screen (`inline.rs`); for screen
 //! readers and for terminals that cannot move the cursor there is line mode (`line_mode.rs`).
 
+mod command_table;
 mod conversation;
 mod file_index;
 mod inline;
@@ -30,7 +31,7 @@ use ibeam_tools::diff_of_file;
 use ibeam_tui::{Line, diff_lines, proposed_change};
 use serde_json::Value;
 
-pub(crate) use self::person_commands::conversation_commands;
+pub(crate) use self::command_table::conversation_commands;
 use super::session_opener::SessionTarget;
 use super::watchdog::StartupWatchdog;
 use crate::app::AppContext;

@@ -1,8 +1,9 @@
 //! The `/` commands and `!COMMAND` of a conversation, with unusual arguments and at unusual times.
 
 use ibeam_testkit::RunningProgram;
+use serde_json::json;
 
-use crate::scene::{Scene, answer_text};
+use crate::scene::{Scene, answer_call, answer_text};
 
 /// Starts a conversation with whole lines only, and waits until it reads one.
 #[track_caller]
@@ -68,4 +69,64 @@ fn a_command_ends_with_its_shell_and_leaves_what_it_started_running() {
     }
     running.type_text("/exit\n");
     running.finish().succeeded();
+}
+
+#[test]
+fn commands_with_nothing_to_do_say_so_in_plain_words() {
+    let scene = Scene::new(
+        ["One.\n", "A summary that is longer than the conversation.\n", "Two.\n"].map(answer_text),
+    );
+    let running = start_lines(&scene);
+    for (line, printed) in [
+        ("/undo", "nothing to undo: no turn of this session has changed files"),
+        ("/redo", "nothing to redo"),
+        ("/compact", "nothing to compact yet"),
+        ("begin", "One."),
+        ("/undo", "nothing to undo: no turn of this session has changed files"),
+        ("/redo", "nothing to redo"),
+        ("/undo x", "`x` is not the number of a turn"),
+        ("/diff x", "`x` is not the number of a turn"),
+        ("/redo 1", "`/redo` takes nothing after it"),
+        ("/new begin", "`/new` takes nothing after it"),
+        ("/exit now", "`/exit` takes nothing after it"),
+        ("/compact", "before the next request"),
+        ("go on", "Two."),
+    ] {
+        running.type_text(&format!("{line}\n"));
+        running.wait_for_stdout(printed);
+    }
+    running.type_text("/exit\n");
+    let output = running.finish().succeeded();
+    assert!(output.stderr.contains("a summary would not be shorter"), "{output}");
+    assert!(!output.stdout.contains("ibeam undo") && !output.stderr.contains("error: "), "{output}");
+    assert_eq!(scene.server.requests().len(), 3, "no command went to the model");
+}
+
+#[test]
+fn models_are_listed_with_the_current_one_and_unknown_names_are_warned_of() {
+    let scene = Scene::new([]);
+    let running = start_lines(&scene);
+    for (line, printed) in [
+        ("/model", "`/model NAME` changes the model of this conversation; now: "),
+        ("/model anthropic/nothing-like-it", "is not in the table of known models; `/model` lists"),
+        ("/model anthropic/claude-sonet-4-5", "did you mean `claude-sonnet-4-5`?"),
+    ] {
+        running.type_text(&format!("{line}\n"));
+        running.wait_for_stdout(printed);
+    }
+    running.type_text("/exit\n");
+    running.finish().succeeded();
+}
+
+#[test]
+fn a_command_in_the_background_is_shown_as_one() {
+    let arguments = json!({ "command": "echo begun; sleep 60", "isBackground": true });
+    let scene = Scene::new([answer_call("t", "shell", &arguments), answer_text("Done.\n")]);
+    let running = start_lines(&scene);
+    running.type_text("begin\n");
+    running.wait_for_stdout("Started background command: echo begun; sleep 60");
+    running.wait_for_stdout("Done.");
+    running.type_text("/exit\n");
+    let output = running.finish().succeeded();
+    assert!(!format!("{output}").contains("isBackground"), "{output}");
 }

@@ -50,7 +50,7 @@ pub(super) trait PersonScreen {
     fn dialog(&self, catalogue: &Arc<Catalogue>) -> Self::Dialog;
 
     /// Returns the messages that the person adds while a turn runs.
-    fn steering(&self) -> Arc<dyn Steering>;
+    fn steering(&self, catalogue: &Arc<Catalogue>) -> Arc<dyn Steering>;
 
     /// Returns what receives the events of sub-agents while they run.
     fn subagent_observer(&self) -> Option<Arc<dyn SubagentObserver>> {
@@ -231,7 +231,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
         let questioner = self.screen.questioner(&app.base.catalogue);
         let front_end = PersonFrontEnd {
             approver: Arc::new(PersonApprover::new(app, questioner, policy, self.answers.clone())),
-            steering: self.screen.steering(),
+            steering: self.screen.steering(&app.base.catalogue),
             subagent_observer: self.screen.subagent_observer(),
         };
         let prompt = Prompt { blocks: self.waiting.iter().cloned().collect(), notice: None };
@@ -288,7 +288,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
                 if next.is_other {
                     // They belong to the session that was left.
                     self.outputs.clear();
-                    self.screen.steering().take_compaction();
+                    self.screen.steering(&self.process.app.base.catalogue).take_compaction();
                 }
                 if next.shows_past {
                     self.screen.show_past(&self.process.app, &session);

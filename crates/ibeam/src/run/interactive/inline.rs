@@ -15,12 +15,13 @@ use ibeam_tui::{
 };
 
 use super::InteractiveStart;
+use super::command_table;
 use super::conversation::{Conversation, PersonScreen};
 use super::file_index::FileIndex;
 use super::inline_approver::InlineQuestioner;
 use super::inline_input::{InputThread, PromptHistory};
 use super::inline_screen::{InlineScreen, InlineSteering, InlineWriter, SharedStdout};
-use super::person_commands::{self, CommandDisplay};
+use super::person_commands::CommandDisplay;
 use super::start_dialog::InlineDialog;
 use super::transcript_view::StoredConversation;
 use crate::app::AppContext;
@@ -122,8 +123,8 @@ impl PersonScreen for Arc<InlineScreen> {
         InlineDialog(Arc::clone(self))
     }
 
-    fn steering(&self) -> Arc<dyn Steering> {
-        Arc::new(InlineSteering(Arc::clone(self)))
+    fn steering(&self, catalogue: &Arc<Catalogue>) -> Arc<dyn Steering> {
+        Arc::new(InlineSteering { screen: Arc::clone(self), catalogue: Arc::clone(catalogue) })
     }
 
     fn subagent_observer(&self) -> Option<Arc<dyn SubagentObserver>> {
@@ -148,7 +149,7 @@ impl PersonScreen for Arc<InlineScreen> {
             word: format!("/{}", command.name),
             description: command.description,
         });
-        let built_in = person_commands::candidates(&app.base.catalogue);
+        let built_in = command_table::candidates(&app.base.catalogue);
         self.with(|ui| {
             ui.set_commands(built_in.into_iter().chain(of_files).collect());
             ui.set_list_files(list_files(app));

@@ -8,11 +8,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ibeam_core::Steering;
-use ibeam_output::EventWriter;
+use ibeam_output::{Catalogue, EventWriter};
 use ibeam_protocol::{Event, EventKind, SessionId, UserPrompt};
-use ibeam_tui::{Color, Line, RawTerminal, Style, Ui};
+use ibeam_tui::{Color, Line, RawTerminal, Style, TuiLine, Ui};
 use tokio::sync::Notify;
 
+use super::conversation::INFORMATION;
 use super::transcript_view::StoredConversation;
 use crate::run::subagents::SubagentObserver;
 use crate::stderr;
@@ -186,14 +187,21 @@ impl SubagentObserver for InlineScreen {
 }
 
 /// The messages that are typed while a turn runs.
-pub(super) struct InlineSteering(pub(super) Arc<InlineScreen>);
+pub(super) struct InlineSteering {
+    pub(super) screen: Arc<InlineScreen>,
+    pub(super) catalogue: Arc<Catalogue>,
+}
 
 impl Steering for InlineSteering {
     fn next_message(&self) -> Option<UserPrompt> {
-        self.0.with(Ui::next_steering).flatten().map(|text| vec![text].into())
+        self.screen.with(Ui::next_steering).flatten().map(|text| vec![text].into())
     }
 
     fn take_compaction(&self) -> bool {
-        self.0.compacts.swap(false, Ordering::AcqRel)
+        self.screen.compacts.swap(false, Ordering::AcqRel)
+    }
+
+    fn on_nothing_to_compact(&self) {
+        self.screen.print(INFORMATION, &self.catalogue.line(&TuiLine::NothingToCompact));
     }
 }

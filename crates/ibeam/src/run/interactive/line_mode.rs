@@ -216,8 +216,8 @@ impl PersonScreen for LineScreen<'_> {
         LineDialog { input: Arc::clone(&self.input), catalogue: Arc::clone(catalogue) }
     }
 
-    fn steering(&self) -> Arc<dyn Steering> {
-        Arc::new(self.messages.clone())
+    fn steering(&self, catalogue: &Arc<Catalogue>) -> Arc<dyn Steering> {
+        Arc::new(LineSteering { messages: self.messages.clone(), catalogue: Arc::clone(catalogue) })
     }
 
     fn show_welcome(&self, catalogue: &Catalogue) {
@@ -405,13 +405,23 @@ impl LineMessages {
     }
 }
 
-impl Steering for LineMessages {
+/// Passes the messages to a run.
+struct LineSteering {
+    messages: LineMessages,
+    catalogue: Arc<Catalogue>,
+}
+
+impl Steering for LineSteering {
     fn next_message(&self) -> Option<UserPrompt> {
-        self.lock().pop_front().map(|text| vec![text].into())
+        self.messages.lock().pop_front().map(|text| vec![text].into())
     }
 
     fn take_compaction(&self) -> bool {
-        self.compacts.swap(false, Ordering::AcqRel)
+        self.messages.compacts.swap(false, Ordering::AcqRel)
+    }
+
+    fn on_nothing_to_compact(&self) {
+        stderr::write_line(&self.catalogue.line(&TuiLine::NothingToCompact));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::num::NonZeroU32;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,18 +11,20 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use futures_util::future::{BoxFuture, FutureExt as _};
-use ibeam_output::Catalogue;
 use ibeam_protocol::{Failure, Reason, Sentence, sentence};
 use ibeam_providers::{Effort, known_model, known_models};
-use ibeam_tui::{Activity, Candidate, Color, Line, PagerStart, PickerOptions, Style, TuiLine, diff_lines};
+use ibeam_session::SessionError;
+use ibeam_tui::{Activity, Color, Line, PagerStart, PickerOptions, Style, TuiLine, diff_lines};
 use tokio::sync::oneshot;
 
+use super::command_table::{conversation_commands, effort_names, help, is_built_in, mode_names, takes_value};
 use super::conversation::INFORMATION;
 use super::inline_screen::InlineScreen;
 use super::own_commands::{CommandOutput, REDO_COMMAND, last_lines, run_own};
 use super::session_list::{self, ChosenSession};
 use super::transcript_view::StoredConversation;
 use crate::app::AppContext;
+use crate::checkpoint::{SessionChanges, UndoTarget};
 use crate::cli::{Flags, Mode};
 use crate::cli_error::CliError;
 use crate::exit::ExitFailure;
@@ -31,29 +34,6 @@ use crate::run::run_session::{RunSession, StatusItem};
 use crate::run::session_opener::{SessionTarget, is_ephemeral};
 use crate::session_name::short_id;
 use crate::similar_names;
-
-/// The commands and their descriptions.
-const COMMANDS: [(&str, TuiLine<'_>); 19] = [
-    ("/help", TuiLine::CommandHelp),
-    ("/model", TuiLine::CommandModel),
-    ("/mode", TuiLine::CommandMode),
-    ("/effort", TuiLine::CommandEffort),
-    ("/resume", TuiLine::CommandResume),
-    ("/new", TuiLine::CommandNew),
-    ("/compact", TuiLine::CommandCompact),
-    ("/undo", TuiLine::CommandUndo),
-    ("/redo", TuiLine::CommandRedo),
-    ("/diff", TuiLine::CommandDiff),
-    ("/transcript", TuiLine::CommandTranscript),
-    ("/cost", TuiLine::CommandCost),
-    ("/context", TuiLine::CommandContext),
-    ("/permissions", TuiLine::CommandPermissions),
-    ("/mcp", TuiLine::CommandMcp),
-    ("/skills", TuiLine::CommandSkills),
-    ("/status", TuiLine::CommandStatus),
-    ("/export", TuiLine::CommandExport),
-    ("/exit", TuiLine::CommandExit),
-];
 
 /// The commands that read the stored session.
 const STORED_SESSION_COMMANDS: [&str; 4] = ["/cost", "/diff", "/export", "/transcript"];
@@ -214,32 +194,6 @@ pub(super) fn pick_session(
     Ok(chosen.map(ChosenSession::from_entry))
 }
 
-/// Returns the names of the commands, each with its slash.
-pub(crate) fn conversation_commands() -> impl Iterator<Item = &'static str> {
-    COMMANDS.iter().map(|(word, _)| *word)
-}
-
-/// Returns the commands, and the words that may follow them, for the completion.
-pub(super) fn candidates(catalogue: &Catalogue) -> Vec<Candidate> {
-    let commands = COMMANDS
-        .iter()
-        .map(|(word, line)| Candidate { word: (*word).to_owned(), description: catalogue.line(line) });
-    let with_word = |word: String| Candidate { word, description: String::new() };
-    let modes = mode_names().into_iter().map(|name| with_word(format!("/mode {name}")));
-    let efforts = Effort::ALL.iter().map(|effort| with_word(format!("/effort {}", effort.as_str())));
-    commands.chain(modes).chain(efforts).collect()
-}
-
-/// Whether a text is one of the commands.
-fn is_built_in(name: &str, argument: Option<&str>) -> bool {
-    let has_argument = argument.is_some();
-    match name {
-        "/transcript" | "/redo" | "/exit" | "/quit" | "help" | "?" | "exit" | "quit" => !has_argument,
-        "/clear" => true,
-        name => COMMANDS.iter().any(|(word, _)| *word == name),
-    }
-}
-
 /// Executes `text` if it is one of the commands.
 ///
 /// # Errors
@@ -249,8 +203,12 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
     let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
     let id = context.session.id().to_string();
     let catalogue = Arc::clone(&context.process.app.base.catalogue);
-    if is_built_in(name, argument) {
+    if is_built_in(name, argument.is_some()) {
         context.echo(text);
+        if argument.is_some() && !takes_value(name) {
+            context.print_error(&TuiLine::NoArgument { name });
+            return Ok(CommandEnd::Done);
+        }
     }
     if STORED_SESSION_COMMANDS.contains(&name) && is_ephemeral(context.app()) {
         context.report_usage(sentence!(
@@ -264,7 +222,7 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
             context.screen.print(Style::PLAIN, &help(&catalogue, context.screen.keys()))
         }
         ("/status", _) => context.screen.print(INFORMATION, &context.session.status()),
-        ("/model", None) => context.print_own(&["models"])?,
+        ("/model", None) => context.list_models()?,
         ("/model", Some(model)) => context.set_model(model),
         ("/mode", None) => context.show_choices(StatusItem::Mode, &mode_names()),
         ("/mode", Some(mode)) => return Ok(context.set_mode(mode)),
@@ -282,18 +240,27 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
                 printed: StatusItem::Session,
             }));
         }
+        ("/compact", _) if context.session.is_unused() => {
+            context.screen.print(INFORMATION, &catalogue.line(&TuiLine::NothingToCompact));
+        }
         ("/compact", _) => {
             context.screen.request_compaction();
             context.screen.print(INFORMATION, &catalogue.line(&TuiLine::CompactRequested));
+        }
+        ("/undo" | "/diff", Some(turn)) if turn.parse::<NonZeroU32>().is_err() => {
+            context.print_error(&TuiLine::NotATurn { name: turn });
         }
         ("/undo", turn) => {
             let mut command = vec!["undo", &id];
             command.extend(turn.iter().flat_map(|turn| ["--to", *turn]));
             command.extend([REDO_COMMAND, "/redo"]);
-            return Ok(context.reopen_after_undo(&command));
+            let number = turn.and_then(|turn| turn.parse().ok());
+            let target = number.map_or(UndoTarget::LastTurn, UndoTarget::Turn);
+            return Ok(context.reopen_after_undo(&command, target));
         }
-        ("/redo", None) => {
-            return Ok(context.reopen_after_undo(&["undo", &id, "--redo"]));
+        ("/redo", _) => {
+            let command = ["undo", &id, "--redo"];
+            return Ok(context.reopen_after_undo(&command, UndoTarget::LastUndo));
         }
         ("/diff", turn) => {
             let options = turn.map(|turn| ["--turn", turn]);
@@ -302,7 +269,7 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
             let output = run_own(context.process, context.screen, context.flags, &arguments)?;
             context.show_changes(&output);
         }
-        ("/transcript", None) => {
+        ("/transcript", _) => {
             let conversation = StoredConversation::new(context.app(), context.session.id());
             context.screen.show_transcript(&conversation);
         }
@@ -312,7 +279,7 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
         ("/mcp", _) => context.print_own(&["mcp", "list"])?,
         ("/skills", _) => context.list_skills(),
         ("/export", file) => context.export(file)?,
-        ("/exit" | "/quit" | "exit" | "quit", None) => return Ok(CommandEnd::Leave),
+        ("/exit" | "/quit", _) | ("exit" | "quit", None) => return Ok(CommandEnd::Leave),
         (name, _) if looks_like_command(text) => return context.check_command(name, text),
         _ => return Ok(CommandEnd::IsPrompt),
     }
@@ -359,13 +326,50 @@ impl CommandContext<'_, '_> {
         })
     }
 
-    /// Runs `ibeam undo` while the session is closed. A session without a prompt has changed nothing.
-    fn reopen_after_undo(&self, command: &[&str]) -> CommandEnd {
-        if self.session.is_unused() {
-            self.screen.print(Style::DIM, &self.app().base.catalogue.line(&TuiLine::NoChanges));
+    /// Runs `ibeam undo` while the session is closed, if there is something to take back.
+    fn reopen_after_undo(&self, command: &[&str], target: UndoTarget) -> CommandEnd {
+        if let Some(line) = self.nothing_to_undo(target) {
+            self.screen.print(Style::DIM, &self.app().base.catalogue.line(&line));
             return CommandEnd::Done;
         }
         self.reopen(command.iter().map(|word| (*word).to_owned()).collect(), StatusItem::Session)
+    }
+
+    /// Returns the reason why an undo would change nothing; `None` where `ibeam undo` decides.
+    fn nothing_to_undo(&self, target: UndoTarget) -> Option<TuiLine<'static>> {
+        let mut changes = SessionChanges::default();
+        let sessions = self.app().dirs.sessions();
+        let read = ibeam_session::read::<SessionError>(&sessions, self.session.id(), &mut |event| {
+            changes.fold(event);
+            Ok(())
+        });
+        // Changes that have no checkpoint are an error with hints.
+        let has_unsaved = changes.is_empty() && changes.has_changed_files;
+        let has_undo = changes.resolve(UndoTarget::LastUndo).is_some();
+        if read.is_err() {
+            return None;
+        }
+        match target {
+            UndoTarget::LastUndo => (!has_undo).then_some(TuiLine::NothingToRedo),
+            UndoTarget::LastTurn if changes.resolve(target).is_some() || has_unsaved => None,
+            UndoTarget::LastTurn if has_undo => Some(TuiLine::AlreadyUndone),
+            UndoTarget::LastTurn => Some(TuiLine::NothingToUndo),
+            UndoTarget::Turn(_) => (changes.turns == 0).then_some(TuiLine::NothingToUndo),
+        }
+    }
+
+    /// Prints the reason why a command did nothing.
+    fn print_error(&self, line: &TuiLine<'_>) {
+        self.screen.print(Style::color(Color::Red), &self.app().base.catalogue.line(line));
+    }
+
+    /// Lists the models, and states how to change the current one.
+    fn list_models(&self) -> Result<(), ExitFailure> {
+        self.print_own(&["models"])?;
+        let model = self.session.status_value(StatusItem::Model);
+        let line = TuiLine::ModelHint { model: &model };
+        self.screen.print(INFORMATION, &self.app().base.catalogue.line(&line));
+        Ok(())
     }
 
     /// Prints a value and those that could replace it.
@@ -380,8 +384,7 @@ impl CommandContext<'_, '_> {
     /// Reports a value that a command does not accept.
     fn report_choice(&self, name: &str, names: &[String]) {
         let list = names.join(", ");
-        let line = TuiLine::UnknownChoice { name, list: &list };
-        self.screen.print(Style::color(Color::Red), &self.app().base.catalogue.line(&line));
+        self.print_error(&TuiLine::UnknownChoice { name, list: &list });
     }
 
     /// Reports a command that does not exist. Commands of files, skills and servers are prompts.
@@ -389,7 +392,7 @@ impl CommandContext<'_, '_> {
     /// # Errors
     /// The reason of a signal.
     fn check_command(&self, name: &str, text: &str) -> Result<CommandEnd, ExitFailure> {
-        let mut known: Vec<String> = COMMANDS.iter().map(|(word, _)| (*word).to_owned()).collect();
+        let mut known: Vec<String> = conversation_commands().map(str::to_owned).collect();
         let prompts = self.session.slash_commands().into_iter().map(|command| format!("/{}", command.name));
         let prompts: Vec<String> = prompts.collect();
         let is_prompt = |known: &[String]| known.iter().any(|known| known == name);
@@ -408,11 +411,10 @@ impl CommandContext<'_, '_> {
         known.extend(prompts);
         self.echo(text);
         let nearest = similar_names::closest(name, known.iter().map(String::as_str));
-        let line = match nearest {
+        self.print_error(&match nearest {
             Some(nearest) => TuiLine::UnknownCommandNear { name, nearest },
             None => TuiLine::UnknownCommand { name },
-        };
-        self.screen.print(Style::color(Color::Red), &self.app().base.catalogue.line(&line));
+        });
         Ok(CommandEnd::Done)
     }
 
@@ -432,16 +434,18 @@ impl CommandContext<'_, '_> {
     /// Warns of a name that is probably a mistyped model. A service may have models that the tables do not.
     fn warn_of_unknown_model(&self, name: &str) {
         let id = name.rsplit('/').next().unwrap_or(name);
-        let (provider, _) = name.rsplit_once('/').unwrap_or_default();
         if known_model(id).is_some() {
             return;
         }
-        // Of other services, any name may be right.
-        let models = known_models().filter(|model| provider.is_empty() || model.provider == provider);
-        if let Some(nearest) = similar_names::closest(id, models.map(|model| model.id)) {
-            let line = TuiLine::UnknownModelNear { name, nearest };
-            self.screen.print(Style::color(Color::Yellow), &self.app().base.catalogue.line(&line));
-        }
+        let provider = self.session.provider();
+        let models: Vec<_> = known_models().filter(|model| model.provider == provider).collect();
+        let line = match similar_names::closest(id, models.iter().map(|model| model.id)) {
+            Some(nearest) => TuiLine::UnknownModelNear { name, nearest },
+            None if !models.is_empty() => TuiLine::UnknownModel { name },
+            // Of other services, any name may be right.
+            None => return,
+        };
+        self.screen.print(Style::color(Color::Yellow), &self.app().base.catalogue.line(&line));
     }
 
     fn set_mode(&mut self, name: &str) -> CommandEnd {
@@ -567,25 +571,9 @@ fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?.write_all(bytes)
 }
 
-fn mode_names() -> Vec<String> {
-    let values = Mode::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-    values.map(|value| value.get_name().to_owned()).collect()
-}
-
-fn effort_names() -> Vec<String> {
-    Effort::ALL.map(|effort| effort.as_str().to_owned()).into()
-}
-
 /// Whether a text is one line that starts with a word like `/name`. The path of a file has more than one `/`.
 fn looks_like_command(text: &str) -> bool {
     let text = text.trim();
     let word = text.split_whitespace().next().and_then(|word| word.strip_prefix('/'));
     !text.contains('\n') && word.is_some_and(|word| !word.contains('/'))
-}
-
-/// Returns the commands and the keys.
-fn help(catalogue: &Catalogue, keys: &[TuiLine<'_>]) -> String {
-    let commands = COMMANDS.iter().map(|(word, line)| format!("{word:<14}{}\n", catalogue.line(line)));
-    let keys: Vec<String> = keys.iter().map(|line| catalogue.line(line)).collect();
-    format!("{}\n{}:\n{}", commands.collect::<String>(), catalogue.line(&TuiLine::Keys), keys.join("\n"))
 }

@@ -57,6 +57,11 @@ impl RunSession<'_> {
         (&self.run.head.model.display, self.run.head.permission_mode)
     }
 
+    /// Returns the provider of the model.
+    pub(in crate::run) fn provider(&self) -> &str {
+        &self.run.head.model.provider
+    }
+
     /// Whether the session was created by this opening, and has no prompt.
     pub(in crate::run) fn is_unused(&self) -> bool {
         self.is_new && !self.has_run_prompt && is_empty(&self.process.app, self.id())
