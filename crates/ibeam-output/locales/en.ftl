@@ -428,7 +428,7 @@ notice-background-stopped = { $count ->
     }
 no-file-changed = no file was changed
 no-file-changed-by-tools = no file was changed with the file tools; what commands and MCP tools changed is not counted
-compacted = the conversation became too long and was shortened, from about { $before } to { $after } tokens
+compacted = the conversation was shortened, from about { $before } to { $after } tokens
 retrying = { $message } (attempt { $attempt }); trying again in { $seconds } s
 
 ## `check`

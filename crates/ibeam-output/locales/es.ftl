@@ -426,7 +426,7 @@ notice-background-stopped = { $count ->
     }
 no-file-changed = no se modificó ningún archivo
 no-file-changed-by-tools = no se modificó ningún archivo con las herramientas de archivos; lo que cambiaron los comandos y las herramientas MCP no se cuenta
-compacted = la conversación era demasiado larga y se acortó, de unos { $before } a { $after } tokens
+compacted = la conversación se acortó, de unos { $before } a { $after } tokens
 retrying = { $message } (intento { $attempt }); se reintenta en { $seconds } s
 
 ## `check`

@@ -426,7 +426,7 @@ notice-background-stopped = { $count ->
     }
 no-file-changed = aucun fichier n'a été modifié
 no-file-changed-by-tools = aucun fichier n'a été modifié avec les outils de fichiers ; ce que les commandes et les outils MCP ont modifié n'est pas compté
-compacted = la conversation était devenue trop longue et a été raccourcie, d’environ { $before } à { $after } jetons
+compacted = la conversation a été raccourcie, d’environ { $before } à { $after } jetons
 retrying = { $message } (tentative { $attempt }) ; nouvel essai dans { $seconds } s
 
 ## `check`

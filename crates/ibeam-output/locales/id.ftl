@@ -372,7 +372,7 @@ notice-network-denied = sebuah perintah gagal, mungkin karena perintah tidak mem
 notice-background-stopped = { $count } perintah latar belakang masih berjalan dan dihentikan
 no-file-changed = tidak ada berkas yang diubah
 no-file-changed-by-tools = tidak ada berkas yang diubah dengan alat berkas; perubahan oleh perintah dan alat MCP tidak dihitung
-compacted = percakapan menjadi terlalu panjang dan diringkas, dari sekitar { $before } menjadi { $after } token
+compacted = percakapan diringkas, dari sekitar { $before } menjadi { $after } token
 retrying = { $message } (percobaan { $attempt }); mencoba lagi dalam { $seconds } dtk
 
 ## `check`

@@ -372,7 +372,7 @@ notice-network-denied = コマンドが失敗しました。ここではコマ�
 notice-background-stopped = 実行中だった { $count } 件のバックグラウンドコマンドを停止しました
 no-file-changed = 変更されたファイルはありません
 no-file-changed-by-tools = ファイルツールで変更されたファイルはありません。コマンドや MCP ツールによる変更は数えていません
-compacted = 会話が長くなりすぎたため、約 { $before } トークンから { $after } トークンに短縮しました
+compacted = 会話を約 { $before } トークンから { $after } トークンに短縮しました
 retrying = { $message } ({ $attempt } 回目)。{ $seconds } 秒後に再試行します
 
 ## `check`

@@ -426,7 +426,7 @@ notice-background-stopped = { $count ->
     }
 no-file-changed = nenhum arquivo foi alterado
 no-file-changed-by-tools = nenhum arquivo foi alterado com as ferramentas de arquivos; o que comandos e ferramentas MCP alteraram não é contado
-compacted = a conversa ficou longa demais e foi encurtada, de cerca de { $before } para { $after } tokens
+compacted = a conversa foi encurtada, de cerca de { $before } para { $after } tokens
 retrying = { $message } (tentativa { $attempt }); nova tentativa em { $seconds } s
 
 ## `check`

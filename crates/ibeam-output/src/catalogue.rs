@@ -186,7 +186,7 @@ impl Catalogue {
         self.render(&message.seconds(delay_ms), None)
     }
 
-    /// Returns the text of a `warning:` line about a conversation that became too long.
+    /// Returns the text of a `warning:` line about a conversation that was shortened.
     pub fn compaction_warning(&self, compacted: &Compacted) -> String {
         let Compacted { before_tokens, after_tokens, .. } = compacted;
         let message = Message::new("compacted").count("before", *before_tokens).count("after", *after_tokens);
