@@ -29,6 +29,7 @@ mod view;
 pub use changes::{ShownChanges, diff_lines, proposed_change};
 pub use completion::Candidate;
 pub use dialog::{DialogGuard, DialogInput, DialogOptions, DialogReply, EscapeEffect};
+pub use markdown::document_lines;
 pub use pager::PagerStart;
 pub use picker::{PickerEntry, PickerOptions};
 pub use question::{Choice, Question, Reply};

@@ -1,12 +1,23 @@
 //! Renders a block of Markdown as styled lines.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr};
 
 use crate::highlight::code_line;
+use crate::markdown_blocks::MarkdownBlocks;
 use crate::styled::{Color, Line, Style};
 
 /// The width of a rule in cells.
 const RULE_WIDTH: usize = 24;
+
+/// Returns the lines of a complete document, with an empty line between two blocks. See [`render`] for their width.
+pub fn document_lines(text: &str, width: usize) -> Vec<Line> {
+    let mut parser = MarkdownBlocks::default();
+    let mut blocks = parser.push(text);
+    blocks.extend(parser.finish());
+    let blocks: Vec<Vec<Line>> = blocks.iter().map(|block| render(block, width)).collect();
+    blocks.join(&Line::default())
+}
 
 /// Returns the lines of `text`, at most `width` cells wide. Lines of code are as long as they are, so that the terminal
 /// copies them whole.
@@ -191,18 +202,21 @@ impl Renderer {
     }
 }
 
-/// Returns the lines of a table, whose first row is its head. Cells that are too wide for the screen are wrapped.
+/// Returns the lines of a table, whose first row is its head. Cells that are too wide for the screen are wrapped. A table
+/// in which that would break words becomes a list.
 fn table_lines(rows: &[Vec<Line>], width: usize) -> Vec<Line> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or_default();
-    let widest = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(Line::width).max().unwrap_or_default().max(1)
+    let widest = |column: usize, width_of: fn(&Line) -> usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(width_of).max().unwrap_or_default().max(1)
     };
-    let mut widths: Vec<usize> = (0..columns).map(widest).collect();
-    let room = width.saturating_sub(columns.saturating_sub(1) * 3).max(columns * 2);
+    let mut widths: Vec<usize> = (0..columns).map(|column| widest(column, Line::width)).collect();
+    let smallest: Vec<usize> = (0..columns).map(|column| widest(column, longest_word)).collect();
+    let room = width.saturating_sub(columns.saturating_sub(1) * 3);
     while widths.iter().sum::<usize>() > room {
-        match widths.iter_mut().max() {
-            Some(largest) if *largest > 2 => *largest -= 1,
-            Some(_) | None => break,
+        let wrappable = widths.iter_mut().zip(&smallest).filter(|(width, smallest)| **width > **smallest);
+        match wrappable.map(|(width, _)| width).max() {
+            Some(largest) => *largest -= 1,
+            None => return record_lines(rows, width),
         }
     }
     let mut lines = Vec::new();
@@ -226,6 +240,31 @@ fn table_lines(rows: &[Vec<Line>], width: usize) -> Vec<Line> {
         if number == 0 {
             let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
             lines.push(Line::new(Style::DIM, &rule.join("─┼─")));
+        }
+    }
+    lines
+}
+
+/// Returns the width of the longest part of a line that is not broken. Wide characters may be parted.
+fn longest_word(line: &Line) -> usize {
+    let is_break = |c: char| c == ' ' || c.width() > Some(1);
+    line.text().split(is_break).map(UnicodeWidthStr::width).max().unwrap_or_default().max(2)
+}
+
+/// Returns the rows of a table as a list: the first cell of each row, then its other cells with the head of their column.
+fn record_lines(rows: &[Vec<Line>], width: usize) -> Vec<Line> {
+    let Some((head, rows)) = rows.split_first() else { return Vec::new() };
+    let mut lines = Vec::new();
+    for row in rows {
+        for (column, cell) in row.iter().enumerate().filter(|(_, cell)| !cell.is_empty()) {
+            let name = head.get(column).filter(|name| column > 0 && !name.is_empty());
+            let mut line = Line::plain(if column > 0 { "  " } else { "" });
+            if let Some(name) = name {
+                line.append(&name.clone().map_style(|style| Style { dim: true, ..style }));
+                line.push(Style::DIM, ": ");
+            }
+            line.append(&cell.clone().map_style(|style| Style { bold: style.bold || column == 0, ..style }));
+            lines.extend(line.wrap(width, if column > 0 { 4 } else { 0 }));
         }
     }
     lines
@@ -256,8 +295,20 @@ mod tests {
     fn tables_are_aligned_and_fit_the_screen() {
         let table = "| a | long name |\n|---|---|\n| 日本 | x |";
         check(table, 40, &["a    │ long name", "─────┼──────────", "日本 │ x"]);
-        for line in render(table, 10) {
-            assert!(line.width() <= 11, "{}", line.text());
-        }
+        check(table, 12, &["a    │ long", "     │ name", "─────┼──────", "日本 │ x"]);
+    }
+
+    #[test]
+    fn a_table_whose_words_would_be_broken_is_a_list() {
+        let table = "| key | default | |\n|---|---|---|\n| timeout | 10 seconds | `a` |\n| size | | b |";
+        check(table, 12, &["timeout", "  default:", "    10", "    seconds", "  a", "size", "  b"]);
+    }
+
+    #[test]
+    fn the_blocks_of_a_document_are_parted_by_empty_lines() {
+        let lines = document_lines("# Title\nText.\n\n    code\n\n- one\n- two\n", 40);
+        let lines: Vec<String> = lines.iter().map(Line::text).collect();
+        assert_eq!(lines, ["Title", "", "Text.", "", "  code", "", "• one", "• two"]);
+        assert!(document_lines("", 40).is_empty());
     }
 }

@@ -265,7 +265,7 @@ impl Line {
     }
 
     /// Appends the line with its control sequences, which end with a reset.
-    pub(crate) fn encode(&self, text: &mut String, has_colors: bool) {
+    pub fn encode(&self, text: &mut String, has_colors: bool) {
         for (style, span) in &self.spans {
             let before = text.len();
             style.encode(text, has_colors);
