@@ -11,6 +11,9 @@ use flate2::write::DeflateEncoder;
 /// Pages for contributors, and lists of results, which users of the program do not need.
 const LEFT_OUT: [&str; 4] = ["README", "conformance", "faults", "performance"];
 
+/// Sections for contributors.
+const LEFT_OUT_SECTIONS: [&str; 2] = ["## How it is built", "## How it is tested"];
+
 fn main() -> Result<(), Box<dyn Error>> {
     let root = std::env::var("CARGO_MANIFEST_DIR")?;
     let out = std::env::var("OUT_DIR")?;
@@ -22,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
         if path.extension().is_some_and(|extension| extension == "md") && !LEFT_OUT.contains(&name.as_str()) {
             println!("cargo::rerun-if-changed={}", path.display());
-            pages.push((name, fs::read_to_string(&path)?));
+            pages.push((name, for_users(&fs::read_to_string(&path)?)));
         }
     }
     pages.sort();
@@ -32,6 +35,22 @@ fn main() -> Result<(), Box<dyn Error>> {
     let translations = Path::new(&root).join("locales/help.txt");
     println!("cargo::rerun-if-changed={}", translations.display());
     compress(&fs::read_to_string(translations)?, &Path::new(&out).join("help.deflate"))
+}
+
+/// Returns a page without what helps only on the web or in the repository: sections for contributors, the tests of a
+/// promise, comments, and paragraphs that begin with a picture.
+fn for_users(page: &str) -> String {
+    let mut is_left_out = false;
+    let lines = page.lines().filter(|line| {
+        if line.starts_with("## ") {
+            is_left_out = LEFT_OUT_SECTIONS.contains(line);
+        }
+        !is_left_out && !line.starts_with("  Tests: ")
+    });
+    let text: String = lines.flat_map(|line| [line, "\n"]).collect();
+    let is_shown = |paragraph: &&str| !paragraph.starts_with("![") && !paragraph.starts_with("<!--");
+    let paragraphs: Vec<&str> = text.trim_end().split("\n\n").filter(is_shown).collect();
+    paragraphs.join("\n\n") + "\n"
 }
 
 /// Writes the compressed text to a file.

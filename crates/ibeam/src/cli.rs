@@ -49,7 +49,7 @@ pub(crate) use self::offline_commands::{OfflineCommand, SchemaFormat, ScriptedDi
 pub(crate) use self::queue_flags::CredentialFlags;
 pub(crate) use self::queue_flags::{QueueFlags, SubmissionFlags, WorkerFlags};
 pub(crate) use self::session_commands::SessionsCommand;
-pub(crate) use self::topics::names as topic_names;
+pub(crate) use self::topics::titles as topic_titles;
 use self::usage_error::CommandPath;
 use crate::cli_error::CliError;
 use crate::exit::ErrorOutput;
@@ -79,6 +79,8 @@ pub(crate) struct Cli {
 pub(crate) enum ParseExit {
     /// Help was requested: text for stdout, exit code 0.
     Help(String),
+    /// A page of the documentation was requested: its Markdown, exit code 0.
+    Page(String),
     /// A usage error.
     Error(CliError),
     /// A command without the sub-command that it needs: its help, for stderr, and the error.
@@ -99,7 +101,7 @@ impl From<Reason> for ParseExit {
 /// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// `Help` for help; `MissingSubcommand` for a command without its sub-command; `Error` for anything else that cannot be
+/// `Help` for help; `Page` for a page of the documentation; `MissingSubcommand` for a command without its sub-command; `Error` for anything else that cannot be
 /// understood.
 pub(crate) fn parse(given: &[OsString]) -> Result<Cli, ParseExit> {
     let reorder = |first_word: FirstWord| {
@@ -117,8 +119,8 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Cli, ParseExit> {
             None => Ok(cli),
         };
     }
-    if names_command && let Some(page) = help::topic(&args)? {
-        return Err(ParseExit::Help(page));
+    if names_command && let Some(exit) = help::topic(&args) {
+        return Err(exit);
     }
     let mut parsed = Cli::try_parse_from(&args);
     if names_command

@@ -18,6 +18,7 @@ mod exit;
 mod flag_checks;
 mod frontmatter;
 mod git;
+mod help_page;
 mod hooks;
 mod instructions;
 mod mcp;
@@ -88,6 +89,7 @@ fn main() -> ExitCode {
             let text = wrap::for_terminal(&stdout, &text, 0);
             return print_and_exit(&mut stdout, &text, &args);
         }
+        Err(ParseExit::Page(page)) => return exit_code_of(help_page::show(&mut stdout, &page), &args),
         Err(ParseExit::MissingSubcommand { help, error }) => {
             let report = cli::requested_error_output(&args);
             if report.format == ErrorFormat::Text {
@@ -169,10 +171,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the help or the version, and returns the exit code. A reader that has closed stdout, as `head` does, is no
-/// failure.
+/// Prints the help or the version, and returns the exit code.
 fn print_and_exit(stdout: &mut File, text: &str, args: &[OsString]) -> ExitCode {
-    match stdout.write_all(text.as_bytes()) {
+    exit_code_of(stdout.write_all(text.as_bytes()), args)
+}
+
+/// Returns the exit code after printing. A reader that has closed stdout, as `head` does, is no failure.
+fn exit_code_of(printed: std::io::Result<()>, args: &[OsString]) -> ExitCode {
+    match printed {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             drop(exit::configure_error_output(cli::requested_error_output(args)));
             let reason = Reason::Io { what: "stdout".to_owned(), detail: error.to_string() };

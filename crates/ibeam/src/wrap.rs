@@ -25,15 +25,12 @@ pub(crate) fn for_terminal(stdout: impl AsFd, text: &str, indent: usize) -> Cow<
     }
 }
 
-/// Wraps all lines but those of tables and code in Markdown.
+/// Wraps the lines that are too long.
 fn wrap(text: &str, columns: usize, indent: usize) -> String {
     let mut wrapped = String::with_capacity(text.len());
-    let mut is_code = false;
     for line in text.split_inclusive('\n') {
         let content = line.trim_end_matches('\n');
-        let is_fence = content.trim_start().starts_with("```");
-        is_code ^= is_fence;
-        if is_code || is_fence || content.starts_with('|') || content.width() <= columns {
+        if content.width() <= columns {
             wrapped.push_str(content);
         } else {
             wrap_line(content, columns, hanging_indent(content, indent).min(columns / 2), &mut wrapped);
@@ -131,11 +128,5 @@ mod tests {
             "これは長い文章です。\n    次の文もありま\n    す。",
         );
         check("一二三四五六七八九十。十一", 20, "一二三四五六七八九\n    十。十一");
-    }
-
-    #[test]
-    fn tables_and_code_keep_their_lines() {
-        let text = "| a | a long cell in a table |\n```sh\na long command with many words\n```\n";
-        check(text, 20, text);
     }
 }

@@ -93,6 +93,8 @@ mod from_plan;
 mod hangs;
 #[path = "end_to_end/held_session.rs"]
 mod held_session;
+#[path = "end_to_end/help_pages.rs"]
+mod help_pages;
 #[path = "end_to_end/hook_follow_ups.rs"]
 mod hook_follow_ups;
 #[path = "end_to_end/hooks.rs"]

@@ -82,27 +82,32 @@ fn listed_values<V: ValueEnum>(is_listed: impl Fn(&V) -> bool) -> PossibleValues
     PossibleValuesParser::new(chosen.filter_map(ValueEnum::to_possible_value).map(|value| value.hide(false)))
 }
 
-/// Returns the page that `ibeam help TOPIC` requests; `None` if the line requests the help of a command.
-///
-/// # Errors
-/// `UnknownTopic` and `MistypedTopic` for a word that is neither a topic nor a command.
-pub(super) fn topic(args: &[OsString]) -> Result<Option<String>, ParseExit> {
+/// Returns the result of a line with `help TOPIC`, which is an error if the word is neither a topic nor a command; `None`
+/// if the line requests the help of a command.
+pub(super) fn topic(args: &[OsString]) -> Option<ParseExit> {
     let command = Cli::command();
     let is_command = |word: &&str| *word == "help" || command.find_subcommand(word).is_some();
     let mut words = args.iter().skip(1).filter_map(|arg| arg.to_str()).skip_while(|word| !is_command(word));
     if words.next() != Some("help") {
-        return Ok(None);
+        return None;
     }
-    let words: Vec<&str> = words.filter(|word| !word.starts_with('-')).collect();
+    let mut is_value = false;
+    let is_word = |word: &&str| {
+        let is_word = !is_value && !word.starts_with('-');
+        is_value = ["--lang", "--error-format", "--error-file"].contains(word);
+        is_word
+    };
+    let words: Vec<&str> = words.filter(is_word).collect();
     let asks_for_help = || args.iter().any(|arg| arg == "--help" || arg == "-h");
     let word = match words.as_slice() {
         [word] => word,
         // The help about help is that of the program.
-        [] if asks_for_help() => return Ok(Some(text(&["ibeam".into(), "--help".into()]))),
-        _ => return Ok(None),
+        [] if asks_for_help() => return Some(ParseExit::Help(text(&["ibeam".into(), "--help".into()]))),
+        _ => return None,
     };
     if *word == "topics" {
-        return Ok(Some(topics::names().join("\n") + "\n"));
+        let line = |(name, title): (String, String)| format!("{name:<18}{title}\n");
+        return Some(ParseExit::Help(topics::titles().into_iter().map(line).collect()));
     }
     if let Some(page) = topics::text(word) {
         let catalogue = crate::environment::catalogue(super::requested_lang(args));
@@ -111,16 +116,16 @@ pub(super) fn topic(args: &[OsString]) -> Result<Option<String>, ParseExit> {
             "en" => String::new(),
             _ => format!("({})\n\n", catalogue.sentence(&sentence!("this page is in English"))),
         };
-        return Ok(Some(note + &page));
+        return Some(ParseExit::Page(note + &page));
     }
     if is_command(word) {
-        return Ok(None);
+        return None;
     }
     let names = topics::names();
     let commands = command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(Command::get_name);
     let near = closest(word, names.iter().map(String::as_str).chain(commands));
     let word = (*word).to_owned();
-    Err(ParseExit::Error(match near {
+    Some(ParseExit::Error(match near {
         Some(near) => CliError::MistypedTopic { word, near: near.to_owned() },
         None => CliError::UnknownTopic { word },
     }))
@@ -394,16 +399,15 @@ mod tests {
             let args: Vec<OsString> = ["ibeam", "help"].iter().chain(words).map(Into::into).collect();
             topic(&args)
         };
-        assert!(matches!(topic(&["exit-codes"]), Ok(Some(page)) if page.contains("| 40 |")));
-        assert!(
-            matches!(topic(&["topics"]), Ok(Some(list)) if list.lines().any(|name| name == "exit-codes"))
-        );
-        assert!(matches!(topic(&["login"]), Ok(None)));
-        assert!(matches!(topic(&["trust", "show"]), Ok(None)));
-        assert!(matches!(topic(&[]), Ok(None)));
+        assert!(matches!(topic(&["hooks", "--lang", "ja"]), Some(ParseExit::Page(_))));
+        assert!(matches!(topic(&["exit-codes"]), Some(ParseExit::Page(page)) if page.contains("| 40 |")));
+        let Some(ParseExit::Help(list)) = topic(&["topics"]) else { panic!("no list of topics") };
+        assert!(list.lines().any(|line| line == "sandbox           Security: The sandbox"), "{list}");
+        assert!(list.lines().all(|line| line.contains("  ")), "a gap before the title: {list}");
+        assert!(topic(&["login"]).is_none() && topic(&["trust", "show"]).is_none() && topic(&[]).is_none());
         let args = ["ibeam", "complete", "--", "help", "exit"].map(OsString::from);
-        assert!(matches!(super::topic(&args), Ok(None)));
-        let Err(ParseExit::Error(error)) = topic(&["exit-code"]) else { panic!("an unknown topic") };
+        assert!(super::topic(&args).is_none());
+        let Some(ParseExit::Error(error)) = topic(&["exit-code"]) else { panic!("an unknown topic") };
         assert!(format!("{error:?}").contains("\"exit-codes\""), "{error:?}");
     }
 

@@ -177,7 +177,9 @@ mod tests {
                 None
             }
             Err(ParseExit::Error(error)) => Some(format!("{error:?}")),
-            Err(ParseExit::Help(_) | ParseExit::MissingSubcommand { .. }) => panic!("{line:?}"),
+            Err(ParseExit::Help(_) | ParseExit::Page(_) | ParseExit::MissingSubcommand { .. }) => {
+                panic!("{line:?}")
+            }
         }
     }
 

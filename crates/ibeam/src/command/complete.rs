@@ -177,7 +177,7 @@ fn candidates(app: &AppContext, kind: &Kind, position: &Position) -> Vec<(String
         Kind::Files => plain(vec![":files".to_owned()]),
         Kind::Directories => plain(vec![":directories".to_owned()]),
         Kind::Values(values) => values.clone(),
-        Kind::Topics => plain(cli::topic_names()),
+        Kind::Topics => cli::topic_titles(),
         Kind::Providers => plain(model::provider_names(app)),
         Kind::Models => models(app),
         Kind::Sessions => sessions(app),

@@ -46,9 +46,11 @@ fn refused(args: &[&str], part: &str) {
             Some(Reason::Usage { detail }) => assert!(detail.as_str().contains(part), "{detail}"),
             _ => panic!("{args:?}: {error:?}"),
         },
-        Err(ParseExit::Help(detail) | ParseExit::MissingSubcommand { help: detail, .. }) => {
-            panic!("{args:?}: {detail}")
-        }
+        Err(
+            ParseExit::Help(detail)
+            | ParseExit::Page(detail)
+            | ParseExit::MissingSubcommand { help: detail, .. },
+        ) => panic!("{args:?}: {detail}"),
         Ok(translated) => panic!("{args:?}: {translated:?}"),
     }
 }

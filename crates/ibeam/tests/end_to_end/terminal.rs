@@ -41,7 +41,6 @@ fn listings_are_wrapped_at_the_width_of_the_terminal_only() {
     for (args, start) in [
         (&["doctor"][..], "ok      sandbox: "),
         (&["providers"], "anthropic - "),
-        (&["help", "faq"], "In the sandbox, commands"),
         (&["--lang", "ja", "help"], "ibeam"),
     ] {
         let columns = |text: &str| text.lines().map(unicode_width::UnicodeWidthStr::width).max();
