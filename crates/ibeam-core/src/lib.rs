@@ -35,5 +35,5 @@ pub use redact::Redactor;
 pub use retry::RetryPolicy;
 pub use stop::Stop;
 pub use tally::{Prices, Tally};
-pub use token_estimator::estimated_tokens;
+pub use token_estimator::{estimated_tokens, size_bytes};
 pub use turn::{FailOn, FallbackModel, Run, RunPrecondition};

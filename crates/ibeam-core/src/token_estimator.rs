@@ -82,7 +82,7 @@ pub(crate) fn overhead_bytes(request: &ModelRequest) -> usize {
 }
 
 /// Returns the bytes of messages in the form that a model reads.
-pub(crate) fn size_bytes<M: AsRef<Message>>(messages: &[M]) -> usize {
+pub fn size_bytes<M: AsRef<Message>>(messages: &[M]) -> usize {
     messages.iter().map(|message| message_bytes(message.as_ref())).sum()
 }
 

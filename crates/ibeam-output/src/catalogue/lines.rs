@@ -147,10 +147,14 @@ pub enum ContextLine<'a> {
     ServerTools,
     /// The heading of the texts of a repository that is not trusted.
     Repository,
+    /// The heading of the conversation of a resumed session.
+    Conversation,
     /// The heading of the prompt.
     Prompt,
     /// The name of the sum.
     Total,
+    /// The name of the tokens that are left of the context window.
+    Free,
     /// The context window of the model.
     Window { model: &'a str, tokens: u64 },
     /// The MCP servers whose tools are not counted.

@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::fs::File;
 
-use ibeam_core::estimated_tokens;
+use ibeam_core::{History, estimated_tokens, size_bytes};
 use ibeam_output::{ContextLine, escape_to_one_line};
-use ibeam_protocol::{Attachment, McpStatus, ToolSpec, UserPart};
+use ibeam_protocol::{Attachment, McpStatus, Message, ToolSpec, UserPart};
+use ibeam_session::SessionError;
 use serde_json::{Map, Value, json};
 
 use super::{print_text, report};
@@ -14,7 +15,8 @@ use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
 use crate::context::ContextPart;
 use crate::run::context_preview::ContextPreview;
-use crate::stderr;
+use crate::run::session_error_reason;
+use crate::{session_name, stderr};
 
 /// A part of the request.
 struct Part {
@@ -58,7 +60,7 @@ pub(super) fn context(
     for notice in &preview.notices {
         stderr::write_line(&format!("warning: {}", app.base.catalogue.notice(notice)));
     }
-    let sections = sections(&preview);
+    let sections = sections(&preview, conversation(app)?);
     let text = as_text(app, &preview, &sections, full);
     match format {
         // The texts of a full report are those that the model gets.
@@ -69,7 +71,35 @@ pub(super) fn context(
     }
 }
 
-fn sections(preview: &ContextPreview) -> [Section; 5] {
+/// Returns the conversation of the session that the flags resume, without its texts: the messages, and the results of
+/// tools.
+///
+/// # Errors
+/// The reason why there is no such session, or why it cannot be read.
+fn conversation(app: &AppContext) -> Result<Vec<Part>, CliError> {
+    let flags = &app.base.flags;
+    let Some(name) = flags.resume.as_deref().or_else(|| flags.continue_.then_some("-1")) else {
+        return Ok(Vec::new());
+    };
+    let sessions = app.dirs.sessions();
+    let id = session_name::find_session(&sessions, &app.workspace, name)?;
+    let mut history = History::default();
+    let read = ibeam_session::read::<SessionError>(&sessions, id, &mut |event| {
+        history.fold(&event.kind);
+        Ok(())
+    });
+    read.map_err(|error| session_error_reason(&error, id))?;
+    let (results, messages): (Vec<_>, Vec<_>) =
+        history.messages().iter().partition(|message| matches!(message.as_ref(), Message::ToolResults(_)));
+    let parts = [("messages", messages), ("tool_results", results)];
+    let sized = parts.into_iter().map(|(kind, found)| {
+        let bytes = found.iter().map(|message| size_bytes(std::slice::from_ref(*message))).sum();
+        Part { bytes, ..part(kind, None, String::new()) }
+    });
+    Ok(sized.filter(|part| part.bytes > 0).collect())
+}
+
+fn sections(preview: &ContextPreview, conversation: Vec<Part>) -> [Section; 6] {
     let mut repository: Vec<Part> = preview.context.repository_parts().iter().map(context_part).collect();
     if let Some(content) = preview.context.repository() {
         let bytes = content.len() - repository.iter().map(|part| part.bytes).sum::<usize>();
@@ -94,6 +124,7 @@ fn sections(preview: &ContextPreview) -> [Section; 5] {
             parts: preview.server_tools.iter().map(|(name, tools)| server_part(name, tools)).collect(),
         },
         Section { key: "repository", heading: ContextLine::Repository, parts: repository },
+        Section { key: "conversation", heading: ContextLine::Conversation, parts: conversation },
         Section { key: "prompt", heading: ContextLine::Prompt, parts: texts.chain(attachments).collect() },
     ]
 }
@@ -138,27 +169,37 @@ fn attachment_part(attachment: &Attachment) -> Part {
     Part { bytes: found.bytes + media_bytes, ..found }
 }
 
+impl Section {
+    fn bytes(&self) -> usize {
+        self.parts.iter().map(|part| part.bytes).sum()
+    }
+}
+
 /// Returns all bytes of the request.
 fn total(sections: &[Section]) -> usize {
-    sections.iter().flat_map(|section| &section.parts).map(|part| part.bytes).sum()
+    sections.iter().map(Section::bytes).sum()
+}
+
+/// Returns the tokens of the context window that the request leaves.
+fn free_tokens(preview: &ContextPreview, bytes: usize) -> Option<u64> {
+    preview.context_window.map(|window| window.saturating_sub(estimated_tokens(bytes)))
+}
+
+/// Returns a row of the table.
+fn row(bytes: usize, text: &str) -> String {
+    format!("{bytes:>9} {:>8}  {text}\n", estimated_tokens(bytes))
 }
 
 fn as_text(app: &AppContext, preview: &ContextPreview, sections: &[Section], full: bool) -> String {
     let line = |line: ContextLine<'_>| app.base.catalogue.line(&line);
     let mut text = format!("{:>9} {:>8}\n", line(ContextLine::Bytes), line(ContextLine::Tokens));
     for section in sections.iter().filter(|section| !section.parts.is_empty()) {
-        text.push_str(&format!("{}\n", line(section.heading)));
+        text.push_str(&row(section.bytes(), &line(section.heading)));
         for part in &section.parts {
             let name = part.name.as_ref().map(|(_, name)| format!(" {}", escape_to_one_line(name)));
             let tools = part.tools.map(|tools| format!(", tools: {tools}"));
-            text.push_str(&format!(
-                "{:>9} {:>8}  {}{}{}\n",
-                part.bytes,
-                estimated_tokens(part.bytes),
-                part.kind,
-                name.unwrap_or_default(),
-                tools.unwrap_or_default()
-            ));
+            let (name, tools) = (name.unwrap_or_default(), tools.unwrap_or_default());
+            text.push_str(&row(part.bytes, &format!("  {}{name}{tools}", part.kind)));
             if full && !part.text.is_empty() {
                 let indented = part.text.trim_matches('\n').lines().map(|line| format!("    | {line}\n"));
                 text.extend(indented);
@@ -166,7 +207,10 @@ fn as_text(app: &AppContext, preview: &ContextPreview, sections: &[Section], ful
         }
     }
     let bytes = total(sections);
-    text.push_str(&format!("{bytes:>9} {:>8}  {}\n", estimated_tokens(bytes), line(ContextLine::Total)));
+    text.push_str(&row(bytes, &line(ContextLine::Total)));
+    if let Some(free) = free_tokens(preview, bytes) {
+        text.push_str(&format!("{:>9} {free:>8}  {}\n", "", line(ContextLine::Free)));
+    }
     if let (Some(model), Some(tokens)) = (&preview.model, preview.context_window) {
         text.push_str(&format!("{}\n", line(ContextLine::Window { model: &model.id, tokens })));
     }
@@ -210,6 +254,7 @@ fn as_json(app: &AppContext, preview: &ContextPreview, sections: &[Section], ful
     object.insert("total".to_owned(), json!({ "bytes": bytes, "tokens": estimated_tokens(bytes) }));
     object.insert("model".to_owned(), json!(preview.model.as_ref().map(|model| &model.id)));
     object.insert("context_window".to_owned(), json!(preview.context_window));
+    object.insert("free_tokens".to_owned(), json!(free_tokens(preview, bytes)));
     Value::Object(object)
 }
 

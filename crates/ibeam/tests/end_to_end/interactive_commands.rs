@@ -91,6 +91,8 @@ fn commands_with_nothing_to_do_say_so_in_plain_words() {
         ("/exit now", "`/exit` takes nothing after it"),
         ("/compact", "before the next request"),
         ("go on", "Two."),
+        ("/context", "  Conversation"),
+        ("/status", "mode: agent"),
     ] {
         running.type_text(&format!("{line}\n"));
         running.wait_for_stdout(printed);

@@ -274,7 +274,7 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
             context.screen.show_transcript(&conversation);
         }
         ("/cost", _) => context.print_own(&["sessions", "show", &id])?,
-        ("/context", _) => context.print_own(&["context"])?,
+        ("/context", _) => context.print_context(&id)?,
         ("/permissions", _) => context.print_own(&["policy", "list"])?,
         ("/mcp", _) => context.print_own(&["mcp", "list"])?,
         ("/skills", _) => context.list_skills(),
@@ -361,6 +361,15 @@ impl CommandContext<'_, '_> {
     /// Prints the reason why a command did nothing.
     fn print_error(&self, line: &TuiLine<'_>) {
         self.screen.print(Style::color(Color::Red), &self.app().base.catalogue.line(line));
+    }
+
+    /// Prints the parts of the next request. A session that is not stored has no conversation to read.
+    fn print_context(&self, id: &str) -> Result<(), ExitFailure> {
+        let resume = format!("--resume={id}");
+        match is_ephemeral(self.app()) {
+            true => self.print_own(&["context"]),
+            false => self.print_own(&["context", &resume]),
+        }
     }
 
     /// Lists the models, and states how to change the current one.

@@ -1,9 +1,9 @@
 //! `ibeam context`, which needs neither a key nor the network.
 
 use ibeam_testkit::Workspace;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::scene::{Scene, answer_text};
+use crate::scene::{Scene, answer_call, answer_text};
 
 fn workspace() -> Workspace {
     Workspace::new()
@@ -67,9 +67,14 @@ fn the_texts_are_those_that_a_run_sends() {
 fn the_text_form_is_a_table() {
     let scene = Scene::new([]).with_workspace(workspace());
     let output = scene.ibeam_without_model(["context"]).run().succeeded();
-    for expect in
-        ["System prompt\n", "  marker\n", "  rules ", "  tool read\n", " total (", "  /tidy: Tidy up\n"]
-    {
+    for expect in [
+        "  System prompt\n",
+        "    marker\n",
+        "    rules ",
+        "    tool read\n",
+        " total (",
+        "  /tidy: Tidy up\n",
+    ] {
         assert!(output.stdout.contains(expect), "{expect}: {output}");
     }
     assert!(!output.stdout.contains("Use tabs."), "{output}");
@@ -107,7 +112,7 @@ fn the_tools_of_servers_are_counted_once_the_servers_are_started() {
         context["total"]["bytes"].as_u64().unwrap() - without["total"]["bytes"].as_u64().unwrap();
     assert!(difference > server["bytes"].as_u64().unwrap());
     let output = scene.ibeam_without_model(["context", "--start-servers"]).run().succeeded();
-    assert!(output.stdout.contains("  server test, tools: 9\n"), "{output}");
+    assert!(output.stdout.contains("    server test, tools: 9\n"), "{output}");
 }
 
 #[test]
@@ -117,4 +122,17 @@ fn texts_that_are_too_long_are_named() {
     let output = scene.ibeam_without_model(["context"]).run().succeeded();
     let warnings = output.stderr_lines("warning: ");
     assert!(matches!(warnings.as_slice(), [line] if line.contains("AGENTS.md (`ibeam context`")), "{output}");
+}
+
+#[test]
+fn the_context_of_a_resumed_session_has_its_conversation() {
+    let read = answer_call("r", "read", &json!({ "path": "notes.txt" }));
+    let scene = Scene::new([read, answer_text("A long answer.")]).with_workspace(workspace());
+    scene.print::<&str>([]).run().succeeded();
+    let context = |flags: &[&str]| json(&scene, flags);
+    let (first, resumed) = (context(&[]), context(&["--continue"]));
+    assert_eq!(kinds(&first["conversation"]), Vec::<&str>::new());
+    assert_eq!(kinds(&resumed["conversation"]), ["messages", "tool_results"]);
+    let total = |context: &Value| context["total"]["tokens"].as_u64().unwrap();
+    assert!(total(&resumed) > total(&first), "{resumed}");
 }
