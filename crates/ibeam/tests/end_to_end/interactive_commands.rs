@@ -41,6 +41,9 @@ fn the_output_of_a_command_belongs_to_the_session_in_which_it_ran() {
 fn a_long_output_states_how_many_lines_are_left_out() {
     let scene = Scene::new([answer_text("One.\n")]);
     let running = start_lines(&scene);
+    // More than is kept.
+    running.type_text("!seq 1000000\n");
+    running.wait_for_stdout("… 999800 more lines");
     running.type_text("!seq 5000\n");
     running.wait_for_stdout("… 4800 more lines");
     running.type_text("begin\n");

@@ -24,6 +24,8 @@ use crate::run::run_process::RunProcess;
 const MAX_OUTPUT: usize = 16 << 10;
 /// The option of `undo` with the command that takes it back. It is the last one.
 pub(super) const REDO_COMMAND: &str = "--redo-command";
+/// The number of bytes at the end of an output of a shell command that are kept at least.
+const MAX_KEPT: usize = 1 << 20;
 /// The lines of the output of a command that are shown, from its end.
 const SHOWN_LINES: usize = 200;
 /// The time in which the rest of the output is read after the end of a command.
@@ -33,6 +35,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 pub(super) struct CommandOutput {
     pub(super) stdout: String,
     pub(super) stderr: String,
+    /// The number of lines at the beginning that were not kept.
+    lines_left_out: usize,
     ending: Ending,
 }
 
@@ -84,12 +88,46 @@ impl Ending {
 impl CommandOutput {
     /// Returns the end of a command that the person ended.
     fn interrupted() -> Self {
-        Self { stdout: String::new(), stderr: String::new(), ending: Ending::Interrupted }
+        Self { stdout: String::new(), stderr: String::new(), lines_left_out: 0, ending: Ending::Interrupted }
     }
 
     /// Returns stdout, then stderr.
     pub(super) fn text(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
+    }
+
+    /// Returns the last lines, after the number of those that are left out.
+    pub(super) fn last_lines(&self, catalogue: &Catalogue) -> String {
+        let output = self.text();
+        let lines: Vec<&str> = output.lines().map(overwritten).collect();
+        let hidden = lines.len().saturating_sub(SHOWN_LINES);
+        let count = u64::try_from(self.lines_left_out + hidden).unwrap_or(u64::MAX);
+        let note = (count > 0).then(|| catalogue.line(&TuiLine::HiddenLines { count }));
+        let shown = lines.into_iter().skip(hidden);
+        note.as_deref().into_iter().chain(shown).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns the end of the output for the model, in whole lines where they are not too long, after a heading that
+    /// states what is left out.
+    fn for_model(&self) -> String {
+        let output = self.text();
+        let mut start = output.len().saturating_sub(MAX_OUTPUT);
+        while !output.is_char_boundary(start) {
+            start += 1;
+        }
+        let line_end = output.get(start..).and_then(|rest| rest.find('\n')).map(|end| start + end + 1);
+        if start > 0 {
+            start = line_end.filter(|end| *end < output.len()).unwrap_or(start);
+        }
+        let (left_out, shown) = output.split_at(start);
+        let lines = self.lines_left_out + left_out.lines().count();
+        match lines {
+            0 => format!("Its output:\n{shown}"),
+            _ if left_out.is_empty() || left_out.ends_with('\n') => {
+                format!("Its output, without its first {lines} lines:\n{shown}")
+            }
+            _ => format!("Its output, only the last {} bytes:\n{shown}", shown.len()),
+        }
     }
 
     pub(super) fn has_succeeded(&self) -> bool {
@@ -111,7 +149,7 @@ pub(super) fn run_own(
     let mut command = Command::new(program);
     command.args(arguments).args(flags.for_commands());
     let name = arguments.first().copied().unwrap_or_default();
-    run(process, screen, &format!("ibeam {name}"), command)
+    run(process, screen, &format!("ibeam {name}"), command, usize::MAX)
 }
 
 /// Runs a sub-command while no session is open, prints its output, and returns it for the model if it succeeded.
@@ -160,19 +198,20 @@ pub(super) fn run_shell(
     screen.echo(Style::BOLD, &format!("! {text}"));
     let mut command = Command::new("bash");
     command.arg("-c").arg(text);
-    let printed = run(process, screen, &format!("! {text}"), command)?;
-    let (output, ending) = (printed.text(), &printed.ending);
-    screen.print(Style::PLAIN, &last_lines(&app.base.catalogue, &output));
+    let output = run(process, screen, &format!("! {text}"), command, MAX_KEPT)?;
+    screen.print(Style::PLAIN, &output.last_lines(&app.base.catalogue));
+    let ending = &output.ending;
     if let Some(line) = ending.line(&app.base.catalogue) {
         screen.print(Style::DIM, &line);
     }
-    let shown = output_for_model(&output);
+    let shown = output.for_model();
     let mut message = format!("The user ran this command ({}):\n{text}\n\n{shown}", ending.for_model());
     app.redactor().redact_value(&mut message);
     Ok(Some(message))
 }
 
-/// Runs a command to its end, or until the person interrupts it. `label` names it meanwhile.
+/// Runs a command to its end, or until the person interrupts it. `label` names it meanwhile. Of a long output, at least
+/// the last `max_kept` bytes are kept.
 ///
 /// # Errors
 /// A failure that no further prompt can follow.
@@ -181,16 +220,18 @@ fn run(
     screen: &dyn CommandDisplay,
     label: &str,
     mut command: Command,
+    max_kept: usize,
 ) -> Result<CommandOutput, ExitFailure> {
     command.current_dir(&process.app.workspace);
     command.stdin(Stdio::null()).process_group(0).kill_on_drop(true);
     screen.set_running(Some(label));
-    let ended = process.wait_interruptible(async { Ok(run_to_end(command, screen).await) });
+    let ended = process.wait_interruptible(async { Ok(run_to_end(command, screen, max_kept).await) });
     screen.set_running(None);
     let ended = ended?.unwrap_or_else(|| Ok(CommandOutput::interrupted()));
     Ok(ended.unwrap_or_else(|error| CommandOutput {
         stdout: String::new(),
         stderr: error.to_string(),
+        lines_left_out: 0,
         ending: Ending::Failed,
     }))
 }
@@ -207,35 +248,56 @@ impl Drop for RunningGroup {
     }
 }
 
-/// An output of a command, and what was read of it.
+/// An output of a command, and the end of what was read of it.
 struct OutputReader {
     pipe: Receiver,
     bytes: Vec<u8>,
+    max_kept: usize,
+    lines_left_out: usize,
 }
 
 impl OutputReader {
     /// # Errors
     /// The system's error if the pipe cannot be read asynchronously.
-    fn new(pipe: OwnedFd) -> std::io::Result<Self> {
-        Ok(Self { pipe: Receiver::from_owned_fd(pipe)?, bytes: Vec::new() })
+    fn new(pipe: OwnedFd, max_kept: usize) -> std::io::Result<Self> {
+        Ok(Self { pipe: Receiver::from_owned_fd(pipe)?, bytes: Vec::new(), max_kept, lines_left_out: 0 })
     }
 
     /// Reads until the last process with the other end has closed it. Cancel safe.
     async fn read_to_end(&mut self) {
-        while let Ok(1..) = self.pipe.read_buf(&mut self.bytes).await {}
+        while let Ok(1..) = self.pipe.read_buf(&mut self.bytes).await {
+            // Not with each read, because the rest is moved.
+            if self.bytes.len() / 2 >= self.max_kept {
+                self.leave_out_beginning();
+            }
+        }
     }
 
-    /// Returns what was read. Later output is discarded, so that it does not end a process in the background.
+    /// Removes the beginning of what was read, in whole lines if they are not too long.
+    fn leave_out_beginning(&mut self) {
+        let end = self.bytes.len().saturating_sub(self.max_kept);
+        let (beginning, _) = self.bytes.split_at(end);
+        let end = beginning.iter().rposition(|byte| *byte == b'\n').map_or(end, |newline| newline + 1);
+        let left_out = self.bytes.drain(..end);
+        self.lines_left_out += left_out.filter(|byte| *byte == b'\n').count();
+    }
+
+    /// Returns what was kept. Later output is discarded, so that it does not end a process in the background.
     fn finish(mut self) -> String {
         tokio::spawn(async move { tokio::io::copy(&mut self.pipe, &mut tokio::io::sink()).await });
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 }
 
-async fn run_to_end(mut command: Command, screen: &dyn CommandDisplay) -> std::io::Result<CommandOutput> {
+async fn run_to_end(
+    mut command: Command,
+    screen: &dyn CommandDisplay,
+    max_kept: usize,
+) -> std::io::Result<CommandOutput> {
     let (stdout, process_stdout) = std::io::pipe()?;
     let (stderr, process_stderr) = std::io::pipe()?;
-    let (mut stdout, mut stderr) = (OutputReader::new(stdout.into())?, OutputReader::new(stderr.into())?);
+    let mut stdout = OutputReader::new(stdout.into(), max_kept)?;
+    let mut stderr = OutputReader::new(stderr.into(), max_kept)?;
     command.stdout(process_stdout).stderr(process_stderr);
     let mut child = command.spawn()?;
     // It has the other ends of the pipes too.
@@ -264,39 +326,9 @@ async fn run_to_end(mut command: Command, screen: &dyn CommandDisplay) -> std::i
         group.0 = None;
     }
     Ok(CommandOutput {
+        lines_left_out: stdout.lines_left_out + stderr.lines_left_out,
         stdout: stdout.finish(),
         stderr: stderr.finish(),
         ending: ended.map_or(Ending::Interrupted, Ending::from_status),
     })
-}
-
-/// Returns the last lines of an output, after the number of those that are left out.
-pub(super) fn last_lines(catalogue: &Catalogue, output: &str) -> String {
-    let lines: Vec<&str> = output.lines().map(overwritten).collect();
-    let skipped = lines.len().saturating_sub(SHOWN_LINES);
-    let count = u64::try_from(skipped).unwrap_or(u64::MAX);
-    let note = (skipped > 0).then(|| catalogue.line(&TuiLine::HiddenLines { count }));
-    let shown = lines.into_iter().skip(skipped);
-    note.as_deref().into_iter().chain(shown).collect::<Vec<_>>().join("\n")
-}
-
-/// Returns the end of an output for the model, in whole lines where they are not too long, after a heading that states
-/// what is left out.
-fn output_for_model(output: &str) -> String {
-    let mut start = output.len().saturating_sub(MAX_OUTPUT);
-    while !output.is_char_boundary(start) {
-        start += 1;
-    }
-    let line_end = output.get(start..).and_then(|rest| rest.find('\n')).map(|end| start + end + 1);
-    if start > 0 {
-        start = line_end.filter(|end| *end < output.len()).unwrap_or(start);
-    }
-    let (left_out, shown) = output.split_at(start);
-    match left_out.lines().count() {
-        0 => format!("Its output:\n{shown}"),
-        lines if left_out.ends_with('\n') => {
-            format!("Its output, without its first {lines} lines:\n{shown}")
-        }
-        _ => format!("Its output, without its first {start} bytes:\n{shown}"),
-    }
 }

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 use super::command_table::{conversation_commands, effort_names, help, is_built_in, mode_names, takes_value};
 use super::conversation::INFORMATION;
 use super::inline_screen::InlineScreen;
-use super::own_commands::{CommandOutput, REDO_COMMAND, last_lines, run_own};
+use super::own_commands::{CommandOutput, REDO_COMMAND, run_own};
 use super::session_list::{self, ChosenSession};
 use super::transcript_view::StoredConversation;
 use crate::app::AppContext;
@@ -303,7 +303,7 @@ impl CommandContext<'_, '_> {
     /// Runs a sub-command of this program, and prints its output.
     fn print_own(&self, arguments: &[&str]) -> Result<(), ExitFailure> {
         let output = run_own(self.process, self.screen, self.flags, arguments)?;
-        self.screen.print(Style::PLAIN, &last_lines(&self.app().base.catalogue, &output.text()));
+        self.screen.print(Style::PLAIN, &output.last_lines(&self.app().base.catalogue));
         Ok(())
     }
 
