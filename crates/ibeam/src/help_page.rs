@@ -89,8 +89,9 @@ fn pager() -> Option<Command> {
             Programs::new(path.as_deref(), directory.into_iter().collect()).command("less")?
         }
     };
-    // As git does: with colours, without a second screen, and without waiting at the end of a short page.
-    for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
+    // As git does: with colours, without a second screen, and without waiting at the end of a short page. The page is
+    // UTF-8 in any locale.
+    for (name, value) in [("LESS", "FRX"), ("LESSCHARSET", "utf-8"), ("LV", "-c")] {
         if std::env::var_os(name).is_none() {
             command.env(name, value);
         }

@@ -129,9 +129,9 @@ fn less_is_the_default_pager_if_it_is_installed() {
     let directory = scene.workspace.outside().join("bin");
     fs::create_dir_all(&directory).unwrap();
     let less = directory.join("less");
-    fs::write(&less, "#!/bin/sh\necho \"less $LESS\"\ncat >/dev/null\n").unwrap();
+    fs::write(&less, "#!/bin/sh\necho \"less $LESS $LESSCHARSET\"\ncat >/dev/null\n").unwrap();
     fs::set_permissions(&less, fs::Permissions::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", directory.display(), std::env::var("PATH").unwrap());
     let output = help(&scene, SMALL, &["hooks"]).env_remove("PAGER").env("PATH", path).run().succeeded();
-    assert_eq!(rows(&output), ["less FRX"], "{output}");
+    assert_eq!(rows(&output), ["less FRX utf-8"], "{output}");
 }
