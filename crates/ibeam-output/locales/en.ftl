@@ -923,6 +923,7 @@ tui-setup-installed = the model is installed
 tui-setup-cancelled = ended; a later download continues where this one ended
 tui-setup-enter-url = Address of the server, such as http://127.0.0.1:11434/v1:
 tui-setup-asking = asking { $url } for its models
+tui-setup-server-failed = cannot use `{ $url }`, type the address again: { $detail }
 tui-setup-model = Which model of the server?
 tui-setup-enter-model = The server lists no models. Name of the model:
 tui-setup-server-stored = `{ $model }` is your default model now, see `{ $path }`

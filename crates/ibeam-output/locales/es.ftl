@@ -922,6 +922,7 @@ tui-setup-installed = el modelo está instalado
 tui-setup-cancelled = terminado; una descarga posterior continúa donde acabó esta
 tui-setup-enter-url = Dirección del servidor, como http://127.0.0.1:11434/v1:
 tui-setup-asking = preguntando a { $url } por sus modelos
+tui-setup-server-failed = no se puede usar `{ $url }`, escribe la dirección otra vez: { $detail }
 tui-setup-model = ¿Qué modelo del servidor?
 tui-setup-enter-model = El servidor no muestra modelos. Nombre del modelo:
 tui-setup-server-stored = `{ $model }` es ahora tu modelo predeterminado, véase `{ $path }`

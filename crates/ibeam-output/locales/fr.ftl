@@ -922,6 +922,7 @@ tui-setup-installed = le modèle est installé
 tui-setup-cancelled = arrêté ; un prochain téléchargement reprendra où celui-ci s'est arrêté
 tui-setup-enter-url = Adresse du serveur, par exemple http://127.0.0.1:11434/v1 :
 tui-setup-asking = demande à { $url } ses modèles
+tui-setup-server-failed = impossible d’utiliser `{ $url }`, saisissez de nouveau l’adresse : { $detail }
 tui-setup-model = Quel modèle du serveur ?
 tui-setup-enter-model = Le serveur n'indique aucun modèle. Nom du modèle :
 tui-setup-server-stored = `{ $model }` est maintenant votre modèle par défaut, voir `{ $path }`

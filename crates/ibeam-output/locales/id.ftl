@@ -814,6 +814,7 @@ tui-setup-installed = model terpasang
 tui-setup-cancelled = dihentikan; unduhan berikutnya melanjutkan dari sini
 tui-setup-enter-url = Alamat server, misalnya http://127.0.0.1:11434/v1:
 tui-setup-asking = menanyakan model kepada { $url }
+tui-setup-server-failed = tidak dapat memakai `{ $url }`, ketik alamatnya lagi: { $detail }
 tui-setup-model = Model server yang mana?
 tui-setup-enter-model = Server tidak menyebutkan model. Nama model:
 tui-setup-server-stored = `{ $model }` kini model bawaan Anda, lihat `{ $path }`

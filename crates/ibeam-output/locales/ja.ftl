@@ -814,6 +814,7 @@ tui-setup-installed = モデルをインストールしました
 tui-setup-cancelled = 中断しました。次のダウンロードは続きから始まります
 tui-setup-enter-url = サーバーのアドレス (例 http://127.0.0.1:11434/v1):
 tui-setup-asking = { $url } にモデルの一覧を問い合わせています
+tui-setup-server-failed = `{ $url }` は使用できません。アドレスを入力し直してください: { $detail }
 tui-setup-model = サーバーのどのモデルですか?
 tui-setup-enter-model = サーバーにモデルの一覧がありません。モデルの名前:
 tui-setup-server-stored = `{ $model }` を既定のモデルにしました。`{ $path }` を参照

@@ -922,6 +922,7 @@ tui-setup-installed = o modelo está instalado
 tui-setup-cancelled = encerrado; um download posterior continua de onde este parou
 tui-setup-enter-url = Endereço do servidor, como http://127.0.0.1:11434/v1:
 tui-setup-asking = perguntando a { $url } pelos modelos
+tui-setup-server-failed = não é possível usar `{ $url }`, digite o endereço de novo: { $detail }
 tui-setup-model = Qual modelo do servidor?
 tui-setup-enter-model = O servidor não lista modelos. Nome do modelo:
 tui-setup-server-stored = `{ $model }` agora é o seu modelo padrão, veja `{ $path }`

@@ -274,6 +274,8 @@ pub enum TuiLine<'a> {
     SetupEnterUrl,
     /// The server is asked for its models.
     SetupAsking { url: &'a str },
+    /// The server does not answer as one, or its address is not valid.
+    SetupServerFailed { url: &'a str, detail: &'a str },
     /// The question for a model of the server.
     SetupModel,
     /// The question for the name of a model, where the server lists none.

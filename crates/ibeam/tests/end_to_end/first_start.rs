@@ -86,15 +86,20 @@ fn a_server_of_ones_own_becomes_the_default_model() {
     running.type_text("\u{1b}[A\u{1b}[A");
     running.type_text(ENTER);
     running.wait_for_stdout("Address of the server");
-    running.type_text(&format!("{}{ENTER}", ibeam_testkit::unreachable_url()));
-    running.wait_for_stdout("cannot reach");
+    let unreachable = ibeam_testkit::unreachable_url();
+    for wrong in [unreachable.as_str(), "htp://wrong", "two words"] {
+        running.type_text(&format!("{wrong}{ENTER}"));
+        running.wait_for_stdout(&format!("cannot use `{wrong}`, type the address again: "));
+    }
     running.type_text(&format!("{url}{ENTER}"));
     running.wait_for_stdout("Which model of the server?");
     running.type_text("1");
     running.wait_for_stdout("`server/m` is your default model now");
     running.wait_for_stdout("changes it");
     running.type_text("/exit\r");
-    running.finish().succeeded();
+    let output = running.finish().succeeded();
+    // The person has set no flag.
+    assert!(!output.stdout.contains("--endpoint"), "{output}");
     let expect = format!("model = \"server/m\"\n\n[providers.server]\nbase_url = \"{url}\"\n");
     assert_eq!(stored(&scene, "config.toml").as_deref(), Some(expect.as_str()));
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ibeam_output::Catalogue;
 use ibeam_protocol::{FailureCode, Reason};
 use ibeam_providers::provider_table::{KnownProvider, PROVIDERS};
 use ibeam_providers::{default_model, model_label};
@@ -376,7 +377,7 @@ fn ask_server<D: StartDialog>(
         let (app, provider) = match probe(process, flags) {
             Ok(probe) => probe,
             Err(reason) => {
-                dialog.print(LineKind::Failure, &catalogue.reason(&reason).message);
+                print_server_failure(catalogue, dialog, url, &reason);
                 return Ok(Err(Step::Back));
             }
         };
@@ -390,11 +391,12 @@ fn ask_server<D: StartDialog>(
             Some(Err(failure)) => failure,
         };
         let wants_key = failure.reason.code() == FailureCode::Auth;
-        if !wants_key || key.is_some() {
-            dialog.print(LineKind::Failure, &catalogue.failure(&failure).message);
-        }
         if !wants_key {
+            print_server_failure(catalogue, dialog, url, &failure.reason);
             return Ok(Err(Step::Back));
+        }
+        if key.is_some() {
+            dialog.print(LineKind::Failure, &catalogue.failure(&failure).message);
         }
         let title = catalogue.line(&TuiLine::SetupEnterKey { provider: url });
         match dialog.ask(process, StartQuestion::following(title, DialogInput::Secret))? {
@@ -403,6 +405,17 @@ fn ask_server<D: StartDialog>(
             DialogReply::Leave => return Ok(Err(Step::Leave)),
         }
     }
+}
+
+/// Prints why the server at `url` cannot be used. Its address is asked for again.
+fn print_server_failure<D: StartDialog>(catalogue: &Catalogue, dialog: &D, url: &str, reason: &Reason) {
+    let detail = match reason {
+        // The person has typed the address, and written no configuration.
+        Reason::BadConfig { detail, .. } => detail.clone(),
+        reason => catalogue.reason(reason).message,
+    };
+    let line = TuiLine::SetupServerFailed { url, detail: &detail };
+    dialog.print(LineKind::Failure, &catalogue.line(&line));
 }
 
 /// Returns the provider of the server at the address of the flags.
