@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ibeam_protocol::invisible::is_invisible;
 use ibeam_protocol::{Event, EventKind, RunOutcome, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 
-use crate::catalogue::{Action, ActionEnding, Catalogue};
+use crate::catalogue::{Action, ActionEnding, Catalogue, EditorLine};
 use crate::line_buffer::LineBuffer;
 use crate::run_details::todo_line;
 use crate::tool_call_line::mcp_tool;
@@ -171,7 +171,7 @@ impl<W: Write> EventWriter for Text<W> {
 
 /// Returns what a person wants to see of a call.
 fn detail_lines(outcome: &ToolOutcome, catalogue: &Catalogue) -> String {
-    let translated;
+    let in_language;
     let text = match outcome {
         ToolOutcome::Success { output: ToolOutput::Todos(todos), .. } => {
             return todos.iter().map(|todo| todo_line(todo) + "\n").collect();
@@ -185,10 +185,19 @@ fn detail_lines(outcome: &ToolOutcome, catalogue: &Catalogue) -> String {
         ToolOutcome::Failure { failure: ToolFailure::CommandFailed(output), .. } => {
             output.interleaved.as_str()
         }
+        ToolOutcome::Failure { failure: ToolFailure::TimedOut { timeout_ms, partial }, .. } => {
+            let ending = catalogue.line(&EditorLine::TimedOut { timeout_ms: *timeout_ms });
+            in_language = format!("{}\n{ending}", partial.interleaved.trim_end());
+            in_language.trim_start()
+        }
+        ToolOutcome::Failure { failure: ToolFailure::Interrupted, for_model: reason } => {
+            in_language = catalogue.refusal_reason(reason);
+            &in_language
+        }
         ToolOutcome::Failure { for_model, .. } => for_model,
         ToolOutcome::Rejected { reason } => {
-            translated = catalogue.refusal_reason(reason);
-            &translated
+            in_language = catalogue.refusal_reason(reason);
+            &in_language
         }
     };
     let text = printable_lines(text.trim_end());

@@ -1,6 +1,6 @@
 //! The lines of a tool call: what it did to which target, how long it took, its result, and the end of its output.
 
-use ibeam_output::{Catalogue, call_target};
+use ibeam_output::{Catalogue, EditorLine, call_target};
 use ibeam_protocol::tool_output::{GrepMatches, Todo, TodoStatus};
 use ibeam_protocol::{ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 
@@ -151,15 +151,21 @@ fn body(
             | ToolOutput::Other(_) => Vec::new(),
         },
         ToolOutcome::Failure { failure, for_model } => match failure {
-            ToolFailure::CommandFailed(output) | ToolFailure::TimedOut { partial: output, .. } => {
-                tail(catalogue, &output.interleaved, at_most(OUTPUT_LINES))
+            ToolFailure::CommandFailed(output) => tail(catalogue, &output.interleaved, at_most(OUTPUT_LINES)),
+            ToolFailure::TimedOut { timeout_ms, partial } => {
+                let mut lines = tail(catalogue, &partial.interleaved, at_most(OUTPUT_LINES));
+                let ending = catalogue.line(&EditorLine::TimedOut { timeout_ms: *timeout_ms });
+                lines.push(Line::new(Style::DIM, &format!("  {ending}")));
+                lines
+            }
+            ToolFailure::Interrupted => {
+                reason_lines(catalogue, &catalogue.refusal_reason(for_model), at_most(REASON_LINES), width)
             }
             ToolFailure::FileNotFound { .. }
             | ToolFailure::PermissionDenied { .. }
             | ToolFailure::SpawnFailed { .. }
             | ToolFailure::McpError(_)
             | ToolFailure::TaskFailed { .. }
-            | ToolFailure::Interrupted
             | ToolFailure::Error { .. } => reason_lines(catalogue, for_model, at_most(REASON_LINES), width),
         },
         ToolOutcome::Rejected { reason } => {
@@ -233,15 +239,26 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_of_a_refusal_is_in_the_language_of_the_person() {
-        let reason = "the user refused this call".to_owned();
+    fn the_reason_of_a_refusal_or_an_interrupt_is_in_the_language_of_the_person() {
+        let refused = |reason: &str| ToolOutcome::Rejected { reason: reason.to_owned() };
+        let interrupted =
+            |text: &str| ToolOutcome::Failure { failure: ToolFailure::Interrupted, for_model: text.into() };
+        let (ended, stopped) = (
+            "interrupted: the run was stopped before this call ended; its effect is unknown",
+            "not executed: the run was stopped before this call was allowed",
+        );
         let call = ToolCall { id: "c".into(), name: "ls".to_owned(), arguments: json!({ "path": "." }) };
-        let lines = |locale| {
-            let outcome = ToolOutcome::Rejected { reason: reason.clone() };
-            finished_call(&Catalogue::new(locale), &call, &outcome, None, 80, CallDetails::default())
-        };
-        assert_eq!(lines(Locale::En).last().map(Line::text), Some(format!("  {reason}")));
-        assert_ne!(lines(Locale::Ja).last().map(Line::text), Some(format!("  {reason}")));
+        for (reason, outcome) in [
+            ("the user refused this call", refused("the user refused this call")),
+            (stopped, refused(stopped)),
+            (ended, interrupted(ended)),
+        ] {
+            let lines = |locale| {
+                finished_call(&Catalogue::new(locale), &call, &outcome, None, 200, CallDetails::default())
+            };
+            assert_eq!(lines(Locale::En).last().map(Line::text), Some(format!("  {reason}")));
+            assert_ne!(lines(Locale::Ja).last().map(Line::text), Some(format!("  {reason}")));
+        }
     }
 
     #[test]

@@ -124,6 +124,22 @@ fn models_are_listed_with_the_current_one_and_unknown_names_are_warned_of() {
 }
 
 #[test]
+fn a_command_that_times_out_is_reported_without_the_words_of_the_model() {
+    for screen in ["dumb", "xterm-256color"] {
+        let arguments = json!({ "command": "echo begun; sleep 60", "timeout": 1000 });
+        let scene = Scene::new([answer_call("t", "shell", &arguments), answer_text("Done.\n")]);
+        let running = scene.ibeam(["begin"]).env("TERM", screen).terminal().start();
+        running.wait_for_stdout("Timed out after 1 s");
+        running.wait_for_stdout("Done.");
+        running.type_text("/exit\r");
+        let output = running.finish().succeeded();
+        assert!(output.stdout.contains("begun") && !output.stdout.contains("isBackground"), "{output}");
+        let sent = scene.server.requests()[1].transcript().join("\n");
+        assert!(sent.contains("isBackground"), "the model can set it: {sent}");
+    }
+}
+
+#[test]
 fn a_command_in_the_background_is_shown_as_one() {
     let arguments = json!({ "command": "echo begun; sleep 60", "isBackground": true });
     let scene = Scene::new([answer_call("t", "shell", &arguments), answer_text("Done.\n")]);
