@@ -134,8 +134,9 @@ fn another_name_of_a_denied_file_is_not_read() {
     }
     never_shown(&fixture, "grep", json!({"pattern": "CANARY"}));
     assert!(never_shown(&fixture, "read", json!({"path": "other"})).contains("word"));
-    // A write breaks the link, and leaves the denied file as it was.
-    success(fixture.call("write", json!({"path": "hl", "fileText": "new"})));
+    // A write breaks the link, leaves the denied file as it was, and does not show it in its diff.
+    let (output, _) = success(fixture.call("write", json!({"path": "hl", "fileText": "new"})));
+    assert!(!format!("{output:?}").contains(CANARY), "{output:?}");
     assert_eq!(fixture.bytes(".env"), CANARY.as_bytes());
 }
 

@@ -158,7 +158,7 @@ impl WritePlan {
             }
             None => files.known_contents().check_file(&entry, &resolved, stat, end)?,
         }
-        let content = read_content(&entry)?;
+        let content = read_content(files, &entry)?;
         let bytes = encode_like(&content, content.len() < CONVENTION_LIMIT, &args.file_text);
         let diff = text_diff(requested, unsaved.as_deref().map_or(&content, str::as_bytes), &bytes);
         Ok(Self { resolved, entry, old, bytes, diff, is_unsaved: unsaved.is_some() })
@@ -224,8 +224,11 @@ pub(crate) fn check_writable(
 }
 
 /// Returns the start of the existing file; nothing of a file that may be written but not read.
-fn read_content(entry: &DirEntryAt) -> Result<Vec<u8>, FileError> {
-    let Ok((mut file, _)) = entry.open() else { return Ok(Vec::new()) };
+fn read_content(files: &Files, entry: &DirEntryAt) -> Result<Vec<u8>, FileError> {
+    let Ok((mut file, stat)) = entry.open() else { return Ok(Vec::new()) };
+    if files.check_hard_links(&entry.requested, &stat).is_err() {
+        return Ok(Vec::new());
+    }
     read_up_to(&mut file, CONVENTION_LIMIT).map_err(|error| FileError::io("read", &entry.requested, &error))
 }
 

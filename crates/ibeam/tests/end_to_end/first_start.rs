@@ -48,6 +48,8 @@ fn a_key_is_set_up_like_with_login() {
     running.type_text("wrong\r");
     running.wait_for_stdout("refused the API key: no such key");
     assert_eq!(stored(&scene, "credentials.toml"), None, "a refused key is not stored");
+    // The question is asked again after the reason; what is typed before it goes into the input.
+    sleep(PAUSE);
     running.type_text(&format!("{KEY}{ENTER}"));
     running.wait_for_stdout("anthropic accepted the key");
     running.wait_for_stdout("claude-sonnet-4-5; first provider");
