@@ -92,6 +92,8 @@ fn a_server_of_ones_own_becomes_the_default_model() {
     for wrong in [unreachable.as_str(), "htp://wrong", "two words"] {
         running.type_text(&format!("{wrong}{ENTER}"));
         running.wait_for_stdout(&format!("cannot use `{wrong}`, type the address again: "));
+        // The question is asked again after the reason; what is typed before it goes into the input.
+        sleep(PAUSE);
     }
     running.type_text(&format!("{url}{ENTER}"));
     running.wait_for_stdout("Which model of the server?");
