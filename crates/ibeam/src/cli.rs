@@ -101,8 +101,8 @@ impl From<Reason> for ParseExit {
 /// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// `Help` for help; `Page` for a page of the documentation; `MissingSubcommand` for a command without its sub-command; `Error` for anything else that cannot be
-/// understood.
+/// `Help` for help; `Page` for a page of the documentation; `MissingSubcommand` for a command without its sub-command;
+/// `Error` for anything else that cannot be understood.
 pub(crate) fn parse(given: &[OsString]) -> Result<Cli, ParseExit> {
     let reorder = |first_word: FirstWord| {
         let ReorderedArgs { args, names_command } = argument_order::reorder(given, first_word);

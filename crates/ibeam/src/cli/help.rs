@@ -91,10 +91,14 @@ pub(super) fn topic(args: &[OsString]) -> Option<ParseExit> {
     if words.next() != Some("help") {
         return None;
     }
+    let takes_value = |flag: &str| {
+        let mut flags = command.get_arguments().filter(|arg| arg.get_action().takes_values());
+        flags.any(|arg| arg.get_long().is_some() && arg.get_long() == flag.strip_prefix("--"))
+    };
     let mut is_value = false;
     let is_word = |word: &&str| {
         let is_word = !is_value && !word.starts_with('-');
-        is_value = ["--lang", "--error-format", "--error-file"].contains(word);
+        is_value = takes_value(word);
         is_word
     };
     let words: Vec<&str> = words.filter(is_word).collect();
