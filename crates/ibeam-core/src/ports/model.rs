@@ -1,0 +1,90 @@
+//! The ports of the model: a request, and its answer as it arrives.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream::BoxStream;
+use ibeam_protocol::{Answer, Failure, Message, Notice, ToolSpec, Usage};
+
+use crate::json_schema::JsonSchema;
+
+/// One request to a model, in the order that keeps provider caches warm.
+#[derive(Clone, Debug)]
+pub struct ModelRequest {
+    /// Instructions, the same for the whole session.
+    pub system: Arc<str>,
+    /// The tools offered, the same for the whole run.
+    pub tools: Arc<[ToolSpec]>,
+    /// The conversation so far, oldest first; it only grows.
+    pub messages: Vec<Arc<Message>>,
+    /// The largest number of tokens to generate; `None` leaves it to the provider.
+    pub max_output_tokens: Option<u32>,
+    /// The schema of the final answer, for services that can enforce one.
+    pub answer_schema: Option<Arc<JsonSchema>>,
+}
+
+/// A part of an answer as it arrives.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ModelEvent {
+    /// Visible text.
+    TextDelta(String),
+    /// Reasoning.
+    ThinkingDelta(String),
+    /// The model began to write a tool call; its arguments may still be arriving.
+    ToolCallStarted,
+    /// A notice for people about the connection.
+    Notice(Notice),
+    /// The answer is complete; the last item of a stream.
+    Finished(Box<Answer>),
+}
+
+/// The events of one answer: deltas and started calls, then one `Finished` or one error, and nothing after either.
+pub type ModelStream = BoxStream<'static, Result<ModelEvent, ProviderError>>;
+
+/// A model behind an API, or in this process.
+pub trait Provider: Send + Sync {
+    /// Sends the request and streams the answer.
+    ///
+    /// Makes one attempt; the loop retries. Dropping the stream ends the request. A stream that ends without `Finished`
+    /// or an error is a bug of the provider.
+    fn stream(&self, request: Arc<ModelRequest>) -> ModelStream;
+}
+
+/// A failed request, classified.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProviderError {
+    /// The failure with which the run would end.
+    pub failure: Failure,
+    /// Whether and how the loop may retry.
+    pub retry: Retry,
+    /// The tokens that the service reported for the request before it failed.
+    pub usage: Option<Box<Usage>>,
+    /// Whether the model cannot answer now for a reason that another model may not have: it is overloaded, or a quota of
+    /// the account is exhausted.
+    pub is_unavailable: bool,
+}
+
+impl ProviderError {
+    /// Returns an error without token counts.
+    pub fn new(failure: impl Into<Failure>, retry: Retry) -> Self {
+        Self { failure: failure.into(), retry, usage: None, is_unavailable: false }
+    }
+
+    /// Returns the shortest delay that the provider asks for.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.failure.retry_after_ms.map(Duration::from_millis)
+    }
+}
+
+/// Whether and how to retry a failed request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// A retry would fail in the same way.
+    Never,
+    /// One immediate retry may succeed: a stale key, a stream that violates its own protocol.
+    Once,
+    /// The provider may be restarting: a few attempts with short delays.
+    Fast,
+    /// The provider is overloaded: exponential backoff.
+    Backoff,
+}
