@@ -11,7 +11,7 @@ mod message;
 mod page_line;
 mod question;
 mod reasons;
-mod sentences;
+mod translations;
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -35,7 +35,7 @@ pub(crate) use self::lines::{ProgressLine, RunLine};
 use self::message::{Message, line_message, notice_message, reason_message, variant_message};
 pub use self::page_line::PageLine;
 pub use self::question::ApprovalQuestion;
-use self::sentences::translation;
+pub use self::translations::decompress;
 use crate::locale::Locale;
 use crate::text::printable_line;
 
@@ -138,7 +138,7 @@ impl Catalogue {
 
     /// Returns a sentence in the locale, or else in English.
     pub fn sentence(&self, sentence: &Sentence) -> String {
-        sentence.translate(|template| translation(self.locale, template))
+        sentence.translate(|template| translations::sentence(self.locale, template))
     }
 
     /// Returns the message and the hints for an error that only sub-commands report. `error` is a variant of an enum: its tag
@@ -293,7 +293,7 @@ impl Catalogue {
         self.bundle.get_or_init(|| {
             // Neither can fail, because the tests parse every file and every language code.
             let language = self.locale.code().parse::<LanguageIdentifier>().unwrap_or_default();
-            let resource = match FluentResource::try_new(locale_file(self.locale).to_owned()) {
+            let resource = match FluentResource::try_new(translations::messages(self.locale)) {
                 Ok(resource) | Err((resource, _)) => resource,
             };
             let mut bundle = Bundle::new_concurrent(vec![language]);
@@ -312,17 +312,5 @@ fn hours_and_minutes(ms: u64) -> String {
         (0, minutes) => format!("{minutes} min"),
         (hours, 0) => format!("{hours} h"),
         (hours, minutes) => format!("{hours} h {minutes} min"),
-    }
-}
-
-/// Returns the content of the file of a locale.
-fn locale_file(locale: Locale) -> &'static str {
-    match locale {
-        Locale::En => include_str!("../locales/en.ftl"),
-        Locale::Es => include_str!("../locales/es.ftl"),
-        Locale::Id => include_str!("../locales/id.ftl"),
-        Locale::Ja => include_str!("../locales/ja.ftl"),
-        Locale::Fr => include_str!("../locales/fr.ftl"),
-        Locale::Pt => include_str!("../locales/pt.ftl"),
     }
 }

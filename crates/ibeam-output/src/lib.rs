@@ -23,7 +23,7 @@ mod writer;
 pub use catalogue::{
     ApprovalQuestion, Catalogue, CatalogueLine, CheckLine, CompareLine, ContextLine, ConvertLine,
     DiagnosisLine, EditorLine, Explanation, FleetLine, PageLine, PolicyLine, ReplayLine, SessionLine,
-    ShimLine, SubcommandLine, TraceLine, UndoLine,
+    ShimLine, SubcommandLine, TraceLine, UndoLine, decompress,
 };
 pub use ibeam_protocol::{escape_invisible, escape_invisible_in_json, escape_to_one_line};
 pub use ibeam_wire::Contract;

@@ -6,13 +6,16 @@
 
 use ibeam_protocol::Sentence;
 
+use super::translations;
 use crate::locale::Locale;
-
-static BLOCKS: &str = include_str!("../../locales/reasons.txt");
 
 /// Returns the translation of a reason; `None` for English and for an unknown reason.
 pub(super) fn translation(locale: Locale, reason: &str) -> Option<String> {
-    let blocks = BLOCKS.split("\n\n").filter_map(|block| block.trim_matches('\n').split_once('\n'));
+    if locale == Locale::En {
+        return None;
+    }
+    let blocks =
+        translations::reasons().split("\n\n").filter_map(|block| block.trim_matches('\n').split_once('\n'));
     let found = blocks.filter_map(|(template, lines)| {
         let arguments = matched_arguments(template, reason)?;
         let values: usize = arguments.iter().map(|(_, value)| value.len()).sum();
@@ -116,7 +119,8 @@ mod tests {
         let names = |text: &str| -> Vec<String> {
             text.split('{').skip(1).filter_map(|part| Some(part.split_once('}')?.0.to_owned())).collect()
         };
-        let blocks = BLOCKS.split("\n\n").filter(|block| !block.trim_start().starts_with('#'));
+        let blocks =
+            translations::reasons().split("\n\n").filter(|block| !block.trim_start().starts_with('#'));
         for block in blocks {
             let (template, lines) = block.trim_matches('\n').split_once('\n').unwrap();
             let known = names(template);

@@ -2,9 +2,7 @@
 //!
 //! A topic is a page of `docs/` or a section of one. Pages are in English.
 
-use std::io::Read as _;
-
-use flate2::read::DeflateDecoder;
+use ibeam_output::decompress;
 
 /// The compressed pages. `build.rs` has their format.
 static PAGES: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/pages.deflate"));
@@ -66,14 +64,6 @@ fn pages_in(pages: &str) -> impl Iterator<Item = (&str, &str)> {
 /// Returns the decompressed pages.
 fn pages() -> String {
     decompress(PAGES)
-}
-
-/// Returns a text that `build.rs` compressed.
-pub(super) fn decompress(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    // The tests decompress both texts of the program, so this cannot fail.
-    let _ = DeflateDecoder::new(bytes).read_to_string(&mut text);
-    text
 }
 
 /// Returns the section with its sub-sections.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::topics::decompress;
+use ibeam_output::decompress;
 
 /// The compressed blocks.
 static BLOCKS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/help.deflate"));
