@@ -2,6 +2,7 @@
 
 use ibeam_protocol::{ToolCall, ToolOutcome, ToolOutput};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::lines::CatalogueLine;
 use crate::tool_call_line::mcp_tool;
@@ -68,7 +69,7 @@ impl<'a> Action<'a> {
             "write" if is_overwrite(outcome) => Self::Edit,
             "write" => Self::Create,
             "edit" => Self::Edit,
-            "shell" if is_background(outcome) => Self::Background,
+            "shell" if is_background(call, outcome) => Self::Background,
             "shell" => Self::Shell,
             "grep" => Self::Search,
             "glob" => Self::Find,
@@ -84,8 +85,15 @@ impl<'a> Action<'a> {
     }
 }
 
-fn is_background(outcome: &ToolOutcome) -> bool {
-    matches!(outcome, ToolOutcome::Success { output: ToolOutput::Shell(shell), .. } if shell.is_background)
+/// Whether a command runs in the background, or was to run there.
+fn is_background(call: &ToolCall, outcome: &ToolOutcome) -> bool {
+    match outcome {
+        ToolOutcome::Success { output: ToolOutput::Shell(shell), .. } => shell.is_background,
+        ToolOutcome::Success { .. } => false,
+        ToolOutcome::Failure { .. } | ToolOutcome::Rejected { .. } => {
+            call.arguments.get("isBackground").and_then(Value::as_bool) == Some(true)
+        }
+    }
 }
 
 fn is_overwrite(outcome: &ToolOutcome) -> bool {

@@ -1,5 +1,6 @@
 //! The flags that set keys of the configuration, as [`FlagSetting`]s.
 
+use clap::ValueEnum;
 use ibeam_config::{FlagInput, FlagSetting, TrustRequest};
 
 use super::{BackgroundArg, Flags, Switch};
@@ -69,6 +70,21 @@ impl Flags {
         });
         let directories = self.add_dir.iter().map(|path| format!("--add-dir={}", path.display()));
         values.chain(directories).collect()
+    }
+
+    /// Returns the further arguments with which `context` counts what a conversation with these flags sends: its mode,
+    /// instructions and tools.
+    pub(crate) fn for_context(&self) -> Vec<String> {
+        let mode = self.mode.as_ref().and_then(ValueEnum::to_possible_value);
+        let mode = mode.map(|mode| format!("--mode={}", mode.get_name()));
+        let plan = self.plan.then(|| "--plan".to_owned());
+        let strict = self.strict_mcp_config.then(|| "--strict-mcp-config".to_owned());
+        let system = self.system_prompt.iter().map(|text| format!("--system-prompt={text}"));
+        let appended = self.append_system_prompt.iter().map(|text| format!("--append-system-prompt={text}"));
+        let without = self.without.iter().map(|tool| format!("--without={tool}"));
+        let servers = self.mcp_config.iter().map(|config| format!("--mcp-config={config}"));
+        let switches = mode.into_iter().chain(plan).chain(strict);
+        switches.chain(system).chain(appended).chain(without).chain(servers).collect()
     }
 
     /// Whether the run replays recordings in a new session. Such a session is not stored: every replay has the same

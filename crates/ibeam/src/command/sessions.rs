@@ -7,7 +7,7 @@ mod removal;
 use std::fs::File;
 use std::path::Path;
 
-use ibeam_output::SessionLine;
+use ibeam_output::{Catalogue, SessionLine};
 use ibeam_protocol::{Failure, Reason, SessionId, sentence};
 use ibeam_session::{CheckReport, Damage, RepairReport, Session, SessionSummary};
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ pub(super) fn ls(
     let sessions = listing::stored_sessions(app, all)?;
     let mut text = String::new();
     for session in &sessions {
-        let (title, updated) = (title_text(session), time_text(session.updated_ms));
+        let (title, updated) = (title_text(&app.base.catalogue, session), time_text(session.updated_ms));
         let directory = if all { format!("  [{}]", session.cwd.display()) } else { String::new() };
         text.push_str(&format!("{}  {updated}  {title}{directory}\n", session.id));
     }
@@ -87,9 +87,10 @@ fn report_none(app: &AppContext, all: bool) {
     stderr::write_line(&app.base.catalogue.line(&line));
 }
 
-/// Returns the title on one line.
-pub(crate) fn title_text(session: &SessionSummary) -> String {
-    let title: String = session.title.as_deref().unwrap_or("(empty)").chars().take(MAX_TITLE_CHARS).collect();
+/// Returns the title on one line, for people.
+pub(crate) fn title_text(catalogue: &Catalogue, session: &SessionSummary) -> String {
+    let Some(title) = &session.title else { return catalogue.sentence(&sentence!("(empty)")) };
+    let title: String = title.chars().take(MAX_TITLE_CHARS).collect();
     title.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -26,7 +26,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ibeam_core::Access;
-use ibeam_protocol::ToolCall;
+use ibeam_output::Catalogue;
+use ibeam_protocol::{ToolCall, sentence};
 use ibeam_tools::diff_of_file;
 use ibeam_tui::{Line, diff_lines, proposed_change};
 use serde_json::Value;
@@ -89,6 +90,13 @@ fn subject_of(call: &ToolCall, access: &Access) -> String {
         }
         Access::Nothing | Access::Task { .. } => call.name.clone(),
     }
+}
+
+/// Returns what the question about a command in the background adds; `None` for other calls.
+fn background_note(catalogue: &Catalogue, call: &ToolCall) -> Option<String> {
+    let is_background = call.arguments.get("isBackground").and_then(Value::as_bool) == Some(true);
+    is_background
+        .then(|| catalogue.sentence(&sentence!("in the background: it may keep running after this call")))
 }
 
 /// Returns the change of a file that a call would make, from its unified diff where it is known; of a file that would be

@@ -1,9 +1,15 @@
 //! The `/` commands and `!COMMAND` of a conversation, with unusual arguments and at unusual times.
 
+use std::thread::sleep;
+use std::time::Duration;
+
 use ibeam_testkit::RunningProgram;
 use serde_json::json;
 
 use crate::scene::{Scene, answer_call, answer_text};
+
+/// Longer than the time after which a key can answer a question.
+const PAUSE: Duration = Duration::from_millis(800);
 
 /// Starts a conversation with whole lines only, and waits until it reads one.
 #[track_caller]
@@ -81,6 +87,7 @@ fn commands_with_nothing_to_do_say_so_in_plain_words() {
     );
     let running = start_lines(&scene);
     for (line, printed) in [
+        ("/resume", "no other session is stored yet"),
         ("/undo", "nothing to undo: no turn of this session has changed files"),
         ("/redo", "nothing to redo"),
         ("/compact", "nothing to compact yet"),
@@ -96,6 +103,8 @@ fn commands_with_nothing_to_do_say_so_in_plain_words() {
         ("go on", "Two."),
         ("/context", "  Conversation"),
         ("/status", "mode: agent"),
+        ("/mode ask", "mode: ask"),
+        ("/context", "    mode"),
     ] {
         running.type_text(&format!("{line}\n"));
         running.wait_for_stdout(printed);
@@ -111,6 +120,8 @@ fn commands_with_nothing_to_do_say_so_in_plain_words() {
 fn models_are_listed_with_the_current_one_and_unknown_names_are_warned_of() {
     let scene = Scene::new([]);
     let running = start_lines(&scene);
+    running.type_text("/model nothing-like-it\n");
+    running.wait_for_stderr("hint: write it as `PROVIDER/NAME`");
     for (line, printed) in [
         ("/model", "`/model NAME` changes the model of this conversation; now: "),
         ("/model anthropic/nothing-like-it", "is not in the table of known models; `/model` lists"),
@@ -150,4 +161,23 @@ fn a_command_in_the_background_is_shown_as_one() {
     running.type_text("/exit\n");
     let output = running.finish().succeeded();
     assert!(!format!("{output}").contains("isBackground"), "{output}");
+}
+
+#[test]
+fn the_question_about_a_command_in_the_background_says_so() {
+    for screen in ["dumb", "xterm-256color"] {
+        let call = answer_call("t", "shell", &json!({ "command": "sleep 60", "isBackground": true }));
+        let scene = Scene::new([call, answer_text("So be it.\n")]);
+        let ibeam = scene.ibeam(["begin", "--sandbox", "disabled"]).env("TERM", screen);
+        let running = ibeam.terminal().start();
+        for text in ["in the background: it may keep running", "no, and tell the model why"] {
+            if screen == "dumb" { running.wait_for_stderr(text) } else { running.wait_for_stdout(text) }
+        }
+        sleep(PAUSE);
+        running.type_text("4\r");
+        running.wait_for_stdout("Not allowed to start background command");
+        running.wait_for_stdout("So be it.");
+        running.type_text("/exit\r");
+        running.finish().succeeded();
+    }
 }

@@ -29,7 +29,7 @@ pub(super) fn list(app: &AppContext, all: bool, json: bool, stdout: &mut File) -
     for session in &sessions {
         let bytes = stored_bytes(app, session.id)?;
         let (id, updated) = (short_id(session.id), time_text(session.updated_ms));
-        let (size, title) = (size_text(bytes), title_text(session));
+        let (size, title) = (size_text(bytes), title_text(&app.base.catalogue, session));
         let directory = if all { format!("  [{}]", session.cwd.display()) } else { String::new() };
         text.push_str(&format!("{id}  {updated}  {size:>8}  {title}{directory}\n"));
         rows.push(summary_json(session, bytes));
@@ -49,7 +49,7 @@ pub(super) fn show(app: &AppContext, name: &str, json: bool, stdout: &mut File) 
     let bytes = stored_bytes(app, id)?;
     let mut totals = Totals::default();
     read(app, id, &mut |event| totals.fold(&event))?;
-    let (full_id, title) = (id.to_string(), title_text(session));
+    let (full_id, title) = (id.to_string(), title_text(&app.base.catalogue, session));
     let (created, updated) = (time_text(session.created_ms), time_text(session.updated_ms));
     let (path, size) = (session.cwd.to_string_lossy(), size_text(bytes));
     let Totals { runs, requests, calls, .. } = totals;
@@ -99,7 +99,10 @@ pub(super) fn search(
             continue;
         };
         let (id, updated) = (short_id(session.id), time_text(session.updated_ms));
-        text.push_str(&format!("{id}  {updated}  {}\n    {excerpt}\n", title_text(session)));
+        text.push_str(&format!(
+            "{id}  {updated}  {}\n    {excerpt}\n",
+            title_text(&app.base.catalogue, session)
+        ));
         rows.push(json!({ "session_id": session.id, "cwd": session.cwd, "title": session.title, "excerpt": excerpt }));
     }
     report(stdout, format(json), &text, &json!(rows))?;
@@ -121,7 +124,8 @@ pub(super) fn rename(app: &AppContext, name: &str, title: &str) -> Result<(), Cl
     let renamed = ibeam_session::set_title(&app.dirs.sessions(), id, title);
     renamed.map_err(|error| session_error_reason(&error, id))?;
     let sessions = stored_sessions(app, true)?;
-    let title = sessions.iter().find(|session| session.id == id).map(title_text).unwrap_or_default();
+    let renamed = sessions.iter().find(|session| session.id == id);
+    let title = renamed.map(|session| title_text(&app.base.catalogue, session)).unwrap_or_default();
     let line = SessionLine::Renamed { session: &id.to_string(), title: &title };
     stderr::write_line(&app.base.catalogue.line(&line));
     Ok(())

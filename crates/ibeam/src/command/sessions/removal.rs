@@ -164,7 +164,7 @@ fn line(app: &AppContext, id: SessionId, session: Option<&SessionSummary>) -> St
         // The header of the session is damaged.
         None => format!("{id}  {size}\n"),
         Some(session) => {
-            let (updated, title) = (time_text(session.updated_ms), title_text(session));
+            let (updated, title) = (time_text(session.updated_ms), title_text(&app.base.catalogue, session));
             format!("{id}  {updated}  {size:>8}  {title}\n")
         }
     }

@@ -7,31 +7,47 @@ use ibeam_tui::{Candidate, TuiLine};
 
 use crate::cli::Mode;
 
-/// The commands and their descriptions.
-const COMMANDS: [(&str, TuiLine<'_>); 19] = [
-    ("/help", TuiLine::CommandHelp),
-    ("/model", TuiLine::CommandModel),
-    ("/mode", TuiLine::CommandMode),
-    ("/effort", TuiLine::CommandEffort),
-    ("/resume", TuiLine::CommandResume),
-    ("/new", TuiLine::CommandNew),
-    ("/compact", TuiLine::CommandCompact),
-    ("/undo", TuiLine::CommandUndo),
-    ("/redo", TuiLine::CommandRedo),
-    ("/diff", TuiLine::CommandDiff),
-    ("/transcript", TuiLine::CommandTranscript),
-    ("/cost", TuiLine::CommandCost),
-    ("/context", TuiLine::CommandContext),
-    ("/permissions", TuiLine::CommandPermissions),
-    ("/mcp", TuiLine::CommandMcp),
-    ("/skills", TuiLine::CommandSkills),
-    ("/status", TuiLine::CommandStatus),
-    ("/export", TuiLine::CommandExport),
-    ("/exit", TuiLine::CommandExit),
+/// A command of a conversation.
+struct ConversationCommand {
+    name: &'static str,
+    description: TuiLine<'static>,
+    /// Whether a value may follow the name.
+    takes_value: bool,
+}
+
+impl ConversationCommand {
+    const fn new(name: &'static str, description: TuiLine<'static>) -> Self {
+        Self { name, description, takes_value: false }
+    }
+
+    const fn with_value(name: &'static str, description: TuiLine<'static>) -> Self {
+        Self { name, description, takes_value: true }
+    }
+}
+
+/// The commands in the order of the help.
+const COMMANDS: [ConversationCommand; 19] = [
+    ConversationCommand::new("/help", TuiLine::CommandHelp),
+    ConversationCommand::with_value("/model", TuiLine::CommandModel),
+    ConversationCommand::with_value("/mode", TuiLine::CommandMode),
+    ConversationCommand::with_value("/effort", TuiLine::CommandEffort),
+    ConversationCommand::with_value("/resume", TuiLine::CommandResume),
+    ConversationCommand::new("/new", TuiLine::CommandNew),
+    ConversationCommand::new("/compact", TuiLine::CommandCompact),
+    ConversationCommand::with_value("/undo", TuiLine::CommandUndo),
+    ConversationCommand::new("/redo", TuiLine::CommandRedo),
+    ConversationCommand::with_value("/diff", TuiLine::CommandDiff),
+    ConversationCommand::new("/transcript", TuiLine::CommandTranscript),
+    ConversationCommand::new("/cost", TuiLine::CommandCost),
+    ConversationCommand::new("/context", TuiLine::CommandContext),
+    ConversationCommand::new("/permissions", TuiLine::CommandPermissions),
+    ConversationCommand::new("/mcp", TuiLine::CommandMcp),
+    ConversationCommand::new("/skills", TuiLine::CommandSkills),
+    ConversationCommand::new("/status", TuiLine::CommandStatus),
+    ConversationCommand::with_value("/export", TuiLine::CommandExport),
+    ConversationCommand::new("/exit", TuiLine::CommandExit),
 ];
 
-/// The commands that take a value.
-const WITH_VALUE: [&str; 7] = ["/model", "/mode", "/effort", "/resume", "/undo", "/diff", "/export"];
 /// The other names of commands.
 const ALIASES: [&str; 2] = ["/clear", "/quit"];
 /// The commands that are words without a slash.
@@ -39,14 +55,15 @@ const WORDS: [&str; 4] = ["help", "?", "exit", "quit"];
 
 /// Returns the names of the commands, each with its slash.
 pub(crate) fn conversation_commands() -> impl Iterator<Item = &'static str> {
-    COMMANDS.iter().map(|(word, _)| *word)
+    COMMANDS.iter().map(|command| command.name)
 }
 
 /// Returns the commands, and the words that may follow them, for the completion.
 pub(super) fn candidates(catalogue: &Catalogue) -> Vec<Candidate> {
-    let commands = COMMANDS
-        .iter()
-        .map(|(word, line)| Candidate { word: (*word).to_owned(), description: catalogue.line(line) });
+    let commands = COMMANDS.iter().map(|command| Candidate {
+        word: command.name.to_owned(),
+        description: catalogue.line(&command.description),
+    });
     let with_word = |word: String| Candidate { word, description: String::new() };
     let modes = mode_names().into_iter().map(|name| with_word(format!("/mode {name}")));
     let efforts = Effort::ALL.iter().map(|effort| with_word(format!("/effort {}", effort.as_str())));
@@ -55,14 +72,14 @@ pub(super) fn candidates(catalogue: &Catalogue) -> Vec<Candidate> {
 
 /// Whether a name is that of a command. A word without a slash is one only if it is alone.
 pub(super) fn is_built_in(name: &str, has_value: bool) -> bool {
-    COMMANDS.iter().any(|(word, _)| *word == name)
+    COMMANDS.iter().any(|command| command.name == name)
         || ALIASES.contains(&name)
         || (!has_value && WORDS.contains(&name))
 }
 
 /// Whether a command takes a value after its name.
 pub(super) fn takes_value(name: &str) -> bool {
-    WITH_VALUE.contains(&name)
+    COMMANDS.iter().any(|command| command.name == name && command.takes_value)
 }
 
 /// Returns the names of the modes.
@@ -78,7 +95,9 @@ pub(super) fn effort_names() -> Vec<String> {
 
 /// Returns the commands and the keys.
 pub(super) fn help(catalogue: &Catalogue, keys: &[TuiLine<'_>]) -> String {
-    let commands = COMMANDS.iter().map(|(word, line)| format!("{word:<14}{}\n", catalogue.line(line)));
+    let commands = COMMANDS
+        .iter()
+        .map(|command| format!("{:<14}{}\n", command.name, catalogue.line(&command.description)));
     let keys: Vec<String> = keys.iter().map(|line| catalogue.line(line)).collect();
     format!("{}\n{}:\n{}", commands.collect::<String>(), catalogue.line(&TuiLine::Keys), keys.join("\n"))
 }

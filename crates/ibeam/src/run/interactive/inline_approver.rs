@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::inline_screen::InlineScreen;
 use super::person_approver::{PersonQuestion, Questioner};
-use super::{change_of, subject_of};
+use super::{background_note, change_of, subject_of};
 
 /// The questions on the inline screen.
 pub(super) struct InlineQuestioner {
@@ -37,6 +37,8 @@ impl Questioner for InlineQuestioner {
             let mut body = vec![Line::new(Style::color(Color::Yellow), &cause)];
             let subject = subject_of(call, access);
             body.extend(subject.lines().map(|line| Line::new(Style::BOLD, &format!("  {line}"))));
+            let note = background_note(&self.catalogue, call);
+            body.extend(note.map(|note| Line::new(Style::DIM, &format!("  {note}"))));
             let change = change_of(call, access, diff);
             let (sender, receiver) = oneshot::channel();
             let reply = Box::new(move |reply| {

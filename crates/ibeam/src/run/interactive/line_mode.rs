@@ -22,7 +22,7 @@ use super::person_commands::CommandDisplay;
 use super::session_list::{self, ChosenSession};
 use super::start_dialog::LineDialog;
 use super::transcript_view::StoredConversation;
-use super::{InteractiveStart, change_of, subject_of};
+use super::{InteractiveStart, background_note, change_of, subject_of};
 use crate::app::AppContext;
 use crate::exit::ExitFailure;
 use crate::run::run_process::{NewWriter, RunKind, RunProcess};
@@ -355,6 +355,9 @@ impl Questioner for LineQuestioner {
             let mut question_at = text.len();
             text.push_str(&self.catalogue.question(&ApprovalQuestion { subject: &subject, rule, reason }));
             text.push('\n');
+            if let Some(note) = background_note(&self.catalogue, question.call) {
+                text.push_str(&format!("{note}\n"));
+            }
             for choice in &choices {
                 let line = choice.line(question.rule.as_deref());
                 text.push_str(&format!("{} {}\n", choice.number(), self.catalogue.line(&line)));

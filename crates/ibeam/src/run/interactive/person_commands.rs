@@ -365,11 +365,12 @@ impl CommandContext<'_, '_> {
 
     /// Prints the parts of the next request. A session that is not stored has no conversation to read.
     fn print_context(&self, id: &str) -> Result<(), ExitFailure> {
-        let resume = format!("--resume={id}");
-        match is_ephemeral(self.app()) {
-            true => self.print_own(&["context"]),
-            false => self.print_own(&["context", &resume]),
+        let mut arguments = vec!["context".to_owned()];
+        if !is_ephemeral(self.app()) {
+            arguments.push(format!("--resume={id}"));
         }
+        arguments.extend(self.flags.for_context());
+        self.print_own(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     /// Lists the models, and states how to change the current one.
@@ -512,6 +513,11 @@ impl CommandContext<'_, '_> {
         match self.screen.pick_session(self.process, None) {
             Ok(chosen) => Ok(chosen.map_or(CommandEnd::Done, |chosen| self.open_chosen(chosen))),
             Err(failed) if self.process.stop.reason().is_some() => Err(failed),
+            Err(failed) if matches!(failed.failure.reason, Reason::NoSessionToContinue { .. }) => {
+                let line = sentence!("no other session is stored yet");
+                self.screen.print(INFORMATION, &self.app().base.catalogue.sentence(&line));
+                Ok(CommandEnd::Done)
+            }
             Err(failed) => {
                 self.session.report(&failed);
                 Ok(CommandEnd::Done)

@@ -88,7 +88,7 @@ impl EntrySource {
         let bytes = ibeam_session::stored_bytes(&self.sessions, id).unwrap_or_default();
         Some(PickerEntry {
             id: id.to_string(),
-            title: session_title(&summary),
+            title: session_title(&self.catalogue, &summary),
             age: self.age(&summary),
             size: session_size(bytes),
             directory: summary.cwd.display().to_string(),
