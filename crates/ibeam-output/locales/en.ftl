@@ -217,6 +217,8 @@ cli-unknown-run = `{ $source }` has no run { $run }; it has { $runs }
     .hint = leave `--run` out to see all of them
 cli-nothing-to-undo = session `{ $session }` has nothing to undo
     .hint = checkpoints exist in git repositories, for turns that ran tools which may change files; `ibeam diff` shows what a session changed; `ibeam undo ID` takes another session, and `ibeam ls` lists them
+cli-nothing-to-redo = session `{ $session }` has nothing to redo
+    .hint = `ibeam undo --redo` takes back the last `ibeam undo` of a session
 cli-already-undone = what session `{ $session }` changed is undone already
     .hint = `ibeam undo { $session } --redo` restores it
 cli-session-held = session `{ $session }` is held by `{ $holder }`
@@ -232,6 +234,8 @@ cli-files-changed-since = { $count ->
        *[other] { $count } files were changed since by somebody else, such as `{ $path }`; nothing was restored
     }
     .hint = `--force` overwrites them; `ibeam undo --redo` then brings them back
+cli-files-changed-since-undo = { cli-files-changed-since }
+    .hint = `--force` overwrites them; `--redo` then names the commit that has what was overwritten
 cli-checkpoint-failed = cannot use the checkpoint: { $detail }
     .hint = `ibeam doctor` checks the installation; the checkpoints are commits under `refs/ibeam/`
 cli-invalid-tasks = { $count ->
@@ -493,6 +497,7 @@ undo-restores = restore: { $path }
 undo-removes = remove: { $path }
 undo-keeps = leave alone: { $path } (it was ignored or too large to be saved)
 undo-changed-since = changed since by somebody else: `{ $path }`
+undo-overwritten = overwritten: `{ $path }`; `git show { $commit }:{ $path }` prints what was there
 undo-unchanged = the files are as they were already
 undo-done = { $count ->
         [one] { $count } file; to take this back: { $command }

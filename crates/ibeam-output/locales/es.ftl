@@ -215,6 +215,8 @@ cli-unknown-run = `{ $source }` no tiene la ejecución { $run }; tiene { $runs }
     .hint = sin `--run` se muestran todas
 cli-nothing-to-undo = la sesión `{ $session }` no tiene nada que deshacer
     .hint = hay puntos de control en repositorios de git, para turnos con herramientas que pueden cambiar archivos; `ibeam diff` muestra lo que cambió una sesión; `ibeam undo ID` toma otra sesión, e `ibeam ls` las enumera
+cli-nothing-to-redo = la sesión `{ $session }` no tiene nada que rehacer
+    .hint = `ibeam undo --redo` revierte el último `ibeam undo` de una sesión
 cli-already-undone = lo que cambió la sesión `{ $session }` ya está deshecho
     .hint = `ibeam undo { $session } --redo` lo restaura
 cli-session-held = la sesión `{ $session }` está en uso por `{ $holder }`
@@ -230,6 +232,8 @@ cli-files-changed-since = { $count ->
        *[other] otra persona o programa ha cambiado { $count } archivos desde entonces, como `{ $path }`; no se restauró nada
     }
     .hint = `--force` los sobrescribe; después `ibeam undo --redo` los recupera
+cli-files-changed-since-undo = { cli-files-changed-since }
+    .hint = `--force` los sobrescribe; `--redo` indica entonces el commit con lo sobrescrito
 cli-checkpoint-failed = no se puede usar el punto de control: { $detail }
     .hint = `ibeam doctor` comprueba la instalación; los puntos de control son commits en `refs/ibeam/`
 cli-invalid-tasks = { $count ->
@@ -491,6 +495,7 @@ undo-restores = restaurar: { $path }
 undo-removes = eliminar: { $path }
 undo-keeps = no tocar: { $path } (se ignoraba o era demasiado grande para guardarlo)
 undo-changed-since = cambiado desde entonces por otra persona o programa: `{ $path }`
+undo-overwritten = sobrescrito: `{ $path }`; `git show { $commit }:{ $path }` muestra lo que había
 undo-unchanged = los archivos ya están como estaban
 undo-done = { $count ->
         [one] { $count } archivo; para revertir esto: { $command }

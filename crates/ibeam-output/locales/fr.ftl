@@ -215,6 +215,8 @@ cli-unknown-run = `{ $source }` n'a pas d'exécution { $run } ; il y en a { $run
     .hint = sans `--run`, toutes sont montrées
 cli-nothing-to-undo = la session `{ $session }` n'a rien à annuler
     .hint = il y a des points de contrôle dans les dépôts git, pour les tours dont les outils peuvent modifier des fichiers ; `ibeam diff` montre ce qu'une session a modifié ; `ibeam undo ID` prend une autre session, et `ibeam ls` les énumère
+cli-nothing-to-redo = la session `{ $session }` n'a rien à rétablir
+    .hint = `ibeam undo --redo` revient sur le dernier `ibeam undo` d'une session
 cli-already-undone = ce que la session `{ $session }` a modifié est déjà annulé
     .hint = `ibeam undo { $session } --redo` le rétablit
 cli-session-held = la session `{ $session }` est utilisée par `{ $holder }`
@@ -230,6 +232,8 @@ cli-files-changed-since = { $count ->
        *[other] { $count } fichiers ont été modifiés depuis par quelqu'un d'autre, comme `{ $path }` ; rien n'a été restauré
     }
     .hint = `--force` les écrase ; `ibeam undo --redo` les rétablit ensuite
+cli-files-changed-since-undo = { cli-files-changed-since }
+    .hint = `--force` les écrase ; `--redo` indique alors le commit qui contient ce qui a été écrasé
 cli-checkpoint-failed = impossible d'utiliser le point de contrôle : { $detail }
     .hint = `ibeam doctor` vérifie l'installation ; les points de contrôle sont des commits sous `refs/ibeam/`
 cli-invalid-tasks = { $count ->
@@ -491,6 +495,7 @@ undo-restores = restaurer : { $path }
 undo-removes = supprimer : { $path }
 undo-keeps = laisser tel quel : { $path } (il était ignoré ou trop grand pour être enregistré)
 undo-changed-since = modifié depuis par quelqu'un d'autre : `{ $path }`
+undo-overwritten = écrasé : `{ $path }` ; `git show { $commit }:{ $path }` affiche ce qu'il y avait
 undo-unchanged = les fichiers sont déjà dans cet état
 undo-done = { $count ->
         [one] { $count } fichier ; pour revenir en arrière : { $command }

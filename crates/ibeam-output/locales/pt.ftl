@@ -215,6 +215,8 @@ cli-unknown-run = `{ $source }` não tem a execução { $run }; tem { $runs }
     .hint = sem `--run` todas são mostradas
 cli-nothing-to-undo = a sessão `{ $session }` não tem nada para desfazer
     .hint = há pontos de verificação em repositórios git, para turnos com ferramentas que podem alterar arquivos; `ibeam diff` mostra o que uma sessão alterou; `ibeam undo ID` usa outra sessão, e `ibeam ls` as enumera
+cli-nothing-to-redo = a sessão `{ $session }` não tem nada para refazer
+    .hint = `ibeam undo --redo` reverte o último `ibeam undo` de uma sessão
 cli-already-undone = o que a sessão `{ $session }` alterou já foi desfeito
     .hint = `ibeam undo { $session } --redo` restaura
 cli-session-held = a sessão `{ $session }` está em uso por `{ $holder }`
@@ -230,6 +232,8 @@ cli-files-changed-since = { $count ->
        *[other] { $count } arquivos foram alterados por outra pessoa ou programa desde então, como `{ $path }`; nada foi restaurado
     }
     .hint = `--force` os sobrescreve; depois `ibeam undo --redo` os traz de volta
+cli-files-changed-since-undo = { cli-files-changed-since }
+    .hint = `--force` os sobrescreve; `--redo` então indica o commit com o que foi sobrescrito
 cli-checkpoint-failed = não é possível usar o ponto de verificação: { $detail }
     .hint = `ibeam doctor` verifica a instalação; os pontos de verificação são commits em `refs/ibeam/`
 cli-invalid-tasks = { $count ->
@@ -491,6 +495,7 @@ undo-restores = restaurar: { $path }
 undo-removes = remover: { $path }
 undo-keeps = manter: { $path } (era ignorado ou grande demais para ser salvo)
 undo-changed-since = alterado desde então por outra pessoa ou programa: `{ $path }`
+undo-overwritten = sobrescrito: `{ $path }`; `git show { $commit }:{ $path }` mostra o que havia
 undo-unchanged = os arquivos já estão como estavam
 undo-done = { $count ->
         [one] { $count } arquivo; para reverter isto: { $command }

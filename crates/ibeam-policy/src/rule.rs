@@ -89,7 +89,10 @@ fn parse_shell_rule(inner: &str) -> Result<ShellRule, String> {
         Some((program, arguments)) => (program.trim(), Some(TextGlob::new(arguments.trim())?)),
     };
     if program.is_empty() || program.contains(char::is_whitespace) {
-        return Err(format!("a program's name is one word; write `Shell({})`", program.replace(' ', ":")));
+        // Without `*` the rule would cover only these exact arguments.
+        let (name, rest) = inner.split_once(char::is_whitespace).unwrap_or((inner, ""));
+        let glob = rest.trim().trim_end_matches(['*', ':', ' ']);
+        return Err(format!("a program's name is one word; write `Shell({name}:{glob}*)`"));
     }
     if program != "*" && program.contains(['*', '?', '{', '$', '`', '"', '\'', '\\']) {
         return Err("a program's name is plain; only its arguments may be a glob".to_owned());

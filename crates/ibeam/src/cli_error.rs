@@ -51,6 +51,8 @@ pub(crate) enum CliError {
     UnknownRun { source: String, run: u64, runs: u64 },
     /// A session has no checkpoint that an undo could restore.
     NothingToUndo { session: String },
+    /// A session has no undo that is not taken back.
+    NothingToRedo { session: String },
     /// Every turn of a session that changed files is undone.
     AlreadyUndone { session: String },
     /// The session of an undo is held by another process.
@@ -63,6 +65,8 @@ pub(crate) enum CliError {
     NoRepository { path: String },
     /// Somebody else changed files that an undo would overwrite.
     FilesChangedSince { count: u64, path: String },
+    /// Somebody else changed files that a redo would overwrite.
+    FilesChangedSinceUndo { count: u64, path: String },
     /// Files could not be compared or restored.
     CheckpointFailed { detail: String },
     /// Lines of a task file are not valid tasks; the first is named.
@@ -112,11 +116,14 @@ impl CliError {
             | Self::FleetTaskChanged { .. } => FailureCode::Data,
             Self::UnknownRun { .. }
             | Self::NothingToUndo { .. }
+            | Self::NothingToRedo { .. }
             | Self::AlreadyUndone { .. }
             | Self::NoCheckpoints { .. }
             | Self::UnknownTurn { .. }
             | Self::NoRepository { .. } => FailureCode::NoInput,
-            Self::FilesChangedSince { .. } | Self::FleetTasksFailed { .. } => FailureCode::Failed,
+            Self::FilesChangedSince { .. }
+            | Self::FilesChangedSinceUndo { .. }
+            | Self::FleetTasksFailed { .. } => FailureCode::Failed,
             Self::SessionHeld { .. }
             | Self::FleetInUse { .. }
             | Self::FleetUnfinished { .. }
@@ -205,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 28] {
+    fn every_command_error() -> [CliError; 30] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s().into() },
@@ -221,12 +228,14 @@ mod tests {
             CliError::StreamDamaged { source: s(), line: 1, detail: s() },
             CliError::UnknownRun { source: s(), run: 3, runs: 2 },
             CliError::NothingToUndo { session: s() },
+            CliError::NothingToRedo { session: s() },
             CliError::AlreadyUndone { session: s() },
             CliError::SessionHeld { session: s(), holder: s() },
             CliError::NoCheckpoints { session: s() },
             CliError::UnknownTurn { session: s(), turn: 3, turns: 2 },
             CliError::NoRepository { path: s() },
             CliError::FilesChangedSince { count: 2, path: s() },
+            CliError::FilesChangedSinceUndo { count: 2, path: s() },
             CliError::CheckpointFailed { detail: s() },
             CliError::InvalidTasks { source: s(), line: 3, detail: s(), count: 2 },
             CliError::NoTasks { source: s() },

@@ -62,3 +62,17 @@ fn patterns_have_a_maximum_size_and_depth() {
     }
     assert!("Mcp({{{{{{{{{{{a}}}}}}}}}}}:b)".parse::<Rule>().is_err());
 }
+
+#[test]
+fn a_program_with_arguments_is_corrected_to_a_rule_that_covers_them() {
+    for (token, corrected) in [
+        ("Shell(git push)", "Shell(git:push*)"),
+        ("Shell(git push:*)", "Shell(git:push*)"),
+        ("Shell(npm run build *)", "Shell(npm:run build*)"),
+        ("Shell(rm -rf)", "Shell(rm:-rf*)"),
+    ] {
+        let error = token.parse::<Rule>().unwrap_err().to_string();
+        assert!(error.contains(&format!("write `{corrected}`;")), "{error}");
+        assert!(corrected.parse::<Rule>().is_ok(), "{corrected}");
+    }
+}

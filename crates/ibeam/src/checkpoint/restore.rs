@@ -77,8 +77,12 @@ impl Repository {
             return Ok(UndoPlan { files: BTreeMap::new(), conflicts: BTreeSet::new(), current });
         };
         let mut changed: BTreeSet<PathBuf> = BTreeSet::new();
+        // The files with changes of somebody else: now, and at the beginning of each change.
         let mut foreign: BTreeSet<PathBuf> = BTreeSet::new();
-        for (index, change) in undone.iter().enumerate() {
+        let mut foreign_before: Vec<BTreeSet<PathBuf>> = Vec::new();
+        let restored = session.restored().into_iter().skip(first);
+        for (index, (change, restored)) in undone.iter().zip(restored).enumerate() {
+            foreign_before.push(foreign.clone());
             let start = reader.tree_of(&change.start).await?;
             let next = match undone.get(index + 1) {
                 Some(next) => reader.tree_of(&next.start).await?,
@@ -87,7 +91,19 @@ impl Repository {
             match &change.end {
                 Some(end) => {
                     let end = reader.tree_of(end).await?;
-                    changed.extend(reader.changes(&start, &end).await?.into_keys());
+                    let paths = reader.changes(&start, &end).await?.into_keys();
+                    let restored =
+                        restored.and_then(|position| foreign_before.get(position.checked_sub(first)?));
+                    for path in paths {
+                        // A restored file has the changes of somebody else that it had there.
+                        if let Some(restored) = restored {
+                            match restored.contains(&path) {
+                                true => foreign.insert(path.clone()),
+                                false => foreign.remove(&path),
+                            };
+                        }
+                        changed.insert(path);
+                    }
                     foreign.extend(reader.changes(&end, &next).await?.into_keys());
                 }
                 // A run that was killed: whatever changed since may be its change or that of somebody else.

@@ -110,10 +110,10 @@ impl SessionChanges {
     /// Returns the changes that an undo to `target` takes back: all from the returned position on, and the turn that is
     /// recorded for the undo. `None` if there is nothing to take back.
     pub(crate) fn resolve(&self, target: UndoTarget) -> Option<(usize, Option<u32>)> {
-        let (active, undos) = self.in_effect();
+        let Effects { turns, undos, .. } = self.in_effect();
         match target {
             UndoTarget::LastTurn => {
-                let index = *active.last()?;
+                let index = *turns.last()?;
                 Some((index, self.turn_at(index)))
             }
             UndoTarget::Turn(turn) => {
@@ -144,20 +144,23 @@ impl SessionChanges {
         }
     }
 
-    /// Returns the positions of the turns that changed files and are not undone, and of the undos that are not taken
-    /// back.
-    fn in_effect(&self) -> (Vec<usize>, Vec<usize>) {
-        let (mut active, mut undos) = (Vec::new(), Vec::new());
+    /// Returns for each change the position of that whose beginning it restored; `None` for a turn.
+    pub(super) fn restored(&self) -> Vec<Option<usize>> {
+        self.in_effect().restored
+    }
+
+    fn in_effect(&self) -> Effects {
+        let (mut turns, mut undos, mut restored) = (Vec::new(), Vec::new(), Vec::new());
         // The turns in effect before each change.
         let mut before: Vec<Vec<usize>> = Vec::new();
         for (index, change) in self.changes.iter().enumerate() {
-            before.push(active.clone());
-            let restored = match change.cause {
+            before.push(turns.clone());
+            let found = match change.cause {
                 Cause::Turn(_) => {
                     if change.end.as_ref() != Some(&change.start) {
-                        active.push(index);
+                        turns.push(index);
                     }
-                    continue;
+                    None
                 }
                 Cause::Undo(turn) => {
                     undos.push(index);
@@ -168,12 +171,23 @@ impl SessionChanges {
                 }
                 Cause::Redo => undos.pop(),
             };
-            if let Some(found) = restored.and_then(|index| before.get(index)) {
-                active.clone_from(found);
+            if let Some(found) = found.and_then(|index| before.get(index)) {
+                turns.clone_from(found);
             }
+            restored.push(found);
         }
-        (active, undos)
+        Effects { turns, undos, restored }
     }
+}
+
+/// The effects of the changes of a session, as positions of changes.
+struct Effects {
+    /// The turns that changed files and are not undone.
+    turns: Vec<usize>,
+    /// The undos that are not taken back.
+    undos: Vec<usize>,
+    /// For each change, that whose beginning it restored; `None` for a turn.
+    restored: Vec<Option<usize>>,
 }
 
 #[cfg(test)]

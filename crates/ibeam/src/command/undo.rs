@@ -62,24 +62,24 @@ pub(super) fn undo(
         let has_undo = changes.resolve(UndoTarget::LastUndo).is_some();
         match target {
             UndoTarget::LastTurn if has_undo => CliError::AlreadyUndone { session },
-            UndoTarget::LastTurn | UndoTarget::LastUndo | UndoTarget::Turn(_) => {
-                CliError::NothingToUndo { session }
-            }
+            UndoTarget::LastTurn | UndoTarget::Turn(_) => CliError::NothingToUndo { session },
+            UndoTarget::LastUndo => CliError::NothingToRedo { session },
         }
     };
     let (first, turn) = changes.resolve(target).ok_or_else(nothing)?;
     on_runtime(|runtime| {
         runtime.block_on(async {
             let plan = repository.plan_undo(&changes, first).await?;
+            let may_overwrite = app.base.flags.force || plan.changes_nothing();
+            if !dry_run && !may_overwrite {
+                check_conflicts(app, &plan, target)?;
+            }
             show(app, &plan, stdout)?;
             if plan.changes_nothing() {
                 return print_line(app, &UndoLine::Unchanged, stdout);
             }
-            if !app.base.flags.force {
-                check_conflicts(app, &plan)?;
-            }
             if dry_run {
-                return Ok(());
+                return if may_overwrite { Ok(()) } else { check_conflicts(app, &plan, target) };
             }
             let mut record = |checkpoint: Checkpoint| {
                 let kind = EventKind::CheckpointTaken(checkpoint);
@@ -88,7 +88,9 @@ pub(super) fn undo(
                 let written = session.append(&event).and_then(|()| session.flush());
                 written.map_err(|error| CliError::from(journal_write_reason(&error)))
             };
-            record(repository.save_before_undo(&plan, id, turn, now_ms()).await?)?;
+            let before = repository.save_before_undo(&plan, id, turn, now_ms()).await?;
+            let commit = before.commit.clone();
+            record(before)?;
             let restored = repository.restore(&plan).await;
             record(repository.save_after_undo(id, now_ms()).await?)?;
             restored?;
@@ -96,7 +98,10 @@ pub(super) fn undo(
             let command = redo_command.map_or_else(|| format!("ibeam undo {id} --redo"), str::to_owned);
             match turn {
                 Some(_) => print_line(app, &UndoLine::Done { count, command: &command }, stdout),
-                None => print_line(app, &UndoLine::Redone { count }, stdout),
+                None => {
+                    report_overwritten(app, &plan, &commit);
+                    print_line(app, &UndoLine::Redone { count }, stdout)
+                }
             }
         })
     })
@@ -197,14 +202,25 @@ fn show(app: &AppContext, plan: &UndoPlan, stdout: &mut File) -> Result<(), CliE
 }
 
 /// Refuses to overwrite files that somebody else changed, and lists them on stderr.
-fn check_conflicts(app: &AppContext, plan: &UndoPlan) -> Result<(), CliError> {
+fn check_conflicts(app: &AppContext, plan: &UndoPlan, target: UndoTarget) -> Result<(), CliError> {
     let Some(first) = plan.conflicts.first() else { return Ok(()) };
     for path in plan.conflicts.iter().take(MAX_LISTED_CONFLICTS) {
         let line = UndoLine::ChangedSince { path: &path.to_string_lossy() };
         stderr::write_line(&format!("warning: {}", app.base.catalogue.line(&line)));
     }
     let (count, path) = (plan.conflicts.len() as u64, lossy(first));
-    Err(CliError::FilesChangedSince { count, path })
+    Err(match target {
+        UndoTarget::LastTurn | UndoTarget::Turn(_) => CliError::FilesChangedSince { count, path },
+        UndoTarget::LastUndo => CliError::FilesChangedSinceUndo { count, path },
+    })
+}
+
+/// States on stderr where the content of files is that a redo has overwritten: no command of this program restores it.
+fn report_overwritten(app: &AppContext, plan: &UndoPlan, commit: &str) {
+    for path in plan.conflicts.iter().take(MAX_LISTED_CONFLICTS) {
+        let line = UndoLine::Overwritten { path: &path.to_string_lossy(), commit };
+        stderr::write_line(&app.base.catalogue.line(&line));
+    }
 }
 
 fn lossy(path: &Path) -> String {

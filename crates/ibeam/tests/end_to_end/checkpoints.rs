@@ -139,6 +139,39 @@ fn files_that_somebody_else_changed_are_overwritten_only_with_force() {
 }
 
 #[test]
+fn a_redo_names_the_commit_with_what_it_overwrites() {
+    let scene = repository(shell("echo turn > calc.py"));
+    scene.print(["--force"]).run().succeeded();
+    scene.ibeam_without_model(["undo"]).run().succeeded();
+    fs::write(scene.workspace.path().join("calc.py"), "mine\n").unwrap();
+    let refused = scene.ibeam_without_model(["undo", "--redo"]).run();
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""), "{refused}");
+    assert!(refused.stderr.contains("names the commit"), "{refused}");
+    let redone = scene.ibeam_without_model(["undo", "--redo", "--force"]).run().succeeded();
+    assert_eq!(scene.workspace.read("calc.py").as_deref(), Some("turn\n"));
+    let (_, object) = redone.stderr.split_once("git show ").unwrap();
+    let (object, _) = object.split_once('`').unwrap();
+    assert_eq!(git(&scene, &["show", object]), "mine\n");
+    let nothing = scene.ibeam_without_model(["undo", "--redo"]).run();
+    assert!(nothing.code == Some(66) && nothing.stderr.contains("nothing to redo"), "{nothing}");
+    // What was overwritten is no change of somebody else any more.
+    scene.ibeam_without_model(["undo"]).run().succeeded();
+    assert!(scene.workspace.read("calc.py").unwrap().starts_with("def add"));
+}
+
+#[test]
+fn a_redo_that_brings_back_changes_of_somebody_else_leaves_them_a_conflict() {
+    let scene = repository(shell("echo turn > calc.py"));
+    scene.print(["--force"]).run().succeeded();
+    fs::write(scene.workspace.path().join("calc.py"), "mine\n").unwrap();
+    for arguments in [&["undo", "--force"][..], &["undo", "--redo"]] {
+        scene.ibeam_without_model(arguments).run().succeeded();
+    }
+    assert_eq!(scene.ibeam_without_model(["undo"]).run().code, Some(1));
+    assert_eq!(scene.workspace.read("calc.py").as_deref(), Some("mine\n"));
+}
+
+#[test]
 fn turns_without_changes_leave_nothing_and_unknown_turns_are_named() {
     let scene = repository([answer_call("r1", "read", &json!({ "path": "calc.py" })), answer_text("read")]);
     scene.print([""; 0]).run().succeeded();
