@@ -1,5 +1,11 @@
 //! Compresses the translations into the program. The English texts are read by every run, so they stay as they are.
 
+#![expect(
+    clippy::disallowed_types,
+    clippy::disallowed_methods,
+    reason = "a build script reads and writes files"
+)]
+
 use std::error::Error;
 use std::fs::{self, File};
 use std::io::Write as _;

@@ -3,7 +3,7 @@
 //!
 //! Implementations live in other crates. A port holds no policy: the gate decides what may run.
 
-mod hooks;
+mod hook_event;
 mod model;
 mod tool;
 
@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use ibeam_policy::Access;
 use ibeam_protocol::{Checkpoint, CheckpointMoment, Notice, ToolCall, UserPrompt};
 
-pub use self::hooks::{
+pub use self::hook_event::{
     AnswerEnd, CompactionStart, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks, NoHooks,
     Subagent,
 };

@@ -103,9 +103,9 @@ reason-key-refused-of-source = `{ $provider }` refused the API key of `{ $source
 reason-unknown-provider = no provider is called `{ $provider }`
     .hint = `ibeam providers` lists the providers
 reason-unknown-model = the model `{ $model }` is not known to provider `{ $provider }`
-    .hint = name another one; `ibeam models` lists what your key may use
+    .hint = `--model` names another; `ibeam models` lists what your key may use
 reason-model-without-provider = no provider is known for the model `{ $model }`
-    .hint = write it as `PROVIDER/NAME`; `ibeam models` lists the names
+    .hint = name it with `--model PROVIDER/NAME`; `ibeam models` lists the names
 reason-no-default-model = `{ $provider }` has a key, but no default model
     .hint = name a model: `--model { $provider }/NAME`; `ibeam models` lists the names
 reason-model-not-installed = the embedded model `{ $model }` is not set up
@@ -149,16 +149,20 @@ reason-turn-limit = { $limit ->
         [one] the run reached its limit of { $limit } model request
        *[other] the run reached its limit of { $limit } model requests
     }
-    .hint = raise it with `--max-turns`, or continue with `--continue`
+    .hint = raise it with `--max-turns`
+    .hint-resume = the session is kept; continue with `--continue`
 reason-token-limit = the run used up its { $limit } tokens
-    .hint = raise `--max-tokens`, or continue with `--continue`
+    .hint = raise `--max-tokens`
+    .hint-resume = the session is kept; continue with `--continue`
 reason-cost-limit = the run used up its budget of ${ $limit }
-    .hint = raise `--max-cost`, or continue with `--continue`
+    .hint = raise `--max-cost`
+    .hint-resume = the session is kept; continue with `--continue`
 reason-tool-call-limit = { $limit ->
         [one] the run used up its { $limit } tool call
        *[other] the run used up its { $limit } tool calls
     }
-    .hint = raise `--max-tool-calls`, or continue with `--continue`
+    .hint = raise `--max-tool-calls`
+    .hint-resume = the session is kept; continue with `--continue`
 reason-loop-guard = { $count ->
         [one] the model called `{ $tool }` { $count } time with the same arguments and the same result
        *[other] the model called `{ $tool }` { $count } times with the same arguments and the same result
@@ -179,7 +183,8 @@ reason-refused = the model declined to answer
 reason-prompt-refused = the hook `{ $hook }` refused the prompt: { $detail }
     .hint = rephrase the prompt; `ibeam help hooks` lists the files that configure hooks
 reason-timed-out = the run took longer than { $seconds } s
-    .hint = raise `--timeout`, or continue with `--continue`
+    .hint = raise `--timeout`
+    .hint-resume = the session is kept; continue with `--continue`
 reason-denied = { $count ->
         [one] { $count } tool call was refused
        *[other] { $count } tool calls were refused
@@ -234,7 +239,10 @@ cli-files-changed-since = { $count ->
        *[other] { $count } files were changed since by somebody else, such as `{ $path }`; nothing was restored
     }
     .hint = `--force` overwrites them; `ibeam undo --redo` then brings them back
-cli-files-changed-since-undo = { cli-files-changed-since }
+cli-files-changed-since-undo = { $count ->
+        [one] `{ $path }` was changed since by somebody else; nothing was restored
+       *[other] { $count } files were changed since by somebody else, such as `{ $path }`; nothing was restored
+    }
     .hint = `--force` overwrites them; `--redo` then names the commit that has what was overwritten
 cli-checkpoint-failed = cannot use the checkpoint: { $detail }
     .hint = `ibeam doctor` checks the installation; the checkpoints are commits under `refs/ibeam/`
@@ -271,7 +279,7 @@ cli-stream-damaged = `{ $source }` is not a valid stream (line { $line }: { $det
 reason-retold = { $detail }
     .hint = the last line of the stream has its class and its exit code
 reason-no-session-to-continue = there is no session in `{ $cwd }` yet
-    .hint = `ibeam "PROMPT"` starts one; with `--continue`, leave it out
+    .hint = `ibeam "PROMPT"` without `--continue` starts one
     .hint-all = `ibeam ls --all` lists the sessions of all directories
 reason-session-elsewhere = the session `{ $session }` belongs to the workspace `{ $cwd }`
     .hint = resume it there, or name the workspace with `--workspace`
@@ -305,7 +313,7 @@ cli-name-taken = `{ $path }` already exists and was not made by this program; no
 reason-io = reading or writing failed at { $what }: { $detail }
     .hint = check the free space and the permissions
 reason-output-closed = the reader of stdout went away
-    .hint = the session is kept; `--continue` resumes it
+    .hint-resume = the session is kept; continue with `--continue`
 reason-system = the system refused { $what }: { $detail }
     .hint = `ulimit -a` shows the limits on processes and open files
 reason-no-sandbox = cannot set up the command sandbox: { $detail }
@@ -335,7 +343,7 @@ code-auth = no key, or the provider refused it
 code-model = unknown model, or the embedded model is not set up
 code-request = the provider rejected the request
 code-context = the conversation is too long for the model, even after it was shortened
-code-rate-limited = too many requests, after the retries
+code-rate-limited = too many requests, after the retries, or an exhausted quota
 code-provider = the provider failed, after the retries
 code-network = no connection, or it broke
 code-tls = no secure connection

@@ -101,9 +101,9 @@ reason-key-refused-of-source = `{ $provider }` rechazó la clave de API de `{ $s
 reason-unknown-provider = ningún proveedor se llama `{ $provider }`
     .hint = `ibeam providers` muestra los proveedores
 reason-unknown-model = el proveedor `{ $provider }` no conoce el modelo `{ $model }`
-    .hint = indica otro; `ibeam models` muestra lo que tu clave puede usar
+    .hint = `--model` indica otro; `ibeam models` muestra lo que tu clave puede usar
 reason-model-without-provider = no se conoce ningún proveedor para el modelo `{ $model }`
-    .hint = escríbelo como `PROVIDER/NAME`; `ibeam models` muestra los nombres
+    .hint = indícalo con `--model PROVIDER/NAME`; `ibeam models` muestra los nombres
 reason-no-default-model = `{ $provider }` tiene una clave, pero ningún modelo predeterminado
     .hint = indica un modelo: `--model { $provider }/NAME`; `ibeam models` muestra los nombres
 reason-model-not-installed = el modelo integrado `{ $model }` no está instalado
@@ -147,16 +147,20 @@ reason-turn-limit = { $limit ->
         [one] la ejecución alcanzó su límite de { $limit } petición al modelo
        *[other] la ejecución alcanzó su límite de { $limit } peticiones al modelo
     }
-    .hint = auméntalo con `--max-turns`, o sigue con `--continue`
+    .hint = auméntalo con `--max-turns`
+    .hint-resume = la sesión se conserva; sigue con `--continue`
 reason-token-limit = la ejecución agotó sus { $limit } tokens
-    .hint = aumente `--max-tokens`, o continúe con `--continue`
+    .hint = aumenta `--max-tokens`
+    .hint-resume = la sesión se conserva; sigue con `--continue`
 reason-cost-limit = la ejecución agotó su presupuesto de { $limit } USD
-    .hint = aumente `--max-cost`, o continúe con `--continue`
+    .hint = aumenta `--max-cost`
+    .hint-resume = la sesión se conserva; sigue con `--continue`
 reason-tool-call-limit = { $limit ->
         [one] la ejecución agotó su { $limit } llamada a herramientas
        *[other] la ejecución agotó sus { $limit } llamadas a herramientas
     }
-    .hint = aumente `--max-tool-calls`, o continúe con `--continue`
+    .hint = aumenta `--max-tool-calls`
+    .hint-resume = la sesión se conserva; sigue con `--continue`
 reason-loop-guard = { $count ->
         [one] el modelo llamó a `{ $tool }` { $count } vez con los mismos argumentos y el mismo resultado
        *[other] el modelo llamó a `{ $tool }` { $count } veces con los mismos argumentos y el mismo resultado
@@ -177,7 +181,8 @@ reason-refused = el modelo se negó a responder
 reason-prompt-refused = el hook `{ $hook }` rechazó el mensaje: { $detail }
     .hint = plantea el mensaje de otra manera; `ibeam help hooks` indica los archivos que configuran hooks
 reason-timed-out = la ejecución duró más de { $seconds } s
-    .hint = aumenta `--timeout`, o sigue con `--continue`
+    .hint = aumenta `--timeout`
+    .hint-resume = la sesión se conserva; sigue con `--continue`
 reason-denied = { $count ->
         [one] se denegó { $count } llamada a herramientas
        *[other] se denegaron { $count } llamadas a herramientas
@@ -232,7 +237,10 @@ cli-files-changed-since = { $count ->
        *[other] otra persona o programa ha cambiado { $count } archivos desde entonces, como `{ $path }`; no se restauró nada
     }
     .hint = `--force` los sobrescribe; después `ibeam undo --redo` los recupera
-cli-files-changed-since-undo = { cli-files-changed-since }
+cli-files-changed-since-undo = { $count ->
+        [one] otra persona o programa ha cambiado `{ $path }` desde entonces; no se restauró nada
+       *[other] otra persona o programa ha cambiado { $count } archivos desde entonces, como `{ $path }`; no se restauró nada
+    }
     .hint = `--force` los sobrescribe; `--redo` indica entonces el commit con lo sobrescrito
 cli-checkpoint-failed = no se puede usar el punto de control: { $detail }
     .hint = `ibeam doctor` comprueba la instalación; los puntos de control son commits en `refs/ibeam/`
@@ -269,7 +277,7 @@ cli-stream-damaged = `{ $source }` no es un flujo válido (línea { $line }: { $
 reason-retold = { $detail }
     .hint = la última línea del flujo dice su clase y su código de salida
 reason-no-session-to-continue = todavía no hay ninguna sesión en `{ $cwd }`
-    .hint = `ibeam "PROMPT"` empieza una; si has usado `--continue`, quítalo
+    .hint = `ibeam "PROMPT"` sin `--continue` empieza una
     .hint-all = `ibeam ls --all` muestra las sesiones de todos los directorios
 reason-session-elsewhere = la sesión `{ $session }` pertenece al espacio de trabajo `{ $cwd }`
     .hint = continúala allí, o con `--workspace`
@@ -288,7 +296,7 @@ reason-input-too-large = el prompt en { $what } supera los { $megabytes } MiB
 reason-stdin-silent = stdin no envió nada ni terminó en { $seconds } s
     .hint = da el prompt como argumento y cierra stdin con `</dev/null`
 reason-workspace-gone = el espacio de trabajo `{ $path }` fue eliminado durante la ejecución
-    .hint-resume = la sesión se conserva; continúe con `--resume` en otro directorio
+    .hint-resume = la sesión se conserva; sigue con `--resume` en otro directorio
 reason-worktree-setup = el comando de preparación `{ $command }` del worktree falló (`{ $path }`): { $detail }
     .hint-network = se ejecuta en el entorno aislado, como los comandos del modelo: `--allow-net HOST` le permite un host
     .hint-skip = el worktree se conserva y la próxima ejecución repite la preparación; `--skip-worktree-setup` la omite
@@ -303,7 +311,7 @@ cli-name-taken = `{ $path }` ya existe y no es un enlace de este programa; no se
 reason-io = falló la lectura o la escritura en { $what }: { $detail }
     .hint = revisa el espacio libre y los permisos
 reason-output-closed = el lector de stdout se fue
-    .hint = lo que una sesión registró se conserva; `--continue` sigue con ella
+    .hint-resume = la sesión se conserva; sigue con `--continue`
 reason-system = el sistema rechazó { $what }: { $detail }
     .hint = `ulimit -a` muestra los límites de procesos y de archivos abiertos
 reason-no-sandbox = el entorno aislado para los comandos no está disponible: { $detail }
@@ -333,7 +341,7 @@ code-auth = no hay clave, o el proveedor la rechazó
 code-model = modelo desconocido, o el modelo integrado no está instalado
 code-request = el proveedor rechazó la solicitud
 code-context = la conversación es demasiado larga para el modelo, incluso acortada
-code-rate-limited = demasiadas solicitudes, tras los reintentos
+code-rate-limited = demasiadas solicitudes, tras los reintentos, o una cuota agotada
 code-provider = el proveedor falló, tras los reintentos
 code-network = no hay conexión, o se cortó
 code-tls = no hay conexión segura

@@ -101,9 +101,9 @@ reason-key-refused-of-source = `{ $provider }` a refusé la clé d'API de `{ $so
 reason-unknown-provider = aucun fournisseur ne s'appelle `{ $provider }`
     .hint = `ibeam providers` affiche les fournisseurs
 reason-unknown-model = le fournisseur `{ $provider }` ne connaît pas le modèle `{ $model }`
-    .hint = choisissez-en un autre ; `ibeam models` affiche ce que votre clé permet d'utiliser
+    .hint = `--model` en choisit un autre ; `ibeam models` affiche ce que votre clé permet d'utiliser
 reason-model-without-provider = aucun fournisseur connu pour le modèle `{ $model }`
-    .hint = écrivez-le sous la forme `PROVIDER/NAME` ; `ibeam models` affiche les noms
+    .hint = précisez-le avec `--model PROVIDER/NAME` ; `ibeam models` affiche les noms
 reason-no-default-model = `{ $provider }` a une clé, mais aucun modèle par défaut
     .hint = indiquez un modèle : `--model { $provider }/NAME` ; `ibeam models` affiche les noms
 reason-model-not-installed = le modèle intégré `{ $model }` n'est pas installé
@@ -147,16 +147,20 @@ reason-turn-limit = { $limit ->
         [one] l'exécution a atteint sa limite de { $limit } requête au modèle
        *[other] l'exécution a atteint sa limite de { $limit } requêtes au modèle
     }
-    .hint = augmentez-la avec `--max-turns`, ou poursuivez avec `--continue`
+    .hint = augmentez-la avec `--max-turns`
+    .hint-resume = la session est conservée ; poursuivez avec `--continue`
 reason-token-limit = l’exécution a épuisé ses { $limit } jetons
-    .hint = augmentez `--max-tokens`, ou continuez avec `--continue`
+    .hint = augmentez `--max-tokens`
+    .hint-resume = la session est conservée ; poursuivez avec `--continue`
 reason-cost-limit = l’exécution a épuisé son budget de { $limit } USD
-    .hint = augmentez `--max-cost`, ou continuez avec `--continue`
+    .hint = augmentez `--max-cost`
+    .hint-resume = la session est conservée ; poursuivez avec `--continue`
 reason-tool-call-limit = { $limit ->
         [one] l’exécution a épuisé son { $limit } appel d’outil
        *[other] l’exécution a épuisé ses { $limit } appels d’outils
     }
-    .hint = augmentez `--max-tool-calls`, ou continuez avec `--continue`
+    .hint = augmentez `--max-tool-calls`
+    .hint-resume = la session est conservée ; poursuivez avec `--continue`
 reason-loop-guard = { $count ->
         [one] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat
        *[other] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat
@@ -177,7 +181,8 @@ reason-refused = le modèle a refusé de répondre
 reason-prompt-refused = le hook `{ $hook }` a refusé le message : { $detail }
     .hint = formulez le message autrement ; `ibeam help hooks` indique les fichiers qui configurent des hooks
 reason-timed-out = l'exécution a duré plus de { $seconds } s
-    .hint = augmentez `--timeout`, ou poursuivez avec `--continue`
+    .hint = augmentez `--timeout`
+    .hint-resume = la session est conservée ; poursuivez avec `--continue`
 reason-denied = { $count ->
         [one] { $count } appel d'outil a été refusé
        *[other] { $count } appels d'outils ont été refusés
@@ -232,7 +237,10 @@ cli-files-changed-since = { $count ->
        *[other] { $count } fichiers ont été modifiés depuis par quelqu'un d'autre, comme `{ $path }` ; rien n'a été restauré
     }
     .hint = `--force` les écrase ; `ibeam undo --redo` les rétablit ensuite
-cli-files-changed-since-undo = { cli-files-changed-since }
+cli-files-changed-since-undo = { $count ->
+        [one] `{ $path }` a été modifié depuis par quelqu'un d'autre ; rien n'a été restauré
+       *[other] { $count } fichiers ont été modifiés depuis par quelqu'un d'autre, comme `{ $path }` ; rien n'a été restauré
+    }
     .hint = `--force` les écrase ; `--redo` indique alors le commit qui contient ce qui a été écrasé
 cli-checkpoint-failed = impossible d'utiliser le point de contrôle : { $detail }
     .hint = `ibeam doctor` vérifie l'installation ; les points de contrôle sont des commits sous `refs/ibeam/`
@@ -269,7 +277,7 @@ cli-stream-damaged = `{ $source }` n'est pas un flux valide (ligne { $line } : {
 reason-retold = { $detail }
     .hint = la dernière ligne du flux dit sa classe et son code de sortie
 reason-no-session-to-continue = il n’y a pas encore de session dans `{ $cwd }`
-    .hint = `ibeam "PROMPT"` en commence une ; retirez `--continue` si vous l’avez donné
+    .hint = `ibeam "PROMPT"` sans `--continue` en commence une
     .hint-all = `ibeam ls --all` affiche les sessions de tous les répertoires
 reason-session-elsewhere = la session `{ $session }` appartient à l'espace de travail `{ $cwd }`
     .hint = poursuivez-la là-bas, ou avec `--workspace`
@@ -303,7 +311,7 @@ cli-name-taken = `{ $path }` existe et n'est pas un lien de ce programme ; rien 
 reason-io = échec de lecture ou d'écriture sur { $what } : { $detail }
     .hint = vérifiez l'espace libre et les permissions
 reason-output-closed = le lecteur de stdout est parti
-    .hint = ce qu'une session a enregistré est conservé ; `--continue` la poursuit
+    .hint-resume = la session est conservée ; poursuivez avec `--continue`
 reason-system = le système a refusé { $what } : { $detail }
     .hint = `ulimit -a` affiche les limites de processus et de fichiers ouverts
 reason-no-sandbox = le bac à sable des commandes n’est pas disponible : { $detail }
@@ -333,7 +341,7 @@ code-auth = aucune clé, ou le fournisseur l’a refusée
 code-model = modèle inconnu, ou le modèle intégré n’est pas installé
 code-request = le fournisseur a rejeté la requête
 code-context = la conversation est trop longue pour le modèle, même raccourcie
-code-rate-limited = trop de requêtes, après les nouvelles tentatives
+code-rate-limited = trop de requêtes, après les nouvelles tentatives, ou quota épuisé
 code-provider = le fournisseur a échoué, après les nouvelles tentatives
 code-network = aucune connexion, ou elle a été coupée
 code-tls = aucune connexion sécurisée

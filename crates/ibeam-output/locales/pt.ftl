@@ -101,9 +101,9 @@ reason-key-refused-of-source = `{ $provider }` recusou a chave de API de `{ $sou
 reason-unknown-provider = nenhum provedor se chama `{ $provider }`
     .hint = `ibeam providers` mostra os provedores
 reason-unknown-model = o provedor `{ $provider }` não conhece o modelo `{ $model }`
-    .hint = indique outro; `ibeam models` mostra o que a sua chave pode usar
+    .hint = `--model` escolhe outro; `ibeam models` mostra o que a sua chave pode usar
 reason-model-without-provider = nenhum provedor é conhecido para o modelo `{ $model }`
-    .hint = escreva-o como `PROVIDER/NAME`; `ibeam models` mostra os nomes
+    .hint = indique-o com `--model PROVIDER/NAME`; `ibeam models` mostra os nomes
 reason-no-default-model = `{ $provider }` tem uma chave, mas nenhum modelo padrão
     .hint = indique um modelo: `--model { $provider }/NAME`; `ibeam models` mostra os nomes
 reason-model-not-installed = o modelo embutido `{ $model }` não está instalado
@@ -147,16 +147,20 @@ reason-turn-limit = { $limit ->
         [one] a execução atingiu seu limite de { $limit } requisição ao modelo
        *[other] a execução atingiu seu limite de { $limit } requisições ao modelo
     }
-    .hint = aumente-o com `--max-turns`, ou continue com `--continue`
+    .hint = aumente-o com `--max-turns`
+    .hint-resume = a sessão foi mantida; continue com `--continue`
 reason-token-limit = a execução esgotou os seus { $limit } tokens
-    .hint = aumente `--max-tokens`, ou continue com `--continue`
+    .hint = aumente `--max-tokens`
+    .hint-resume = a sessão foi mantida; continue com `--continue`
 reason-cost-limit = a execução esgotou o seu orçamento de { $limit } USD
-    .hint = aumente `--max-cost`, ou continue com `--continue`
+    .hint = aumente `--max-cost`
+    .hint-resume = a sessão foi mantida; continue com `--continue`
 reason-tool-call-limit = { $limit ->
         [one] a execução esgotou a sua { $limit } chamada de ferramentas
        *[other] a execução esgotou as suas { $limit } chamadas de ferramentas
     }
-    .hint = aumente `--max-tool-calls`, ou continue com `--continue`
+    .hint = aumente `--max-tool-calls`
+    .hint-resume = a sessão foi mantida; continue com `--continue`
 reason-loop-guard = { $count ->
         [one] o modelo chamou `{ $tool }` { $count } vez com os mesmos argumentos e o mesmo resultado
        *[other] o modelo chamou `{ $tool }` { $count } vezes com os mesmos argumentos e o mesmo resultado
@@ -177,7 +181,8 @@ reason-refused = o modelo se recusou a responder
 reason-prompt-refused = o hook `{ $hook }` recusou a mensagem: { $detail }
     .hint = formule a mensagem de outro modo; `ibeam help hooks` indica os arquivos que configuram hooks
 reason-timed-out = a execução durou mais de { $seconds } s
-    .hint = aumente `--timeout`, ou continue com `--continue`
+    .hint = aumente `--timeout`
+    .hint-resume = a sessão foi mantida; continue com `--continue`
 reason-denied = { $count ->
         [one] { $count } chamada de ferramenta foi recusada
        *[other] { $count } chamadas de ferramenta foram recusadas
@@ -232,7 +237,10 @@ cli-files-changed-since = { $count ->
        *[other] { $count } arquivos foram alterados por outra pessoa ou programa desde então, como `{ $path }`; nada foi restaurado
     }
     .hint = `--force` os sobrescreve; depois `ibeam undo --redo` os traz de volta
-cli-files-changed-since-undo = { cli-files-changed-since }
+cli-files-changed-since-undo = { $count ->
+        [one] `{ $path }` foi alterado por outra pessoa ou programa desde então; nada foi restaurado
+       *[other] { $count } arquivos foram alterados por outra pessoa ou programa desde então, como `{ $path }`; nada foi restaurado
+    }
     .hint = `--force` os sobrescreve; `--redo` então indica o commit com o que foi sobrescrito
 cli-checkpoint-failed = não é possível usar o ponto de verificação: { $detail }
     .hint = `ibeam doctor` verifica a instalação; os pontos de verificação são commits em `refs/ibeam/`
@@ -269,7 +277,7 @@ cli-stream-damaged = `{ $source }` não é um fluxo válido (linha { $line }: { 
 reason-retold = { $detail }
     .hint = a última linha do fluxo diz a classe e o código de saída
 reason-no-session-to-continue = ainda não há sessão em `{ $cwd }`
-    .hint = `ibeam "PROMPT"` começa uma; se usou `--continue`, retire-o
+    .hint = `ibeam "PROMPT"` sem `--continue` começa uma
     .hint-all = `ibeam ls --all` mostra as sessões de todos os diretórios
 reason-session-elsewhere = a sessão `{ $session }` pertence ao espaço de trabalho `{ $cwd }`
     .hint = continue-a lá, ou com `--workspace`
@@ -303,7 +311,7 @@ cli-name-taken = `{ $path }` já existe e não é um link deste programa; nada f
 reason-io = falha de leitura ou gravação em { $what }: { $detail }
     .hint = verifique o espaço livre e as permissões
 reason-output-closed = o leitor de stdout foi embora
-    .hint = o que uma sessão registrou foi mantido; `--continue` continua com ela
+    .hint-resume = a sessão foi mantida; continue com `--continue`
 reason-system = o sistema recusou { $what }: { $detail }
     .hint = `ulimit -a` mostra os limites de processos e de arquivos abertos
 reason-no-sandbox = a sandbox para os comandos não está disponível: { $detail }
@@ -333,7 +341,7 @@ code-auth = sem chave, ou o fornecedor recusou-a
 code-model = modelo desconhecido, ou o modelo integrado não está instalado
 code-request = o fornecedor rejeitou o pedido
 code-context = a conversa é longa demais para o modelo, mesmo encurtada
-code-rate-limited = pedidos a mais, após as novas tentativas
+code-rate-limited = pedidos a mais, após as novas tentativas, ou cota esgotada
 code-provider = o fornecedor falhou, após as novas tentativas
 code-network = sem ligação, ou ela caiu
 code-tls = sem ligação segura

@@ -39,6 +39,16 @@ impl ExitFailure {
     pub(crate) fn explained(&self, catalogue: &Catalogue) -> Explanation {
         catalogue.failed_run(&self.failure, self.run.as_deref())
     }
+
+    /// Returns the sentence and the hints for a person whose conversation goes on: without those about its session, and
+    /// with `/model` instead of the flag.
+    pub(crate) fn explained_in_conversation(&self, catalogue: &Catalogue) -> Explanation {
+        let mut explanation = catalogue.failed_run(&self.failure, None);
+        for hint in &mut explanation.hints {
+            *hint = hint.replace("`--model", "`/model");
+        }
+        explanation
+    }
 }
 
 impl From<Failure> for ExitFailure {

@@ -23,12 +23,12 @@ fn a_reason_is_an_error_line_with_hints() {
             also_near: Vec::new(),
         },
         "error: the model `claude-x` is not known to provider `anthropic`\n\
-         hint: name another one; `ibeam models` lists what your key may use",
+         hint: `--model` names another; `ibeam models` lists what your key may use",
     );
     check(
         &Reason::UnknownModel { model: "claude-x".into(), provider: None, near: None, also_near: Vec::new() },
         "error: no provider is known for the model `claude-x`\n\
-         hint: write it as `PROVIDER/NAME`; `ibeam models` lists the names",
+         hint: name it with `--model PROVIDER/NAME`; `ibeam models` lists the names",
     );
 }
 
@@ -40,7 +40,7 @@ fn several_similar_models_are_one_hint() {
         &Reason::UnknownModel { model: "gpt-5-min".into(), provider: None, near, also_near },
         "error: no provider is known for the model `gpt-5-min`\n\
          hint: did you mean `gpt-5-mini`, `gpt-5-nano`, `gpt-5`?\n\
-         hint: write it as `PROVIDER/NAME`; `ibeam models` lists the names",
+         hint: name it with `--model PROVIDER/NAME`; `ibeam models` lists the names",
     );
 }
 
@@ -55,7 +55,7 @@ fn a_similar_name_is_the_first_hint() {
         },
         "error: no provider is known for the model `openia/x`\n\
          hint: did you mean `openai/x`?\n\
-         hint: write it as `PROVIDER/NAME`; `ibeam models` lists the names",
+         hint: name it with `--model PROVIDER/NAME`; `ibeam models` lists the names",
     );
     for locale in Locale::ALL {
         let hints = |near: Option<&str>| {

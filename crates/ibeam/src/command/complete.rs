@@ -3,6 +3,7 @@
 //! Prints a candidate per line with its description after a tab. `:files` and `:directories` stand for the names that
 //! the shell finds. Sends no request, and reads only the list of sessions and the cached lists of models.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::File;
 
@@ -50,8 +51,12 @@ struct Position {
 pub(super) fn complete(app: &AppContext, words: &[OsString], stdout: &mut File) -> Result<(), CliError> {
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let position = find_position(&words);
-    let mut text = String::new();
+    let (mut text, mut seen) = (String::new(), BTreeSet::new());
     for (value, description) in position.kinds.iter().flat_map(|kind| candidates(app, kind, &position)) {
+        // `help` has topics with the names of commands.
+        if !seen.insert(value.clone()) {
+            continue;
+        }
         if value.starts_with(':') {
             text.push_str(&format!("{value}\n"));
         } else if value.starts_with(&position.typed) {

@@ -421,7 +421,14 @@ impl<'a> RunSession<'a> {
 
     /// Prints a failed run on stderr before the next one.
     pub(super) fn report(&self, failed: &ExitFailure) {
-        stderr::write_line(&failed.explained(&self.process.app.base.catalogue).to_string());
+        let catalogue = &self.process.app.base.catalogue;
+        let explanation = match self.process.kind {
+            RunKind::Interactive => failed.explained_in_conversation(catalogue),
+            RunKind::Single | RunKind::Hosted | RunKind::Editor | RunKind::Served => {
+                failed.explained(catalogue)
+            }
+        };
+        stderr::write_line(&explanation.to_string());
     }
 
     /// Prints how a run ended that did not succeed. The person knows what an interrupt is.

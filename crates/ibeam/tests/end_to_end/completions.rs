@@ -97,6 +97,7 @@ fn bash_completes_models_sessions_providers_and_files() {
     check("logout --error-f", "--error-format");
     assert!(!completed_in_bash(&scene, "logout --max").iter().any(|flag| flag == "--max-turns"));
     assert_eq!(completed_in_bash(&scene, "--model run"), [""]);
+    assert_eq!(completed_in_bash(&scene, "help sess"), ["sessions", "session-format"]);
 }
 
 #[test]

@@ -84,6 +84,16 @@ fn a_failed_ephemeral_run_is_not_resumable() {
 }
 
 #[test]
+fn a_limit_that_ends_an_ephemeral_run_names_no_session_to_continue() {
+    for (flags, is_continued) in [(&["--ephemeral"][..], false), (&[], true)] {
+        let scene = Scene::new([answer_shell("true"), answer_text("never")]);
+        let output = scene.print(["--force", "--max-turns", "1"]).args(flags).run();
+        assert!(output.stderr.contains("hint: raise it with `--max-turns`"), "{output}");
+        assert_eq!(output.stderr.contains("--continue"), is_continued, "{output}");
+    }
+}
+
+#[test]
 fn an_ephemeral_run_reads_the_session_it_resumes_without_a_change() {
     for flags in [&["--continue"][..], &["--continue", "--fork"]] {
         let scene = Scene::new([answer_text("one")]);

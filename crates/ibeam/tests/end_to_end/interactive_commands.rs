@@ -121,7 +121,7 @@ fn models_are_listed_with_the_current_one_and_unknown_names_are_warned_of() {
     let scene = Scene::new([]);
     let running = start_lines(&scene);
     running.type_text("/model nothing-like-it\n");
-    running.wait_for_stderr("hint: write it as `PROVIDER/NAME`");
+    running.wait_for_stderr("hint: name it with `/model PROVIDER/NAME`");
     for (line, printed) in [
         ("/model", "`/model NAME` changes the model of this conversation; now: "),
         ("/model anthropic/nothing-like-it", "is not in the table of known models; `/model` lists"),
@@ -164,7 +164,7 @@ fn a_command_in_the_background_is_shown_as_one() {
 }
 
 #[test]
-fn the_question_about_a_command_in_the_background_says_so() {
+fn the_question_about_a_command_names_the_background() {
     for screen in ["dumb", "xterm-256color"] {
         let call = answer_call("t", "shell", &json!({ "command": "sleep 60", "isBackground": true }));
         let scene = Scene::new([call, answer_text("So be it.\n")]);
