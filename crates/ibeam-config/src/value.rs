@@ -49,7 +49,7 @@ impl Kind {
             Self::Size => "a number of bytes above 0, or text such as \"512K\", \"100M\", \"4G\"",
             Self::Choice(words) => {
                 let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
-                return words.join(" or ").into();
+                return format!("one of {}", words.join(", ")).into();
             }
             Self::TextOrList => "a string that is not empty, or a list of such strings",
             Self::List | Self::Tokens => "a list of strings",
@@ -382,6 +382,6 @@ mod tests {
         let kind = Kind::Choice(&["enabled", "disabled"]);
         assert_eq!(Value::parse(kind, "enabled"), Some(Value::Text("enabled".to_owned())));
         assert_eq!(Value::parse(kind, "Enabled"), None);
-        assert_eq!(kind.describe(), "\"enabled\" or \"disabled\"");
+        assert_eq!(kind.describe(), "one of \"enabled\", \"disabled\"");
     }
 }

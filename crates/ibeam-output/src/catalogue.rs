@@ -17,7 +17,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use fluent_bundle::concurrent::FluentBundle;
-use fluent_bundle::{FluentArgs, FluentMessage, FluentResource};
+use fluent_bundle::{FluentArgs, FluentMessage, FluentResource, FluentValue};
 use ibeam_protocol::{
     Compacted, Failure, FailureCode, Notice, Reason, RunFinished, Sentence, ToolCall, ToolOutcome, UnusedKey,
 };
@@ -90,6 +90,7 @@ impl Catalogue {
         if let Reason::Usage { detail } = reason {
             reason_message = reason_message.text("detail", &self.sentence(detail));
         }
+        let reason_message = self.with_detail_in_language(reason_message);
         let mut hints = self.hints(&reason_message);
         if let Reason::NoKey { without_engine: true, .. } = reason {
             let local = self.hints_named(&reason_message, LOCAL_HINT);
@@ -136,6 +137,21 @@ impl Catalogue {
         explanation
     }
 
+    /// Returns the message with its detail in the language, if the detail has a translation.
+    fn with_detail_in_language(&self, message: Message) -> Message {
+        let detail = match message.args.get("detail") {
+            Some(FluentValue::String(detail)) => reasons::translation(self.locale, detail),
+            Some(
+                FluentValue::Number(_) | FluentValue::Custom(_) | FluentValue::None | FluentValue::Error,
+            )
+            | None => None,
+        };
+        match detail {
+            Some(detail) => message.text("detail", &detail),
+            None => message,
+        }
+    }
+
     /// Returns a sentence in the locale, or else in English.
     pub fn sentence(&self, sentence: &Sentence) -> String {
         sentence.translate(|template| translations::sentence(self.locale, template))
@@ -144,7 +160,7 @@ impl Catalogue {
     /// Returns the message and the hints for an error that only sub-commands report. `error` is a variant of an enum: its tag
     /// is the message id without `cli-`, and its fields are the arguments.
     pub fn cli_error(&self, error: &impl Serialize) -> Explanation {
-        let message = variant_message("cli", error);
+        let message = self.with_detail_in_language(variant_message("cli", error));
         Explanation { message: self.render(&message, None), hints: self.hints(&message) }
     }
 
@@ -163,11 +179,10 @@ impl Catalogue {
         let Notice::CallsDenied { reasons, .. } = notice else { return sentence };
         match reasons.as_slice() {
             [] => sentence,
-            [reason] => format!("{sentence}: {}", printable_line(&self.refusal_reason(reason))),
+            [reason] => format!("{sentence}: {}", printable_line(&self.in_language(reason))),
             reasons => {
-                let lines = reasons
-                    .iter()
-                    .map(|reason| format!("\n  {}", printable_line(&self.refusal_reason(reason))));
+                let lines =
+                    reasons.iter().map(|reason| format!("\n  {}", printable_line(&self.in_language(reason))));
                 format!("{sentence}:{}", lines.collect::<String>())
             }
         }
@@ -200,8 +215,9 @@ impl Catalogue {
         self.render(&Message::new(id), None)
     }
 
-    /// Returns the English reason of policy in the language; any other reason stays as it is.
-    pub fn refusal_reason(&self, english: &str) -> String {
+    /// Returns a text that journals, programs or other crates have in English, in the language. A text without a
+    /// translation, such as that of a service, stays as it is.
+    pub fn in_language(&self, english: &str) -> String {
         reasons::translation(self.locale, english).unwrap_or_else(|| english.to_owned())
     }
 

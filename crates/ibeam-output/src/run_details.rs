@@ -132,9 +132,11 @@ impl RunDetails {
                     .extend(list.into_iter().filter(|line| self.options.verbose || !previous.contains(line)));
             }
             ToolOutcome::Success { .. } => {}
-            ToolOutcome::Failure { failure, .. } => lines.extend(reason_line(&failure_reason(failure))),
+            ToolOutcome::Failure { failure, .. } => {
+                lines.extend(reason_line(&self.catalogue.in_language(&failure_reason(failure))))
+            }
             ToolOutcome::Rejected { reason } => {
-                lines.extend(reason_line(&self.catalogue.refusal_reason(reason)));
+                lines.extend(reason_line(&self.catalogue.in_language(reason)));
             }
         }
         lines

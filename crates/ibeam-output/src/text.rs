@@ -191,12 +191,12 @@ fn detail_lines(outcome: &ToolOutcome, catalogue: &Catalogue) -> String {
             in_language.trim_start()
         }
         ToolOutcome::Failure { failure: ToolFailure::Interrupted, for_model: reason } => {
-            in_language = catalogue.refusal_reason(reason);
+            in_language = catalogue.in_language(reason);
             &in_language
         }
         ToolOutcome::Failure { for_model, .. } => for_model,
         ToolOutcome::Rejected { reason } => {
-            in_language = catalogue.refusal_reason(reason);
+            in_language = catalogue.in_language(reason);
             &in_language
         }
     };

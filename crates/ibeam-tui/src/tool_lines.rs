@@ -159,7 +159,7 @@ fn body(
                 lines
             }
             ToolFailure::Interrupted => {
-                reason_lines(catalogue, &catalogue.refusal_reason(for_model), at_most(REASON_LINES), width)
+                reason_lines(catalogue, &catalogue.in_language(for_model), at_most(REASON_LINES), width)
             }
             ToolFailure::FileNotFound { .. }
             | ToolFailure::PermissionDenied { .. }
@@ -169,7 +169,7 @@ fn body(
             | ToolFailure::Error { .. } => reason_lines(catalogue, for_model, at_most(REASON_LINES), width),
         },
         ToolOutcome::Rejected { reason } => {
-            reason_lines(catalogue, &catalogue.refusal_reason(reason), at_most(REASON_LINES), width)
+            reason_lines(catalogue, &catalogue.in_language(reason), at_most(REASON_LINES), width)
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The translations of the reasons that policy gives, from their English text.
+//! The translations of texts that the model, programs, journals or other crates have in English, from that text: the
+//! reasons of policy, wrong values, errors of the system. A recorded reason can be translated too.
 //!
-//! The model, programs and journals get the English text, so a recorded reason can be translated too.
-//! `locales/reasons.txt` has a block for each template. A reason without a block stays English; a test of the binary
+//! `locales/reasons.txt` has a block for each template. A text without a block stays English; a test of the binary
 //! compares the blocks with the reasons of policy.
 
 use ibeam_protocol::Sentence;

@@ -3,6 +3,7 @@
 //! A suggestion is similar to the typed text and never allows a run more than that text.
 
 use std::ffi::OsString;
+use std::num::ParseIntError;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Error};
@@ -22,6 +23,9 @@ const GRANTING_VALUES: &[&str] = &["disabled"];
 /// Returns the message of `error` in one line, without clap's prefix, usage block and advice on `--help`.
 pub(super) fn message(mut error: Error) -> Sentence {
     drop_poor_suggestions(&mut error);
+    if let Some(sentence) = invalid_number(&error) {
+        return sentence;
+    }
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let end = text.find("\n\nUsage:").or_else(|| text.find("\n\nFor more")).unwrap_or(text.len());
@@ -30,6 +34,26 @@ pub(super) fn message(mut error: Error) -> Sentence {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     // The message of clap may have more parts than the sentence.
     translatable(&error).filter(|sentence| sentence.as_str() == text).unwrap_or_else(|| text.into())
+}
+
+/// Returns the message for a number that cannot be used, without the terms of the parser.
+fn invalid_number(error: &Error) -> Option<Sentence> {
+    let text = |kind| match error.get(kind)? {
+        ContextValue::String(text) => Some(text.as_str()),
+        _ => None,
+    };
+    let detail = std::error::Error::source(error)?;
+    let (value, arg) = (text(ContextKind::InvalidValue)?, text(ContextKind::InvalidArg)?);
+    if detail.is::<ParseIntError>() {
+        return Some(sentence!(
+            "invalid value '{value}' for '{arg}': it is not a whole number that can be used",
+            value,
+            arg
+        ));
+    }
+    let detail = detail.to_string();
+    let (_, range) = detail.split_once(" is not in ")?;
+    Some(sentence!("invalid value '{value}' for '{arg}': it is not in {range}", value, arg, range))
 }
 
 /// Returns the message of the most frequent errors as a sentence that can be translated.
@@ -238,7 +262,7 @@ mod tests {
             ),
             (
                 &["--max-turns", "many", "x"],
-                "valor no válido 'many' para '--max-turns <N>': invalid digit found in string",
+                "valor no válido 'many' para '--max-turns <N>': no es un número entero que se pueda usar",
             ),
             (&["sessions", "show"], "faltan estos argumentos obligatorios: <SESSION>"),
             (

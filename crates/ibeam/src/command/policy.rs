@@ -115,7 +115,7 @@ fn as_text(
     shows_path_rule_limits: bool,
 ) -> String {
     let message = |line: PolicyLine<'_>| app.base.catalogue.line(&line);
-    let translated = |reason: &str| app.base.catalogue.refusal_reason(reason);
+    let translated = |reason: &str| app.base.catalogue.in_language(reason);
     let mut text = String::new();
     let mut line = |indent: &str, line: &str| text.push_str(&format!("{indent}{line}\n"));
     if let Some(what) = explained.unanalyzable {
@@ -369,7 +369,7 @@ mod tests {
             let unanalyzable = explained.unanalyzable.map(str::to_owned);
             for reason in verdict.into_iter().chain(findings).chain(unanalyzable) {
                 let translations =
-                    catalogues.iter().map(|catalogue| catalogue.refusal_reason(&reason).to_string());
+                    catalogues.iter().map(|catalogue| catalogue.in_language(&reason).to_string());
                 let has_english = |text: &String| *text == reason || text.contains("a person may allow it");
                 english.extend(translations.filter(has_english));
             }

@@ -89,6 +89,29 @@ fn a_usage_error_is_in_the_language_of_the_user_and_english_for_programs() {
     assert!(command.stderr.starts_with("error: aucun serveur MCP ne s'appelle `x` ; il y a : "), "{command}");
 }
 
+#[test]
+fn an_error_about_a_value_is_in_the_language_of_the_user() {
+    let scene = scene();
+    for (args, spanish) in [
+        (["--timeout", "foo"], "`--timeout foo` debe ser un tiempo mayor que 0"),
+        (["--effort", "foo"], "`--effort foo` debe ser uno de \"none\", "),
+        (["--max-turns", "0"], "`--max-turns 0` debe ser un número entero mayor que 0"),
+        (["--max-turns", "x"], "valor no válido 'x' para '--max-turns <N>': no es un número entero"),
+        (["--max-cost", "x"], "`--max-cost x` debe ser una cantidad en dólares"),
+        (["--allow-net", "foo"], "patrón de host `foo` no válido: no tiene puerto; para páginas seguras"),
+        (["--allow", "Foo(x)"], "token de permiso `Foo(x)` no válido: `Foo` no es un tipo de token; usa"),
+        (["--deny", "Shell(git push)"], "una sola palabra; escribe `Shell(git:push*)`; usa uno de"),
+    ] {
+        let output = scene.ibeam_without_model(["-p", "x", "--lang", "es"]).args(args).run();
+        assert!(output.stderr.contains(spanish), "{output}");
+    }
+    let file = ["-p", "x", "--lang=es", "--model=openai/x", "--api-key=k", "--file=nowhere"];
+    let file = scene.ibeam_without_model(file).run();
+    assert!(file.stderr.contains("leer `nowhere`: no existe el archivo o directorio\n"), "{file}");
+    let config = scene.ibeam_without_model(["-p", "x", "--lang", "es"]).env("IBEAM_TIMEOUT", "foo").run();
+    assert!(config.stderr.contains("`foo` debe ser un tiempo mayor que 0"), "{config}");
+}
+
 /// The translations of the sentences that the code writes with `sentence!`.
 const SENTENCES: &str = include_str!("../../../ibeam-output/locales/sentences.txt");
 
