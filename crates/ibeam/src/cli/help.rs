@@ -21,6 +21,7 @@ pub(super) const OWN_TEXTS: &[&str] = &[
     POSSIBLE_VALUES,
     PRINT_HELP,
     HELP_COMMAND,
+    HELP_OF_GROUP,
     TOPICS,
     ALL_COMMANDS,
     UNDO_FORCE,
@@ -34,6 +35,7 @@ const EXAMPLES: &str = "Examples";
 const POSSIBLE_VALUES: &str = "possible values";
 const PRINT_HELP: &str = "Print help";
 const HELP_COMMAND: &str = "Show the help of a command, or a page of the documentation";
+const HELP_OF_GROUP: &str = "Show the help of a command";
 const UNDO_FORCE: &str = "Overwrite files that somebody else has changed since";
 const DOCTOR_SANDBOX: &str = "List the layers of the sandbox on this machine";
 const TOPICS: &str = "Pages of the documentation, for `ibeam help TOPIC`";
@@ -104,8 +106,9 @@ pub(super) fn topic(args: &[OsString]) -> Option<ParseExit> {
     let words: Vec<&str> = words.filter(is_word).collect();
     let asks_for_help = || args.iter().any(|arg| arg == "--help" || arg == "-h");
     let word = match words.as_slice() {
-        [word] => word,
         // The help about help is that of the program.
+        ["help"] => return Some(ParseExit::Help(text(&["ibeam".into(), "--help".into()]))),
+        [word] => word,
         [] if asks_for_help() => return Some(ParseExit::Help(text(&["ibeam".into(), "--help".into()]))),
         _ => return None,
     };
@@ -146,9 +149,15 @@ pub(crate) fn lists_flag(command: &str, flag: &Arg) -> bool {
 pub(super) fn text(args: &[OsString]) -> String {
     let catalogue = crate::environment::catalogue(super::requested_lang(args));
     let translations = Translations::new(catalogue.locale_code());
-    let language = Language { catalogue: &catalogue, translations: &translations };
-    let command = language.localize(command(args), "");
+    // `ibeam sessions help` prints what `ibeam sessions --help` prints.
+    let args = match args.split_last() {
+        Some((last, before)) if last == "help" => [before, &["--help".into()]].concat(),
+        Some(_) | None => args.to_vec(),
+    };
     let is_named = |name: &str| args.iter().skip(1).any(|arg| *arg == *name);
+    let explains_by_command = is_named("help");
+    let language = Language { catalogue: &catalogue, translations: &translations, explains_by_command };
+    let command = language.localize(command(&args), "");
     // The server runs prompts, so it has all flags of runs.
     let serves_runs = is_named("mcp") && is_named("serve");
     let starts_no_run = is_named("fleet") && FLEET_COMMANDS_WITHOUT_RUNS.iter().any(|name| is_named(name));
@@ -177,6 +186,8 @@ pub(super) fn text(args: &[OsString]) -> String {
 struct Language<'a> {
     catalogue: &'a Catalogue,
     translations: &'a Translations,
+    /// Whether the help is that of `ibeam help COMMAND`, and not of a flag.
+    explains_by_command: bool,
 }
 
 impl Language<'_> {
@@ -215,6 +226,12 @@ impl Language<'_> {
                 // Without an order, arguments under a heading are sorted by their identifiers.
                 if arg.is_positional() { arg.display_order(order.next().unwrap_or_default()) } else { arg }
             });
+        let is_group = !path.is_empty() && !names.is_empty();
+        if is_group && !self.explains_by_command {
+            // In place of that of clap, whose text is not translated.
+            let help = Command::new("help").about(self.translations.get(HELP_OF_GROUP));
+            command = command.disable_help_subcommand(true).subcommand(help.display_order(usize::MAX));
+        }
         for name in names {
             let below = format!("{path} {name}");
             let is_top = path.is_empty();
@@ -395,6 +412,16 @@ mod tests {
         check(&["ibeam", "--help"], "\nCommands (sessions):\n");
         let help = text(&["ibeam", "--help"].map(OsString::from));
         assert!(!help.contains("\nOptions:\n"), "every flag is in a group: {help}");
+    }
+
+    #[test]
+    fn the_help_of_a_group_lists_its_help_in_the_language() {
+        for name in ["sessions", "mcp", "fleet", "hooks", "policy"] {
+            check(&["ibeam", "--lang", "es", name, "--help"], "  Mostrar la ayuda de un comando");
+            check(&["ibeam", "--lang", "es", name, "help"], "  Mostrar la ayuda de un comando");
+        }
+        check(&["ibeam", "--lang", "es", "sessions", "help", "rm"], "Uso: ibeam sessions rm ");
+        check(&["ibeam", "--lang", "es", "help", "sessions", "rm"], "Uso: ibeam sessions rm ");
     }
 
     #[test]
