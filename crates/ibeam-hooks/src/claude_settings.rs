@@ -102,6 +102,7 @@ impl Group {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with `hooks`")]
 struct RawGroup {
     matcher: Option<String>,
     #[serde(default)]
@@ -130,6 +131,7 @@ enum Entry {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with the `command` of a hook")]
 struct RawEntry {
     #[serde(rename = "type")]
     kind: Option<String>,

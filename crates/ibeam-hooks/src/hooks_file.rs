@@ -60,6 +60,7 @@ pub struct HooksFileError {
 
 /// The content of a hook file.
 #[derive(Deserialize)]
+#[serde(expecting = "an object with `hooks`")]
 struct HooksFile {
     #[serde(default, rename = "version")]
     _version: Version,
@@ -142,6 +143,7 @@ enum HookEntry {
 }
 
 #[derive(Deserialize)]
+#[serde(expecting = "an object with the `command` of a hook")]
 struct RawEntry {
     #[serde(rename = "type")]
     kind: Option<String>,

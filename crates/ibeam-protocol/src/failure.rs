@@ -339,6 +339,15 @@ pub enum Reason {
         #[serde(rename = "said")]
         detail: String,
     },
+    /// A JSON file with hooks or MCP servers is invalid.
+    BadJsonConfig {
+        path: String,
+        line: Option<u64>,
+        column: Option<u64>,
+        /// The page of `ibeam help` that describes the file.
+        page: String,
+        detail: String,
+    },
     /// A configuration file cannot be read.
     UnreadableConfig {
         path: String,
@@ -473,9 +482,10 @@ impl Reason {
             Self::System { .. } => C::Os,
             Self::NoSandbox { .. } => C::Sandbox,
             Self::Untrusted { .. } => C::Untrusted,
-            Self::BadConfig { .. } | Self::UnreadableConfig { .. } | Self::McpServerFailed { .. } => {
-                C::Config
-            }
+            Self::BadConfig { .. }
+            | Self::BadJsonConfig { .. }
+            | Self::UnreadableConfig { .. }
+            | Self::McpServerFailed { .. } => C::Config,
             Self::Signalled(signal) => C::Signal(*signal),
             Self::Internal { .. } | Self::ReplayedFailure { .. } => C::Internal,
         }

@@ -25,6 +25,9 @@ const PROJECT_DIRS: [&str; 2] = [".cursor", ".ibeam"];
 /// The settings of Claude Code in a project, those that take precedence first.
 const PROJECT_CLAUDE_SETTINGS: [&str; 2] = [".claude/settings.local.json", ".claude/settings.json"];
 
+/// The page of `ibeam help` that describes the files.
+const HELP_PAGE: &str = "hooks";
+
 /// The format of a file with hooks.
 #[derive(Clone, Copy)]
 enum FileFormat {
@@ -32,56 +35,136 @@ enum FileFormat {
     ClaudeSettings,
 }
 
+/// The owner of a file with hooks.
+#[derive(Clone, Copy)]
+enum FileOwner {
+    Administrator,
+    Project,
+    User,
+}
+
+/// A file that may have hooks.
+struct HookFile {
+    format: FileFormat,
+    owner: FileOwner,
+    path: PathBuf,
+    /// The directory in which the hooks run.
+    directory: PathBuf,
+}
+
+impl HookFile {
+    /// Returns the bytes of the file; `None` if there is no file.
+    fn read(&self, app: &AppContext) -> Result<Option<Vec<u8>>, ConfigError> {
+        match self.owner {
+            FileOwner::Administrator => config_file::read_managed(&self.path),
+            FileOwner::Project => app.trust.files.bytes(&self.path),
+            FileOwner::User => config_file::read(&self.path),
+        }
+    }
+
+    /// Adds the hooks of the file to `config`.
+    ///
+    /// # Errors
+    /// `BadJsonConfig` with line and column; the error of reading the file.
+    fn add_to(&self, config: &mut HookConfig, app: &AppContext) -> Result<(), Reason> {
+        let Some(bytes) = self.read(app)? else { return Ok(()) };
+        let added = match self.format {
+            FileFormat::Hooks => config.add_file(&bytes, &self.path, &self.directory),
+            FileFormat::ClaudeSettings => config.add_claude_settings(&bytes, &self.path, &self.directory),
+        };
+        added.map_err(|HooksFileError { line, column, message: detail }| Reason::BadJsonConfig {
+            path: self.path.display().to_string(),
+            line: line.try_into().ok(),
+            column: column.try_into().ok(),
+            page: HELP_PAGE.to_owned(),
+            detail,
+        })
+    }
+
+    /// Whether the file belongs to a project that is not trusted, so that no run reads it.
+    fn is_untrusted(&self, app: &AppContext) -> bool {
+        match self.owner {
+            FileOwner::Project => !app.trust.is_trusted(),
+            FileOwner::Administrator | FileOwner::User => false,
+        }
+    }
+}
+
 /// Reads all hook files, those that take precedence first.
 ///
 /// # Errors
-/// `BadConfig` with line and column.
+/// `BadJsonConfig` with line and column; the error of reading a file.
 pub(crate) fn load(app: &AppContext) -> Result<HookConfig, Reason> {
     let mut config = HookConfig::default();
-    let home = &app.dirs.home;
-    for directory in MANAGED_DIRS.map(Path::new) {
-        let path = directory.join("hooks.json");
-        add(&mut config, FileFormat::Hooks, config_file::read_managed(&path)?, &path, directory)?;
-    }
-    let path = Path::new(MANAGED_CLAUDE_SETTINGS);
-    let bytes = config_file::read_managed(path)?;
-    add(&mut config, FileFormat::ClaudeSettings, bytes, path, &app.workspace)?;
-    for (format, path) in project_files(app) {
-        if app.trust.is_trusted() {
-            add(&mut config, format, app.trust.files.bytes(&path)?, &path, &app.workspace)?;
-        } else if has_untrusted_hooks(app, format, &path) {
-            config.notices.push(Notice::HooksUntrusted { path: path.display().to_string() });
+    for file in files(app) {
+        if !file.is_untrusted(app) {
+            file.add_to(&mut config, app)?;
+        } else if has_untrusted_hooks(app, &file) {
+            config.notices.push(Notice::HooksUntrusted { path: file.path.display().to_string() });
         }
     }
-    for directory in [&home.join(".cursor"), app.dirs.config_directory()] {
-        let path = directory.join("hooks.json");
-        add(&mut config, FileFormat::Hooks, config_file::read(&path)?, &path, directory)?;
-    }
-    let path = home.join(".claude/settings.json");
-    add(&mut config, FileFormat::ClaudeSettings, config_file::read(&path)?, &path, &app.workspace)?;
     Ok(config)
+}
+
+/// Returns the path of each file that a run reads, with its error if it has one.
+pub(crate) fn check_files(app: &AppContext) -> Vec<(PathBuf, Option<Reason>)> {
+    let read = files(app).into_iter().filter(|file| !file.is_untrusted(app));
+    let check = |file: HookFile| {
+        let error = file.add_to(&mut HookConfig::default(), app).err();
+        (file.path, error)
+    };
+    read.map(check).collect()
+}
+
+/// Returns all files that may have hooks, those that take precedence first.
+fn files(app: &AppContext) -> Vec<HookFile> {
+    let hooks_in = |owner, directory: &Path| HookFile {
+        format: FileFormat::Hooks,
+        owner,
+        path: directory.join("hooks.json"),
+        directory: directory.to_owned(),
+    };
+    let claude_settings = |owner, path| HookFile {
+        format: FileFormat::ClaudeSettings,
+        owner,
+        path,
+        directory: app.workspace.clone(),
+    };
+    let home = &app.dirs.home;
+    let mut files: Vec<_> =
+        MANAGED_DIRS.map(|directory| hooks_in(FileOwner::Administrator, Path::new(directory))).into();
+    files.push(claude_settings(FileOwner::Administrator, PathBuf::from(MANAGED_CLAUDE_SETTINGS)));
+    files.extend(project_files(app));
+    files.push(hooks_in(FileOwner::User, &home.join(".cursor")));
+    files.push(hooks_in(FileOwner::User, app.dirs.config_directory()));
+    files.push(claude_settings(FileOwner::User, home.join(".claude/settings.json")));
+    files
 }
 
 /// Returns the files of the project that may have hooks, without those that are the user's own because the workspace is
 /// the home directory.
-fn project_files(app: &AppContext) -> impl Iterator<Item = (FileFormat, PathBuf)> {
+fn project_files(app: &AppContext) -> impl Iterator<Item = HookFile> {
     let is_home = app.workspace == app.dirs.home;
     let hook_files = PROJECT_DIRS.into_iter().filter(move |directory| !is_home || *directory != ".cursor");
     let hook_files = hook_files.map(|directory| (FileFormat::Hooks, Path::new(directory).join("hooks.json")));
     let settings = PROJECT_CLAUDE_SETTINGS.into_iter().filter(move |name| !is_home || name.contains("local"));
     let settings = settings.map(|name| (FileFormat::ClaudeSettings, PathBuf::from(name)));
     let workspace = app.workspace.clone();
-    hook_files.chain(settings).map(move |(format, path)| (format, workspace.join(path)))
+    hook_files.chain(settings).map(move |(format, path)| HookFile {
+        format,
+        owner: FileOwner::Project,
+        path: workspace.join(path),
+        directory: workspace.clone(),
+    })
 }
 
 /// Whether a file of an untrusted project would have to be run. Settings of Claude Code often have no hooks.
-fn has_untrusted_hooks(app: &AppContext, format: FileFormat, path: &Path) -> bool {
-    match format {
-        FileFormat::Hooks => app.trust.files.exists(path),
+fn has_untrusted_hooks(app: &AppContext, file: &HookFile) -> bool {
+    match file.format {
+        FileFormat::Hooks => app.trust.files.exists(&file.path),
         FileFormat::ClaudeSettings => {
             let mut config = HookConfig::default();
-            let Ok(bytes) = app.trust.files.bytes(path) else { return true };
-            let added = add(&mut config, format, bytes, path, &app.workspace);
+            let added = file.add_to(&mut config, app);
             added.is_err() || config.commands().next().is_some()
         }
     }
@@ -90,14 +173,14 @@ fn has_untrusted_hooks(app: &AppContext, format: FileFormat, path: &Path) -> boo
 /// Returns the file, the event and the command of each hook of the project, trusted or not.
 ///
 /// # Errors
-/// `BadConfig` with line and column.
+/// `BadJsonConfig` with line and column; the error of reading a file.
 pub(crate) fn project_hooks(app: &AppContext) -> Result<Vec<(PathBuf, String, String)>, Reason> {
     let mut found = Vec::new();
-    for (format, path) in project_files(app) {
+    for file in project_files(app) {
         let mut config = HookConfig::default();
-        add(&mut config, format, app.trust.files.bytes(&path)?, &path, &app.workspace)?;
+        file.add_to(&mut config, app)?;
         let hooks = config.commands();
-        found.extend(hooks.map(|(event, command)| (path.clone(), event.to_owned(), command.to_owned())));
+        found.extend(hooks.map(|(event, command)| (file.path.clone(), event.to_owned(), command.to_owned())));
     }
     Ok(found)
 }
@@ -131,25 +214,6 @@ pub(crate) fn runner(
         prompt_model: Some(prompt_model),
     };
     HookRunner::new(config, head, options)
-}
-
-/// Adds the hooks of a file to `config`.
-fn add(
-    config: &mut HookConfig,
-    format: FileFormat,
-    bytes: Option<Vec<u8>>,
-    path: &Path,
-    directory: &Path,
-) -> Result<(), ConfigError> {
-    let Some(bytes) = bytes else { return Ok(()) };
-    let added = match format {
-        FileFormat::Hooks => config.add_file(&bytes, path, directory),
-        FileFormat::ClaudeSettings => config.add_claude_settings(&bytes, path, directory),
-    };
-    added.map_err(|error| {
-        let HooksFileError { line, column, message } = error;
-        ConfigError::at(path, line, column, message)
-    })
 }
 
 /// Converts the calls of a run to the form of Claude Code with the encoder of its stream.

@@ -28,7 +28,9 @@ use ibeam_protocol::{McpServer, McpStatus, Notice, PermissionMode, Reason, ToolS
 use tokio::io::DuplexStream;
 
 use crate::app::AppContext;
-pub(crate) use declaration::{ServerDeclaration, ServerTransport, declared_servers};
+pub(crate) use declaration::{
+    ServerDeclaration, ServerTransport, check_files, declaration_errors, declared_servers,
+};
 pub(crate) use login::{TerminalUser, login_file};
 
 use placeholder::Placeholders;

@@ -307,6 +307,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::NoSandbox { detail: s() },
         Reason::Untrusted { what: s(), path: s() },
         Reason::BadConfig { path: s(), line: Some(1), column: Some(2), detail: s() },
+        Reason::BadJsonConfig { path: s(), line: Some(1), column: Some(2), page: s(), detail: s() },
         Reason::UnreadableConfig { path: s(), detail: s() },
         Reason::McpServerFailed { server: s(), detail: s() },
         Reason::PromptRefused { hook: s(), detail: s() },

@@ -16,8 +16,8 @@ use super::{explain_in_line, print_listing, print_text, report};
 use crate::app::AppContext;
 use crate::cli::{ReportFormat, Switch};
 use crate::cli_error::CliError;
-use crate::model;
 use crate::run::sandbox::{PendingSandbox, RunSandbox};
+use crate::{hooks, mcp, model};
 
 /// The width of the first column of `doctor`, in which all marks fit.
 const MARK_COLUMNS: usize = 7;
@@ -180,7 +180,9 @@ pub(super) fn doctor(app: &AppContext, format: ReportFormat, stdout: &mut File) 
     let has_error =
         |path: &Path| app.base.config_errors.iter().any(|fault| file_of_error(fault) == Some(path));
     let is_valid = |path: &&Path| !has_error(path) && !has_unknown(path);
-    for path in app.dirs.config_files().filter(|path| path.is_file()).filter(is_valid) {
+    let json_files: Vec<_> = hooks::check_files(app).into_iter().chain(mcp::check_files(app)).collect();
+    let json_files = json_files.iter().map(|(path, _)| path.as_path());
+    for path in app.dirs.config_files().chain(json_files).filter(|path| path.is_file()).filter(is_valid) {
         lines.add(true, DiagnosisLine::CheckConfiguration, &path.display().to_string());
     }
     match &sandbox {
@@ -263,7 +265,12 @@ fn tag(line: &DiagnosisLine<'_>) -> String {
 
 /// Returns the file of an error of the configuration.
 fn file_of_error(error: &Reason) -> Option<&Path> {
-    let (Reason::BadConfig { path, .. } | Reason::UnreadableConfig { path, .. }) = error else { return None };
+    let (Reason::BadConfig { path, .. }
+    | Reason::BadJsonConfig { path, .. }
+    | Reason::UnreadableConfig { path, .. }) = error
+    else {
+        return None;
+    };
     Some(Path::new(path))
 }
 

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 /// The settings as declared. Placeholders are not filled yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object with settings of a login")]
 pub(crate) struct AuthDeclaration {
     pub(crate) grant: Option<String>,
     pub(crate) issuer: Option<String>,

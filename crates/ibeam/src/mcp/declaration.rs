@@ -134,36 +134,30 @@ impl ServerDeclaration {
 /// Returns all declared servers, sorted by name.
 ///
 /// # Errors
-/// `BadConfig` for a file that cannot be read, or a server without a command.
+/// `BadConfig` or `BadJsonConfig` for a server without a command, and for a file that is wrong; the error of reading a
+/// file.
 pub(crate) fn declared_servers(app: &AppContext) -> Result<Vec<ServerDeclaration>, Reason> {
-    let trusted = app.trust.is_trusted() || app.base.flags.approve_mcps;
-    let TablesByLayer { managed, user, project } = server_tables(app);
-    let switch = |name: &str| {
-        let of = |tables: &BTreeMap<String, ServerTable>| tables.get(name).and_then(|table| table.enabled);
-        // An untrusted project may disable a server, but not enable one that the user disabled.
-        let of_project = of(&project).filter(|on| trusted || !on);
-        of(&managed).or_else(|| of(&user)).or(of_project)
-    };
+    let trusted = is_project_trusted(app);
+    let tables = server_tables(app);
+    let switch = |name: &str| tables.switch(name, trusted);
+    let TablesByLayer { managed, user, project } = &tables;
     let mut servers = BTreeMap::new();
     if app.base.flags.strict_mcp_config {
         servers.extend(servers_of_flag(app, &switch)?);
-        servers.extend(declarations(&managed, &switch)?);
+        servers.extend(declarations(managed, &switch)?);
         return Ok(servers.into_values().collect());
     }
-    for path in [app.dirs.home.join(".cursor/mcp.json"), app.dirs.config_directory().join("mcp.json")] {
-        for server in json_file::parse(&path, config_file::read(&path)?, false, &switch)? {
-            servers.insert(server.name.clone(), server);
-        }
+    for path in user_files(app) {
+        let of_file = servers_of_file(app, &path, false, &switch)?;
+        servers.extend(of_file.into_iter().map(|server| (server.name.clone(), server)));
     }
-    servers.extend(declarations(&user, &switch)?);
+    servers.extend(declarations(user, &switch)?);
     let mut of_project = BTreeMap::new();
-    for name in [".cursor/mcp.json", ".mcp.json", ".ibeam/mcp.json"] {
-        let path = app.workspace.join(name);
-        for server in json_file::parse(&path, app.trust.files.bytes(&path)?, true, &switch)? {
-            of_project.insert(server.name.clone(), server);
-        }
+    for path in project_files(app) {
+        let of_file = servers_of_file(app, &path, true, &switch)?;
+        of_project.extend(of_file.into_iter().map(|server| (server.name.clone(), server)));
     }
-    of_project.extend(declarations(&project, &switch)?);
+    of_project.extend(declarations(project, &switch)?);
     for (name, mut server) in of_project {
         if trusted {
             servers.insert(name, server);
@@ -175,8 +169,58 @@ pub(crate) fn declared_servers(app: &AppContext) -> Result<Vec<ServerDeclaration
         }
     }
     servers.extend(servers_of_flag(app, &switch)?);
-    servers.extend(declarations(&managed, &switch)?);
+    servers.extend(declarations(managed, &switch)?);
     Ok(servers.into_values().collect())
+}
+
+/// Returns the path of each JSON file that a run reads, with its error if it has one.
+pub(crate) fn check_files(app: &AppContext) -> Vec<(PathBuf, Option<Reason>)> {
+    if app.base.flags.strict_mcp_config {
+        return Vec::new();
+    }
+    let files = user_files(app).map(|path| (path, false)).into_iter();
+    let files = files.chain(project_files(app).map(|path| (path, true)));
+    let check = |(path, of_project): (PathBuf, bool)| {
+        let error = servers_of_file(app, &path, of_project, &|_| None).err();
+        (path, error)
+    };
+    files.map(check).collect()
+}
+
+/// Returns the errors of the tables `[mcp_servers.NAME]` and of `--mcp-config`.
+pub(crate) fn declaration_errors(app: &AppContext) -> Vec<Reason> {
+    let TablesByLayer { managed, user, project } = server_tables(app);
+    let is_strict = app.base.flags.strict_mcp_config;
+    let tables = [(&managed, true), (&user, !is_strict), (&project, !is_strict)];
+    let used = tables.into_iter().filter_map(|(tables, is_used)| is_used.then_some(tables));
+    let errors = used.filter_map(|tables| declarations(tables, &|_| None).err());
+    errors.chain(servers_of_flag(app, &|_| None).err()).collect()
+}
+
+/// Whether the servers of the project may start.
+fn is_project_trusted(app: &AppContext) -> bool {
+    app.trust.is_trusted() || app.base.flags.approve_mcps
+}
+
+/// Returns the JSON files of the user, the one that takes precedence last.
+fn user_files(app: &AppContext) -> [PathBuf; 2] {
+    [app.dirs.home.join(".cursor/mcp.json"), app.dirs.config_directory().join("mcp.json")]
+}
+
+/// Returns the JSON files of the project, the one that takes precedence last.
+fn project_files(app: &AppContext) -> [PathBuf; 3] {
+    [".cursor/mcp.json", ".mcp.json", ".ibeam/mcp.json"].map(|name| app.workspace.join(name))
+}
+
+/// Returns the servers of a JSON file of the user or the project.
+fn servers_of_file(
+    app: &AppContext,
+    path: &Path,
+    of_project: bool,
+    switch: &dyn Fn(&str) -> Option<bool>,
+) -> Result<Vec<ServerDeclaration>, Reason> {
+    let bytes = if of_project { app.trust.files.bytes(path)? } else { config_file::read(path)? };
+    json_file::parse(path, bytes, of_project, switch)
 }
 
 /// Returns the servers of `--mcp-config`: JSON, or a file with it.
@@ -233,6 +277,16 @@ struct TablesByLayer {
     managed: BTreeMap<String, ServerTable>,
     user: BTreeMap<String, ServerTable>,
     project: BTreeMap<String, ServerTable>,
+}
+
+impl TablesByLayer {
+    /// Returns whether the tables enable or disable a server. An untrusted project may disable a server, but not enable
+    /// one that the user disabled.
+    fn switch(&self, name: &str, trusts_project: bool) -> Option<bool> {
+        let of = |tables: &BTreeMap<String, ServerTable>| tables.get(name).and_then(|table| table.enabled);
+        let of_project = of(&self.project).filter(|on| trusts_project || !on);
+        of(&self.managed).or_else(|| of(&self.user)).or(of_project)
+    }
 }
 
 /// Collects the tables `[mcp_servers.NAME]` of the configuration.

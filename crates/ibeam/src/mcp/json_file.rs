@@ -7,25 +7,28 @@ use std::num::NonZeroU64;
 use std::path::Path;
 use std::time::Duration;
 
-use ibeam_config::ConfigError;
+use ibeam_protocol::Reason;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::auth_declaration::AuthDeclaration;
 use super::declaration::{HttpDeclaration, ServerDeclaration, ServerSource, ServerTimeouts, ServerTransport};
 
+/// The page of `ibeam help` that describes the files.
+const HELP_PAGE: &str = "mcp";
+
 /// The shortest `timeout` of another program that counts.
 const MIN_FOREIGN_TIMEOUT_MS: u64 = 1000;
 
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object with `mcpServers`")]
 struct McpFile {
     #[serde(default)]
     mcp_servers: BTreeMap<String, Entry>,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", expecting = "an object with the `command` or the `url` of a server")]
 struct Entry {
     /// `stdio`, `http` or `sse`.
     #[serde(rename = "type")]
@@ -60,23 +63,23 @@ struct Entry {
 /// Returns the servers of a file. `switch` returns whether a file that takes precedence enables or disables a server.
 ///
 /// # Errors
-/// `Invalid` with line and column.
+/// `BadJsonConfig`, with line and column for a mistake of the syntax or of a type.
 pub(super) fn parse(
     path: &Path,
     bytes: Option<Vec<u8>>,
     of_project: bool,
     switch: &dyn Fn(&str) -> Option<bool>,
-) -> Result<Vec<ServerDeclaration>, ConfigError> {
+) -> Result<Vec<ServerDeclaration>, Reason> {
     let Some(bytes) = bytes else { return Ok(Vec::new()) };
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
     let file: McpFile = serde_json::from_slice(bytes).map_err(|error| {
-        // serde_json appends the position to the message, but `ConfigError` has its own fields for the position.
+        // serde_json appends the position to the message, but the reason has its own fields for the position.
         let message = error.to_string();
         let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-        ConfigError::at(path, error.line(), error.column(), message)
+        invalid_file(path, Some((error.line(), error.column())), message.to_owned())
     })?;
     let servers = file.mcp_servers.into_iter().map(|(name, entry)| {
-        let invalid = |message: String| ConfigError::in_file(path, format!("`mcpServers.{name}` {message}"));
+        let invalid = |message: String| invalid_file(path, None, format!("`mcpServers.{name}` {message}"));
         let enabled = switch(&name).unwrap_or(!entry.disabled);
         let source = ServerSource { path: path.to_owned(), line: None, of_project };
         let (revision, elicitation) = (entry.revision.clone(), entry.elicitation.clone());
@@ -92,6 +95,18 @@ pub(super) fn parse(
         Ok(ServerDeclaration { timeouts, ..server })
     });
     servers.collect()
+}
+
+/// Returns the error of a file, with the line and the column where they are known.
+fn invalid_file(path: &Path, position: Option<(usize, usize)>, detail: String) -> Reason {
+    let number = |number: usize| u64::try_from(number).ok();
+    Reason::BadJsonConfig {
+        path: path.display().to_string(),
+        line: position.and_then(|(line, _)| number(line)),
+        column: position.and_then(|(_, column)| number(column)),
+        page: HELP_PAGE.to_owned(),
+        detail,
+    }
 }
 
 impl Entry {

@@ -14,6 +14,7 @@ use super::{model_info, resources, rule_markers, sandbox};
 use crate::app::AppContext;
 use crate::cli::Mode;
 use crate::model::{FallbackChain, ModelChoice, Parking, choose_model};
+use crate::{hooks, mcp};
 
 /// The parts of a run that come from its session and its model.
 pub(super) struct PreparedRun {
@@ -122,7 +123,10 @@ pub(crate) fn config_errors(app: &AppContext) -> Vec<Reason> {
         model.err(),
         price,
     ];
-    results.into_iter().flatten().filter(|reason| reason.code() == FailureCode::Config).collect()
+    let files = hooks::check_files(app).into_iter().chain(mcp::check_files(app));
+    let of_files = files.filter_map(|(_, error)| error);
+    let errors = results.into_iter().flatten().chain(of_files).chain(mcp::declaration_errors(app));
+    errors.filter(|reason| reason.code() == FailureCode::Config).collect()
 }
 
 /// Returns the permission mode of the flags. Plan and ask mode take precedence over `--force`.

@@ -1,7 +1,8 @@
 //! Invalid and unreadable configuration: commands that inspect it run and report the error, runs fail.
 
-use std::fs::Permissions;
+use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use ibeam_testkit::{Stdin, Workspace};
 
@@ -64,6 +65,51 @@ fn an_unknown_setting_is_named_with_its_line_and_the_nearest_one() {
     for expect in expect {
         assert!(doctor.stdout.contains(expect), "{doctor}");
         assert!(explain.stdout.contains(expect), "{explain}");
+    }
+}
+
+fn write_file(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// A run refuses these files too.
+#[test]
+fn wrong_files_with_hooks_and_servers_are_errors_in_every_report() {
+    let (hooks, servers) = ("`ibeam help hooks` describes this file", "`ibeam help mcp` describes this file");
+    for (name, text, detail, hint) in [
+        (".config/ibeam/mcp.json", "{\"mcpServers\": {\"x\": 5}}", "`url` of a server", servers),
+        (".cursor/mcp.json", "{\"mcpServers\": {\"x\": {}}}", "has neither `command` nor `url`", servers),
+        (
+            ".config/ibeam/hooks.json",
+            "{\"hooks\": {\"stop\": [{\"comand\": \"x\"}]}}",
+            "has no `command`",
+            hooks,
+        ),
+        (".cursor/hooks.json", "{\"hooks\": {\"stop\": [5]}}", "`command` of a hook", hooks),
+        (".claude/settings.json", "{\"hooks\": []}", "an object of events", hooks),
+    ] {
+        let scene = Scene::new([]);
+        write_file(&scene.workspace.home().join(name), text);
+        for args in [&["-p", "x"][..], &["doctor"], &["status"], &["config", "explain"]] {
+            let output = scene.ibeam(args).run();
+            assert_eq!(output.code, Some(78), "{args:?}: {output}");
+            assert!(output.stderr.contains(name) && output.stderr.contains(detail), "{args:?}: {output}");
+            assert!(output.stderr.contains(&format!("hint: {hint}")), "{args:?}: {output}");
+            assert!(!output.stderr.contains("struct"), "{output}");
+            let is_listed = output.stdout.contains("wrong   configuration: ") && output.stdout.contains(name);
+            assert!(args[0] != "doctor" || is_listed, "{output}");
+        }
+    }
+    let scene = Scene::new([]);
+    for name in [".config/ibeam/mcp.json", ".cursor/hooks.json"] {
+        write_file(&scene.workspace.home().join(name), "{}");
+    }
+    let doctor = scene.ibeam(["doctor"]).run().succeeded();
+    for name in [".config/ibeam/mcp.json", ".cursor/hooks.json"] {
+        let home = scene.workspace.home();
+        let line = format!("ok      configuration: {}", home.join(name).display());
+        assert!(doctor.stdout.contains(&line), "{doctor}");
     }
 }
 
