@@ -111,6 +111,20 @@ pub(super) fn expected_head(
     Some(SessionStarted { resumed: opener.resumes(), ..head_of(app, id, choice) })
 }
 
+/// Checks the settings that a run needs, so that a run that cannot start with them leaves no session.
+///
+/// # Errors
+/// `Usage` if the cost is limited and the price of a model is unknown; `BadConfig` for an invalid value.
+pub(super) fn check_settings(
+    app: &AppContext,
+    choice: &ModelChoice,
+    chain: &FallbackChain,
+) -> Result<(), Reason> {
+    resources::waits_for_background(app)?;
+    let mut choices = std::iter::once(choice).chain(&chain.choices);
+    choices.try_for_each(|choice| model_info::check_price(app, choice.info()).map(drop))
+}
+
 /// Returns the errors of the configuration for which a run would not start, besides those that were found when the files
 /// were read.
 pub(crate) fn config_errors(app: &AppContext) -> Vec<Reason> {

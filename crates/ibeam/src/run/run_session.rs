@@ -33,7 +33,7 @@ use super::shutdown::Shutdown;
 use super::subagents::{SubagentHost, SubagentSettings};
 use super::system_prompt::SystemPromptFlags;
 use super::thread_error;
-use super::trace_export::{self, TraceExport};
+use super::trace_export::{self, TraceExport, TraceRequest};
 use crate::app::AppContext;
 use crate::exit::ExitFailure;
 use crate::hooks;
@@ -108,6 +108,8 @@ impl<'a> RunSession<'a> {
         }
         let mut declared = mcp::declared_servers(app)?;
         let configured_hooks = hooks::load(app)?;
+        prepare::check_settings(app, &model, &chain)?;
+        let trace_request = TraceRequest::new(app)?;
         let sandbox = sandbox.join()?;
         app.log_step("sandbox ready");
         let stop = process.new_stop();
@@ -146,7 +148,7 @@ impl<'a> RunSession<'a> {
             HookModel::new(app, Some((Arc::clone(&provider), head.model.clone())), head.session_id);
         let is_single_run = process.kind == RunKind::Single;
         let hooks = hooks::runner(configured_hooks, app, &head, is_single_run, Arc::new(prompt_model));
-        let trace_export = TraceExport::requested(app, head.session_id)?;
+        let trace_export = trace_request.map(|request| TraceExport::new(request, head.session_id));
         let (subagents, subagent_notices) = SubagentSettings::load(app, &head, front_end.subagent_observer());
         notices.extend(subagent_notices);
         let agents = subagents.as_ref().map(SubagentSettings::agent_names).unwrap_or_default();

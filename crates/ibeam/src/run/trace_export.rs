@@ -27,22 +27,21 @@ use crate::stderr;
 /// The variable with the trace that a process belongs to.
 const TRACEPARENT: &str = "TRACEPARENT";
 
-/// An export that has not been sent yet.
-pub(super) struct TraceExport {
-    spans: Arc<Mutex<OtlpSpans>>,
+/// An export that the flags and the environment request. Its file exists.
+pub(super) struct TraceRequest {
     file: Option<(PathBuf, File)>,
     receiver: Option<Receiver>,
-    /// The trace and the span of the first run, for commands.
-    traceparent: String,
+    /// The trace that the process belongs to.
+    caller: Option<TraceContext>,
 }
 
-impl TraceExport {
-    /// Returns the export that the flags and the environment request; `None` if they request none, or if the caller
-    /// does not record its trace.
+impl TraceRequest {
+    /// Returns the request of the flags and the environment; `None` if they request no export, or if the caller does
+    /// not record its trace.
     ///
     /// # Errors
     /// `CannotCreate` for the file; `Usage` for a receiver that this program cannot send to.
-    pub(super) fn requested(app: &AppContext, session: SessionId) -> Result<Option<Self>, Reason> {
+    pub(super) fn new(app: &AppContext) -> Result<Option<Self>, Reason> {
         let receiver = Receiver::from_environment()?;
         let path = app.base.flags.trace_file.clone();
         if receiver.is_none() && path.is_none() {
@@ -58,17 +57,34 @@ impl TraceExport {
                 Err(Reason::CannotCreate { path: path.display().to_string(), detail: error.to_string() })
             }
         });
+        Ok(Some(Self { file: file.transpose()?, receiver, caller }))
+    }
+}
+
+/// An export that has not been sent yet.
+pub(super) struct TraceExport {
+    spans: Arc<Mutex<OtlpSpans>>,
+    file: Option<(PathBuf, File)>,
+    receiver: Option<Receiver>,
+    /// The trace and the span of the first run, for commands.
+    traceparent: String,
+}
+
+impl TraceExport {
+    /// Returns the export of the runs of `session`.
+    pub(super) fn new(request: TraceRequest, session: SessionId) -> Self {
+        let TraceRequest { file, receiver, caller } = request;
         let (session, now) = (session.to_string(), now_ms());
         let context = caller.unwrap_or_else(|| TraceContext::begin(TraceId::derive(&session, now)));
         let first_span = SpanId::for_run(context.trace, &session, (now, 0));
         let options =
             OtlpOptions { context: Some(context), first_span: Some(first_span), ..otel::otlp_options() };
-        Ok(Some(Self {
+        Self {
             spans: Arc::new(Mutex::new(OtlpSpans::new(options))),
-            file: file.transpose()?,
+            file,
             receiver,
             traceparent: first_span.traceparent(context.trace),
-        }))
+        }
     }
 
     /// Returns a writer that also collects the spans.

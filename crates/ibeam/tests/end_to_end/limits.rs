@@ -66,6 +66,10 @@ fn a_cost_cannot_be_limited_for_a_model_without_a_price() {
     let output = scene.ibeam(args).run();
     assert_eq!(output.code, Some(2), "{output}");
     assert!(output.stderr.contains("models.prices"), "{output}");
+    let fallback = ["--model", "anthropic/claude-sonnet-4-5", "--fallback-model", "anthropic/unknown-model"];
+    let output = scene.ibeam(["-p", "x", "--max-cost", "1"]).args(fallback).run();
+    assert!(output.code == Some(2) && output.stderr.contains("models.prices"), "{output}");
+    assert_eq!(scene.ibeam(["ls"]).run().succeeded().stdout, "", "no session is left");
     let config = "[models.prices]\nunknown-model = \"1000000/1000000\"\n";
     let scene = Scene::new(answers_with_calls()).with_workspace(Workspace::new().user_config(config));
     let output = scene.ibeam(args).run();

@@ -122,6 +122,7 @@ fn an_export_that_cannot_work_is_an_error_before_the_run() {
     let output = scene.print(["--lang", "en"]).env("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4317").run();
     assert_eq!(output.code, Some(2), "{output}");
     assert!(output.stderr.contains("OTEL_EXPORTER_OTLP_ENDPOINT"), "{output}");
+    assert_eq!(scene.ibeam(["ls"]).run().succeeded().stdout, "", "no session is left");
 }
 
 #[test]
