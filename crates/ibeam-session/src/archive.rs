@@ -47,9 +47,15 @@ enum Line {
 /// An error of an import. Nothing is imported.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The input is not a complete exported session.
-    #[error("not an exported session: {0}")]
-    Format(String),
+    /// The input does not begin like an exported session.
+    #[error("not an exported session")]
+    NotAnExport,
+    /// The input begins like an exported session, but is not a complete one.
+    #[error("incomplete or changed: {0}")]
+    Incomplete(String),
+    /// The input cannot be read.
+    #[error("cannot read the input: {0}")]
+    Input(io::Error),
     /// A session of this ID exists.
     #[error("the session `{0}` exists")]
     Exists(SessionId),
@@ -100,8 +106,9 @@ fn write_line(out: &mut dyn Write, line: &Line) -> io::Result<()> {
 /// # Errors
 /// The errors of [`ImportError`].
 pub fn import(sessions: &Path, input: &mut dyn BufRead) -> Result<(SessionId, CheckReport), ImportError> {
-    let Line::Start { ibeam_session: VERSION, session_id: id } = read_line(input)? else {
-        return Err(ImportError::Format("it does not start like one".to_owned()));
+    let first = read_line(input)?.and_then(|line| serde_json::from_slice(&line).ok());
+    let Some(Line::Start { ibeam_session: VERSION, session_id: id }) = first else {
+        return Err(ImportError::NotAnExport);
     };
     if listing::exists(sessions, id) {
         return Err(ImportError::Exists(id));
@@ -125,11 +132,12 @@ fn import_into(
     private_files::create_directory(&directory).map_err(unusable_error(&directory))?;
     let blobs = directory.join(BLOB_DIRECTORY);
     loop {
-        match read_line(input)? {
+        let line = read_line(input)?.ok_or_else(|| incomplete("it ends too early"))?;
+        match serde_json::from_slice(&line).map_err(|error| incomplete(&error.to_string()))? {
             Line::End { end: true } => break,
             Line::File { file, bytes } => {
                 let path = file_path(&directory, &file)
-                    .ok_or_else(|| ImportError::Format(format!("`{file}` is not a file of a session")))?;
+                    .ok_or_else(|| incomplete(&format!("`{file}` is not a file of a session")))?;
                 if path.starts_with(&blobs) {
                     private_files::create_directory(&blobs).map_err(unusable_error(&blobs))?;
                 }
@@ -137,7 +145,7 @@ fn import_into(
                 copy_exactly(input, bytes, &mut target, &path)?;
             }
             Line::Start { .. } | Line::End { end: false } => {
-                return Err(ImportError::Format("unexpected line".to_owned()));
+                return Err(incomplete("unexpected line"));
             }
         }
     }
@@ -146,14 +154,14 @@ fn import_into(
     }
     sync_entries(&directory).map_err(io_error(&directory))?;
     let report = check(staging, id).map_err(|error| match error {
-        SessionError::Unknown { .. } => ImportError::Format("it has no journal".to_owned()),
+        SessionError::Unknown { .. } => incomplete("it has no journal"),
         error => ImportError::Session(error),
     })?;
     if let Some(damage) = report.damage {
         return Err(ImportError::Damaged(id, damage));
     }
     if report.header.as_ref().is_none_or(|header| header.session_id != id) {
-        return Err(ImportError::Format("its journal is that of another session".to_owned()));
+        return Err(incomplete("its journal is that of another session"));
     }
     let target = sessions.join(id.to_string());
     fs::rename(&directory, &target).map_err(io_error(&target))?;
@@ -180,14 +188,17 @@ fn copy_exactly(
     target.sync_data().map_err(io_error(path))?;
     let mut end = [0];
     let is_complete = copied == bytes && input.read_exact(&mut end).is_ok() && end == *b"\n";
-    if is_complete { Ok(()) } else { Err(ImportError::Format("it ends too early".to_owned())) }
+    if is_complete { Ok(()) } else { Err(incomplete("it ends too early")) }
 }
 
-fn read_line(input: &mut dyn BufRead) -> Result<Line, ImportError> {
+/// Returns the next line without its end; `None` if the input ends before, or the line is too long.
+fn read_line(input: &mut dyn BufRead) -> Result<Option<Vec<u8>>, ImportError> {
     let mut line = Vec::new();
     let read = (&mut *input).take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
-    read.map_err(|error| ImportError::Format(error.to_string()))?;
-    let too_early = || ImportError::Format("it ends too early".to_owned());
-    let line = line.strip_suffix(b"\n").ok_or_else(too_early)?;
-    serde_json::from_slice(line).map_err(|error| ImportError::Format(error.to_string()))
+    read.map_err(ImportError::Input)?;
+    Ok((line.pop() == Some(b'\n')).then_some(line))
+}
+
+fn incomplete(detail: &str) -> ImportError {
+    ImportError::Incomplete(detail.to_owned())
 }

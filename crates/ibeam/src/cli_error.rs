@@ -73,6 +73,16 @@ pub(crate) enum CliError {
     InvalidTasks { source: String, line: u64, detail: String, count: u64 },
     /// A task file has no task.
     NoTasks { source: String },
+    /// A file to import does not begin like an exported session.
+    NotAnExport { source: String },
+    /// A file to import begins like an exported session, but is not a complete one.
+    DamagedExport { source: String },
+    /// The input for a trial of hooks is not a JSON object.
+    InvalidHookInput { path: String, line: u64, column: u64 },
+    /// A directory has no fleet.
+    NoFleet { directory: String },
+    /// A directory has no fleet whose requests are answered in batches.
+    NoBatchFleet { directory: String },
     /// A task differs from the one of the same id that a fleet has.
     FleetTaskChanged { task: String, directory: String },
     /// Another process runs the fleet.
@@ -113,6 +123,9 @@ impl CliError {
             Self::StreamDamaged { .. }
             | Self::InvalidTasks { .. }
             | Self::NoTasks { .. }
+            | Self::NotAnExport { .. }
+            | Self::DamagedExport { .. }
+            | Self::InvalidHookInput { .. }
             | Self::FleetTaskChanged { .. } => FailureCode::Data,
             Self::UnknownRun { .. }
             | Self::NothingToUndo { .. }
@@ -120,7 +133,9 @@ impl CliError {
             | Self::AlreadyUndone { .. }
             | Self::NoCheckpoints { .. }
             | Self::UnknownTurn { .. }
-            | Self::NoRepository { .. } => FailureCode::NoInput,
+            | Self::NoRepository { .. }
+            | Self::NoFleet { .. }
+            | Self::NoBatchFleet { .. } => FailureCode::NoInput,
             Self::FilesChangedSince { .. }
             | Self::FilesChangedSinceUndo { .. }
             | Self::FleetTasksFailed { .. } => FailureCode::Failed,
@@ -212,7 +227,7 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 30] {
+    fn every_command_error() -> [CliError; 35] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s().into() },
@@ -239,6 +254,11 @@ mod tests {
             CliError::CheckpointFailed { detail: s() },
             CliError::InvalidTasks { source: s(), line: 3, detail: s(), count: 2 },
             CliError::NoTasks { source: s() },
+            CliError::NotAnExport { source: s() },
+            CliError::DamagedExport { source: s() },
+            CliError::InvalidHookInput { path: s(), line: 3, column: 4 },
+            CliError::NoFleet { directory: s() },
+            CliError::NoBatchFleet { directory: s() },
             CliError::FleetTaskChanged { task: s(), directory: s() },
             CliError::FleetInUse { directory: s() },
             CliError::FleetTasksFailed { failed: 2, total: 9, directory: s() },

@@ -68,7 +68,10 @@ fn an_incomplete_or_changed_export_is_not_imported() {
     for (index, case) in cases.iter().enumerate() {
         let other = elsewhere(&store);
         let failed = import(other.home.path(), &mut case.as_slice()).unwrap_err();
-        assert!(matches!(failed, ImportError::Format(_) | ImportError::Damaged(..)), "{index}: {failed:?}");
+        let is_export = !matches!(failed, ImportError::NotAnExport);
+        assert_eq!(is_export, case.starts_with(b"{\"ibeam_session\""), "{index}: {failed:?}");
+        let is_incomplete = matches!(failed, ImportError::Incomplete(_) | ImportError::Damaged(..));
+        assert_eq!(is_incomplete, is_export, "{index}: {failed:?}");
         assert_eq!(names(&other), [""; 0], "{index}: nothing is left");
     }
     let failed = import(store.home.path(), &mut bytes.as_slice()).unwrap_err();

@@ -306,12 +306,11 @@ fn watch_signals(stop: &Stop, flag: &StopFlag) -> Result<(), Reason> {
 /// Opens the ledger of a fleet to read it.
 ///
 /// # Errors
-/// `NoInput` if the directory has no fleet.
+/// `NoFleet` if the directory has no fleet.
 fn open_ledger(directory: &Path) -> Result<Ledger, CliError> {
     let path = FleetDirectory::ledger(directory);
     if !path.is_file() {
-        let detail = "there is no fleet in the directory".to_owned();
-        return Err(Reason::NoInput { path: directory.display().to_string(), detail }.into());
+        return Err(CliError::NoFleet { directory: directory.display().to_string() });
     }
     Ledger::open_read_only(&path).map_err(queue_error)
 }

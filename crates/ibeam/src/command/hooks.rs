@@ -1,7 +1,7 @@
 //! `hooks`: lists the configured hooks, and runs those of an event on a sample input.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -157,12 +157,17 @@ fn object_of_result(result: &TrialResult) -> Value {
 }
 
 /// Reads the keys that replace those of the sample input.
-fn read_input(path: &Path) -> Result<Map<String, Value>, Reason> {
-    let no_input = |detail: String| Reason::NoInput { path: path.display().to_string(), detail };
+fn read_input(path: &Path) -> Result<Map<String, Value>, CliError> {
+    let no_input =
+        |error: io::Error| Reason::NoInput { path: path.display().to_string(), detail: error.to_string() };
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| no_input(error.to_string()))?;
-    file.take(MAX_INPUT_BYTES).read_to_end(&mut bytes).map_err(|error| no_input(error.to_string()))?;
-    serde_json::from_slice(&bytes).map_err(|error| no_input(format!("it is not one JSON object: {error}")))
+    let file = File::open(path).map_err(no_input)?;
+    file.take(MAX_INPUT_BYTES).read_to_end(&mut bytes).map_err(no_input)?;
+    serde_json::from_slice(&bytes).map_err(|error| CliError::InvalidHookInput {
+        path: path.display().to_string(),
+        line: u64::try_from(error.line()).unwrap_or_default(),
+        column: u64::try_from(error.column()).unwrap_or_default(),
+    })
 }
 
 /// Returns the runner of the hooks in `config`, as in a run.

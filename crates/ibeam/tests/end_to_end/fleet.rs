@@ -105,6 +105,19 @@ fn each_task_runs_in_its_own_copy_and_leaves_a_patch_and_the_result_of_its_check
 }
 
 #[test]
+fn a_directory_without_a_fleet_is_named_as_such() {
+    let scene = Scene::new([]);
+    for command in ["status", "report", "poll"] {
+        let output = scene.ibeam_without_model(["fleet", command, "x"]).run();
+        assert_eq!(output.code, Some(66), "{output}");
+        assert!(
+            output.stderr.contains("fleet") && output.stderr.contains(" in `x`\nhint: `ibeam fleet run"),
+            "{output}"
+        );
+    }
+}
+
+#[test]
 fn an_invalid_task_is_named_before_anything_runs() {
     let scene = Scene::new([answer_text("done")]);
     let file = task_file(&scene, &[task(&scene, "a"), json!({ "id": "b" }), task(&scene, "a")]);

@@ -264,7 +264,9 @@ fn an_unknown_event_and_an_invalid_input_are_errors() {
     assert!(output.stderr.contains("`beforeLunch`") && output.stderr.contains("preToolUse"), "{output}");
     fs::write(scene.workspace.path().join("input.json"), "[]").unwrap();
     let output = scene.ibeam_without_model(["hooks", "test", "stop", "--input", "input.json"]).run();
-    assert!(output.stderr.contains("input.json") && output.stderr.contains("JSON object"), "{output}");
+    assert_eq!(output.code, Some(65), "{output}");
+    assert!(output.stderr.contains("error: `input.json:1:"), "{output}");
+    assert!(output.stderr.contains("is not a JSON object\nhint: the object has the fields"), "{output}");
 }
 
 /// The examples of docs/hooks.md: a hook file and settings of Claude Code.

@@ -250,8 +250,22 @@ fn an_exported_session_is_imported_and_resumed_elsewhere() {
     assert_eq!(output.code, Some(2), "it exists: {output}");
     sessions(&scene, &["rm", UUID, "--yes"]).succeeded();
     let output = sessions(&scene, &["import", file]);
-    assert_eq!(output.code, Some(66), "{output}");
-    assert!(output.stderr.contains("ends too early"), "{output}");
+    assert_eq!(output.code, Some(65), "{output}");
+    assert!(
+        output.stderr.contains("is incomplete or was changed\nhint: `ibeam sessions export "),
+        "{output}"
+    );
+    for text in ["", "{\"type\":\"system\"}\n", "x"] {
+        std::fs::write(file, text).unwrap();
+        let output = sessions(&scene, &["import", file]);
+        assert_eq!(output.code, Some(65), "{output}");
+        assert!(
+            output.stderr.contains("is not an exported session\nhint: `ibeam sessions export "),
+            "{output}"
+        );
+    }
+    let output = sessions(&scene, &["import", "/"]);
+    assert!(output.code == Some(66) && output.stderr.contains("cannot read `/`"), "{output}");
 }
 
 #[test]

@@ -113,8 +113,7 @@ pub(super) fn poll(
         None => only_fleet(Path::new("."))?,
     };
     let Some(settings) = read_settings(&directory)? else {
-        let detail = "there is no fleet that was started with `--batch` in the directory".to_owned();
-        return Err(Reason::NoInput { path: directory.display().to_string(), detail }.into());
+        return Err(CliError::NoBatchFleet { directory: directory.display().to_string() });
     };
     if !has_flags {
         return Err(restart(&directory, &settings, polling, stdout));

@@ -50,26 +50,31 @@ fn output_reason(error: &SessionError, id: SessionId) -> Reason {
 }
 
 pub(super) fn import(app: &AppContext, file: &Path, stdout: &mut File) -> Result<(), CliError> {
-    let path = file.display().to_string();
-    let unusable = |detail: String| Reason::NoInput { path: path.clone(), detail };
+    let is_stdin = file == Path::new("-");
+    let source = || if is_stdin { "stdin".to_owned() } else { file.display().to_string() };
+    let unreadable = |error: &io::Error| Reason::NoInput { path: source(), detail: error.to_string() };
     app.dirs.create_sessions_dir()?;
     let sessions = app.dirs.sessions();
-    let imported = if file == Path::new("-") {
+    let imported = if is_stdin {
         ibeam_session::import(&sessions, &mut io::stdin().lock())
     } else {
-        let input = File::open(file).map_err(|error| unusable(error.to_string()))?;
+        let input = File::open(file).map_err(|error| unreadable(&error))?;
         ibeam_session::import(&sessions, &mut BufReader::new(input))
     };
     let (id, report) = imported.map_err(|error| match error {
-        ImportError::Format(_) => unusable(error.to_string()),
+        ImportError::NotAnExport => CliError::NotAnExport { source: source() },
+        ImportError::Incomplete(_) => CliError::DamagedExport { source: source() },
+        ImportError::Input(error) => unreadable(&error).into(),
         ImportError::Exists(id) => {
             let detail = sentence!("the session `{id}` exists; `ibeam sessions rm {id}` removes it", id);
-            Reason::Usage { detail }
+            Reason::Usage { detail }.into()
         }
         ImportError::Damaged(id, Damage { path, line, detail }) => {
-            damaged_session_reason(id, &path, line, &detail)
+            damaged_session_reason(id, &path, line, &detail).into()
         }
-        ImportError::Session(error) => Reason::Io { what: "sessions".to_owned(), detail: error.to_string() },
+        ImportError::Session(error) => {
+            Reason::Io { what: "sessions".to_owned(), detail: error.to_string() }.into()
+        }
     })?;
     let line = SessionLine::Imported { session: &id.to_string(), count: report.events };
     print_text(stdout, &format!("{}\n", app.base.catalogue.line(&line)))
