@@ -47,6 +47,8 @@ pub(crate) enum CliError {
     SetupFailed { detail: String },
     /// A file is not a valid stream from this line on.
     StreamDamaged { source: String, line: u64, detail: String },
+    /// The source of a replay or a comparison is neither a session nor a file.
+    NoSessionOrFile { name: String },
     /// `--run` names a run that does not exist.
     UnknownRun { source: String, run: u64, runs: u64 },
     /// A session has no checkpoint that an undo could restore.
@@ -127,7 +129,8 @@ impl CliError {
             | Self::DamagedExport { .. }
             | Self::InvalidHookInput { .. }
             | Self::FleetTaskChanged { .. } => FailureCode::Data,
-            Self::UnknownRun { .. }
+            Self::NoSessionOrFile { .. }
+            | Self::UnknownRun { .. }
             | Self::NothingToUndo { .. }
             | Self::NothingToRedo { .. }
             | Self::AlreadyUndone { .. }
@@ -227,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 35] {
+    fn every_command_error() -> [CliError; 36] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s().into() },
@@ -241,6 +244,7 @@ mod tests {
             CliError::NameTaken { path: s() },
             CliError::SetupFailed { detail: s() },
             CliError::StreamDamaged { source: s(), line: 1, detail: s() },
+            CliError::NoSessionOrFile { name: s() },
             CliError::UnknownRun { source: s(), run: 3, runs: 2 },
             CliError::NothingToUndo { session: s() },
             CliError::NothingToRedo { session: s() },

@@ -19,7 +19,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use ibeam_output::{EventWriter, ReplayLine};
-use ibeam_protocol::{Event, Failure, Reason, SessionId};
+use ibeam_protocol::{Event, Reason, SessionId};
 use ibeam_session::{Damage, ReadReport, SessionError};
 
 use self::foreign_stream::ForeignStream;
@@ -159,8 +159,9 @@ impl ReplaySource {
     /// Resolves `-`, `-1`, an ID, the beginning of one, or a path. A session of that id comes before a file of that name.
     ///
     /// # Errors
-    /// `NoSessionToContinue`, `UnknownSession`; the errors of [`resolve_workspace`] where no file has the name.
-    fn resolve(base: &BaseContext, what: &OsStr) -> Result<Self, Failure> {
+    /// `NoSessionOrFile`; `NoSessionToContinue`, `UnknownSession`, `AmbiguousSession`; the errors of [`resolve_workspace`]
+    /// where no file has the name.
+    fn resolve(base: &BaseContext, what: &OsStr) -> Result<Self, CliError> {
         let name = what.to_string_lossy();
         if name == "-" {
             return Ok(Self::Stdin);
@@ -173,13 +174,16 @@ impl ReplaySource {
         let path = PathBuf::from(what);
         let Ok(id) = name.parse() else {
             // A file comes before a session whose ID starts like its name.
-            if !path.exists()
-                && let Ok((_, dirs)) = resolve_workspace(&base.flags)
-                && let Some(id) = find_by_prefix(&dirs.sessions(), &name)?
-            {
-                return Ok(Self::Session(dirs.sessions(), id));
+            if path.try_exists().unwrap_or(true) {
+                return Ok(Self::File(path));
             }
-            return Ok(Self::File(path));
+            let neither = || CliError::NoSessionOrFile { name: name.clone().into_owned() };
+            let (_, dirs) = resolve_workspace(&base.flags).map_err(|_| neither())?;
+            return match find_by_prefix(&dirs.sessions(), &name) {
+                Ok(Some(id)) => Ok(Self::Session(dirs.sessions(), id)),
+                Ok(None) | Err(Reason::SessionIdTooShort { .. }) => Err(neither()),
+                Err(reason) => Err(reason.into()),
+            };
         };
         match resolve_workspace(&base.flags) {
             Ok((_, dirs)) if !path.exists() || ibeam_session::exists(&dirs.sessions(), id) => {

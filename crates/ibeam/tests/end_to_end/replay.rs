@@ -126,6 +126,17 @@ fn numbers_are_replayed_exactly() {
 }
 
 #[test]
+fn a_name_of_neither_a_session_nor_a_file_is_called_that() {
+    let scene = Scene::new([]);
+    for args in [&["replay", "zzzz"][..], &["replay", "ab"], &["replay", "abcd"], &["diff", "a", "b"]] {
+        let output = scene.ibeam_without_model(args).run();
+        assert_eq!(output.code, Some(66), "{args:?}: {output}");
+        let error = format!("error: `{}` is neither a session nor a file\nhint: `ibeam ls`", args[1]);
+        assert!(output.stderr.starts_with(&error), "{args:?}: {output}");
+    }
+}
+
+#[test]
 fn all_runs_or_one_run_are_replayed() {
     let (scene, id, [first, second]) = two_runs();
     let stream = |args: &[&str]| replay(&scene, &[args, &["--output-format", "stream-json"]].concat());

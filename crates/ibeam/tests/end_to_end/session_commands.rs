@@ -81,14 +81,18 @@ fn the_beginning_of_an_id_names_a_session_everywhere() {
         &["-p", "go on", "--resume=0f0"],
         &["sessions", "show", "0f0"],
         &["sessions", "check", "0f0"],
-        &["replay", "0f0"],
         &["diff", "0f0"],
-        &["diff", "-1", "0f0"],
         &["undo", "0f0"],
     ] {
         let output = scene.ibeam(args).run();
         assert_eq!(output.code, Some(66), "{args:?}: {output}");
         assert!(output.stderr.contains(too_short), "{args:?}: {output}");
+    }
+    for args in [&["replay", "0f0"][..], &["diff", "-1", "0f0"]] {
+        let output = scene.ibeam(args).run();
+        assert_eq!(output.code, Some(66), "{args:?}: {output}");
+        assert!(output.stderr.contains("`0f0` is neither a session nor a file"), "{args:?}: {output}");
+        assert!(output.stderr.contains("needs at least 4 characters"), "{args:?}: {output}");
     }
 }
 
