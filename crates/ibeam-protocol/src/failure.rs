@@ -194,6 +194,8 @@ pub enum Reason {
         #[serde(rename = "said")]
         detail: String,
     },
+    /// A server answers without TLS where the address begins with `https://`.
+    NoTls { address: String },
     /// The provider sent nothing for too long.
     Stalled { provider: String, waited_ms: u64 },
     /// The answer was not complete within its time limit.
@@ -447,7 +449,7 @@ impl Reason {
                 C::Provider
             }
             Self::Unreachable { .. } => C::Network,
-            Self::Tls { .. } => C::Tls,
+            Self::Tls { .. } | Self::NoTls { .. } => C::Tls,
             Self::Stalled { .. } | Self::AnswerTooSlow { .. } => C::Stalled,
             Self::Parked { .. } => C::Parked,
             Self::TurnLimit { .. }

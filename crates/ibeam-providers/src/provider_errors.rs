@@ -15,6 +15,7 @@ use crate::proxy_error::{ProxyContext, describe_proxy_error, is_unknown_name};
 use crate::response_error::{FailureClass, ReportedError, ResponseError, parse_error_object};
 use crate::wire_protocol::WireProtocol;
 use ibeam_http::sanitize_message;
+use rustls::InvalidMessage;
 
 /// Builds the errors of one endpoint.
 #[derive(Clone, Debug)]
@@ -162,7 +163,11 @@ impl ErrorBuilder {
             .proxy
             .as_ref()
             .and_then(|proxy| describe_proxy_error(proxy, &causes, &last, error.is_connect()));
-        let (reason, retry) = if let Some(tls) = tls {
+        let (reason, retry) = if let Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) =
+            &tls
+        {
+            (Reason::NoTls { address }, Retry::Never)
+        } else if let Some(tls) = tls {
             let detail = self.sanitize(&self.describe_tls_error(&tls));
             (Reason::Tls { address, detail }, Retry::Never)
         } else if error.is_builder() {
@@ -185,6 +190,9 @@ impl ErrorBuilder {
         let reason = self.not_connected(error).failure.reason;
         if let Reason::Unreachable { detail, .. } | Reason::Tls { detail, .. } = reason {
             return detail;
+        }
+        if let Reason::NoTls { .. } = reason {
+            return "the server does not speak TLS; its address may need `http://`".to_owned();
         }
         "the request could not be sent".to_owned()
     }
@@ -214,7 +222,10 @@ impl ErrorBuilder {
                 let note = self.tls_note.as_ref().map(|note| format!("; {note}")).unwrap_or_default();
                 format!("{error}; `tls.ca_file` or SSL_CERT_FILE names further authorities{note}")
             }
-            _ => format!("{error}; `tls.ca_file` or SSL_CERT_FILE names further authorities"),
+            Error::InvalidCertificate(_) => {
+                format!("{error}; `tls.ca_file` or SSL_CERT_FILE names further authorities")
+            }
+            _ => error.to_string(),
         }
     }
 

@@ -263,6 +263,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::NotRecorded { recording: s(), difference: s() },
         Reason::Unreachable { address: s(), detail: s() },
         Reason::Tls { address: s(), detail: s() },
+        Reason::NoTls { address: s() },
         Reason::Stalled { provider: s(), waited_ms: 1 },
         Reason::AnswerTooSlow { provider: s(), waited_ms: 1 },
         Reason::Parked { path: s() },

@@ -382,7 +382,7 @@ async fn plain_http_on_the_tls_port_is_a_tls_error() {
     });
     let (_, error) = ask(&HttpProvider::new(endpoint(&format!("https://{address}")))).await;
     let error = error.unwrap();
-    assert!(matches!(error.failure.reason, Reason::Tls { .. }), "{error:?}");
+    assert_eq!(error.failure.reason, Reason::NoTls { address: address.to_string() });
     assert_eq!((error.retry, server.connections()), (Retry::Never, 0));
 }
 
