@@ -39,15 +39,15 @@ pub fn set_mcp_server_enabled(path: &Path, name: &str, enabled: bool) -> Result<
 }
 
 /// Adds `[mcp_servers.NAME]` to the file at `path`, which is created if it is missing. An existing `enabled` stays.
+/// Returns `false`, and changes nothing, if the file declares the server already.
 ///
 /// # Errors
-/// `Invalid` for a file that cannot be read or parsed, or that declares the server already; `CannotCreate`.
-pub fn add_mcp_server(path: &Path, name: &str, server: &NewMcpServer) -> Result<(), ConfigError> {
+/// `Invalid` for a file that cannot be read or parsed; `CannotCreate`.
+pub fn add_mcp_server(path: &Path, name: &str, server: &NewMcpServer) -> Result<bool, ConfigError> {
     let mut document = read_document(path)?;
     let table = server_table(path, &mut document, name)?;
     if table.contains_key("command") || table.contains_key("url") {
-        let message = format!("it declares the MCP server `{name}` already; remove it first");
-        return Err(ConfigError::in_file(path, message));
+        return Ok(false);
     }
     if let Some((command, args)) = server.command_line.split_first() {
         table.insert("command", value(command));
@@ -64,7 +64,8 @@ pub fn add_mcp_server(path: &Path, name: &str, server: &NewMcpServer) -> Result<
             table.insert(key, value(pairs.collect::<InlineTable>()));
         }
     }
-    replace(path, document.to_string().as_bytes())
+    replace(path, document.to_string().as_bytes())?;
+    Ok(true)
 }
 
 /// Removes a server from the file at `path`, in TOML or, by its extension, in JSON. Returns whether the file had it.
@@ -234,14 +235,15 @@ mod tests {
             environment: vec![("TOKEN".into(), "${env:TOKEN}".into())],
             ..NewMcpServer::default()
         };
-        add_mcp_server(&path, "b", &server).unwrap();
+        assert!(add_mcp_server(&path, "b", &server).unwrap());
         let text = std::fs::read_to_string(&path).unwrap();
         let (kept, added) = text.split_at(before.len());
         assert_eq!(kept, before);
         let expect = "[mcp_servers.b]\ncommand = \"run\"\nargs = [\"--stdio\", 'a \"b\"']\nenv = { TOKEN = \"${env:TOKEN}\" }\n";
         assert_eq!(added.trim_start(), expect);
-        let error = add_mcp_server(&path, "b", &server).unwrap_err();
-        assert!(error.to_string().contains("declares the MCP server `b` already"), "{error}");
+        let unchanged = std::fs::read(&path).unwrap();
+        assert!(!add_mcp_server(&path, "b", &NewMcpServer::default()).unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), unchanged);
         assert_eq!(remove_mcp_server(&path, "b"), Ok(true));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
         assert_eq!(remove_mcp_server(&path, "b"), Ok(false));
@@ -258,7 +260,7 @@ mod tests {
             headers: vec![("X-Team".into(), "c".into())],
             ..NewMcpServer::default()
         };
-        add_mcp_server(&path, "b", &server).unwrap();
+        assert!(add_mcp_server(&path, "b", &server).unwrap());
         assert_eq!(
             std::fs::read_to_string(&path).unwrap(),
             "[mcp_servers.b]\nenabled = false\nurl = \"https://a.test/mcp\"\nheaders = { X-Team = \"c\" }\n"

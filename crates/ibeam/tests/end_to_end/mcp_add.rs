@@ -37,8 +37,11 @@ fn a_server_of_the_user_is_added_used_and_removed() {
     assert_eq!(mcp::servers(&scene, &output)[0]["status"], "connected", "{output}");
 
     let again = run(&scene, &["add", "test", "https://a.test/mcp"]);
-    assert_eq!(again.code, Some(78), "{again}");
-    assert!(again.stderr.contains("declares the MCP server `test` already"), "{again}");
+    assert_eq!(again.code, Some(2), "{again}");
+    assert!(
+        again.stderr.contains("already declares the MCP server `test`; `ibeam mcp remove test` removes it"),
+        "{again}"
+    );
 
     let removed = run(&scene, &["remove", "test"]).succeeded();
     assert!(removed.stdout.starts_with("removed `test` from "), "{removed}");

@@ -16,7 +16,8 @@ use crate::mcp::{declared_servers, plain_secret};
 /// Adds a server to the user's file, or to the project's file.
 ///
 /// # Errors
-/// `Usage` for a server that cannot be declared so; the errors of [`add_mcp_server`].
+/// `Usage` for a server that cannot be declared so, and for one that the file declares already; the errors of
+/// [`add_mcp_server`].
 pub(super) fn add(
     app: &AppContext,
     name: &str,
@@ -42,7 +43,16 @@ pub(super) fn add(
     if to_project {
         check_inside_project(path)?;
     }
-    add_mcp_server(path, name, server)?;
+    if !add_mcp_server(path, name, server)? {
+        let project = if to_project { "--project " } else { "" };
+        let detail = sentence!(
+            "`{path}` already declares the MCP server `{name}`; `{command}` removes it",
+            path = path.display(),
+            name,
+            command = format!("ibeam mcp remove {project}{name}"),
+        );
+        return Err(usage(detail).into());
+    }
     let done = sentence!("added `{name}` to {path}", name, path = path.display());
     print_text(stdout, &format!("{}\n", app.base.catalogue.sentence(&done)))
 }
