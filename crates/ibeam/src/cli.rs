@@ -73,6 +73,11 @@ pub(crate) struct Cli {
     /// The program and the sub-command that was given, e.g. `ibeam trust show`.
     #[arg(skip)]
     pub(crate) command_path: Option<String>,
+
+    /// The word after `resume` at the beginning of the prompt. If it names a session, the line is probably meant as the
+    /// command `resume`.
+    #[arg(skip)]
+    pub(crate) resumed: Option<String>,
 }
 
 /// The result of parsing without a command line to execute.
@@ -105,18 +110,21 @@ impl From<Reason> for ParseExit {
 /// `Error` for anything else that cannot be understood.
 pub(crate) fn parse(given: &[OsString]) -> Result<Cli, ParseExit> {
     let reorder = |first_word: FirstWord| {
-        let ReorderedArgs { args, names_command } = argument_order::reorder(given, first_word);
-        (std::iter::once("ibeam".into()).chain(args).collect::<Vec<OsString>>(), names_command)
+        let ReorderedArgs { args, names_command, resumed } = argument_order::reorder(given, first_word);
+        (std::iter::once("ibeam".into()).chain(args).collect::<Vec<OsString>>(), names_command, resumed)
     };
-    let (mut args, mut names_command) = reorder(FirstWord::Command);
+    let (mut args, mut names_command, mut resumed) = reorder(FirstWord::Command);
     if names_command && argument_order::has_print(&args) && has_surplus_words(&args) {
         // `models of trains -p`: with more words than the command accepts, the line is a prompt.
-        (args, names_command) = reorder(FirstWord::Prompt);
+        (args, names_command, resumed) = reorder(FirstWord::Prompt);
+    }
+    if let Some(session) = resumed.take_if(|session| argument_order::is_ordinal(session)) {
+        return Err(ParseExit::Error(CliError::ResumeInPrompt { session }));
     }
     if !names_command && let Some(cli) = argument_order::parse_prompt_line(&args) {
         return match mistyped_command::mistyped_command(given, &cli) {
             Some(error) => Err(ParseExit::Error(error)),
-            None => Ok(cli),
+            None => Ok(Cli { resumed, ..cli }),
         };
     }
     if names_command && let Some(exit) = help::topic(&args) {

@@ -29,6 +29,8 @@ pub(crate) enum CliError {
     ConversationCommand { word: String, near: String },
     /// The prompt is one word that is a command of other programs.
     NotACommand { word: String },
+    /// The prompt begins with `resume` and a session.
+    ResumeInPrompt { session: String },
     /// A configuration file has an unknown key, which a run ignores.
     UnknownSetting { path: String, line: Option<u64>, key: String },
     /// `help` with a word that is neither a command nor a topic.
@@ -117,6 +119,7 @@ impl CliError {
             | Self::MistypedCommand { .. }
             | Self::ConversationCommand { .. }
             | Self::NotACommand { .. }
+            | Self::ResumeInPrompt { .. }
             | Self::UnknownTopic { .. }
             | Self::MistypedTopic { .. } => FailureCode::Usage,
             Self::UnknownSetting { .. } => FailureCode::Config,
@@ -230,13 +233,14 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 36] {
+    fn every_command_error() -> [CliError; 37] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s().into() },
             CliError::MistypedCommand { word: s(), near: s() },
             CliError::ConversationCommand { word: s(), near: s() },
             CliError::NotACommand { word: s() },
+            CliError::ResumeInPrompt { session: s() },
             CliError::UnknownSetting { path: s(), line: Some(3), key: s() },
             CliError::UnknownTopic { word: s() },
             CliError::MistypedTopic { word: s(), near: s() },

@@ -83,7 +83,7 @@ fn main() -> ExitCode {
         let cli = cli::parse(&translated.args)?;
         Ok((cli, translated.options))
     });
-    let (Cli { mut flags, words, command, command_path }, options) = match parsed {
+    let (Cli { mut flags, words, command, command_path, resumed }, options) = match parsed {
         Ok(parsed) => parsed,
         Err(ParseExit::Help(text)) => {
             let text = wrap::for_terminal(&stdout, &text, 0);
@@ -157,10 +157,12 @@ fn main() -> ExitCode {
         Ok(Arc::new(app))
     };
     match worktree.and_then(with_worktree) {
-        Ok(app) => dispatch(&app, words, command, stdout, stdout_terminal, startup).unwrap_or_else(|error| {
-            app.debug_log.iter().for_each(|log| log.write_failure(&error));
-            fail(error, &app.base.catalogue)
-        }),
+        Ok(app) => check_resumed(&app, resumed)
+            .and_then(|()| dispatch(&app, words, command, stdout, stdout_terminal, startup))
+            .unwrap_or_else(|error| {
+                app.debug_log.iter().for_each(|log| log.write_failure(&error));
+                fail(error, &app.base.catalogue)
+            }),
         Err(reason) => {
             if let Some(path) = &debug {
                 let catalogue = environment::catalogue(lang.as_deref());
@@ -213,6 +215,19 @@ fn keep_memory_private() {
     #[cfg(target_os = "linux")]
     // A system without this setting is tolerated.
     let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
+}
+
+/// Rejects a prompt that begins with `resume` and the name of a stored session.
+///
+/// # Errors
+/// `ResumeInPrompt`.
+fn check_resumed(app: &AppContext, resumed: Option<String>) -> Result<(), CliError> {
+    match resumed {
+        Some(session) if session_name::is_stored(&app.dirs.sessions(), &session) => {
+            Err(CliError::ResumeInPrompt { session })
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Executes the command, or runs the prompt in the mode that the arguments and the terminals select.

@@ -54,6 +54,16 @@ pub(crate) fn find_by_prefix(sessions: &Path, prefix: &str) -> Result<Option<Ses
     Err(Reason::AmbiguousSession { prefix: prefix.to_owned(), sessions })
 }
 
+/// Whether `name` is the ID of a stored session, or the beginning of one or of several.
+pub(crate) fn is_stored(sessions: &Path, name: &str) -> bool {
+    match name.parse() {
+        Ok(id) => ibeam_session::exists(sessions, id),
+        Err(_) => {
+            matches!(find_by_prefix(sessions, name), Ok(Some(_)) | Err(Reason::AmbiguousSession { .. }))
+        }
+    }
+}
+
 /// Returns the beginning of an ID, for a list.
 pub(crate) fn short_id(id: SessionId) -> String {
     id.to_string().chars().take(SHORT_CHARACTERS).collect()

@@ -14,6 +14,8 @@ pub(super) struct ReorderedArgs {
     pub(super) args: Vec<OsString>,
     /// Whether the first word is a command, not a part of a prompt.
     pub(super) names_command: bool,
+    /// The argument after `resume` at the beginning of a prompt, which may be meant as a session.
+    pub(super) resumed: Option<String>,
 }
 
 /// The meaning of a first word that names a command.
@@ -31,6 +33,7 @@ pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> ReorderedArgs
     let mut print = first_word == FirstWord::Prompt;
     let mut rest = args.iter().enumerate();
     let mut has_word = false;
+    let mut resumed = None;
     while let Some((index, arg)) = rest.next() {
         let Some(text) = arg.to_str() else {
             words.push(arg.clone());
@@ -40,6 +43,10 @@ pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> ReorderedArgs
             words.extend(rest.map(|(_, word)| word.clone()));
             break;
         }
+        let follows_resume = matches!(words.as_slice(), [word] if word == "resume");
+        if follows_resume && resumed.is_none() && (is_ordinal(text) || !text.starts_with('-')) {
+            resumed = Some(text.to_owned());
+        }
         if text == "-" || !text.starts_with('-') {
             let first = !std::mem::replace(&mut has_word, true);
             if first && text == "agent" {
@@ -47,7 +54,7 @@ pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> ReorderedArgs
             }
             if words.is_empty() && !print && names_command(text) {
                 flags.extend(args.get(index..).unwrap_or_default().iter().cloned());
-                return ReorderedArgs { args: flags, names_command: true };
+                return ReorderedArgs { args: flags, names_command: true, resumed: None };
             }
             words.push(arg.clone());
             continue;
@@ -75,7 +82,7 @@ pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> ReorderedArgs
         flags.push("--".into());
         flags.extend(words);
     }
-    ReorderedArgs { args: flags, names_command: false }
+    ReorderedArgs { args: flags, names_command: false, resumed }
 }
 
 /// Whether `--print` is among the arguments.
@@ -108,8 +115,12 @@ fn names_command(word: &str) -> bool {
 /// Whether the word is a session ID, or `-1`, `-2` … for the newest session, the one before …
 fn is_session_argument(word: &OsStr) -> bool {
     let Some(word) = word.to_str() else { return false };
-    let ordinal = word.strip_prefix('-').is_some_and(|number| number.parse::<u32>().is_ok());
-    ordinal || (!word.starts_with('-') && !word.is_empty() && !word.contains(char::is_whitespace))
+    is_ordinal(word) || (!word.starts_with('-') && !word.is_empty() && !word.contains(char::is_whitespace))
+}
+
+/// Whether the word is `-1`, `-2` … for the newest session, the one before …
+pub(super) fn is_ordinal(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
 /// Whether the flag's value is the next argument.
@@ -155,7 +166,7 @@ fn flag_parser() -> clap::Command {
 /// each flag once. What it rejects is parsed again with all commands, for the error message or the help.
 pub(super) fn parse_prompt_line(args: &[OsString]) -> Option<Cli> {
     let PromptLine { flags, words } = PromptLine::try_parse_from(args).ok()?;
-    Some(Cli { flags, words, command: None, command_path: None })
+    Some(Cli { flags, words, command: None, command_path: None, resumed: None })
 }
 
 #[cfg(test)]

@@ -95,6 +95,23 @@ fn a_command_before_print_is_that_command() {
 }
 
 #[test]
+fn a_prompt_that_begins_with_resume_and_a_session_is_rejected() {
+    let scene = Scene::new([answer_text("one")]);
+    let id = scene.ibeam(["-p", "first"]).run().succeeded().stream().session_id().to_owned();
+    let scene = scene.with_answers([answer_text("two"), answer_text("three")]);
+    for session in ["-1", &id, id.get(..4).unwrap()] {
+        let output = scene.ibeam(["-p", "resume", session, "go on"]).run();
+        assert_eq!(output.code, Some(2), "{output}");
+        let hint = format!("hint: to continue the session: `ibeam resume {session} -p PROMPT`\n");
+        assert!(output.stderr.contains(&hint), "{output}");
+    }
+    let output = scene.ibeam(["resume", "-1", "-p", "go on"]).run().succeeded();
+    assert_eq!(output.stream().session_id(), id, "{output}");
+    let output = scene.ibeam(["-p", "resume", "work", "on the tests"]).run().succeeded();
+    assert_eq!(output.stream().prompt(), vec!["resume work on the tests"], "{output}");
+}
+
+#[test]
 fn a_session_is_resumed_by_its_command_when_printing() {
     let scene = Scene::new([answer_text("one")]);
     let id = scene.ibeam(["-p", "first"]).run().succeeded().stream().session_id().to_owned();
