@@ -243,6 +243,9 @@ fn dispatch(
     startup: Option<StartupWatchdog>,
 ) -> Result<ExitCode, CliError> {
     flag_checks::check_names(&app.base.flags)?;
+    if let Some(server) = command.as_ref().and_then(Command::server_name) {
+        flag_checks::check_server(&app.base.flags, server)?;
+    }
     if app.base.flags.list_models {
         command::list_models(app, command::ModelListOptions::default(), &mut stdout)?;
         return Ok(ExitCode::SUCCESS);

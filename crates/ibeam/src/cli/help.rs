@@ -8,7 +8,7 @@ use ibeam_output::Catalogue;
 use ibeam_protocol::sentence;
 
 use super::groups::{GROUPS, title_of_flag};
-use super::listed_flags::{COMMON_FLAGS, FLEET_COMMANDS_WITHOUT_RUNS, LISTED_FLAGS};
+use super::listed_flags::{COMMON_FLAGS, FLAGS_OF_ONE_RUN, FLEET_COMMANDS_WITHOUT_RUNS, LISTED_FLAGS};
 use super::translations::Translations;
 use super::{Cli, FailOnArg, Format, ParseExit, examples, topics};
 use crate::cli_error::CliError;
@@ -141,8 +141,10 @@ pub(super) fn topic(args: &[OsString]) -> Option<ParseExit> {
 /// Whether the help of a command of the first level lists a flag of runs.
 pub(crate) fn lists_flag(command: &str, flag: &Arg) -> bool {
     let id = flag.get_id().as_str();
-    let used = LISTED_FLAGS.iter().find(|(name, _)| *name == command).map(|(_, used)| *used);
-    used.is_none_or(|used| COMMON_FLAGS.contains(&id) || used.contains(&id))
+    match LISTED_FLAGS.iter().find(|(name, _)| *name == command) {
+        Some((_, used)) => COMMON_FLAGS.contains(&id) || used.contains(&id),
+        None => command != "acp" || !FLAGS_OF_ONE_RUN.contains(&id),
+    }
 }
 
 /// Returns the help for `args`.
@@ -158,8 +160,8 @@ pub(super) fn text(args: &[OsString]) -> String {
     let explains_by_command = is_named("help");
     let language = Language { catalogue: &catalogue, translations: &translations, explains_by_command };
     let command = language.localize(command(&args), "");
-    // The server runs prompts, so it has all flags of runs.
-    let serves_runs = is_named("mcp") && is_named("serve");
+    // A server runs prompts, so it has the flags of runs.
+    let serves_runs = is_named("mcp") && is_named("serve") || is_named("acp");
     let starts_no_run = is_named("fleet") && FLEET_COMMANDS_WITHOUT_RUNS.iter().any(|name| is_named(name));
     let listed = LISTED_FLAGS.iter().find(|(name, _)| is_named(name) && !serves_runs);
     let general = catalogue.help("general");
@@ -173,6 +175,10 @@ pub(super) fn text(args: &[OsString]) -> String {
         (true, false) => arg.hide(true),
     };
     let command = match listed {
+        None if serves_runs => command.mut_args(|arg| {
+            let is_hidden = FLAGS_OF_ONE_RUN.contains(&arg.get_id().as_str());
+            if is_hidden { arg.hide(true) } else { arg }
+        }),
         None => command,
         Some((name, _)) => command.mut_args(|arg| of_command(name, arg)),
     };
@@ -341,7 +347,15 @@ mod tests {
         check(&["ibeam", "--help"], "--max-turns");
         check(&["ibeam", "resume", "--help"], "--max-turns");
         check(&["ibeam", "policy", "test", "--help"], "--allow ");
-        check(&["ibeam", "mcp", "serve", "--help"], "--max-turns");
+        for server in [&["acp"][..], &["mcp", "serve"]] {
+            let args = [&["ibeam"], server, &["--help"]].concat();
+            let help = text(&args.iter().map(OsString::from).collect::<Vec<_>>());
+            for (flag, is_listed) in
+                [("--max-turns", true), ("--model", true), ("--resume", false), ("--file", false)]
+            {
+                assert_eq!(help.contains(flag), is_listed, "{server:?} {flag}: {help}");
+            }
+        }
         check(&["ibeam", "status", "--help"], "--api-key");
         for name in FLEET_COMMANDS_WITHOUT_RUNS {
             let help = text(&["ibeam", "fleet", name, "--help"].map(OsString::from));
@@ -396,7 +410,9 @@ mod tests {
         assert_eq!(names, LISTED_FLAGS.iter().map(|(name, _)| *name).collect::<Vec<_>>());
         let known: Vec<String> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
         for (name, flags) in LISTED_FLAGS {
-            for flag in flags.iter().chain(COMMON_FLAGS).filter(|flag| **flag != "help") {
+            for flag in
+                flags.iter().chain(COMMON_FLAGS).chain(FLAGS_OF_ONE_RUN).filter(|flag| **flag != "help")
+            {
                 assert!(known.iter().any(|known| known == flag), "{name}: {flag}");
             }
         }

@@ -148,5 +148,35 @@ const POLICY_FLAGS: &[&str] = &[
     "workspace",
 ];
 
+/// The flags about one prompt, one session or the output of one run, which the help of a server of runs does not list:
+/// `acp` and `mcp serve`. `flag_checks::check_server` refuses those that would change what a run does.
+pub(super) const FLAGS_OF_ONE_RUN: &[&str] = &[
+    "continue_",
+    "file",
+    "fork",
+    "from_atif",
+    "from_plan",
+    "heartbeat",
+    "image",
+    "input_format",
+    "list_models",
+    "output_format",
+    "park_requests",
+    "print",
+    "record",
+    "replay",
+    "replay_speed",
+    "resume",
+    "screen_reader",
+    "setup",
+    "skip_worktree_setup",
+    "stdin",
+    "stream_partial_output",
+    "unpark",
+    "version",
+    "worktree",
+    "worktree_base",
+];
+
 /// The flags that the help of every command lists.
 pub(super) const COMMON_FLAGS: &[&str] = &["error_file", "error_format", "help", "lang"];

@@ -15,6 +15,31 @@ fn start(scene: &Scene, args: &[&str]) -> RunningProgram {
     scene.ibeam(["mcp", "serve"]).args(args).stdin(Stdin::SilentPipe).start()
 }
 
+#[test]
+fn a_server_refuses_flags_about_one_prompt_or_one_session() {
+    let scene = Scene::new([]);
+    for server in [&["mcp", "serve"][..], &["acp"]] {
+        for flag in [
+            "--resume=abcd",
+            "--continue",
+            "--from-plan=-1",
+            "--unpark",
+            "--file=a.txt",
+            "--input-format=stream-json",
+            "--list-models",
+            "--worktree",
+        ] {
+            let output = scene.ibeam(server).args([flag]).run();
+            assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{output}");
+            let name = format!("ibeam {}", server.join(" "));
+            let given = flag.split('=').next().unwrap();
+            let error =
+                format!("error: `{name}` does not use `{given}`; leave it out\nhint: `{name} --help`");
+            assert!(output.stderr.starts_with(&error), "{output}");
+        }
+    }
+}
+
 fn initialize(id: u64) -> Value {
     let client = json!({ "name": "test", "version": "1" });
     let params = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client });
