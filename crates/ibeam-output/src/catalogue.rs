@@ -218,7 +218,9 @@ impl Catalogue {
     /// Returns a text that journals, programs or other crates have in English, in the language. A text without a
     /// translation, such as that of a service, stays as it is.
     pub fn in_language(&self, english: &str) -> String {
-        reasons::translation(self.locale, english).unwrap_or_else(|| english.to_owned())
+        reasons::translation(self.locale, english)
+            .or_else(|| translations::sentence(self.locale, english))
+            .unwrap_or_else(|| english.to_owned())
     }
 
     /// Returns the line of `text` for an action, with its path or command in `detail`.

@@ -145,7 +145,14 @@ impl WritePlan {
         let requested = args.path.as_str();
         let resolved = check_writable(files, requested, target)?;
         let parents = if resolved.is_inside { parents } else { Parents::Required };
-        let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, parents)?;
+        let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, parents);
+        let entry = entry.map_err(|error| match error {
+            FileError::NotFound { .. } if !resolved.is_inside => FileError::refused(
+                requested,
+                "is in a directory that does not exist; outside the workspace, none is created",
+            ),
+            error => error,
+        })?;
         let old = entry.stat_regular_file()?;
         let Some(stat) = &old else {
             let bytes = args.file_text.clone().into_bytes();

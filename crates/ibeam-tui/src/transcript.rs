@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ibeam_output::Catalogue;
-use ibeam_protocol::{CallId, Event, EventKind, PermissionMode, RunFinished, SessionStarted};
+use ibeam_protocol::{
+    CallId, Event, EventKind, PermissionMode, Reason, RunFinished, RunOutcome, SessionStarted, Signal,
+};
 
 use crate::changes::ShownChanges;
 use crate::markdown;
@@ -53,6 +55,8 @@ pub(crate) struct Transcript {
     width: usize,
     /// Whether long outputs are not shortened.
     is_complete: bool,
+    /// Whether the events are those of earlier turns, whose failures nothing else prints.
+    is_past: bool,
     /// The changes of calls that have not finished.
     shown_changes: ShownChanges,
 }
@@ -63,7 +67,7 @@ pub struct TranscriptLines(Transcript);
 impl TranscriptLines {
     /// Returns a conversation without events, in lines of at most `width` cells.
     pub fn new(catalogue: Arc<Catalogue>, width: usize) -> Self {
-        Self(Transcript { width, is_complete: true, ..Transcript::new(catalogue) })
+        Self(Transcript { width, is_complete: true, is_past: true, ..Transcript::new(catalogue) })
     }
 
     /// Adds an event.
@@ -106,6 +110,7 @@ impl Transcript {
             is_welcomed: false,
             width: 80,
             is_complete: false,
+            is_past: false,
             shown_changes: ShownChanges::default(),
         }
     }
@@ -150,8 +155,14 @@ impl Transcript {
         true
     }
 
+    /// Begins the lines of earlier turns.
+    pub(crate) fn begin_past(&mut self) {
+        self.is_past = true;
+    }
+
     /// Ends the lines of earlier turns: a run that was killed has calls and text without an end.
     pub(crate) fn end_past(&mut self) {
+        self.is_past = false;
         self.finish_text(self.width);
         self.running.clear();
     }
@@ -250,6 +261,19 @@ impl Transcript {
         self.finish_text(width);
         self.running.clear();
         self.shown_changes.clear();
+        if let (true, RunOutcome::Failed(failure)) = (self.is_past, &run.outcome) {
+            let line = match failure.reason {
+                Reason::Signalled(Signal::Int) => {
+                    Line::new(Style::DIM, &self.catalogue.line(&TuiLine::Interrupted))
+                }
+                _ => {
+                    let message = self.catalogue.failure(failure).message;
+                    Line::new(Style::color(Color::Red), &format!("error: {message}"))
+                }
+            };
+            self.begin(Subject::Other);
+            self.finished.extend(line.wrap(width, 2));
+        }
         let tokens = run.totals.usage.as_ref().map(|usage| {
             let total = usage.input + usage.output;
             let text = match total >= 1000 {

@@ -252,6 +252,7 @@ impl<W: Write> Ui<W> {
             let line = self.catalogue.line(&TuiLine::EarlierTurns { count: hidden_turns });
             self.transcript.add_lines([Line::new(Style::DIM, &line)]);
         }
+        self.transcript.begin_past();
         for event in events {
             self.on_event(event, now);
         }

@@ -26,9 +26,7 @@ impl AnsweredCalls {
             Access::Command { text, directory: Some(directory) } => {
                 format!("{}$ {text}", directory.display())
             }
-            Access::Read(path) | Access::Write(path) => {
-                path.parent().map(|directory| directory.display().to_string()).unwrap_or_default()
-            }
+            Access::Read(path) | Access::Write(path) => path.display().to_string(),
             Access::Nothing => String::new(),
             Access::Fetch { url } => url.split('/').take(3).collect::<Vec<_>>().join("/"),
             Access::Mcp { server, tool, .. } => format!("{server}:{tool}"),

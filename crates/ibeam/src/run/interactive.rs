@@ -11,6 +11,7 @@ mod inline_approver;
 mod inline_input;
 mod inline_screen;
 mod line_mode;
+mod model_commands;
 mod model_setup;
 mod own_commands;
 mod person_approver;

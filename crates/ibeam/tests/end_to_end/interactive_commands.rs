@@ -3,7 +3,8 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use ibeam_testkit::RunningProgram;
+use ibeam_protocol::Signal;
+use ibeam_testkit::{Answer, RunningProgram};
 use serde_json::json;
 
 use crate::scene::{Scene, answer_call, answer_text};
@@ -180,4 +181,99 @@ fn the_question_about_a_command_names_the_background() {
         running.type_text("/exit\r");
         running.finish().succeeded();
     }
+}
+
+#[test]
+fn an_answer_that_lasts_covers_only_the_file_of_the_question() {
+    let outside = tempfile::tempdir().unwrap();
+    let file = |name: &str| outside.path().canonicalize().unwrap().join(name);
+    let write = |id: &str, name: &str| {
+        answer_call(id, "write", &json!({ "path": file(name), "contents": format!("{name}\n") }))
+    };
+    let scene = Scene::new([write("a", "one"), write("b", "two"), answer_text("So be it.\n")]);
+    let running = scene.ibeam(["note it", "--screen-reader"]).terminal().start();
+    running.wait_for_stderr("+one");
+    running.wait_for_stderr("5 no, and tell the model why");
+    running.type_text("2\n");
+    running.wait_for_stderr("+two");
+    running.type_text("4\n");
+    running.wait_for_stdout("So be it.");
+    running.type_text("/exit\n");
+    running.finish().succeeded();
+    assert!(file("one").exists() && !file("two").exists());
+}
+
+#[test]
+fn a_write_outside_the_workspace_into_no_directory_is_not_asked_about() {
+    let outside = tempfile::tempdir().unwrap();
+    let file = outside.path().canonicalize().unwrap().join("none/notes.txt");
+    let write = answer_call("w", "write", &json!({ "path": file, "contents": "hello\n" }));
+    let scene = Scene::new([write, answer_text("So be it.\n")]);
+    let running = start_lines(&scene);
+    running.type_text("note it\n");
+    running.wait_for_stdout("So be it.");
+    running.type_text("/exit\n");
+    let output = running.finish().succeeded();
+    let sent = scene.server.requests()[1].transcript().join("\n");
+    assert!(sent.contains("is in a directory that does not exist"), "{sent} {output}");
+}
+
+#[test]
+fn an_unused_session_is_not_exported() {
+    let scene = Scene::new([]);
+    let running = start_lines(&scene);
+    running.type_text("/export page.html\n");
+    running.wait_for_stdout("no conversation is stored yet");
+    running.type_text("/exit\n");
+    running.finish().succeeded();
+    assert!(!scene.workspace.path().join("page.html").exists());
+}
+
+#[test]
+fn the_past_of_a_session_shows_how_its_turns_failed() {
+    let failed = Answer::error(400, "invalid_request_error", "the request has a fault");
+    let scene = Scene::new([answer_text("endless ").stall(), failed, answer_text("Fine.\n")]);
+    let running = scene.ibeam([""; 0]).env("TERM", "dumb").terminal().start();
+    running.wait_for_stderr("> ");
+    running.type_text("first\n");
+    running.wait_for_stdout("endless");
+    running.signal(Signal::Int);
+    running.wait_for_stderr("interrupted");
+    running.type_text("second\n");
+    running.wait_for_stderr("the request has a fault");
+    running.type_text("/transcript\n");
+    running.wait_for_stdout("interrupted");
+    running.wait_for_stdout("error: ");
+    running.wait_for_stdout("the request has a fault");
+    running.type_text("third\n");
+    running.wait_for_stdout("Fine.");
+    running.type_text("/exit\n");
+    running.finish().succeeded();
+}
+
+#[test]
+fn the_status_of_the_sandbox_is_in_the_language_of_the_person() {
+    let scene = Scene::new([]);
+    let running = scene.ibeam(["--screen-reader", "--lang", "es"]).terminal().start();
+    running.wait_for_stderr("> ");
+    running.type_text("/status\n");
+    running.wait_for_stdout("los comandos no llegan a ninguna red");
+    running.type_text("/exit\n");
+    running.finish().succeeded();
+}
+
+#[test]
+fn the_level_of_reasoning_can_return_to_the_default() {
+    let scene = Scene::new([]);
+    let running = start_lines(&scene);
+    for (line, printed) in [
+        ("/effort", "[default], none"),
+        ("/effort low", "effort: low"),
+        ("/effort default", "effort: default"),
+    ] {
+        running.type_text(&format!("{line}\n"));
+        running.wait_for_stdout(printed);
+    }
+    running.type_text("/exit\n");
+    running.finish().succeeded();
 }

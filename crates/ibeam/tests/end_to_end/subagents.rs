@@ -99,6 +99,23 @@ fn sub_agents_that_only_read_run_at_the_same_time() {
     assert!(!offered(&scene, 1).iter().any(|tool| tool == "shell" || tool == "write"));
 }
 
+/// A kind of failure is reported once, so a report in the sub-agent alone would be the only one.
+#[test]
+fn a_hook_that_fails_in_a_sub_agent_is_named_in_the_run() {
+    let scene = scene([
+        answer_task(&json!({})),
+        answer_shell("echo here"),
+        answer_text("It is empty."),
+        answer_text("Done."),
+    ]);
+    let hooks = r#"{"version": 1, "hooks": {"beforeShellExecution": [{"command": "/nowhere/check.sh"}]}}"#;
+    let path = scene.workspace.home().join(".config/ibeam/hooks.json");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, hooks).unwrap();
+    let output = scene.print(["--force", "--output-format", "text"]).run().succeeded();
+    assert!(output.stderr.contains("/nowhere/check.sh"), "{output}");
+}
+
 #[test]
 fn a_failure_of_a_sub_agent_is_a_tool_error_with_its_reason() {
     let scene = scene([

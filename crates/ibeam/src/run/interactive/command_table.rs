@@ -48,6 +48,8 @@ const COMMANDS: [ConversationCommand; 19] = [
     ConversationCommand::new("/exit", TuiLine::CommandExit),
 ];
 
+/// The name for the level of reasoning of the configuration, or else of the model.
+pub(super) const DEFAULT_EFFORT: &str = "default";
 /// The other names of commands.
 const ALIASES: [&str; 2] = ["/clear", "/quit"];
 /// The commands that are words without a slash.
@@ -66,7 +68,7 @@ pub(super) fn candidates(catalogue: &Catalogue) -> Vec<Candidate> {
     });
     let with_word = |word: String| Candidate { word, description: String::new() };
     let modes = mode_names().into_iter().map(|name| with_word(format!("/mode {name}")));
-    let efforts = Effort::ALL.iter().map(|effort| with_word(format!("/effort {}", effort.as_str())));
+    let efforts = effort_names().into_iter().map(|name| with_word(format!("/effort {name}")));
     commands.chain(modes).chain(efforts).collect()
 }
 
@@ -88,9 +90,10 @@ pub(super) fn mode_names() -> Vec<String> {
     values.map(|value| value.get_name().to_owned()).collect()
 }
 
-/// Returns the names of the levels of reasoning.
+/// Returns the names of the levels of reasoning, and that for the level of the configuration.
 pub(super) fn effort_names() -> Vec<String> {
-    Effort::ALL.map(|effort| effort.as_str().to_owned()).into()
+    let levels = Effort::ALL.iter().map(|effort| effort.as_str());
+    [DEFAULT_EFFORT].into_iter().chain(levels).map(str::to_owned).collect()
 }
 
 /// Returns the commands and the keys.

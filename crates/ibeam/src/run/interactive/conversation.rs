@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use ibeam_core::{Approver, Steering};
 use ibeam_output::Catalogue;
-use ibeam_protocol::{Failure, Reason, UserPrompt};
+use ibeam_protocol::{Failure, Reason, UserPrompt, sentence};
 use ibeam_tui::{Color, EscapeEffect, Style};
 
 use super::own_commands::{run_between, run_shell};
@@ -277,6 +277,8 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
                 self.process.app = app;
                 let dialog = self.dialog();
                 if !trust_question::ask(&mut self.process, &self.flags, &dialog, EscapeEffect::GoesBack)? {
+                    let line = sentence!("the session was not opened");
+                    self.screen.display().print(INFORMATION, &before.base.catalogue.sentence(&line));
                     return self.open_previous(before, previous);
                 }
                 self.open(&next.target)

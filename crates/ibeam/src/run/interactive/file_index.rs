@@ -78,9 +78,17 @@ fn list_all(workspace: &Path) -> Vec<String> {
     let files = in_time.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
     let path = |entry: ignore::DirEntry| {
         let path = entry.path().strip_prefix(workspace).ok()?.to_str()?.to_owned();
-        (!path.contains(char::is_whitespace)).then_some(path)
+        mention_of(path)
     };
     files.filter_map(path).take(MAX_FILES).collect()
+}
+
+/// Returns a path as it follows `@` in a prompt: in quotes if it has a space; `None` if it cannot be written there.
+fn mention_of(path: String) -> Option<String> {
+    match path.contains(char::is_whitespace) {
+        false => Some(path),
+        true => (!path.contains(['"', '\n', '\r'])).then(|| format!("\"{path}\"")),
+    }
 }
 
 /// Returns the paths below `workspace` that start with `prefix`, sorted; directories end with `/`. Hidden names are
@@ -93,10 +101,14 @@ fn list_files(workspace: &Path, prefix: &str) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(workspace.join(directory)) else { return Vec::new() };
     let listed = entries.flatten().filter_map(|entry| {
         let found = entry.file_name().into_string().ok()?;
-        let is_hidden = found.starts_with('.') && !name.starts_with('.');
-        let end = if entry.path().is_dir() { "/" } else { "" };
-        (found.starts_with(name) && !is_hidden && !found.contains(char::is_whitespace))
-            .then(|| format!("{directory}{found}{end}"))
+        if !found.starts_with(name) || found.starts_with('.') && !name.starts_with('.') {
+            return None;
+        }
+        match entry.path().is_dir() {
+            // What follows the directory could not be completed inside quotes.
+            true => (!found.contains(char::is_whitespace)).then(|| format!("{directory}{found}/")),
+            false => mention_of(format!("{directory}{found}")),
+        }
     });
     let mut paths: Vec<String> = listed.collect();
     paths.sort();
@@ -112,11 +124,12 @@ mod tests {
     fn paths_are_completed_a_directory_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(directory.path().join("src/bin")).unwrap();
-        for name in ["src/main.rs", "src/mod.rs", ".hidden", "setup"] {
+        for name in ["src/main.rs", "src/mod.rs", ".hidden", "setup", "two words.txt"] {
             std::fs::write(directory.path().join(name), "").unwrap();
         }
         let listed = |prefix: &str| list_files(directory.path(), prefix);
         assert_eq!(listed("s"), ["setup", "src/"]);
+        assert_eq!(listed("tw"), ["\"two words.txt\""]);
         assert_eq!(listed("src/m"), ["src/main.rs", "src/mod.rs"]);
         assert_eq!(listed(".h"), [".hidden"]);
         assert_eq!(listed("none/x"), Vec::<String>::new());

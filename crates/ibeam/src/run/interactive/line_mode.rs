@@ -318,10 +318,14 @@ fn choose_session(
         text.push_str(&format!("{number}  {}  {}  {}{directory}\n", entry.age, entry.size, entry.title));
     }
     text.push_str(&format!("{}\n", process.app.base.catalogue.line(&TuiLine::PickNumber)));
-    let answer = process.wait(async { Ok(input.lock().await.answer(&text).await) })?;
-    let number: Option<usize> = answer.and_then(|answer| answer.trim().parse().ok());
-    let at = number.and_then(|number| number.checked_sub(1)).filter(|at| *at < entries.len());
-    Ok(at.map(|at| ChosenSession::from_entry(entries.swap_remove(at))))
+    loop {
+        let answer = process.wait(async { Ok(input.lock().await.answer(&text).await) })?;
+        let Some(answer) = answer.filter(|answer| !answer.trim().is_empty()) else { return Ok(None) };
+        let number: Option<usize> = answer.trim().parse().ok();
+        if let Some(at) = number.and_then(|number| number.checked_sub(1)).filter(|at| *at < entries.len()) {
+            return Ok(Some(ChosenSession::from_entry(entries.swap_remove(at))));
+        }
+    }
 }
 
 /// Returns the text of a change of a file, with at most [`MAX_CHANGE_LINES`] lines.

@@ -12,12 +12,13 @@ use std::time::Instant;
 use clap::ValueEnum;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use ibeam_protocol::{Failure, Reason, Sentence, sentence};
-use ibeam_providers::{Effort, known_model, known_models};
 use ibeam_session::SessionError;
 use ibeam_tui::{Activity, Color, Line, PagerStart, PickerOptions, Style, TuiLine, diff_lines};
 use tokio::sync::oneshot;
 
-use super::command_table::{conversation_commands, effort_names, help, is_built_in, mode_names, takes_value};
+use super::command_table::{
+    DEFAULT_EFFORT, conversation_commands, effort_names, help, is_built_in, mode_names, takes_value,
+};
 use super::conversation::INFORMATION;
 use super::inline_screen::InlineScreen;
 use super::own_commands::{CommandOutput, REDO_COMMAND, run_own};
@@ -28,7 +29,6 @@ use crate::checkpoint::{SessionChanges, UndoTarget};
 use crate::cli::{Flags, Mode};
 use crate::cli_error::CliError;
 use crate::exit::ExitFailure;
-use crate::model;
 use crate::run::run_process::RunProcess;
 use crate::run::run_session::{RunSession, StatusItem};
 use crate::run::session_opener::{SessionTarget, is_ephemeral};
@@ -287,7 +287,7 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
 }
 
 impl CommandContext<'_, '_> {
-    fn app(&self) -> &AppContext {
+    pub(super) fn app(&self) -> &AppContext {
         &self.process.app
     }
 
@@ -301,7 +301,7 @@ impl CommandContext<'_, '_> {
     }
 
     /// Runs a sub-command of this program, and prints its output.
-    fn print_own(&self, arguments: &[&str]) -> Result<(), ExitFailure> {
+    pub(super) fn print_own(&self, arguments: &[&str]) -> Result<(), ExitFailure> {
         let output = run_own(self.process, self.screen, self.flags, arguments)?;
         self.screen.print(Style::PLAIN, &output.last_lines(&self.app().base.catalogue));
         Ok(())
@@ -373,15 +373,6 @@ impl CommandContext<'_, '_> {
         self.print_own(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Lists the models, and states how to change the current one.
-    fn list_models(&self) -> Result<(), ExitFailure> {
-        self.print_own(&["models"])?;
-        let model = self.session.status_value(StatusItem::Model);
-        let line = TuiLine::ModelHint { model: &model };
-        self.screen.print(INFORMATION, &self.app().base.catalogue.line(&line));
-        Ok(())
-    }
-
     /// Prints a value and those that could replace it.
     fn show_choices(&self, item: StatusItem, names: &[String]) {
         let current = self.session.status_value(item);
@@ -428,36 +419,6 @@ impl CommandContext<'_, '_> {
         Ok(CommandEnd::Done)
     }
 
-    fn set_model(&mut self, name: &str) {
-        let choice = model::choose_model_named(self.app(), name, "/model").map_err(Failure::from);
-        match choice.and_then(|choice| self.session.set_model(choice)) {
-            Ok(()) => {
-                self.flags.model = Some(name.to_owned());
-                self.warn_of_unknown_model(name);
-                self.screen.show_status(self.session);
-                self.screen.print(INFORMATION, &self.session.status_line(StatusItem::Model));
-            }
-            Err(failure) => self.session.report(&failure.into()),
-        }
-    }
-
-    /// Warns of a name that is probably a mistyped model. A service may have models that the tables do not.
-    fn warn_of_unknown_model(&self, name: &str) {
-        let id = name.rsplit('/').next().unwrap_or(name);
-        if known_model(id).is_some() {
-            return;
-        }
-        let provider = self.session.provider();
-        let models: Vec<_> = known_models().filter(|model| model.provider == provider).collect();
-        let line = match similar_names::closest(id, models.iter().map(|model| model.id)) {
-            Some(nearest) => TuiLine::UnknownModelNear { name, nearest },
-            None if !models.is_empty() => TuiLine::UnknownModel { name },
-            // Of other services, any name may be right.
-            None => return,
-        };
-        self.screen.print(Style::color(Color::Yellow), &self.app().base.catalogue.line(&line));
-    }
-
     fn set_mode(&mut self, name: &str) -> CommandEnd {
         match Mode::from_str(name, false) {
             Ok(mode) => {
@@ -472,11 +433,11 @@ impl CommandContext<'_, '_> {
     }
 
     fn set_effort(&mut self, name: &str) -> CommandEnd {
-        if Effort::from_name(name).is_none() {
+        if !effort_names().iter().any(|known| known == name) {
             self.report_choice(name, &effort_names());
             return CommandEnd::Done;
         }
-        self.flags.effort = Some(name.to_owned());
+        self.flags.effort = (name != DEFAULT_EFFORT).then(|| name.to_owned());
         self.reopen(Vec::new(), StatusItem::Effort)
     }
 
@@ -552,9 +513,16 @@ impl CommandContext<'_, '_> {
 
     /// Writes the session to a new file: a page to read if its name ends with `.html`, else an archive to import.
     fn export(&self, file: Option<&str>) -> Result<(), ExitFailure> {
+        if self.session.is_unused() {
+            self.screen.print(Style::DIM, &self.app().base.catalogue.line(&TuiLine::NoTranscript));
+            return Ok(());
+        }
         let id = self.session.id();
         let name = file.map_or_else(|| format!("ibeam-{}.html", short_id(id)), str::to_owned);
-        let path = self.app().workspace.join(&name);
+        let path = match name.strip_prefix("~/") {
+            Some(below) => self.app().dirs.home.join(below),
+            None => self.app().workspace.join(&name),
+        };
         let id = id.to_string();
         let is_page = path.extension().is_some_and(|extension| extension == "html");
         let arguments = match is_page {

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use ibeam_output::escape_to_one_line;
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 use ibeam_tui::{DialogGuard, DialogInput, DialogReply, EscapeEffect, TuiLine};
 use sha2::{Digest, Sha256};
 
@@ -65,8 +65,12 @@ pub(super) fn ask<D: StartDialog>(
         dialog.print(LineKind::Plain, &format!("  {}", catalogue.line(&TuiLine::TrustMore { count })));
     }
     dialog.print(LineKind::Plain, &catalogue.line(&TuiLine::TrustMeaning));
-    let choices = [TuiLine::TrustYes, TuiLine::TrustNo, TuiLine::DialogLeave];
-    let input = DialogInput::Choice(choices.iter().map(|choice| catalogue.line(choice)).collect());
+    let leave = match escape {
+        EscapeEffect::Leaves => catalogue.line(&TuiLine::DialogLeave),
+        EscapeEffect::GoesBack => catalogue.sentence(&sentence!("do not open the session")),
+    };
+    let choices = [TuiLine::TrustYes, TuiLine::TrustNo].map(|choice| catalogue.line(&choice));
+    let input = DialogInput::Choice(choices.into_iter().chain([leave]).collect());
     let title = catalogue.line(&TuiLine::TrustQuestion);
     match dialog.ask(process, StartQuestion { title, input, guard: DialogGuard::Consent, escape })? {
         DialogReply::Choice(0) => match app.trust.remember(&app.workspace) {

@@ -46,8 +46,12 @@ impl RunSession<'_> {
             StatusItem::Session => head.session_id.to_string(),
             StatusItem::Model => format!("{} ({})", head.model.display, head.model.provider),
             StatusItem::Mode => mode_name(head.permission_mode).to_owned(),
-            StatusItem::Effort => config.text(&["effort"]).unwrap_or_default().to_owned(),
-            StatusItem::Sandbox => head.sandbox.reason.clone(),
+            StatusItem::Effort => config.text(&["effort"]).unwrap_or("default").to_owned(),
+            StatusItem::Sandbox => {
+                let parts = head.sandbox.reason.split("; ");
+                let parts = parts.map(|part| self.process.app.base.catalogue.in_language(part));
+                parts.collect::<Vec<_>>().join("; ")
+            }
         };
         if value.is_empty() { "-".to_owned() } else { value }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use ibeam_core::{
     FailOn, FinishedCall, HookEvent, HookOutput, Hooks, Journal, NoBackground, NoCheckpoints, NoSteering,
-    Run, Stop, Subagent, ToolContext, subagent_mode,
+    Notices, Run, Stop, Subagent, ToolContext, subagent_mode,
 };
 use ibeam_hooks::GENERAL_SUBAGENT;
 use ibeam_output::{Catalogue, Locale};
@@ -110,7 +110,11 @@ async fn start(host: &SubagentHost, task: &Task, context: &ToolContext) -> Resul
         task: task.arguments.prompt.clone(),
         model: run.head.model.id.clone(),
     };
-    run.hooks = Arc::new(ChildHooks { parent: Arc::clone(&run.hooks), subagent });
+    run.hooks = Arc::new(ChildHooks {
+        parent: Arc::clone(&run.hooks),
+        subagent,
+        parent_notices: context.notices.clone(),
+    });
     run.system = system_prompt(&run.system, task).into();
     (run.fail_on, run.answer_schema) = (FailOn::default(), None);
     // Commands that a sub-agent leaves in the background belong to the parent, which ends them.
@@ -257,6 +261,8 @@ fn sentence(reason: &Reason) -> String {
 struct ChildHooks {
     parent: Arc<dyn Hooks>,
     subagent: Subagent,
+    /// The notices of the call that runs the sub-agent.
+    parent_notices: Notices,
 }
 
 impl Hooks for ChildHooks {
@@ -269,19 +275,24 @@ impl Hooks for ChildHooks {
     }
 
     fn run<'a>(&'a self, event: HookEvent<'a>) -> Option<BoxFuture<'a, HookOutput>> {
-        match event {
+        let event = match event {
             HookEvent::BeforeToolCall { .. }
             | HookEvent::AfterToolCall(FinishedCall { .. })
             // A sub-agent of the sub-agent.
-            | HookEvent::SubagentEnd { .. } => self.parent.run(event),
-            HookEvent::AnswerEnd(end) => {
-                self.parent.run(HookEvent::SubagentEnd { subagent: &self.subagent, end })
-            }
+            | HookEvent::SubagentEnd { .. } => event,
+            HookEvent::AnswerEnd(end) => HookEvent::SubagentEnd { subagent: &self.subagent, end },
             HookEvent::RunStart
             | HookEvent::PromptSubmit(_)
             | HookEvent::AnswerReceived(_)
             | HookEvent::Compaction(_)
-            | HookEvent::RunEnd(_) => None,
-        }
+            | HookEvent::RunEnd(_) => return None,
+        };
+        let hooks = self.parent.run(event)?;
+        Some(Box::pin(async move {
+            let output = hooks.await;
+            // Each failure is reported once, so not again in the parent.
+            output.notices.iter().for_each(|notice| self.parent_notices.add(notice.clone()));
+            output
+        }))
     }
 }

@@ -1,0 +1,57 @@
+//! `/model`: the models that a conversation can use, and the change of its model.
+
+use ibeam_protocol::Failure;
+use ibeam_providers::{known_model, known_models};
+use ibeam_tui::{Color, Style, TuiLine};
+
+use super::conversation::INFORMATION;
+use super::person_commands::CommandContext;
+use crate::exit::ExitFailure;
+use crate::model::{self, ListCache};
+use crate::run::run_session::StatusItem;
+use crate::similar_names;
+
+impl CommandContext<'_, '_> {
+    /// Lists the models, and states how to change the current one.
+    pub(super) fn list_models(&self) -> Result<(), ExitFailure> {
+        self.print_own(&["models"])?;
+        let model = self.session.status_value(StatusItem::Model);
+        let line = TuiLine::ModelHint { model: &model };
+        self.screen.print(INFORMATION, &self.app().base.catalogue.line(&line));
+        Ok(())
+    }
+
+    /// Lets the following turns use another model.
+    pub(super) fn set_model(&mut self, name: &str) {
+        let choice = model::choose_model_named(self.app(), name, "/model").map_err(Failure::from);
+        match choice.and_then(|choice| self.session.set_model(choice)) {
+            Ok(()) => {
+                self.flags.model = Some(name.to_owned());
+                self.warn_of_unknown_model(name);
+                self.screen.show_status(self.session);
+                self.screen.print(INFORMATION, &self.session.status_line(StatusItem::Model));
+            }
+            Err(failure) => self.session.report(&failure.into()),
+        }
+    }
+
+    /// Warns of a name that is probably a mistyped model. A service may have models that the tables do not.
+    fn warn_of_unknown_model(&self, name: &str) {
+        let id = name.rsplit('/').next().unwrap_or(name);
+        let is_named = |listed: String| {
+            listed == name || listed.split_once('/').is_some_and(|(_, listed)| listed == name)
+        };
+        if known_model(id).is_some() || ListCache::load(&self.app().dirs.cache).names().any(is_named) {
+            return;
+        }
+        let provider = self.session.provider();
+        let models: Vec<_> = known_models().filter(|model| model.provider == provider).collect();
+        let line = match similar_names::closest(id, models.iter().map(|model| model.id)) {
+            Some(nearest) => TuiLine::UnknownModelNear { name, nearest },
+            None if !models.is_empty() => TuiLine::UnknownModel { name },
+            // Of other services, any name may be right.
+            None => return,
+        };
+        self.screen.print(Style::color(Color::Yellow), &self.app().base.catalogue.line(&line));
+    }
+}
