@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
+use futures_util::future::BoxFuture;
+use ibeam_core::{Access, CallPreview, PreparedCall, Tool, ToolContext, ToolInputError};
 use ibeam_protocol::tool_output::DeleteOutput;
 use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Stat};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,6 +16,7 @@ use crate::blocking::{self, EndFlag};
 use crate::dir_entry::{DirEntryAt, Parents};
 use crate::file_error::FileError;
 use crate::files::{Files, TargetPath};
+use crate::workspace::ResolvedPath;
 
 /// Removes a file of the workspace.
 pub(crate) struct Delete {
@@ -54,6 +56,26 @@ impl Tool for Delete {
         }))
     }
 
+    fn preview<'a>(
+        &'a self,
+        arguments: &'a Value,
+        access: &'a Access,
+        context: ToolContext,
+    ) -> BoxFuture<'a, CallPreview> {
+        let Ok(args) = arguments::parse::<DeleteArguments>(arguments) else {
+            return blocking::unknown_preview();
+        };
+        let target = self.files.target_entry(&args.path);
+        if *access != Access::Write(target.checked_path().to_owned()) {
+            return blocking::unknown_preview();
+        }
+        let files = Arc::clone(&self.files);
+        blocking::preview(context, move |end| match DeletePlan::new(&files, &args.path, target, end) {
+            Ok(_) => CallPreview::Unknown,
+            Err(error) => CallPreview::Failure(error.into()),
+        })
+    }
+
     fn evidence(&self, arguments: &Value) -> Option<String> {
         let DeleteArguments { path: requested } = arguments::parse(arguments).ok()?;
         let found = self.files.resolve_entry(&requested).ok()?;
@@ -66,27 +88,45 @@ impl Tool for Delete {
     }
 }
 
+/// A file that is about to be deleted.
+struct DeletePlan {
+    resolved: ResolvedPath,
+    entry: DirEntryAt,
+    stat: Stat,
+}
+
+impl DeletePlan {
+    /// Finds the file if it may be deleted.
+    ///
+    /// # Errors
+    /// The file must not be deleted.
+    fn new(files: &Files, requested: &str, target: TargetPath, end: &EndFlag) -> Result<Self, FileError> {
+        let resolved = files.check_write("delete", requested, target)?;
+        let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
+        let Some(stat) = entry.stat()? else {
+            return Err(FileError::NotFound { path: requested.to_owned() });
+        };
+        let kind = FileType::from_raw_mode(stat.st_mode);
+        if kind == FileType::Directory {
+            return Err(FileError::refused(
+                requested,
+                "is a directory, and only files are deleted; use `shell` with `rm -r` if it must go",
+            ));
+        }
+        if kind == FileType::RegularFile {
+            files.known_contents().check_file(&entry, &resolved, &stat, end)?;
+        }
+        Ok(Self { resolved, entry, stat })
+    }
+}
+
 fn delete(
     files: &Files,
     requested: &str,
     target: TargetPath,
     end: &EndFlag,
 ) -> Result<ToolOutcome, FileError> {
-    let resolved = files.check_write("delete", requested, target)?;
-    let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
-    let Some(stat) = entry.stat()? else {
-        return Err(FileError::NotFound { path: requested.to_owned() });
-    };
-    let kind = FileType::from_raw_mode(stat.st_mode);
-    if kind == FileType::Directory {
-        return Err(FileError::refused(
-            requested,
-            "is a directory, and only files are deleted; use `shell` with `rm -r` if it must go",
-        ));
-    }
-    if kind == FileType::RegularFile {
-        files.known_contents().check_file(&entry, &resolved, &stat, end)?;
-    }
+    let DeletePlan { resolved, entry, stat } = DeletePlan::new(files, requested, target, end)?;
     entry.remove()?;
     files.known_contents().remove(&resolved);
     let file_size = u64::try_from(stat.st_size).unwrap_or_default();
@@ -97,12 +137,23 @@ fn delete(
 
 #[cfg(test)]
 mod tests {
-    use ibeam_core::Access;
+    use ibeam_core::{Access, CallPreview};
     use ibeam_protocol::tool_output::DeleteOutput;
     use ibeam_protocol::{ToolFailure, ToolOutput};
     use serde_json::json;
 
     use crate::fixture::{Fixture, failure, success};
+
+    #[test]
+    fn a_deletion_that_cannot_be_made_fails_before_a_question() {
+        let fixture = Fixture::with("f", "four");
+        assert_eq!(fixture.preview("delete", json!({"path": "f"})), CallPreview::Unknown);
+        for path in ["none", "."] {
+            let preview = fixture.preview("delete", json!({"path": path}));
+            assert!(matches!(preview, CallPreview::Failure(_)), "{path}: {preview:?}");
+        }
+        assert!(fixture.path("f").exists());
+    }
 
     #[test]
     fn a_deleted_file_is_reported_with_its_size() {

@@ -39,4 +39,4 @@ pub use terminal::{RawTerminal, TerminalEvent, next_event, terminal_size};
 pub use texts::TuiLine;
 pub use tool_lines::overwritten;
 pub use transcript::{TranscriptLines, mode_name};
-pub use ui::{Action, Activity, ListFiles, QueuedPrompt, Ui, UiOptions};
+pub use ui::{Action, Activity, COMMAND_WORDS, ListFiles, QueuedPrompt, Ui, UiOptions};

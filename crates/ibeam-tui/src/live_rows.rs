@@ -97,10 +97,10 @@ impl LiveState<'_> {
             Line::new(Style::color(Color::Cyan), sign).with(Style::PLAIN, row)
         });
         let input: Vec<Line> = if hides_input { vec![Line::new(Style::DIM, SIGN)] } else { input.collect() };
-        let below: Vec<Line> = self.candidate_rows().into_iter().chain([self.status_row()]).collect();
         // The rows that are left out where the screen is low: what is above, then the status.
         let needed = question.len() + input.len();
         let room = self.height.saturating_sub(needed);
+        let below: Vec<Line> = self.candidate_rows(room).into_iter().chain([self.status_row()]).collect();
         let below: Vec<Line> = below.into_iter().take(room).collect();
         let room = room - below.len();
         let skipped = above.len().saturating_sub(room);
@@ -214,10 +214,12 @@ impl LiveState<'_> {
         has_title.then_some(title).into_iter().chain(shown).collect()
     }
 
-    fn candidate_rows(&self) -> Vec<Line> {
+    /// Returns the candidates around the selected one, in at most `room` rows.
+    fn candidate_rows(&self, room: usize) -> Vec<Line> {
         let Some(completion) = self.completion else { return Vec::new() };
-        let first = (completion.selected + 1).saturating_sub(CANDIDATE_ROWS);
-        let shown = completion.candidates.iter().enumerate().skip(first).take(CANDIDATE_ROWS);
+        let room = room.min(CANDIDATE_ROWS);
+        let first = (completion.selected + 1).saturating_sub(room);
+        let shown = completion.candidates.iter().enumerate().skip(first).take(room);
         let row = |(at, candidate): (usize, &crate::completion::Candidate)| {
             let style = Style { reverse: at == completion.selected, ..Style::PLAIN };
             let line = Line::plain("  ").with(style, &candidate.word);

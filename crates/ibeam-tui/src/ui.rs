@@ -48,6 +48,9 @@ pub struct UiOptions {
     pub list_files: ListFiles,
 }
 
+/// The commands of a conversation that are words without a slash, alone in the input.
+pub const COMMAND_WORDS: [&str; 4] = ["help", "?", "exit", "quit"];
+
 /// An action of the program that a key requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -362,10 +365,12 @@ impl<W: Write> Ui<W> {
             self.end_search();
             return self.on_escape();
         }
-        if self.on_question_key(key, now) {
+        // The text of a search is no answer to a question.
+        if self.search.is_some() && self.on_search_key(key, is_control) {
+            self.note_text(now);
             return None;
         }
-        if self.search.is_some() && self.on_search_key(key, is_control) {
+        if self.on_question_key(key, now) {
             return None;
         }
         if self.completion.is_some() && self.on_completion_key(key) {
@@ -469,7 +474,7 @@ impl<W: Write> Ui<W> {
         self.completion = None;
         let text = self.editor.take();
         self.history.add(&text);
-        let is_command = text.starts_with(['/', '!']);
+        let is_command = text.starts_with(['/', '!']) || COMMAND_WORDS.contains(&text.trim());
         let steers = steers && self.busy_since.is_some() && !is_command;
         self.queue.push(QueuedPrompt { text: text.clone(), steers });
         Some(Action::Submitted(text))

@@ -106,10 +106,11 @@ pub(crate) fn execute(
             let options = bug_report::BugReportOptions { file, session, without_session: *no_session, log };
             bug_report::write_report(app, &options, stdout)
         }
-        Command::Context { full, start_servers, format, words } => {
+        Command::Context { full, start_servers, conversation, format, words } => {
             let options = context::ContextOptions {
                 full: *full,
                 start_servers: *start_servers,
+                conversation: *conversation,
                 format: format.unwrap_or_default(),
             };
             context::context(app, words, options, stdout)

@@ -75,6 +75,15 @@ impl<W: Write> Ui<W> {
         self.completion = None;
     }
 
+    /// Records text that went to another place than the input, so that it answers no question.
+    pub(super) fn note_text(&mut self, now: Instant) {
+        if let Some(open) = &mut self.question {
+            open.selected = None;
+            // What was typed before was no text of the other place.
+            let _ = open.guard.on_text(now);
+        }
+    }
+
     /// Answers with the character that was typed, once it is certain that it is no text.
     pub(super) fn settle_answer(&mut self, now: Instant) {
         if let Some(open) = &mut self.question

@@ -9,7 +9,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ibeam_output::{Catalogue, Locale};
 use ibeam_tui::{
     Action, Activity, Candidate, DialogGuard, DialogInput, DialogOptions, DialogReply, EscapeEffect, Line,
-    Screen, TerminalEvent, TerminalTraits, Ui, UiOptions,
+    Question, Screen, TerminalEvent, TerminalTraits, Ui, UiOptions,
 };
 
 use crate::terminal::Terminal;
@@ -78,6 +78,37 @@ fn escape_ends_a_running_turn_whatever_is_open() {
 }
 
 #[test]
+fn the_text_of_a_search_answers_no_question() {
+    let mut keyboard = Keyboard::busy();
+    let (sender, replies) = channel();
+    let question = Question {
+        call: "c".into(),
+        body: vec![Line::plain("may it?")],
+        change: Vec::new(),
+        may_last: true,
+        rule: None,
+        reply: Box::new(move |reply| sender.send(reply).unwrap()),
+    };
+    keyboard.ui.ask(question, keyboard.now).unwrap();
+    assert_eq!(keyboard.press(KeyCode::Char('r'), KeyModifiers::CONTROL, 2000), None);
+    for key in ['1', 'y', 'n'] {
+        assert_eq!(keyboard.press(KeyCode::Char(key), KeyModifiers::NONE, 2000), None);
+        keyboard.ui.draw(keyboard.now + std::time::Duration::from_secs(2)).unwrap();
+    }
+    assert!(replies.try_recv().is_err(), "the text went into the search");
+}
+
+#[test]
+fn a_command_that_is_a_word_waits_for_the_end_of_the_turn() {
+    let mut keyboard = Keyboard::busy();
+    for (text, steers) in [("exit", false), ("/status", false), ("exit the loop", true)] {
+        keyboard.type_text(text);
+        keyboard.press(KeyCode::Enter, KeyModifiers::NONE, 10);
+        assert_eq!(keyboard.ui.next_steering().is_some(), steers, "{text}");
+    }
+}
+
+#[test]
 fn a_key_ends_only_work_that_can_be_ended() {
     for (is_cancellable, expect) in [(true, Some(Action::Interrupt)), (false, None)] {
         let mut keyboard = Keyboard::new();
@@ -127,15 +158,21 @@ fn keys_typed_ahead_of_a_dialog_stay_in_the_input() {
 
 /// Returns the display with an earlier prompt and this text in the input, and its terminal.
 fn display(draft: &str) -> (Ui<Terminal>, Terminal) {
-    let terminal = Terminal::new(80, 24);
+    display_of(80, 24, &[], draft)
+}
+
+/// Returns a display of this size with these commands and this text in the input, and its terminal.
+fn display_of(width: u16, height: u16, commands: &[&str], draft: &str) -> (Ui<Terminal>, Terminal) {
+    let terminal = Terminal::new(width, height);
+    let command = |word: &&str| Candidate { word: (*word).to_owned(), description: String::new() };
     let options = UiOptions {
         catalogue: Arc::new(Catalogue::new(Locale::En)),
         history: vec!["earlier".to_owned()],
-        commands: Vec::new(),
+        commands: commands.iter().map(command).collect(),
         list_files: Box::new(|_| Vec::new()),
     };
     let traits = TerminalTraits { has_colors: false, reflows: true };
-    let mut ui = Ui::new(Screen::new(terminal.clone(), traits, 80, 24), options);
+    let mut ui = Ui::new(Screen::new(terminal.clone(), traits, width.into(), height.into()), options);
     ui.start(Instant::now()).unwrap();
     ui.set_input(draft);
     (ui, terminal)
@@ -144,6 +181,17 @@ fn display(draft: &str) -> (Ui<Terminal>, Terminal) {
 fn press(ui: &mut Ui<Terminal>, code: KeyCode, modifiers: KeyModifiers) {
     let key = TerminalEvent::Key(KeyEvent::new(code, modifiers));
     assert_eq!(ui.handle(key, Instant::now()).unwrap(), None);
+}
+
+#[test]
+fn the_selected_completion_is_visible_on_a_low_screen() {
+    let (mut ui, terminal) = display_of(20, 5, &["/one", "/two", "/three", "/four", "/five"], "");
+    press(&mut ui, KeyCode::Char('/'), KeyModifiers::NONE);
+    for selected in ["/two", "/three", "/four", "/five"] {
+        press(&mut ui, KeyCode::Down, KeyModifiers::NONE);
+        let rows = terminal.rows().join("\n");
+        assert!(rows.contains(selected), "{selected}: {rows}");
+    }
 }
 
 #[test]

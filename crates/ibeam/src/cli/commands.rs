@@ -195,6 +195,9 @@ pub(crate) enum Command {
         /// Start the MCP servers that a run would start, and count their tools
         #[arg(long)]
         start_servers: bool,
+        /// Show what a conversation would send
+        #[arg(long, hide = true)]
+        conversation: bool,
         /// Text or JSON
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,

@@ -38,6 +38,8 @@ pub(super) struct ContextOptions {
     pub(super) full: bool,
     /// Start the MCP servers, and count their tools.
     pub(super) start_servers: bool,
+    /// Show what a conversation would send, instead of print mode.
+    pub(super) conversation: bool,
     pub(super) format: ReportFormat,
 }
 
@@ -55,8 +57,8 @@ pub(super) fn context(
     options: ContextOptions,
     stdout: &mut File,
 ) -> Result<(), CliError> {
-    let ContextOptions { full, start_servers, format } = options;
-    let preview = ContextPreview::new(app, words, start_servers)?;
+    let ContextOptions { full, start_servers, conversation: has_person, format } = options;
+    let preview = ContextPreview::new(app, words, start_servers, has_person)?;
     for notice in &preview.notices {
         stderr::write_line(&format!("warning: {}", app.base.catalogue.notice(notice)));
     }

@@ -56,12 +56,17 @@ pub(crate) struct ContextPreview {
 }
 
 impl ContextPreview {
-    /// Returns the context of a run in print mode with the flags of `app` and the prompt `words`. With `start_servers`,
-    /// starts the MCP servers, and ends them again.
+    /// Returns the context of a run with the flags of `app` and the prompt `words`: of a conversation if `has_person`,
+    /// else in print mode. With `start_servers`, starts the MCP servers, and ends them again.
     ///
     /// # Errors
     /// The errors with which such a run would not start, except those about the model and the sandbox.
-    pub(crate) fn new(app: &AppContext, words: &[OsString], start_servers: bool) -> Result<Self, Failure> {
+    pub(crate) fn new(
+        app: &AppContext,
+        words: &[OsString],
+        start_servers: bool,
+        has_person: bool,
+    ) -> Result<Self, Failure> {
         let choice = model::choose_model(app).ok();
         let media = match &choice {
             Some(choice) => RunMedia::new(choice, &FallbackChain::choose(app, choice).unwrap_or_default()),
@@ -73,7 +78,7 @@ impl ContextPreview {
         let workspace = Workspace::new(&app.workspace, &policy.extra_dirs).map_err(|error| {
             Reason::NoInput { path: app.workspace.display().to_string(), detail: error.to_string() }
         })?;
-        let web = Web::new(app, &policy, true)?;
+        let web = Web::new(app, &policy, !has_person)?;
         let path_policy = policy.path_policy();
         let settings = ToolSettings {
             path_policy: path_policy.clone(),
@@ -110,7 +115,7 @@ impl ContextPreview {
             sandbox: &sandbox,
             instructions: &instructions,
             skills: &skills,
-            has_person: false,
+            has_person,
             replacement: replacement.as_deref(),
             extra_instructions: &appended,
             environment: None,

@@ -169,6 +169,26 @@ fn a_paste_of_several_lines_is_one_message() {
 }
 
 #[test]
+fn an_external_editor_that_fails_is_named_and_leaves_the_input() {
+    for (editor, cause) in [("/nowhere/editor", "no such file"), ("false", "exit code 1")] {
+        let scene = Scene::new([answer_text("Read.\n")]);
+        let ibeam = scene.ibeam::<&str>([]).env_remove("VISUAL").env("EDITOR", editor);
+        let running = ibeam.env("TERM", "xterm-256color").terminal().start();
+        running.wait_for_stdout("/help");
+        running.type_text("draft");
+        running.wait_for_stdout("draft");
+        running.type_text(EXTERNAL_EDITOR);
+        running.wait_for_stdout(&format!("the editor `{editor}` failed"));
+        running.type_text("ed\r");
+        running.wait_for_stdout("Read.");
+        running.type_text("/exit\r");
+        let output = running.finish().succeeded();
+        assert!(output.stdout.to_lowercase().contains(cause), "{output}");
+        assert!(scene.server.requests()[0].transcript().join("").contains("drafted"));
+    }
+}
+
+#[test]
 fn the_external_editor_edits_the_input() {
     let workspace = Workspace::new();
     let editor = workspace.path().join("edit.sh");

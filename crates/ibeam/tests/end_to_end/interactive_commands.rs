@@ -103,6 +103,7 @@ fn commands_with_nothing_to_do_say_so_in_plain_words() {
         ("/compact", "before the next request"),
         ("go on", "Two."),
         ("/context", "  Conversation"),
+        ("/context", "tool web_fetch"),
         ("/status", "mode: agent"),
         ("/mode ask", "mode: ask"),
         ("/context", "    mode"),
@@ -123,6 +124,8 @@ fn models_are_listed_with_the_current_one_and_unknown_names_are_warned_of() {
     let running = start_lines(&scene);
     running.type_text("/model nothing-like-it\n");
     running.wait_for_stderr("hint: name it with `/model PROVIDER/NAME`");
+    running.type_text("/model two words\n");
+    running.wait_for_stderr("the name of a model has no spaces");
     for (line, printed) in [
         ("/model", "`/model NAME` changes the model of this conversation; now: "),
         ("/model anthropic/nothing-like-it", "is not in the table of known models; `/model` lists"),

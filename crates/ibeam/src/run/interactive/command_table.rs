@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use ibeam_output::Catalogue;
 use ibeam_providers::Effort;
-use ibeam_tui::{Candidate, TuiLine};
+use ibeam_tui::{COMMAND_WORDS, Candidate, TuiLine};
 
 use crate::cli::Mode;
 
@@ -52,8 +52,6 @@ const COMMANDS: [ConversationCommand; 19] = [
 pub(super) const DEFAULT_EFFORT: &str = "default";
 /// The other names of commands.
 const ALIASES: [&str; 2] = ["/clear", "/quit"];
-/// The commands that are words without a slash.
-const WORDS: [&str; 4] = ["help", "?", "exit", "quit"];
 
 /// Returns the names of the commands, each with its slash.
 pub(crate) fn conversation_commands() -> impl Iterator<Item = &'static str> {
@@ -76,7 +74,7 @@ pub(super) fn candidates(catalogue: &Catalogue) -> Vec<Candidate> {
 pub(super) fn is_built_in(name: &str, has_value: bool) -> bool {
     COMMANDS.iter().any(|command| command.name == name)
         || ALIASES.contains(&name)
-        || (!has_value && WORDS.contains(&name))
+        || (!has_value && COMMAND_WORDS.contains(&name))
 }
 
 /// Whether a command takes a value after its name.

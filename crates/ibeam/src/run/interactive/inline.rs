@@ -97,7 +97,8 @@ fn start_input(
 ) -> Result<(), ExitFailure> {
     screen.with(|ui| ui.start(Instant::now())).unwrap_or(Ok(())).map_err(thread_error)?;
     let stop = process.current_stop.clone();
-    let input = InputThread { screen: Arc::clone(screen), stop, history, terminal };
+    let catalogue = Arc::clone(&process.app.base.catalogue);
+    let input = InputThread { screen: Arc::clone(screen), catalogue, stop, history, terminal };
     input.start().map_err(|error| thread_error(error).into())
 }
 

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ibeam_protocol::{Reason, Signal};
-use ibeam_tui::{Action, RawTerminal, TerminalEvent, next_event, terminal_size};
+use ibeam_output::Catalogue;
+use ibeam_protocol::{Reason, Signal, sentence};
+use ibeam_tui::{Action, Color, RawTerminal, Style, TerminalEvent, next_event, terminal_size};
 use nix::sys::signal::raise;
 use rustix::process::getpid;
 use sha2::{Digest, Sha256};
@@ -30,6 +31,7 @@ const MAX_HISTORY_BYTES: u64 = 16 << 20;
 /// The thread that reads keys.
 pub(super) struct InputThread {
     pub(super) screen: Arc<InlineScreen>,
+    pub(super) catalogue: Arc<Catalogue>,
     pub(super) stop: CurrentStop,
     pub(super) history: PromptHistory,
     /// The terminal, for an external editor.
@@ -89,13 +91,25 @@ impl InputThread {
                 });
             }
             Action::Edit(text) => {
-                let mut edited = None;
-                self.without_screen(|| edited = edit_externally(&text, self.terminal.as_ref()).ok());
-                if let Some(text) = edited {
-                    self.screen.with(|ui| {
-                        ui.set_input(text.trim_end());
-                        drop(ui.draw(Instant::now()));
-                    });
+                let mut edited = Ok(text.clone());
+                let editor = editor_command();
+                self.without_screen(|| edited = edit_externally(&editor, &text, self.terminal.as_ref()));
+                match edited {
+                    Ok(text) => {
+                        self.screen.with(|ui| {
+                            ui.set_input(text.trim_end());
+                            drop(ui.draw(Instant::now()));
+                        });
+                    }
+                    Err(error) => {
+                        let detail = self.catalogue.in_language(&error.to_string());
+                        let line = sentence!(
+                            "the editor `{editor}` failed, so the input is as before: {detail}",
+                            editor,
+                            detail
+                        );
+                        self.screen.print(Style::color(Color::Red), &self.catalogue.sentence(&line));
+                    }
                 }
             }
         }
@@ -127,12 +141,20 @@ impl InputThread {
     }
 }
 
-/// Returns `text` as the editor of the user saves it.
+/// Returns the command line of the editor of the user.
+fn editor_command() -> String {
+    let given = [variable("VISUAL"), variable("EDITOR")]
+        .into_iter()
+        .flatten()
+        .find(|editor| !editor.trim().is_empty());
+    given.unwrap_or_else(|| "vi".to_owned())
+}
+
+/// Returns `text` as an editor saves it.
 ///
 /// # Errors
-/// The error of the system, or of the editor.
-fn edit_externally(text: &str, terminal: Option<&File>) -> io::Result<String> {
-    let editor = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+/// The error of the system, or the exit code of the editor.
+fn edit_externally(editor: &str, text: &str, terminal: Option<&File>) -> io::Result<String> {
     let mut words = editor.split_whitespace();
     let program = words.next().unwrap_or("vi");
     let name = format!("ibeam-prompt-{}.md", unique_name());
@@ -146,9 +168,11 @@ fn edit_externally(text: &str, terminal: Option<&File>) -> io::Result<String> {
     let status = Command::new(program).args(words).arg(&path).stdout(stdout).status();
     let edited = std::fs::read_to_string(&path);
     let removed = std::fs::remove_file(&path);
-    match status?.success() {
-        true => removed.and(edited),
-        false => Err(io::ErrorKind::Interrupted.into()),
+    let status = status?;
+    match (status.success(), status.code()) {
+        (true, _) => removed.and(edited),
+        (false, Some(code)) => Err(io::Error::other(format!("exit code {code}"))),
+        (false, None) => Err(io::ErrorKind::Interrupted.into()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! `/model`: the models that a conversation can use, and the change of its model.
 
-use ibeam_protocol::Failure;
+use ibeam_protocol::{Failure, sentence};
 use ibeam_providers::{known_model, known_models};
 use ibeam_tui::{Color, Style, TuiLine};
 
@@ -23,6 +23,9 @@ impl CommandContext<'_, '_> {
 
     /// Lets the following turns use another model.
     pub(super) fn set_model(&mut self, name: &str) {
+        if name.contains(char::is_whitespace) {
+            return self.report_usage(sentence!("the name of a model has no spaces"));
+        }
         let choice = model::choose_model_named(self.app(), name, "/model").map_err(Failure::from);
         match choice.and_then(|choice| self.session.set_model(choice)) {
             Ok(()) => {

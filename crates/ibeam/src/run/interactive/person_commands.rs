@@ -296,7 +296,7 @@ impl CommandContext<'_, '_> {
         self.screen.echo(Style::DIM, &format!("❯ {}", text.trim()));
     }
 
-    fn report_usage(&self, detail: Sentence) {
+    pub(super) fn report_usage(&self, detail: Sentence) {
         self.session.report(&Failure::from(Reason::Usage { detail }).into());
     }
 
@@ -365,7 +365,7 @@ impl CommandContext<'_, '_> {
 
     /// Prints the parts of the next request. A session that is not stored has no conversation to read.
     fn print_context(&self, id: &str) -> Result<(), ExitFailure> {
-        let mut arguments = vec!["context".to_owned()];
+        let mut arguments = vec!["context".to_owned(), "--conversation".to_owned()];
         if !is_ephemeral(self.app()) {
             arguments.push(format!("--resume={id}"));
         }

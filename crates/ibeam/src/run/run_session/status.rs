@@ -48,9 +48,15 @@ impl RunSession<'_> {
             StatusItem::Mode => mode_name(head.permission_mode).to_owned(),
             StatusItem::Effort => config.text(&["effort"]).unwrap_or("default").to_owned(),
             StatusItem::Sandbox => {
-                let parts = head.sandbox.reason.split("; ");
-                let parts = parts.map(|part| self.process.app.base.catalogue.in_language(part));
-                parts.collect::<Vec<_>>().join("; ")
+                let (reason, catalogue) = (head.sandbox.reason.as_str(), &self.process.app.base.catalogue);
+                match catalogue.in_language(reason) {
+                    // A reason with notes.
+                    same if same == reason => {
+                        let parts = reason.split("; ").map(|part| catalogue.in_language(part));
+                        parts.collect::<Vec<_>>().join("; ")
+                    }
+                    translated => translated,
+                }
             }
         };
         if value.is_empty() { "-".to_owned() } else { value }
