@@ -432,7 +432,7 @@ fn a_certificate_of_the_client_that_cannot_be_used_is_reported_with_its_setting(
 
 #[test]
 fn f021_a_handshake_that_fails_is_reported() {
-    for (behavior, problem) in [(Behavior::Alert, "alert"), (Behavior::Plain, "corrupt message")] {
+    for (behavior, problem) in [(Behavior::Alert, "alert"), (Behavior::Plain, "does not speak TLS")] {
         let output = expect_failure(27, || {
             TlsServer::start(create_identity("localhost", 2100), vec![behavior; 4])
                 .run_against(FAST_RETRIES, true)
