@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 
 use ibeam_dialects::{CLAUDE_CODE_VERSION, DialectName};
-use ibeam_protocol::{Reason, SessionId};
+use ibeam_protocol::{Reason, SessionId, sentence};
 use ibeam_wire::{ApiKeySource, InitEvent, InitExtras};
 
 use self::flag_list::FLAGS;
@@ -127,8 +127,9 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<TranslatedAr
         return Ok(TranslatedArgs { args: vec!["status".into()], options: Some(options) });
     }
     if let Some(command) = args.first().and_then(|arg| arg.to_str()).filter(|arg| SUBCOMMANDS.contains(arg)) {
-        return Err(ParseExit::from(usage_error(format!(
-            "`claude {command}` has no counterpart; see `ibeam --help`"
+        return Err(ParseExit::from(usage_error(sentence!(
+            "`claude {command}` has no counterpart; see `ibeam --help`",
+            command
         ))));
     }
     let mut draft = ClaudeDraft::default();
@@ -170,8 +171,9 @@ impl ClaudeDraft {
             "json" => DialectOutput::LastLine,
             "stream-json" => DialectOutput::Stream,
             other => {
-                return Err(usage_error(format!(
-                    "`--output-format {other}` should be text, json or stream-json"
+                return Err(usage_error(sentence!(
+                    "`--output-format {other}` should be text, json or stream-json",
+                    other
                 )));
             }
         });
@@ -183,7 +185,10 @@ impl ClaudeDraft {
             "text" => false,
             "stream-json" => true,
             other => {
-                return Err(usage_error(format!("`--input-format {other}` should be text or stream-json")));
+                return Err(usage_error(sentence!(
+                    "`--input-format {other}` should be text or stream-json",
+                    other
+                )));
             }
         };
         Ok(())
@@ -191,7 +196,9 @@ impl ClaudeDraft {
 
     fn set_resumed(&mut self, value: &str) -> Result<(), Reason> {
         if value.is_empty() {
-            return Err(usage_error("`--resume` needs the id of a session; `--continue` takes the newest"));
+            return Err(usage_error(sentence!(
+                "`--resume` needs the id of a session; `--continue` takes the newest"
+            )));
         }
         self.resumes = true;
         self.resumed_id = Some(value.to_owned());
@@ -226,12 +233,12 @@ impl ClaudeDraft {
             self.add_mcp_config(&config, env)?;
         }
         match (&self.session_id, self.resumes, self.forks) {
-            (Some(_), _, true) => return Err(usage_error("`--session-id` cannot name a fork")),
+            (Some(_), _, true) => return Err(usage_error(sentence!("`--session-id` cannot name a fork"))),
             (Some(_), true, false) => {
-                return Err(usage_error("`--session-id` with `--resume` needs `--fork-session`"));
+                return Err(usage_error(sentence!("`--session-id` with `--resume` needs `--fork-session`")));
             }
             (Some(id), false, false) if id.parse::<SessionId>().is_err() => {
-                return Err(usage_error(format!("`--session-id {id}` should be a UUID")));
+                return Err(usage_error(sentence!("`--session-id {id}` should be a UUID", id)));
             }
             // An unknown id names a new session.
             (Some(id), false, false) => self.flags.push(format!("--resume={id}")),
@@ -239,17 +246,20 @@ impl ClaudeDraft {
             (None, _, _) => {}
         }
         if self.reads_messages && !words.is_empty() {
-            return Err(usage_error("`--input-format stream-json` takes the prompt from stdin"));
+            return Err(usage_error(sentence!("`--input-format stream-json` takes the prompt from stdin")));
         }
         if let Some(name) = self.host_servers.first().filter(|_| !self.reads_messages) {
-            return Err(usage_error(format!(
+            return Err(usage_error(sentence!(
                 "the MCP server `{name}` of `--mcp-config` is run by the program that starts this one, which needs \
-                 `--input-format stream-json`"
+                 `--input-format stream-json`",
+                name
             )));
         }
         let output = self.output.unwrap_or(DialectOutput::FinalMessage);
         if self.reads_messages && output != DialectOutput::Stream {
-            return Err(usage_error("`--input-format stream-json` needs `--output-format stream-json`"));
+            return Err(usage_error(sentence!(
+                "`--input-format stream-json` needs `--output-format stream-json`"
+            )));
         }
         let mode = self.translate_permissions()?;
         let request = ClaudeOptions {

@@ -291,3 +291,8 @@ fn help_lists_the_effect_of_each_flag() {
         );
     }
 }
+
+#[test]
+fn the_reasons_of_refused_flags_are_translated() {
+    assert!(crate::dialect::flag_table::untranslated_reasons(FLAGS).is_empty());
+}

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use ibeam_dialects::DialectName;
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 
 use super::flag_table::{Arity, Flag, FlagAction, help_text, parse_args, usage_error};
 use super::{DialectOptions, DialectOutput, Env, TranslatedArgs, print_mode_args};
@@ -172,16 +172,20 @@ impl CodexDraft {
             Some("exec" | "e") => {}
             Some("login") if words.as_slice() == ["status"] => return Ok(login_status_command()),
             Some(command) => {
-                return Err(usage_error(format!("`codex {command}` has no counterpart; use `codex exec`")));
+                return Err(usage_error(sentence!(
+                    "`codex {command}` has no counterpart; use `codex exec`",
+                    command
+                )));
             }
             None => {
-                return Err(usage_error("this dialect has no interactive mode; use `codex exec`"));
+                return Err(usage_error(sentence!("this dialect has no interactive mode; use `codex exec`")));
             }
         }
         let mut words: Vec<String> = words.collect();
         if let Some(command @ ("help" | "review")) = words.first().map(String::as_str) {
-            return Err(usage_error(format!(
-                "`codex exec {command}` has no counterpart; there is `codex exec resume`"
+            return Err(usage_error(sentence!(
+                "`codex exec {command}` has no counterpart; there is `codex exec resume`",
+                command
             )));
         }
         if words.first().is_some_and(|word| word == "resume") {
@@ -189,7 +193,9 @@ impl CodexDraft {
             let session = match (self.resumes_newest, words.get(1)) {
                 (true, _) => "--continue".to_owned(),
                 (false, Some(id)) => format!("--resume={id}"),
-                (false, None) => return Err(usage_error("`resume` needs the id of a session, or `--last`")),
+                (false, None) => {
+                    return Err(usage_error(sentence!("`resume` needs the id of a session, or `--last`")));
+                }
             };
             self.flags.push(session);
             words.drain(..behind);
@@ -245,7 +251,7 @@ impl CodexDraft {
         let untrusting = match flag_or(&self.approval, &self.configured_approval).as_deref() {
             None | Some("never" | "on-request" | "on-failure") => false,
             Some("untrusted") => true,
-            Some(other) => return Err(usage_error(format!("unknown approval policy `{other}`"))),
+            Some(other) => return Err(usage_error(sentence!("unknown approval policy `{other}`", other))),
         };
         let flags: &[&str] = match (sandbox.as_str(), untrusting) {
             // Codex would ask about edits too, and `exec` cannot ask.
@@ -254,7 +260,7 @@ impl CodexDraft {
             }
             ("workspace-write", false) => &["--sandbox=enabled"],
             ("danger-full-access", false) => &["--force", "--sandbox=disabled"],
-            (other, _) => return Err(usage_error(format!("unknown sandbox `{other}`"))),
+            (other, _) => return Err(usage_error(sentence!("unknown sandbox `{other}`", other))),
         };
         self.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
         Ok(())

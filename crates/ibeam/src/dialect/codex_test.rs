@@ -301,3 +301,8 @@ fn outside_of_a_git_repository_a_run_needs_a_flag() {
         }
     }
 }
+
+#[test]
+fn the_reasons_of_refused_flags_are_translated() {
+    assert!(crate::dialect::flag_table::untranslated_reasons(FLAGS).is_empty());
+}

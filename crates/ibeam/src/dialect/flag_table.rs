@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 
-use ibeam_protocol::{Reason, Sentence};
+use ibeam_protocol::{Reason, Sentence, sentence};
 
 /// The number of values of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,12 +79,13 @@ pub(super) fn parse_args<D>(
             Some(_) | None => (arg, None),
         };
         let flag = table.iter().find(|flag| flag.names.contains(&name.as_str()));
-        let flag = flag.ok_or_else(|| usage_error(format!("there is no `{name}` in this dialect")))?;
+        let flag =
+            flag.ok_or_else(|| usage_error(sentence!("there is no `{name}` in this dialect", name)))?;
         let mut values: Vec<String> = joined.into_iter().collect();
         let is_value = |arg: &mut String| !arg.starts_with('-') || arg == "-";
         match flag.arity {
             Arity::Nothing if !values.is_empty() => {
-                return Err(usage_error(format!("`{name}` takes no value")));
+                return Err(usage_error(sentence!("`{name}` takes no value", name)));
             }
             Arity::Nothing => {}
             Arity::Value if values.is_empty() => values.extend(args.pop_front()),
@@ -97,7 +98,7 @@ pub(super) fn parse_args<D>(
             }
         }
         if values.is_empty() && matches!(flag.arity, Arity::Value | Arity::Values) {
-            return Err(usage_error(format!("`{name}` needs a value")));
+            return Err(usage_error(sentence!("`{name}` needs a value", name)));
         }
         match &flag.action {
             FlagAction::NoOp => {}
@@ -163,6 +164,21 @@ fn split_short_flags<D>(table: &[Flag<D>], arg: &str) -> Option<(String, String)
         }
     };
     Some((name, behind))
+}
+
+/// Returns the reasons of refused flags that are English in another language.
+#[cfg(test)]
+pub(super) fn untranslated_reasons<D>(table: &[Flag<D>]) -> Vec<String> {
+    use ibeam_output::{Catalogue, Locale};
+
+    let reasons = table.iter().filter_map(|flag| match flag.action {
+        FlagAction::Reject(why) => Some(format!("`{}` is not supported: {why}", flag.names.join(", "))),
+        FlagAction::NoOp | FlagAction::Ignore | FlagAction::Apply(_) => None,
+    });
+    let locales = Locale::ALL.into_iter().filter(|locale| *locale != Locale::En);
+    let catalogues: Vec<Catalogue> = locales.map(Catalogue::new).collect();
+    let is_english = |reason: &String| catalogues.iter().any(|known| known.in_language(reason) == *reason);
+    reasons.filter(is_english).collect()
 }
 
 #[cfg(test)]

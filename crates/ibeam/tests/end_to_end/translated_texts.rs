@@ -112,6 +112,23 @@ fn an_error_about_a_value_is_in_the_language_of_the_user() {
     assert!(config.stderr.contains("`foo` debe ser un tiempo mayor que 0"), "{config}");
 }
 
+#[test]
+fn an_error_of_a_dialect_is_in_the_language_of_the_user() {
+    let scene = scene();
+    for (args, japanese) in [
+        (&["claude", "--foo"][..], "このダイアレクトに `--foo` はありません"),
+        (&["claude", "--model"], "`--model` には値が必要です"),
+        (&["claude", "-p", "x", "--tmux"], "`--tmux` は使えません: 実行はこのディレクトリで行われます"),
+        (&["claude", "-p", "x", "--permission-mode", "foo"], "権限モード `foo` はありません"),
+        (&["codex", "exec", "-s", "foo", "--skip-git-repo-check", "x"], "サンドボックス `foo` はありません"),
+        (&["codex"], "このダイアレクトに対話モードはありません。`codex exec` を使ってください"),
+    ] {
+        let output = scene.ibeam_without_model(["--dialect"]).args(args).env("LC_ALL", "ja_JP.UTF-8").run();
+        assert_eq!(output.code, Some(2), "{output}");
+        assert!(output.stderr.starts_with(&format!("error: {japanese}\n")), "{output}");
+    }
+}
+
 /// The translations of the sentences that the code writes with `sentence!`.
 const SENTENCES: &str = include_str!("../../../ibeam-output/locales/sentences.txt");
 

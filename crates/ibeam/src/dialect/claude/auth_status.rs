@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 use serde_json::json;
 
 use super::{ClaudeOptions, usage_error};
@@ -24,7 +24,10 @@ pub(super) fn requested_format(args: &[OsString]) -> Option<Result<StatusFormat,
     let form = flags.iter().try_fold(StatusFormat::Json, |_, flag| match *flag {
         "--json" => Ok(StatusFormat::Json),
         "--text" => Ok(StatusFormat::Text),
-        other => Err(usage_error(format!("`auth status` has no `{other}`; there are `--json` and `--text`"))),
+        other => Err(usage_error(sentence!(
+            "`auth status` has no `{other}`; there are `--json` and `--text`",
+            other
+        ))),
     });
     Some(form)
 }

@@ -1,6 +1,6 @@
 //! The flags of Claude Code and their effects.
 
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 
 use super::{ClaudeDraft, append, permission_rules, resolve_model, set};
 use crate::dialect::flag_table::{Arity, Flag, FlagAction, usage_error};
@@ -80,7 +80,11 @@ pub(super) const FLAGS: &[Flag<ClaudeDraft>] = &[
     apply(&["--json-schema"], Value, |draft, value| {
         match serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(value) {
             Ok(_) => draft.forward("--json-schema", value),
-            Err(error) => Err(usage_error(format!("`--json-schema` should be a JSON object: {error}"))),
+            Err(error) => Err(usage_error(sentence!(
+                "`{flag}` should be a JSON object: {error}",
+                flag = "--json-schema",
+                error
+            ))),
         }
     }),
     apply(&["--mcp-config"], Values, |draft, value| append(&mut draft.mcp_configs, [value.to_owned()])),

@@ -1,6 +1,6 @@
 //! Permission modes and rules of Claude Code as flags of ibeam.
 
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 
 use super::permission_rules::{self, RuleEffect, Translation};
 use super::{ClaudeDraft, usage_error};
@@ -15,9 +15,9 @@ impl ClaudeDraft {
             self.mode.as_deref().unwrap_or("default")
         };
         if self.forbids_bypass && mode == "bypassPermissions" {
-            return Err(usage_error(
-                "`permissions.disableBypassPermissionsMode` of `--settings` forbids the bypass",
-            ));
+            return Err(usage_error(sentence!(
+                "`permissions.disableBypassPermissionsMode` of `--settings` forbids the bypass"
+            )));
         }
         let (mode, flags): (&str, &[&str]) = match mode {
             "default" | "manual" => ("default", &["--approval=strict"]),
@@ -30,7 +30,7 @@ impl ClaudeDraft {
             "bypassPermissions" => ("bypassPermissions", &["--force"]),
             // The sandbox replaces the automatic decisions of Claude Code.
             "auto" => ("auto", &[]),
-            other => return Err(usage_error(format!("unknown permission mode `{other}`"))),
+            other => return Err(usage_error(sentence!("unknown permission mode `{other}`", other))),
         };
         let mut given: Vec<String> = flags.iter().map(|flag| (*flag).to_owned()).collect();
         if mode == "acceptEdits" {
@@ -65,7 +65,10 @@ impl ClaudeDraft {
                     // A tool that no token covers is not offered.
                     Translation::NotNeeded => without.extend(permission_rules::ibeam_tools_for(rule)),
                     Translation::Unclear => {
-                        return Err(usage_error(format!("the rule `{rule}` cannot be applied exactly")));
+                        return Err(usage_error(sentence!(
+                            "the rule `{rule}` cannot be applied exactly",
+                            rule
+                        )));
                     }
                 }
             }

@@ -2,7 +2,7 @@
 //!
 //! Permissions and the model of the settings are applied. Hooks are refused, because they may restrict the run.
 
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 use serde_json::{Map, Value};
 
 use super::{ClaudeDraft, Env, set, usage_error};
@@ -28,7 +28,9 @@ impl ClaudeDraft {
                 ("$schema", _) => {}
                 ("hooks", Value::Object(hooks)) if hooks.is_empty() => {}
                 ("hooks", _) => {
-                    return Err(usage_error("`hooks` of `--settings` are not supported: `ibeam help hooks`"));
+                    return Err(usage_error(sentence!(
+                        "`hooks` of `--settings` are not supported: `ibeam help hooks`"
+                    )));
                 }
                 (key, _) if RESTRICTING_KEYS.contains(&key) => return Err(unsupported_key_error(key)),
                 (key, _) => self.ignored_arguments.push(format!("--settings {key}")),
@@ -104,7 +106,7 @@ impl ClaudeDraft {
 }
 
 fn unsupported_key_error(key: &str) -> Reason {
-    usage_error(format!("`{key}` of `--settings` is not supported"))
+    usage_error(sentence!("`{key}` of `--settings` is not supported", key))
 }
 
 /// Returns the JSON object that `given` contains, or that the file `given` contains.
@@ -112,7 +114,7 @@ fn read_object(flag: &str, given: &str, env: &Env<'_>) -> Result<Map<String, Val
     let text = if given.trim_start().starts_with('{') { given.to_owned() } else { env.file(given)? };
     let text = text.trim_start_matches('\u{feff}');
     serde_json::from_str(text)
-        .map_err(|error| usage_error(format!("`{flag}` should be a JSON object: {error}")))
+        .map_err(|error| usage_error(sentence!("`{flag}` should be a JSON object: {error}", flag, error)))
 }
 
 /// Returns the texts of the list `permissions.KEY`.
@@ -121,8 +123,9 @@ fn read_texts(key: &str, value: &Value) -> Result<Vec<String>, Reason> {
     let texts: Option<Vec<String>> = list.iter().map(|entry| entry.as_str().map(str::to_owned)).collect();
     match texts {
         Some(texts) if value.is_array() => Ok(texts),
-        Some(_) | None => {
-            Err(usage_error(format!("`permissions.{key}` of `--settings` should be a list of strings")))
-        }
+        Some(_) | None => Err(usage_error(sentence!(
+            "`permissions.{key}` of `--settings` should be a list of strings",
+            key
+        ))),
     }
 }

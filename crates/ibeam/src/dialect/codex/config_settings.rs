@@ -3,7 +3,7 @@
 //! An unknown key is ignored with a notice. It is refused where its name suggests that it restricts the run or changes
 //! the provider or the configuration.
 
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 use toml_edit::Value;
 
 use super::{CodexDraft, literal, set, usage_error};
@@ -101,7 +101,7 @@ impl CodexDraft {
     pub(super) fn apply_setting(&mut self, given: &str) -> Result<(), Reason> {
         let (key, value) = given
             .split_once('=')
-            .ok_or_else(|| usage_error(format!("`--config {given}` should be KEY=VALUE")))?;
+            .ok_or_else(|| usage_error(sentence!("`--config {given}` should be KEY=VALUE", given)))?;
         let (key, value) = (key.trim(), value.trim());
         let text = toml_text(value);
         match key {
@@ -117,14 +117,16 @@ impl CodexDraft {
                 set(&mut self.instructions_file, Some(text))
             }
             "sandbox_workspace_write.writable_roots" => toml_texts(value)
-                .ok_or_else(|| usage_error(format!("`--config {key}` should be a list of directories")))?
+                .ok_or_else(|| {
+                    usage_error(sentence!("`--config {key}` should be a list of directories", key))
+                })?
                 .iter()
                 .try_for_each(|directory| self.forward("--add-dir", directory)),
             "shell_environment_policy.inherit" if text == "all" => Ok(()),
             "sandbox_workspace_write.network_access" | "tools.web_search" if value == "false" => Ok(()),
             "web_search" if text == "disabled" => Ok(()),
             // Only a setting of one feature shows which feature is removed.
-            "features" => Err(usage_error("`--config features` should be `features.NAME=…`")),
+            "features" => Err(usage_error(sentence!("`--config features` should be `features.NAME=…`"))),
             "sandbox_workspace_write.network_access" => ignore_key(self, key),
             key if ALWAYS_IN_FORCE.contains(&key) => Ok(()),
             key if value == "false" && key.starts_with("features.") => {
@@ -136,8 +138,9 @@ impl CodexDraft {
             key if key.starts_with("projects.") && key.ends_with(".trust_level") && text == "trusted" => {
                 ignore_key(self, key)
             }
-            key if may_restrict(key) => Err(usage_error(format!(
-                "`--config {key}` is not known here, and could restrict the run or change where it connects"
+            key if may_restrict(key) => Err(usage_error(sentence!(
+                "`--config {key}` is not known here, and could restrict the run or change where it connects",
+                key
             ))),
             key => ignore_key(self, key),
         }
