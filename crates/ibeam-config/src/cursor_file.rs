@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
             None if self.is_project => {}
             None => {
                 let words = quoted_list(APPROVAL_MODES.iter().map(|(word, _)| *word));
-                return Err(self.error(value, format!("`approvalMode` should be {words}")));
+                return Err(self.error(value, format!("`approvalMode` should be one of {words}")));
             }
         }
         Ok(())
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
             self.add(&["sandbox", "mode"], Value::Text(mode), value);
         } else if !self.is_project {
             let words = quoted_list(["enabled", "disabled"].into_iter());
-            return Err(self.error(value, format!("`sandbox.mode` should be {words}")));
+            return Err(self.error(value, format!("`sandbox.mode` should be one of {words}")));
         }
         Ok(())
     }

@@ -90,7 +90,7 @@ impl Catalogue {
         if let Reason::Usage { detail } = reason {
             reason_message = reason_message.text("detail", &self.sentence(detail));
         }
-        let reason_message = self.with_detail_in_language(reason_message);
+        let reason_message = self.with_details_in_language(reason_message);
         let mut hints = self.hints(&reason_message);
         if let Reason::NoKey { without_engine: true, .. } = reason {
             let local = self.hints_named(&reason_message, LOCAL_HINT);
@@ -137,19 +137,21 @@ impl Catalogue {
         explanation
     }
 
-    /// Returns the message with its detail in the language, if the detail has a translation.
-    fn with_detail_in_language(&self, message: Message) -> Message {
-        let detail = match message.args.get("detail") {
-            Some(FluentValue::String(detail)) => reasons::translation(self.locale, detail),
-            Some(
-                FluentValue::Number(_) | FluentValue::Custom(_) | FluentValue::None | FluentValue::Error,
-            )
-            | None => None,
-        };
-        match detail {
-            Some(detail) => message.text("detail", &detail),
-            None => message,
-        }
+    /// Returns the message with its detail and its place in the language, as far as they have translations.
+    fn with_details_in_language(&self, message: Message) -> Message {
+        ["detail", "place"].into_iter().fold(message, |message, name| {
+            let translation = match message.args.get(name) {
+                Some(FluentValue::String(text)) => reasons::translation_of_all(self.locale, text),
+                Some(
+                    FluentValue::Number(_) | FluentValue::Custom(_) | FluentValue::None | FluentValue::Error,
+                )
+                | None => None,
+            };
+            match translation {
+                Some(text) => message.text(name, &text),
+                None => message,
+            }
+        })
     }
 
     /// Returns a sentence in the locale, or else in English.
@@ -160,7 +162,7 @@ impl Catalogue {
     /// Returns the message and the hints for an error that only sub-commands report. `error` is a variant of an enum: its tag
     /// is the message id without `cli-`, and its fields are the arguments.
     pub fn cli_error(&self, error: &impl Serialize) -> Explanation {
-        let message = self.with_detail_in_language(variant_message("cli", error));
+        let message = self.with_details_in_language(variant_message("cli", error));
         Explanation { message: self.render(&message, None), hints: self.hints(&message) }
     }
 
@@ -171,7 +173,7 @@ impl Catalogue {
 
     /// Returns the text of a `warning:` line. Several details follow on indented lines.
     pub fn notice(&self, notice: &Notice) -> String {
-        let sentence = self.render(&notice_message(notice, self), None);
+        let sentence = self.render(&self.with_details_in_language(notice_message(notice, self)), None);
         if let Notice::EmbeddedModel { unused_key: Some(key), .. } = notice {
             let message = Message::new("notice-embedded-model-with-key").text("message", &sentence);
             return self.render(&message.text("detail", &self.unused_key(key)), None);

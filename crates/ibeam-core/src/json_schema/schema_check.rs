@@ -343,7 +343,7 @@ fn check_values(schema: &Map<String, Value>, pointer: &str) -> Result<(), Invali
         if let Some(required) = required {
             return Err(fault(
                 &child_pointer(pointer, key),
-                format!("{} should be {required}", shortened_json(value)),
+                format!("`{}` should be {required}", shortened_json(value)),
             ));
         }
     }

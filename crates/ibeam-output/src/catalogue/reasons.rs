@@ -39,6 +39,16 @@ pub(super) fn translation(locale: Locale, reason: &str) -> Option<String> {
     Some(Sentence::from_template(line, arguments.collect::<Option<_>>()?).to_string())
 }
 
+/// Returns the translation of a reason, or of several reasons with `; ` between them; `None` if one has no translation.
+pub(super) fn translation_of_all(locale: Locale, reasons: &str) -> Option<String> {
+    let of_each = || {
+        let parts: Option<Vec<String>> =
+            reasons.split("; ").map(|reason| translation(locale, reason)).collect();
+        Some(parts?.join("; "))
+    };
+    translation(locale, reasons).or_else(of_each)
+}
+
 /// Whether a value that the template quotes has a quote: then the value probably ends there, and the rest is of a longer
 /// template.
 fn has_quote_in_quotes(template: &str, (name, value): &(&str, &str)) -> bool {
@@ -112,6 +122,17 @@ mod tests {
         assert_eq!(translation(Locale::Es, "a hook refused it"), None);
         assert_eq!(translation(Locale::Es, "it covers other arguments: this one does something new"), None);
         assert_eq!(translation(Locale::En, "nothing narrower applies"), None);
+    }
+
+    #[test]
+    fn several_reasons_are_translated_if_each_has_a_translation() {
+        let spanish = |reasons| translation_of_all(Locale::Es, reasons);
+        assert_eq!(
+            spanish("`/a` lacks the property `b`; the document should be of type array, not object")
+                .as_deref(),
+            Some("`/a` no tiene la propiedad `b`; el documento debe ser de tipo array, no object"),
+        );
+        assert_eq!(spanish("`/a` lacks the property `b`; something else"), None);
     }
 
     #[test]

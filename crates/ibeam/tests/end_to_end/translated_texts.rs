@@ -100,6 +100,7 @@ fn an_error_about_a_value_is_in_the_language_of_the_user() {
         (["--max-cost", "x"], "`--max-cost x` debe ser una cantidad en dólares"),
         (["--allow-net", "foo"], "patrón de host `foo` no válido: no tiene puerto; para páginas seguras"),
         (["--allow", "Foo(x)"], "token de permiso `Foo(x)` no válido: `Foo` no es un tipo de token; usa"),
+        (["--allow", "Foo"], "token de permiso `Foo` no válido: le falta `(`; usa"),
         (["--deny", "Shell(git push)"], "una sola palabra; escribe `Shell(git:push*)`; usa uno de"),
     ] {
         let output = scene.ibeam_without_model(["-p", "x", "--lang", "es"]).args(args).run();
@@ -108,8 +109,19 @@ fn an_error_about_a_value_is_in_the_language_of_the_user() {
     let file = ["-p", "x", "--lang=es", "--model=openai/x", "--api-key=k", "--file=nowhere"];
     let file = scene.ibeam_without_model(file).run();
     assert!(file.stderr.contains("leer `nowhere`: no existe el archivo o directorio\n"), "{file}");
+    let schema = ["-p", "x", "--lang=es", "--model=openai/x", "--api-key=k", r#"--json-schema={"type":3}"#];
+    let schema = scene.ibeam_without_model(schema).run();
+    assert!(schema.stderr.contains("(/type): `3` debe ser uno de null, boolean, "), "{schema}");
     let config = scene.ibeam_without_model(["-p", "x", "--lang", "es"]).env("IBEAM_TIMEOUT", "foo").run();
     assert!(config.stderr.contains("`foo` debe ser un tiempo mayor que 0"), "{config}");
+    for (file, spanish) in [
+        (r#"{"permissions": 3}"#, "cli.json:1:17` es incorrecta: `3` debe ser un objeto\n"),
+        (r#"{"version": 1, "version": 2}"#, "es incorrecta: `version` aparece más de una vez\n"),
+    ] {
+        let scene = Scene::new([]).with_workspace(Workspace::new().file(".cursor/cli.json", file));
+        let output = scene.ibeam_without_model(["-p", "x", "--lang", "es"]).run();
+        assert!(output.stderr.contains(spanish), "{output}");
+    }
 }
 
 #[test]
