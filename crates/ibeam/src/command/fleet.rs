@@ -7,6 +7,7 @@ mod export;
 mod fleet_report;
 mod forwarded_flags;
 mod live_table;
+mod names;
 #[cfg(not(feature = "nats"))]
 mod no_queue;
 #[cfg(feature = "nats")]
@@ -114,13 +115,15 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
             let polling = Polling::new(*wait, *interval);
             batch_fleet::poll(app, directory.as_deref(), polling, *with_flags_of_fleet, stdout)
         }
-        FleetCommand::Status { directory, watch: true, .. } => status::watch(directory, stdout),
+        FleetCommand::Status { directory, watch: true, .. } => {
+            status::watch(&app.base.catalogue, directory, stdout)
+        }
         FleetCommand::Status { directory, watch: false, format } => {
-            status::status(directory, format.unwrap_or_default(), stdout)
+            status::status(&app.base.catalogue, directory, format.unwrap_or_default(), stdout)
         }
         FleetCommand::Report { directory, other, format, json } => {
             let format = if *json { FleetReportFormat::Json } else { format.unwrap_or_default() };
-            fleet_report::fleet_report(directory, other.as_deref(), format, stdout)
+            fleet_report::fleet_report(&app.base.catalogue, directory, other.as_deref(), format, stdout)
         }
         FleetCommand::Export { directory, html, otlp, atif: _ } => {
             let format = match (html, otlp) {
@@ -176,7 +179,7 @@ fn read_tasks(
     let base = base.canonicalize().map_err(unread)?;
     let tasks = TaskFile::parse_and_check_commits(&text, &base, &find_git(app)?);
     for invalid in &tasks.invalid {
-        let detail = escape_to_one_line(&invalid.detail);
+        let detail = escape_to_one_line(&app.base.catalogue.in_language(&invalid.detail));
         stderr::write_line(&format!("warning: {source}:{}: {detail}", invalid.line));
     }
     match tasks.invalid.first() {
@@ -351,4 +354,49 @@ fn io_error(path: &Path, error: &dyn std::fmt::Display) -> Reason {
 fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use ibeam_output::{Catalogue, Locale};
+
+    use super::*;
+
+    #[test]
+    fn the_faults_of_a_task_are_translated() {
+        let with = |fields: &str| format!(r#"{{"id":"a","prompt":"p","workspace":"/",{fields}}}"#);
+        let [cycle, valid] = [r#""needs":["a"]"#, r#""mode":"ask""#].map(with);
+        let lines = [
+            r#"{"id":"a","#.to_owned(),
+            r#"{"id":"a","prompt":"p"}"#.to_owned(),
+            r#"{"id":"a","id":"a"}"#.to_owned(),
+            r#"{"id":"a","prompt":3}"#.to_owned(),
+            r#"{"id":"a","prompt":" ","workspace":"/"}"#.to_owned(),
+            r#"{"id":"../a","prompt":"p","workspace":"/"}"#.to_owned(),
+            r#"{"id":"a","prompt":"p","workspace":7}"#.to_owned(),
+            r#"{"id":"a","prompt":"p","workspace":"/nowhere"}"#.to_owned(),
+            r#"{"id":"a","prompt":"p","workspace":{"git":"/nowhere","ref":"x"}}"#.to_owned(),
+            r#"{"id":"a","prompt":"p","workspace":{"git":"","ref":"x"}}"#.to_owned(),
+            r#"{"id":"a","prompt":"\u0000","workspace":"/"}"#.to_owned(),
+            with(r#""model":" ""#),
+            with(r#""check":" ""#),
+            with(r#""env":{"a=b":""}"#),
+            with(r#""files":["nowhere"]"#),
+            with(r#""mode":"x""#),
+            with(r#""unknown":1"#),
+            with(r#""limits":{"max_turns":0}"#),
+            with(r#""limits":{"max_cost_usd":-1}"#),
+            with(r#""needs":["b"]"#),
+            format!("{valid}\n{valid}"),
+            cycle,
+        ];
+        for lines in lines {
+            let [fault] = TaskFile::parse(&lines, Path::new("/")).invalid.try_into().unwrap();
+            for locale in Locale::ALL.into_iter().filter(|locale| *locale != Locale::En) {
+                let translated = Catalogue::new(locale).in_language(&fault.detail);
+                let (reason, _) = fault.detail.split_once(" (column ").unwrap_or((&fault.detail, ""));
+                assert!(!translated.contains(reason), "{translated}");
+            }
+        }
+    }
 }

@@ -105,6 +105,42 @@ fn each_task_runs_in_its_own_copy_and_leaves_a_patch_and_the_result_of_its_check
 }
 
 #[test]
+fn the_lines_of_a_fleet_are_in_the_language_of_the_user_and_its_objects_in_english() {
+    let scene = repository([answer_text("done")]);
+    let tasks = [
+        with(task(&scene, "bad"), "check", json!("exit 3")),
+        with(task(&scene, "never"), "needs", json!(["bad"])),
+    ];
+    let file = task_file(&scene, &tasks);
+    let output = run(&scene, &file, ["--force", "--lang", "es"]);
+    assert_eq!(results(&output)["bad"]["outcome"], json!("check_failed"), "{output}");
+    assert!(output.stderr.starts_with("bad: iniciada\nbad: comprobación fallida ("), "{output}");
+    assert!(output.stderr.contains("\nnever: omitida (0 s)\n"), "{output}");
+    let fleet = file.with_extension("fleet");
+    let fleet = fleet.to_str().unwrap();
+    let print = |args: &[&str], lang| {
+        let command = scene.ibeam_without_model(["fleet"]).args(args).args(["--lang", lang]);
+        command.run().succeeded().stdout
+    };
+    let status = print(&["status", fleet], "es");
+    assert!(status.starts_with("pendiente: 0\nen ejecución: 0\n"), "{status}");
+    assert!(status.ends_with("bad  comprobación fallida\nnever  omitida\n"), "{status}");
+    let report = print(&["report", fleet], "ja");
+    let headings = "モデル                         タスク   合格    合格率            95 % 費用 (USD)        秒   トークン\n";
+    assert!(report.starts_with(headings), "{report}");
+    assert!(report.contains("\n未完了: 0\nチェック不合格: 1\nスキップ: 1\n"), "{report}");
+    let comparison = print(&["report", fleet, fleet], "fr");
+    assert!(comparison.starts_with("tâches : 2\nréussies dans les deux : 0\n"), "{comparison}");
+    for args in [&["status", "--format=json", fleet][..], &["report", "--json", fleet]] {
+        assert_eq!(print(args, "ja"), print(args, "en"));
+    }
+    let gone = with(task(&scene, "a"), "workspace", json!("gone"));
+    let output = run(&scene, &task_file(&scene, &[gone]), ["--lang", "es"]);
+    assert!(output.stderr.contains("`workspace`: no hay ningún directorio en `"), "{output}");
+    assert!(!output.stderr.contains("no directory"), "{output}");
+}
+
+#[test]
 fn a_directory_without_a_fleet_is_named_as_such() {
     let scene = Scene::new([]);
     for command in ["status", "report", "poll"] {

@@ -4,9 +4,12 @@ use std::fs::File;
 use std::path::Path;
 
 use ibeam_fleet::{FleetComparison, FleetReport, ModelRow, TaskQueue as _, report_page};
-use ibeam_output::{escape_invisible, escape_to_one_line};
+use ibeam_output::{Catalogue, escape_invisible, escape_to_one_line};
+use ibeam_protocol::{Sentence, sentence};
 use serde_json::json;
+use unicode_width::UnicodeWidthStr as _;
 
+use super::names::{failure_name, left_aligned, outcome_name, right_aligned};
 use super::{open_ledger, queue_error};
 use crate::cli::{FleetReportFormat, ReportFormat};
 use crate::cli_error::CliError;
@@ -14,6 +17,7 @@ use crate::command::{report, write};
 
 /// Reports on a fleet, and compares another one with it.
 pub(super) fn fleet_report(
+    catalogue: &Catalogue,
     directory: &Path,
     other: Option<&Path>,
     format: FleetReportFormat,
@@ -34,12 +38,12 @@ pub(super) fn fleet_report(
         FleetReportFormat::Json => ReportFormat::Json,
         FleetReportFormat::Text => ReportFormat::Text,
     };
-    let mut text = comparison.as_ref().map(comparison_text).unwrap_or_default();
+    let mut text = comparison.as_ref().map(|found| comparison_text(catalogue, found)).unwrap_or_default();
     for (name, found) in &fleets {
         if comparison.is_some() {
             text.push_str(&format!("{}\n", escape_to_one_line(name)));
         }
-        text.push_str(&report_text(found));
+        text.push_str(&report_text(catalogue, found));
         text.push_str(if comparison.is_some() { "\n" } else { "" });
     }
     let object = match (comparison, fleets.as_slice()) {
@@ -57,34 +61,60 @@ fn read(directory: &Path) -> Result<FleetReport, CliError> {
     Ok(FleetReport::new(ledger.results().map_err(queue_error)?, unfinished))
 }
 
-/// Returns the comparison as text. The headings are the keys of the JSON object.
-fn comparison_text(comparison: &FleetComparison) -> String {
+/// Returns the comparison as text. In English, the headings are the keys of the JSON object.
+fn comparison_text(catalogue: &Catalogue, comparison: &FleetComparison) -> String {
     let FleetComparison { tasks, both_passed, first_passed, second_passed, difference, changed } = comparison;
-    let mut text = format!(
-        "tasks: {tasks}\nboth_passed: {both_passed}\nfirst_passed: {first_passed}\nsecond_passed: {second_passed}\n"
-    );
+    let mut lines = vec![
+        sentence!("tasks: {tasks}", tasks),
+        sentence!("both_passed: {count}", count = both_passed),
+        sentence!("first_passed: {count}", count = first_passed),
+        sentence!("second_passed: {count}", count = second_passed),
+    ];
     if let Some(d) = difference {
-        text.push_str(&format!(
-            "difference: {:+.1} % (95 %: {:+.1} to {:+.1}), p_value: {:.4}\n",
-            d.rate * 100.0,
-            d.low * 100.0,
-            d.high * 100.0,
-            d.p_value
+        let percent = |rate: f64| format!("{:+.1}", rate * 100.0);
+        lines.push(sentence!(
+            "difference: {rate} % (95 %: {low} to {high}), p_value: {p_value}",
+            rate = percent(d.rate),
+            low = percent(d.low),
+            high = percent(d.high),
+            p_value = format!("{:.4}", d.p_value)
         ));
     }
+    let mut text: String = lines.iter().map(|line| format!("{}\n", catalogue.sentence(line))).collect();
     for task in changed {
-        text.push_str(&format!("{}  {} -> {}\n", task.id, task.first.as_str(), task.second.as_str()));
+        let [first, second] = [task.first, task.second].map(|outcome| outcome_name(catalogue, outcome));
+        text.push_str(&format!("{}  {first} -> {second}\n", task.id));
     }
     text.push('\n');
     text
 }
 
-/// Returns the report as tables. The headings are the keys of the JSON object.
-fn report_text(found: &FleetReport) -> String {
-    let mut text = format!(
-        "{:<30} {:>6} {:>6} {:>9} {:>15} {:>10} {:>9} {:>10}\n",
-        "model", "tasks", "passed", "pass_rate", "95 %", "cost_usd", "seconds", "tokens"
-    );
+/// Returns the headings of the columns after that of the model, with the smallest widths of these columns.
+fn columns() -> [(Sentence, usize); 7] {
+    [
+        (sentence!("tasks"), 6),
+        (sentence!("passed"), 6),
+        (sentence!("pass_rate"), 9),
+        ("95 %".into(), 15),
+        (sentence!("cost_usd"), 10),
+        (sentence!("seconds"), 9),
+        (sentence!("tokens"), 10),
+    ]
+}
+
+/// Returns the report as tables. In English, the headings are the keys of the JSON object.
+fn report_text(catalogue: &Catalogue, found: &FleetReport) -> String {
+    let columns = columns().map(|(heading, width)| {
+        let heading = catalogue.sentence(&heading);
+        let width = width.max(heading.width());
+        (heading, width)
+    });
+    let line = |model: &str, values: [&str; 7]| {
+        let values = values.iter().zip(&columns).map(|(value, (_, width))| right_aligned(value, *width));
+        format!("{} {}\n", left_aligned(model, 30), values.collect::<Vec<_>>().join(" "))
+    };
+    let headings = columns.each_ref().map(|(heading, _)| heading.as_str());
+    let mut text = line(&catalogue.sentence(&sentence!("model")), headings);
     let all = ModelRow { model: "*".to_owned(), ..found.all.clone() };
     for row in found.models.iter().chain([&all]) {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
@@ -93,19 +123,15 @@ fn report_text(found: &FleetReport) -> String {
             .pass_rate
             .map_or("-".to_owned(), |rate| format!("{:.1}-{:.1}", rate.low * 100.0, rate.high * 100.0));
         let model = if row.model.is_empty() { "-" } else { &row.model };
-        text.push_str(&format!(
-            "{:<30} {:>6} {:>6} {rate:>9} {interval:>15} {:>10} {:>9} {:>10}\n",
-            escape_to_one_line(model),
-            row.tasks,
-            row.passed,
-            cost(row.cost_usd),
-            row.duration_ms / 1000,
-            row.tokens
-        ));
+        let [tasks, passed, seconds, tokens] =
+            [row.tasks, row.passed, row.duration_ms / 1000, row.tokens].map(|number| number.to_string());
+        let values = [&tasks, &passed, &rate, &interval, &cost(row.cost_usd), &seconds, &tokens];
+        text.push_str(&line(&escape_to_one_line(model), values.map(String::as_str)));
     }
-    text.push_str(&format!("\nunfinished: {}\n", found.unfinished));
+    let unfinished = sentence!("unfinished: {count}", count = found.unfinished);
+    text.push_str(&format!("\n{}\n", catalogue.sentence(&unfinished)));
     for (class, count) in &found.failures {
-        text.push_str(&format!("{}: {count}\n", escape_to_one_line(class)));
+        text.push_str(&format!("{}: {count}\n", escape_to_one_line(&failure_name(catalogue, class))));
     }
     text.push('\n');
     for result in &found.tasks {
@@ -113,7 +139,7 @@ fn report_text(found: &FleetReport) -> String {
         text.push_str(&format!(
             "{}  {}{}  {}  {} s  {}\n",
             result.id,
-            result.outcome.as_str(),
+            outcome_name(catalogue, result.outcome),
             code.unwrap_or_default(),
             cost(result.cost_usd),
             result.duration_ms / 1000,

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use ibeam_fleet::Outcome;
+use ibeam_fleet::{Outcome, TaskState};
+use ibeam_output::Catalogue;
+use ibeam_protocol::sentence;
 
+use super::names::{outcome_name, state_name};
 use crate::progress_line::fit;
 
 /// The largest number of running tasks in the table.
@@ -57,22 +60,28 @@ impl LiveTable {
     }
 
     /// Returns the lines for a terminal of this size. Those that run longest come first.
-    pub(super) fn lines(&self, now_ms: u64, rows: usize, columns: usize) -> Vec<String> {
+    pub(super) fn lines(
+        &self,
+        catalogue: &Catalogue,
+        now_ms: u64,
+        rows: usize,
+        columns: usize,
+    ) -> Vec<String> {
         let seconds = |since: u64| now_ms.saturating_sub(since) / 1000;
         let done = self.passed + self.failed;
-        let counts = [
-            ("passed", self.passed),
-            ("failed", self.failed),
-            ("parked", self.parked),
-            ("waiting", self.waiting),
-            ("running", self.running.len() as u64),
-        ];
-        let counts: String = counts
-            .iter()
-            // Only fleets with batches have waiting tasks.
-            .filter(|(name, count)| *name != "waiting" || *count > 0)
-            .map(|(name, count)| format!("  {name} {count}"))
-            .collect();
+        // Only fleets with batches have waiting tasks.
+        let waiting = (self.waiting > 0).then(|| (state_name(catalogue, TaskState::Waiting), self.waiting));
+        let counts: String = [
+            Some((outcome_name(catalogue, Outcome::Passed), self.passed)),
+            Some((outcome_name(catalogue, Outcome::Failed), self.failed)),
+            Some((state_name(catalogue, TaskState::Parked), self.parked)),
+            waiting,
+            Some((catalogue.sentence(&sentence!("running")), self.running.len() as u64)),
+        ]
+        .into_iter()
+        .flatten()
+        .map(|(name, count)| format!("  {name} {count}"))
+        .collect();
         let head = format!("{done}/{}{counts}  {} s", self.tasks, seconds(self.started_ms));
         let mut running: Vec<_> = self.running.iter().collect();
         running.sort_by_key(|(_, since)| **since);
@@ -93,10 +102,13 @@ impl LiveTable {
 
 #[cfg(test)]
 mod tests {
+    use ibeam_output::Locale;
+
     use super::*;
 
     #[test]
     fn the_table_has_the_counts_and_the_longest_running_tasks() {
+        let english = Catalogue::new(Locale::En);
         let mut table = LiveTable::new(20, 0);
         for number in 0..15 {
             table.started(&format!("t{number}"), number * 1000);
@@ -104,12 +116,12 @@ mod tests {
         table.finished("t0", Outcome::Passed);
         table.finished("t1", Outcome::CheckFailed);
         table.parked("t2");
-        let lines = table.lines(20_000, 40, 80);
+        let lines = table.lines(&english, 20_000, 40, 80);
         assert_eq!(lines[0], "2/20  passed 1  failed 1  parked 1  running 12  20 s");
         assert_eq!((lines[1].as_str(), lines.len()), ("  t3  17 s", 13));
         table.set_waiting(4);
-        assert!(table.lines(20_000, 40, 80)[0].contains("parked 1  waiting 4  running 12"));
-        let small = table.lines(20_000, 6, 12);
+        assert!(table.lines(&english, 20_000, 40, 80)[0].contains("parked 1  waiting 4  running 12"));
+        let small = table.lines(&english, 20_000, 6, 12);
         assert_eq!(small.len(), 5);
         assert_eq!(small[4], "  … 9");
         assert!(small.iter().all(|line| line.chars().count() < 12), "{small:?}");

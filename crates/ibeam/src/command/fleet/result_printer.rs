@@ -10,6 +10,7 @@ use ibeam_output::{Catalogue, FleetLine, escape_invisible_in_json, escape_to_one
 
 use super::export::{trajectory_file, write_trajectory};
 use super::live_table::LiveTable;
+use super::names::outcome_name;
 use super::now_ms;
 use crate::app::BaseContext;
 use crate::{progress_line, stderr};
@@ -93,7 +94,7 @@ impl<'a> ResultPrinter<'a> {
             self.erase();
             self.drawn_at_ms = now_ms();
             let (rows, columns) = progress_line::size();
-            let lines = self.table.lines(self.drawn_at_ms, rows, columns);
+            let lines = self.table.lines(self.catalogue, self.drawn_at_ms, rows, columns);
             self.drawn = lines.len();
             stderr::write(&lines.iter().map(|line| format!("{line}\n")).collect::<String>());
         }
@@ -103,8 +104,8 @@ impl<'a> ResultPrinter<'a> {
 impl FleetObserver for ResultPrinter<'_> {
     fn finished(&mut self, result: &TaskResult) -> io::Result<()> {
         let outcome = match &result.code {
-            Some(code) => format!("{} ({code})", result.outcome.as_str()),
-            None => result.outcome.as_str().to_owned(),
+            Some(code) => format!("{} ({code})", outcome_name(self.catalogue, result.outcome)),
+            None => outcome_name(self.catalogue, result.outcome),
         };
         let is_new = self.table.finished(&result.id, result.outcome);
         self.write_trace(result, is_new);

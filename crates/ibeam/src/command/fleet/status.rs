@@ -6,10 +6,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use ibeam_fleet::{TaskState, TaskStatus};
-use ibeam_output::escape_to_one_line;
+use ibeam_output::{Catalogue, escape_to_one_line};
 use serde_json::{Value, json};
 
 use super::live_table::LiveTable;
+use super::names::{outcome_name, state_name};
 use super::{now_ms, open_ledger, queue_error};
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
@@ -20,14 +21,19 @@ use crate::progress_line;
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Shows the state of each task.
-pub(super) fn status(directory: &Path, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
+pub(super) fn status(
+    catalogue: &Catalogue,
+    directory: &Path,
+    format: ReportFormat,
+    stdout: &mut File,
+) -> Result<(), CliError> {
     let statuses = open_ledger(directory)?.statuses().map_err(queue_error)?;
     let mut counts = serde_json::Map::new();
     let mut text = String::new();
     for state in TaskState::ALL {
         let count = statuses.iter().filter(|status| status.state == state).count();
         counts.insert(state.as_str().to_owned(), count.into());
-        text.push_str(&format!("{}: {count}\n", state.as_str()));
+        text.push_str(&format!("{}: {count}\n", state_name(catalogue, state)));
     }
     let rows: Vec<Value> = statuses
         .iter()
@@ -40,12 +46,12 @@ pub(super) fn status(directory: &Path, format: ReportFormat, stdout: &mut File) 
             })
         })
         .collect();
-    text.extend(statuses.iter().map(line));
+    text.extend(statuses.iter().map(|status| line(catalogue, status)));
     report(stdout, format, &text, &json!({ "counts": counts, "tasks": rows }))
 }
 
 /// Shows every change until all tasks are finished or parked: on a terminal as a table, elsewhere as a line for each.
-pub(super) fn watch(directory: &Path, stdout: &mut File) -> Result<(), CliError> {
+pub(super) fn watch(catalogue: &Catalogue, directory: &Path, stdout: &mut File) -> Result<(), CliError> {
     let ledger = open_ledger(directory)?;
     let started_ms = now_ms();
     let is_live = rustix::termios::isatty(&*stdout) && progress_line::is_drawable();
@@ -74,12 +80,12 @@ pub(super) fn watch(directory: &Path, stdout: &mut File) -> Result<(), CliError>
                 }
             }
             let (rows, columns) = progress_line::size();
-            let lines = table.lines(now_ms(), rows, columns).join("\x1b[K\n");
+            let lines = table.lines(catalogue, now_ms(), rows, columns).join("\x1b[K\n");
             write(stdout, &format!("\x1b[H\x1b[2J{lines}\n"))?;
         } else {
             let mut text = String::new();
             for status in &statuses {
-                let line = line(status);
+                let line = line(catalogue, status);
                 if known.get(&status.id) != Some(&line) {
                     text.push_str(&line);
                     known.insert(status.id.clone(), line);
@@ -95,8 +101,12 @@ pub(super) fn watch(directory: &Path, stdout: &mut File) -> Result<(), CliError>
 }
 
 /// Returns the line of a task.
-fn line(status: &TaskStatus) -> String {
-    let outcome = status.outcome.map_or(status.state.as_str(), |outcome| outcome.as_str());
-    let reason = status.reason.as_deref().map(|reason| format!(": {}", escape_to_one_line(reason)));
+fn line(catalogue: &Catalogue, status: &TaskStatus) -> String {
+    let outcome = match status.outcome {
+        Some(outcome) => outcome_name(catalogue, outcome),
+        None => state_name(catalogue, status.state),
+    };
+    let reason = status.reason.as_deref().map(|reason| catalogue.in_language(reason));
+    let reason = reason.map(|reason| format!(": {}", escape_to_one_line(&reason)));
     format!("{}  {outcome}{}\n", status.id, reason.unwrap_or_default())
 }

@@ -1,0 +1,72 @@
+//! The names of outcomes and states of tasks for people, and columns for them. Programs read the names on the wire.
+
+use ibeam_fleet::{Outcome, TaskState};
+use ibeam_output::Catalogue;
+use ibeam_protocol::sentence;
+use unicode_width::UnicodeWidthStr as _;
+
+/// Returns the name of an outcome.
+pub(super) fn outcome_name(catalogue: &Catalogue, outcome: Outcome) -> String {
+    catalogue.sentence(&match outcome {
+        Outcome::Passed => sentence!("passed"),
+        Outcome::CheckFailed => sentence!("check_failed"),
+        Outcome::Failed => sentence!("failed"),
+        Outcome::Skipped => sentence!("skipped"),
+    })
+}
+
+/// Returns the name of a state.
+pub(super) fn state_name(catalogue: &Catalogue, state: TaskState) -> String {
+    catalogue.sentence(&match state {
+        TaskState::Pending => sentence!("pending"),
+        TaskState::Leased => sentence!("leased"),
+        TaskState::Parked => sentence!("parked"),
+        TaskState::Waiting => sentence!("waiting"),
+        TaskState::Finished => sentence!("finished"),
+    })
+}
+
+/// Returns the name of a class of failures: that of an outcome, or else the class of the run as it is on the wire.
+pub(super) fn failure_name(catalogue: &Catalogue, class: &str) -> String {
+    let outcomes = [Outcome::CheckFailed, Outcome::Failed, Outcome::Skipped];
+    let outcome = outcomes.into_iter().find(|outcome| outcome.as_str() == class);
+    outcome.map_or_else(|| class.to_owned(), |outcome| outcome_name(catalogue, outcome))
+}
+
+/// Returns the text at the right of a column. `width` is in cells of a terminal.
+pub(super) fn right_aligned(text: &str, width: usize) -> String {
+    format!("{}{text}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+/// Returns the text at the left of a column. `width` is in cells of a terminal.
+pub(super) fn left_aligned(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+#[cfg(test)]
+mod tests {
+    use ibeam_output::Locale;
+
+    use super::*;
+
+    #[test]
+    fn english_names_are_those_on_the_wire_and_others_differ() {
+        let (english, japanese) = (Catalogue::new(Locale::En), Catalogue::new(Locale::Ja));
+        for outcome in [Outcome::Passed, Outcome::CheckFailed, Outcome::Failed, Outcome::Skipped] {
+            assert_eq!(outcome_name(&english, outcome), outcome.as_str());
+            assert_ne!(outcome_name(&japanese, outcome), outcome.as_str());
+        }
+        for state in TaskState::ALL {
+            assert_eq!(state_name(&english, state), state.as_str());
+            assert_ne!(state_name(&japanese, state), state.as_str());
+        }
+        assert_eq!(failure_name(&japanese, "check_failed"), outcome_name(&japanese, Outcome::CheckFailed));
+        assert_eq!(failure_name(&japanese, "timeout"), "timeout");
+    }
+
+    #[test]
+    fn a_column_counts_cells() {
+        assert_eq!((right_aligned("合格", 6), left_aligned("合格", 6)), ("  合格".into(), "合格  ".into()));
+        assert_eq!(right_aligned("passed", 3), "passed");
+    }
+}
