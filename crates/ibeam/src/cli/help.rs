@@ -151,10 +151,11 @@ pub(crate) fn lists_flag(command: &str, flag: &Arg) -> bool {
 pub(super) fn text(args: &[OsString]) -> String {
     let catalogue = crate::environment::catalogue(super::requested_lang(args));
     let translations = Translations::new(catalogue.locale_code());
-    // `ibeam sessions help` prints what `ibeam sessions --help` prints.
-    let args = match args.split_last() {
-        Some((last, before)) if last == "help" => [before, &["--help".into()]].concat(),
-        Some(_) | None => args.to_vec(),
+    // `ibeam sessions help` and `ibeam sessions help help` print what `ibeam sessions --help` prints.
+    let before = args.iter().rposition(|arg| arg != "help").map_or(0, |last| last + 1);
+    let args = match args.split_at_checked(before) {
+        Some((before, [_, ..])) => [before, &["--help".into()]].concat(),
+        Some((_, [])) | None => args.to_vec(),
     };
     let is_named = |name: &str| args.iter().skip(1).any(|arg| *arg == *name);
     let explains_by_command = is_named("help");
@@ -435,6 +436,7 @@ mod tests {
         for name in ["sessions", "mcp", "fleet", "hooks", "policy"] {
             check(&["ibeam", "--lang", "es", name, "--help"], "  Mostrar la ayuda de un comando");
             check(&["ibeam", "--lang", "es", name, "help"], "  Mostrar la ayuda de un comando");
+            check(&["ibeam", "--lang", "es", name, "help", "help"], "  Mostrar la ayuda de un comando");
         }
         check(&["ibeam", "--lang", "es", "sessions", "help", "rm"], "Uso: ibeam sessions rm ");
         check(&["ibeam", "--lang", "es", "help", "sessions", "rm"], "Uso: ibeam sessions rm ");
