@@ -133,7 +133,7 @@ impl RunDetails {
             }
             ToolOutcome::Success { .. } => {}
             ToolOutcome::Failure { failure, .. } => {
-                lines.extend(reason_line(&self.catalogue.in_language(&failure_reason(failure))))
+                lines.extend(reason_line(&failure_reason(failure, &self.catalogue)))
             }
             ToolOutcome::Rejected { reason } => {
                 lines.extend(reason_line(&self.catalogue.in_language(reason)));
@@ -206,11 +206,14 @@ fn reason_line(reason: &str) -> Option<String> {
     (!reason.is_empty()).then(|| format!("  {}", shorten(reason, REASON_CHARACTERS)))
 }
 
-/// Returns the cause of a failed call.
-fn failure_reason(failure: &ToolFailure) -> String {
-    match failure {
+/// Returns the cause of a failed call in the language, as far as it has a translation.
+fn failure_reason(failure: &ToolFailure, catalogue: &Catalogue) -> String {
+    let english = match failure {
+        ToolFailure::McpError(McpOutput { content, .. }) => return content.join(" "),
+        ToolFailure::PermissionDenied { path, error } => {
+            return format!("{}: {}", path.display(), catalogue.in_language(error));
+        }
         ToolFailure::FileNotFound { path } => format!("no such file or directory: {}", path.display()),
-        ToolFailure::PermissionDenied { path, error } => format!("{}: {error}", path.display()),
         ToolFailure::CommandFailed(output) => {
             let ending = match &output.signal {
                 Some(signal) => signal.clone(),
@@ -221,12 +224,12 @@ fn failure_reason(failure: &ToolFailure) -> String {
         ToolFailure::TimedOut { timeout_ms, partial } => {
             with_last_line(format!("timeout after {} s", timeout_ms / 1000), partial)
         }
-        ToolFailure::McpError(McpOutput { content, .. }) => content.join(" "),
         ToolFailure::Interrupted => "interrupted".to_owned(),
         ToolFailure::SpawnFailed { message }
         | ToolFailure::TaskFailed { message, totals: _ }
         | ToolFailure::Error { message } => message.clone(),
-    }
+    };
+    catalogue.in_language(&english)
 }
 
 /// Adds the last line of a command's output, which usually names the error.

@@ -190,11 +190,11 @@ fn detail_lines(outcome: &ToolOutcome, catalogue: &Catalogue) -> String {
             in_language = format!("{}\n{ending}", partial.interleaved.trim_end());
             in_language.trim_start()
         }
-        ToolOutcome::Failure { failure: ToolFailure::Interrupted, for_model: reason } => {
-            in_language = catalogue.in_language(reason);
+        ToolOutcome::Failure { failure: ToolFailure::McpError(_), for_model } => for_model,
+        ToolOutcome::Failure { for_model, .. } => {
+            in_language = catalogue.in_language(for_model);
             &in_language
         }
-        ToolOutcome::Failure { for_model, .. } => for_model,
         ToolOutcome::Rejected { reason } => {
             in_language = catalogue.in_language(reason);
             &in_language

@@ -158,15 +158,15 @@ fn body(
                 lines.push(Line::new(Style::DIM, &format!("  {ending}")));
                 lines
             }
-            ToolFailure::Interrupted => {
-                reason_lines(catalogue, &catalogue.in_language(for_model), at_most(REASON_LINES), width)
-            }
-            ToolFailure::FileNotFound { .. }
+            ToolFailure::McpError(_) => reason_lines(catalogue, for_model, at_most(REASON_LINES), width),
+            ToolFailure::Interrupted
+            | ToolFailure::FileNotFound { .. }
             | ToolFailure::PermissionDenied { .. }
             | ToolFailure::SpawnFailed { .. }
-            | ToolFailure::McpError(_)
             | ToolFailure::TaskFailed { .. }
-            | ToolFailure::Error { .. } => reason_lines(catalogue, for_model, at_most(REASON_LINES), width),
+            | ToolFailure::Error { .. } => {
+                reason_lines(catalogue, &catalogue.in_language(for_model), at_most(REASON_LINES), width)
+            }
         },
         ToolOutcome::Rejected { reason } => {
             reason_lines(catalogue, &catalogue.in_language(reason), at_most(REASON_LINES), width)
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_of_a_refusal_or_an_interrupt_is_in_the_language_of_the_person() {
+    fn the_reason_of_a_call_without_success_is_in_the_language_of_the_person() {
         let refused = |reason: &str| ToolOutcome::Rejected { reason: reason.to_owned() };
         let interrupted =
             |text: &str| ToolOutcome::Failure { failure: ToolFailure::Interrupted, for_model: text.into() };
@@ -247,8 +247,14 @@ mod tests {
             "interrupted: the run was stopped before this call ended; its effect is unknown",
             "not executed: the run was stopped before this call was allowed",
         );
+        let gone = "`x` does not exist (ENOENT); `ls` or `glob` shows what does";
+        let failure = ToolFailure::FileNotFound { path: "x".into() };
+        let not_found = ToolOutcome::Failure { failure, for_model: gone.into() };
+        let unknown = "there is no tool `x`";
         let call = ToolCall { id: "c".into(), name: "ls".to_owned(), arguments: json!({ "path": "." }) };
         for (reason, outcome) in [
+            (gone, not_found),
+            (unknown, ToolOutcome::error(unknown.to_owned())),
             ("the user refused this call", refused("the user refused this call")),
             (stopped, refused(stopped)),
             (ended, interrupted(ended)),

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ibeam_testkit::Workspace;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::scene::Scene;
+use crate::scene::{Scene, answer_call, answer_text};
 
 /// Returns a scene without a key, with an MCP server of the user and one of the project.
 fn scene() -> Scene {
@@ -139,6 +139,43 @@ fn an_error_of_a_dialect_is_in_the_language_of_the_user() {
         assert_eq!(output.code, Some(2), "{output}");
         assert!(output.stderr.starts_with(&format!("error: {japanese}\n")), "{output}");
     }
+}
+
+#[test]
+fn the_cause_of_a_failed_call_is_in_the_language_of_the_person_and_english_for_the_model() {
+    let calls = [
+        ("read", json!({ "path": "gone" })),
+        ("read", json!({ "path": "." })),
+        ("ls", json!({ "path": "gone" })),
+        ("read", json!({ "path": "a.txt", "offset": -1 })),
+        ("shell", json!({ "command": "echo last; exit 3" })),
+        ("unknown", json!({})),
+        ("edit", json!({ "path": "a.txt", "strReplace": { "oldText": "z", "newText": "y" } })),
+        ("edit", json!({ "path": "a.txt", "strReplace": { "oldText": "one", "newText": "y" } })),
+        ("edit", json!({ "path": "a.txt", "strReplace": { "oldText": "one", "newText": "one" } })),
+        ("delete", json!({ "path": "gone" })),
+        ("delete", json!({ "path": "d" })),
+    ];
+    let numbered = (1..).zip(&calls);
+    let answers = numbered.map(|(number, (name, args))| answer_call(&format!("c{number}"), name, args));
+    let workspace = Workspace::new().file("a.txt", "one one\n").file("d/x", "");
+    let scene = Scene::new(answers.chain([answer_text("done")])).with_workspace(workspace);
+    let output = scene.ibeam(["-p", "x", "--force", "--output-format=text", "--verbose", "--lang=es"]).run();
+    for spanish in [
+        "no existe el archivo o directorio: gone",
+        "`.` es un directorio, no un archivo normal; `ls` lo lista",
+        "`read`: `offset` incorrecto: -1 no es un número entero ≥ 0; una llamada tiene esta forma: {",
+        "código de salida 3: last",
+        "no existe la herramienta `unknown`",
+        "`a.txt` no contiene `oldText` (0 coincidencias); hay que leer el archivo de nuevo",
+        "`a.txt` tiene `oldText` 2 veces (líneas 1, 1); hay que añadir líneas alrededor",
+        "`a.txt` queda igual: `oldText` y `newText` son iguales",
+        "`d` es un directorio, y solo se eliminan archivos",
+    ] {
+        assert!(output.stderr.contains(spanish), "{spanish} is not in {output}");
+    }
+    let last = scene.server.requests().last().unwrap().transcript().join("\n");
+    assert!(last.contains("there is no tool `unknown`") && !last.contains("no existe"), "{last}");
 }
 
 /// The translations of the sentences that the code writes with `sentence!`.
