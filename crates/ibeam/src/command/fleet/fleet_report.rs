@@ -9,7 +9,7 @@ use ibeam_protocol::{Sentence, sentence};
 use serde_json::json;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::names::{failure_name, left_aligned, outcome_name, right_aligned};
+use super::names::{counted, failure_name, left_aligned, outcome_name, right_aligned};
 use super::{open_ledger, queue_error};
 use crate::cli::{FleetReportFormat, ReportFormat};
 use crate::cli_error::CliError;
@@ -131,7 +131,8 @@ fn report_text(catalogue: &Catalogue, found: &FleetReport) -> String {
     let unfinished = sentence!("unfinished: {count}", count = found.unfinished);
     text.push_str(&format!("\n{}\n", catalogue.sentence(&unfinished)));
     for (class, count) in &found.failures {
-        text.push_str(&format!("{}: {count}\n", escape_to_one_line(&failure_name(catalogue, class))));
+        let name = failure_name(catalogue, class);
+        text.push_str(&counted(catalogue, &escape_to_one_line(&name), *count));
     }
     text.push('\n');
     for result in &found.tasks {

@@ -33,6 +33,11 @@ pub(super) fn failure_name(catalogue: &Catalogue, class: &str) -> String {
     outcome.map_or_else(|| class.to_owned(), |outcome| outcome_name(catalogue, outcome))
 }
 
+/// Returns the line with the number of tasks that have this outcome or state.
+pub(super) fn counted(catalogue: &Catalogue, name: &str, count: u64) -> String {
+    format!("{}\n", catalogue.sentence(&sentence!("{name}: {count}", name, count)))
+}
+
 /// Returns the text at the right of a column. `width` is in cells of a terminal.
 pub(super) fn right_aligned(text: &str, width: usize) -> String {
     format!("{}{text}", " ".repeat(width.saturating_sub(text.width())))
@@ -62,6 +67,7 @@ mod tests {
         }
         assert_eq!(failure_name(&japanese, "check_failed"), outcome_name(&japanese, Outcome::CheckFailed));
         assert_eq!(failure_name(&japanese, "timeout"), "timeout");
+        assert_eq!(counted(&Catalogue::new(Locale::Fr), "en cours", 2), "en cours : 2\n");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use ibeam_output::{Catalogue, escape_to_one_line};
 use serde_json::{Value, json};
 
 use super::live_table::LiveTable;
-use super::names::{outcome_name, state_name};
+use super::names::{counted, outcome_name, state_name};
 use super::{now_ms, open_ledger, queue_error};
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
@@ -33,7 +33,7 @@ pub(super) fn status(
     for state in TaskState::ALL {
         let count = statuses.iter().filter(|status| status.state == state).count();
         counts.insert(state.as_str().to_owned(), count.into());
-        text.push_str(&format!("{}: {count}\n", state_name(catalogue, state)));
+        text.push_str(&counted(catalogue, &state_name(catalogue, state), count as u64));
     }
     let rows: Vec<Value> = statuses
         .iter()
