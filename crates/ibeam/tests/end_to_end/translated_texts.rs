@@ -154,6 +154,7 @@ fn the_cause_of_a_failed_call_is_in_the_language_of_the_person_and_english_for_t
         ("edit", json!({ "path": "a.txt", "strReplace": { "oldText": "one", "newText": "y" } })),
         ("edit", json!({ "path": "a.txt", "strReplace": { "oldText": "one", "newText": "one" } })),
         ("delete", json!({ "path": "gone" })),
+        ("web_fetch", json!({ "url": "http://127.0.0.1:1/" })),
         ("delete", json!({ "path": "d" })),
     ];
     let numbered = (1..).zip(&calls);
@@ -171,6 +172,7 @@ fn the_cause_of_a_failed_call_is_in_the_language_of_the_person_and_english_for_t
         "`a.txt` tiene `oldText` 2 veces (líneas 1, 1); hay que añadir líneas alrededor",
         "`a.txt` queda igual: `oldText` y `newText` son iguales",
         "`d` es un directorio, y solo se eliminan archivos",
+        "`127.0.0.1` es una dirección de bucle local; solo se llega a direcciones públicas; una persona puede",
     ] {
         assert!(output.stderr.contains(spanish), "{spanish} is not in {output}");
     }
