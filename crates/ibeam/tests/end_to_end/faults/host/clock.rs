@@ -21,6 +21,8 @@ fn f123_the_time_while_a_run_is_stopped_counts() {
             .with_workspace(Workspace::new().user_config(SHORT_TIMEOUTS));
         let running = scene.print::<&str>([]).start();
         scene.server.wait_for_requests(1);
+        // What has arrived before the stop is read before it: reading starts the time again.
+        std::thread::sleep(Duration::from_millis(500));
         running.pause();
         std::thread::sleep(Duration::from_millis(2200));
         running.resume();
