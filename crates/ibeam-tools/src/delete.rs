@@ -66,7 +66,7 @@ impl Tool for Delete {
             return blocking::unknown_preview();
         };
         let target = self.files.target_entry(&args.path);
-        if *access != Access::Write(target.checked_path().to_owned()) {
+        if !target.is_written_by(access) {
             return blocking::unknown_preview();
         }
         let files = Arc::clone(&self.files);

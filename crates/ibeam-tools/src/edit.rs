@@ -74,7 +74,7 @@ impl Tool for Edit {
     ) -> BoxFuture<'a, CallPreview> {
         let Ok(args) = EditCall::parse(arguments) else { return blocking::unknown_preview() };
         let target = self.files.target(&args.path);
-        if *access != Access::Write(target.checked_path().to_owned()) {
+        if !target.is_written_by(access) {
             return blocking::unknown_preview();
         }
         let files = Arc::clone(&self.files);

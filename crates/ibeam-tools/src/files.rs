@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use ibeam_core::Access;
 use ibeam_policy::{PathPolicy, Verdict};
 use rustix::fs::Stat;
 
@@ -244,6 +245,11 @@ impl TargetPath {
         let resolved = run_within_time_limit(move || resolve(&own_workspace, &own_path));
         let resolved = resolved.unwrap_or_else(|| Ok(workspace.resolve_lexically(path)));
         Self(resolved.map_err(|error| UnresolvedPath { lexical: workspace.lexical_path(path), error }))
+    }
+
+    /// Whether `access` is that of a call which writes to this path, as it resolves now.
+    pub(crate) fn is_written_by(&self, access: &Access) -> bool {
+        matches!(access, Access::Write(path) if path == self.checked_path())
     }
 
     /// Returns the absolute path that policy checks: without links, or normalized by name where the path does not

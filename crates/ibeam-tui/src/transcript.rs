@@ -262,14 +262,11 @@ impl Transcript {
         self.running.clear();
         self.shown_changes.clear();
         if let (true, RunOutcome::Failed(failure)) = (self.is_past, &run.outcome) {
-            let line = match failure.reason {
-                Reason::Signalled(Signal::Int) => {
-                    Line::new(Style::DIM, &self.catalogue.line(&TuiLine::Interrupted))
-                }
-                _ => {
-                    let message = self.catalogue.failure(failure).message;
-                    Line::new(Style::color(Color::Red), &format!("error: {message}"))
-                }
+            let line = if failure.reason == Reason::Signalled(Signal::Int) {
+                Line::new(Style::DIM, &self.catalogue.line(&TuiLine::Interrupted))
+            } else {
+                let message = self.catalogue.failure(failure).message;
+                Line::new(Style::color(Color::Red), &format!("error: {message}"))
             };
             self.begin(Subject::Other);
             self.finished.extend(line.wrap(width, 2));

@@ -75,11 +75,11 @@ impl<W: Write> Ui<W> {
         self.completion = None;
     }
 
-    /// Records text that went to another place than the input, so that it answers no question.
+    /// Records that a key was text of the search of the history, so that it answers no question.
     pub(super) fn note_text(&mut self, now: Instant) {
         if let Some(open) = &mut self.question {
             open.selected = None;
-            // What was typed before was no text of the other place.
+            // Ctrl-R, which opened the search, has discarded a character that was held.
             let _ = open.guard.on_text(now);
         }
     }
