@@ -104,6 +104,7 @@ impl SessionUpdates {
             | EventKind::ToolCallStarted { .. }
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::Notice(_)
             | EventKind::RulesAdded { .. }
             | EventKind::HookMessage { .. }
@@ -204,6 +205,7 @@ impl SessionUpdates {
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::RulesAdded { .. }
             | EventKind::HookMessage { .. }
             | EventKind::CheckpointTaken(_)

@@ -12,6 +12,8 @@ use ibeam_protocol::{
     ToolResult, UserPart,
 };
 
+use crate::thinking::omit_thinking;
+
 /// The messages so far, and the results that the last answer lacks.
 #[derive(Default)]
 pub struct History {
@@ -27,6 +29,8 @@ pub struct History {
     evidence: BTreeMap<CallId, String>,
     /// The tokens that the provider counted, and the number of messages that it counted, from the oldest.
     counted_tokens: Option<(u64, usize)>,
+    /// The fingerprints of the prefixes of answers, by the index of the message; only of answers with bound thinking.
+    prefixes: BTreeMap<usize, u64>,
     /// The files of the rules that were added to the conversation and are still in it.
     added_rules: BTreeSet<String>,
     /// Set if events are missing or moved.
@@ -71,6 +75,12 @@ impl History {
         self.counted_tokens
     }
 
+    /// Returns the fingerprint of everything that was before the answer at this index when the model gave it, if the
+    /// thinking of the answer is bound to that.
+    pub(crate) fn prefix(&self, index: usize) -> Option<u64> {
+        self.prefixes.get(&index).copied()
+    }
+
     /// Returns the files of the rules that were added to the conversation. A compaction removes all of them.
     pub fn added_rules(&self) -> &BTreeSet<String> {
         &self.added_rules
@@ -103,13 +113,14 @@ impl History {
                 self.push(Message::User(vec![text.as_str().into()]));
             }
             EventKind::TextDelta { text } => self.partial.push_str(text),
-            EventKind::ModelRequestFinished { answer, .. } => {
+            EventKind::ModelRequestFinished { answer, prefix, .. } => {
                 self.partial.clear();
                 // All results of the answer before are known, unless the journal lost some.
                 self.push_results();
                 self.open = answer.calls().cloned().collect();
                 if !answer.blocks.is_empty() {
                     self.push(Message::Assistant(answer.blocks.clone()));
+                    self.prefixes.extend(prefix.map(|prefix| (self.messages.len() - 1, prefix)));
                 }
                 if let Some(usage) = answer.usage {
                     self.counted_tokens = Some((usage.total(), self.messages.len()));
@@ -124,6 +135,8 @@ impl History {
             EventKind::Compacted(compacted) => {
                 self.push_results();
                 if compacted.replaced > 0 {
+                    // The retained answers come after another message now.
+                    self.prefixes.clear();
                     // The rules are added again when the model uses such a file again.
                     self.added_rules.clear();
                     let retained = self.messages.split_off(compacted.replaced.min(self.messages.len()));
@@ -136,6 +149,10 @@ impl History {
                     shorten_results(&mut self.messages, *shortened);
                 }
                 self.counted_tokens = None;
+            }
+            // The count of tokens stays: it is too high until the next answer, and an estimate would be less exact.
+            EventKind::ThinkingOmitted { messages } => {
+                omit_thinking(self.messages.iter_mut().take(*messages));
             }
             // The service completes an answer that ends in a block of its own only if nothing follows the block.
             EventKind::Notice(Notice::AnswerPaused) if self.ends_in_opaque_block() => {}

@@ -16,6 +16,7 @@ use crate::ports::Clock;
 use crate::progress::RunProgress;
 use crate::redact::{DeltaRedactor, Redactor};
 use crate::tally::Tally;
+use crate::thinking::changes_before_thinking;
 
 /// An event on its way to the readers.
 pub struct Envelope {
@@ -160,6 +161,7 @@ impl Journal {
             | EventKind::ToolCallStarted { .. }
             | EventKind::ToolCallFinished { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
@@ -269,7 +271,14 @@ impl Journal {
                 *text = self.thinking.push(&model_text, std::mem::take(text));
                 return !text.is_empty();
             }
-            EventKind::ModelRequestFinished { answer, .. } => model_text.redact_answer(answer),
+            EventKind::ModelRequestFinished { answer, prefix, .. } => {
+                let received = prefix.is_some().then(|| answer.blocks.clone());
+                model_text.redact_answer(answer);
+                // The service would not find what came before some of the thinking.
+                if received.is_some_and(|received| changes_before_thinking(&received, &answer.blocks)) {
+                    *prefix = None;
+                }
+            }
             EventKind::ToolCallStarted { call, .. } => model_text.redact_call(call),
             EventKind::Compacted(compacted) => model_text.redact_text(&mut compacted.summary),
             EventKind::UserMessage { attachments, .. } => {
@@ -278,6 +287,7 @@ impl Journal {
             EventKind::SessionStarted(_)
             | EventKind::PromptWithheld { .. }
             | EventKind::PermissionDecided(_)
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_) => {}
@@ -373,6 +383,7 @@ fn is_durable(kind: &EventKind) -> bool {
         | EventKind::ThinkingDelta { .. }
         | EventKind::PermissionDecided(_)
         | EventKind::CallInterrupted { .. }
+        | EventKind::ThinkingOmitted { .. }
         | EventKind::Retrying { .. }
         | EventKind::ModelRequestFailed { .. }
         | EventKind::HookRequestFinished(_)

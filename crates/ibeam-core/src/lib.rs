@@ -10,11 +10,13 @@ pub mod journal;
 pub mod json_schema;
 mod limits;
 pub mod ports;
+mod prefix;
 mod progress;
 pub mod redact;
 pub mod retry;
 pub mod stop;
 pub mod tally;
+mod thinking;
 mod token_estimator;
 pub mod turn;
 

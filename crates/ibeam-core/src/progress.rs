@@ -54,6 +54,7 @@ impl RunProgress {
             | EventKind::PermissionDecided(_)
             | EventKind::ToolCallStarted { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)

@@ -90,6 +90,7 @@ impl Tally {
             | EventKind::ThinkingDelta { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::CallInterrupted { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::Notice(_)
             | EventKind::RunFinished(_) => {}
         }

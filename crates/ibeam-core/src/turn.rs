@@ -4,6 +4,7 @@
 //! `RunFinished`, whatever happens in between.
 
 mod active_model;
+mod bound_thinking;
 mod changed_files;
 mod compaction;
 mod hooks;
@@ -28,6 +29,7 @@ use crate::limits::{LimitTracker, REPETITION_STOP_AT};
 use crate::ports::{
     AddedRules, Background, Checkpoints, Clock, Hooks, Provider, ScopedRules, Steering, ToolSet,
 };
+use crate::prefix::PrefixChain;
 use crate::progress::RunProgress;
 use crate::retry::RetryPolicy;
 use crate::stop::Stop;
@@ -77,6 +79,8 @@ pub struct FallbackModel {
     pub context_window: Option<u64>,
     /// The largest number of tokens of an answer; `None` for the provider's default.
     pub max_output_tokens: Option<u32>,
+    /// Whether the service accepts thinking only after what came before it when the model wrote it.
+    pub binds_thinking: bool,
     /// The prices of tokens; `None` where they are unknown.
     pub prices: Option<Prices>,
 }
@@ -112,6 +116,8 @@ pub struct Run {
     pub max_output_tokens: Option<u32>,
     /// The largest number of tokens of prompt and answer together; `None` where only the provider knows it.
     pub context_window: Option<u64>,
+    /// Whether the service accepts thinking only after what came before it when the model wrote it.
+    pub binds_thinking: bool,
     /// The prices of tokens; `None` where they are unknown.
     pub prices: Option<Prices>,
     /// Saves the files of the workspace before a turn changes them.
@@ -262,6 +268,7 @@ impl Run {
         }
         let specs: Arc<[ToolSpec]> = self.tools.values().map(|tool| tool.spec()).collect();
         let mut estimator = TokenEstimator::default();
+        let mut prefixes = PrefixChain::default();
         let RunProgress { mut cuts, mut pauses, mut invalid, mut has_answer, mut retried_empty, .. } =
             progress;
         let RunProgress { repairs, unfinished_text, warned, mut repetition, .. } = progress;
@@ -281,7 +288,9 @@ impl Run {
             let RecordedAnswer { model_call_id, answer } = tokio::select! {
                 biased;
                 reason = self.stop.wait() => return Err(reason.into()),
-                answer = self.request_answer(journal, &specs, &mut estimator, &mut structured) => answer?,
+                answer = self.request_answer(
+                    journal, &specs, &mut estimator, &mut prefixes, &mut structured,
+                ) => answer?,
             };
             self.run_answer_hooks(journal, &answer).await?;
             // The text of an interrupted answer is not part of the answer that continues it.

@@ -49,6 +49,7 @@ fn answer(text: &str, calls: &[ToolCall]) -> EventKind {
         api_ms: 1,
         cost_micros: None,
         costs: None,
+        prefix: None,
     }
 }
 

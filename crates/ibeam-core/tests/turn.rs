@@ -10,6 +10,8 @@
 
 #[path = "turn/background.rs"]
 mod background;
+#[path = "turn/bound_thinking.rs"]
+mod bound_thinking;
 #[path = "turn/compact.rs"]
 mod compact;
 #[path = "turn/endings.rs"]
@@ -30,6 +32,8 @@ mod scoped_rules;
 mod secrets;
 #[path = "turn/steering.rs"]
 mod steering;
+#[path = "turn/strict_service.rs"]
+mod strict_service;
 #[path = "turn/structured.rs"]
 mod structured;
 #[path = "turn/usage.rs"]
@@ -278,6 +282,7 @@ fn fixture(replies: Vec<Reply>) -> Fixture {
         preface: None,
         max_output_tokens: None,
         context_window: None,
+        binds_thinking: false,
         prices: None,
         checkpoints: Arc::new(ibeam_core::NoCheckpoints),
         background: Arc::new(ibeam_core::NoBackground),
@@ -354,6 +359,7 @@ fn kind_name(kind: &EventKind) -> String {
             };
             format!("{result}({})", call.id)
         }
+        EventKind::ThinkingOmitted { messages } => format!("ThinkingOmitted({messages})"),
         EventKind::CallInterrupted { call_id, .. } => format!("Evidence({call_id})"),
         EventKind::CheckpointTaken(checkpoint) => format!("Checkpoint({})", checkpoint.commit),
         EventKind::Compacted(compacted) => format!("Compacted({})", compacted.replaced),

@@ -406,6 +406,7 @@ notice-unknown-stop-reason = the provider ended its answer for the unknown reaso
 notice-answer-cut = the output limit cut the answer; the model was asked to continue
 notice-answer-interrupted = { $message }; the model was asked to continue its answer from there
 notice-websocket-unavailable = `{ $provider }` cannot be used over WebSocket ({ $detail }); requests go over HTTP
+notice-thinking-refused = `{ $provider }` refused the model's earlier reasoning; the request was repeated without it
 notice-model-fallback = `{ $from }` is unavailable ({ $message }); `{ $to }` takes over
 notice-fallback-unusable = `{ $model }` cannot be used as a fallback model: { $message }
 notice-answer-paused = the service paused the answer; it was sent back to be completed

@@ -404,6 +404,7 @@ notice-unknown-stop-reason = el proveedor terminó su respuesta por el motivo de
 notice-answer-cut = el límite de salida cortó la respuesta; se pidió al modelo que siguiera
 notice-answer-interrupted = { $message }; se pidió al modelo que continúe su respuesta desde ese punto
 notice-websocket-unavailable = no se puede usar `{ $provider }` por WebSocket ({ $detail }); las peticiones van por HTTP
+notice-thinking-refused = `{ $provider }` rechazó el razonamiento anterior del modelo; la petición se repitió sin él
 notice-model-fallback = `{ $from }` no está disponible ({ $message }); `{ $to }` lo reemplaza
 notice-fallback-unusable = `{ $model }` no se puede usar como modelo de reserva: { $message }
 notice-answer-paused = el servicio puso la respuesta en pausa; se le devolvió para que la complete

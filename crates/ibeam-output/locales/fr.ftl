@@ -404,6 +404,7 @@ notice-unknown-stop-reason = le fournisseur a terminé sa réponse pour la raiso
 notice-answer-cut = la limite de sortie a coupé la réponse ; le modèle a été invité à poursuivre
 notice-answer-interrupted = { $message } ; le modèle a été invité à poursuivre sa réponse à partir de là
 notice-websocket-unavailable = `{ $provider }` n'est pas utilisable par WebSocket ({ $detail }) ; les requêtes passent par HTTP
+notice-thinking-refused = `{ $provider }` a refusé le raisonnement antérieur du modèle ; la requête a été répétée sans lui
 notice-model-fallback = `{ $from }` n’est pas disponible ({ $message }) ; `{ $to }` prend le relais
 notice-fallback-unusable = `{ $model }` ne peut pas servir de modèle de secours : { $message }
 notice-answer-paused = le service a mis la réponse en pause ; elle lui a été renvoyée pour être complétée

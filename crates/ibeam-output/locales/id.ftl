@@ -359,6 +359,7 @@ notice-unknown-stop-reason = penyedia mengakhiri jawabannya dengan alasan tak di
 notice-answer-cut = batas keluaran memotong jawaban; model diminta melanjutkan
 notice-answer-interrupted = { $message }; model diminta melanjutkan jawabannya dari sana
 notice-websocket-unavailable = `{ $provider }` tidak dapat dipakai lewat WebSocket ({ $detail }); permintaan dikirim lewat HTTP
+notice-thinking-refused = `{ $provider }` menolak penalaran model sebelumnya; permintaan diulang tanpa penalaran itu
 notice-model-fallback = `{ $from }` tidak tersedia ({ $message }); `{ $to }` menggantikannya
 notice-fallback-unusable = `{ $model }` tidak dapat dipakai sebagai model cadangan: { $message }
 notice-answer-paused = layanan menjeda jawaban; jawaban dikirim kembali untuk diselesaikan

@@ -359,6 +359,7 @@ notice-unknown-stop-reason = プロバイダーが未知の理由 `{ $word }` �
 notice-answer-cut = 応答が出力上限で切られたため、モデルに続きを求めました
 notice-answer-interrupted = { $message }。モデルに応答の続きを求めました
 notice-websocket-unavailable = `{ $provider }` を WebSocket で利用できないため ({ $detail })、リクエストは HTTP で送ります
+notice-thinking-refused = `{ $provider }` がモデルのこれまでの推論を拒否したため、推論なしでリクエストを送り直しました
 notice-model-fallback = `{ $from }` は利用できません ({ $message })。`{ $to }` に切り替えます
 notice-fallback-unusable = `{ $model }` は代替モデルとして使えません: { $message }
 notice-answer-paused = サービスが応答を一時停止したため、送り返して続きを求めました

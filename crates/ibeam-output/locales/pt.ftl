@@ -404,6 +404,7 @@ notice-unknown-stop-reason = o provedor terminou a resposta pelo motivo desconhe
 notice-answer-cut = o limite de saída cortou a resposta; pediu-se ao modelo que continuasse
 notice-answer-interrupted = { $message }; pediu-se ao modelo que continuasse a resposta a partir daí
 notice-websocket-unavailable = não é possível usar `{ $provider }` por WebSocket ({ $detail }); os pedidos seguem por HTTP
+notice-thinking-refused = `{ $provider }` recusou o raciocínio anterior do modelo; o pedido foi repetido sem ele
 notice-model-fallback = `{ $from }` não está disponível ({ $message }); `{ $to }` assume
 notice-fallback-unusable = `{ $model }` não pode ser usado como modelo de reserva: { $message }
 notice-answer-paused = o serviço pausou a resposta; ela foi devolvida para ser concluída

@@ -68,6 +68,7 @@ impl<W: Write> EventWriter for Json<W> {
             | EventKind::Retrying { .. }
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)

@@ -99,6 +99,7 @@ impl Progress {
             EventKind::PromptWithheld { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::CallInterrupted { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_) => return,

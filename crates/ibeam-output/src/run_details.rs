@@ -109,6 +109,7 @@ impl RunDetails {
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::Compacted(_)
             | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_) => Vec::new(),

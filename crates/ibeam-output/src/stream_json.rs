@@ -186,6 +186,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
             | EventKind::Retrying { .. }
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_) => Ok(()),

@@ -89,6 +89,10 @@ pub enum EventKind {
         /// The cost of each class of tokens, if the price is known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         costs: Option<ClassCosts>,
+        /// The fingerprint of everything that was before the answer in its request; only if the answer has thinking that
+        /// its model binds to that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prefix: Option<u64>,
     },
     /// A model request gave no usable answer, and it is not retried.
     ModelRequestFailed {
@@ -137,6 +141,11 @@ pub enum EventKind {
     },
     /// The conversation had become too long for the model and was shortened.
     Compacted(Box<Compacted>),
+    /// Thinking is no longer sent back to the model: the service would refuse it, or has refused it. That is final.
+    ThinkingOmitted {
+        /// The number of messages, from the oldest, whose thinking is left out.
+        messages: usize,
+    },
     /// The files of the workspace were saved. Those before and after an undo are recorded between two runs.
     CheckpointTaken(Checkpoint),
     /// A notice for people; some are for the model too.

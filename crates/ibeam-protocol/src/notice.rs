@@ -75,6 +75,11 @@ pub enum Notice {
         /// The reason.
         detail: String,
     },
+    /// The service refused the thinking of earlier answers; the request was repeated without it.
+    ThinkingRefused {
+        /// The provider.
+        provider: String,
+    },
     /// A model was unavailable, and another one takes over.
     ModelFallback {
         /// The model that was unavailable, as `PROVIDER/ID`.
@@ -365,6 +370,7 @@ impl Notice {
             | Self::CallsDenied { .. }
             | Self::UnknownStopReason { .. }
             | Self::WebsocketUnavailable { .. }
+            | Self::ThinkingRefused { .. }
             | Self::UnknownConfigKey { .. }
             | Self::UntrustedConfigKey { .. }
             | Self::ForbiddenConfigKey { .. }

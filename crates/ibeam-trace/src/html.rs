@@ -319,6 +319,7 @@ impl<W: Write> EventWriter for Html<W> {
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
             | EventKind::ModelRequestFailed { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::CallInterrupted { .. } => return Ok(()),
             EventKind::ModelRequestFinished { .. }
             | EventKind::SessionStarted(_)
@@ -382,6 +383,7 @@ impl<W: Write> EventWriter for Html<W> {
             | EventKind::RulesAdded { .. }
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::CallInterrupted { .. } => Ok(()),
         }
     }

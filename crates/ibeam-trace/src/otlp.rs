@@ -182,6 +182,7 @@ impl OtlpSpans {
             | EventKind::ThinkingDelta { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::CallInterrupted { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::CheckpointTaken(_)
             | EventKind::Notice(_) => {}
         }

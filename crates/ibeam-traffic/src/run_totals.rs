@@ -80,6 +80,7 @@ fn events(wire: Wire, answer: &Answer) -> Result<Vec<EventKind>, serde_json::Err
         api_ms: 0,
         cost_micros,
         costs,
+        prefix: None,
     };
     let summary = Compacted {
         replaced: 1,

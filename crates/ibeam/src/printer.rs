@@ -365,6 +365,7 @@ impl PrinterState {
             | EventKind::PermissionDecided(_)
             | EventKind::ToolCallStarted { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::ToolCallFinished { .. }
             | EventKind::Retrying { .. }
             | EventKind::ModelRequestFailed { .. }

@@ -106,6 +106,7 @@ impl NoticePrinter {
             | EventKind::ToolCallStarted { .. }
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::CallInterrupted { .. } => return Vec::new(),
         };
         vec![format!("warning: {line}")]

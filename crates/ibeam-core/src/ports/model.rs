@@ -87,4 +87,6 @@ pub enum Retry {
     Fast,
     /// The provider is overloaded: exponential backoff.
     Backoff,
+    /// The service refuses the thinking of earlier answers: the same request without it may succeed.
+    WithoutThinking,
 }

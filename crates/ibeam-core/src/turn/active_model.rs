@@ -17,6 +17,7 @@ pub(super) struct ActiveModel<'a> {
     pub(super) provider: &'a Arc<dyn Provider>,
     pub(super) context_window: Option<u64>,
     pub(super) max_output_tokens: Option<u32>,
+    pub(super) binds_thinking: bool,
     prices: Option<Prices>,
 }
 
@@ -37,6 +38,7 @@ impl Run {
                 provider: &fallback.provider,
                 context_window: fallback.context_window,
                 max_output_tokens: fallback.max_output_tokens,
+                binds_thinking: fallback.binds_thinking,
                 prices: fallback.prices,
             },
             None => ActiveModel {
@@ -44,6 +46,7 @@ impl Run {
                 provider: &self.provider,
                 context_window: self.context_window,
                 max_output_tokens: self.max_output_tokens,
+                binds_thinking: self.binds_thinking,
                 prices: self.prices,
             },
         }

@@ -232,7 +232,7 @@ impl Run {
         let outcome = loop {
             match self.send_with_retries(journal, &summary_request, Deltas::Discard).await {
                 Ok(Some(outcome)) => break Ok(outcome),
-                // The next model writes the summary.
+                // The next model writes the summary. The request has no thinking that could be refused.
                 Ok(None) => {}
                 Err(error) => break Err(error),
             }

@@ -16,6 +16,7 @@ use super::structured_answer::StructuredAnswer;
 use super::{Run, TurnError, is_parked};
 use crate::journal::{Journal, JournalClosed, millis};
 use crate::ports::{ModelEvent, ModelRequest, ProviderError, Retry};
+use crate::prefix::PrefixChain;
 use crate::token_estimator::TokenEstimator;
 
 /// The number of times that the conversation may be shortened for one request.
@@ -107,16 +108,18 @@ impl Run {
         journal: &mut Journal,
         tools: &Arc<[ToolSpec]>,
         estimator: &mut TokenEstimator,
+        prefixes: &mut PrefixChain,
         structured: &mut StructuredAnswer<'_>,
     ) -> Result<RecordedAnswer, TurnError> {
-        let (mut request, mut outcome) = self.request_within_window(journal, tools, estimator).await?;
+        let (mut request, mut outcome) =
+            self.request_within_window(journal, tools, estimator, prefixes).await?;
         if let RequestOutcome::Interrupted(error) = &outcome
             && let Some(pause) = self.retry.delay(error, 1, self.jitter())
         {
             let reason = Box::new(error.failure.reason.clone());
             journal.record(EventKind::Notice(Notice::AnswerInterrupted { reason })).await?;
             self.clock.sleep(pause).await;
-            (request, outcome) = self.request_within_window(journal, tools, estimator).await?;
+            (request, outcome) = self.request_within_window(journal, tools, estimator, prefixes).await?;
         }
         let response = match outcome {
             RequestOutcome::Complete(response) => response,
@@ -136,6 +139,7 @@ impl Run {
             api_ms,
             cost_micros: costs.map(ClassCosts::micros),
             costs,
+            prefix: self.bound_prefix(journal, prefixes, &request, &answer),
         };
         journal.record(finished).await?;
         Ok(RecordedAnswer { model_call_id, answer: *answer })
@@ -147,6 +151,7 @@ impl Run {
         journal: &mut Journal,
         tools: &Arc<[ToolSpec]>,
         estimator: &TokenEstimator,
+        prefixes: &mut PrefixChain,
     ) -> Result<(Arc<ModelRequest>, RequestOutcome), TurnError> {
         let mut request = Arc::new(self.build_request(journal, tools));
         let compacted = match self.steering.take_compaction() {
@@ -165,6 +170,7 @@ impl Run {
         let deltas = if self.answer_schema.is_some() { Deltas::HoldText } else { Deltas::Record };
         let mut shortened = u32::from(compacted);
         loop {
+            self.omit_changed_thinking(journal, tools, prefixes, &mut request).await?;
             let failure = match self.send_with_retries(journal, &request, deltas).await {
                 Err(TurnError::Failed(failure)) if is_context_too_long(&failure) => failure,
                 Ok(None) => {
@@ -188,8 +194,10 @@ impl Run {
         }
     }
 
-    /// Sends a request until it is answered, its answer breaks off in its text, or it must not be retried. If the model
-    /// is unavailable and no text is recorded, lets the next model take over and returns `None`.
+    /// Sends a request until it is answered, its answer breaks off in its text, or it must not be retried.
+    ///
+    /// Returns `None` if the request is to be built again: the model is unavailable and the next one takes over, or the
+    /// service refuses the thinking in the request. Both only if no text is recorded.
     pub(super) async fn send_with_retries(
         &self,
         journal: &mut Journal,
@@ -223,6 +231,11 @@ impl Run {
                         self.record_failed_request(journal, reason, error.usage.as_deref()).await?;
                         let may_fall_back = error.is_unavailable && progress == Progress::NoText;
                         if may_fall_back && self.fall_back(journal, reason).await? {
+                            return Ok(None);
+                        }
+                        let is_refused =
+                            error.retry == Retry::WithoutThinking && progress == Progress::NoText;
+                        if is_refused && self.omit_refused_thinking(journal, request).await? {
                             return Ok(None);
                         }
                         return Err(error.failure.into());

@@ -18,6 +18,7 @@ fn chain(replies: Vec<Vec<Reply>>) -> (Fixture, Vec<Arc<ScriptedProvider>>) {
         provider: provider.clone(),
         context_window: None,
         max_output_tokens: Some(7),
+        binds_thinking: false,
         prices: None,
     };
     fixture.run.fallbacks = providers.iter().enumerate().map(model).collect();

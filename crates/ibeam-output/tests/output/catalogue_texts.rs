@@ -334,6 +334,7 @@ pub(crate) fn every_notice() -> Vec<Notice> {
         Notice::AnswerCut,
         Notice::AnswerInterrupted { reason: Box::new(Reason::AnswerTruncated { provider: s() }) },
         Notice::WebsocketUnavailable { provider: s(), detail: s() },
+        Notice::ThinkingRefused { provider: s() },
         Notice::ModelFallback {
             from: s(),
             to: s(),

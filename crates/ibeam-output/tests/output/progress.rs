@@ -44,6 +44,7 @@ fn answer(blocks: Vec<Block>) -> EventKind {
         api_ms: 1,
         cost_micros: None,
         costs: None,
+        prefix: None,
     }
 }
 

@@ -118,6 +118,7 @@ impl RunEvents {
             api_ms: 1,
             cost_micros: None,
             costs: None,
+            prefix: None,
         })
         .event(EventKind::Retrying { attempt: 1, delay_ms: 1, reason, usage: None })
         .event(EventKind::Notice(Notice::UnknownStopReason { word: text.into() }))

@@ -323,6 +323,7 @@ enum RecordedRetry {
     Once,
     Fast,
     Backoff,
+    WithoutThinking,
 }
 
 impl From<&ProviderError> for RecordedFailure {
@@ -332,6 +333,7 @@ impl From<&ProviderError> for RecordedFailure {
             Retry::Once => RecordedRetry::Once,
             Retry::Fast => RecordedRetry::Fast,
             Retry::Backoff => RecordedRetry::Backoff,
+            Retry::WithoutThinking => RecordedRetry::WithoutThinking,
         };
         let Failure { reason, http_status, request_id, retry_after_ms } = error.failure.clone();
         let (usage, is_unavailable) = (error.usage.clone(), error.is_unavailable);
@@ -346,6 +348,7 @@ impl From<RecordedFailure> for ProviderError {
             RecordedRetry::Once => Retry::Once,
             RecordedRetry::Fast => Retry::Fast,
             RecordedRetry::Backoff => Retry::Backoff,
+            RecordedRetry::WithoutThinking => Retry::WithoutThinking,
         };
         let RecordedFailure { reason, http_status, request_id, retry_after_ms, .. } = recorded;
         let failure = Failure { reason, http_status, request_id, retry_after_ms };

@@ -265,6 +265,7 @@ impl<W: Write> EventWriter for AtifWriter<W> {
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)

@@ -231,6 +231,7 @@ impl AtifHistory {
                 api_ms: 0,
                 cost_micros: None,
                 costs: None,
+                prefix: None,
             });
         }
         let count = calls.len();

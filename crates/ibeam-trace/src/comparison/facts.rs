@@ -202,6 +202,7 @@ impl EventWriter for &mut SessionFacts {
             | EventKind::Retrying { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::CallInterrupted { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
             | EventKind::Compacted(_)

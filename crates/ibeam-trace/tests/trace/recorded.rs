@@ -85,6 +85,7 @@ impl Recorded {
             api_ms: 50,
             cost_micros: Some(1_250),
             costs: None,
+            prefix: None,
         })
     }
 

@@ -101,6 +101,7 @@ impl SessionChanges {
             | EventKind::ToolCallFinished { .. }
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::Compacted(_)
             | EventKind::Notice(_) => {}
             EventKind::RunFinished(run) => self.has_changed_files |= !run.totals.files_changed.is_empty(),

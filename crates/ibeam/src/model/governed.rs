@@ -139,7 +139,9 @@ fn outcome_of(error: &ProviderError) -> RequestOutcome {
         Retry::Never if is_limit || is_refused => {
             RequestOutcome::Exhausted { reason: error.failure.reason.detail() }
         }
-        Retry::Backoff | Retry::Fast | Retry::Once | Retry::Never => RequestOutcome::Failed,
+        Retry::Backoff | Retry::Fast | Retry::Once | Retry::WithoutThinking | Retry::Never => {
+            RequestOutcome::Failed
+        }
     }
 }
 

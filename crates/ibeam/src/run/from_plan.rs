@@ -137,6 +137,7 @@ impl PlanSearch {
             | EventKind::ToolCallFinished { .. }
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::Compacted(_)
             | EventKind::Notice(_) => {}
         }

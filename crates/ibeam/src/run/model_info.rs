@@ -23,6 +23,11 @@ pub(crate) fn max_output_tokens(app: &AppContext, model: &ModelInfo) -> Option<u
         .or_else(|| known_model(&model.id)?.max_output_tokens.map(u64::from))
 }
 
+/// Whether the service accepts the thinking of the model only after what came before it when the model wrote it.
+pub(crate) fn binds_thinking(_: &AppContext, _: &ModelInfo) -> bool {
+    false
+}
+
 /// Returns the limit of an answer that the user set, in tokens.
 pub(super) fn configured_output_tokens(app: &AppContext) -> Option<u32> {
     let tokens = app.base.config.number(&["limits", "max_output_tokens"])?;

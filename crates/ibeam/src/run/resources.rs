@@ -233,6 +233,7 @@ pub(super) fn build(
         preface: repository.map(Into::into),
         max_output_tokens: model_info::configured_output_tokens(app),
         context_window: model_info::context_window(app, &head_model),
+        binds_thinking: model_info::binds_thinking(app, &head_model),
         prices,
         checkpoints,
         background: Arc::new(background.clone()),
@@ -277,6 +278,7 @@ pub(super) fn change_model(app: &AppContext, run: &mut Run, choice: ModelChoice)
     let (provider, info, key_source) = choice.connect(app, run.head.session_id)?;
     run.prices = prices;
     run.context_window = model_info::context_window(app, &info);
+    run.binds_thinking = model_info::binds_thinking(app, &info);
     set_dialect_limits(app, &info);
     run.provider = provider;
     (run.head.model, run.head.key_source) = (info, key_source);
@@ -295,12 +297,13 @@ pub(super) fn connect_fallback(
     let prices = model_info::check_price(app, choice.info())?;
     let (provider, model, _) = choice.connect(app, session)?;
     let context_window = model_info::context_window(app, &model);
+    let binds_thinking = model_info::binds_thinking(app, &model);
     set_dialect_limits(app, &model);
     // The limit is set for the first model; a larger one than that of the next model would be an error there.
     let longest_answer = known_model(&model.id).and_then(|known| known.max_output_tokens).unwrap_or(u32::MAX);
     let max_output_tokens =
         model_info::configured_output_tokens(app).map(|tokens| tokens.min(longest_answer));
-    Ok(FallbackModel { model, provider, context_window, max_output_tokens, prices })
+    Ok(FallbackModel { model, provider, context_window, max_output_tokens, binds_thinking, prices })
 }
 
 /// Passes the limits of the model to a dialect that prints them.

@@ -53,6 +53,7 @@ pub(crate) fn record(workspace: &Workspace, turns: usize) -> SessionId {
             api_ms: 1,
             cost_micros: None,
             costs: None,
+            prefix: None,
         });
         append(EventKind::ToolCallStarted { model_call_id: model_call_id.clone(), call: call.clone() });
         let content = format!("{turn} ").repeat(300 / format!("{turn} ").len());

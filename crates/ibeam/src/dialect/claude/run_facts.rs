@@ -115,6 +115,7 @@ impl RunFacts {
             | EventKind::Retrying { .. }
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)

@@ -66,6 +66,7 @@ impl RunWriter {
             | EventKind::PermissionDecided(_)
             | EventKind::ToolCallFinished { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::ThinkingOmitted { .. }
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_)
