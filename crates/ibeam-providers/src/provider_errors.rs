@@ -254,6 +254,9 @@ impl ErrorBuilder {
         let detail = self.sanitize(&error.message);
         match self.protocol.classify_error(status, error, &self.model) {
             FailureClass::ContextTooLong => (Reason::ContextTooLong { provider, detail }, Retry::Never),
+            FailureClass::ThinkingRefused => {
+                (Reason::BadRequest { provider, detail }, Retry::WithoutThinking)
+            }
             FailureClass::UnknownModel => {
                 let model = self.model.clone();
                 let near = self.near_models.as_ref().map(|near| near.find(&model)).unwrap_or_default();

@@ -94,6 +94,8 @@ pub(crate) fn parse_failure(text: &str, error: &serde_json::Error) -> ResponseEr
 pub enum FailureClass {
     /// The conversation exceeds the context window of the model.
     ContextTooLong,
+    /// The service refuses the thinking of earlier answers.
+    ThinkingRefused,
     /// The service has no model of this name.
     UnknownModel,
     /// The service does not accept the key.
@@ -116,6 +118,7 @@ impl FailureClass {
             413 => Self::ContextTooLong,
             // Anthropic reports an account without credit as an invalid request, xAI as a missing permission.
             400 | 403 | 429 if is_about_credit(&words) => Self::QuotaExhausted,
+            400 | 422 | 500 if is_about_thinking(&words) => Self::ThinkingRefused,
             400 | 422 | 500 if is_about_context(&words) => Self::ContextTooLong,
             400 | 404 | 422 if is_about_model(status, &words, model) => Self::UnknownModel,
             401 | 403 => Self::KeyRefused,
@@ -138,7 +141,11 @@ impl FailureClass {
                 let words = format!("{} {}", error.kind, error.message).to_lowercase();
                 matches!(status.or(error.status), Some(503 | 529)) || words.contains("overloaded")
             }
-            Self::ContextTooLong | Self::UnknownModel | Self::KeyRefused | Self::BadRequest => false,
+            Self::ContextTooLong
+            | Self::ThinkingRefused
+            | Self::UnknownModel
+            | Self::KeyRefused
+            | Self::BadRequest => false,
         }
     }
 }
@@ -157,6 +164,18 @@ fn is_about_context(words: &str) -> bool {
         "reduce the length",
         "request_too_large",
     ];
+    PHRASES.iter().any(|phrase| words.contains(phrase))
+}
+
+/// Whether an error in lower case is about the thinking of earlier answers: it is not what the model wrote, or not where
+/// the model wrote it.
+fn is_about_thinking(words: &str) -> bool {
+    const PHRASES: &[&str] = &[
+        "bound to a different conversation",
+        "invalid signature in thinking block",
+        "thinking blocks in the latest assistant message cannot be modified",
+    ];
+    let words = words.replace('`', "");
     PHRASES.iter().any(|phrase| words.contains(phrase))
 }
 
@@ -253,6 +272,28 @@ mod tests {
         check(403, "", "Your newly created team doesn't have any credits yet.", exhausted);
         check(429, "RESOURCE_EXHAUSTED", "Your prepayment credits are depleted.", exhausted);
         assert_eq!(status_from_kind("billing_error"), Some(402));
+    }
+
+    #[test]
+    fn refused_thinking_has_a_class_of_its_own() {
+        let bound = "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different \
+                     conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \
+                     \"drop_block\". [system]";
+        let modified = "messages.3.content.1: `thinking` or `redacted_thinking` blocks in the latest assistant message \
+                        cannot be modified. These blocks must remain as they were in the original response.";
+        let messages = [
+            bound,
+            modified,
+            "The block is bound to a different conversation",
+            "messages.1.content.0: Invalid `signature` in `thinking` block",
+        ];
+        for message in messages {
+            check(400, "invalid_request_error", message, FailureClass::ThinkingRefused);
+            check(400, "", &format!("upstream: {message}"), FailureClass::ThinkingRefused);
+        }
+        let budget = "`max_tokens` must be greater than `thinking.budget_tokens`";
+        check(400, "invalid_request_error", budget, FailureClass::BadRequest);
+        check(401, "authentication_error", "Invalid signature", FailureClass::KeyRefused);
     }
 
     #[test]

@@ -69,6 +69,7 @@ pub(crate) fn library_differences(
 pub(crate) fn class_difference(found: FailureClass, expected: &str) -> Vec<String> {
     let is_same = match found {
         FailureClass::ContextTooLong => expected == "context_length",
+        FailureClass::ThinkingRefused => expected == "invalid",
         // Services answer 404 for a wrong path or an unknown parameter too.
         FailureClass::UnknownModel => matches!(expected, "not_found" | "invalid"),
         FailureClass::KeyRefused => matches!(expected, "auth" | "permission"),

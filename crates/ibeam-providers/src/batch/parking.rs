@@ -127,7 +127,12 @@ impl ParkingProvider {
             let error = builder.invalid_response(error, ResponseHead::default());
             // The same document would be decoded again, and another model would answer without a batch.
             let usage = decoder.reported_usage().map(Box::new);
-            Err(ProviderError { retry: Retry::Never, usage, is_unavailable: false, ..error })
+            let retry = match error.retry {
+                // That is another request.
+                Retry::WithoutThinking => Retry::WithoutThinking,
+                Retry::Never | Retry::Once | Retry::Fast | Retry::Backoff => Retry::Never,
+            };
+            Err(ProviderError { retry, usage, is_unavailable: false, ..error })
         });
         for event in &mut events {
             if let ModelEvent::Finished(answer) = event {
@@ -144,6 +149,10 @@ impl Provider for ParkingProvider {
         let items = match self.store.answer(&key) {
             Ok(Some(document)) => {
                 let mut items = self.decode(&request, &document);
+                // The run repeats the request at once, and the next process has to find the answer to that under its key.
+                if let Some(Err(ProviderError { retry: Retry::WithoutThinking, .. })) = items.last() {
+                    *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Default::default();
+                }
                 // A conversation that is too long is shortened; the next process has to find the same reason for that.
                 if let Some(Err(error)) = items.last()
                     && !matches!(error.failure.reason, Reason::ContextTooLong { .. })
@@ -179,4 +188,88 @@ fn place(request: &ModelRequest) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, &end.unwrap_or_default());
     let digest = digest.as_ref().iter().take(DIGEST_BYTES).map(|byte| format!("{byte:02x}"));
     format!("{:04}-{}", request.messages.len(), digest.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::endpoint::Timeouts;
+    use crate::protocols::ANTHROPIC;
+    use crate::{Quirks, TlsSettings, TransportKind};
+
+    /// A store in memory.
+    #[derive(Debug, Default)]
+    struct Store {
+        answers: Mutex<HashMap<String, Vec<u8>>>,
+        parked: Mutex<Vec<String>>,
+    }
+
+    impl RequestStore for Store {
+        fn answer(&self, key: &str) -> io::Result<Option<Vec<u8>>> {
+            Ok(self.answers.lock().unwrap().get(key).cloned())
+        }
+
+        fn park(&self, request: &ParkedRequest) -> io::Result<String> {
+            self.parked.lock().unwrap().push(request.key.clone());
+            Ok(request.key.clone())
+        }
+
+        fn discard(&self, key: &str) -> io::Result<()> {
+            self.answers.lock().unwrap().remove(key);
+            Ok(())
+        }
+    }
+
+    fn provider(store: &Arc<Store>) -> ParkingProvider {
+        let endpoint = Endpoint {
+            provider: "p".into(),
+            protocol: ANTHROPIC,
+            base_url: "http://localhost".into(),
+            key: None,
+            key_reader: None,
+            key_origin: None,
+            proxy: None,
+            tls: TlsSettings::default(),
+            headers: Vec::new(),
+            model: "m".into(),
+            quirks: Quirks::DEFAULT,
+            transport: TransportKind::Http,
+            timeouts: Timeouts::default(),
+            max_output_tokens: None,
+            near_models: None,
+            cache_key: None,
+            reasoning: crate::Reasoning::DEFAULT,
+        };
+        ParkingProvider::new(endpoint, Arc::clone(store) as _)
+    }
+
+    /// Returns the error with which the only item of an answer ends the request.
+    async fn error(provider: &ParkingProvider, request: &Arc<ModelRequest>) -> ProviderError {
+        let items: Vec<_> = provider.stream(Arc::clone(request)).collect().await;
+        let [Err(error)] = items.as_slice() else { panic!("{items:?}") };
+        error.clone()
+    }
+
+    #[tokio::test]
+    async fn a_request_whose_thinking_was_refused_is_parked_again_under_its_key() {
+        let store = Arc::<Store>::default();
+        let request = Arc::new(ModelRequest {
+            system: "".into(),
+            tools: Arc::new([]),
+            messages: vec![Arc::new(Message::User(vec!["hi".into()]))],
+            max_output_tokens: None,
+            answer_schema: None,
+        });
+        let first = provider(&store);
+        assert!(matches!(error(&first, &request).await.failure.reason, Reason::Parked { .. }));
+        let key = store.parked.lock().unwrap()[0].clone();
+        let refusal = br#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.1.content.0: Invalid `signature` in `thinking` block"}}"#;
+        store.answers.lock().unwrap().insert(key.clone(), refusal.to_vec());
+        let second = provider(&store);
+        assert_eq!(error(&second, &request).await.retry, Retry::WithoutThinking);
+        assert!(matches!(error(&second, &request).await.failure.reason, Reason::Parked { .. }));
+        assert_eq!(*store.parked.lock().unwrap(), [key.clone(), key]);
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ibeam_core::{JsonSchema, ModelRequest};
 use ibeam_protocol::{Block, Message, OriginalBlock};
 use ibeam_providers::protocols::{
-    ANTHROPIC, GEMINI, GEMINI_INTERACTIONS, OPENAI_CHAT, OPENAI_RESPONSES, VERTEX_GEMINI,
+    ANTHROPIC, GEMINI, GEMINI_INTERACTIONS, OPENAI_CHAT, OPENAI_RESPONSES, PROTOCOLS, VERTEX_GEMINI,
 };
 use ibeam_providers::provider_table::known_provider;
 use ibeam_providers::wire_protocol::{OutgoingRequest, RequestSettings};
@@ -35,6 +35,18 @@ pub(crate) fn bytes(protocol: &dyn WireProtocol, request: &ModelRequest, name: &
     let quirks = known_provider(name).map_or(Quirks::DEFAULT, |provider| provider.quirks);
     let settings = RequestSettings { max_output_tokens: Some(100), quirks, ..RequestSettings::new("m") };
     String::from_utf8(build_request_body(protocol, request, &settings).unwrap()).unwrap()
+}
+
+/// The thinking of such a message was left out.
+#[test]
+fn a_message_without_blocks_is_in_no_request() {
+    for protocol in PROTOCOLS {
+        let body = |between: Vec<Message>| {
+            let messages = [vec![user("Read a.")], between, vec![user("Go on.")]].concat();
+            bytes(*protocol, &request(messages), "anthropic")
+        };
+        assert_eq!(body(vec![Message::Assistant(Vec::new())]), body(Vec::new()), "{protocol:?}");
+    }
 }
 
 #[test]

@@ -7,8 +7,9 @@ use futures_util::StreamExt;
 use ibeam_core::{ModelEvent, Provider, ProviderError, Retry};
 use ibeam_protocol::Reason;
 use ibeam_providers::known_provider;
-use ibeam_providers::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES};
+use ibeam_providers::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, PROTOCOLS};
 use ibeam_providers::{Endpoint, HttpProvider, Quirks, Secret, Timeouts, TlsSettings, TransportKind};
+use serde_json::json;
 
 use crate::conversation::{request, user};
 use crate::replay;
@@ -230,6 +231,22 @@ async fn a_conversation_that_is_too_long_is_not_a_bad_request() {
     }
     let (_, error) = fail(Act::Send(response("422 Unprocessable", "", r#"{"detail":"bad role"}"#))).await;
     check(&error, &Reason::BadRequest { provider: provider(), detail: "bad role".into() }, Retry::Never);
+}
+
+#[tokio::test]
+async fn refused_thinking_is_a_bad_request_that_may_succeed_without_it() {
+    let message = "messages.1.content.0: Invalid `signature` in `thinking` block. The block is bound to a different \
+                   conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to \
+                   \"drop_block\". [system]";
+    let error = json!({ "type": "invalid_request_error", "message": message });
+    let body = json!({ "type": "error", "error": error }).to_string();
+    let expect = Reason::BadRequest { provider: provider(), detail: message.to_owned() };
+    for protocol in PROTOCOLS {
+        let server = Server::start(vec![Act::Send(response("400 Bad Request", "", &body))]).await;
+        let endpoint = Endpoint { protocol: *protocol, ..endpoint(&server.url) };
+        let (_, error) = ask(&HttpProvider::new(endpoint)).await;
+        check(&error.unwrap(), &expect, Retry::WithoutThinking);
+    }
 }
 
 #[tokio::test]
