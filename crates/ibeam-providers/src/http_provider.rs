@@ -8,11 +8,11 @@ use ibeam_core::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError}
 use crate::answer_reader::AnswerReader;
 use crate::body_decoder::BodyDecoder;
 use crate::endpoint::Endpoint;
+use crate::listed_model::ListedModel;
 use crate::recording::TrafficMode;
 use crate::request_body::RequestBodyBuilder;
 use crate::transport::Transport;
 use crate::websocket::Conversation;
-use crate::wire_protocol::ListedModel;
 
 /// One model of one provider. Cheap to create: nothing is read or opened before the first request.
 #[derive(Clone, Debug)]

@@ -25,6 +25,7 @@ pub mod endpoint;
 mod http_provider;
 mod keys;
 mod lenient_json;
+pub mod listed_model;
 pub mod model_table;
 mod prices;
 pub mod protocols;
@@ -52,6 +53,7 @@ pub use ibeam_http::post::{JsonPost, PostError};
 pub use ibeam_http::tls::{ClientCertificateError, InvalidPem, TlsSettings, tls_config};
 pub use ibeam_http::{ProxyServer, Secret, framing, sse};
 pub use keys::{KeyReader, KeyRequest};
+pub use listed_model::{Lifecycle, ListedFacts, ListedModel, ListedPrices, ThinkingForm};
 pub use model_table::{
     Abilities, KnownModel, default_model, known_model, known_models, model_label, newest_model,
 };
@@ -61,6 +63,4 @@ pub use provider_table::{KnownProvider, PROVIDERS, known_provider};
 pub use reasoning::{Effort, Reasoning};
 pub use recording::TrafficMode;
 pub use request_body::build_request_body;
-pub use wire_protocol::{
-    AnswerDecoder, ListedModel, MaxTokensField, Quirks, WebSocketError, WebSocketMode, WireProtocol,
-};
+pub use wire_protocol::{AnswerDecoder, MaxTokensField, Quirks, WebSocketError, WebSocketMode, WireProtocol};

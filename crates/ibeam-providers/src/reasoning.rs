@@ -3,12 +3,12 @@
 //! Pure. An API takes a level or a number of tokens. Where the user gave the other one, it is converted. Without a request
 //! of the user nothing is sent, and the default of the model applies.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model_table::bare_name;
 
 /// A level of reasoning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Effort {
     /// No reasoning.

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::batch::BatchApi;
+use crate::listed_model::{ListedModel, parse_model_list};
 use crate::reasoning::Reasoning;
 use crate::response_error::{
     FailureClass, ReportedError, ResponseError, parse_error_object, status_from_kind,
@@ -244,15 +245,6 @@ pub struct StablePrefix {
     pub bytes: usize,
 }
 
-/// A model that a key may use, as the service lists it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedModel {
-    /// The id for requests.
-    pub id: String,
-    /// The display name, if the service has one.
-    pub label: Option<String>,
-}
-
 /// The deviations of a service from its wire protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quirks {
@@ -354,22 +346,4 @@ pub(crate) fn count_calls(request: &ModelRequest) -> usize {
             Message::User(_) | Message::ToolResults(_) => 0,
         })
         .sum()
-}
-
-/// Parses `{"data": [{"id": …}]}`. Some services send the list without the object.
-fn parse_model_list(body: &str) -> Result<Vec<ListedModel>, ResponseError> {
-    let error = || ResponseError::Protocol("the list of models is not the JSON it should be".into());
-    let value: Value = serde_json::from_str(body).map_err(|_| error())?;
-    if let Some(error) = ReportedError::recognise(&value) {
-        return Err(ResponseError::Reported(error));
-    }
-    let list = value.get("data").unwrap_or(&value).as_array().ok_or_else(error)?;
-    let text = |model: &Value, key: &str| model.get(key).and_then(Value::as_str).map(str::to_owned);
-    Ok(list
-        .iter()
-        .filter_map(|model| {
-            let label = text(model, "display_name").or_else(|| text(model, "name"));
-            Some(ListedModel { id: text(model, "id")?, label })
-        })
-        .collect())
 }

@@ -17,10 +17,10 @@ use ibeam_core::ModelRequest;
 use ibeam_protocol::Message;
 use serde_json::Value;
 
+use crate::listed_model::ListedModel;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
-    AnswerDecoder, ListedModel, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol,
-    count_calls,
+    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
 };
 use ibeam_http::framing::FrameParser;
 
@@ -131,7 +131,7 @@ pub(super) fn parse_models(body: &str) -> Result<Vec<ListedModel>, ResponseError
     let text = |model: &Value, key: &str| model.get(key).and_then(Value::as_str).map(str::to_owned);
     Ok(list
         .iter()
-        .filter_map(|model| Some(ListedModel { id: text(model, id)?, label: text(model, name) }))
+        .filter_map(|model| Some(ListedModel::new(text(model, id)?, text(model, name), model)))
         .collect())
 }
 
@@ -154,10 +154,10 @@ mod tests {
     #[test]
     fn profiles_and_models_are_listed() {
         let profiles = r#"{"inferenceProfileSummaries":[{"inferenceProfileId":"us.a","inferenceProfileName":"US A"},{}]}"#;
-        let expect = ListedModel { id: "us.a".into(), label: Some("US A".into()) };
+        let expect = ListedModel { id: "us.a".into(), label: Some("US A".into()), ..ListedModel::default() };
         assert_eq!(parse_models(profiles), Ok(vec![expect]));
         let models = r#"{"modelSummaries":[{"modelId":"a"}]}"#;
-        assert_eq!(parse_models(models), Ok(vec![ListedModel { id: "a".into(), label: None }]));
+        assert_eq!(parse_models(models), Ok(vec![ListedModel { id: "a".into(), ..ListedModel::default() }]));
         assert!(matches!(parse_models(r#"{"message":"No."}"#), Err(ResponseError::Reported(_))));
         assert!(matches!(parse_models("{}"), Err(ResponseError::Protocol(_))));
     }

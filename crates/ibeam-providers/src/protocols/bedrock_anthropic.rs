@@ -15,10 +15,10 @@ use super::anthropic::{Envelope, write_messages, write_request};
 use super::bedrock::{
     ModelFamily, bearer_header, classify_error, models_url, parse_error, parse_models, path_segment,
 };
+use crate::listed_model::ListedModel;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
-    AnswerDecoder, ListedModel, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol,
-    count_calls,
+    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
 };
 use ibeam_http::framing::FrameParser;
 

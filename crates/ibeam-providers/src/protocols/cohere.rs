@@ -13,10 +13,10 @@ use std::sync::Arc;
 use ibeam_core::ModelRequest;
 use ibeam_protocol::Message;
 
+use crate::listed_model::ListedModel;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
-    AnswerDecoder, ListedModel, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol,
-    count_calls,
+    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
 };
 use ibeam_http::base_url::append_path;
 

@@ -21,10 +21,10 @@ pub(super) use request::summarises_thinking;
 pub(super) use thinking::Level;
 
 use crate::batch::{BatchApi, GeminiBatches};
+use crate::listed_model::ListedModel;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
-    AnswerDecoder, ListedModel, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol,
-    count_calls,
+    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
 };
 
 /// Gemini at one of its two services.

@@ -12,10 +12,10 @@ use ibeam_protocol::Message;
 use serde_json::Value;
 
 use super::gemini::{Gemini, errors, model_list};
+use crate::listed_model::ListedModel;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
-    AnswerDecoder, ListedModel, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol,
-    count_calls,
+    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
 };
 
 /// Gemini Interactions.

@@ -9,10 +9,10 @@ use ibeam_protocol::Message;
 use serde_json::Value;
 
 use super::anthropic::{Decoder, Envelope, write_messages, write_request};
+use crate::listed_model::ListedModel;
 use crate::response_error::{ReportedError, ResponseError};
 use crate::wire_protocol::{
-    AnswerDecoder, ListedModel, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol,
-    count_calls,
+    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
 };
 
 const ENVELOPE: Envelope = Envelope {
@@ -82,7 +82,7 @@ impl WireProtocol for VertexAnthropic {
             let name = model.get("name")?.as_str()?;
             Some(name.rsplit('/').next().unwrap_or(name).to_owned())
         };
-        Ok(list.iter().filter_map(|model| Some(ListedModel { id: id(model)?, label: None })).collect())
+        Ok(list.iter().filter_map(|model| Some(ListedModel::new(id(model)?, None, model))).collect())
     }
 
     /// Reads an error of Google Cloud, which some of its front ends wrap in a list, or one of Anthropic.
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn models_and_errors_are_parsed() {
         let body = r#"{"publisherModels":[{"name":"publishers/anthropic/models/claude-opus-4-1"}]}"#;
-        let expect = ListedModel { id: "claude-opus-4-1".into(), label: None };
+        let expect = ListedModel { id: "claude-opus-4-1".into(), ..ListedModel::default() };
         assert_eq!(VertexAnthropic.parse_models(body), Ok(vec![expect]));
         let error = r#"[{"error":{"code":403,"message":"Permission denied","status":"PERMISSION_DENIED"}}]"#;
         let error = VertexAnthropic.parse_error_body(error);

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use ibeam_protocol::{Failure, ModelInfo, Reason, Sentence, sentence};
-use ibeam_providers::{ListedModel, known_model};
+use ibeam_providers::{ListedFacts, ListedModel, known_model};
 use serde_json::json;
 
 use self::details::ModelDetails;
@@ -41,6 +41,8 @@ struct AvailableModels {
 struct AvailableModel {
     name: String,
     info: ModelInfo,
+    /// The facts that the service states about it.
+    facts: ListedFacts,
     /// A note on what must be done before a run can use it.
     note: Option<Sentence>,
 }
@@ -57,7 +59,7 @@ pub(crate) fn list(app: &AppContext, options: ModelListOptions, stdout: &mut Fil
     if options.json {
         let mut models = Vec::new();
         for model in &available.models {
-            let details = ModelDetails::new(app, &model.info)?;
+            let details = ModelDetails::new(app, &model.info, &model.facts)?;
             let mut object = details.to_json(&model.name, &model.info, is_current(&model.name));
             if let (Some(note), Some(object)) = (&model.note, object.as_object_mut()) {
                 object.insert("display_name".to_owned(), format!("{} ({note})", model.info.display).into());
@@ -89,7 +91,7 @@ pub(crate) fn list(app: &AppContext, options: ModelListOptions, stdout: &mut Fil
         details.iter().for_each(|details| text.push_str(&format!("    {}\n", details.to_text(catalogue))));
     };
     for model in &available.models {
-        let details = with_details.then(|| ModelDetails::new(app, &model.info)).transpose()?;
+        let details = with_details.then(|| ModelDetails::new(app, &model.info, &model.facts)).transpose()?;
         let label = match &model.note {
             None => model.info.display.clone(),
             Some(note) => format!("{} ({})", model.info.display, catalogue.sentence(note)),
@@ -176,17 +178,16 @@ fn available(app: &AppContext, refresh: bool) -> Result<AvailableModels, CliErro
             }
             None => available.cached(&cache, provider, is_cacheable),
         };
-        for found in models {
+        // Some services list the models that they do not serve any more, too.
+        for found in models.into_iter().filter(|model| !model.facts.is_retired()) {
             // The server of `--endpoint` is not a provider of the table.
             let name = match flags.endpoint {
                 Some(_) => found.id.clone(),
                 None => format!("{}/{}", provider.name, found.id),
             };
-            available.models.push(AvailableModel {
-                name,
-                info: model_info(app, &provider.name, found),
-                note: None,
-            });
+            let facts = found.facts.clone();
+            let info = model_info(app, &provider.name, found);
+            available.models.push(AvailableModel { name, info, facts, note: None });
         }
     }
     if is_cacheable && !asked.is_empty() {
@@ -202,6 +203,7 @@ fn available(app: &AppContext, refresh: bool) -> Result<AvailableModels, CliErro
         available.models.push(AvailableModel {
             name: format!("{EMBEDDED_PROVIDER}/{}", info.id),
             info,
+            facts: ListedFacts::default(),
             note,
         });
     }

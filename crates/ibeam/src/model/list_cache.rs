@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::time::Duration;
 
-use ibeam_providers::ListedModel;
+use ibeam_providers::{ListedFacts, ListedModel};
 use serde::{Deserialize, Serialize};
 
 use super::ConfiguredProvider;
@@ -40,6 +40,9 @@ struct CachedModel {
     id: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     label: Option<String>,
+    /// Absent in files of earlier versions.
+    #[serde(default, skip_serializing_if = "has_no_facts")]
+    facts: ListedFacts,
 }
 
 impl ListCache {
@@ -66,18 +69,29 @@ impl ListCache {
 
     /// Adds a list that the provider returned now.
     pub(crate) fn insert(&mut self, provider: &ConfiguredProvider, models: &[ListedModel]) {
-        let models =
-            models.iter().map(|model| CachedModel { id: model.id.clone(), label: model.label.clone() });
+        let models = models.iter().map(|ListedModel { id, label, facts }| CachedModel {
+            id: id.clone(),
+            label: label.clone(),
+            facts: facts.clone(),
+        });
         let list =
             CachedList { origin: origin_hash(provider), listed_at_ms: now_ms(), models: models.collect() };
         self.providers.insert(provider.name.clone(), list);
     }
 
-    /// Returns all models as `provider/id`.
+    /// Returns what the provider states about a model, which `id` names by its id or by an alias; `None` if the list of
+    /// this provider for the same address, key and headers is not cached or has no such model.
+    #[expect(dead_code, reason = "for the choice of a model, which does not use the facts yet")]
+    pub(crate) fn facts(&self, provider: &ConfiguredProvider, id: &str) -> Option<ListedFacts> {
+        self.get(provider)?.facts(id).cloned()
+    }
+
+    /// Returns all models that are served as `provider/id`.
     pub(crate) fn names(&self) -> impl Iterator<Item = String> {
-        self.providers
-            .iter()
-            .flat_map(|(name, list)| list.models.iter().map(move |model| format!("{name}/{}", model.id)))
+        self.providers.iter().flat_map(|(name, list)| {
+            let served = list.models.iter().filter(|model| !model.facts.is_retired());
+            served.map(move |model| format!("{name}/{}", model.id))
+        })
     }
 }
 
@@ -89,9 +103,25 @@ impl CachedList {
 
     /// Returns the models.
     pub(crate) fn models(&self) -> Vec<ListedModel> {
-        let model = |model: &CachedModel| ListedModel { id: model.id.clone(), label: model.label.clone() };
+        let model = |CachedModel { id, label, facts }: &CachedModel| ListedModel {
+            id: id.clone(),
+            label: label.clone(),
+            facts: facts.clone(),
+        };
         self.models.iter().map(model).collect()
     }
+
+    /// Returns the facts about a model. Its own id takes precedence over an alias of another model.
+    fn facts(&self, id: &str) -> Option<&ListedFacts> {
+        let named = self.models.iter().find(|model| model.id == id);
+        let by_alias =
+            || self.models.iter().find(|model| model.facts.aliases.iter().any(|alias| alias == id));
+        Some(&named.or_else(by_alias)?.facts)
+    }
+}
+
+fn has_no_facts(facts: &ListedFacts) -> bool {
+    *facts == ListedFacts::default()
 }
 
 /// Returns a hash of the address, the key and the headers of a provider. It has only 16 bits, so that no one can find
@@ -104,17 +134,57 @@ fn origin_hash(provider: &ConfiguredProvider) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use ibeam_providers::Lifecycle;
+
     use super::*;
+
+    fn listed(id: &str, facts: ListedFacts) -> CachedModel {
+        CachedModel { id: id.to_owned(), label: None, facts }
+    }
+
+    fn cache(models: Vec<CachedModel>) -> ListCache {
+        let list = CachedList { origin: 7, listed_at_ms: now_ms(), models };
+        ListCache { providers: BTreeMap::from([("p".to_owned(), list)]) }
+    }
 
     #[test]
     fn a_list_is_read_as_it_was_written() {
-        let models = vec![CachedModel { id: "a".into(), label: None }];
-        let list = CachedList { origin: 7, listed_at_ms: now_ms(), models };
-        let cache = ListCache { providers: BTreeMap::from([("p".to_owned(), list)]) };
+        let facts = ListedFacts { retires: Some("2026-11-30".into()), ..ListedFacts::default() };
+        let cache = cache(vec![listed("a", facts.clone()), listed("b", ListedFacts::default())]);
         let read: ListCache = serde_json::from_slice(&serde_json::to_vec(&cache).unwrap()).unwrap();
-        assert_eq!(read.names().collect::<Vec<_>>(), ["p/a"]);
+        assert_eq!(read.names().collect::<Vec<_>>(), ["p/a", "p/b"]);
         let list = read.providers.values().next().unwrap();
-        assert!(list.age() < MAX_AGE && list.models() == [ListedModel { id: "a".into(), label: None }]);
+        let b = ListedModel { id: "b".into(), ..ListedModel::default() };
+        assert!(list.age() < MAX_AGE);
+        assert_eq!(list.models(), [ListedModel { id: "a".into(), label: None, facts }, b]);
+    }
+
+    #[test]
+    fn a_list_without_facts_is_read_as_earlier_versions_wrote_it() {
+        let file = r#"{"providers":{"p":{"origin":7,"listed_at_ms":1,"models":[{"id":"a","label":"A"},{"id":"b"}]}}}"#;
+        let cache: ListCache = serde_json::from_str(file).unwrap();
+        assert_eq!(cache.names().count(), 2);
+        assert_eq!(serde_json::to_string(&cache).unwrap(), file);
+    }
+
+    #[test]
+    fn facts_are_found_by_id_and_by_alias() {
+        let of = |context_window, aliases: &[&str]| ListedFacts {
+            context_window: Some(context_window),
+            aliases: aliases.iter().map(ToString::to_string).collect(),
+            ..ListedFacts::default()
+        };
+        let cache = cache(vec![listed("a", of(1, &["b", "newest"])), listed("b", of(2, &[]))]);
+        let list = cache.providers.values().next().unwrap();
+        let found = ["a", "b", "newest", "c"].map(|id| list.facts(id)?.context_window);
+        assert_eq!(found, [Some(1), Some(2), Some(1), None]);
+    }
+
+    #[test]
+    fn a_retired_model_is_no_suggestion() {
+        let facts = ListedFacts { lifecycle: Some(Lifecycle::Retired), ..ListedFacts::default() };
+        let cache = cache(vec![listed("old", facts), listed("new", ListedFacts::default())]);
+        assert_eq!(cache.names().collect::<Vec<_>>(), ["p/new"]);
     }
 
     #[test]

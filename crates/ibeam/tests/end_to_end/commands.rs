@@ -1,5 +1,7 @@
 //! The sub-commands.
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
 use ibeam_testkit::{Answer, Stdin, Workspace};
@@ -326,6 +328,58 @@ fn models_have_details_for_people_and_for_programs() {
     for flag in ["--json", "--details", "--refresh"] {
         assert_eq!(scene.ibeam(["models", "--providers", flag]).run().code, Some(2), "{flag}");
     }
+}
+
+/// Starts a server that answers every request with this list of models, and returns its URL.
+fn serve_list(models: &serde_json::Value) -> String {
+    let body = serde_json::json!({ "data": models }).to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut head = BufReader::new(stream.try_clone().unwrap()).lines();
+            while head.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            let length = body.len();
+            drop(write!(
+                stream,
+                "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+            ));
+        }
+    });
+    url
+}
+
+#[test]
+fn what_a_service_lists_takes_precedence_over_the_table_and_is_cached() {
+    let url = serve_list(&serde_json::json!([
+        {
+            "id": "claude-sonnet-4-5", "display_name": "Claude Sonnet 4.5", "lifecycle": "deprecated", "line": "sonnet",
+            "retires_at": "2026-11-30T17:00:00Z", "max_input_tokens": 1_000_000, "max_tokens": 64_000,
+            "capabilities": { "structured_outputs": { "supported": true } },
+        },
+        { "id": "claude-new", "max_input_tokens": "many" },
+        { "id": "claude-sonnet-4", "lifecycle": "retired" },
+    ]));
+    let scene = Scene::new([]);
+    let models = |args: &[&str]| {
+        let run = scene.ibeam(args).env("ANTHROPIC_BASE_URL", &url).run();
+        run.succeeded().stdout
+    };
+    let text = models(&["models", "--details"]);
+    let expect = "\nanthropic/claude-sonnet-4-5 - Claude Sonnet 4.5\n    \
+                  context 1,000,000 tokens; $3 in, $15 out per million tokens; tools, images, reasoning, structured \
+                  output; deprecated; retires on 2026-11-30; listed by the service: context, abilities\n";
+    assert!(text.contains(expect), "{text}");
+    assert!(
+        text.contains("anthropic/claude-new - ") && !text.contains("anthropic/claude-sonnet-4 "),
+        "{text}"
+    );
+    assert_eq!(models(&["models", "--details"]), text, "from the cache");
+    let list: serde_json::Value = serde_json::from_str(&models(&["models", "--json"])).unwrap();
+    let listed = list["models"].as_array().unwrap().iter().find(|model| model["line"] == "sonnet").unwrap();
+    assert_eq!((&listed["retires"], &listed["max_output_tokens"]), (&"2026-11-30".into(), &64_000.into()));
+    let expect = serde_json::json!(["context_window", "max_output_tokens", "abilities"]);
+    assert_eq!(listed["listed"], expect);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::listed_model::ListedModel;
 use crate::response_error::{ReportedError, ResponseError};
-use crate::wire_protocol::ListedModel;
 
 /// Parses `{"models": [{"name": "NAME", "endpoints": ["chat", …], …}]}`. Models that do not chat, and models that the
 /// service no longer serves, are left out.
@@ -27,7 +27,7 @@ fn listed_model(model: &Value) -> Option<ListedModel> {
     let chats = endpoints.is_none_or(|endpoints| endpoints.iter().any(|endpoint| endpoint == "chat"));
     let is_served = model.get("is_deprecated").and_then(Value::as_bool) != Some(true);
     let id = model.get("name")?.as_str()?.to_owned();
-    (chats && is_served).then_some(ListedModel { id, label: None })
+    (chats && is_served).then(|| ListedModel::new(id, None, model))
 }
 
 #[cfg(test)]
@@ -40,8 +40,10 @@ mod tests {
             {"name":"command-a-03-2025","is_deprecated":false,"endpoints":["chat"],"context_length":288000},
             {"name":"command","is_deprecated":true,"endpoints":["chat"]},
             {"name":"embed-v4.0","endpoints":["embed"]}],"next_page_token":""}"#;
-        let expect = ListedModel { id: "command-a-03-2025".into(), label: None };
-        assert_eq!(parse(body), Ok(vec![expect]));
+        let models = parse(body).unwrap();
+        let listed: Vec<_> =
+            models.iter().map(|model| (model.id.as_str(), model.facts.context_window)).collect();
+        assert_eq!(listed, [("command-a-03-2025", Some(288_000))]);
         assert!(matches!(parse(r#"{"message":"invalid api token"}"#), Err(ResponseError::Reported(_))));
         assert!(matches!(parse(r#"{"data":[]}"#), Err(ResponseError::Protocol(_))));
     }

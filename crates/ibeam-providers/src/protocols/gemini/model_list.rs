@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::Gemini;
+use crate::listed_model::ListedModel;
 use crate::response_error::{ReportedError, ResponseError};
-use crate::wire_protocol::ListedModel;
 
 /// Returns the URL of the list.
 pub(in crate::protocols) fn url(service: Gemini, base_url: &str) -> String {
@@ -41,7 +41,7 @@ fn listed_model(model: &Value) -> Option<ListedModel> {
     let name = model.get("name")?.as_str()?;
     let id = name.rsplit_once("models/").map_or(name, |(_, id)| id).to_owned();
     let label = model.get("displayName").and_then(Value::as_str).map(str::to_owned);
-    generates.then_some(ListedModel { id, label })
+    generates.then(|| ListedModel::new(id, label, model))
 }
 
 #[cfg(test)]
@@ -73,9 +73,13 @@ mod tests {
             {"name":"models/gemini-2.5-pro","displayName":"Gemini 2.5 Pro","supportedGenerationMethods":["generateContent","countTokens"]},
             {"name":"models/text-embedding-004","supportedGenerationMethods":["embedContent"]}]}"#;
         let label = Some("Gemini 2.5 Pro".to_owned());
-        assert_eq!(parse(studio), Ok(vec![ListedModel { id: "gemini-2.5-pro".into(), label }]));
+        let expect = ListedModel { id: "gemini-2.5-pro".into(), label, ..ListedModel::default() };
+        assert_eq!(parse(studio), Ok(vec![expect]));
         let vertex = r#"{"publisherModels":[{"name":"publishers/google/models/gemini-2.5-pro"}]}"#;
-        assert_eq!(parse(vertex), Ok(vec![ListedModel { id: "gemini-2.5-pro".into(), label: None }]));
+        assert_eq!(
+            parse(vertex),
+            Ok(vec![ListedModel { id: "gemini-2.5-pro".into(), ..ListedModel::default() }])
+        );
         assert!(matches!(parse(r#"{"error":{"code":401,"message":"no"}}"#), Err(ResponseError::Reported(_))));
         assert!(matches!(parse("{}"), Err(ResponseError::Protocol(_))));
     }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
+use crate::listed_model::ListedModel;
 use crate::response_error::{ReportedError, ResponseError};
-use crate::wire_protocol::ListedModel;
 
 /// Parses `{"models": [{"name": "NAME:TAG", …}]}`.
 ///
@@ -22,7 +22,7 @@ pub(super) fn parse(body: &str) -> Result<Vec<ListedModel>, ResponseError> {
     };
     let id = |model: &Value| {
         let name = ["model", "name"].into_iter().find_map(|key| model.get(key)?.as_str());
-        Some(ListedModel { id: name?.to_owned(), label: None })
+        Some(ListedModel::new(name?.to_owned(), None, model))
     };
     Ok(list.iter().filter_map(id).collect())
 }

@@ -1,34 +1,68 @@
-//! The known facts about a model: context size, prices, abilities. An unknown value is printed as `unknown`, in JSON as
-//! null.
+//! The known facts about a model: context size, prices, abilities, and how long it is served. An unknown value is printed as
+//! `unknown`, in JSON as null.
 
 use ibeam_core::Prices;
 use ibeam_output::Catalogue;
 use ibeam_protocol::{ModelInfo, Reason, Sentence, sentence};
-use ibeam_providers::{Abilities, KnownModel, known_model};
+use ibeam_providers::{Abilities, KnownModel, Lifecycle, ListedFacts, ListedPrices, known_model};
 use serde_json::{Value, json};
 
 use crate::app::AppContext;
 use crate::run::model_info;
 
-/// The facts about a model, from the configuration, else from the model table.
+/// The facts about a model: from the configuration, else from the list of the service, else from the model table.
 pub(super) struct ModelDetails {
-    context_window: Option<u64>,
-    max_output_tokens: Option<u64>,
-    prices: Option<Prices>,
+    context_window: Fact<u64>,
+    max_output_tokens: Fact<u64>,
+    prices: Fact<Prices>,
+    /// The facts that the service states.
+    listed: ListedFacts,
     /// The entry of the model table.
     known: Option<KnownModel>,
 }
 
+/// A fact with its source.
+#[derive(Clone, Copy)]
+struct Fact<T> {
+    value: Option<T>,
+    is_listed: bool,
+}
+
+impl<T> Fact<T> {
+    /// Returns `listed`, unless the user set another value or the service states none. Then it is `other`.
+    fn new(listed: Option<T>, is_configured: bool, other: Option<T>) -> Self {
+        match listed.filter(|_| !is_configured) {
+            Some(value) => Self { value: Some(value), is_listed: true },
+            None => Self { value: other, is_listed: false },
+        }
+    }
+}
+
 impl ModelDetails {
-    /// Collects the facts.
+    /// Collects the facts. `listed` is what the service states.
     ///
     /// # Errors
     /// `BadConfig` for an invalid price.
-    pub(super) fn new(app: &AppContext, model: &ModelInfo) -> Result<Self, Reason> {
+    pub(super) fn new(app: &AppContext, model: &ModelInfo, listed: &ListedFacts) -> Result<Self, Reason> {
+        let is_set = |table: &str, key: &str| app.base.config.get(&["models", table, key]).is_some();
+        let limits_output = app.base.config.get(&["limits", "max_output_tokens"]).is_some();
         Ok(Self {
-            context_window: model_info::context_window(app, model),
-            max_output_tokens: model_info::max_output_tokens(app, model),
-            prices: model_info::prices(app, model)?,
+            context_window: Fact::new(
+                listed.context_window,
+                is_set("context", &model.id),
+                model_info::context_window(app, model),
+            ),
+            max_output_tokens: Fact::new(
+                listed.max_output_tokens,
+                limits_output,
+                model_info::max_output_tokens(app, model),
+            ),
+            prices: Fact::new(
+                listed.prices.as_ref().map(ListedPrices::prices),
+                is_set("prices", &model.id),
+                model_info::prices(app, model)?,
+            ),
+            listed: listed.clone(),
             known: known_model(&model.id),
         })
     }
@@ -36,7 +70,7 @@ impl ModelDetails {
     /// Returns the entry of a model in the JSON list.
     pub(super) fn to_json(&self, name: &str, model: &ModelInfo, is_current: bool) -> Value {
         let abilities = self.abilities();
-        let prices = self.prices.map(|prices| {
+        let prices = self.prices.value.map(|prices| {
             json!({
                 "input": dollars(prices.input),
                 "output": dollars(prices.output),
@@ -45,40 +79,70 @@ impl ModelDetails {
             })
         });
         let source = self.known.map(|known| json!({ "name": known.source, "date": known.date }));
+        let listed = [
+            ("context_window", self.context_window.is_listed),
+            ("max_output_tokens", self.max_output_tokens.is_listed),
+            ("dollars_per_million_tokens", self.prices.is_listed),
+            ("abilities", self.lists_abilities()),
+        ];
+        let listed: Vec<&str> =
+            listed.into_iter().filter_map(|(key, is_listed)| is_listed.then_some(key)).collect();
         json!({
             "id": name,
             "provider": model.provider,
             "model": model.id,
             "display_name": model.display,
             "current": is_current,
-            "context_window": self.context_window,
-            "max_output_tokens": self.max_output_tokens,
+            "context_window": self.context_window.value,
+            "max_output_tokens": self.max_output_tokens.value,
             "dollars_per_million_tokens": prices,
             "abilities": {
                 "tools": abilities.tools,
                 "images": abilities.images,
+                "documents": self.listed.documents,
                 "reasoning": abilities.reasoning,
                 "structured_output": abilities.structured_output,
             },
+            "line": self.listed.line,
+            "created": self.listed.created,
+            "lifecycle": self.listed.lifecycle,
+            "retires": self.listed.retires,
+            "successor": self.listed.successor,
+            "aliases": self.listed.aliases,
+            "thinking_forms": self.listed.thinking_forms,
+            "effort_levels": self.listed.effort_levels,
+            "listed": listed,
             "source": source,
         })
     }
 
+    /// Returns the abilities that both texts name.
     fn abilities(&self) -> Abilities {
-        self.known.map(|known| known.abilities).unwrap_or_default()
+        let known = self.known.map(|known| known.abilities).unwrap_or_default();
+        Abilities {
+            tools: self.listed.tools.or(known.tools),
+            images: self.listed.images.or(known.images),
+            reasoning: self.listed.reasoning.or(known.reasoning),
+            structured_output: self.listed.structured_output.or(known.structured_output),
+        }
+    }
+
+    /// Whether the service states an ability.
+    fn lists_abilities(&self) -> bool {
+        let ListedFacts { tools, images, documents, reasoning, structured_output, .. } = self.listed;
+        [tools, images, documents, reasoning, structured_output].iter().any(Option::is_some)
     }
 }
 
 impl ModelDetails {
     /// Returns, for example, `context 200,000 tokens; $3 in, $15 out per million tokens; tools, images; no reasoning;
-    /// structured output unknown`.
+    /// structured output unknown; retires on 2026-11-30; listed by the service: context, abilities`.
     pub(super) fn to_text(&self, catalogue: &Catalogue) -> String {
-        let translate = |sentence: Sentence| catalogue.sentence(&sentence);
-        let context = match self.context_window {
+        let context = match self.context_window.value {
             Some(tokens) => sentence!("context {tokens} tokens", tokens = thousands(tokens)),
             None => sentence!("context unknown"),
         };
-        let price = match self.prices {
+        let price = match self.prices.value {
             Some(Prices { input: 0, output: 0, cache_read: 0, cache_write: 0 }) => sentence!("free"),
             Some(prices) => sentence!(
                 "${input} in, ${output} out per million tokens",
@@ -87,6 +151,15 @@ impl ModelDetails {
             ),
             None => sentence!("price unknown"),
         };
+        let mut parts = vec![catalogue.sentence(&context), catalogue.sentence(&price)];
+        parts.extend(self.abilities_text(catalogue));
+        parts.extend(self.life_text().iter().map(|sentence| catalogue.sentence(sentence)));
+        parts.extend(self.source_text(catalogue));
+        parts.join("; ")
+    }
+
+    fn abilities_text(&self, catalogue: &Catalogue) -> Vec<String> {
+        let translate = |sentence: Sentence| catalogue.sentence(&sentence);
         let Abilities { tools, images, reasoning, structured_output } = self.abilities();
         let abilities = [
             (tools, sentence!("tools")),
@@ -94,10 +167,8 @@ impl ModelDetails {
             (reasoning, sentence!("reasoning")),
             (structured_output, sentence!("structured output")),
         ];
-        let mut parts = vec![translate(context), translate(price)];
         if abilities.iter().all(|(known, _)| known.is_none()) {
-            parts.push(translate(sentence!("abilities unknown")));
-            return parts.join("; ");
+            return vec![translate(sentence!("abilities unknown"))];
         }
         let with = |value: Option<bool>| {
             abilities
@@ -109,12 +180,40 @@ impl ModelDetails {
         let lacks: Vec<String> =
             with(Some(false)).map(|ability| translate(sentence!("no {ability}", ability))).collect();
         let unknown: Vec<String> = with(None).collect();
-        parts
-            .extend([has, lacks].into_iter().filter(|names| !names.is_empty()).map(|names| names.join(", ")));
+        let mut parts: Vec<String> = [has, lacks]
+            .into_iter()
+            .filter(|names| !names.is_empty())
+            .map(|names| names.join(", "))
+            .collect();
         if !unknown.is_empty() {
             parts.push(translate(sentence!("{abilities} unknown", abilities = unknown.join(", "))));
         }
-        parts.join("; ")
+        parts
+    }
+
+    /// Returns how long the model is served, and what replaces it.
+    fn life_text(&self) -> Vec<Sentence> {
+        let ListedFacts { lifecycle, retires, successor, .. } = &self.listed;
+        let is_deprecated = *lifecycle == Some(Lifecycle::Deprecated);
+        let retires = retires.as_ref().map(|date| sentence!("retires on {date}", date));
+        let successor = successor.as_ref().map(|model| sentence!("replaced by `{model}`", model));
+        [is_deprecated.then(|| sentence!("deprecated")), retires, successor].into_iter().flatten().collect()
+    }
+
+    /// Returns the facts that the service states. The others are those of the configuration and of the model table.
+    fn source_text(&self, catalogue: &Catalogue) -> Option<String> {
+        let listed = [
+            (self.context_window.is_listed, sentence!("context")),
+            (self.prices.is_listed, sentence!("price")),
+            (self.lists_abilities(), sentence!("abilities")),
+        ];
+        let names: Vec<String> = listed
+            .iter()
+            .filter(|(is_listed, _)| *is_listed)
+            .map(|(_, name)| catalogue.sentence(name))
+            .collect();
+        let facts = names.join(", ");
+        (!names.is_empty()).then(|| catalogue.sentence(&sentence!("listed by the service: {facts}", facts)))
     }
 }
 
@@ -142,16 +241,59 @@ mod tests {
 
     use super::*;
 
+    fn details(id: &str, listed: ListedFacts) -> ModelDetails {
+        let known = known_model(id);
+        ModelDetails {
+            context_window: Fact::new(
+                listed.context_window,
+                false,
+                known.map(|known| known.context_window.into()),
+            ),
+            max_output_tokens: Fact::new(listed.max_output_tokens, false, None),
+            prices: Fact::new(
+                listed.prices.as_ref().map(ListedPrices::prices),
+                false,
+                known.and_then(|known| known.prices()),
+            ),
+            listed,
+            known,
+        }
+    }
+
     #[track_caller]
     fn check(id: &str, expect: &str) {
-        let known = known_model(id);
-        let details = ModelDetails {
-            context_window: known.map(|known| known.context_window.into()),
-            max_output_tokens: None,
-            prices: known.and_then(|known| known.prices()),
-            known,
-        };
+        let details = details(id, ListedFacts::default());
         assert_eq!(details.to_text(&Catalogue::new(Locale::En)), expect);
+    }
+
+    #[test]
+    fn what_the_service_states_takes_precedence_over_the_table() {
+        let listed = ListedFacts {
+            lifecycle: Some(Lifecycle::Deprecated),
+            retires: Some("2026-11-30".into()),
+            successor: Some("claude-sonnet-5-5".into()),
+            context_window: Some(1_000_000),
+            images: Some(false),
+            ..ListedFacts::default()
+        };
+        let details = details("claude-sonnet-4-5", listed);
+        assert_eq!(
+            details.to_text(&Catalogue::new(Locale::En)),
+            "context 1,000,000 tokens; $3 in, $15 out per million tokens; tools, reasoning; no images; structured \
+             output unknown; deprecated; retires on 2026-11-30; replaced by `claude-sonnet-5-5`; listed by the \
+             service: context, abilities"
+        );
+        let info = ModelInfo { provider: "p".into(), id: "m".into(), display: "M".into() };
+        let json = details.to_json("p/m", &info, false);
+        assert_eq!(json["listed"], json!(["context_window", "abilities"]));
+        assert_eq!((&json["lifecycle"], &json["retires"]), (&json!("deprecated"), &json!("2026-11-30")));
+        assert_eq!(json["effort_levels"], Value::Null);
+    }
+
+    #[test]
+    fn what_the_user_set_takes_precedence_over_what_the_service_states() {
+        let fact = Fact::new(Some(1), true, Some(2));
+        assert_eq!((fact.value, fact.is_listed), (Some(2), false));
     }
 
     #[test]
@@ -175,8 +317,7 @@ mod tests {
 
     #[test]
     fn unknown_facts_are_null_in_json() {
-        let details =
-            ModelDetails { context_window: None, max_output_tokens: None, prices: None, known: None };
+        let details = details("m", ListedFacts::default());
         let info = ModelInfo { provider: "p".into(), id: "m".into(), display: "M".into() };
         let json = details.to_json("p/m", &info, false);
         for pointer in ["/context_window", "/dollars_per_million_tokens", "/abilities/tools", "/source"] {
