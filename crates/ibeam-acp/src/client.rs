@@ -102,7 +102,9 @@ pub fn stop_reason(outcome: &RunOutcome) -> Option<StopReason> {
     let RunOutcome::Failed(failure) = outcome else { return Some(StopReason::EndTurn) };
     match &failure.reason {
         Reason::Signalled(_) => Some(StopReason::Cancelled),
-        Reason::Refused | Reason::RefusedWithMessage { .. } => Some(StopReason::Refusal),
+        Reason::Refused | Reason::RefusedWithMessage { .. } | Reason::RefusedInCategory { .. } => {
+            Some(StopReason::Refusal)
+        }
         Reason::TurnLimit { .. } | Reason::ToolCallLimit { .. } => Some(StopReason::MaxTurnRequests),
         Reason::TokenLimit { .. } | Reason::OutputLimit => Some(StopReason::MaxTokens),
         _ => None,

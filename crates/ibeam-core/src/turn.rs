@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ibeam_protocol::{
-    Answer, Block, EventKind, Failure, ModelInfo, Notice, Reason, RunFinished, RunOutcome, SessionStarted,
-    StopReason, ToolSpec, UserPrompt,
+    Answer, Block, EventKind, Failure, ModelInfo, Notice, Reason, RefusalDetails, RunFinished, RunOutcome,
+    SessionStarted, StopReason, ToolSpec, UserPrompt,
 };
 
 use crate::budget::Budget;
@@ -459,17 +459,28 @@ pub(crate) fn tool_of_invalid_calls(answer: &Answer) -> Option<&str> {
     answer.calls().all(|call| !call.arguments.is_object()).then_some(first.name.as_str())
 }
 
-/// Returns the failure of an answer in which the model declined, with the text that it wrote.
+/// Returns the failure of an answer in which the model declined: with what the service says about it, else with the text
+/// that the model wrote.
 fn refusal_reason(answer: &Answer) -> Reason {
-    let text = visible_text(answer).split_whitespace().collect::<Vec<_>>().join(" ");
-    // The sentence of a failure has no full stop.
+    let RefusalDetails { category, explanation } = answer.refusal.clone().unwrap_or_default();
+    let message = Some(in_a_sentence(&explanation.unwrap_or_default())).filter(|text| !text.is_empty());
+    let message = message.unwrap_or_else(|| in_a_sentence(&visible_text(answer)));
+    let category = in_a_sentence(&category.unwrap_or_default());
+    match (category.is_empty(), message.is_empty()) {
+        (true, true) => Reason::Refused,
+        (true, false) => Reason::RefusedWithMessage { message },
+        (false, true) => Reason::RefusedWithMessage { message: category },
+        (false, false) => Reason::RefusedInCategory { category, message },
+    }
+}
+
+/// Returns a text for the sentence of a failure, which has one line and no full stop.
+fn in_a_sentence(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text = text.trim_end_matches(['.', '。']);
     match text.char_indices().nth(MAX_REFUSAL_CHARS) {
-        None if text.is_empty() => Reason::Refused,
-        None => Reason::RefusedWithMessage { message: text.to_owned() },
-        Some((end, _)) => {
-            Reason::RefusedWithMessage { message: format!("{}…", text.get(..end).unwrap_or_default()) }
-        }
+        None => text.to_owned(),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
     }
 }
 

@@ -44,6 +44,7 @@ fn answer(text: &str, calls: &[ToolCall]) -> EventKind {
             blocks: text.into_iter().chain(calls).collect(),
             stop: StopReason::EndTurn,
             usage: None,
+            refusal: None,
             request_id: None,
         }),
         api_ms: 1,

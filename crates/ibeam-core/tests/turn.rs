@@ -116,7 +116,13 @@ impl Provider for ScriptedProvider {
 
 fn finished(blocks: Vec<Block>, stop: StopReason) -> ModelEvent {
     let usage = Some(Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, ..Usage::default() });
-    ModelEvent::Finished(Box::new(Answer { blocks, stop, usage, request_id: Some("req".to_owned()) }))
+    ModelEvent::Finished(Box::new(Answer {
+        blocks,
+        stop,
+        refusal: None,
+        usage,
+        request_id: Some("req".to_owned()),
+    }))
 }
 
 /// Returns an answer in these deltas.

@@ -204,7 +204,13 @@ impl SharedState {
                 cache_read: reused as u64,
                 ..Usage::default()
             };
-            return Ok(Answer { blocks: vec![block], stop, usage: Some(usage), request_id: None });
+            return Ok(Answer {
+                blocks: vec![block],
+                stop,
+                refusal: None,
+                usage: Some(usage),
+                request_id: None,
+            });
         }
     }
 }

@@ -228,6 +228,8 @@ pub enum Reason {
     Refused,
     /// The model declined and gave a message.
     RefusedWithMessage { message: String },
+    /// The model declined, and the service named the class of what it declined.
+    RefusedInCategory { category: String, message: String },
     /// A hook blocked the prompt.
     PromptRefused {
         hook: String,
@@ -461,7 +463,7 @@ impl Reason {
             | Self::AnswerPaused { .. }
             | Self::InvalidArguments { .. } => C::Limit,
             Self::EmptyAnswer => C::Empty,
-            Self::Refused | Self::RefusedWithMessage { .. } => C::Refused,
+            Self::Refused | Self::RefusedWithMessage { .. } | Self::RefusedInCategory { .. } => C::Refused,
             Self::TimedOut { .. } => C::Timeout,
             Self::PromptRefused { .. }
             | Self::Denied { .. }

@@ -120,6 +120,9 @@ pub struct Answer {
     pub blocks: Vec<Block>,
     /// The reason why the model stopped.
     pub stop: StopReason,
+    /// The details of a refusal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<RefusalDetails>,
     /// The tokens, if the provider reported plausible numbers.
     pub usage: Option<Usage>,
     /// The provider's id of the request, for support questions.
@@ -134,6 +137,18 @@ impl Answer {
             Block::Text(_) | Block::Thinking { .. } | Block::Opaque(_) => None,
         })
     }
+}
+
+/// The details of a refusal, as the service gives them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RefusalDetails {
+    /// The class of what was refused, such as `cyber`, in the words of the service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// The reason, for a person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<String>,
 }
 
 /// The reason why the model stopped.

@@ -90,7 +90,7 @@ pub(crate) fn build_answer(parts: Vec<Part>, end: AnswerEnd) -> Result<Answer, R
         (StopReason::ToolUse, true) => StopReason::EndTurn,
         (stop, _) => stop,
     };
-    Ok(Answer { blocks, stop, usage, request_id })
+    Ok(Answer { blocks, stop, refusal: None, usage, request_id })
 }
 
 /// Makes a call with a duplicate id invalid: which of the two calls the service means would be a guess.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ibeam_core::{ModelEvent, ProviderError, Retry};
-use ibeam_protocol::StopReason;
+use ibeam_protocol::{RefusalDetails, StopReason};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::body_decoder::BodyDecoder;
@@ -131,6 +131,9 @@ impl AnswerReader {
             answer.request_id = builder.sanitize_id(answer.request_id.take());
             if let StopReason::Unknown(word) = &mut answer.stop {
                 *word = builder.sanitize(word);
+            }
+            if let Some(RefusalDetails { category, explanation }) = &mut answer.refusal {
+                category.iter_mut().chain(explanation).for_each(|text| *text = builder.sanitize(text));
             }
             Box::pin(self.drain()).await;
         }

@@ -9,7 +9,7 @@ pub enum ResponseError {
     Reported(ReportedError),
     /// The answer violates its protocol. The text is the detail.
     Protocol(String),
-    /// The answer exceeds a limit of this program. The text names the limit.
+    /// The answer exceeds a limit of this program or of the service. The text names the limit.
     TooLarge(String),
     /// The stream ended before its terminal event.
     Truncated,

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ibeam_protocol::{Answer, Block, ToolCall};
+use ibeam_protocol::{Answer, Block, RefusalDetails, ToolCall};
 use serde_json::Value;
 
 use super::MASK;
@@ -142,6 +142,9 @@ impl ModelTextRedactor {
     pub(crate) fn redact_answer(&self, answer: &mut Answer) {
         if self.0.is_none() {
             return;
+        }
+        if let Some(RefusalDetails { category, explanation }) = &mut answer.refusal {
+            category.iter_mut().chain(explanation).for_each(|text| self.redact_text(text));
         }
         for block in &mut answer.blocks {
             match block {
@@ -316,6 +319,15 @@ mod tests {
                 assert!(text.contains(MASK) && text.ends_with(" end") && text.len() < 24, "{at}: {text}");
             }
         }
+    }
+
+    #[test]
+    fn the_details_of_a_refusal_are_redacted() {
+        let refusal = json!({ "category": "cyber", "explanation": format!("It has {KEY}.") });
+        let mut answer: Answer =
+            serde_json::from_value(json!({ "blocks": [], "stop": "refusal", "refusal": refusal })).unwrap();
+        redactor(&[KEY]).redact_answer(&mut answer);
+        assert_eq!(answer.refusal.unwrap().explanation.as_deref(), Some("It has key***."));
     }
 
     #[test]

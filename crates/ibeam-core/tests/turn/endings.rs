@@ -102,3 +102,36 @@ fn the_text_of_a_refusal_is_part_of_the_failure() {
         assert_eq!(run_turn(&fixture, &[]).0, RunOutcome::Failed(expect.into()));
     }
 }
+
+#[test]
+fn the_details_of_a_refusal_take_precedence_over_its_text() {
+    let (category, message) = ("cyber".to_owned(), "It may help an attack".to_owned());
+    for (details, text, expect) in [
+        (
+            (Some("cyber"), Some("It may help\nan attack.")),
+            "I cannot.",
+            Reason::RefusedInCategory { category: category.clone(), message: message.clone() },
+        ),
+        ((None, Some("It may help an attack.")), "I cannot.", Reason::RefusedWithMessage { message }),
+        (
+            (Some("cyber"), None),
+            "I cannot.",
+            Reason::RefusedInCategory { category: category.clone(), message: "I cannot".into() },
+        ),
+        ((Some("cyber"), None), "", Reason::RefusedWithMessage { message: category }),
+    ] {
+        let refusal = RefusalDetails {
+            category: details.0.map(str::to_owned),
+            explanation: details.1.map(str::to_owned),
+        };
+        let answer = Answer {
+            blocks: vec![Block::Text(text.to_owned())],
+            stop: StopReason::Refusal,
+            refusal: Some(refusal),
+            usage: None,
+            request_id: None,
+        };
+        let fixture = fixture(vec![Reply::Complete(vec![ModelEvent::Finished(Box::new(answer))])]);
+        assert_eq!(run_turn(&fixture, &[]).0, RunOutcome::Failed(expect.into()));
+    }
+}

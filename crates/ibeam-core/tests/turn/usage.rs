@@ -71,6 +71,7 @@ fn an_unknown_price_is_no_cost_and_missing_counts_are_named() {
         blocks: vec![Block::Text("ok".into())],
         stop: StopReason::EndTurn,
         usage: None,
+        refusal: None,
         request_id: None,
     };
     let uncounted = Reply::Complete(vec![ModelEvent::Finished(Box::new(answer))]);

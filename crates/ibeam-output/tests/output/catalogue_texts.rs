@@ -278,6 +278,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::InvalidArguments { tool: s(), count: 3 },
         Reason::Refused,
         Reason::RefusedWithMessage { message: s() },
+        Reason::RefusedInCategory { category: s(), message: s() },
         Reason::TimedOut { timeout_ms: 1 },
         Reason::Denied { count: 1 },
         Reason::ToolErrors { count: 1 },

@@ -37,7 +37,8 @@ fn shell(id: &str, command: &str) -> ToolCall {
 
 fn answer(blocks: Vec<Block>) -> EventKind {
     let usage = Usage { input: 900, output: 40, cache_read: 60, ..Usage::default() };
-    let answer = Answer { blocks, stop: StopReason::EndTurn, usage: Some(usage), request_id: None };
+    let answer =
+        Answer { blocks, stop: StopReason::EndTurn, refusal: None, usage: Some(usage), request_id: None };
     EventKind::ModelRequestFinished {
         model_call_id: "m1".into(),
         answer: Box::new(answer),

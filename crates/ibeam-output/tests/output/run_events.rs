@@ -109,6 +109,7 @@ impl RunEvents {
             blocks: Vec::new(),
             stop: StopReason::Unknown(text.into()),
             usage: None,
+            refusal: None,
             request_id: None,
         };
         let reason = Reason::ProviderFailed { provider: "p".into(), detail: text.into() };

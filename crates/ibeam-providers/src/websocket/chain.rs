@@ -62,7 +62,7 @@ mod tests {
 
     fn answer(stop: StopReason) -> Answer {
         let blocks = vec![Block::Text("two".into())];
-        Answer { blocks, stop, usage: None, request_id: Some("resp_1".into()) }
+        Answer { blocks, stop, refusal: None, usage: None, request_id: Some("resp_1".into()) }
     }
 
     fn user(text: &str) -> Message {

@@ -126,6 +126,48 @@ fn a_refusal_is_the_stop_reason() {
 }
 
 #[test]
+fn the_details_of_a_refusal_are_read_as_far_as_they_are_there() {
+    let stream = include_str!("../../fixtures/anthropic-refusal.sse");
+    for (details, expect) in [
+        (
+            r#"{"type":"refusal","category":"cyber","explanation":"It may help an attack."}"#,
+            Some("= refused cyber: It may help an attack."),
+        ),
+        (r#"{"type":"refusal","category":"bio","explanation":null}"#, Some("= refused bio: -")),
+        (r#"{"type":"refusal","category":null,"explanation":"No."}"#, Some("= refused -: No.")),
+        (r#"{"type":"refusal","category":null,"explanation":""}"#, None),
+        ("null", None),
+        (r#"["cyber"]"#, None),
+    ] {
+        let with_details = format!(r#""stop_reason":"refusal","stop_details":{details}"#);
+        let stream = stream.replace(r#""stop_reason":"refusal""#, &with_details);
+        let lines: Vec<&str> =
+            ["text I", "= text I"].into_iter().chain(expect).chain(["= Refusal 25+0r+0w/15"]).collect();
+        check(&stream, &lines);
+    }
+    let document = r#"{"id":"msg_1","content":[],"stop_reason":"refusal",
+        "stop_details":{"type":"refusal","category":"cyber","explanation":null},"usage":{"input_tokens":1,"output_tokens":0}}"#;
+    let got = replay::replay_document(ANTHROPIC, document);
+    assert_eq!(got, ["= refused cyber: -", "= Refusal 1+0r+0w/0"]);
+    let without_refusal = document.replace(r#""stop_reason":"refusal""#, r#""stop_reason":"end_turn""#);
+    let got = replay::replay_document(ANTHROPIC, &without_refusal);
+    assert_eq!(got, ["= EndTurn 1+0r+0w/0"]);
+}
+
+#[test]
+fn thinking_without_a_text_keeps_its_signature() {
+    check(
+        include_str!("../../fixtures/anthropic-empty-thinking.sse"),
+        &[
+            "text Hi",
+            r#"= thinking  {"type":"thinking","thinking":"","signature":"EqQBCgIYAhIM"}"#,
+            "= text Hi",
+            "= EndTurn 25+40r+10w/15",
+        ],
+    );
+}
+
+#[test]
 fn a_stream_is_complete_after_the_name_of_its_last_event() {
     let last = TEXT.find("event: message_stop\n").unwrap() + "event: message_stop".len();
     for cut in 1..TEXT.len() {

@@ -60,6 +60,16 @@ fn an_intervention_of_a_guardrail_is_a_refusal() {
 }
 
 #[test]
+fn an_answer_that_the_service_cannot_read_is_a_failure() {
+    for word in ["malformed_tool_use", "malformed_model_output"] {
+        let stream =
+            include_str!("../../fixtures/bedrock-guardrail.frames").replace("guardrail_intervened", word);
+        let failure = format!("protocol: the model wrote an unreadable answer: {word}");
+        check(&stream, &["text Sorry.", &failure]);
+    }
+}
+
+#[test]
 fn an_answer_cut_by_its_limit_keeps_only_complete_calls() {
     check(
         include_str!("../../fixtures/bedrock-cut-call.frames"),

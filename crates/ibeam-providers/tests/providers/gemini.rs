@@ -119,6 +119,38 @@ fn a_filter_is_a_refusal_before_and_after_the_prompt() {
 }
 
 #[test]
+fn a_finish_reason_that_is_a_failure_is_no_answer() {
+    for (reason, failure) in [
+        (
+            "MALFORMED_FUNCTION_CALL",
+            "protocol: the model wrote an unreadable answer: MALFORMED_FUNCTION_CALL",
+        ),
+        ("MALFORMED_RESPONSE", "protocol: the model wrote an unreadable answer: MALFORMED_RESPONSE"),
+        (
+            "UNEXPECTED_TOOL_CALL",
+            "protocol: the model called a tool that it does not have: UNEXPECTED_TOOL_CALL",
+        ),
+        (
+            "TOO_MANY_TOOL_CALLS",
+            "too large: the model called the tools of the service more often than the service allows: \
+             TOO_MANY_TOOL_CALLS",
+        ),
+        (
+            "MISSING_THOUGHT_SIGNATURE",
+            "reported [MISSING_THOUGHT_SIGNATURE] a thought signature of the conversation is missing \
+             (MISSING_THOUGHT_SIGNATURE)",
+        ),
+        (
+            "LANGUAGE",
+            "reported [LANGUAGE] the service does not support the language of the answer (LANGUAGE)",
+        ),
+    ] {
+        let stream = include_str!("../../fixtures/gemini-safety.sse").replace("SAFETY", reason);
+        check(&stream, &["text I", failure]);
+    }
+}
+
+#[test]
 fn an_error_is_reported_after_the_text_before_it() {
     check(
         include_str!("../../fixtures/gemini-error-in-stream.sse"),

@@ -21,6 +21,15 @@ fn text_is_streamed_and_cached_tokens_are_not_input() {
 }
 
 #[test]
+fn tokens_written_to_the_cache_are_not_input() {
+    let stream = include_str!("../../fixtures/openai-text.sse")
+        .replace(r#""cached_tokens":64"#, r#""cached_tokens":64,"cache_write_tokens":20"#);
+    let lines =
+        ["text Hello", "text , wörld \u{1f600}!", "= text Hello, wörld \u{1f600}!", "= EndTurn 16+64r+20w/9"];
+    check(&stream, &lines);
+}
+
+#[test]
 fn calls_are_assembled_by_index() {
     check(TOOLS, &[r#"= call call_a read {"path":"a.txt"}"#, "= call call_b ls {}", "= ToolUse 10+0r+0w/5"]);
 }

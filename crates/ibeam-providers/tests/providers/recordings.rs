@@ -228,6 +228,7 @@ async fn a_model_without_a_transport_is_recorded_as_its_events() {
         blocks: vec![Block::Text(text.to_owned())],
         stop: StopReason::EndTurn,
         usage: None,
+        refusal: None,
         request_id: None,
     };
     let reason = Reason::LocalModel { detail: "no memory".to_owned() };

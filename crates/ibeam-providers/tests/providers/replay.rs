@@ -62,6 +62,10 @@ fn line(event: ModelEvent) -> Vec<String> {
         Block::Opaque(opaque) => format!("= opaque {}", opaque.raw),
     };
     let mut lines: Vec<String> = answer.blocks.iter().map(block).collect();
+    lines.extend(answer.refusal.map(|refusal| {
+        let text = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        format!("= refused {}: {}", text(refusal.category), text(refusal.explanation))
+    }));
     let usage = answer.usage.map_or("-".to_owned(), |usage| {
         format!("{}+{}r+{}w/{}", usage.input, usage.cache_read, usage.cache_write, usage.output)
     });

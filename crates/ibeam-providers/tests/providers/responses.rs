@@ -94,6 +94,23 @@ fn an_answer_that_a_filter_cut_is_a_refusal() {
 }
 
 #[test]
+fn an_answer_that_is_incomplete_for_another_reason_has_an_unknown_stop_reason() {
+    let stream = include_str!("../../fixtures/responses-incomplete.sse")
+        .replace(r#"{"reason":"max_output_tokens"}"#, r#"{"reason":"steered"}"#);
+    let got = replay::replay(OPENAI_RESPONSES, &[stream.as_bytes()]);
+    assert_eq!(got.last().unwrap(), r#"= Unknown("steered") 10+0r+0w/16"#);
+}
+
+#[test]
+fn tokens_written_to_the_cache_are_not_input() {
+    let stream = include_str!("../../fixtures/responses-refusal.sse");
+    let details = r#""input_tokens_details":{"#;
+    assert!(stream.contains(details));
+    let stream = stream.replace(details, r#""input_tokens_details":{"cache_write_tokens":4,"#);
+    check(&stream, &["text I cannot", "text  help.", "= text I cannot help.", "= Refusal 6+0r+4w/5"]);
+}
+
+#[test]
 fn a_stream_without_its_final_event_is_truncated() {
     let cut = include_str!("../../fixtures/responses-cut.sse");
     check(cut, &["text Hi", "text  the", "truncated"]);

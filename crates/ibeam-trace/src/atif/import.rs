@@ -227,7 +227,7 @@ impl AtifHistory {
             let usage = step.metrics.map(usage);
             self.events.push(EventKind::ModelRequestFinished {
                 model_call_id: model_call_id.clone(),
-                answer: Box::new(Answer { blocks, stop, usage, request_id: None }),
+                answer: Box::new(Answer { blocks, stop, refusal: None, usage, request_id: None }),
                 api_ms: 0,
                 cost_micros: None,
                 costs: None,

@@ -78,7 +78,8 @@ impl Recorded {
             (!text.is_empty()).then(|| Block::Text(text.to_owned())).into_iter().collect();
         blocks.extend(calls.iter().cloned().map(Block::ToolCall));
         let stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
-        let answer = Answer { blocks, stop, usage: Some(USAGE), request_id: Some(format!("req-{id}")) };
+        let request_id = Some(format!("req-{id}"));
+        let answer = Answer { blocks, stop, refusal: None, usage: Some(USAGE), request_id };
         self.event(EventKind::ModelRequestFinished {
             model_call_id: id.into(),
             answer: Box::new(answer),

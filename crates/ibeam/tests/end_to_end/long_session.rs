@@ -44,7 +44,8 @@ pub(crate) fn record(workspace: &Workspace, turns: usize) -> SessionId {
         let call = ToolCall { id: CallId(format!("t{turn}")), name: "read".to_owned(), arguments };
         let text = format!("Now file {turn}. ");
         let blocks = vec![Block::Text(text.clone()), Block::ToolCall(call.clone())];
-        let answer = Answer { blocks, stop: StopReason::ToolUse, usage: None, request_id: None };
+        let answer =
+            Answer { blocks, stop: StopReason::ToolUse, refusal: None, usage: None, request_id: None };
         append(EventKind::TextDelta { text });
         let model_call = model_call_id.clone();
         append(EventKind::ModelRequestFinished {

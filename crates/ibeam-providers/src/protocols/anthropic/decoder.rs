@@ -4,7 +4,7 @@
 //! later requests. Rejects events out of order, because it would have to guess the block to which they belong.
 
 use ibeam_core::ModelEvent;
-use ibeam_protocol::{OriginalBlock, StopReason, Usage};
+use ibeam_protocol::{OriginalBlock, RefusalDetails, StopReason, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -51,6 +51,7 @@ struct WireMessage {
     id: Option<String>,
     content: Option<Vec<Box<RawValue>>>,
     stop_reason: Option<String>,
+    stop_details: Option<Value>,
     usage: Option<WireUsage>,
 }
 
@@ -71,6 +72,7 @@ struct Delta<'a> {
     content: Option<Text<'a>>,
     citation: Option<Box<RawValue>>,
     stop_reason: Option<String>,
+    stop_details: Option<Value>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -125,6 +127,7 @@ pub(in crate::protocols) struct Decoder {
     blocks: Vec<BlockState>,
     initial: InitialContent,
     stop_reason: Option<String>,
+    refusal: Option<RefusalDetails>,
     usage: WireUsage,
     calls_before: usize,
     limits: AnswerLimits,
@@ -169,9 +172,9 @@ impl AnswerDecoder for Decoder {
                 Ok(())
             }
             EventName::MessageDelta => {
-                if let Some(reason) = event.delta.and_then(|delta| delta.stop_reason) {
-                    self.stop_reason = Some(reason);
-                }
+                let Delta { stop_reason, stop_details, .. } = event.delta.unwrap_or_default();
+                self.stop_reason = stop_reason.or(self.stop_reason.take());
+                self.refusal = stop_details.as_ref().and_then(refusal_details).or(self.refusal.take());
                 self.update_usage(event.usage);
                 Ok(())
             }
@@ -225,6 +228,7 @@ impl AnswerDecoder for Decoder {
             self.start_block(index, Some(&block), repaired, out)?;
         }
         self.stop_reason = message.stop_reason;
+        self.refusal = message.stop_details.as_ref().and_then(refusal_details);
         self.update_usage(message.usage);
         if self.blocks.is_empty() && self.stop_reason.is_none() {
             return Err(ResponseError::Protocol("the document holds no message".into()));
@@ -242,6 +246,7 @@ impl Decoder {
             blocks: Vec::new(),
             initial: InitialContent::default(),
             stop_reason: None,
+            refusal: None,
             usage: WireUsage::default(),
             calls_before,
             limits: AnswerLimits::default(),
@@ -318,7 +323,16 @@ impl Decoder {
         repaired: bool,
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ResponseError> {
-        let Delta { text, thinking, signature, partial_json, content, citation, stop_reason: _ } = &delta;
+        let Delta {
+            text,
+            thinking,
+            signature,
+            partial_json,
+            content,
+            citation,
+            stop_reason: _,
+            stop_details: _,
+        } = &delta;
         for content in [text, thinking, signature, partial_json, content] {
             self.limits.count_optional(content.as_ref().map(Text::as_str))?;
         }
@@ -377,7 +391,9 @@ impl Decoder {
         let usage = self.reported_usage();
         let stop = stop_reason(self.stop_reason.take().or_else(|| self.initial.stop_reason.take()));
         let end = AnswerEnd { stop, usage, request_id: self.id.take(), calls_before: self.calls_before };
-        out.push(ModelEvent::Finished(Box::new(build_answer(parts, end)?)));
+        let mut answer = build_answer(parts, end)?;
+        answer.refusal = self.refusal.take().filter(|_| answer.stop == StopReason::Refusal);
+        out.push(ModelEvent::Finished(Box::new(answer)));
         Ok(())
     }
 }
@@ -439,6 +455,13 @@ fn stop_reason(word: Option<String>) -> StopReason {
         "refusal" => StopReason::Refusal,
         _ => StopReason::Unknown(word),
     }
+}
+
+/// Reads `stop_details`; `None` if it says nothing.
+fn refusal_details(details: &Value) -> Option<RefusalDetails> {
+    let text = |key: &str| details.get(key)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    let details = RefusalDetails { category: text("category"), explanation: text("explanation") };
+    (details != RefusalDetails::default()).then_some(details)
 }
 
 fn push_event(text: String, event: fn(String) -> ModelEvent, out: &mut Vec<ModelEvent>) {

@@ -398,7 +398,7 @@ impl Decoder {
         let parts =
             std::mem::take(&mut self.blocks).into_iter().filter_map(|block| part(block.content)).collect();
         let end = AnswerEnd {
-            stop: stop_reason(self.stop_reason.take().unwrap_or_default()),
+            stop: stop_reason(self.stop_reason.take().unwrap_or_default())?,
             usage: self.usage,
             // The head of the response has the id of the request.
             request_id: None,
@@ -454,14 +454,22 @@ fn original_block(raw: Value) -> OriginalBlock {
     OriginalBlock { wire: NAME.to_owned(), raw }
 }
 
-fn stop_reason(word: String) -> StopReason {
-    match word.as_str() {
+/// Returns the stop reason for a word.
+///
+/// # Errors
+/// `Protocol` if the model wrote what the service cannot read.
+fn stop_reason(word: String) -> Result<StopReason, ResponseError> {
+    let stop = match word.as_str() {
         "" | "end_turn" | "stop_sequence" => StopReason::EndTurn,
         "tool_use" => StopReason::ToolUse,
         "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
         "guardrail_intervened" | "content_filtered" => StopReason::Refusal,
+        "malformed_tool_use" | "malformed_model_output" => {
+            return Err(ResponseError::Protocol(format!("the model wrote an unreadable answer: {word}")));
+        }
         _ => StopReason::Unknown(word),
-    }
+    };
+    Ok(stop)
 }
 
 fn parse<'a, T: Deserialize<'a>>(text: &'a str, buffer: &'a mut String) -> Result<(T, bool), ResponseError> {

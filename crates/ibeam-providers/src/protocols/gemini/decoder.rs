@@ -16,7 +16,7 @@ use super::request::SIGNATURE;
 use crate::answer_draft::{AnswerEnd, CallDraft, Part, TokenCount, TokenCounts, build_answer};
 use crate::answer_limits::AnswerLimits;
 use crate::lenient_json::{self, Text, string_or_empty};
-use crate::response_error::{ResponseError, ignore_incomplete_frame, parse_failure};
+use crate::response_error::{ReportedError, ResponseError, ignore_incomplete_frame, parse_failure};
 use crate::wire_protocol::AnswerDecoder;
 use ibeam_http::framing::Frame;
 
@@ -49,7 +49,8 @@ pub(super) struct Decoder {
     open_call: Option<(usize, PartialArguments)>,
     /// Whether the last part requests an execution by the service whose result has not arrived.
     awaits_service: bool,
-    stop: Option<StopReason>,
+    /// The finish reason: how the answer ends, or why it is none.
+    stop: Option<Result<StopReason, ResponseError>>,
     usage: UsageMetadata,
     calls_before: usize,
     limits: AnswerLimits,
@@ -163,7 +164,7 @@ impl Decoder {
             }
         }
         if chunk.prompt_feedback.is_some_and(|feedback| feedback.block_reason.is_some()) {
-            self.stop = Some(StopReason::Refusal);
+            self.stop = Some(Ok(StopReason::Refusal));
         }
         Ok(())
     }
@@ -351,7 +352,7 @@ impl Decoder {
             }
         }
         let usage = self.reported_usage();
-        let stop = self.stop.take().unwrap_or(StopReason::EndTurn);
+        let stop = self.stop.take().unwrap_or(Ok(StopReason::EndTurn))?;
         let end = AnswerEnd { stop, usage, request_id: self.id.take(), calls_before: self.calls_before };
         let parts = std::mem::take(&mut self.parts);
         out.push(ModelEvent::Finished(Box::new(build_answer(parts, end)?)));
@@ -378,8 +379,9 @@ fn raw_part(
     Value::Object(fields)
 }
 
-/// Returns the stop reason for a finish reason, which is a name or a number; `None` for an unspecified reason.
-fn stop_reason(reason: &RawValue) -> Option<StopReason> {
+/// Returns the stop reason, or the failure, for a finish reason, which is a name or a number; `None` for an unspecified
+/// reason.
+fn stop_reason(reason: &RawValue) -> Option<Result<StopReason, ResponseError>> {
     let value: Value = serde_json::from_str(reason.get()).ok()?;
     let name = match &value {
         Value::String(name) => name.as_str(),
@@ -397,8 +399,35 @@ fn stop_reason(reason: &RawValue) -> Option<StopReason> {
         | "MODEL_ARMOR"
         | "IMAGE_SAFETY"
         | "IMAGE_PROHIBITED_CONTENT"
-        | "IMAGE_RECITATION" => StopReason::Refusal,
-        _ => StopReason::Unknown(name.to_owned()),
+        | "IMAGE_RECITATION"
+        | "ESCALATION" => StopReason::Refusal,
+        name => match failure(name) {
+            Some(failure) => return Some(Err(failure)),
+            None => StopReason::Unknown(name.to_owned()),
+        },
     };
-    Some(stop)
+    Some(Ok(stop))
+}
+
+/// Returns the failure that a finish reason means. An answer that the model wrote wrongly may be right at the next attempt;
+/// the others would fail again.
+fn failure(name: &str) -> Option<ResponseError> {
+    let rejected = |message: &str| {
+        let message = format!("{message} ({name})");
+        ResponseError::Reported(ReportedError { status: Some(400), kind: name.to_owned(), message })
+    };
+    Some(match name {
+        "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" => {
+            ResponseError::Protocol(format!("the model wrote an unreadable answer: {name}"))
+        }
+        "UNEXPECTED_TOOL_CALL" => {
+            ResponseError::Protocol(format!("the model called a tool that it does not have: {name}"))
+        }
+        "TOO_MANY_TOOL_CALLS" => ResponseError::TooLarge(format!(
+            "the model called the tools of the service more often than the service allows: {name}"
+        )),
+        "MISSING_THOUGHT_SIGNATURE" => rejected("a thought signature of the conversation is missing"),
+        "LANGUAGE" => rejected("the service does not support the language of the answer"),
+        _ => return None,
+    })
 }
