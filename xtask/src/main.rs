@@ -15,6 +15,7 @@ mod fleet_nats;
 mod full_size_tests;
 mod harbor_tasks;
 mod local_eval;
+mod model_facts;
 mod mutations;
 mod schema;
 mod sdks;
@@ -58,6 +59,8 @@ usage: cargo xtask SUBCOMMAND
   local-eval [NAME…]
           run the small tasks on the embedded model; prints score and speed
   man DIR write the man pages of all commands
+  model-facts
+          write the table of models from two pinned packages of the registries, and the list of their conflicts
   mutations [WORD]
           remove protections one by one; some test must fail for each
   screens write docs/screens from a scripted conversation
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
             local_eval::run(&root(), &args).map_err(|error| error.to_string())
         }
         "man" => write_man_pages(&root(), args.next().as_deref()),
+        "model-facts" => model_facts::run(&root()).map_err(|error| error.to_string()),
         "mutations" => mutations::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
         "schema" => schema::run(&root()).map_err(|error| error.to_string()),
         "screens" => write_screens(&root()),

@@ -16,7 +16,7 @@ use crate::user::{SYSTEM_PATH, find_program, find_system_program};
 
 /// The source of the MCP server.
 const MCP_SERVER: &str = include_str!("mcp_server.py");
-const MODEL: &str = "anthropic/claude-sonnet-4-20250514";
+const MODEL: &str = "anthropic/claude-sonnet-4-6";
 /// The API key of a case that does not set one.
 const DEFAULT_API_KEY: &str = "key-0123456789abcdef";
 /// The variable that a corpus for several programs uses for the API key.

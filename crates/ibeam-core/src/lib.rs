@@ -11,6 +11,7 @@ pub mod json_schema;
 mod limits;
 pub mod ports;
 mod prefix;
+mod prices;
 mod progress;
 pub mod redact;
 pub mod retry;
@@ -28,14 +29,15 @@ pub use journal::{Envelope, Journal, JournalClosed, ResumedState};
 pub use json_schema::{InvalidSchema, JsonSchema, Violation};
 pub use ports::{
     AddedRules, AnswerEnd, Approval, ApprovalRequest, Approver, Background, CallPreview, CallRunner,
-    Checkpoints, Clock, CompactionStart, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks,
-    ModelEvent, ModelRequest, ModelStream, NoApprover, NoBackground, NoCheckpoints, NoHooks, NoScopedRules,
-    NoSteering, Notices, PreparedCall, Provider, ProviderError, Retry, SavedFiles, ScopedRules, Steering,
-    Subagent, Tool, ToolContext, ToolInputError, ToolSet,
+    Checkpoints, Clock, CompactionStart, DefaultModels, FinishedCall, HookBlock, HookDecision, HookEvent,
+    HookOutput, Hooks, ModelEvent, ModelRequest, ModelStream, NoApprover, NoBackground, NoCheckpoints,
+    NoHooks, NoScopedRules, NoSteering, Notices, PreparedCall, Provider, ProviderError, Retry, SavedFiles,
+    ScopedRules, Steering, Subagent, Tool, ToolContext, ToolInputError, ToolSet,
 };
+pub use prices::{PriceStep, Prices, TokenPrices};
 pub use redact::Redactor;
 pub use retry::RetryPolicy;
 pub use stop::Stop;
-pub use tally::{Prices, Tally};
+pub use tally::Tally;
 pub use token_estimator::{estimated_tokens, size_bytes};
-pub use turn::{FailOn, FallbackModel, Run, RunPrecondition};
+pub use turn::{FailOn, FallbackModel, ReplaceableDefault, Run, RunPrecondition};

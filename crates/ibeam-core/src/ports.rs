@@ -19,7 +19,7 @@ pub use self::hook_event::{
     AnswerEnd, CompactionStart, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks, NoHooks,
     Subagent,
 };
-pub use self::model::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError, Retry};
+pub use self::model::{DefaultModels, ModelEvent, ModelRequest, ModelStream, Provider, ProviderError, Retry};
 pub use self::tool::{
     CallPreview, CallRunner, Notices, PreparedCall, Tool, ToolContext, ToolInputError, ToolSet,
 };

@@ -4,7 +4,6 @@
 //! the fingerprints, so they depend neither on the process nor on the platform. The thinking itself is not part of a
 //! prefix, because it may be left out of later requests.
 
-use std::io;
 use std::sync::Arc;
 
 use ibeam_protocol::{Block, Media, Message, ToolSpec, UserPart};
@@ -117,8 +116,7 @@ impl Fnv {
 
     /// Adds a value as JSON, which has no NUL.
     fn add_json(&mut self, value: &Value) {
-        // Writing to a hash cannot fail.
-        let _ = serde_json::to_writer(&mut *self, value);
+        self.add(value.to_string().as_bytes());
         self.add(b"\0");
     }
 
@@ -184,17 +182,6 @@ impl Fnv {
             }
             Block::Thinking { .. } => {}
         }
-    }
-}
-
-impl io::Write for Fnv {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.add(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -1,4 +1,4 @@
-//! The sums of a run, a pure fold over its events, and the prices of its tokens.
+//! The sums of a run, a pure fold over its events.
 
 use std::time::Duration;
 
@@ -75,6 +75,7 @@ impl Tally {
                 let (from, to, reason) = (from.clone(), to.clone(), reason.clone());
                 self.totals.fallbacks.push(ModelFallback { from, to, reason });
             }
+            EventKind::Notice(Notice::DefaultModelReplaced { to, .. }) => self.model.clone_from(to),
             EventKind::CheckpointTaken(_) => {
                 (self.has_checkpoint, self.checkpoint_tried) = (true, true);
             }
@@ -240,41 +241,17 @@ fn add_model_totals(own: &mut ModelTotals, child: &ModelTotals) {
     own.costs = child.costs.map(|costs| own.costs.unwrap_or_default().plus(costs)).or(own.costs);
 }
 
-/// Prices of a model, in millionths of a US dollar for a million tokens; equally, in dollars for a million million.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Prices {
-    /// Prompt tokens that were neither read from nor written to a cache.
-    pub input: u64,
-    /// Generated tokens.
-    pub output: u64,
-    /// Prompt tokens read from the cache.
-    pub cache_read: u64,
-    /// Prompt tokens written to the cache.
-    pub cache_write: u64,
-}
-
-impl Prices {
-    /// Returns the cost of each class of `usage`; saturating.
-    pub fn costs(&self, usage: Usage) -> ClassCosts {
-        ClassCosts {
-            input: usage.input.saturating_mul(self.input),
-            output: usage.output.saturating_mul(self.output),
-            cache_read: usage.cache_read.saturating_mul(self.cache_read),
-            cache_write: usage.cache_write.saturating_mul(self.cache_write),
-            reasoning: usage.reasoning.saturating_mul(self.output),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prices::{Prices, TokenPrices};
 
     /// The tokens of hooks belong to the model that answered them, and to the run.
     #[test]
     fn requests_of_hooks_are_added_to_their_model() {
         let usage = Usage { input: 10, output: 1, ..Usage::default() };
-        let costs = Prices { input: 2_000_000, output: 3_000_000, ..Prices::default() }.costs(usage);
+        let prices = TokenPrices { input: 2_000_000, output: 3_000_000, ..TokenPrices::default() };
+        let costs = Prices::from(prices).costs(usage);
         let request = HookRequest {
             model: "p/hooks".to_owned(),
             usage: Some(usage),
@@ -294,34 +271,5 @@ mod tests {
         assert_eq!((model.model.as_str(), model.requests, model.failed_requests), ("p/hooks", 2, 1));
         assert_eq!((model.usage, model.cost_micros), (totals.usage, totals.cost_micros));
         assert_eq!(tally.model, "p/run", "the model of the run stays");
-    }
-
-    #[test]
-    fn each_class_has_its_price_and_parts_are_rounded_up() {
-        // 3 dollars a million in, 15 out, 0.30 and 3.75 for the cache.
-        let prices =
-            Prices { input: 3_000_000, output: 15_000_000, cache_read: 300_000, cache_write: 3_750_000 };
-        let usage =
-            Usage { input: 1000, output: 100, cache_read: 10_000, cache_write: 400, ..Usage::default() };
-        let usage = Usage { reasoning: 40, ..usage };
-        let costs = prices.costs(usage);
-        let expect = ClassCosts {
-            input: 3_000_000_000,
-            output: 1_500_000_000,
-            cache_read: 3_000_000_000,
-            cache_write: 1_500_000_000,
-            reasoning: 600_000_000,
-        };
-        assert_eq!((costs, costs.micros()), (expect, 3000 + 1500 + 3000 + 1500));
-        assert_eq!(prices.costs(Usage { cache_read: 1, ..Usage::default() }).micros(), 1);
-        let absurd = Usage {
-            input: u64::MAX,
-            output: u64::MAX,
-            cache_read: u64::MAX,
-            cache_write: u64::MAX,
-            ..Usage::default()
-        };
-        let absurd = Prices { input: u64::MAX, ..prices }.costs(absurd);
-        assert_eq!((absurd.input, absurd.plus(absurd).output), (u64::MAX, u64::MAX));
     }
 }

@@ -30,11 +30,12 @@ use crate::ports::{
     AddedRules, Background, Checkpoints, Clock, Hooks, Provider, ScopedRules, Steering, ToolSet,
 };
 use crate::prefix::PrefixChain;
+use crate::prices::Prices;
 use crate::progress::RunProgress;
 use crate::retry::RetryPolicy;
 use crate::stop::Stop;
-use crate::tally::Prices;
 use crate::token_estimator::TokenEstimator;
+pub use active_model::ReplaceableDefault;
 use hooks::AnswerEndHooks;
 use model_request::RecordedAnswer;
 use structured_answer::{AnswerVerdict, StructuredAnswer};
@@ -94,6 +95,8 @@ pub struct Run {
     pub provider: Arc<dyn Provider>,
     /// The models that take over, one after another, while those before them are unavailable.
     pub fallbacks: Vec<FallbackModel>,
+    /// The default model, if a rule chose the model of the run; `None` for a model that the user named.
+    pub default_model: Option<ReplaceableDefault>,
     /// The tools that the model may call.
     pub tools: ToolSet,
     /// Decides which calls may run.
@@ -252,7 +255,7 @@ impl Run {
         notices: Vec<Notice>,
         answer_end_hooks: &mut AnswerEndHooks,
     ) -> Result<(), TurnError> {
-        journal.record(EventKind::SessionStarted(Box::new(self.head.clone()))).await?;
+        journal.record(EventKind::SessionStarted(Box::new(self.current_head()))).await?;
         let progress = if self.head.continues { journal.take_progress() } else { RunProgress::default() };
         self.record_interrupted_calls(journal).await?;
         if !self.head.continues {

@@ -277,6 +277,7 @@ fn fixture(replies: Vec<Reply>) -> Fixture {
         head,
         provider: provider.clone(),
         fallbacks: Vec::new(),
+        default_model: None,
         tools,
         gate: Gate::new(policy, Arc::new(NoApprover)),
         hooks: Arc::new(ibeam_core::NoHooks),

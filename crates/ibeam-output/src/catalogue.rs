@@ -191,7 +191,7 @@ impl Catalogue {
     }
 
     /// Returns the text about a key of a service that is not a provider.
-    fn unused_key(&self, key: &UnusedKey) -> String {
+    pub fn unused_key(&self, key: &UnusedKey) -> String {
         let message = Message::new("unused-key").text("variable", &key.variable);
         self.render(&message.text("service", &key.service), None)
     }

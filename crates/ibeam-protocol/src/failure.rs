@@ -147,6 +147,9 @@ pub enum Reason {
         provider: String,
         #[serde(rename = "said")]
         detail: String,
+        /// The part that the provider does not accept.
+        #[serde(default, skip_serializing_if = "RequestPart::is_unknown")]
+        part: RequestPart,
     },
     /// The conversation is too long for the model.
     ContextTooLong {
@@ -396,6 +399,29 @@ impl Signal {
             Self::Quit => "SIGQUIT",
             Self::Term => "SIGTERM",
         }
+    }
+}
+
+/// A part of a request to a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestPart {
+    /// The provider does not name the part.
+    #[default]
+    Unknown,
+    /// The level of reasoning, or its number of tokens.
+    Reasoning,
+    /// The tools.
+    Tools,
+    /// An image or a document.
+    Media,
+    /// The limit of the answer.
+    OutputLimit,
+}
+
+impl RequestPart {
+    fn is_unknown(&self) -> bool {
+        *self == Self::Unknown
     }
 }
 

@@ -27,7 +27,7 @@ pub use event::{
     SessionStarted, ShortenedResults,
 };
 pub use event_order::{EventOrder, EventPosition};
-pub use failure::{Failure, FailureCode, Reason, Signal, UnusedKey};
+pub use failure::{Failure, FailureCode, Reason, RequestPart, Signal, UnusedKey};
 pub use id::{CallId, ModelCallId, SessionId};
 pub use invisible::{escape_invisible, escape_invisible_in_json, escape_to_one_line};
 pub use json::{FromJson, JsonParser, parse_json};

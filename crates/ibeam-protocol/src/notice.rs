@@ -24,6 +24,22 @@ pub enum Notice {
         /// The display name of the model.
         model: String,
     },
+    /// The model does not accept the level of reasoning that the user asked for.
+    EffortChanged {
+        /// The display name of the model.
+        model: String,
+        /// The level that the user asked for.
+        asked: String,
+        /// The nearest level that the model accepts.
+        used: String,
+    },
+    /// The service does not know the default model, and another one took its place.
+    DefaultModelReplaced {
+        /// The model that the service does not know, as `PROVIDER/ID`.
+        from: String,
+        /// The model in its place, as `PROVIDER/ID`.
+        to: String,
+    },
     /// stdin sent nothing and was ignored.
     StdinIgnored {
         /// The time that the run waited for input, in milliseconds.
@@ -360,6 +376,8 @@ impl Notice {
             }
             Self::EmbeddedModel { .. }
             | Self::EffortIgnored { .. }
+            | Self::EffortChanged { .. }
+            | Self::DefaultModelReplaced { .. }
             | Self::ModelFallback { .. }
             | Self::FallbackUnusable { .. }
             | Self::StdinIgnored { .. }

@@ -72,6 +72,8 @@ impl Session {
         let provider = HttpProvider::new(Endpoint {
             provider: "openai".into(),
             protocol: OPENAI_RESPONSES,
+            other_protocol: None,
+            on_protocol_change: None,
             base_url,
             key: None,
             key_reader: None,
@@ -87,6 +89,7 @@ impl Session {
             near_models: None,
             cache_key: None,
             reasoning: Reasoning::DEFAULT,
+            traits: ibeam_providers::ModelTraits::UNKNOWN,
         });
         let text = "let value = compute(\"text\");\n".repeat(1024 / 29);
         let message = |_| Arc::new(Message::User(vec![text.as_str().into()]));

@@ -8,15 +8,11 @@ use std::sync::Arc;
 use ibeam_protocol::Message;
 use serde::Serialize;
 
-use crate::model_table::bare_name;
-use crate::reasoning::family_version;
-use crate::wire_protocol::{CacheBreakpoints, RequestSettings};
+use crate::model_table::CacheForm;
+use crate::wire_protocol::RequestSettings;
 
 /// The number of breakpoints that move with the conversation. Anthropic accepts four; one is after the system prompt.
 const MOVING: usize = 2;
-
-/// The first version of GPT whose breakpoints are documented.
-const FIRST_GPT: (u32, u32) = (5, 6);
 
 /// A breakpoint after a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -41,16 +37,9 @@ pub(crate) struct Explicit {}
 impl CacheMarker {
     /// Returns the breakpoint that the service accepts for the model.
     pub(crate) fn new(settings: &RequestSettings<'_>) -> Option<Self> {
-        match settings.quirks.cache_breakpoints {
-            CacheBreakpoints::None => None,
-            CacheBreakpoints::CacheControl => {
-                bare_name(settings.model).starts_with("claude").then_some(Self::CacheControl(Ephemeral {}))
-            }
-            CacheBreakpoints::PromptCacheBreakpoint => {
-                let is_accepted =
-                    family_version(settings.model, "gpt-").is_some_and(|version| version >= FIRST_GPT);
-                is_accepted.then_some(Self::PromptCacheBreakpoint(Explicit {}))
-            }
+        match settings.traits.cache.filter(|_| settings.quirks.cache_breakpoints)? {
+            CacheForm::CacheControl => Some(Self::CacheControl(Ephemeral {})),
+            CacheForm::Breakpoints => Some(Self::PromptCacheBreakpoint(Explicit {})),
         }
     }
 
@@ -91,26 +80,29 @@ fn is_input(message: &Message) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model_traits::ModelTraits;
     use crate::wire_protocol::Quirks;
 
     #[test]
     fn only_documented_models_get_breakpoints() {
-        use CacheBreakpoints::{CacheControl, None, PromptCacheBreakpoint};
-        for (cache_breakpoints, model, expect) in [
-            (CacheControl, "anthropic/claude-sonnet-4.5", true),
-            (CacheControl, "openai/gpt-5.6", false),
-            (PromptCacheBreakpoint, "gpt-5.6", true),
-            (PromptCacheBreakpoint, "gpt-5.10-codex", true),
-            (PromptCacheBreakpoint, "gpt-6", true),
-            (PromptCacheBreakpoint, "gpt-5.5", false),
-            (PromptCacheBreakpoint, "gpt-5", false),
-            (PromptCacheBreakpoint, "gpt-4o", false),
-            (PromptCacheBreakpoint, "o3", false),
-            (None, "gpt-5.6", false),
+        for (provider, model, expect) in [
+            ("openrouter", "anthropic/claude-sonnet-5.5", true),
+            ("openrouter", "~anthropic/claude-sonnet-latest", true),
+            ("openrouter", "openai/gpt-6.1-sol", false),
+            ("openai", "gpt-5.6-sol", true),
+            ("openai", "gpt-6.2-sol", true),
+            ("openai", "gpt-7-sol", true),
+            ("openai", "gpt-5.5", false),
+            ("openai", "gpt-4o", false),
+            ("openai", "o3", false),
         ] {
-            let quirks = Quirks { cache_breakpoints, ..Quirks::DEFAULT };
-            let marker = CacheMarker::new(&RequestSettings { quirks, ..RequestSettings::new(model) });
-            assert_eq!(marker.is_some(), expect, "{model}");
+            let traits = ModelTraits::find(provider, model);
+            for cache_breakpoints in [true, false] {
+                let quirks = Quirks { cache_breakpoints, ..Quirks::DEFAULT };
+                let settings = RequestSettings::for_unknown_model(model);
+                let marker = CacheMarker::new(&RequestSettings { quirks, traits, ..settings });
+                assert_eq!(marker.is_some(), expect && cache_breakpoints, "{provider} {model}");
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::keys::KeyReader;
+use crate::model_traits::ModelTraits;
 use crate::reasoning::Reasoning;
 use crate::wire_protocol::{Quirks, RequestSettings, WireProtocol};
 use ibeam_http::tls::TlsSettings;
@@ -17,6 +18,10 @@ pub struct Endpoint {
     pub provider: String,
     /// The protocol of its API.
     pub protocol: &'static dyn WireProtocol,
+    /// The protocol to change to if the service has no such API or refuses the model there; `None` for no change.
+    pub other_protocol: Option<&'static dyn WireProtocol>,
+    /// Stores that the service needs the other protocol; `None` to find that out in each run.
+    pub on_protocol_change: Option<ProtocolObserver>,
     /// The URL to which the protocol appends its paths, e.g. `https://api.openai.com/v1`.
     pub base_url: String,
     /// The key, if the service needs one and it is known.
@@ -46,6 +51,8 @@ pub struct Endpoint {
     pub cache_key: Option<String>,
     /// The reasoning that the user asked for.
     pub reasoning: Reasoning,
+    /// The settings that the model accepts.
+    pub traits: ModelTraits,
     /// Finds similar models after the service has rejected the name of the model; `None` for no suggestions.
     pub near_models: Option<NearModels>,
 }
@@ -68,13 +75,35 @@ impl Endpoint {
             max_output_tokens: self.max_output_tokens,
             quirks: self.quirks,
             cache_key: self.cache_key.as_deref(),
-            reasoning: self.reasoning,
+            reasoning: self.traits.thinking.accepted(self.reasoning),
+            traits: self.traits,
         }
     }
 
     /// Returns the proxy of the connections; `None` for a server on this machine.
     pub(crate) fn used_proxy(&self) -> Option<&ProxyServer> {
         self.proxy.as_ref().filter(|_| ProxyServer::is_used_for(&self.base_url))
+    }
+}
+
+/// Receives the change to the other protocol of an endpoint.
+#[derive(Clone)]
+pub struct ProtocolObserver(Arc<dyn Fn(&'static dyn WireProtocol) + Send + Sync>);
+
+impl ProtocolObserver {
+    /// `store` may write files; it is called at most once.
+    pub fn new(store: impl Fn(&'static dyn WireProtocol) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(store))
+    }
+
+    pub(crate) fn notify(&self, protocol: &'static dyn WireProtocol) {
+        (self.0)(protocol);
+    }
+}
+
+impl fmt::Debug for ProtocolObserver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProtocolObserver")
     }
 }
 

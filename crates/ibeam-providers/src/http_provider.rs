@@ -1,6 +1,6 @@
 //! The HTTP implementation of [`Provider`].
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::{StreamExt, stream};
 use ibeam_core::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError};
@@ -17,8 +17,21 @@ use crate::websocket::Conversation;
 /// One model of one provider. Cheap to create: nothing is read or opened before the first request.
 #[derive(Clone, Debug)]
 pub struct HttpProvider {
+    routes: Arc<Routes>,
+}
+
+/// The way to the model, and the way over the other protocol once the service has refused the first one.
+#[derive(Debug)]
+struct Routes {
+    first: Route,
+    other: OnceLock<Route>,
+}
+
+/// The requests over one protocol.
+#[derive(Debug)]
+struct Route {
     transport: Arc<Transport>,
-    body_builder: Arc<Mutex<RequestBodyBuilder>>,
+    body_builder: Mutex<RequestBodyBuilder>,
 }
 
 impl HttpProvider {
@@ -29,7 +42,8 @@ impl HttpProvider {
 
     /// Creates a provider whose traffic is recorded, or comes from recordings.
     pub fn with_traffic(endpoint: Endpoint, traffic: TrafficMode) -> Self {
-        Self { transport: Arc::new(Transport::new(endpoint, traffic)), body_builder: Arc::default() }
+        let first = Route::new(endpoint, traffic);
+        Self { routes: Arc::new(Routes { first, other: OnceLock::new() }) }
     }
 
     /// Returns the models that the service offers to this key, in the order of the service.
@@ -37,23 +51,71 @@ impl HttpProvider {
     /// # Errors
     /// Errors of the connection or the service, as for a request to a model. Nothing is retried.
     pub async fn list_models(&self) -> Result<Vec<ListedModel>, ProviderError> {
-        let (head, body) = self.transport.get_models().await?;
-        let models = self.transport.endpoint().protocol.parse_models(&body);
-        models.map_err(|error| self.transport.error_builder().invalid_response(error, head))
+        let transport = &self.routes.current().transport;
+        let (head, body) = transport.get_models().await?;
+        let models = transport.endpoint().protocol.parse_models(&body);
+        models.map_err(|error| transport.error_builder().invalid_response(error, head))
     }
 
+    /// Sends a request, and again over the other protocol if the service refuses the first one. Nothing of an answer has
+    /// arrived then.
     async fn open(self, request: Arc<ModelRequest>) -> Result<AnswerReader, ProviderError> {
+        let route = self.routes.current();
+        let error = match route.open(&request).await {
+            Ok(reader) => return Ok(reader),
+            Err(error) => error,
+        };
+        let Some(other) = self.routes.change_from(route) else { return Err(error) };
+        let reader = other.open(&request).await?;
+        self.routes.confirm_change();
+        Ok(reader)
+    }
+}
+
+impl Routes {
+    fn current(&self) -> &Route {
+        self.other.get().unwrap_or(&self.first)
+    }
+
+    /// Changes to the other protocol if there is one and the service has refused the first one, which the failed request
+    /// used. Several requests at the same time may have used it.
+    fn change_from(&self, failed: &Route) -> Option<&Route> {
+        if !std::ptr::eq(failed, &self.first) {
+            return None;
+        }
+        let endpoint = self.first.transport.endpoint();
+        let protocol = endpoint.other_protocol.filter(|_| self.first.transport.has_refused_api())?;
+        let other = Endpoint { protocol, other_protocol: None, ..endpoint.clone() };
+        let traffic = self.first.transport.traffic().clone();
+        Some(self.other.get_or_init(|| Route::new(other, traffic)))
+    }
+
+    /// Reports that the service has accepted a request over the other protocol.
+    fn confirm_change(&self) {
+        let endpoint = self.first.transport.endpoint();
+        if let (Some(observer), Some(protocol)) = (&endpoint.on_protocol_change, endpoint.other_protocol) {
+            observer.notify(protocol);
+        }
+    }
+}
+
+impl Route {
+    fn new(endpoint: Endpoint, traffic: TrafficMode) -> Self {
+        Self { transport: Arc::new(Transport::new(endpoint, traffic)), body_builder: Mutex::default() }
+    }
+
+    async fn open(&self, request: &Arc<ModelRequest>) -> Result<AnswerReader, ProviderError> {
         let endpoint = self.transport.endpoint();
         let settings = endpoint.request_settings();
         let body = self
             .body_builder
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .build(endpoint.protocol, &request, &settings)
+            .build(endpoint.protocol, request, &settings)
             .map_err(|error| self.transport.error_builder().invalid_configuration(&error.to_string()))?;
-        let decoder = endpoint.protocol.decoder(&request, endpoint.quirks);
+        let decoder = endpoint.protocol.decoder(request, endpoint.quirks);
         let decoder = BodyDecoder::new(endpoint.protocol, decoder);
-        let conversation = Conversation { request: &request, settings: &settings, body: &body };
+        let conversation = Conversation { request, settings: &settings, body: &body };
         let (head, response) = self.transport.post(&conversation).await?;
         Ok(AnswerReader::new(Arc::clone(&self.transport), head, response, decoder))
     }
@@ -67,9 +129,9 @@ impl Provider for HttpProvider {
                 StreamState::Ended => return None,
                 // Boxed, because the large future would be moved with every chunk of the answer.
                 StreamState::Unsent(provider, request) => {
-                    let transport = Arc::clone(&provider.transport);
+                    let routes = Arc::clone(&provider.routes);
                     let opened = Box::pin(provider.open(request)).await;
-                    let notices = transport.take_notices().into_iter();
+                    let notices = routes.current().transport.take_notices().into_iter();
                     let mut items: Vec<_> = notices.map(|notice| Ok(ModelEvent::Notice(notice))).collect();
                     match opened {
                         Ok(reader) if items.is_empty() => Box::new(reader),

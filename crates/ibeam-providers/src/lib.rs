@@ -20,13 +20,18 @@ mod answer_reader;
 pub mod batch;
 mod body_decoder;
 mod cache_marker;
+pub mod calendar;
+pub mod default_models;
 mod download;
 pub mod endpoint;
 mod http_provider;
 mod keys;
 mod lenient_json;
 pub mod listed_model;
+mod model_name;
 pub mod model_table;
+mod model_thinking;
+mod model_traits;
 mod prices;
 pub mod protocols;
 mod provider_errors;
@@ -45,7 +50,7 @@ pub mod wire_protocol;
 pub use answer_limits::{ANSWER_LIMIT_BYTES, ANSWER_LIMIT_PARTS};
 pub use body_decoder::BodyDecoder;
 pub use download::Download;
-pub use endpoint::{Endpoint, NearModels, Timeouts, TransportKind};
+pub use endpoint::{Endpoint, NearModels, ProtocolObserver, Timeouts, TransportKind};
 pub use http_provider::HttpProvider;
 pub use ibeam_http::base_url::{PlainHttpServer, has_credentials, with_default_scheme};
 pub use ibeam_http::headers::{InvalidHeader, check_header, is_key_header, is_secret_header};
@@ -53,11 +58,14 @@ pub use ibeam_http::post::{JsonPost, PostError};
 pub use ibeam_http::tls::{ClientCertificateError, InvalidPem, TlsSettings, tls_config};
 pub use ibeam_http::{ProxyServer, Secret, framing, sse};
 pub use keys::{KeyReader, KeyRequest};
-pub use listed_model::{Lifecycle, ListedFacts, ListedModel, ListedPrices, ThinkingForm};
+pub use listed_model::{Lifecycle, ListedFacts, ListedModel, ListedPrices, ListedThinkingForm};
 pub use model_table::{
-    Abilities, KnownModel, default_model, known_model, known_models, model_label, newest_model,
+    Abilities, KnownModel, TABLE_DATE, find_model, known_model, known_models, maker_of, model_label,
+    models_of, newest_of_family, retired_model,
 };
-pub use prices::{batch_prices, known_prices, parse_prices};
+pub use model_thinking::{EffortSet, ModelThinking, ThinkingForm, ThinkingOff};
+pub use model_traits::ModelTraits;
+pub use prices::{batch_prices, parse_prices};
 pub use protocols::{DEFAULT_PROTOCOL, PROTOCOLS, find_protocol};
 pub use provider_table::{KnownProvider, PROVIDERS, known_provider};
 pub use reasoning::{Effort, Reasoning};

@@ -5,16 +5,18 @@
 //! anthropic 2.14.0, openai 3.57.0, mistralai 3.7.0, google-genai 3.6.1, cohere 7.3.1 and botocore 1.44.8; the API
 //! references of OpenRouter, Groq and xAI; read on 2026-11-28.
 
-use ibeam_core::Prices;
-use jiff::Timestamp;
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
+use ibeam_core::{Prices, TokenPrices};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::prices::prices_from_dollars;
+use crate::calendar::{date_of_days, days_of_date};
 use crate::reasoning::Effort;
 use crate::response_error::{ReportedError, ResponseError};
+
+/// The number of seconds of a day.
+const SECONDS_OF_DAY: i64 = 86_400;
+/// The day of the year 9999 from which on a number is no date.
+const MAX_DAYS: u64 = 2_932_000;
 
 /// A model that a key may use, as the service lists it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -58,7 +60,7 @@ pub struct ListedFacts {
     pub max_output_tokens: Option<u64>,
     /// The forms of `thinking` that requests may have.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub thinking_forms: Option<Vec<ThinkingForm>>,
+    pub thinking_forms: Option<Vec<ListedThinkingForm>>,
     /// The levels of effort that requests may have, from the lowest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effort_levels: Option<Vec<Effort>>,
@@ -97,7 +99,7 @@ pub enum Lifecycle {
 /// A value of `thinking.type` in requests of Anthropic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ThinkingForm {
+pub enum ListedThinkingForm {
     /// The model decides how long it thinks.
     Adaptive,
     /// No thinking, except for notes between calls of tools.
@@ -134,7 +136,8 @@ impl ListedPrices {
     /// Returns the prices of all classes of tokens. Without a price of its own, the cache costs the same as the input.
     pub fn prices(&self) -> Prices {
         let Self { input, output, cache_read, cache_write } = *self;
-        prices_from_dollars([input, output, cache_read.unwrap_or(input), cache_write.unwrap_or(input)])
+        let dollars = [input, output, cache_read.unwrap_or(input), cache_write.unwrap_or(input)];
+        TokenPrices::from_dollars(dollars).into()
     }
 }
 
@@ -262,7 +265,7 @@ impl<'a> Element<'a> {
             .or_else(|| stage_if("/active", Lifecycle::Active, Lifecycle::Retired))
     }
 
-    fn thinking_forms(self) -> Option<Vec<ThinkingForm>> {
+    fn thinking_forms(self) -> Option<Vec<ListedThinkingForm>> {
         let types = self.get("/capabilities/thinking/types")?.as_object()?;
         let accepted = types.iter().filter(|(_, form)| is_supported(form));
         let form = |(name, _): (&String, _)| serde_json::from_value(Value::from(name.as_str())).ok();
@@ -329,13 +332,13 @@ fn is_supported(capability: &Value) -> bool {
 /// Returns the day, in UTC, of unix seconds, of an RFC 3339 date and time, or of a date. The first day of 1970 is how
 /// services write that they know no date.
 fn read_date(value: &Value) -> Option<String> {
-    let day_of = |time: Timestamp| time.to_zoned(TimeZone::UTC).date();
-    let date = match value {
-        Value::Number(number) => day_of(Timestamp::from_second(number.as_f64()? as i64).ok()?),
-        Value::String(text) => text.parse().map(day_of).or_else(|_| text.parse::<Date>()).ok()?,
+    let days = match value {
+        Value::Number(number) => number.as_f64()? as i64 / SECONDS_OF_DAY,
+        Value::String(text) => days_of_date(text)?,
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
     };
-    (date > Date::constant(1970, 1, 1)).then(|| date.to_string())
+    let days = u64::try_from(days).ok().filter(|days| (1..MAX_DAYS).contains(days))?;
+    Some(date_of_days(days))
 }
 
 /// Parses `{"data": [{"id": …}]}`. Some services send the list without the object.

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ibeam_core::{ProviderError, Retry};
-use ibeam_protocol::{Failure, Reason};
+use ibeam_protocol::{Failure, Reason, RequestPart};
 
 use crate::endpoint::{Endpoint, NearModels};
 use crate::keys::Keys;
 use crate::proxy_error::{ProxyContext, describe_proxy_error, is_unknown_name};
-use crate::response_error::{FailureClass, ReportedError, ResponseError, parse_error_object};
+use crate::response_error::{FailureClass, ReportedError, ResponseError, parse_error_object, refused_part};
 use crate::wire_protocol::WireProtocol;
 use ibeam_http::sanitize_message;
 use rustls::InvalidMessage;
@@ -237,7 +237,8 @@ impl ErrorBuilder {
     /// Returns the error of a configuration from which no request can be built.
     pub(crate) fn invalid_configuration(&self, message: &str) -> ProviderError {
         let detail = self.sanitize(message);
-        let reason = Reason::BadRequest { provider: self.provider.clone(), detail };
+        let (provider, part) = (self.provider.clone(), RequestPart::Unknown);
+        let reason = Reason::BadRequest { provider, detail, part };
         self.error(reason, Retry::Never, ResponseHead::default())
     }
 
@@ -255,7 +256,8 @@ impl ErrorBuilder {
         match self.protocol.classify_error(status, error, &self.model) {
             FailureClass::ContextTooLong => (Reason::ContextTooLong { provider, detail }, Retry::Never),
             FailureClass::ThinkingRefused => {
-                (Reason::BadRequest { provider, detail }, Retry::WithoutThinking)
+                let part = RequestPart::Reasoning;
+                (Reason::BadRequest { provider, detail, part }, Retry::WithoutThinking)
             }
             FailureClass::UnknownModel => {
                 let model = self.model.clone();
@@ -271,7 +273,10 @@ impl ErrorBuilder {
             FailureClass::QuotaExhausted => (Reason::QuotaExhausted { provider, detail }, Retry::Never),
             FailureClass::RateLimited => (Reason::RateLimited { provider, detail }, Retry::Backoff),
             FailureClass::ServiceFailed => (Reason::ProviderFailed { provider, detail }, Retry::Backoff),
-            FailureClass::BadRequest => (Reason::BadRequest { provider, detail }, Retry::Never),
+            FailureClass::BadRequest => {
+                let part = refused_part(error);
+                (Reason::BadRequest { provider, detail, part }, Retry::Never)
+            }
         }
     }
 

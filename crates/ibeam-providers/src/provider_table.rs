@@ -5,11 +5,12 @@
 use std::time::Duration;
 
 use crate::endpoint::Timeouts;
-use crate::model_table::{is_exclusive_to_responses, is_openai_reasoning_model};
+use crate::model_table::{KnownModel, ModelWire};
 use crate::protocols::{
-    ANTHROPIC, BEDROCK, COHERE, GEMINI, OLLAMA, OPENAI_CHAT, VERTEX_ANTHROPIC, VERTEX_GEMINI,
+    ANTHROPIC, BEDROCK, COHERE, GEMINI, OLLAMA, OPENAI_CHAT, OPENAI_RESPONSES, VERTEX_ANTHROPIC,
+    VERTEX_GEMINI,
 };
-use crate::wire_protocol::{CacheBreakpoints, MaxTokensField, Quirks, ReasoningForm, WireProtocol};
+use crate::wire_protocol::{MaxTokensField, Quirks, ReasoningForm, WireProtocol};
 use ibeam_http::base_url::default_scheme;
 
 /// An entry of the provider table.
@@ -22,7 +23,7 @@ pub struct KnownProvider {
     /// The protocol of its API.
     pub protocol: &'static dyn WireProtocol,
     /// The models that it serves over the Responses API of OpenAI instead of `protocol`.
-    pub responses: ResponsesModels,
+    pub responses: ResponsesUse,
     /// The default base URL; empty if it depends on the account of the user. `{A|B|value}` stands for the value of the
     /// environment variable `A`, else of `B`, else for `value`; see [`KnownProvider::default_base_url`].
     pub base_url: &'static str,
@@ -34,40 +35,78 @@ pub struct KnownProvider {
     pub base_url_variables: &'static [&'static str],
     /// Whether it serves only models of its own, whose names have no slash.
     pub has_only_own_models: bool,
+    /// The beginnings of the names of the models that it develops.
+    pub own_names: &'static [&'static str],
+    /// Whether others serve its models too, because their weights are public.
+    pub has_open_models: bool,
+    /// The rule for its default model; `None` if the models depend on the user's installation.
+    pub default_model: Option<DefaultModel>,
+    /// The output limit for a model of its own that the model table does not have, in tokens.
+    pub unknown_output_limit: Option<u32>,
     /// Its deviations from the protocol.
     pub quirks: Quirks,
 }
 
-/// The models that a provider serves over the Responses API although it serves others over another protocol.
+/// The models for which a provider implements the Responses API of OpenAI, although it has another protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResponsesModels {
+pub enum ResponsesUse {
     /// No model.
-    None,
-    /// Models that no other protocol offers.
-    Exclusive,
-    /// Models that reason. The other protocol loses their reasoning between the calls of a turn.
-    Reasoning,
+    Never,
+    /// The models whose row in the model table has it.
+    KnownModels,
+    /// Known models, and models that the model table does not have: their names are chosen by the user.
+    UnknownModelsToo,
 }
 
-impl ResponsesModels {
-    /// Whether requests to `model` use the Responses API.
-    pub fn contains(self, model: &str) -> bool {
-        match self {
-            Self::None => false,
-            Self::Exclusive => is_exclusive_to_responses(model),
-            Self::Reasoning => is_exclusive_to_responses(model) || is_openai_reasoning_model(model),
-        }
-    }
+/// The protocols of the requests to a model.
+#[derive(Clone, Copy, Debug)]
+pub struct ProtocolChoice {
+    /// The protocol of the first request.
+    pub first: &'static dyn WireProtocol,
+    /// The protocol to change to if the service has no such API or refuses the model there.
+    pub other: Option<&'static dyn WireProtocol>,
+}
 
-    /// Returns the models for a server at another address than the provider's own. Most implement only the common
-    /// protocol.
-    #[must_use]
-    pub fn at_another_address(self) -> Self {
-        match self {
-            Self::None => Self::None,
-            Self::Exclusive | Self::Reasoning => Self::Exclusive,
+impl ProtocolChoice {
+    /// Returns the choice of a protocol without an alternative.
+    pub const fn only(protocol: &'static dyn WireProtocol) -> Self {
+        Self { first: protocol, other: None }
+    }
+}
+
+impl ResponsesUse {
+    /// Returns the protocols for a model.
+    ///
+    /// `protocol` is that of the provider. A server at another address than the provider's own may implement only the common
+    /// protocol, so only a model that this protocol refuses is tried over Responses first.
+    pub fn choose(
+        self,
+        protocol: &'static dyn WireProtocol,
+        model: Option<&KnownModel>,
+        is_own_address: bool,
+    ) -> ProtocolChoice {
+        let responses_first = ProtocolChoice { first: OPENAI_RESPONSES, other: Some(protocol) };
+        let responses_later = ProtocolChoice { first: protocol, other: Some(OPENAI_RESPONSES) };
+        match (self, model.map(|model| model.wire)) {
+            (Self::Never, _) => ProtocolChoice::only(protocol),
+            (Self::KnownModels, Some(Some(_))) if is_own_address => ProtocolChoice::only(OPENAI_RESPONSES),
+            (Self::KnownModels | Self::UnknownModelsToo, Some(Some(ModelWire::OnlyResponses)))
+            | (Self::UnknownModelsToo, Some(Some(ModelWire::Responses)) | None) => responses_first,
+            (Self::KnownModels, Some(Some(ModelWire::Responses)) | None) => responses_later,
+            (Self::KnownModels | Self::UnknownModelsToo, Some(None)) => ProtocolChoice::only(protocol),
         }
     }
+}
+
+/// The rule for the default model of a provider: its best one for coding at a moderate price.
+///
+/// A name in a rule is that of a family or of a rolling alias of the service, never that of one version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefaultModel {
+    /// The newest model of a family, such as `claude-sonnet`.
+    Newest(&'static str),
+    /// An alias that the service moves to its newest model, or a model without successors so far.
+    Alias(&'static str),
 }
 
 /// The values that most entries share.
@@ -75,12 +114,16 @@ const TEMPLATE: KnownProvider = KnownProvider {
     name: "",
     label: "",
     protocol: OPENAI_CHAT,
-    responses: ResponsesModels::None,
+    responses: ResponsesUse::Never,
     base_url: "",
     base_path: None,
     key_variables: &[],
     base_url_variables: &[],
     has_only_own_models: false,
+    own_names: &[],
+    has_open_models: false,
+    default_model: None,
+    unknown_output_limit: None,
     quirks: Quirks::DEFAULT,
 };
 
@@ -94,12 +137,16 @@ pub const PROVIDERS: &[KnownProvider] = &[
         key_variables: &["ANTHROPIC_API_KEY"],
         base_url_variables: &["ANTHROPIC_BASE_URL"],
         has_only_own_models: true,
+        own_names: &["claude-"],
+        default_model: Some(DefaultModel::Newest("claude-sonnet")),
+        // Source: the clients of the service; every model that is not retired accepts 64,000.
+        unknown_output_limit: Some(32_000),
         ..TEMPLATE
     },
     KnownProvider {
         name: "openai",
         label: "OpenAI",
-        responses: ResponsesModels::Reasoning,
+        responses: ResponsesUse::KnownModels,
         base_url: "https://api.openai.com/v1",
         key_variables: &["OPENAI_API_KEY"],
         base_url_variables: &["OPENAI_BASE_URL", "OPENAI_API_BASE"],
@@ -109,9 +156,11 @@ pub const PROVIDERS: &[KnownProvider] = &[
             answer_schema: true,
             // Source: the guide "Prompt caching".
             prompt_cache_key: true,
-            cache_breakpoints: CacheBreakpoints::PromptCacheBreakpoint,
+            cache_breakpoints: true,
             ..Quirks::DEFAULT
         },
+        own_names: &["gpt-", "o1", "o3", "o4", "chatgpt-", "chat-latest", "codex-"],
+        default_model: Some(DefaultModel::Newest("gpt-sol")),
         ..TEMPLATE
     },
     KnownProvider {
@@ -122,6 +171,8 @@ pub const PROVIDERS: &[KnownProvider] = &[
         key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"],
         base_url_variables: &["GEMINI_BASE_URL", "GOOGLE_GEMINI_BASE_URL"],
         has_only_own_models: true,
+        own_names: &["gemini-", "gemma-"],
+        default_model: Some(DefaultModel::Alias("gemini-flash-latest")),
         ..TEMPLATE
     },
     KnownProvider {
@@ -142,11 +193,8 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url_variables: &["OPENROUTER_BASE_URL"],
         // Source: the guide "Prompt caching" of OpenRouter. The other models cache without breakpoints.
         // Source of the form of reasoning: its guide "Reasoning tokens".
-        quirks: Quirks {
-            cache_breakpoints: CacheBreakpoints::CacheControl,
-            reasoning_form: ReasoningForm::Object,
-            ..Quirks::DEFAULT
-        },
+        quirks: Quirks { cache_breakpoints: true, reasoning_form: ReasoningForm::Object, ..Quirks::DEFAULT },
+        default_model: Some(DefaultModel::Alias("~anthropic/claude-sonnet-latest")),
         ..TEMPLATE
     },
     KnownProvider {
@@ -156,6 +204,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url: "https://bedrock-runtime.{AWS_REGION|AWS_DEFAULT_REGION|us-east-1}.amazonaws.com",
         key_variables: &["AWS_BEARER_TOKEN_BEDROCK"],
         base_url_variables: &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"],
+        default_model: Some(DefaultModel::Newest("claude-sonnet")),
         ..TEMPLATE
     },
     KnownProvider {
@@ -166,6 +215,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
             {ANTHROPIC_VERTEX_PROJECT_ID|GOOGLE_CLOUD_PROJECT|PROJECT}/locations/global",
         key_variables: &["ANTHROPIC_VERTEX_ACCESS_TOKEN"],
         base_url_variables: &["ANTHROPIC_VERTEX_BASE_URL"],
+        default_model: Some(DefaultModel::Newest("claude-sonnet")),
         ..TEMPLATE
     },
     KnownProvider {
@@ -175,6 +225,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         key_variables: &["GROQ_API_KEY"],
         base_url_variables: &["GROQ_BASE_URL"],
         quirks: Quirks { max_tokens_field: MaxTokensField::MaxCompletionTokens, ..Quirks::DEFAULT },
+        default_model: Some(DefaultModel::Alias("openai/gpt-oss-120b")),
         ..TEMPLATE
     },
     KnownProvider {
@@ -187,6 +238,9 @@ pub const PROVIDERS: &[KnownProvider] = &[
         // Its reasoning model rejects a conversation with tool calls without their reasoning.
         // Source of the form of reasoning: its guide "Thinking mode".
         quirks: Quirks { echo_reasoning: true, reasoning_form: ReasoningForm::Switch, ..Quirks::DEFAULT },
+        own_names: &["deepseek-"],
+        has_open_models: true,
+        default_model: Some(DefaultModel::Alias("deepseek-flash")),
         ..TEMPLATE
     },
     KnownProvider {
@@ -198,11 +252,25 @@ pub const PROVIDERS: &[KnownProvider] = &[
         has_only_own_models: true,
         // Rejects unknown JSON keys; reports usage without `stream_options`.
         quirks: Quirks { stream_usage: false, prompt_cache_key: true, ..Quirks::DEFAULT },
+        own_names: &[
+            "mistral-",
+            "devstral",
+            "codestral",
+            "ministral",
+            "magistral",
+            "open-mi",
+            "pixtral",
+            "voxtral",
+            "labs-",
+        ],
+        has_open_models: true,
+        default_model: Some(DefaultModel::Alias("devstral-medium-latest")),
         ..TEMPLATE
     },
     KnownProvider {
         name: "xai",
         label: "xAI",
+        responses: ResponsesUse::KnownModels,
         base_url: "https://api.x.ai/v1",
         key_variables: &["XAI_API_KEY"],
         base_url_variables: &["XAI_BASE_URL"],
@@ -213,6 +281,8 @@ pub const PROVIDERS: &[KnownProvider] = &[
             cache_key_header: Some("x-grok-conv-id"),
             ..Quirks::DEFAULT
         },
+        own_names: &["grok-"],
+        default_model: Some(DefaultModel::Newest("grok")),
         ..TEMPLATE
     },
     KnownProvider {
@@ -221,6 +291,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url: "https://api.together.xyz/v1",
         key_variables: &["TOGETHER_API_KEY"],
         base_url_variables: &["TOGETHER_BASE_URL"],
+        default_model: Some(DefaultModel::Newest("glm")),
         ..TEMPLATE
     },
     KnownProvider {
@@ -231,6 +302,101 @@ pub const PROVIDERS: &[KnownProvider] = &[
         key_variables: &["CO_API_KEY", "COHERE_API_KEY"],
         base_url_variables: &["COHERE_BASE_URL", "CO_API_URL"],
         has_only_own_models: true,
+        own_names: &["command-", "c4ai-"],
+        has_open_models: true,
+        default_model: Some(DefaultModel::Newest("command-a-plus")),
+        ..TEMPLATE
+    },
+    KnownProvider {
+        name: "zai",
+        label: "Z.ai",
+        base_url: "https://api.z.ai/api/paas/v4",
+        key_variables: &["ZAI_API_KEY", "Z_AI_API_KEY"],
+        base_url_variables: &["ZAI_BASE_URL"],
+        has_only_own_models: true,
+        own_names: &["glm-"],
+        has_open_models: true,
+        default_model: Some(DefaultModel::Newest("glm")),
+        // Source: the guide "Thinking mode" of Z.ai.
+        quirks: Quirks { echo_reasoning: true, reasoning_form: ReasoningForm::Switch, ..Quirks::DEFAULT },
+        ..TEMPLATE
+    },
+    KnownProvider {
+        name: "moonshot",
+        label: "Moonshot AI",
+        base_url: "https://api.moonshot.ai/v1",
+        key_variables: &["MOONSHOT_API_KEY"],
+        base_url_variables: &["MOONSHOT_BASE_URL"],
+        has_only_own_models: true,
+        own_names: &["kimi-", "moonshot-"],
+        has_open_models: true,
+        default_model: Some(DefaultModel::Newest("kimi-k-pro")),
+        // Its models reject a conversation with calls without their reasoning.
+        quirks: Quirks { echo_reasoning: true, ..Quirks::DEFAULT },
+        ..TEMPLATE
+    },
+    KnownProvider {
+        name: "minimax",
+        label: "MiniMax",
+        protocol: ANTHROPIC,
+        base_url: "https://api.minimax.io/anthropic",
+        key_variables: &["MINIMAX_API_KEY"],
+        base_url_variables: &["MINIMAX_BASE_URL"],
+        has_only_own_models: true,
+        own_names: &["minimax-"],
+        has_open_models: true,
+        default_model: Some(DefaultModel::Newest("minimax-m-flash")),
+        ..TEMPLATE
+    },
+    KnownProvider {
+        name: "dashscope",
+        label: "Qwen (DashScope)",
+        base_url: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        key_variables: &["DASHSCOPE_API_KEY"],
+        base_url_variables: &["DASHSCOPE_BASE_URL"],
+        own_names: &["qwen", "qwq-"],
+        has_open_models: true,
+        default_model: Some(DefaultModel::Newest("qwen-max")),
+        ..TEMPLATE
+    },
+    KnownProvider {
+        name: "meta",
+        label: "Meta",
+        protocol: OPENAI_RESPONSES,
+        base_url: "https://api.meta.ai/v1",
+        key_variables: &["META_API_KEY"],
+        base_url_variables: &["META_BASE_URL"],
+        has_only_own_models: true,
+        own_names: &["muse-"],
+        has_open_models: true,
+        default_model: Some(DefaultModel::Newest("muse-spark")),
+        ..TEMPLATE
+    },
+    KnownProvider {
+        name: "cerebras",
+        label: "Cerebras",
+        base_url: "https://api.cerebras.ai/v1",
+        key_variables: &["CEREBRAS_API_KEY"],
+        base_url_variables: &["CEREBRAS_BASE_URL"],
+        default_model: Some(DefaultModel::Alias("gpt-oss-120b")),
+        quirks: Quirks { max_tokens_field: MaxTokensField::MaxCompletionTokens, ..Quirks::DEFAULT },
+        ..TEMPLATE
+    },
+    KnownProvider {
+        name: "fireworks",
+        label: "Fireworks AI",
+        base_url: "https://api.fireworks.ai/inference/v1",
+        key_variables: &["FIREWORKS_API_KEY"],
+        base_url_variables: &["FIREWORKS_BASE_URL"],
+        default_model: Some(DefaultModel::Alias("accounts/fireworks/routers/glm-latest")),
+        ..TEMPLATE
+    },
+    KnownProvider {
+        name: "github-models",
+        label: "GitHub Models",
+        base_url: "https://models.github.ai/inference",
+        key_variables: &["GITHUB_API_KEY"],
+        base_url_variables: &["GITHUB_MODELS_BASE_URL"],
         ..TEMPLATE
     },
     KnownProvider {
@@ -245,7 +411,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
     KnownProvider {
         name: "azure",
         label: "Azure OpenAI",
-        responses: ResponsesModels::Exclusive,
+        responses: ResponsesUse::UnknownModelsToo,
         base_path: Some("/openai/v1"),
         key_variables: &["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
         base_url_variables: &["AZURE_OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT"],
@@ -291,8 +457,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
 ];
 
 /// Key variables of services that are not supported, with the display names of the services.
-pub const UNSUPPORTED_KEY_VARIABLES: &[(&str, &str)] =
-    &[("CEREBRAS_API_KEY", "Cerebras"), ("FIREWORKS_API_KEY", "Fireworks AI")];
+pub const UNSUPPORTED_KEY_VARIABLES: &[(&str, &str)] = &[("COPILOT_GITHUB_TOKEN", "GitHub Copilot")];
 
 /// Returns the entry of this name.
 pub fn known_provider(name: &str) -> Option<&'static KnownProvider> {
@@ -371,6 +536,7 @@ impl KnownProvider {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model_table::find_model;
 
     #[track_caller]
     fn check(name: &str, value: &str, expect: &str) {
@@ -420,16 +586,33 @@ mod tests {
         assert_eq!(openai.default_base_url(|_| None), openai.base_url);
     }
 
+    #[track_caller]
+    fn check_protocols(provider: &str, model: &str, is_own_address: bool, expect: [&str; 2]) {
+        let entry = known_provider(provider).unwrap();
+        let known = find_model(provider, model);
+        let ProtocolChoice { first, other } =
+            entry.responses.choose(entry.protocol, known.as_ref(), is_own_address);
+        let names = [first.name(), other.map_or("", WireProtocol::name)];
+        assert_eq!(names, expect, "{provider} {model} {is_own_address}");
+    }
+
     #[test]
-    fn responses_is_used_for_reasoning_at_the_own_address_only() {
-        let own = known_provider("openai").unwrap().responses;
-        let other = own.at_another_address();
-        for (model, is_own, is_other) in
-            [("gpt-5-codex", true, true), ("gpt-5", true, false), ("gpt-4.1", false, false)]
-        {
-            assert_eq!((own.contains(model), other.contains(model)), (is_own, is_other), "{model}");
+    fn the_api_of_a_model_is_that_of_its_row() {
+        let (chat, responses) = ("openai", "openai-responses");
+        for model in ["gpt-5", "gpt-5.4", "gpt-6-luna", "gpt-6.2-sol", "gpt-7-sol", "gpt-5.3-codex"] {
+            check_protocols("openai", model, true, [responses, ""]);
         }
-        assert!(!known_provider("groq").unwrap().responses.contains("gpt-5-codex"));
+        check_protocols("openai", "gpt-4.1", true, [chat, ""]);
+        check_protocols("openai", "my-model", true, [chat, responses]);
+        check_protocols("openai", "gpt-6.2-sol", false, [responses, chat]);
+        check_protocols("openai", "gpt-5", false, [chat, responses]);
+        check_protocols("openai", "gpt-4.1", false, [chat, ""]);
+        check_protocols("azure", "my-deployment", true, [responses, chat]);
+        check_protocols("azure", "gpt-6.2-sol", true, [responses, chat]);
+        check_protocols("azure", "gpt-4.1", true, [chat, ""]);
+        check_protocols("xai", "grok-4.7", true, [responses, ""]);
+        check_protocols("groq", "openai/gpt-oss-120b", true, [chat, ""]);
+        check_protocols("openrouter", "openai/gpt-6.2-sol", true, [chat, ""]);
     }
 
     #[test]

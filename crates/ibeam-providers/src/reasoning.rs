@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model_table::bare_name;
+use crate::model_thinking::{ModelThinking, ThinkingForm, ThinkingOff};
 
 /// A level of reasoning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -96,51 +96,46 @@ impl Reasoning {
         }
     }
 
-    /// Returns the settings of a Claude model, which has `max_tokens` for reasoning and answer together.
+    /// Returns the settings of a request over the Messages API, which has `max_tokens` for reasoning and answer together.
     ///
-    /// Sources: "Extended thinking", "Adaptive thinking" and "Effort" of the API reference. The models from 4.6 on decide
-    /// themselves how long they think, and later ones reject a number of tokens; earlier ones have only that number.
-    pub(crate) fn of_claude(self, model: &str, max_tokens: u32) -> Option<ClaudeReasoning> {
-        let is_claude = model.contains("claude");
-        let version = claude_version(model);
-        // A name without a version is that of a later family.
-        if is_claude && version.is_none_or(|version| version >= FIRST_ADAPTIVE) {
-            let effort = match self.level()? {
-                // Without the settings a model does not think, or it always does.
-                Effort::None => return None,
-                Effort::Minimal => Effort::Low,
-                Effort::XHigh if version == Some(FIRST_ADAPTIVE) => Effort::High,
-                effort => effort,
-            };
-            let output_config = Some(OutputConfig { effort });
-            return Some(ClaudeReasoning { thinking: Thinking::Adaptive, output_config });
-        }
-        let thinking = match self.tokens()? {
-            0 if is_claude => return None,
-            0 => Thinking::Disabled,
-            // A part of the limit stays for the answer.
-            tokens => {
-                let most = max_tokens.saturating_sub(MIN_CLAUDE_TOKENS);
-                let budget_tokens = tokens.max(MIN_CLAUDE_TOKENS).min(most);
-                if budget_tokens < MIN_CLAUDE_TOKENS {
-                    return None;
+    /// Sources: "Extended thinking", "Adaptive thinking" and "Effort" of the API reference. A model whose thinking is adaptive
+    /// decides itself how long it thinks, and later ones reject a number of tokens; earlier ones have only that number.
+    pub(crate) fn over_messages(self, thinking: &ModelThinking, max_tokens: u32) -> Option<MessagesThinking> {
+        let alone = |thinking| Some(MessagesThinking { thinking, output_config: None });
+        match thinking.form {
+            Some(ThinkingForm::None) => None,
+            Some(ThinkingForm::Adaptive) => match (self.level()?, thinking.off) {
+                (Effort::None, Some(ThinkingOff::BetweenTools)) => alone(Thinking::BetweenTools),
+                (Effort::None, _) => alone(Thinking::Disabled),
+                (effort, _) => {
+                    let output_config = Some(OutputConfig { effort });
+                    Some(MessagesThinking { thinking: Thinking::Adaptive, output_config })
                 }
-                Thinking::Enabled { budget_tokens }
+            },
+            Some(ThinkingForm::Budget | ThinkingForm::Levels | ThinkingForm::Nova) | None => {
+                match self.tokens()? {
+                    // A model with a number of tokens thinks only if it is asked to.
+                    0 if thinking.form == Some(ThinkingForm::Budget) => None,
+                    0 => alone(Thinking::Disabled),
+                    // A part of the limit stays for the answer.
+                    tokens => {
+                        let most = max_tokens.saturating_sub(MIN_THINKING_TOKENS);
+                        let budget_tokens = tokens.max(MIN_THINKING_TOKENS).min(most);
+                        alone(Thinking::Enabled { budget_tokens })
+                            .filter(|_| budget_tokens >= MIN_THINKING_TOKENS)
+                    }
+                }
             }
-        };
-        Some(ClaudeReasoning { thinking, output_config: None })
+        }
     }
 }
 
-/// The first version of Claude that decides itself how long it thinks.
-const FIRST_ADAPTIVE: (u32, u32) = (4, 6);
-
 /// The smallest number of tokens that the Messages API accepts.
-const MIN_CLAUDE_TOKENS: u32 = 1024;
+const MIN_THINKING_TOKENS: u32 = 1024;
 
-/// The settings of a Claude model, as keys of a request.
+/// The settings of thinking in the Messages API, as keys of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct ClaudeReasoning {
+pub(crate) struct MessagesThinking {
     thinking: Thinking,
     #[serde(skip_serializing_if = "Option::is_none")]
     output_config: Option<OutputConfig>,
@@ -153,28 +148,12 @@ struct OutputConfig {
 
 /// The value of `thinking` in the Messages API and in those that have taken it over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Thinking {
     Adaptive,
+    BetweenTools,
     Enabled { budget_tokens: u32 },
     Disabled,
-}
-
-/// Returns the version in `claude-opus-4-6`, `claude-3-7-sonnet-20250219` and `eu.anthropic.claude-sonnet-4-5-…-v1:0`.
-fn claude_version(model: &str) -> Option<(u32, u32)> {
-    let (_, name) = model.split_once("claude-")?;
-    let mut numbers = name
-        .split(['-', '.', '@', ':'])
-        .skip_while(|part| part.parse::<u32>().is_err())
-        .map_while(|part| part.parse().ok().filter(|_| part.len() <= 2));
-    Some((numbers.next()?, numbers.next().unwrap_or(0)))
-}
-
-/// Returns the version in `gpt-5.6-codex` or `gemini-2.5-pro`, whose names start with `family`.
-pub(crate) fn family_version(model: &str, family: &str) -> Option<(u32, u32)> {
-    let number = bare_name(model).strip_prefix(family)?.split('-').next()?;
-    let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
-    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -182,47 +161,41 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-
-    #[test]
-    fn versions_of_claude_are_found_in_every_form_of_a_name() {
-        for (model, expect) in [
-            ("claude-opus-4-6", Some((4, 6))),
-            ("claude-sonnet-4-20250514", Some((4, 0))),
-            ("claude-3-7-sonnet-latest", Some((3, 7))),
-            ("claude-sonnet-4-5@20250929", Some((4, 5))),
-            ("eu.anthropic.claude-sonnet-4-5-20250929-v1:0", Some((4, 5))),
-            ("anthropic.claude-opus-4-6-v1", Some((4, 6))),
-            ("anthropic/claude-sonnet-4.5", Some((4, 5))),
-            ("claude-mythos-preview", None),
-            ("glm-4.6", None),
-        ] {
-            assert_eq!(claude_version(model), expect, "{model}");
-        }
-    }
+    use crate::model_table::known_model;
 
     #[track_caller]
     fn check(model: &str, effort: Option<Effort>, budget: Option<u32>, max_tokens: u32, expect: Value) {
-        let found = Reasoning { effort, budget }.of_claude(model, max_tokens);
+        let thinking = known_model(model).map(|known| known.thinking).unwrap_or_default();
+        let reasoning = thinking.accepted(Reasoning { effort, budget });
+        let found = reasoning.over_messages(&thinking, max_tokens);
         assert_eq!(serde_json::to_value(found).unwrap(), expect, "{model} {effort:?} {budget:?}");
     }
 
     #[test]
-    fn a_claude_model_gets_the_form_of_its_version() {
+    fn a_claude_model_gets_the_form_of_its_row() {
         let adaptive = |effort: &str| json!({ "thinking": { "type": "adaptive" }, "output_config": { "effort": effort } });
         let tokens = |budget: u32| json!({ "thinking": { "type": "enabled", "budget_tokens": budget } });
+        let alone = |kind: &str| json!({ "thinking": { "type": kind } });
         check("claude-opus-4-6", Some(Effort::Minimal), None, 9000, adaptive("low"));
         check("claude-opus-4-6", Some(Effort::XHigh), None, 9000, adaptive("high"));
+        check("claude-opus-4-6", Some(Effort::Max), None, 9000, adaptive("max"));
         check("claude-opus-4-7", Some(Effort::XHigh), Some(5000), 9000, adaptive("xhigh"));
         check("claude-opus-5", None, Some(5000), 9000, adaptive("low"));
-        check("claude-opus-5", Some(Effort::None), None, 9000, Value::Null);
+        check("claude-opus-5", Some(Effort::None), None, 9000, alone("disabled"));
+        check("claude-haiku-5-5", Some(Effort::None), None, 9000, alone("disabled"));
+        check("claude-sonnet-5-5", Some(Effort::None), None, 9000, alone("between_tools"));
+        check("claude-opus-5-5", Some(Effort::None), None, 9000, adaptive("low"));
+        check("claude-sonnet-5-5", None, None, 9000, Value::Null);
+        check("global.anthropic.claude-sonnet-5-5", Some(Effort::Low), None, 9000, adaptive("low"));
+        check("claude-sonnet-6", Some(Effort::Max), None, 9000, adaptive("max"));
         check("claude-sonnet-4-5", Some(Effort::Low), None, 32_000, tokens(4096));
         check("claude-sonnet-4-5", Some(Effort::Low), Some(8000), 32_000, tokens(8000));
         check("claude-sonnet-4-5", None, Some(10), 32_000, tokens(1024));
         check("claude-sonnet-4-5", Some(Effort::Max), None, 32_000, tokens(30_976));
         check("claude-sonnet-4-5", Some(Effort::High), None, 2000, Value::Null);
         check("claude-sonnet-4-5", Some(Effort::None), Some(8000), 32_000, Value::Null);
-        check("glm-4.6", Some(Effort::None), None, 9000, json!({ "thinking": { "type": "disabled" } }));
-        check("glm-4.6", None, None, 9000, Value::Null);
+        check("a-model-of-a-server", Some(Effort::None), None, 9000, alone("disabled"));
+        check("a-model-of-a-server", None, None, 9000, Value::Null);
     }
 
     #[test]

@@ -114,15 +114,12 @@ mod tests {
     use super::*;
     use crate::protocols::{OPENAI_CHAT, PROTOCOLS};
     use crate::reasoning::{Effort, Reasoning};
-    use crate::wire_protocol::Quirks;
 
     /// A model for which every protocol sets cache breakpoints.
     const SETTINGS: RequestSettings<'static> = RequestSettings {
-        model: "anthropic.claude-sonnet-4-5",
         max_output_tokens: Some(100),
-        quirks: Quirks::DEFAULT,
-        cache_key: None,
         reasoning: Reasoning { effort: Some(Effort::High), budget: None },
+        ..RequestSettings::for_unknown_model("anthropic.claude-sonnet-5-5")
     };
 
     fn request() -> ModelRequest {

@@ -3,6 +3,7 @@
 //! Created at the first request, so that starting the program costs nothing. One connection serves a run until it fails.
 //! Redirects are not followed, because a key must not be sent to another host.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -44,6 +45,8 @@ pub(crate) struct Transport {
     /// The WebSocket connections; `None` if requests go over HTTP.
     sockets: Option<Arc<SocketSession>>,
     notices: Notices,
+    /// Whether the service refused a request because it has no such API, or not for this model.
+    has_refused_api: AtomicBool,
 }
 
 /// The client, which keeps its connection open between requests.
@@ -71,6 +74,7 @@ impl Transport {
             traffic,
             sockets: websocket_mode.map(|mode| Arc::new(SocketSession::new(mode))),
             notices: Notices::default(),
+            has_refused_api: AtomicBool::new(false),
         }
     }
 
@@ -80,6 +84,15 @@ impl Transport {
 
     pub(crate) fn error_builder(&self) -> &ErrorBuilder {
         &self.error_builder
+    }
+
+    /// Whether the service has refused a request because it has no such API, or not for this model.
+    pub(crate) fn has_refused_api(&self) -> bool {
+        self.has_refused_api.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn traffic(&self) -> &TrafficMode {
+        &self.traffic
     }
 
     /// Posts a request to the model.
@@ -198,6 +211,9 @@ impl Transport {
         }
         let body = self.read_text(&mut response).await;
         response.store_recording(None)?;
+        if conversation.is_some() && self.endpoint.protocol.is_api_refusal(status, &body) {
+            self.has_refused_api.store(true, Ordering::Relaxed);
+        }
         Err(self.error_builder.error_status(head, &body))
     }
 

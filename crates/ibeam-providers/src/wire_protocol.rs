@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::batch::BatchApi;
 use crate::listed_model::{ListedModel, parse_model_list};
+use crate::model_traits::ModelTraits;
 use crate::reasoning::Reasoning;
 use crate::response_error::{
     FailureClass, ReportedError, ResponseError, parse_error_object, status_from_kind,
@@ -49,8 +50,8 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
         "text/event-stream, application/json"
     }
 
-    /// Whether the API has a documented form of a request for reasoning, for this model.
-    fn accepts_reasoning(&self, _model: &str) -> bool {
+    /// Whether the API has a documented form of a request for reasoning, for a model with these traits.
+    fn accepts_reasoning(&self, _traits: ModelTraits) -> bool {
         true
     }
 
@@ -120,6 +121,12 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
             Some(value) => self.parse_error(&value),
             None => ReportedError { message: body.to_owned(), ..ReportedError::default() },
         }
+    }
+
+    /// Whether a response to a request to the model says that the service has no such API, or that the model needs another
+    /// one. `body` is that of the error.
+    fn is_api_refusal(&self, _status: u16, _body: &str) -> bool {
+        false
     }
 
     /// Returns the pause that the JSON body of an error asks for, in milliseconds. The headers of the response take
@@ -214,15 +221,23 @@ pub struct RequestSettings<'a> {
     pub quirks: Quirks,
     /// A key that all requests of a session share. The service sends requests with the same key to the same cache.
     pub cache_key: Option<&'a str>,
-    /// The reasoning that the user asked for.
+    /// The reasoning to ask the model for.
     pub reasoning: Reasoning,
+    /// The parts and settings that the model accepts.
+    pub traits: ModelTraits,
 }
 
 impl<'a> RequestSettings<'a> {
     /// Returns the settings for a model of an unknown service.
-    pub const fn new(model: &'a str) -> Self {
+    pub fn new(model: &'a str) -> Self {
+        Self { traits: ModelTraits::find("", model), ..Self::for_unknown_model(model) }
+    }
+
+    /// Returns the settings for a model that is not in the model table.
+    pub const fn for_unknown_model(model: &'a str) -> Self {
         Self {
             model,
+            traits: ModelTraits::UNKNOWN,
             max_output_tokens: None,
             quirks: Quirks::DEFAULT,
             cache_key: None,
@@ -265,8 +280,8 @@ pub struct Quirks {
     pub prompt_cache_key: bool,
     /// The name of the header that carries the cache key.
     pub cache_key_header: Option<&'static str>,
-    /// The explicit cache breakpoints that the service accepts in an API of OpenAI.
-    pub cache_breakpoints: CacheBreakpoints,
+    /// Whether the service accepts the explicit cache breakpoints of the model in an API of OpenAI.
+    pub cache_breakpoints: bool,
     /// The form in which a Chat Completions request asks for reasoning.
     pub reasoning_form: ReasoningForm,
 }
@@ -282,7 +297,7 @@ impl Quirks {
         key_header: None,
         prompt_cache_key: false,
         cache_key_header: None,
-        cache_breakpoints: CacheBreakpoints::None,
+        cache_breakpoints: false,
         reasoning_form: ReasoningForm::Effort,
     };
 
@@ -290,7 +305,7 @@ impl Quirks {
     pub fn forget_cache(&mut self) {
         self.prompt_cache_key = false;
         self.cache_key_header = None;
-        self.cache_breakpoints = CacheBreakpoints::None;
+        self.cache_breakpoints = false;
     }
 }
 
@@ -303,17 +318,6 @@ pub enum ReasoningForm {
     Object,
     /// `thinking`, and `reasoning_effort` if it is enabled, as DeepSeek defines it.
     Switch,
-}
-
-/// The explicit cache breakpoints of a service, and the models for which it accepts them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CacheBreakpoints {
-    /// No breakpoints: the cache of the service needs none.
-    None,
-    /// `cache_control`, for Claude models.
-    CacheControl,
-    /// `prompt_cache_breakpoint`, for the models from GPT-5.6 on.
-    PromptCacheBreakpoint,
 }
 
 /// The name of the output limit in a Chat Completions request.

@@ -10,7 +10,7 @@ use crate::script::{Frame, Step, pieces, stop_reason};
 use crate::wire::{AnswerScript, Api};
 
 pub(crate) const API: Api = Api {
-    model_name: "anthropic/claude-sonnet-4-20250514",
+    model_name: "anthropic/claude-sonnet-4-6",
     base_url_variable: "ANTHROPIC_BASE_URL",
     key_variable: "ANTHROPIC_API_KEY",
     key_header: ("x-api-key", ""),

@@ -10,7 +10,7 @@ use crate::script::{Frame, Step, pieces, stop_reason};
 use crate::wire::{AnswerScript, Api};
 
 pub(crate) const API: Api = Api {
-    model_name: "bedrock/us.anthropic.claude-sonnet-4-20250514-v1:0",
+    model_name: "bedrock/us.anthropic.claude-sonnet-4-6",
     base_url_variable: "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
     key_variable: "AWS_BEARER_TOKEN_BEDROCK",
     key_header: ("authorization", "Bearer "),

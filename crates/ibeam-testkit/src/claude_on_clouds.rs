@@ -11,7 +11,7 @@ use crate::wire::{AnswerScript, Api};
 use crate::{anthropic, bedrock};
 
 pub(crate) const VERTEX: Api = Api {
-    model_name: "vertex-anthropic/claude-sonnet-4@20250514",
+    model_name: "vertex-anthropic/claude-sonnet-4-6",
     base_url_variable: "ANTHROPIC_VERTEX_BASE_URL",
     key_variable: "ANTHROPIC_VERTEX_ACCESS_TOKEN",
     key_header: ("authorization", "Bearer "),

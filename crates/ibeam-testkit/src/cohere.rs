@@ -11,7 +11,7 @@ use crate::script::{Frame, Step, pieces, stop_reason};
 use crate::wire::{AnswerScript, Api};
 
 pub(crate) const API: Api = Api {
-    model_name: "cohere/claude-sonnet-4",
+    model_name: "cohere/claude-sonnet-4-6",
     base_url_variable: "COHERE_BASE_URL",
     key_variable: "CO_API_KEY",
     key_header: ("authorization", "Bearer "),

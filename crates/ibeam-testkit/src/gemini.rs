@@ -11,7 +11,7 @@ use crate::script::{Frame, Step, pieces, stop_reason};
 use crate::wire::{AnswerScript, Api};
 
 pub(crate) const API: Api = Api {
-    model_name: "gemini/claude-sonnet-4",
+    model_name: "gemini/claude-sonnet-4-6",
     base_url_variable: "GEMINI_BASE_URL",
     key_variable: "GEMINI_API_KEY",
     key_header: ("x-goog-api-key", ""),

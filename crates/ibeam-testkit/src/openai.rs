@@ -11,7 +11,7 @@ use crate::script::{Frame, Step, pieces, stop_reason};
 use crate::wire::{AnswerScript, Api};
 
 pub(crate) const API: Api = Api {
-    model_name: "openrouter/anthropic/claude-sonnet-4",
+    model_name: "openrouter/anthropic/claude-sonnet-4.6",
     base_url_variable: "OPENROUTER_BASE_URL",
     key_variable: "OPENROUTER_API_KEY",
     key_header: ("authorization", "Bearer "),

@@ -10,8 +10,8 @@ use crate::script::{Frame, Step, pieces, stop_reason};
 use crate::wire::{AnswerScript, Api};
 
 pub(crate) const API: Api = Api {
-    // The prefix `codex-` selects Responses at any address. The rest is a model of the published samples.
-    model_name: "openai/codex-anthropic.claude-sonnet-4",
+    // A model that no other API offers, so that its requests use Responses at any address.
+    model_name: "openai/gpt-6.2-sol",
     base_url_variable: "OPENAI_BASE_URL",
     key_variable: "OPENAI_API_KEY",
     key_header: ("authorization", "Bearer "),

@@ -2,7 +2,8 @@
 //!
 //! Runs on its own thread, so that blocking tests can use it. The n-th model request gets the n-th answer. A request
 //! without an answer gets status 500 with a message, and a request that violates the rules of its API gets status 400,
-//! so that the test fails at the cause. A server for many requests has a rule instead of a script.
+//! so that the test fails at the cause. A server for many requests has a rule instead of a script. A strict server refuses
+//! what its service refuses; such a request uses up no answer.
 
 use std::borrow::Cow;
 use std::io;
@@ -27,11 +28,12 @@ use tokio::sync::oneshot;
 use crate::request::Request;
 use crate::responses_socket;
 use crate::script::{Answer, Content, Frame};
+use crate::strict::{Refusal, StrictService};
 use crate::wire::{AnswerScript, Wire};
 
 /// The models that `GET /v1/models` and `GET /v1beta/models` list, with their display names.
 const MODELS: [(&str, &str); 2] =
-    [("claude-sonnet-4-20250514", "Claude Sonnet 4"), ("scripted-1", "Scripted One")];
+    [("claude-sonnet-4-6", "Claude Sonnet 4.6"), ("scripted-1", "Scripted One")];
 
 /// A running server. Dropping it closes every connection.
 pub struct ModelServer {
@@ -58,6 +60,12 @@ pub(crate) struct ServerState {
     requests: Mutex<Vec<Request>>,
     /// The number of requests so far.
     received: AtomicUsize,
+    /// The number of requests so far that the service did not refuse.
+    accepted: AtomicUsize,
+    /// The service whose rules apply.
+    service: Option<StrictService>,
+    /// The refusals of the service so far, each with its status.
+    refusals: Mutex<Vec<String>>,
     /// The signal that a request was recorded.
     arrived: Condvar,
     /// The number of connections so far.
@@ -69,25 +77,41 @@ pub(crate) struct ServerState {
 impl ModelServer {
     /// Starts a server with these answers. It refuses WebSocket connections.
     pub fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
-        Self::start_server(Script::Answers(answers.into_iter().collect()), false)
+        Self::start_server(Script::Answers(answers.into_iter().collect()), false, None)
     }
 
     /// Starts a server that answers by a rule. The rule receives the request and its number, from 0. No request is kept,
     /// so there can be any number of them.
     pub fn with_rule(rule: impl Fn(&Request, usize) -> Answer + Send + Sync + 'static) -> Self {
-        Self::start_server(Script::Rule(Box::new(rule)), false)
+        Self::start_server(Script::Rule(Box::new(rule)), false, None)
+    }
+
+    /// Starts a server with these answers that refuses what the service refuses.
+    pub fn strict(service: StrictService, answers: impl IntoIterator<Item = Answer>) -> Self {
+        Self::start_server(Script::Answers(answers.into_iter().collect()), false, Some(service))
+    }
+
+    /// Like [`Self::with_rule`], for what the service does not refuse.
+    pub fn strict_with_rule(
+        service: StrictService,
+        rule: impl Fn(&Request, usize) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        Self::start_server(Script::Rule(Box::new(rule)), false, Some(service))
     }
 
     /// Starts a server with these answers, which it also gives over WebSocket, in the mode of OpenAI Responses.
     pub fn with_websocket(answers: impl IntoIterator<Item = Answer>) -> Self {
-        Self::start_server(Script::Answers(answers.into_iter().collect()), true)
+        Self::start_server(Script::Answers(answers.into_iter().collect()), true, None)
     }
 
-    fn start_server(script: Script, accepts_websocket: bool) -> Self {
+    fn start_server(script: Script, accepts_websocket: bool, service: Option<StrictService>) -> Self {
         let state = Arc::new(ServerState {
             script,
             requests: Mutex::default(),
             received: AtomicUsize::new(0),
+            accepted: AtomicUsize::new(0),
+            service,
+            refusals: Mutex::default(),
             arrived: Condvar::new(),
             connections: AtomicUsize::new(0),
             accepts_websocket,
@@ -146,6 +170,11 @@ impl ModelServer {
         self.state.received.load(Ordering::Relaxed)
     }
 
+    /// Returns the refusals of a strict server so far, as `STATUS MESSAGE`.
+    pub fn refusals(&self) -> Vec<String> {
+        self.state.refusals.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Returns the number of connections so far.
     pub fn connections(&self) -> usize {
         self.state.connections.load(Ordering::Relaxed)
@@ -174,7 +203,8 @@ impl ModelServer {
     #[track_caller]
     pub fn assert_all_answers_sent(&self) {
         let Script::Answers(answers) = &self.state.script else { panic!("a rule has no number of answers") };
-        assert_eq!(self.received(), answers.len(), "requests, and answers of the script");
+        let accepted = self.state.accepted.load(Ordering::Relaxed);
+        assert_eq!(accepted, answers.len(), "requests, and answers of the script");
     }
 }
 
@@ -199,18 +229,39 @@ impl ServerState {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the request. Returns its number, from 0, and its answer, or the error that the script is too short.
+    /// Records the request. Returns its number among the accepted ones, from 0, and its answer, or the error that the script
+    /// is too short.
     pub(crate) fn record(&self, request: Request) -> (usize, Result<Cow<'_, Answer>, String>) {
-        let number = self.received.fetch_add(1, Ordering::Relaxed);
-        match &self.script {
-            Script::Rule(rule) => (number, Ok(Cow::Owned(rule(&request, number)))),
+        let number = self.accepted.fetch_add(1, Ordering::Relaxed);
+        let answer = match &self.script {
+            Script::Rule(rule) => Ok(Cow::Owned(rule(&request, number))),
             Script::Answers(answers) => {
-                self.lock().push(request);
-                self.arrived.notify_all();
                 let too_short =
                     || format!("the script has {} answers; this is request {}", answers.len(), number + 1);
-                (number, answers.get(number).map(Cow::Borrowed).ok_or_else(too_short))
+                answers.get(number).map(Cow::Borrowed).ok_or_else(too_short)
             }
+        };
+        let answer = match (&self.service, answer) {
+            (Some(service), Ok(answer)) => {
+                Ok(Cow::Owned(service.add_thinking(&request, answer.into_owned())))
+            }
+            (Some(_) | None, answer) => answer,
+        };
+        self.keep(request);
+        (number, answer)
+    }
+
+    /// Records a request that the service refuses.
+    fn record_refused(&self, request: Request, refusal: &Refusal) {
+        self.refusals.lock().unwrap_or_else(PoisonError::into_inner).push(refusal.describe());
+        self.keep(request);
+    }
+
+    fn keep(&self, request: Request) {
+        self.received.fetch_add(1, Ordering::Relaxed);
+        if let Script::Answers(_) = &self.script {
+            self.lock().push(request);
+            self.arrived.notify_all();
         }
     }
 }
@@ -249,7 +300,10 @@ pub(crate) fn header_texts(headers: &HeaderMap) -> Vec<(String, String)> {
     headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect()
 }
 
-async fn models() -> Response<Body> {
+async fn models(State(script): State<Arc<ServerState>>, headers: HeaderMap) -> Response<Body> {
+    if let Some(service) = &script.service {
+        return json_response(200, &service.model_list(headers.contains_key("anthropic-version")));
+    }
     let entry = |(id, name): &(&str, &str)| json!({ "id": id, "object": "model", "type": "model", "display_name": name, "created": 1_790_000_000 });
     let data: Vec<Value> = MODELS.iter().map(entry).collect();
     json_response(200, &json!({ "object": "list", "data": data, "has_more": false }))
@@ -273,6 +327,10 @@ async fn answer(
     let body = serde_json::from_slice(body).unwrap_or_default();
     let request =
         Request { wire, path: path.to_owned(), headers: header_texts(headers), body, message: None };
+    if let Some(refusal) = script.service.as_ref().and_then(|service| service.refusal(&request)) {
+        script.record_refused(request, &refusal);
+        return refusal.response(wire);
+    }
     let (violation, model) = ((api.violation)(&request), request.model());
     let (number, answer) = script.record(request);
     let error = |status: u16, kind: &str, message: &str| {

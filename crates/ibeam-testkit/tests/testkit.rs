@@ -12,7 +12,10 @@ use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
 use ibeam_protocol::{StopReason, Usage};
-use ibeam_testkit::{Answer, Ibeam, LivenessPipe, ModelServer, Stdin, Stream, Workspace, unreachable_url};
+use ibeam_testkit::{
+    Answer, Ibeam, LivenessPipe, ModelServer, ServiceModel, Stdin, Stream, StrictService, Workspace,
+    unreachable_url,
+};
 use serde_json::{Value, json};
 
 const MESSAGES: &str = "/v1/messages";
@@ -455,4 +458,126 @@ fn each_violation_is_reported() {
     lines.remove(4);
     assert!(check_stream(&lines).unwrap_err().contains("call-not-completed"));
     assert!(Stream::check(&good().join("\n")).unwrap_err().contains("no-line-end"));
+}
+
+/// Returns the body of a conversation over Messages, with a thinking block before each answer that has a signature.
+fn conversation(system: &str, answers: &[(&str, Option<&str>)]) -> Value {
+    let mut messages = vec![json!({ "role": "user", "content": "begin" })];
+    for (text, signature) in answers {
+        let thinking =
+            signature.map(|signature| json!({ "type": "thinking", "thinking": "", "signature": signature }));
+        let content: Vec<Value> =
+            thinking.into_iter().chain([json!({ "type": "text", "text": text })]).collect();
+        messages.push(json!({ "role": "assistant", "content": content }));
+        let mark = json!({ "type": "ephemeral" });
+        messages.push(json!({ "role": "user", "content": [{ "type": "text", "text": "go on", "cache_control": mark }] }));
+    }
+    json!({ "model": "claude-sonnet-5-5", "max_tokens": 9, "stream": true, "system": system, "messages": messages })
+}
+
+/// Returns the signature that a strict server sends with its answer.
+fn signature(server: &ModelServer, body: &Value) -> String {
+    let (head, body) = ask(server, MESSAGES, body);
+    assert!(head.starts_with("HTTP/1.1 200"), "{head} {body}");
+    let deltas = events(&body).into_iter();
+    let found = deltas.filter_map(|event| event["delta"]["signature"].as_str().map(str::to_owned)).next();
+    found.unwrap_or_else(|| panic!("no signature: {body}"))
+}
+
+#[test]
+fn a_strict_server_refuses_thinking_that_is_not_where_the_model_wrote_it() {
+    let service = || StrictService::new([ServiceModel::SONNET_5_5]);
+    let answer = |_: &ibeam_testkit::Request, _| Answer::new().text("yes");
+    let server = ModelServer::strict_with_rule(service(), answer);
+    let first = signature(&server, &conversation("s", &[]));
+    let second = signature(&server, &conversation("s", &[("a", Some(&first))]));
+    let third = signature(&server, &conversation("s", &[("a", Some(&first)), ("b", Some(&second))]));
+    let after_a_gap = signature(&server, &conversation("s", &[("a", None)]));
+    let [one, two, three] = [("a", Some(&*first)), ("b", Some(&*second)), ("c", Some(&*third))];
+    for (system, answers, is_accepted) in [
+        ("s", [one, two, three], true),
+        ("s", [("a", None), two, three], true),
+        ("s", [("a", None), ("b", None), three], true),
+        ("s", [("a", None), ("b", None), ("c", None)], true),
+        ("s", [("a", None), ("b", Some(&*after_a_gap)), ("c", None)], true),
+        // A gap, another order, thinking that has come back, an unknown signature.
+        ("s", [one, ("b", None), three], false),
+        ("s", [two, one, three], false),
+        ("s", [one, ("b", Some(&*after_a_gap)), ("c", None)], false),
+        ("s", [("a", Some("of another service")), ("b", None), ("c", None)], false),
+        // Another prefix.
+        ("t", [one, two, three], false),
+        ("s", [("changed", None), two, three], false),
+        ("t", [("a", None), ("b", None), ("c", None)], true),
+    ] {
+        let (head, body) = ask(&server, MESSAGES, &conversation(system, &answers));
+        assert_eq!(head.starts_with("HTTP/1.1 200"), is_accepted, "{answers:?}: {body}");
+        assert!(is_accepted || body.contains("Invalid `signature` in `thinking` block"), "{body}");
+    }
+    assert_eq!(server.refusals().len(), 6);
+    let other = ModelServer::strict_with_rule(service().account("second"), answer);
+    let (_, body) = ask(&other, MESSAGES, &conversation("s", &[one]));
+    assert!(body.contains("bound to a different conversation"), "{body}");
+}
+
+#[test]
+fn a_strict_server_refuses_what_its_service_refuses() {
+    let service = StrictService::new([
+        ServiceModel::SONNET_5_5,
+        ServiceModel::OPUS_5_5,
+        ServiceModel::SONNET_4,
+        ServiceModel::GPT_6_2_SOL,
+    ]);
+    let service = service.without_responses();
+    let server = ModelServer::strict_with_rule(service, |_, _| Answer::new().text("yes"));
+    let to = |model: &str, fields: Value| {
+        let mut body = request("hi");
+        body["model"] = model.into();
+        for (name, value) in fields.as_object().unwrap() {
+            body[name.as_str()] = value.clone();
+        }
+        body
+    };
+    let tool = json!([{ "type": "function", "function": { "name": "read" } }]);
+    for (path, body, status, expect) in [
+        (MESSAGES, to("claude-sonnet-5-5", json!({ "max_tokens": 128_000 })), 200, ""),
+        (
+            MESSAGES,
+            to("claude-sonnet-5-5", json!({ "max_tokens": 128_001 })),
+            400,
+            "max_tokens: 128001 > 128000",
+        ),
+        (MESSAGES, to("claude-sonnet-5-5", json!({ "max_tokens": null })), 400, "max_tokens: Field required"),
+        (MESSAGES, to("claude-sonnet-5-5", json!({ "thinking": { "type": "between_tools" } })), 200, ""),
+        (
+            MESSAGES,
+            to("claude-opus-5-5", json!({ "thinking": { "type": "disabled" } })),
+            400,
+            "thinking.type",
+        ),
+        (
+            MESSAGES,
+            to("claude-opus-5-5", json!({ "output_config": { "effort": "none" } })),
+            400,
+            "does not support 'none'",
+        ),
+        (MESSAGES, to("claude-sonnet-4", json!({})), 404, "not_found_error"),
+        (MESSAGES, to("claude-sonnet-9", json!({})), 404, "model: claude-sonnet-9"),
+        (CHAT, to("gpt-6.2-sol", json!({})), 200, ""),
+        (CHAT, to("gpt-6.2-sol", json!({ "tools": tool })), 400, "use /v1/responses"),
+        (
+            CHAT,
+            to("gpt-6.2-sol", json!({ "reasoning_effort": "minimal" })),
+            400,
+            "does not support 'minimal'",
+        ),
+        (CHAT, to("gpt-9", json!({})), 404, "model_not_found"),
+        ("/v1/responses", to("gpt-6.2-sol", json!({})), 404, "Not Found"),
+    ] {
+        let (head, text) = ask(&server, path, &body);
+        assert!(
+            head.starts_with(&format!("HTTP/1.1 {status}")) && text.contains(expect),
+            "{body}: {head} {text}"
+        );
+    }
 }

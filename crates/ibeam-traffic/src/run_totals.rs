@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use ibeam_core::{Prices, Tally};
+use ibeam_core::{Prices, Tally, TokenPrices};
 use ibeam_output::result_event;
 use ibeam_protocol::{
     Answer, ClassCosts, Compacted, EventKind, FailedUsage, ModelInfo, Notice, Reason, RunFinished,
@@ -21,10 +21,13 @@ use crate::wires::Wire;
 const DOLLARS: [u64; 4] = [3, 15, 2, 5];
 
 const PRICES: Prices = Prices {
-    input: DOLLARS[0] * 1_000_000,
-    output: DOLLARS[1] * 1_000_000,
-    cache_read: DOLLARS[2] * 1_000_000,
-    cache_write: DOLLARS[3] * 1_000_000,
+    base: TokenPrices {
+        input: DOLLARS[0] * 1_000_000,
+        output: DOLLARS[1] * 1_000_000,
+        cache_read: DOLLARS[2] * 1_000_000,
+        cache_write: DOLLARS[3] * 1_000_000,
+    },
+    steps: [None, None],
 };
 
 /// Returns the differences between the totals of a run with `answer` and the expectation of `record`.

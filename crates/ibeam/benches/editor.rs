@@ -75,7 +75,7 @@ impl Editor {
         let program =
             std::env::var_os("IBEAM_BENCH_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_ibeam").into());
         let mut command = Command::new(program);
-        command.args(["--model", "anthropic/claude-sonnet-4-20250514", "acp"]).current_dir(workspace.path());
+        command.args(["--model", "anthropic/claude-sonnet-4-6", "acp"]).current_dir(workspace.path());
         command.env_clear().env("HOME", workspace.home()).env("ANTHROPIC_API_KEY", "fake-key-of-the-bench");
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();

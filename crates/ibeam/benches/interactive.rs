@@ -58,7 +58,7 @@ fn key_to_glass(bencher: Bencher<'_, '_>) {
 fn start(workspace: &Workspace, server: &ModelServer) -> RunningProgram {
     let program = std::env::var_os("IBEAM_BENCH_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_ibeam").into());
     let ibeam = Ibeam::new(PathBuf::from(program), workspace)
-        .args(["--model", "anthropic/claude-sonnet-4-20250514"])
+        .args(["--model", "anthropic/claude-sonnet-4-6"])
         .env("ANTHROPIC_BASE_URL", server.url())
         .env("ANTHROPIC_API_KEY", "fake-key-of-the-bench")
         .env("TERM", "xterm-256color");

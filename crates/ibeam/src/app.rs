@@ -19,7 +19,7 @@ use crate::debug_log::DebugLog;
 use crate::dialect::DialectWriter;
 use crate::environment::{catalogue, variable};
 use crate::flag_checks;
-use crate::model::{self, DeferredKeys, recordings};
+use crate::model::{self, DeferredKeys, ListCache, recordings};
 use crate::programs::Programs;
 use crate::resource_exhaustion;
 use crate::worktree::Worktree;
@@ -70,6 +70,8 @@ pub(crate) struct AppContext {
     pub(crate) deferred_keys: DeferredKeys,
     /// See [`Self::redactor`].
     redactor: OnceLock<Redactor>,
+    /// See [`Self::model_lists`].
+    model_lists: OnceLock<ListCache>,
 }
 
 impl BaseContext {
@@ -164,6 +166,7 @@ impl AppContext {
             worktree: None,
             deferred_keys: DeferredKeys::default(),
             redactor: OnceLock::new(),
+            model_lists: OnceLock::new(),
         };
         let app = Self { debug_log: DebugLog::requested(&app)?, ..app };
         let traffic = recordings::open(&app)?;
@@ -178,6 +181,11 @@ impl AppContext {
     /// Returns the redactor of all secrets of this process. Its clones share the secrets that are added later.
     pub(crate) fn redactor(&self) -> &Redactor {
         self.redactor.get_or_init(|| Redactor::new(model::all_secrets(self)))
+    }
+
+    /// Returns the cached lists of models. They are read once.
+    pub(crate) fn model_lists(&self) -> &ListCache {
+        self.model_lists.get_or_init(|| ListCache::load(&self.dirs.cache))
     }
 
     /// Writes to the debug log, if there is one, that a step of the start is complete.

@@ -44,6 +44,12 @@ pub(crate) fn now_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// Returns the date, `YYYY-MM-DD`, in UTC.
+pub(crate) fn today() -> String {
+    let at = i64::try_from(now_ms()).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
+    at.unwrap_or_default().strftime("%Y-%m-%d").to_string()
+}
+
 impl Clock for SystemClock {
     fn unix_ms(&self) -> u64 {
         now_ms()

@@ -4,9 +4,12 @@
 //! provider with a key is used, else the embedded model. A name is `provider/name`, an alias, a name of the model
 //! table, or any name if exactly one provider has a key or a base URL.
 
+mod age_warnings;
 mod configured_provider;
 mod connect;
 mod connection;
+mod current_facts;
+mod default_choice;
 mod deferred_key;
 mod embedded;
 mod fallback_chain;
@@ -14,20 +17,24 @@ mod governed;
 mod list_cache;
 mod near_models;
 mod parking_dir;
+mod protocol_memory;
 pub(crate) mod recordings;
 
 use ibeam_protocol::{AcceptedMedia, KeySource, ModelInfo, Notice, Reason, Sentence, UnusedKey, sentence};
-use ibeam_providers::{Timeouts, default_model, known_model, model_label};
+use ibeam_providers::{KnownModel, Timeouts, known_provider, maker_of, model_label};
 
-use self::configured_provider::{similar_provider, unused_key};
+use self::configured_provider::similar_provider;
+pub(crate) use self::default_choice::DefaultOrigin;
+use self::default_choice::{default_id, default_rule, line_model};
 use self::near_models::{NameSources, near_models};
 use crate::app::AppContext;
 pub(crate) use configured_provider::{
     ConfiguredProvider, all_keys, all_secrets, check_provider_name, key_sources, key_variable,
-    key_variable_names, overriding_key, provider_names,
+    key_variable_names, overriding_key, provider_names, unused_key,
 };
 pub(crate) use connect::{Parking, batch_endpoint, list_models};
 pub(crate) use connection::{ServiceConnection, secret_files, tls_settings};
+pub(crate) use current_facts::current_model;
 pub(crate) use deferred_key::{DeferredKey, DeferredKeys, KeyCommandRunner};
 pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file, set_load_observer};
 pub(crate) use fallback_chain::FallbackChain;
@@ -49,6 +56,10 @@ pub(crate) struct ModelChoice {
     origin: Sentence,
     /// A key that is set but that no provider uses, if the embedded model is used instead.
     unused_key: Option<UnusedKey>,
+    /// The rule that chose the model; `None` if the user named it.
+    default: Option<DefaultOrigin>,
+    /// The facts about the model.
+    known: Option<KnownModel>,
 }
 
 impl ModelChoice {
@@ -60,6 +71,11 @@ impl ModelChoice {
     /// Returns the source of the choice: a flag, a variable, a file and line, or a key.
     pub(crate) fn origin(&self) -> &Sentence {
         &self.origin
+    }
+
+    /// Returns the provider and the rule of a model that a rule chose.
+    pub(crate) fn default_origin(&self) -> Option<(&ConfiguredProvider, &DefaultOrigin)> {
+        self.provider.as_ref().zip(self.default.as_ref())
     }
 
     /// Returns a notice if the embedded model is used, because users should know that it is small.
@@ -76,7 +92,7 @@ impl ModelChoice {
     /// Returns the images and documents that the model accepts. A model whose abilities are unknown is asked.
     pub(crate) fn accepted_media(&self) -> AcceptedMedia {
         let Some(provider) = &self.provider else { return AcceptedMedia::default() };
-        let images = known_model(&self.info.id).and_then(|known| known.abilities.images).unwrap_or(true);
+        let images = self.known.and_then(|known| known.abilities.images).unwrap_or(true);
         let documents = images && provider.protocol_for(&self.info.id).accepts_documents();
         AcceptedMedia { images, documents }
     }
@@ -158,10 +174,15 @@ fn choose_default(app: &AppContext) -> Result<ModelChoice, Reason> {
         return Err(Reason::Usage { detail });
     }
     if let Some(provider) = ConfiguredProvider::first_with_key(app)
-        && let Some(model) = default_model(&provider.name)
+        && let Some(model) = default_id(app, &provider)
     {
-        let origin = sentence!("first provider with a key: {provider}", provider = provider.name);
-        return remote_model(app, provider, model, origin);
+        let origin = sentence!(
+            "first provider with a key: {provider}; its default model: {rule}",
+            provider = provider.name,
+            rule = default_rule(&provider.name),
+        );
+        let choice = remote_model(app, provider, &model, origin)?;
+        return Ok(ModelChoice { default: Some(DefaultOrigin::Provider), ..choice });
     }
     let key_without_model = key_sources(app).into_iter().next().map(|(provider, _)| provider);
     let unused_key = unused_key(app);
@@ -217,8 +238,12 @@ fn choose_by_name(app: &AppContext, name: &str, origin: Sentence) -> Result<Mode
         }
         return remote_model(app, provider.require_key()?, model, origin);
     }
-    let maker = match known_model(&name) {
-        Some(known) => ConfiguredProvider::find(app, known.provider)?,
+    if let Some((provider, model, rule)) = line_model(app, &name)? {
+        let choice = remote_model(app, provider.require_key()?, &model, origin)?;
+        return Ok(ModelChoice { default: Some(rule), ..choice });
+    }
+    let maker = match bare_name_maker(app, &name) {
+        Some(maker) => ConfiguredProvider::find(app, maker)?,
         None => None,
     };
     if let Some(Ok(provider)) = maker.clone().map(ConfiguredProvider::require_key) {
@@ -241,6 +266,14 @@ fn choose_by_name(app: &AppContext, name: &str, origin: Sentence) -> Result<Mode
         Some(maker) => remote_model(app, maker.require_key()?, &name, origin),
         None => Err(unknown_model_error(app, name)),
     }
+}
+
+/// Returns the provider that develops the model of a bare name. A server at `--endpoint` may serve models with public weights
+/// over its own API.
+fn bare_name_maker(app: &AppContext, name: &str) -> Option<&'static str> {
+    let maker = maker_of(name).filter(|_| !name.contains('/'))?;
+    let is_elsewhere = app.base.flags.endpoint.is_some() && known_provider(maker)?.has_open_models;
+    (!is_elsewhere).then_some(maker)
 }
 
 /// Checks that the part of `name` before a slash is not a misspelt provider, if no model of `chosen` has a slash in its
@@ -290,10 +323,15 @@ fn remote_model(
     origin: Sentence,
 ) -> Result<ModelChoice, Reason> {
     let provider = if app.replays() { provider } else { provider.with_connection(app)? };
-    let display =
-        app.base.config.text(&["models", "display", model]).unwrap_or_else(|| model_label(model)).to_owned();
+    let display = app
+        .base
+        .config
+        .text(&["models", "display", model])
+        .unwrap_or_else(|| model_label(&provider.name, model));
+    let display = display.to_owned();
     let info = ModelInfo { provider: provider.name.clone(), id: model.to_owned(), display };
-    Ok(ModelChoice { info, provider: Some(provider), origin, unused_key: None })
+    let known = current_model(app, &info.provider, &info.id);
+    Ok(ModelChoice { info, provider: Some(provider), origin, unused_key: None, default: None, known })
 }
 
 fn embedded_model(
@@ -311,5 +349,5 @@ fn embedded_model(
     }
     let info =
         ModelInfo { provider: EMBEDDED_PROVIDER.to_owned(), id: "qwen2.5-coder-1.5b".to_owned(), display };
-    Ok(ModelChoice { info, provider: None, origin, unused_key })
+    Ok(ModelChoice { info, provider: None, origin, unused_key, default: None, known: None })
 }

@@ -6,6 +6,7 @@ mod answered_calls;
 mod attachments;
 mod check_command;
 pub(crate) mod context_preview;
+mod default_replacement;
 mod event_tap;
 mod from_plan;
 mod front_end;

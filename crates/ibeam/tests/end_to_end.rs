@@ -20,6 +20,8 @@ mod acp_questions;
 mod attachments;
 #[path = "end_to_end/batches.rs"]
 mod batches;
+#[path = "end_to_end/bound_thinking.rs"]
+mod bound_thinking;
 #[path = "end_to_end/bounds.rs"]
 mod bounds;
 #[path = "end_to_end/check.rs"]
@@ -137,6 +139,8 @@ mod model_apis;
 mod model_choice;
 #[path = "end_to_end/model_settings.rs"]
 mod model_settings;
+#[path = "end_to_end/models_of_today.rs"]
+mod models_of_today;
 #[path = "end_to_end/parking.rs"]
 mod parking;
 #[path = "end_to_end/permissions.rs"]

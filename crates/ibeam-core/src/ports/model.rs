@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use ibeam_protocol::{Answer, Failure, Message, Notice, ToolSpec, Usage};
 
 use crate::json_schema::JsonSchema;
+use crate::turn::FallbackModel;
 
 /// One request to a model, in the order that keeps provider caches warm.
 #[derive(Clone, Debug)]
@@ -48,6 +50,14 @@ pub trait Provider: Send + Sync {
     /// Makes one attempt; the loop retries. Dropping the stream ends the request. A stream that ends without `Finished`
     /// or an error is a bug of the provider.
     fn stream(&self, request: Arc<ModelRequest>) -> ModelStream;
+}
+
+/// Finds another model in place of a default model that the service does not know.
+///
+/// A model that the user named is never replaced.
+pub trait DefaultModels: Send + Sync {
+    /// Returns the default model after a look at the list of the service; `None` if there is no other one.
+    fn find_current(&self) -> BoxFuture<'_, Option<FallbackModel>>;
 }
 
 /// A failed request, classified.

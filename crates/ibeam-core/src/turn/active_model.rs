@@ -2,14 +2,14 @@
 //!
 //! A run never returns to an earlier model; the next run begins with the first one again.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use ibeam_protocol::{ClassCosts, EventKind, ModelInfo, Notice, Reason, Usage};
+use ibeam_protocol::{ClassCosts, EventKind, ModelInfo, Notice, Reason, SessionStarted, Usage};
 
-use super::Run;
+use super::{FallbackModel, Run};
 use crate::journal::{Journal, JournalClosed};
-use crate::ports::Provider;
-use crate::tally::Prices;
+use crate::ports::{DefaultModels, Provider};
+use crate::prices::Prices;
 
 /// The model that receives the requests.
 pub(super) struct ActiveModel<'a> {
@@ -19,6 +19,21 @@ pub(super) struct ActiveModel<'a> {
     pub(super) max_output_tokens: Option<u32>,
     pub(super) binds_thinking: bool,
     prices: Option<Prices>,
+}
+
+/// A default model that is replaced if the service does not know it.
+#[derive(Clone)]
+pub struct ReplaceableDefault {
+    finder: Arc<dyn DefaultModels>,
+    /// The model in its place, also for the runs of sub-agents.
+    found: Arc<OnceLock<FallbackModel>>,
+}
+
+impl ReplaceableDefault {
+    /// Returns a default model that was not refused so far.
+    pub fn new(finder: Arc<dyn DefaultModels>) -> Self {
+        Self { finder, found: Arc::default() }
+    }
 }
 
 impl ActiveModel<'_> {
@@ -32,7 +47,7 @@ impl Run {
     /// Returns the model that receives the requests.
     pub(super) fn active_model(&self, journal: &Journal) -> ActiveModel<'_> {
         let last = journal.tally().totals.fallbacks.len().checked_sub(1);
-        match last.and_then(|last| self.fallbacks.get(last)) {
+        match last.and_then(|last| self.fallbacks.get(last)).or_else(|| self.replaced_default()) {
             Some(fallback) => ActiveModel {
                 info: &fallback.model,
                 provider: &fallback.provider,
@@ -50,6 +65,34 @@ impl Run {
                 prices: self.prices,
             },
         }
+    }
+
+    /// Returns the model in place of the default one, if the service did not know that.
+    fn replaced_default(&self) -> Option<&FallbackModel> {
+        self.default_model.as_ref()?.found.get()
+    }
+
+    /// Returns the beginning of a run, with the model that receives its first request.
+    pub(super) fn current_head(&self) -> SessionStarted {
+        let mut head = self.head.clone();
+        if let Some(replaced) = self.replaced_default() {
+            head.model = replaced.model.clone();
+        }
+        head
+    }
+
+    /// Replaces a default model that the service does not know, once. Returns false if there is no other model.
+    pub(super) async fn replace_default(&self, journal: &mut Journal) -> Result<bool, JournalClosed> {
+        let Some(default) = &self.default_model else { return Ok(false) };
+        let has_changed = default.found.get().is_some() || !journal.tally().totals.fallbacks.is_empty();
+        let found = if has_changed { None } else { default.finder.find_current().await };
+        let Some(model) = found else { return Ok(false) };
+        let (from, to) = (self.head.model.qualified_name(), model.model.qualified_name());
+        if from == to || default.found.set(model).is_err() {
+            return Ok(false);
+        }
+        journal.record(EventKind::Notice(Notice::DefaultModelReplaced { from, to })).await?;
+        Ok(true)
     }
 
     /// Lets the next model receive the requests. Returns false if there is none.

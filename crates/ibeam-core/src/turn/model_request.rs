@@ -229,6 +229,11 @@ impl Run {
                     let Some(pause) = pause.filter(in_time).filter(|_| progress == Progress::NoText) else {
                         let reason = &error.failure.reason;
                         self.record_failed_request(journal, reason, error.usage.as_deref()).await?;
+                        let is_unknown = matches!(reason, Reason::UnknownModel { .. });
+                        if is_unknown && progress == Progress::NoText && self.replace_default(journal).await?
+                        {
+                            return Ok(None);
+                        }
                         let may_fall_back = error.is_unavailable && progress == Progress::NoText;
                         if may_fall_back && self.fall_back(journal, reason).await? {
                             return Ok(None);

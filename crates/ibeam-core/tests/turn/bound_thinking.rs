@@ -29,7 +29,8 @@ fn too_long() -> Reply {
 
 /// Returns the failure of a service that refuses the thinking in a request.
 fn refused_thinking() -> Reply {
-    let reason = Reason::BadRequest { provider: "p".into(), detail: "bound".into() };
+    let part = ibeam_protocol::RequestPart::Reasoning;
+    let reason = Reason::BadRequest { provider: "p".into(), detail: "bound".into(), part };
     Reply::Fail(ProviderError::new(reason, Retry::WithoutThinking))
 }
 

@@ -1,6 +1,7 @@
 //! Limits: a warning for the model before the limit, and the end of the run at the limit.
 
 use super::*;
+use ibeam_core::TokenPrices;
 
 /// Returns many answers, each with a different call and a usage of 10 tokens.
 fn many_replies() -> Vec<Reply> {
@@ -21,8 +22,8 @@ fn many_replies() -> Vec<Reply> {
 fn check(limits: Limits, reason: Reason, turns: u32, calls: u32) {
     let mut fixture = fixture(many_replies());
     fixture.run.head.limits = limits;
-    fixture.run.prices =
-        Some(ibeam_core::Prices { input: 1_000_000, output: 1_000_000, ..Default::default() });
+    let prices = TokenPrices { input: 1_000_000, output: 1_000_000, ..TokenPrices::default() };
+    fixture.run.prices = Some(prices.into());
     let (outcome, events) = run_turn(&fixture, &[]);
     assert_eq!(outcome, RunOutcome::Failed(reason.into()));
     let Some(EventKind::RunFinished(end)) = events.last().map(|event| &event.kind) else { panic!() };

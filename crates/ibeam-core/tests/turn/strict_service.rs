@@ -145,7 +145,8 @@ impl StrictModel {
             {
                 let given = self.service.given.lock().unwrap().len();
                 self.service.omitted.lock().unwrap().extend(0..given);
-                let reason = Reason::BadRequest { provider: provider(), detail: detail() };
+                let part = ibeam_protocol::RequestPart::Reasoning;
+                let reason = Reason::BadRequest { provider: provider(), detail: detail(), part };
                 return Reply::Fail(fail(reason, Retry::WithoutThinking));
             }
             Step::Call

@@ -1,11 +1,13 @@
 //! The tokens and the cost of a run by model and class.
 
 use super::*;
-use ibeam_core::Prices;
+use ibeam_core::{Prices, TokenPrices};
 
 /// One dollar for a million tokens of each class.
-const PRICES: Prices =
-    Prices { input: 1_000_000, output: 1_000_000, cache_read: 1_000_000, cache_write: 1_000_000 };
+const PRICES: Prices = Prices {
+    base: TokenPrices { input: 1_000_000, output: 1_000_000, cache_read: 1_000_000, cache_write: 1_000_000 },
+    steps: [None, None],
+};
 
 fn priced(replies: Vec<Reply>) -> Fixture {
     let mut fixture = fixture(replies);

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use fluent_bundle::{FluentArgs, FluentValue};
-use ibeam_protocol::{LimitKind, Notice, Reason};
+use ibeam_protocol::{LimitKind, Notice, Reason, RequestPart};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -73,6 +73,14 @@ pub(crate) fn reason_message(reason: &Reason) -> Message {
         message.with_id("reason-model-without-provider")
     } else if let Reason::KeyRefused { source: Some(_), .. } = reason {
         message.with_id("reason-key-refused-of-source")
+    } else if let Reason::BadRequest { part, .. } = reason {
+        message.with_id(match part {
+            RequestPart::Unknown => "reason-bad-request",
+            RequestPart::Reasoning => "reason-bad-request-reasoning",
+            RequestPart::Tools => "reason-bad-request-tools",
+            RequestPart::Media => "reason-bad-request-media",
+            RequestPart::OutputLimit => "reason-bad-request-output-limit",
+        })
     } else if let Reason::Signalled(signal) = reason {
         message.text("signal", signal.name())
     } else {

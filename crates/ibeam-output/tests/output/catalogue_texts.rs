@@ -5,7 +5,7 @@ use ibeam_output::{
     Locale, PolicyLine, ReplayLine, SessionLine, ShimLine, SubcommandLine, UndoLine,
 };
 use ibeam_protocol::{
-    Failure, FailureCode, LimitKind, Notice, Reason, RunFinished, RunOutcome, Signal, UnusedKey,
+    Failure, FailureCode, LimitKind, Notice, Reason, RequestPart, RunFinished, RunOutcome, Signal, UnusedKey,
 };
 
 #[track_caller]
@@ -172,7 +172,11 @@ fn counts_select_the_plural_form() {
 fn the_request_id_of_the_provider_is_the_last_hint() {
     let failure = Failure {
         request_id: Some("req_7".into()),
-        ..Failure::from(Reason::BadRequest { provider: "openai".into(), detail: "no".into() })
+        ..Failure::from(Reason::BadRequest {
+            provider: "openai".into(),
+            detail: "no".into(),
+            part: RequestPart::Unknown,
+        })
     };
     let hints = Catalogue::new(Locale::En).failure(&failure).hints;
     assert_eq!(hints.last().unwrap(), "the provider's ID of the failed request is `req_7`");
@@ -254,7 +258,11 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::ModelNotInstalled { model: s(), unused_key: Some(unused_key()) },
         Reason::LocalModel { detail: s() },
         Reason::NoLocalEngine,
-        Reason::BadRequest { provider: s(), detail: s() },
+        Reason::BadRequest { provider: s(), detail: s(), part: RequestPart::Unknown },
+        Reason::BadRequest { provider: s(), detail: s(), part: RequestPart::Reasoning },
+        Reason::BadRequest { provider: s(), detail: s(), part: RequestPart::Tools },
+        Reason::BadRequest { provider: s(), detail: s(), part: RequestPart::Media },
+        Reason::BadRequest { provider: s(), detail: s(), part: RequestPart::OutputLimit },
         Reason::ContextTooLong { provider: s(), detail: s() },
         Reason::RateLimited { provider: s(), detail: s() },
         Reason::QuotaExhausted { provider: s(), detail: s() },
@@ -325,6 +333,8 @@ pub(crate) fn every_notice() -> Vec<Notice> {
         Notice::EmbeddedModel { model: s(), unused_key: None },
         Notice::EmbeddedModel { model: s(), unused_key: Some(unused_key()) },
         Notice::EffortIgnored { model: s() },
+        Notice::EffortChanged { model: s(), asked: s(), used: s() },
+        Notice::DefaultModelReplaced { from: s(), to: s() },
         Notice::StdinIgnored { waited_ms: 1 },
         Notice::SessionGaps { count: 2 },
         Notice::SessionLeaseFile { path: s() },

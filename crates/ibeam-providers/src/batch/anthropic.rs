@@ -17,6 +17,7 @@ use super::{
     BatchApi, BatchContent, BatchEncoding, BatchEnd, BatchError, BatchId, BatchLimits, BatchState,
     EndedBatch, ListedBatch, PartOutcome, PartResult,
 };
+use crate::calendar::date_of_days;
 
 /// The most batches that a page of the list can have.
 const PAGE_SIZE: u32 = 1000;
@@ -184,17 +185,9 @@ fn total(counts: &Value) -> Option<u64> {
 fn rfc3339_utc(time: SystemTime, tolerance: u64) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs().saturating_sub(tolerance);
     let (days, seconds) = (seconds / 86_400, seconds % 86_400);
-    // The algorithm "civil_from_days" of Howard Hinnant, for days after 1970.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let date = date_of_days(days);
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
+    format!("{date}T{hour:02}:{minute:02}:{second:02}")
 }
 
 #[cfg(test)]

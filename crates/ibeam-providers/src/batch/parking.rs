@@ -226,6 +226,8 @@ mod tests {
         let endpoint = Endpoint {
             provider: "p".into(),
             protocol: ANTHROPIC,
+            other_protocol: None,
+            on_protocol_change: None,
             base_url: "http://localhost".into(),
             key: None,
             key_reader: None,
@@ -241,6 +243,7 @@ mod tests {
             near_models: None,
             cache_key: None,
             reasoning: crate::Reasoning::DEFAULT,
+            traits: crate::model_traits::ModelTraits::UNKNOWN,
         };
         ParkingProvider::new(endpoint, Arc::clone(store) as _)
     }

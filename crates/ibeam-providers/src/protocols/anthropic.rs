@@ -66,7 +66,7 @@ impl WireProtocol for AnthropicMessages {
         settings: &RequestSettings<'_>,
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
-        write_messages(messages, ENVELOPE, settings.model, body)
+        write_messages(messages, ENVELOPE, settings, body)
     }
 
     fn batch_api(&self) -> Option<&'static dyn BatchApi> {

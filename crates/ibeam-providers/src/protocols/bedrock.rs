@@ -18,6 +18,7 @@ use ibeam_protocol::Message;
 use serde_json::Value;
 
 use crate::listed_model::ListedModel;
+use crate::model_traits::ModelTraits;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
     AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
@@ -58,8 +59,8 @@ impl WireProtocol for BedrockConverse {
         "application/vnd.amazon.eventstream, application/json"
     }
 
-    fn accepts_reasoning(&self, model: &str) -> bool {
-        reasoning::is_documented(ModelFamily::from_id(model), model)
+    fn accepts_reasoning(&self, traits: ModelTraits) -> bool {
+        reasoning::is_documented(traits.thinking)
     }
 
     fn write_request(

@@ -75,7 +75,7 @@ impl WireProtocol for BedrockAnthropic {
         settings: &RequestSettings<'_>,
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
-        write_messages(messages, envelope(settings.model), settings.model, body)
+        write_messages(messages, envelope(settings.model), settings, body)
     }
 
     fn frame_parser(&self) -> Box<dyn FrameParser> {

@@ -102,7 +102,7 @@ pub(super) struct FileData<'a> {
 
 impl<'a> UserContent<'a> {
     /// Returns the content of a message of the user.
-    pub(super) fn new(parts: &'a [UserPart], support: MediaSupport<'_>) -> Self {
+    pub(super) fn new(parts: &'a [UserPart], support: MediaSupport) -> Self {
         let (text, media) = text_and_media(parts, support);
         if media.is_empty() {
             return Self::Text(text);
@@ -128,7 +128,7 @@ impl<'a> UserContent<'a> {
     }
 
     /// Returns the content of the message with the images and documents of results; `None` if there are none.
-    pub(super) fn after_results(results: &'a [ToolResult], support: MediaSupport<'_>) -> Option<Self> {
+    pub(super) fn after_results(results: &'a [ToolResult], support: MediaSupport) -> Option<Self> {
         let parts = parts_after_results(results, support);
         (!parts.is_empty()).then(|| Self::Parts(parts.into_iter().map(content_part).collect()))
     }
@@ -147,7 +147,7 @@ fn content_part(part: ShownPart<'_>) -> ContentPart<'_> {
 }
 
 /// Returns the text of a result for an API without a field for failures: the text of a failure begins with `Error:`.
-pub(super) fn result_or_error_text<'a>(result: &'a ToolResult, support: MediaSupport<'_>) -> Cow<'a, str> {
+pub(super) fn result_or_error_text<'a>(result: &'a ToolResult, support: MediaSupport) -> Cow<'a, str> {
     let text = result_text(result, support);
     if result.is_error { Cow::Owned(format!("Error: {text}")) } else { text }
 }

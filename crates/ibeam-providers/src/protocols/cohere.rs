@@ -61,7 +61,7 @@ impl WireProtocol for CohereChat {
         settings: &RequestSettings<'_>,
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
-        request::write_messages(messages, settings.model, body)
+        request::write_messages(messages, settings, body)
     }
 
     fn accepts_documents(&self) -> bool {

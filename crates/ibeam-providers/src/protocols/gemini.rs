@@ -92,7 +92,7 @@ impl WireProtocol for Gemini {
         settings: &RequestSettings<'_>,
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
-        request::write_messages(messages, self.name(), settings.model, body)
+        request::write_messages(messages, self.name(), settings, body)
     }
 
     fn batch_api(&self) -> Option<&'static dyn BatchApi> {

@@ -62,7 +62,7 @@ impl WireProtocol for GeminiInteractions {
         settings: &RequestSettings<'_>,
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
-        request::write_messages(messages, settings.model, body)
+        request::write_messages(messages, settings, body)
     }
 
     fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {

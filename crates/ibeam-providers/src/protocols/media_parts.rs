@@ -7,30 +7,30 @@ use std::borrow::Cow;
 use ibeam_protocol::{Media, MediaType, ToolResult, UserPart};
 use serde::{Serialize, Serializer};
 
-use crate::model_table::known_model;
+use crate::wire_protocol::RequestSettings;
 
 /// The images and documents that a model accepts over an API.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct MediaSupport<'a> {
-    model: &'a str,
+pub(super) struct MediaSupport {
+    accepts_images: bool,
     accepts_documents: bool,
 }
 
-impl<'a> MediaSupport<'a> {
+impl MediaSupport {
     /// Returns the support of an API with images and documents.
-    pub(super) fn new(model: &'a str) -> Self {
-        Self { model, accepts_documents: true }
+    pub(super) fn new(settings: &RequestSettings<'_>) -> Self {
+        Self { accepts_documents: true, ..Self::images_only(settings) }
     }
 
     /// Returns the support of an API with images only.
-    pub(super) fn images_only(model: &'a str) -> Self {
-        Self { model, accepts_documents: false }
+    pub(super) fn images_only(settings: &RequestSettings<'_>) -> Self {
+        // A model that is not in the model table is shown everything.
+        Self { accepts_images: settings.traits.images.unwrap_or(true), accepts_documents: false }
     }
 
-    /// Whether the model is shown media of this type. A model that is not in the model table is shown everything.
+    /// Whether the model is shown media of this type.
     fn shows(self, media_type: MediaType) -> bool {
-        let may_see = known_model(self.model).and_then(|known| known.abilities.images).unwrap_or(true);
-        may_see && (media_type.is_image() || self.accepts_documents)
+        self.accepts_images && (media_type.is_image() || self.accepts_documents)
     }
 }
 
@@ -46,7 +46,7 @@ pub(super) enum ShownPart<'a> {
 /// Returns the parts of a message of the user, without blank texts, which many services reject.
 pub(super) fn shown_parts<'a>(
     parts: &'a [UserPart],
-    support: MediaSupport<'_>,
+    support: MediaSupport,
 ) -> impl Iterator<Item = ShownPart<'a>> {
     parts.iter().filter_map(move |part| match part {
         UserPart::Text(text) if text.trim().is_empty() => None,
@@ -57,10 +57,7 @@ pub(super) fn shown_parts<'a>(
 }
 
 /// Returns the parts of a message of the user as one text and the images and documents.
-pub(super) fn text_and_media<'a>(
-    parts: &'a [UserPart],
-    support: MediaSupport<'_>,
-) -> (String, Vec<&'a Media>) {
+pub(super) fn text_and_media(parts: &[UserPart], support: MediaSupport) -> (String, Vec<&Media>) {
     let (mut texts, mut media) = (Vec::new(), Vec::new());
     for part in parts {
         match part {
@@ -73,7 +70,7 @@ pub(super) fn text_and_media<'a>(
 }
 
 /// Returns the text of a result, with a line for each image and document that the model is not shown.
-pub(super) fn result_text<'a>(result: &'a ToolResult, support: MediaSupport<'_>) -> Cow<'a, str> {
+pub(super) fn result_text<'a>(result: &'a ToolResult, support: MediaSupport) -> Cow<'a, str> {
     let mut text = Cow::Borrowed(&*result.text);
     for media in result.media.iter().filter(|media| !support.shows(media.media_type)) {
         text = Cow::Owned(format!("{text}\n{}", media.placeholder()));
@@ -82,17 +79,14 @@ pub(super) fn result_text<'a>(result: &'a ToolResult, support: MediaSupport<'_>)
 }
 
 /// Returns the images and documents of a result that the model is shown.
-pub(super) fn result_media<'a>(
-    result: &'a ToolResult,
-    support: MediaSupport<'_>,
-) -> impl Iterator<Item = &'a Media> {
+pub(super) fn result_media(result: &ToolResult, support: MediaSupport) -> impl Iterator<Item = &Media> {
     result.media.iter().filter(move |media| support.shows(media.media_type))
 }
 
 /// Returns the parts of the message of the user with the images and documents of results, for APIs whose results are texts.
 pub(super) fn parts_after_results<'a>(
     results: &'a [ToolResult],
-    support: MediaSupport<'_>,
+    support: MediaSupport,
 ) -> Vec<ShownPart<'a>> {
     let mut parts = Vec::new();
     for result in results {

@@ -65,7 +65,7 @@ impl WireProtocol for Ollama {
         settings: &RequestSettings<'_>,
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
-        request::write_messages(messages, settings.model, body)
+        request::write_messages(messages, settings, body)
     }
 
     fn frame_parser(&self) -> Box<dyn FrameParser> {

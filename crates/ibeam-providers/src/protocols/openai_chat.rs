@@ -67,6 +67,11 @@ impl WireProtocol for OpenAiChat {
         Some(&OpenAiBatches { path: "/v1/chat/completions" })
     }
 
+    /// OpenAI names the other API: "use /v1/responses".
+    fn is_api_refusal(&self, status: u16, body: &str) -> bool {
+        matches!(status, 400 | 404) && body.contains("/responses")
+    }
+
     fn decoder(&self, request: &ModelRequest, quirks: Quirks) -> Box<dyn AnswerDecoder> {
         let tools = request.tools.iter().filter(|_| quirks.text_tool_calls);
         let tools = tools.map(|tool| tool.name.to_string()).collect();

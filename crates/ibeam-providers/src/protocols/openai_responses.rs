@@ -72,6 +72,20 @@ impl WireProtocol for OpenAiResponses {
         Some(&OpenAiBatches { path: "/v1/responses" })
     }
 
+    /// A server without this API has no such path. Azure reports models that it does not serve over this API with 400.
+    fn is_api_refusal(&self, status: u16, body: &str) -> bool {
+        let body = body.to_lowercase();
+        let phrases = ["chat/completions", "responses api", "operation is unsupported"];
+        let names_api = phrases.iter().any(|phrase| body.contains(phrase));
+        match status {
+            // A service with this API may not have the model.
+            404 => names_api || !body.contains("model_not_found"),
+            405 | 501 => true,
+            400 => names_api,
+            _ => false,
+        }
+    }
+
     fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {
         Box::new(decoder::Decoder::new(count_calls(request)))
     }

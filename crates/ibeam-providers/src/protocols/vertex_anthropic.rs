@@ -64,7 +64,7 @@ impl WireProtocol for VertexAnthropic {
         settings: &RequestSettings<'_>,
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
-        write_messages(messages, ENVELOPE, settings.model, body)
+        write_messages(messages, ENVELOPE, settings, body)
     }
 
     fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {

@@ -29,6 +29,8 @@ fn endpoint(protocol: &'static dyn WireProtocol, base_url: String) -> Endpoint {
     Endpoint {
         provider: "scripted".into(),
         protocol,
+        other_protocol: None,
+        on_protocol_change: None,
         base_url,
         key: Some(Secret::new("sk-very-secret")),
         key_reader: None,
@@ -44,6 +46,7 @@ fn endpoint(protocol: &'static dyn WireProtocol, base_url: String) -> Endpoint {
         near_models: None,
         cache_key: None,
         reasoning: ibeam_providers::Reasoning::DEFAULT,
+        traits: ibeam_providers::ModelTraits::UNKNOWN,
     }
 }
 

@@ -5,7 +5,7 @@ use ibeam_protocol::{Block, Message};
 use ibeam_providers::protocols::{ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES};
 use ibeam_providers::provider_table::known_provider;
 use ibeam_providers::wire_protocol::RequestSettings;
-use ibeam_providers::{Quirks, WireProtocol, build_request_body};
+use ibeam_providers::{ModelTraits, Quirks, WireProtocol, build_request_body};
 use serde_json::{Value, json};
 
 use crate::conversation::{call, request, results, user};
@@ -13,7 +13,9 @@ use crate::requests::check_prefix_of;
 
 fn bytes(protocol: &dyn WireProtocol, request: &ModelRequest, provider: &str, model: &str) -> String {
     let quirks = known_provider(provider).map_or(Quirks::DEFAULT, |provider| provider.quirks);
-    let settings = RequestSettings { quirks, cache_key: Some("session-1"), ..RequestSettings::new(model) };
+    let traits = ModelTraits::find(provider, model);
+    let settings = RequestSettings::for_unknown_model(model);
+    let settings = RequestSettings { quirks, traits, cache_key: Some("session-1"), ..settings };
     String::from_utf8(build_request_body(protocol, request, &settings).unwrap()).unwrap()
 }
 
@@ -59,7 +61,7 @@ fn newer_models_of_openai_get_breakpoints_that_stay() {
     let marker = json!({ "mode": "explicit" });
     let part =
         |text: &str| json!([{ "type": "input_text", "text": text, "prompt_cache_breakpoint": marker }]);
-    let responses = body(OPENAI_RESPONSES, conversation(), "openai", "gpt-5.6");
+    let responses = body(OPENAI_RESPONSES, conversation(), "openai", "gpt-5.6-sol");
     assert_eq!(responses.get("instructions"), None, "{responses}");
     let input = &responses["input"];
     assert_eq!(input[0], json!({ "type": "message", "role": "developer", "content": part("Be brief.") }));
@@ -67,7 +69,7 @@ fn newer_models_of_openai_get_breakpoints_that_stay() {
     let older = body(OPENAI_RESPONSES, conversation(), "openai", "gpt-5").to_string();
     assert!(!older.contains("prompt_cache_breakpoint") && older.contains(r#""instructions":"Be brief.""#));
     let part = |text: &str| json!([{ "type": "text", "text": text, "prompt_cache_breakpoint": marker }]);
-    let chat = body(OPENAI_CHAT, conversation(), "openai", "gpt-5.6");
+    let chat = body(OPENAI_CHAT, conversation(), "openai", "gpt-5.6-sol");
     let content = |index: usize| chat["messages"][index]["content"].clone();
     assert_eq!([content(0), content(1), content(6)], ["Be brief.", "One.", "Two."].map(part));
     assert_eq!(content(3), json!([{ "type": "text", "text": "content" }]));
@@ -75,7 +77,7 @@ fn newer_models_of_openai_get_breakpoints_that_stay() {
 
 #[test]
 fn claude_models_at_openrouter_get_three_breakpoints() {
-    let chat = body(OPENAI_CHAT, conversation(), "openrouter", "anthropic/claude-sonnet-4.5");
+    let chat = body(OPENAI_CHAT, conversation(), "openrouter", "anthropic/claude-sonnet-5.5");
     let is_marked: Vec<bool> = chat["messages"]
         .as_array()
         .unwrap()
@@ -91,16 +93,16 @@ fn claude_models_at_openrouter_get_three_breakpoints() {
 #[test]
 fn a_blank_text_has_no_breakpoint() {
     let messages = vec![user(" ")];
-    let chat = body(OPENAI_CHAT, messages, "openrouter", "anthropic/claude-sonnet-4.5");
+    let chat = body(OPENAI_CHAT, messages, "openrouter", "anthropic/claude-sonnet-5.5");
     assert_eq!(chat["messages"][1]["content"], json!([{ "type": "text", "text": " " }]));
 }
 
 #[test]
 fn breakpoints_change_no_other_byte() {
     for (protocol, provider, model) in [
-        (OPENAI_CHAT, "openrouter", "anthropic/claude-sonnet-4.5"),
-        (OPENAI_CHAT, "openai", "gpt-5.6"),
-        (OPENAI_RESPONSES, "openai", "gpt-5.6"),
+        (OPENAI_CHAT, "openrouter", "anthropic/claude-sonnet-5.5"),
+        (OPENAI_CHAT, "openai", "gpt-5.6-sol"),
+        (OPENAI_RESPONSES, "openai", "gpt-5.6-sol"),
     ] {
         check_prefix_of(&conversation(), |request| bytes(protocol, request, provider, model));
     }

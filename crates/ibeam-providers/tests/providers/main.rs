@@ -20,6 +20,7 @@ mod gemini_interactions;
 mod media;
 mod ollama;
 mod openai;
+mod other_protocol;
 mod other_requests;
 mod reasoning;
 mod recordings;

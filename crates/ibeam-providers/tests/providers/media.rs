@@ -147,7 +147,7 @@ fn ollama_gets_a_list_of_images() {
 #[test]
 fn a_model_that_cannot_see_gets_a_line_of_text() {
     for protocol in PROTOCOLS {
-        let messages = json!(messages(*protocol, "deepseek-chat", conversation())).to_string();
+        let messages = json!(messages(*protocol, "devstral-medium-latest", conversation())).to_string();
         assert!(!messages.contains("iVBO") && !messages.contains("JVBE"), "{messages}");
         assert_eq!(messages.matches("not shown]").count(), 3, "{messages}");
     }

@@ -6,7 +6,7 @@ use ibeam_providers::protocols::{
 };
 use ibeam_providers::provider_table::known_provider;
 use ibeam_providers::wire_protocol::RequestSettings;
-use ibeam_providers::{Effort, PROTOCOLS, Quirks, Reasoning, WireProtocol, build_request_body};
+use ibeam_providers::{Effort, ModelTraits, PROTOCOLS, Quirks, Reasoning, WireProtocol, build_request_body};
 use serde_json::{Value, json};
 
 use crate::conversation::{request, user};
@@ -14,7 +14,10 @@ use crate::conversation::{request, user};
 fn body(protocol: &dyn WireProtocol, provider: &str, model: &str, reasoning: Reasoning) -> Value {
     let quirks = known_provider(provider).map_or(Quirks::DEFAULT, |provider| provider.quirks);
     let max_output_tokens = Some(32_000);
-    let settings = RequestSettings { max_output_tokens, quirks, reasoning, ..RequestSettings::new(model) };
+    let traits = ModelTraits::find(provider, model);
+    let reasoning = traits.thinking.accepted(reasoning);
+    let settings = RequestSettings::for_unknown_model(model);
+    let settings = RequestSettings { max_output_tokens, quirks, reasoning, traits, ..settings };
     let body = build_request_body(protocol, &request(vec![user("hi")]), &settings).unwrap();
     serde_json::from_slice(&body).unwrap()
 }
@@ -72,25 +75,33 @@ fn converse_has_the_fields_of_each_family() {
     check(BEDROCK, "bedrock", "openai.gpt-oss-120b-1:0", level(Effort::Medium), openai);
     let llama = "us.meta.llama4-maverick-17b-instruct-v1:0";
     check(BEDROCK, "bedrock", llama, level(Effort::High), json!({}));
-    let accepts = |model| BEDROCK.accepts_reasoning(model);
-    assert!(accepts(nova) && !accepts(llama) && ANTHROPIC.accepts_reasoning("m"));
+    let accepts = |model| BEDROCK.accepts_reasoning(ModelTraits::find("bedrock", model));
+    let is_accepted = ANTHROPIC.accepts_reasoning(ModelTraits::UNKNOWN);
+    assert!(accepts(nova) && !accepts(llama) && is_accepted);
 }
 
 #[test]
 fn apis_of_openai_get_a_level() {
     let effort = |word: &str| json!({ "reasoning_effort": word });
-    check(OPENAI_CHAT, "openai", "gpt-5", level(Effort::XHigh), effort("xhigh"));
+    check(OPENAI_CHAT, "openai", "gpt-5", level(Effort::XHigh), effort("high"));
+    check(OPENAI_CHAT, "groq", "openai/gpt-oss-120b", level(Effort::Max), effort("high"));
+    check(OPENAI_CHAT, "mistral", "devstral-medium-latest", Reasoning::DEFAULT, json!({}));
+    check(OPENAI_CHAT, "mistral", "mistral-large-4", level(Effort::XHigh), effort("high"));
     check(OPENAI_CHAT, "groq", "openai/gpt-oss-120b", tokens(10_240), effort("medium"));
     let reasoning = |word: &str| json!({ "reasoning": { "effort": word } });
-    check(OPENAI_RESPONSES, "openai", "gpt-5-codex", level(Effort::None), reasoning("none"));
-    check(OPENAI_RESPONSES, "openai", "gpt-5-codex", level(Effort::Max), reasoning("max"));
+    check(OPENAI_RESPONSES, "openai", "gpt-6.2-sol", level(Effort::None), reasoning("low"));
+    check(OPENAI_RESPONSES, "openai", "gpt-6.2-sol", level(Effort::Max), reasoning("max"));
+    check(OPENAI_RESPONSES, "openai", "gpt-6.1-terra", level(Effort::None), reasoning("none"));
+    check(OPENAI_RESPONSES, "openai", "gpt-5.4", level(Effort::Max), reasoning("xhigh"));
+    check(OPENAI_RESPONSES, "xai", "grok-4.7", level(Effort::Max), reasoning("xhigh"));
+    check(OPENAI_CHAT, "openrouter", "anthropic/claude-opus-5.5", level(Effort::Max), reasoning("max"));
     check(OPENAI_CHAT, "openrouter", "z-ai/glm-4.6", level(Effort::Max), reasoning("xhigh"));
     let limit = json!({ "reasoning": { "max_tokens": 2000 } });
     check(OPENAI_CHAT, "openrouter", "z-ai/glm-4.6", tokens(2000), limit);
     let enabled = json!({ "thinking": { "type": "enabled" }, "reasoning_effort": "low" });
-    check(OPENAI_CHAT, "deepseek", "deepseek-v4", level(Effort::Low), enabled);
+    check(OPENAI_CHAT, "deepseek", "deepseek-flash", level(Effort::Low), enabled);
     let disabled = json!({ "thinking": { "type": "disabled" } });
-    check(OPENAI_CHAT, "deepseek", "deepseek-v4", level(Effort::None), disabled);
+    check(OPENAI_CHAT, "deepseek", "deepseek-flash", level(Effort::None), disabled);
 }
 
 #[test]
@@ -98,14 +109,14 @@ fn gemini_gets_a_level_or_a_number_of_tokens() {
     let config = |thinking: Value| json!({ "generationConfig": { "maxOutputTokens": 32_000, "thinkingConfig": thinking } });
     for protocol in [GEMINI, VERTEX_GEMINI] {
         let low = json!({ "includeThoughts": true, "thinkingLevel": "LOW" });
-        check(protocol, "gemini", "gemini-3-pro-preview", level(Effort::Low), config(low));
+        check(protocol, "gemini", "gemini-4-argon", level(Effort::Low), config(low));
         let budget = json!({ "includeThoughts": true, "thinkingBudget": 4096 });
         check(protocol, "gemini", "gemini-2.5-pro", level(Effort::Low), config(budget));
     }
     let expect = json!({
         "max_output_tokens": 32_000, "thinking_summaries": "auto", "thinking_level": "high",
     });
-    let model = "gemini-3-pro-preview";
+    let model = "gemini-4-argon";
     check(GEMINI_INTERACTIONS, "gemini", model, level(Effort::XHigh), json!({ "generation_config": expect }));
 }
 

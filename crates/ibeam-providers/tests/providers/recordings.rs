@@ -57,6 +57,8 @@ fn endpoint(base_url: &str, timeouts: Timeouts) -> Endpoint {
     Endpoint {
         provider: "openai".into(),
         protocol: OPENAI_CHAT,
+        other_protocol: None,
+        on_protocol_change: None,
         base_url: base_url.into(),
         key: Some(Secret::new(KEY)),
         key_reader: None,
@@ -72,6 +74,7 @@ fn endpoint(base_url: &str, timeouts: Timeouts) -> Endpoint {
         near_models: None,
         cache_key: None,
         reasoning: ibeam_providers::Reasoning::DEFAULT,
+        traits: ibeam_providers::ModelTraits::UNKNOWN,
     }
 }
 

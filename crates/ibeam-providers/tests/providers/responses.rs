@@ -368,7 +368,7 @@ fn encrypted_reasoning_is_requested_only_from_models_that_reason() {
     for model in ["gpt-5", "gpt-5.1-codex", "o3", "openai/o4-mini", "grok-4", "my-deployment"] {
         assert!(include(model), "{model}");
     }
-    for model in ["gpt-4.1", "gpt-4o-mini", "openai/gpt-4o", "gpt-5-chat-latest"] {
+    for model in ["gpt-4.1", "gpt-4o-mini", "openai/gpt-4o"] {
         assert!(!include(model), "{model}");
     }
 }

@@ -60,6 +60,8 @@ impl SocketServer {
         HttpProvider::new(Endpoint {
             provider: "openai".into(),
             protocol: OPENAI_RESPONSES,
+            other_protocol: None,
+            on_protocol_change: None,
             base_url: self.url.clone(),
             key: Some(Secret::new("sk-secret")),
             key_reader: None,
@@ -75,6 +77,7 @@ impl SocketServer {
             near_models: None,
             cache_key: None,
             reasoning: ibeam_providers::Reasoning::DEFAULT,
+            traits: ibeam_providers::ModelTraits::UNKNOWN,
         })
     }
 

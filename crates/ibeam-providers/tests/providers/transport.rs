@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use ibeam_core::{ModelEvent, Provider, ProviderError, Retry};
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, RequestPart};
 use ibeam_providers::known_provider;
 use ibeam_providers::protocols::{ANTHROPIC, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES, PROTOCOLS};
 use ibeam_providers::{Endpoint, HttpProvider, Quirks, Secret, Timeouts, TlsSettings, TransportKind};
@@ -25,6 +25,8 @@ fn endpoint(base_url: &str) -> Endpoint {
     Endpoint {
         provider: "openai".into(),
         protocol: OPENAI_CHAT,
+        other_protocol: None,
+        on_protocol_change: None,
         base_url: base_url.into(),
         key: Some(Secret::new(KEY)),
         key_reader: None,
@@ -40,6 +42,7 @@ fn endpoint(base_url: &str) -> Endpoint {
         near_models: None,
         cache_key: None,
         reasoning: ibeam_providers::Reasoning::DEFAULT,
+        traits: ibeam_providers::ModelTraits::UNKNOWN,
     }
 }
 
@@ -213,7 +216,11 @@ async fn an_unknown_model_is_named_and_a_wrong_path_is_a_bad_request() {
     let (_, error) = fail(Act::Send(response("404 Not Found", "", "404 page not found"))).await;
     check(
         &error,
-        &Reason::BadRequest { provider: provider(), detail: "404 page not found".into() },
+        &Reason::BadRequest {
+            provider: provider(),
+            detail: "404 page not found".into(),
+            part: RequestPart::Unknown,
+        },
         Retry::Never,
     );
 }
@@ -230,7 +237,8 @@ async fn a_conversation_that_is_too_long_is_not_a_bad_request() {
         assert_eq!(error.retry, Retry::Never);
     }
     let (_, error) = fail(Act::Send(response("422 Unprocessable", "", r#"{"detail":"bad role"}"#))).await;
-    check(&error, &Reason::BadRequest { provider: provider(), detail: "bad role".into() }, Retry::Never);
+    let (detail, part) = ("bad role".into(), RequestPart::Unknown);
+    check(&error, &Reason::BadRequest { provider: provider(), detail, part }, Retry::Never);
 }
 
 #[tokio::test]
@@ -240,7 +248,8 @@ async fn refused_thinking_is_a_bad_request_that_may_succeed_without_it() {
                    \"drop_block\". [system]";
     let error = json!({ "type": "invalid_request_error", "message": message });
     let body = json!({ "type": "error", "error": error }).to_string();
-    let expect = Reason::BadRequest { provider: provider(), detail: message.to_owned() };
+    let part = RequestPart::Reasoning;
+    let expect = Reason::BadRequest { provider: provider(), detail: message.to_owned(), part };
     for protocol in PROTOCOLS {
         let server = Server::start(vec![Act::Send(response("400 Bad Request", "", &body))]).await;
         let endpoint = Endpoint { protocol: *protocol, ..endpoint(&server.url) };

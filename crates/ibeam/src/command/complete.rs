@@ -9,7 +9,7 @@ use std::fs::File;
 
 use clap::{Arg, Command};
 use ibeam_dialects::DialectName;
-use ibeam_providers::default_model;
+use ibeam_providers::default_models::default_model;
 
 use super::print_text;
 use crate::app::AppContext;
@@ -211,8 +211,11 @@ fn candidates(app: &AppContext, kind: &Kind, position: &Position) -> Vec<(String
 fn models(app: &AppContext) -> Vec<(String, String)> {
     let mut names: Vec<(String, String)> = model::aliases(app);
     names.extend(ListCache::load(&app.dirs.cache).names().map(|name| (name, String::new())));
+    let today = crate::clock::today();
     for provider in model::provider_names(app) {
-        names.extend(default_model(&provider).map(|model| (format!("{provider}/{model}"), String::new())));
+        names.extend(
+            default_model(&provider, &today).map(|model| (format!("{provider}/{model}"), String::new())),
+        );
     }
     if cfg!(feature = "embedded") {
         names.push((model::EMBEDDED_PROVIDER.to_owned(), model::EMBEDDED_DISPLAY.to_owned()));

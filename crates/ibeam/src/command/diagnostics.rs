@@ -62,6 +62,8 @@ pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) 
     for (provider, source) in &keys {
         line(DiagnosisLine::LoggedIn { provider, source });
     }
+    let unused_key = model::unused_key(app);
+    let mut warnings = Vec::new();
     let choice = model::choose_model(app);
     let model = choice.as_ref().ok().map(|choice| choice.info().clone());
     match (&model, &choice) {
@@ -69,12 +71,17 @@ pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) 
             let id = format!("{}/{}", info.provider, info.id);
             let origin = app.base.catalogue.sentence(choice.origin());
             line(DiagnosisLine::Model { model: &info.display, id: &id, origin: &origin });
+            warnings.extend(choice.age_warnings(app));
         }
         (_, Err(reason)) => {
             line(DiagnosisLine::NoModel { detail: &app.base.catalogue.reason(reason).message });
         }
         (None, Ok(_)) => {}
     }
+    let mut warnings: Vec<String> =
+        warnings.iter().map(|warning| app.base.catalogue.sentence(warning)).collect();
+    warnings.extend(unused_key.map(|key| app.base.catalogue.unused_key(&key)));
+    text.extend(warnings.iter().map(|warning| format!("warning: {warning}\n")));
     let authenticated = !keys.is_empty();
     let providers: Vec<_> =
         keys.iter().map(|(provider, source)| json!({ "provider": provider, "source": source })).collect();
@@ -86,6 +93,7 @@ pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) 
         "providers": providers,
         "model": model.as_ref().map(|info| &info.display),
         "message": if authenticated { "Logged in" } else { "Not logged in" },
+        "warnings": warnings,
     });
     report(stdout, format, &text, &json)
 }
@@ -104,17 +112,13 @@ pub(super) fn doctor(app: &AppContext, format: ReportFormat, stdout: &mut File) 
     match &choice {
         Ok(choice) => {
             let info = choice.info();
-            lines.add(
-                true,
-                DiagnosisLine::CheckModel,
-                &format!(
-                    "{} ({}/{}; {})",
-                    info.display,
-                    info.provider,
-                    info.id,
-                    catalogue.sentence(choice.origin())
-                ),
-            );
+            let origin = catalogue.sentence(choice.origin());
+            let mut text = format!("{} ({}/{}; {origin})", info.display, info.provider, info.id);
+            for warning in choice.age_warnings(app) {
+                text.push_str("; ");
+                text.push_str(&catalogue.sentence(&warning));
+            }
+            lines.add(true, DiagnosisLine::CheckModel, &text);
         }
         Err(reason) if is_shown(reason) => {}
         Err(reason) => lines.add(false, DiagnosisLine::CheckModel, &explain_in_line(app, reason)),

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use ibeam_protocol::{Failure, ModelInfo, Reason, Sentence, sentence};
-use ibeam_providers::{ListedFacts, ListedModel, known_model};
+use ibeam_providers::{ListedFacts, ListedModel, find_model};
 use serde_json::json;
 
 use self::details::ModelDetails;
@@ -232,7 +232,7 @@ impl AvailableModels {
 /// Returns a listed model with its display name: of the configuration, else of the service, else of the model table.
 fn model_info(app: &AppContext, provider: &str, listed: ListedModel) -> ModelInfo {
     let configured = app.base.config.text(&["models", "display", &listed.id]).map(str::to_owned);
-    let known = || known_model(&listed.id).map(|known| known.label.to_owned());
+    let known = || find_model(provider, &listed.id)?.label.map(str::to_owned);
     let display = configured.or(listed.label).or_else(known).unwrap_or_else(|| listed.id.clone());
     ModelInfo { provider: provider.to_owned(), id: listed.id, display }
 }

@@ -3,7 +3,8 @@
 use std::fs::File;
 
 use ibeam_protocol::sentence;
-use ibeam_providers::{default_model, known_provider};
+use ibeam_providers::default_models::default_model;
+use ibeam_providers::known_provider;
 use serde_json::json;
 
 use super::report;
@@ -39,7 +40,7 @@ pub(super) fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) ->
             "key_variable": variable,
             "has_key": source.is_some(),
             "key_source": source,
-            "default_model": default_model(&name),
+            "default_model": default_model(&name, &crate::clock::today()),
         }));
     }
     let tip = sentence!(

@@ -298,9 +298,6 @@ pub(crate) fn resolve_model(name: &str) -> Option<String> {
     match plain {
         "default" | "" => None,
         "opusplan" => resolve_model("opus"),
-        "haiku" | "opus" | "sonnet" => {
-            Some(ibeam_providers::newest_model("anthropic", plain).unwrap_or(plain).to_owned())
-        }
         name => Some(name.to_owned()),
     }
 }

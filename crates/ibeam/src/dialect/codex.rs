@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use ibeam_dialects::DialectName;
 use ibeam_protocol::{Reason, sentence};
+use ibeam_providers::default_models::default_model;
 
 use super::flag_table::{Arity, Flag, FlagAction, help_text, parse_args, usage_error};
 use super::{DialectOptions, DialectOutput, Env, TranslatedArgs, print_mode_args};
@@ -280,12 +281,13 @@ impl CodexDraft {
         let key = (env.variable)(KEY_VARIABLE);
         let is_openai = key.is_some() || self.endpoint.is_some();
         let model = self.model.take().or_else(|| {
-            let model = ibeam_providers::default_model("openai").filter(|_| is_openai)?;
+            let default = || default_model("openai", &crate::clock::today());
+            let model = is_openai.then(default).flatten()?;
             Some(model.to_owned())
         });
         if let Some(model) = model {
             let elsewhere = model.contains('/')
-                || ibeam_providers::known_model(&model).is_some_and(|known| known.provider != "openai");
+                || ibeam_providers::maker_of(&model).is_some_and(|maker| maker != "openai");
             let maker = if elsewhere { "" } else { "openai/" };
             self.forward("--model", &format!("{maker}{model}"))?;
         }

@@ -1,5 +1,7 @@
 use ibeam_output::{Catalogue, Locale};
 
+use ibeam_providers::default_models::default_model;
+
 use super::*;
 use crate::dialect::PromptSource;
 
@@ -141,7 +143,7 @@ fn a_model_without_a_provider_belongs_to_openai() {
     of("gpt-5-codex", "openai/gpt-5-codex");
     of("claude-sonnet-4-5", "claude-sonnet-4-5");
     of("groq/llama", "groq/llama");
-    let usual = format!("--model=openai/{}", ibeam_providers::default_model("openai").unwrap());
+    let usual = format!("--model=openai/{}", default_model("openai", &crate::clock::today()).unwrap());
     check_with(&["exec", "x"], Some("k"), &[common[0], common[1], &usual, "--api-key=k", "--", "x"]);
 }
 

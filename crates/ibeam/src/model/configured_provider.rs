@@ -2,13 +2,12 @@
 
 use ibeam_config::{Setting, Value};
 use ibeam_protocol::{KeySource, Reason, UnusedKey, sentence};
-use ibeam_providers::protocols::OPENAI_RESPONSES;
 use ibeam_providers::provider_table::{
-    self, KnownProvider, PROVIDERS, ResponsesModels, UNSUPPORTED_KEY_VARIABLES,
+    self, KnownProvider, PROVIDERS, ProtocolChoice, ResponsesUse, UNSUPPORTED_KEY_VARIABLES,
 };
 use ibeam_providers::{
     DEFAULT_PROTOCOL, PROTOCOLS, PlainHttpServer, Quirks, Secret, Timeouts, TransportKind, WireProtocol,
-    check_header, default_model, find_protocol, has_credentials, is_key_header, is_secret_header,
+    check_header, find_model, find_protocol, has_credentials, is_key_header, is_secret_header,
     with_default_scheme,
 };
 
@@ -25,7 +24,9 @@ pub(crate) struct ConfiguredProvider {
     pub(crate) name: String,
     protocol: &'static dyn WireProtocol,
     /// The models that use Responses instead of `protocol`.
-    responses: ResponsesModels,
+    responses: ResponsesUse,
+    /// Whether the address is that of the provider itself.
+    is_own_address: bool,
     pub(crate) base_url: String,
     /// The flag, variable, or file and line that sets the base URL; `None` for the default.
     base_url_source: Option<String>,
@@ -96,12 +97,9 @@ impl ConfiguredProvider {
                 });
             }
         };
-        let responses = match known {
-            Some(known) if text("wire").is_none() && base_url != known.base_url => {
-                known.responses.at_another_address()
-            }
-            Some(known) if text("wire").is_none() => known.responses,
-            Some(_) | None => ResponsesModels::None,
+        let responses = match known.filter(|_| text("wire").is_none()) {
+            Some(known) => known.responses,
+            None => ResponsesUse::Never,
         };
         let mut quirks = known.map_or(Quirks::DEFAULT, |known| known.quirks);
         quirks.text_tool_calls |= app.base.config.is_enabled(&["providers", name, "text_tool_calls"]);
@@ -142,6 +140,7 @@ impl ConfiguredProvider {
             name: name.to_owned(),
             protocol,
             responses,
+            is_own_address: known.is_some_and(|known| known.base_url == base_url),
             base_url,
             base_url_source,
             key,
@@ -174,9 +173,15 @@ impl ConfiguredProvider {
         provider_table::known_provider(&self.name).filter(is_own_service).is_none()
     }
 
-    /// Returns the protocol for requests to `model`.
+    /// Returns the protocol for the first request to `model`.
     pub(crate) fn protocol_for(&self, model: &str) -> &'static dyn WireProtocol {
-        if self.responses.contains(model) { OPENAI_RESPONSES } else { self.protocol }
+        self.protocols_for(model).first
+    }
+
+    /// Returns the protocols for requests to `model`.
+    pub(crate) fn protocols_for(&self, model: &str) -> ProtocolChoice {
+        let known = find_model(&self.name, model);
+        self.responses.choose(self.protocol, known.as_ref(), self.is_own_address)
     }
 
     /// Checks that the key is set, if the provider needs one.
@@ -252,7 +257,10 @@ impl ConfiguredProvider {
 
     /// Returns the first provider with a key and a default model, in the order of the table, then of the configuration.
     pub(crate) fn first_with_key(app: &AppContext) -> Option<Self> {
-        provider_names(app).into_iter().filter(|name| default_model(name).is_some()).find_map(|name| {
+        let has_default = |name: &String| {
+            provider_table::known_provider(name).is_some_and(|known| known.default_model.is_some())
+        };
+        provider_names(app).into_iter().filter(has_default).find_map(|name| {
             let provider = Self::find(app, &name).ok()??;
             (provider.has_key() && provider.key_source != KeySource::Flag).then_some(provider)
         })
@@ -402,7 +410,7 @@ pub(crate) fn all_secrets(app: &AppContext) -> Vec<String> {
 }
 
 /// Returns a key variable that is set but belongs to no provider of the table or the configuration.
-pub(super) fn unused_key(app: &AppContext) -> Option<UnusedKey> {
+pub(crate) fn unused_key(app: &AppContext) -> Option<UnusedKey> {
     let used = key_variable_names(app);
     let is_unused = |name: &str| variable(name).is_some() && !used.iter().any(|known| known == name);
     let (name, service) = UNSUPPORTED_KEY_VARIABLES.iter().find(|(name, _)| is_unused(name))?;

@@ -10,15 +10,15 @@ use ibeam_protocol::{Failure, KeySource, ModelInfo, Notice, Reason, SessionId, s
 use ibeam_providers::batch::ParkingProvider;
 use ibeam_providers::recording::{AnswerSource, RecordedProvider};
 use ibeam_providers::{
-    Effort, Endpoint, HttpProvider, KeyReader, ListedModel, NearModels, Reasoning, Secret, TrafficMode,
-    known_model,
+    Effort, Endpoint, HttpProvider, KeyReader, KnownModel, ListedModel, ModelTraits, NearModels, Reasoning,
+    Secret, ThinkingForm, TrafficMode, known_provider, maker_of,
 };
 use sha2::{Digest as _, Sha256};
 
 use super::governed::governed;
 use super::near_models::near_models_of;
 use super::parking_dir::ParkingDir;
-use super::{ConfiguredProvider, ModelChoice, embedded};
+use super::{ConfiguredProvider, ModelChoice, current_model, embedded, protocol_memory};
 use crate::app::AppContext;
 
 /// The parking of the requests of a run.
@@ -95,8 +95,10 @@ impl ModelChoice {
             near_models: Some(near_models_search(app, provider)),
             cache_key: Some(session.to_string()),
             reasoning: self.reasoning(app),
-            ..endpoint(provider, &self.info.id)
+            max_output_tokens: output_limit(self.known.as_ref(), &self.info.id, self.reasoning(app)),
+            ..endpoint(provider, &self.info.id, self.known.as_ref())
         };
+        use_remembered_protocol(app, provider, &mut endpoint);
         add_cache_key_header(&mut endpoint);
         endpoint
     }
@@ -108,18 +110,31 @@ impl ModelChoice {
 
     /// Whether the model is known not to reason, or its API has no documented form of a request for reasoning.
     fn ignores_reasoning(&self) -> bool {
-        let id = &self.info.id;
-        let never_reasons = known_model(id).is_some_and(|known| known.abilities.reasoning == Some(false));
-        let has_no_form = |provider: &ConfiguredProvider| !provider.protocol_for(id).accepts_reasoning(id);
-        never_reasons || self.provider.as_ref().is_none_or(has_no_form)
+        let traits = self.traits();
+        let has_no_form =
+            |provider: &ConfiguredProvider| !provider.protocol_for(&self.info.id).accepts_reasoning(traits);
+        traits.reasons == Some(false)
+            || traits.thinking.form == Some(ThinkingForm::None)
+            || self.provider.as_ref().is_none_or(has_no_form)
     }
 
-    /// Returns a notice if the user asked for reasoning and the model ignores that.
+    /// Returns what the model accepts.
+    fn traits(&self) -> ModelTraits {
+        self.known.as_ref().map_or(ModelTraits::UNKNOWN, ModelTraits::from)
+    }
+
+    /// Returns a notice if the user asked for reasoning and the model ignores that, or accepts only another level.
     pub(crate) fn reasoning_notice(&self, app: &AppContext) -> Option<Notice> {
         let reasoning = requested_reasoning(app);
-        let is_asked = reasoning != Reasoning::DEFAULT && reasoning.effort != Some(Effort::None);
         let model = self.info.display.clone();
-        (is_asked && self.ignores_reasoning()).then_some(Notice::EffortIgnored { model })
+        if self.ignores_reasoning() {
+            let is_asked = reasoning != Reasoning::DEFAULT && reasoning.effort != Some(Effort::None);
+            return is_asked.then_some(Notice::EffortIgnored { model });
+        }
+        let asked = reasoning.effort?;
+        let used = self.traits().thinking.nearest(asked);
+        let (asked, used) = (asked.as_str().to_owned(), used.as_str().to_owned());
+        (asked != used).then_some(Notice::EffortChanged { model, asked, used })
     }
 }
 
@@ -152,7 +167,7 @@ pub(crate) async fn list_models(
     app: &AppContext,
     provider: &ConfiguredProvider,
 ) -> Result<Vec<ListedModel>, Failure> {
-    let endpoint = Endpoint { key_reader: key_reader(app, provider), ..endpoint(provider, "") };
+    let endpoint = Endpoint { key_reader: key_reader(app, provider), ..endpoint(provider, "", None) };
     let listed = HttpProvider::new(endpoint).list_models().await;
     listed.map_err(|error| error.failure)
 }
@@ -166,13 +181,32 @@ pub(crate) fn batch_endpoint(app: &AppContext, provider: &str, model: &str) -> R
     let provider = ConfiguredProvider::find(app, provider)?.ok_or_else(unknown)?;
     let provider = provider.require_key()?.with_connection(app)?;
     let key_reader = key_reader(app, &provider);
-    Ok(Endpoint { key_reader, ..endpoint(&provider, model) })
+    let known = current_model(app, &provider.name, model);
+    Ok(Endpoint { key_reader, ..endpoint(&provider, model, known.as_ref()) })
 }
 
-fn endpoint(provider: &ConfiguredProvider, model: &str) -> Endpoint {
+/// Returns the output limit of an answer, in tokens; `None` leaves it to the service.
+///
+/// A limit of all that a model can write would reserve most of the context window of some services for an answer that is
+/// hardly ever that long. Only the highest levels of reasoning need more than half of it.
+fn output_limit(known: Option<&KnownModel>, model: &str, reasoning: Reasoning) -> Option<u32> {
+    let most = match reasoning.effort {
+        Some(Effort::XHigh | Effort::Max) => 128_000,
+        Some(_) | None => 64_000,
+    };
+    match known {
+        Some(known) => known.max_output_tokens.map(|limit| limit.min(most)),
+        None => known_provider(maker_of(model)?)?.unknown_output_limit,
+    }
+}
+
+fn endpoint(provider: &ConfiguredProvider, model: &str, known: Option<&KnownModel>) -> Endpoint {
+    let protocols = provider.protocols_for(model);
     Endpoint {
         provider: provider.name.clone(),
-        protocol: provider.protocol_for(model),
+        protocol: protocols.first,
+        other_protocol: protocols.other,
+        on_protocol_change: None,
         base_url: provider.base_url.clone(),
         key: provider.key.clone(),
         key_reader: None,
@@ -182,13 +216,28 @@ fn endpoint(provider: &ConfiguredProvider, model: &str) -> Endpoint {
         near_models: None,
         cache_key: None,
         reasoning: Reasoning::DEFAULT,
+        traits: known.map_or(ModelTraits::UNKNOWN, ModelTraits::from),
         headers: provider.headers.clone(),
         model: model.to_owned(),
         quirks: provider.quirks,
         transport: provider.transport,
         timeouts: provider.timeouts,
-        max_output_tokens: known_model(model).and_then(|known| known.max_output_tokens),
+        max_output_tokens: output_limit(known, model, Reasoning::DEFAULT),
     }
+}
+
+/// Begins with the protocol that the service needed in an earlier run, and stores another one that it needs in this run.
+/// Recordings must not depend on earlier runs.
+fn use_remembered_protocol(app: &AppContext, provider: &ConfiguredProvider, endpoint: &mut Endpoint) {
+    let Some(other) = endpoint.other_protocol.filter(|_| matches!(app.traffic, TrafficMode::Live)) else {
+        return;
+    };
+    let remembered = protocol_memory::remembered(&app.dirs.cache, provider, &endpoint.model);
+    if remembered.is_some_and(|protocol| protocol.name() == other.name()) {
+        (endpoint.protocol, endpoint.other_protocol) = (other, Some(endpoint.protocol));
+    }
+    endpoint.on_protocol_change =
+        Some(protocol_memory::observer(app.dirs.cache.clone(), provider, &endpoint.model));
 }
 
 /// Adds the header with the cache key, if the service has one. A header that the user set takes precedence.

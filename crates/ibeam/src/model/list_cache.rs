@@ -62,6 +62,11 @@ impl ListCache {
         }
     }
 
+    /// Whether the file has a list of this provider.
+    pub(crate) fn has(&self, provider: &str) -> bool {
+        self.providers.contains_key(provider)
+    }
+
     /// Returns the list that this provider returned for the same address, key and headers.
     pub(crate) fn get(&self, provider: &ConfiguredProvider) -> Option<&CachedList> {
         self.providers.get(&provider.name).filter(|list| list.origin == origin_hash(provider))
@@ -81,7 +86,6 @@ impl ListCache {
 
     /// Returns what the provider states about a model, which `id` names by its id or by an alias; `None` if the list of
     /// this provider for the same address, key and headers is not cached or has no such model.
-    #[expect(dead_code, reason = "for the choice of a model, which does not use the facts yet")]
     pub(crate) fn facts(&self, provider: &ConfiguredProvider, id: &str) -> Option<ListedFacts> {
         self.get(provider)?.facts(id).cloned()
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use ibeam_providers::known_models;
+use ibeam_providers::{find_model, known_models, models_of, retired_model};
 
 use super::list_cache::ListCache;
 use super::{aliases, provider_names};
@@ -38,13 +38,33 @@ fn model_names(cache_dir: &Path) -> BTreeSet<String> {
     ListCache::load(cache_dir).names().chain(known).collect()
 }
 
-/// Returns the models of `provider` whose ids are similar to `id`, the most similar first.
+/// Returns the models of `provider` that may be meant by `id`, the most likely first: the successor of a retired model, then
+/// the models whose ids are similar.
 pub(super) fn near_models_of(provider: &str, id: &str, cache_dir: &Path) -> Vec<String> {
     let prefix = format!("{provider}/");
     let models = model_names(cache_dir);
     let ids = models.iter().filter_map(|model| model.strip_prefix(&prefix)).map(str::to_owned);
+    let successor = successor(provider, id);
     let near = most_similar(id, ids, MAX_NAMES);
-    near.into_iter().map(|id| format!("{prefix}{id}")).collect()
+    let near = near.into_iter().filter(|near| Some(near.as_str()) != successor.as_deref() && near != id);
+    successor.clone().into_iter().chain(near).take(MAX_NAMES).map(|id| format!("{prefix}{id}")).collect()
+}
+
+/// Returns the model that replaces a retired or retiring one, after all its successors.
+fn successor(provider: &str, id: &str) -> Option<String> {
+    let next = |id: &str| match retired_model(provider, id) {
+        Some(retired) => retired.successor,
+        None => find_model(provider, id).filter(|known| !known.is_assumed)?.successor,
+    };
+    let mut last = next(id)?;
+    // A cycle in the table must not keep the search going.
+    for _ in 0..MAX_NAMES {
+        match next(last) {
+            Some(later) => last = later,
+            None => break,
+        }
+    }
+    models_of(provider).any(|model| model.id == last).then(|| last.to_owned())
 }
 
 /// Returns the names that are similar to `name`, the most similar first: aliases, cached models and known models.
@@ -86,11 +106,28 @@ mod tests {
 
     #[test]
     fn similar_names_are_found_with_their_provider() {
-        check("claude-sonet-4-5", &["anthropic/claude-sonnet-4-5"]);
+        check("claude-sonet-5-5", &["anthropic/claude-sonnet-5-5"]);
         check("composer-2", &["composer-1"]);
-        check("openai/gpt-5-mimi", &["openai/gpt-5-mini"]);
-        let near = near_models_of("openai", "gpt-5-mimi", Path::new("/nonexistent"));
-        assert_eq!(near.first().map(String::as_str), Some("openai/gpt-5-mini"));
+        check("openai/gpt-6-lunar", &["openai/gpt-6-luna"]);
+        let near = near_models_of("openai", "gpt-6-lunar", Path::new("/nonexistent"));
+        assert_eq!(near.first().map(String::as_str), Some("openai/gpt-6-luna"));
+    }
+
+    #[test]
+    fn a_retired_model_is_answered_with_its_successor_and_never_with_a_retired_one() {
+        for (provider, id, first) in [
+            ("anthropic", "claude-sonnet-4", "anthropic/claude-sonnet-5-5"),
+            ("anthropic", "claude-sonnet-4-5", "anthropic/claude-sonnet-5-5"),
+            ("xai", "grok-code-fast-1", "xai/grok-4.7"),
+            ("deepseek", "deepseek-chat", "deepseek/deepseek-flash"),
+        ] {
+            let near = near_models_of(provider, id, Path::new("/nonexistent"));
+            assert_eq!(near.first().map(String::as_str), Some(first), "{provider}/{id}: {near:?}");
+            for name in &near {
+                let (provider, id) = name.split_once('/').unwrap();
+                assert!(retired_model(provider, id).is_none(), "{name}");
+            }
+        }
     }
 
     #[test]
@@ -101,7 +138,7 @@ mod tests {
     #[test]
     fn a_different_name_finds_nothing() {
         check("zzzzzzzzzzzzzz", &[]);
-        for (provider, id) in [("openai", "zzzzzzzzzzzzzz"), ("vllm", "gpt-5")] {
+        for (provider, id) in [("openai", "zzzzzzzzzzzzzz"), ("vllm", "gpt-6.2-sol")] {
             assert_eq!(near_models_of(provider, id, Path::new("/nonexistent")), Vec::<String>::new());
         }
     }

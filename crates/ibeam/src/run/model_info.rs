@@ -1,18 +1,31 @@
-//! Limits and prices of a model: from the configuration, else from the table of known models.
+//! Limits and prices of a model: from the configuration, else from the list of its service or the model table.
 
 use ibeam_core::Prices;
 use ibeam_protocol::{ModelInfo, Reason, sentence};
-use ibeam_providers::{known_model, known_prices, parse_prices};
+use ibeam_providers::{find_model, parse_prices};
 
 use crate::app::AppContext;
-use crate::model::EMBEDDED_PROVIDER;
+use crate::model::{EMBEDDED_PROVIDER, current_model};
 
 /// Returns the limit of prompt and answer together, in tokens; `None` for an unknown model.
 pub(crate) fn context_window(app: &AppContext, model: &ModelInfo) -> Option<u64> {
-    app.base
-        .config
-        .number(&["models", "context", &model.id])
-        .or_else(|| known_model(&model.id).map(|known| known.context_window.into()))
+    configured_window(app, model)
+        .or_else(|| current_model(app, &model.provider, &model.id)?.context_window.map(u64::from))
+}
+
+/// Returns the size that a conversation should stay below, in tokens: the context window, or the length of a prompt from
+/// which on its price is higher, unless the user set the window.
+pub(crate) fn economic_window(app: &AppContext, model: &ModelInfo) -> Option<u64> {
+    let window = context_window(app, model);
+    if configured_window(app, model).is_some() {
+        return window;
+    }
+    let step = current_model(app, &model.provider, &model.id).and_then(|known| known.price_step());
+    window.into_iter().chain(step).min()
+}
+
+fn configured_window(app: &AppContext, model: &ModelInfo) -> Option<u64> {
+    app.base.config.number(&["models", "context", &model.id])
 }
 
 /// Returns the limit of an answer, in tokens; `None` for an unknown model.
@@ -20,12 +33,12 @@ pub(crate) fn max_output_tokens(app: &AppContext, model: &ModelInfo) -> Option<u
     app.base
         .config
         .number(&["limits", "max_output_tokens"])
-        .or_else(|| known_model(&model.id)?.max_output_tokens.map(u64::from))
+        .or_else(|| current_model(app, &model.provider, &model.id)?.max_output_tokens.map(u64::from))
 }
 
 /// Whether the service accepts the thinking of the model only after what came before it when the model wrote it.
-pub(crate) fn binds_thinking(_: &AppContext, _: &ModelInfo) -> bool {
-    false
+pub(crate) fn binds_thinking(model: &ModelInfo) -> bool {
+    find_model(&model.provider, &model.id).is_some_and(|known| known.thinking.is_bound)
 }
 
 /// Returns the limit of an answer that the user set, in tokens.
@@ -53,7 +66,7 @@ pub(crate) fn prices(app: &AppContext, model: &ModelInfo) -> Result<Option<Price
     if model.provider == EMBEDDED_PROVIDER {
         return Ok(Some(Prices::default()));
     }
-    Ok(known_prices(&model.provider, &model.id))
+    Ok(current_model(app, &model.provider, &model.id).and_then(|known| known.prices))
 }
 
 /// Returns the prices, and checks that they are known where the cost is limited.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use ibeam_core::{FallbackModel, Provider, ResumedState};
+use ibeam_core::{FallbackModel, Provider, ReplaceableDefault, ResumedState};
 use ibeam_protocol::{
     Failure, FailureCode, Limits, Notice, PermissionMode, Reason, Sandbox, SessionId, SessionStarted,
 };
 use ibeam_session::Session;
 use ibeam_tools::PastFileAccess;
 
+use super::default_replacement::replaceable_default;
 use super::session_opener::{OpenedSession, SessionOpener, is_ephemeral, session_options};
 use super::{model_info, resources, rule_markers, sandbox};
 use crate::app::AppContext;
@@ -23,6 +24,7 @@ pub(super) struct PreparedRun {
     /// `--park-requests`.
     pub(super) parking: Option<Parking>,
     pub(super) fallbacks: Vec<FallbackModel>,
+    pub(super) default_model: Option<ReplaceableDefault>,
     /// `None` for an ephemeral run.
     pub(super) session: Option<Session>,
     pub(super) past: ResumedState,
@@ -35,7 +37,7 @@ pub(super) struct PreparedRun {
 /// # Errors
 /// The errors of [`ModelChoice::connect`].
 pub(super) fn prepare(
-    app: &AppContext,
+    app: &Arc<AppContext>,
     opened: OpenedSession,
     choice: ModelChoice,
     chain: FallbackChain,
@@ -54,10 +56,21 @@ pub(super) fn prepare(
     let resumed = !past.is_empty();
     let head = SessionStarted { resumed, journal_gaps, parent, environment, ..head_of(app, id, &choice) };
     let parking = choice.parking_provider(app, id)?;
+    let default_model = replaceable_default(app, &choice, id);
     let (provider, ..) = choice.connect(app, id)?;
     let connect = |choice| resources::connect_fallback(app, choice, id);
     let fallbacks = chain.choices.into_iter().map(connect).collect::<Result<Vec<_>, _>>()?;
-    Ok(PreparedRun { head, provider, parking, fallbacks, session, past, past_file_access, notices })
+    Ok(PreparedRun {
+        head,
+        provider,
+        parking,
+        fallbacks,
+        default_model,
+        session,
+        past,
+        past_file_access,
+        notices,
+    })
 }
 
 /// Returns the head of a run in the session `id`, as far as flags and configuration define it.

@@ -6,15 +6,14 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use ibeam_core::{
     Approver, Checkpoints, FailOn, FallbackModel, Gate, Hooks, JsonSchema, NoCheckpoints, NoScopedRules,
-    PreparedCall, Provider, RetryPolicy, Run, RunPrecondition, ScopedRules, Steering, Stop, Tool,
-    ToolInputError, ToolSet,
+    PreparedCall, Provider, ReplaceableDefault, RetryPolicy, Run, RunPrecondition, ScopedRules, Steering,
+    Stop, Tool, ToolInputError, ToolSet,
 };
 use ibeam_policy::PathPolicy;
 use ibeam_protocol::{
     AcceptedMedia, Failure, ModelInfo, Notice, PermissionMode, Reason, SessionId, SessionStarted,
     ToolOutcome, ToolSpec,
 };
-use ibeam_providers::known_model;
 use ibeam_tools::{
     BackgroundProcesses, CommandTimeouts, EditorFiles, PastFileAccess, ToolSettings, Workspace,
 };
@@ -30,7 +29,7 @@ use crate::context::{Context, ContextInputs};
 use crate::dialect::ModelLimits;
 use crate::instructions::{Instructions, WorkspaceRules};
 use crate::mcp::McpServers;
-use crate::model::ModelChoice;
+use crate::model::{ModelChoice, current_model};
 use crate::skills::{SKILL_TOOL_NAME, SkillTool, Skills};
 use crate::text_sources::TextSources;
 
@@ -56,6 +55,7 @@ pub(super) struct RunInputs {
     pub(super) head: SessionStarted,
     pub(super) provider: Arc<dyn Provider>,
     pub(super) fallbacks: Vec<FallbackModel>,
+    pub(super) default_model: Option<ReplaceableDefault>,
     pub(super) sandbox: RunSandbox,
     pub(super) approver: Arc<dyn Approver>,
     pub(super) hooks: Arc<dyn Hooks>,
@@ -118,6 +118,7 @@ pub(super) fn build(
         mut head,
         provider,
         fallbacks,
+        default_model,
         sandbox,
         approver,
         hooks,
@@ -217,6 +218,7 @@ pub(super) fn build(
         head,
         provider,
         fallbacks,
+        default_model,
         tools,
         gate: Gate::new(policy, approver),
         hooks,
@@ -232,8 +234,8 @@ pub(super) fn build(
         system: system.into(),
         preface: repository.map(Into::into),
         max_output_tokens: model_info::configured_output_tokens(app),
-        context_window: model_info::context_window(app, &head_model),
-        binds_thinking: model_info::binds_thinking(app, &head_model),
+        context_window: model_info::economic_window(app, &head_model),
+        binds_thinking: model_info::binds_thinking(&head_model),
         prices,
         checkpoints,
         background: Arc::new(background.clone()),
@@ -277,10 +279,11 @@ pub(super) fn change_model(app: &AppContext, run: &mut Run, choice: ModelChoice)
     let prices = model_info::check_price(app, choice.info())?;
     let (provider, info, key_source) = choice.connect(app, run.head.session_id)?;
     run.prices = prices;
-    run.context_window = model_info::context_window(app, &info);
-    run.binds_thinking = model_info::binds_thinking(app, &info);
+    run.context_window = model_info::economic_window(app, &info);
+    run.binds_thinking = model_info::binds_thinking(&info);
     set_dialect_limits(app, &info);
     run.provider = provider;
+    run.default_model = None;
     (run.head.model, run.head.key_source) = (info, key_source);
     Ok(())
 }
@@ -296,11 +299,12 @@ pub(super) fn connect_fallback(
 ) -> Result<FallbackModel, Failure> {
     let prices = model_info::check_price(app, choice.info())?;
     let (provider, model, _) = choice.connect(app, session)?;
-    let context_window = model_info::context_window(app, &model);
-    let binds_thinking = model_info::binds_thinking(app, &model);
+    let context_window = model_info::economic_window(app, &model);
+    let binds_thinking = model_info::binds_thinking(&model);
     set_dialect_limits(app, &model);
     // The limit is set for the first model; a larger one than that of the next model would be an error there.
-    let longest_answer = known_model(&model.id).and_then(|known| known.max_output_tokens).unwrap_or(u32::MAX);
+    let known = current_model(app, &model.provider, &model.id);
+    let longest_answer = known.and_then(|known| known.max_output_tokens).unwrap_or(u32::MAX);
     let max_output_tokens =
         model_info::configured_output_tokens(app).map(|tokens| tokens.min(longest_answer));
     Ok(FallbackModel { model, provider, context_window, max_output_tokens, binds_thinking, prices })

@@ -120,6 +120,7 @@ impl<'a> RunSession<'a> {
             provider,
             parking,
             fallbacks,
+            default_model,
             session,
             past,
             past_file_access,
@@ -163,6 +164,7 @@ impl<'a> RunSession<'a> {
             head,
             provider,
             fallbacks,
+            default_model,
             sandbox,
             past_file_access,
             accepted_media: media.accepted(),
@@ -186,7 +188,8 @@ impl<'a> RunSession<'a> {
             parking_dir = Some(directory);
             // Sub-agents and hooks have got the provider that sends their requests: they run within one tool call.
             run.provider = provider;
-            run.prices = run.prices.map(|prices| batch_prices(&run.head.model.provider, prices));
+            run.prices =
+                run.prices.map(|prices| batch_prices(&run.head.model.provider, &run.head.model.id, prices));
         }
         if let Some(dialect_writer) = &app.dialect_writer
             && dialect_writer.options().lists_commands()

@@ -10,7 +10,7 @@ const PNG_BASE64: &str = "iVBORw0KGgppbWFnZQ==";
 const PDF: &[u8] = b"%PDF-1.7\npages";
 const PDF_BASE64: &str = "JVBERi0xLjcKcGFnZXM=";
 /// A model that is known not to see images.
-const BLIND: [&str; 2] = ["--model", "anthropic/deepseek-chat"];
+const BLIND: [&str; 2] = ["--model", "anthropic/devstral-medium-latest"];
 
 fn workspace() -> Workspace {
     Workspace::new().file("a.png", PNG).file("b.pdf", PDF).file("notes.txt", "some notes\n")
@@ -85,7 +85,8 @@ fn documents_reach_every_api_that_accepts_them() {
 
 #[test]
 fn a_model_that_cannot_see_is_named_before_any_request() {
-    let expect = ["a.png` is an image, and the model `deepseek-chat` cannot see images; leave the file out"];
+    let expect =
+        ["a.png` is an image, and the model `devstral-medium-latest` cannot see images; leave the file out"];
     let scene = scene(Wire::Anthropic, 0);
     for flag in ["--file", "--image"] {
         let output = scene.ibeam(["-p", "look", flag, &path(&scene, "a.png")]).args(BLIND).run();

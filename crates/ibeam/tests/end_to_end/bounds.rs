@@ -37,7 +37,7 @@ fn a_long_session_is_resumed_within_bounds() {
     let mut points = Vec::new();
     let mut table = String::from("turns  journal  resumed in  peak memory\n");
     for turns in sizes("IBEAM_BOUNDS_TURNS", [200, 1000]) {
-        let config = "[models.context]\nclaude-sonnet-4-20250514 = 1000000000\n";
+        let config = "[models.context]\nclaude-sonnet-4-6 = 1000000000\n";
         let scene =
             Scene::new([answer_text("resumed").stall()]).with_workspace(Workspace::new().user_config(config));
         let id = long_session::record(&scene.workspace, turns);

@@ -41,7 +41,7 @@ fn a_failed_run_keeps_the_contract() {
 #[test]
 fn an_error_object_keeps_the_contract_with_and_without_a_run() {
     let refused = || Answer::error(401, "authentication_error", "no");
-    for (model, code) in [("anthropic/claude-sonnet-4-20250514", 20), ("nobody/nothing", 21)] {
+    for (model, code) in [("anthropic/claude-sonnet-4-6", 20), ("nobody/nothing", 21)] {
         let scene = Scene::new([refused(), refused()]);
         let args = ["--output-format=json", "--error-format=json", "--error-file=failure", "--model", model];
         let output = scene.print(args).run();

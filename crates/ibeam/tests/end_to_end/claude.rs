@@ -8,7 +8,7 @@ use crate::dialect::{SDK, claude, events, prompt, request};
 use crate::scene::{Scene, answer_call, answer_text};
 
 const LINES: [&str; 4] = ["-p", "--output-format", "stream-json", "--verbose"];
-const MODEL: &str = "claude-sonnet-4-20250514";
+const MODEL: &str = "claude-sonnet-4-6";
 
 fn with_usage(answer: Answer, input: u64, output: u64) -> Answer {
     answer.usage(Usage { input, output, cache_read: 3, ..Usage::default() })
@@ -130,7 +130,7 @@ fn a_fallback_model_has_its_own_usage_and_limits() {
     let quota = Answer::error(402, "insufficient_quota", "the account has no credit left");
     let first = with_usage(answer_call("t1", "read", &json!({ "path": "a.txt" })), 100, 10);
     let scene = Scene::new([first, quota, with_usage(answer_text("Done."), 200, 20)]);
-    let other = "claude-3-5-haiku-20241022";
+    let other = "claude-haiku-4-5-20251001";
     let args = [&LINES[..], &["--fallback-model", other, "do it"]].concat();
     let output = claude(&scene, &args).run().succeeded();
     let lines = events(&output);
@@ -141,7 +141,7 @@ fn a_fallback_model_has_its_own_usage_and_limits() {
         ["inputTokens", "outputTokens", "maxOutputTokens"]
             .map(|key| used[model][key].as_u64().unwrap_or_default())
     };
-    assert_eq!((counts(MODEL), counts(other)), ([100, 10, 32_000], [200, 20, 8192]), "{used}");
+    assert_eq!((counts(MODEL), counts(other)), ([100, 10, 128_000], [200, 20, 64_000]), "{used}");
 }
 
 #[test]
@@ -291,18 +291,18 @@ fn set_model_applies_to_later_prompts() {
     let output = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.concat().into())).run().succeeded();
     let lines = events(&output);
     let sent: Vec<Value> = scene.server.requests().iter().map(|sent| sent.body["model"].clone()).collect();
-    assert_eq!(sent, [MODEL, "claude-haiku-4-5", MODEL], "{output}");
+    assert_eq!(sent, [MODEL, "claude-haiku-5-5", MODEL], "{output}");
     let inits: Vec<&Value> = lines.iter().filter_map(|line| line.get("model")).collect();
-    assert_eq!(inits, [MODEL, "claude-haiku-4-5", MODEL], "{output}");
+    assert_eq!(inits, [MODEL, "claude-haiku-5-5", MODEL], "{output}");
     let answers = answers(&lines);
     let response_to = |id: &str| answers.iter().find(|(answered_id, _)| *answered_id == id).unwrap().1;
     let models: Vec<&Value> = response_to("r0")["response"]["models"].as_array().unwrap().iter().collect();
     assert_eq!((&models[0]["value"], &models[1]["value"]), (&json!("default"), &json!(MODEL)), "{output}");
-    assert_eq!(response_to("r1")["response"], json!({ "model": "claude-haiku-4-5" }));
+    assert_eq!(response_to("r1")["response"], json!({ "model": "claude-haiku-5-5" }));
     assert_eq!(response_to("r2")["subtype"], "error");
     assert_eq!(response_to("r3")["response"], json!({ "model": MODEL }));
     let used = results(&lines)[2]["modelUsage"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    assert_eq!(used, ["claude-haiku-4-5", MODEL], "{output}");
+    assert_eq!(used, ["claude-haiku-5-5", MODEL], "{output}");
 }
 
 #[test]
@@ -398,10 +398,14 @@ fn files_of_a_message_reach_the_model() {
     let url = json!({ "type": "image", "source": { "type": "url", "url": "https://x.invalid/a.png" } });
     for (args, block, expect) in [
         (&[][..], url, "`image 1` has the source `url`; send the content as `base64`"),
-        (&["--model", "deepseek/deepseek-chat"], image, "the model `deepseek-chat` cannot see images"),
+        (
+            &["--model", "mistral/devstral-medium-latest"],
+            image,
+            "the model `devstral-medium-latest` cannot see images",
+        ),
     ] {
         let scene = Scene::new([]);
-        let program = claude(&scene, &[&SDK[..], args].concat()).env("DEEPSEEK_API_KEY", "key");
+        let program = claude(&scene, &[&SDK[..], args].concat()).env("MISTRAL_API_KEY", "key");
         let output = program.stdin(Stdin::Piped(prompt_with(&[block]).into())).run();
         assert_eq!(output.code, Some(2), "{output}");
         let lines = events(&output);

@@ -31,7 +31,7 @@ fn codex_writes_its_last_message_to_a_file() {
         let scene = Scene::new(answers());
         let last = scene.workspace.outside().join("last.txt");
         std::fs::write(&last, "of an earlier run, and longer").unwrap();
-        let flags = ["-o", last.to_str().unwrap(), "--model", "claude-sonnet-4-20250514", "do it"];
+        let flags = ["-o", last.to_str().unwrap(), "--model", "claude-sonnet-4-6", "do it"];
         let output = codex(&scene, json, &flags).run().succeeded();
         assert_eq!(std::fs::read_to_string(&last).unwrap(), "All done.", "{output}");
         assert_eq!(!json, output.stdout == "All done.\n", "{output}");
@@ -44,8 +44,7 @@ fn codex_does_not_write_its_last_message_if_a_run_fails() {
     let scene = Scene::new(failing);
     let last = scene.workspace.outside().join("last.txt");
     std::fs::write(&last, "of an earlier run").unwrap();
-    let flags =
-        ["--output-last-message", last.to_str().unwrap(), "--model", "claude-sonnet-4-20250514", "do it"];
+    let flags = ["--output-last-message", last.to_str().unwrap(), "--model", "claude-sonnet-4-6", "do it"];
     let output = codex(&scene, true, &flags).run();
     assert_eq!(output.code, Some(22), "{output}");
     assert_eq!(std::fs::read_to_string(&last).unwrap(), "of an earlier run");
@@ -58,7 +57,7 @@ fn codex_succeeds_if_its_last_message_cannot_be_written() {
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     for path in [fifo.to_str().unwrap(), "/nowhere/last.txt"] {
         let scene = Scene::new([answer_text("Fine.")]);
-        let flags = ["-o", path, "--model", "claude-sonnet-4-20250514", "do it"];
+        let flags = ["-o", path, "--model", "claude-sonnet-4-6", "do it"];
         let output = codex(&scene, false, &flags).run().succeeded();
         assert_eq!(output.stdout, "Fine.\n", "{output}");
         let warned = output.stderr_lines("warning: cannot write the last message to ");
@@ -69,7 +68,7 @@ fn codex_succeeds_if_its_last_message_cannot_be_written() {
 #[test]
 fn codex_prints_its_session_id_on_stderr_if_stdout_is_the_answer() {
     let scene = Scene::new([answer_text("One.")]);
-    let flags = ["--model", "claude-sonnet-4-20250514"];
+    let flags = ["--model", "claude-sonnet-4-6"];
     let output = codex(&scene, false, &[&flags[..], &["first"]].concat()).run().succeeded();
     let id = output.stderr_lines("session id: ").remove(0).replace("session id: ", "");
     let scene = scene.with_answers([answer_text("Two.")]);
@@ -113,7 +112,7 @@ fn codex_reports_searches_as_commands_and_changes_with_absolute_paths() {
         answer_text("Done."),
     ]);
     std::fs::write(scene.workspace.path().join("a.txt"), "one\nneedle\n").unwrap();
-    let flags = ["--sandbox", "workspace-write", "--model", "claude-sonnet-4-20250514", "do it"];
+    let flags = ["--sandbox", "workspace-write", "--model", "claude-sonnet-4-6", "do it"];
     let output = codex(&scene, true, &flags).run().succeeded();
     let lines = events(&output);
     let items = |kind: &str| -> Vec<&Value> {
@@ -133,7 +132,7 @@ fn codex_reports_searches_as_commands_and_changes_with_absolute_paths() {
 #[test]
 fn codex_stores_no_ephemeral_session() {
     let scene = Scene::new([answer_text("One.")]);
-    let flags = ["--model", "claude-sonnet-4-20250514"];
+    let flags = ["--model", "claude-sonnet-4-6"];
     let output = codex(&scene, true, &[&flags[..], &["--ephemeral", "do it"]].concat()).run().succeeded();
     let id = events(&output)[0]["thread_id"].as_str().unwrap().to_owned();
     let output = codex(&scene, true, &[&flags[..], &["resume", &id, "go on"]].concat()).run();
@@ -143,7 +142,7 @@ fn codex_stores_no_ephemeral_session() {
 
 #[test]
 fn codex_writes_an_answer_that_follows_the_schema_or_fails() {
-    let model = ["--model", "claude-sonnet-4-20250514"];
+    let model = ["--model", "claude-sonnet-4-6"];
     let flags = ["--output-schema", "schema.json", model[0], model[1], "Which city?"];
     let schema = r#"{ "type": "object", "required": ["city"] }"#;
     let scene = Scene::new([answer_text("Paris"), answer_text(r#"{"city":"Paris"}"#)]);

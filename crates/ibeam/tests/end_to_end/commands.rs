@@ -243,7 +243,7 @@ fn models_are_listed_as_ids_and_labels() {
     let scene = Scene::new([]);
     let output = scene.ibeam(["models"]).run().succeeded();
     assert!(
-        output.stdout.contains("\nanthropic/claude-sonnet-4-20250514 - Claude Sonnet 4 (current)\n"),
+        output.stdout.contains("\nanthropic/claude-sonnet-4-6 - Claude Sonnet 4.6 (current)\n"),
         "{output}"
     );
     assert!(output.stdout.contains("\nopenrouter/scripted-1 - Scripted One\n"), "{output}");
@@ -306,9 +306,9 @@ fn models_have_details_for_people_and_for_programs() {
                   [models.aliases]\nquick = \"scripted-1\"\n";
     let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
     let output = scene.ibeam(["models", "--details"]).run().succeeded();
-    let expect = "\nanthropic/claude-sonnet-4-20250514 - Claude Sonnet 4 (current)\n    \
-                  context 200,000 tokens; $3 in, $15 out per million tokens; \
-                  tools, images, reasoning; structured output unknown\n";
+    let expect = "\nanthropic/claude-sonnet-4-6 - Claude Sonnet 4.6 (current)\n    \
+                  context 1,000,000 tokens; $3 in, $15 out per million tokens; \
+                  tools, images, reasoning, structured output\n";
     assert!(output.stdout.contains(expect), "{output}");
     let expect = "\nopenrouter/scripted-1 - Scripted One\n    \
                   context 4,096 tokens; $0.5 in, $2 out per million tokens; abilities unknown\n";
@@ -316,8 +316,8 @@ fn models_have_details_for_people_and_for_programs() {
     let output = scene.ibeam(["models", "--json"]).run().succeeded();
     let list: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();
     let find = |id: &str| list["models"].as_array().unwrap().iter().find(|model| model["id"] == id).unwrap();
-    let known = find("anthropic/claude-sonnet-4-20250514");
-    assert_eq!(known["context_window"], 200_000, "{output}");
+    let known = find("anthropic/claude-sonnet-4-6");
+    assert_eq!(known["context_window"], 1_000_000, "{output}");
     assert_eq!(known["dollars_per_million_tokens"]["cache_read"], 0.3);
     assert!(known["current"] == true && known["abilities"]["tools"] == true, "{output}");
     assert!(known["source"]["name"].is_string() && known["source"]["date"].is_string(), "{output}");
@@ -368,7 +368,8 @@ fn what_a_service_lists_takes_precedence_over_the_table_and_is_cached() {
     let text = models(&["models", "--details"]);
     let expect = "\nanthropic/claude-sonnet-4-5 - Claude Sonnet 4.5\n    \
                   context 1,000,000 tokens; $3 in, $15 out per million tokens; tools, images, reasoning, structured \
-                  output; deprecated; retires on 2026-11-30; listed by the service: context, abilities\n";
+                  output; deprecated; retires on 2026-11-30; replaced by `claude-sonnet-5-5`; listed by the service: \
+                  context, abilities\n";
     assert!(text.contains(expect), "{text}");
     assert!(
         text.contains("anthropic/claude-new - ") && !text.contains("anthropic/claude-sonnet-4 "),
@@ -387,9 +388,9 @@ fn an_unknown_model_is_reported_with_the_nearest_names() {
     let scene = Scene::new([answer_text("x")]);
     scene.ibeam(["models"]).run().succeeded();
     for (name, near) in [
-        ("claude-sonet-4-5", "did you mean `anthropic/claude-sonnet-4-5`"),
+        ("claud-sonnet-5-5", "did you mean `anthropic/claude-sonnet-5-5`"),
         ("scripted-2", "/scripted-1`"),
-        ("gpt-5-mimi", "`openai/gpt-5-mini`"),
+        ("gtp-6-luna", "`openai/gpt-6-luna`"),
     ] {
         let run = scene.ibeam_without_model(["-p", "x", "--model", name]);
         let run = run.env("ANTHROPIC_API_KEY", KEY).env("OPENAI_API_KEY", KEY).run();
@@ -405,10 +406,10 @@ fn an_unknown_model_is_reported_with_the_nearest_names() {
 /// Clients of the original program reject a model that is not listed.
 #[test]
 fn aliases_are_listed_with_their_models() {
-    let config = "[models.aliases]\ncomposer-1 = \"anthropic/claude-sonnet-4-20250514\"\n";
+    let config = "[models.aliases]\ncomposer-1 = \"anthropic/claude-sonnet-4-6\"\n";
     let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
     let output = scene.ibeam_without_model(["models"]).run().succeeded();
-    assert!(output.stdout.contains("\ncomposer-1 - anthropic/claude-sonnet-4-20250514\n"), "{output}");
+    assert!(output.stdout.contains("\ncomposer-1 - anthropic/claude-sonnet-4-6\n"), "{output}");
 }
 
 #[test]
@@ -440,7 +441,7 @@ fn config_explain_shows_the_origin_of_each_value() {
 
 #[test]
 fn an_alias_names_a_model() {
-    let config = "[models.aliases]\nquick = \"anthropic/claude-sonnet-4-20250514\"\nauto = \"quick\"\n";
+    let config = "[models.aliases]\nquick = \"anthropic/claude-sonnet-4-6\"\nauto = \"quick\"\n";
     for name in ["quick", "auto"] {
         let scene = Scene::new([answer_text("hi")]).with_workspace(Workspace::new().user_config(config));
         let run = scene.ibeam_without_model(["-p", "x", "--model", name]);
@@ -450,8 +451,8 @@ fn an_alias_names_a_model() {
             .run()
             .succeeded()
             .stream();
-        assert_eq!(stream.init()["model"], "Claude 4 Sonnet");
-        assert_eq!(scene.server.requests()[0].body["model"], "claude-sonnet-4-20250514");
+        assert_eq!(stream.init()["model"], "Claude Sonnet 4.6");
+        assert_eq!(scene.server.requests()[0].body["model"], "claude-sonnet-4-6");
     }
 }
 

@@ -85,8 +85,8 @@ fn bash_completes_models_sessions_providers_and_files() {
     };
     check("logi", "login");
     check("login anth", "anthropic");
-    check("-p --model anthropic/claude-s", "anthropic/claude-sonnet-4-5");
-    check("--model=anthropic/claude-s", "anthropic/claude-sonnet-4-5");
+    check("-p --model anthropic/claude-s", "anthropic/claude-sonnet-5-5");
+    check("--model=anthropic/claude-s", "anthropic/claude-sonnet-5-5");
     check("--resume ", &id);
     check("resume ", &id);
     check("check run", "run.ndjson");

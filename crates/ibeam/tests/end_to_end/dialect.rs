@@ -12,7 +12,7 @@ pub(crate) const SDK: [&str; 6] =
 
 pub(crate) fn claude(scene: &Scene, args: &[&str]) -> ibeam_testkit::Ibeam {
     let program =
-        scene.ibeam_without_model(["--dialect", "claude", "--model", "claude-sonnet-4-20250514"]).args(args);
+        scene.ibeam_without_model(["--dialect", "claude", "--model", "claude-sonnet-4-6"]).args(args);
     program.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", "key")
 }
 

@@ -103,7 +103,7 @@ fn the_matrix_of_the_page_runs_each_prompt_with_each_model() {
     let outcomes = outcomes(&root.join("results.ndjson"));
     assert_eq!(outcomes.len(), 12, "{outcomes:?}");
     assert!(outcomes.iter().all(|(_, outcome)| outcome == "passed"), "{outcomes:?}");
-    assert!(outcomes.iter().any(|(id, _)| id == "docs.openai-gpt-5.r3"), "{outcomes:?}");
+    assert!(outcomes.iter().any(|(id, _)| id == "docs.openai-gpt-6.2-sol.r3"), "{outcomes:?}");
     servers.iter().for_each(ModelServer::assert_all_answers_sent);
 }
 

@@ -109,7 +109,7 @@ fn a_key_of_an_unsupported_service_is_reported_with_the_embedded_model() {
     let scene = Scene::new([]);
     let file = scene.workspace.home().join("model.gguf");
     std::fs::write(&file, "GGUF").unwrap();
-    for (variable, service) in [("CEREBRAS_API_KEY", "Cerebras"), ("FIREWORKS_API_KEY", "Fireworks AI")] {
+    for (variable, service) in [("COPILOT_GITHUB_TOKEN", "GitHub Copilot")] {
         let run = |args: &[&str]| scene.ibeam_without_model(args).env(variable, "unused-1");
         let [installed, missing] =
             [run(&["-p", "x"]).env("IBEAM_LOCAL_MODEL", &file).run(), run(&["-p", "x"]).run()];

@@ -184,9 +184,7 @@ fn a_refused_key_is_an_auth_failure() {
 
 #[test]
 fn a_model_that_the_provider_rejects_is_a_model_failure() {
-    check_answer(21, "model", || {
-        vec![Answer::error(404, "not_found_error", "model: claude-sonnet-4-20250514")]
-    });
+    check_answer(21, "model", || vec![Answer::error(404, "not_found_error", "model: claude-sonnet-4-6")]);
 }
 
 #[test]

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::scene::{KEY, Scene, answer_call, answer_text, journal};
 
-const FIRST: &str = "anthropic/claude-sonnet-4-20250514";
-const SECOND: &str = "openrouter/anthropic/claude-sonnet-4";
+const FIRST: &str = "anthropic/claude-sonnet-4-6";
+const SECOND: &str = "openrouter/anthropic/claude-sonnet-4.6";
 const TWO_ATTEMPTS: &str = "[retry]\nattempts = 2\nfirst_pause = \"1ms\"\n";
 
 fn scene(answers: impl IntoIterator<Item = Answer>) -> Scene {
@@ -130,7 +130,8 @@ fn a_fallback_model_without_a_key_is_reported_and_an_unknown_one_is_an_error() {
     assert!(key.code == Some(2) && key.stderr.contains("`--api-key` is for one provider"), "{key}");
 }
 
-const HAIKU: &str = "anthropic/claude-3-5-haiku-latest";
+/// A model that does not reason and has a lower limit than the user set.
+const SMALL: &str = "anthropic/gpt-4o";
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\nimage";
 
 #[test]
@@ -138,13 +139,13 @@ fn each_model_gets_the_effort_and_the_limits_that_it_takes() {
     let config = format!("{TWO_ATTEMPTS}[limits]\nmax_output_tokens = 30000\n");
     let scene =
         Scene::new([quota(), answer_text("done")]).with_workspace(Workspace::new().user_config(&config));
-    let output = scene.print(["--fallback-model", HAIKU, "--effort", "high"]).run().succeeded();
+    let output = scene.print(["--fallback-model", SMALL, "--effort", "high"]).run().succeeded();
     let warnings = output.stderr_lines("warning: ");
-    assert!(warnings.iter().any(|line| line.contains("--effort") && line.contains("3.5 Haiku")), "{output}");
+    assert!(warnings.iter().any(|line| line.contains("--effort") && line.contains("GPT-4o")), "{output}");
     let bodies: Vec<Value> =
         scene.server.requests().into_iter().map(|request| request.body.clone()).collect();
     assert_eq!((&bodies[0]["max_tokens"], bodies[0]["thinking"].is_object()), (&json!(30000), true));
-    assert_eq!((&bodies[1]["max_tokens"], bodies[1].get("thinking")), (&json!(8192), None));
+    assert_eq!((&bodies[1]["max_tokens"], bodies[1].get("thinking")), (&json!(16_384), None));
     let scene = scene.with_answers([quota(), answer_text("done")]);
     scene.print(["--fallback-model", SECOND, "--effort", "high"]).run().succeeded();
     assert_eq!(scene.server.requests()[1].body["reasoning"], json!({ "effort": "high" }));
@@ -155,13 +156,13 @@ fn an_attached_image_must_suit_every_model_and_other_images_are_named_to_those_t
     let scene = scene([answer_call("t1", "read", &json!({ "path": "a.png" })), quota(), answer_text("done")]);
     std::fs::write(scene.workspace.path().join("a.png"), PNG).unwrap();
     let run = |args: &[&str]| {
-        let blind = ["--fallback-model", "deepseek/deepseek-chat"];
+        let blind = ["--fallback-model", "mistral/devstral-medium-latest"];
         let args = blind.iter().chain(args).copied().collect::<Vec<_>>();
         let url = scene.server.url();
-        scene.print(args).env("DEEPSEEK_API_KEY", KEY).env("DEEPSEEK_BASE_URL", url).run()
+        scene.print(args).env("MISTRAL_API_KEY", KEY).env("MISTRAL_BASE_URL", url).run()
     };
     let refused = run(&["--image", "a.png"]);
-    let expect = "`a.png` is an image, and the fallback model `deepseek-chat` cannot see images";
+    let expect = "`a.png` is an image, and the fallback model `devstral-medium-latest` cannot see images";
     assert!(refused.code == Some(2) && refused.stderr.contains(expect), "{refused}");
     assert_eq!(scene.server.requests().len(), 0);
     run(&[]).succeeded();

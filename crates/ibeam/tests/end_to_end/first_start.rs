@@ -52,7 +52,7 @@ fn a_key_is_set_up_like_with_login() {
     sleep(PAUSE);
     running.type_text(&format!("{KEY}{ENTER}"));
     running.wait_for_stdout("anthropic accepted the key");
-    running.wait_for_stdout("claude-sonnet-4-5; first provider");
+    running.wait_for_stdout("claude-sonnet-5-5; first provider");
     running.type_text("/exit\r");
     let output = running.finish().succeeded();
     assert!(stored(&scene, "credentials.toml").unwrap().contains(KEY));

@@ -104,7 +104,7 @@ fn stream_json_follows_the_contract_and_is_the_default() {
                 ]
             );
             assert_eq!(stream.deltas(), ["First I ", "look.\n", "All ", "done: \u{2028}\"é\u{7}日\"."]);
-            assert_eq!(stream.init()["model"], "Claude 4 Sonnet");
+            assert_eq!(stream.init()["model"], "Claude Sonnet 4.6");
             assert_eq!(stream.init()["apiKeySource"], "env");
             assert_eq!(stream.init()["ibeam"]["api_key"], "env");
             assert_eq!(stream.init()["permissionMode"], "default");

@@ -303,7 +303,7 @@ fn f060_a_summary_that_fails_ends_the_run_with_the_sizes() {
     let output = scene.print::<&str>([]).run();
     assert_eq!(output.code, Some(23), "{output}");
     let message = output.stream().last()["message"].as_str().unwrap().to_owned();
-    assert!(message.contains("tokens of 200000") && message.contains("summary failed"), "{message}");
+    assert!(message.contains("tokens of 1000000") && message.contains("summary failed"), "{message}");
     let scene = scene.with_answers([answer_text("back")]);
     scene.ibeam(["-p", "more", "--continue"]).run().succeeded();
     let transcript = scene.server.requests()[0].transcript();

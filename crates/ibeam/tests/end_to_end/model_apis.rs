@@ -69,6 +69,9 @@ fn remove_details(value: &mut Value) {
         "request_id",
         "model_call_id",
         "model",
+        // The price is that of the model.
+        "cost_usd",
+        "cost_by_class",
     ];
     match value {
         Value::Object(fields) => {
@@ -222,7 +225,7 @@ fn gemini_gets_its_signatures_back_where_they_were() {
     let scene = Scene::with_wire(Wire::Gemini, answers);
     scene.print::<&str>([]).run().succeeded();
     let request = &scene.server.requests()[1];
-    assert_eq!(request.path, "/v1beta/models/claude-sonnet-4:streamGenerateContent");
+    assert_eq!(request.path, "/v1beta/models/claude-sonnet-4-6:streamGenerateContent");
     let parts = request.messages()[1]["parts"].as_array().unwrap();
     assert_eq!(parts.len(), 2, "summaries of thinking are not sent back: {parts:?}");
     assert_eq!(parts[0], json!({ "text": "Looking.", "thoughtSignature": "c2lnMQ==" }));
@@ -289,8 +292,9 @@ fn responses_is_selected_by_configuration_on_any_provider() {
 #[test]
 fn azure_uses_the_api_that_its_deployment_has() {
     for (model, wire, path) in [
-        ("gpt-5", Wire::OpenAi, "/openai/v1/chat/completions"),
-        ("gpt-5-codex", Wire::Responses, "/openai/v1/responses"),
+        ("gpt-4.1", Wire::OpenAi, "/openai/v1/chat/completions"),
+        ("gpt-6.2-sol", Wire::Responses, "/openai/v1/responses"),
+        ("my-deployment", Wire::Responses, "/openai/v1/responses"),
     ] {
         let scene = Scene::with_wire(wire, [answer_text("hi")]);
         let run = scene.ibeam_without_model(["-p", "hi", "--model", &format!("azure/{model}")]);
@@ -301,7 +305,7 @@ fn azure_uses_the_api_that_its_deployment_has() {
         assert_eq!((request.header("api-key"), request.header("authorization")), (Some(KEY), None));
     }
     let scene = Scene::new([]);
-    let run = scene.ibeam_without_model(["-p", "hi", "--model", "azure/gpt-5"]);
+    let run = scene.ibeam_without_model(["-p", "hi", "--model", "azure/gpt-6.2-sol"]);
     let output = run.env("AZURE_OPENAI_API_KEY", KEY).run();
     assert_eq!(output.code, Some(78), "{output}");
     assert!(output.stderr.contains("AZURE_OPENAI_ENDPOINT"), "{output}");
@@ -371,7 +375,7 @@ fn bedrock_gets_its_reasoning_back_and_cache_breakpoints() {
     let scene = Scene::with_wire(Wire::Bedrock, answers);
     scene.print::<&str>([]).run().succeeded();
     let request = &scene.server.requests()[1];
-    assert_eq!(request.path, "/model/us.anthropic.claude-sonnet-4-20250514-v1%3A0/converse-stream");
+    assert_eq!(request.path, "/model/us.anthropic.claude-sonnet-4-6/converse-stream");
     let reasoning = json!({ "reasoningText": { "text": "Hmm.", "signature": "c2ln" } });
     assert_eq!(request.messages()[1]["content"][0], json!({ "reasoningContent": reasoning }));
     let cache_point = json!({ "cachePoint": { "type": "default" } });

@@ -22,19 +22,20 @@ fn scene() -> Scene {
 
 #[test]
 fn effort_comes_from_a_flag_a_variable_or_the_configuration() {
-    let thinking = |tokens: u32| json!({ "type": "enabled", "budget_tokens": tokens });
+    let effort = |body: Value| body["output_config"]["effort"].clone();
     let configured = || {
         let workspace = Workspace::new().user_config("effort = \"low\"\n");
         scene().with_workspace(workspace)
     };
     assert_eq!(body_of(&scene(), &[], &[]).get("thinking"), None);
-    assert_eq!(body_of(&scene(), &["--effort", "medium"], &[])["thinking"], thinking(10_240));
-    assert_eq!(body_of(&scene(), &["--thinking-budget", "2000"], &[])["thinking"], thinking(2000));
+    assert_eq!(effort(body_of(&scene(), &["--effort", "medium"], &[])), "medium");
+    assert_eq!(effort(body_of(&scene(), &["--thinking-budget", "20000"], &[])), "medium");
     let variable = [("IBEAM_EFFORT", "minimal")];
-    assert_eq!(body_of(&scene(), &[], &variable)["thinking"], thinking(1024));
-    assert_eq!(body_of(&scene(), &[], &[("IBEAM_THINKING_BUDGET", "3000")])["thinking"], thinking(3000));
-    assert_eq!(body_of(&configured(), &[], &[])["thinking"], thinking(4096));
-    assert_eq!(body_of(&configured(), &["--effort=none"], &variable).get("thinking"), None);
+    assert_eq!(effort(body_of(&scene(), &[], &variable)), "low");
+    assert_eq!(effort(body_of(&scene(), &[], &[("IBEAM_THINKING_BUDGET", "30000")])), "high");
+    assert_eq!(effort(body_of(&configured(), &[], &[])), "low");
+    let off = body_of(&configured(), &["--effort=none"], &variable);
+    assert_eq!((off.get("output_config"), &off["thinking"]), (None, &json!({ "type": "disabled" })));
 }
 
 #[test]
@@ -49,10 +50,10 @@ fn an_unknown_effort_is_a_usage_error_that_names_the_levels() {
 #[test]
 fn a_model_that_does_not_reason_gets_no_effort_and_the_user_a_warning() {
     let scene = Scene::with_wire(Wire::Anthropic, [answer_text("Done.")]);
-    let model = ["--model", "anthropic/claude-3-5-haiku-latest", "--effort", "high"];
+    let model = ["--model", "anthropic/gpt-4.1", "--effort", "high"];
     let output = scene.print(model).run().succeeded();
     let warnings = output.stderr_lines("warning: ");
-    assert!(warnings.iter().any(|line| line.contains("--effort") && line.contains("3.5 Haiku")), "{output}");
+    assert!(warnings.iter().any(|line| line.contains("--effort") && line.contains("GPT-4.1")), "{output}");
     assert_eq!(scene.server.requests()[0].body.get("thinking"), None);
 }
 

@@ -21,7 +21,9 @@ fn check(sample: &str) {
 #[track_caller]
 fn reproduce(sample: &str, wire: Wire) {
     let mut published: Vec<Value> = sample.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let workspace = Workspace::new().file("README.md", readme(&published));
+    let (_, id) = wire.model_name().split_once('/').unwrap();
+    let display = format!("[models.display]\n\"{id}\" = {}\n", published[0]["model"]);
+    let workspace = Workspace::new().user_config(&display).file("README.md", readme(&published));
     let scene = Scene::with_wire(wire, script(&published)).with_workspace(workspace);
     let login = scene
         .ibeam_without_model(["login", provider_name(wire), "--no-check"])

@@ -81,13 +81,7 @@ fn a_run_by_either_name_prints_the_contract() {
         let directory = scene.workspace.outside().join("bin");
         shim(&scene, &directory).succeeded();
         let run = Ibeam::new(directory.join(name), &scene.workspace)
-            .args([
-                "-p",
-                "--output-format=stream-json",
-                "--model",
-                "anthropic/claude-sonnet-4-20250514",
-                "do it",
-            ])
+            .args(["-p", "--output-format=stream-json", "--model", "anthropic/claude-sonnet-4-6", "do it"])
             .env("ANTHROPIC_BASE_URL", scene.server.url())
             .env("ANTHROPIC_API_KEY", KEY);
         let stream = run.run().succeeded().stream();
@@ -168,7 +162,7 @@ fn a_script_prints_the_dialect_of_its_name() {
     let output = create(&program);
     assert_eq!(output.stdout.matches("made `").count(), 4, "{output}");
     let run = Ibeam::new(directory.join("claude"), &scene.workspace)
-        .args(["-p", "do it", "--output-format", "json", "--model", "anthropic/claude-sonnet-4-20250514"])
+        .args(["-p", "do it", "--output-format", "json", "--model", "anthropic/claude-sonnet-4-6"])
         .env("ANTHROPIC_BASE_URL", scene.server.url())
         .env("ANTHROPIC_API_KEY", KEY);
     let result = run.run().succeeded().json();

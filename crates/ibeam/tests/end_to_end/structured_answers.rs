@@ -109,8 +109,8 @@ fn an_invalid_schema_is_a_usage_error_before_any_request() {
 #[test]
 fn the_schema_is_sent_to_services_that_accept_it_with_tools() {
     for (wire, model, pointer) in [
-        (Wire::OpenAi, "azure/gpt-5", "/response_format/json_schema/schema/required/0"),
-        (Wire::Responses, "azure/gpt-5-codex", "/text/format/schema/required/0"),
+        (Wire::OpenAi, "azure/gpt-4.1", "/response_format/json_schema/schema/required/0"),
+        (Wire::Responses, "azure/gpt-6.2-sol", "/text/format/schema/required/0"),
     ] {
         let scene = Scene::with_wire(wire, [answer_text(VALID)]).with_workspace(workspace());
         let run = scene.ibeam_without_model(["-p", "hi", "--model", model, "--json-schema", "schema.json"]);

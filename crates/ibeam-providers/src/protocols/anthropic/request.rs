@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::super::media_parts::{MediaSupport, ShownPart, file_name, result_media, result_text, shown_parts};
 use crate::lenient_json;
-use crate::reasoning::ClaudeReasoning;
+use crate::reasoning::MessagesThinking;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
@@ -50,7 +50,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stream: bool,
     #[serde(flatten)]
-    reasoning: Option<ClaudeReasoning>,
+    reasoning: Option<MessagesThinking>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Content<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -167,7 +167,7 @@ pub(in crate::protocols) fn write_request(
         model: envelope.anthropic_version.is_none().then_some(settings.model),
         max_tokens,
         stream: envelope.accepts_stream,
-        reasoning: settings.reasoning.of_claude(settings.model, max_tokens),
+        reasoning: settings.reasoning.over_messages(&settings.traits.thinking, max_tokens),
         system,
         tools,
         messages: Vec::new(),
@@ -182,10 +182,10 @@ pub(in crate::protocols) fn write_request(
 pub(in crate::protocols) fn write_messages(
     conversation: &[Arc<Message>],
     envelope: Envelope,
-    model: &str,
+    settings: &RequestSettings<'_>,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
-    let mut messages = wire_messages(conversation, MediaSupport::new(model));
+    let mut messages = wire_messages(conversation, MediaSupport::new(settings));
     let mut first_marked = None;
     let users = messages.iter_mut().enumerate().rev().filter(|(_, message)| message.role == Role::User);
     for (index, user) in users.take(if envelope.accepts_breakpoints { MOVING_BREAKPOINTS } else { 1 }) {
@@ -221,7 +221,7 @@ fn tool(spec: &ToolSpec) -> Tool<'_> {
 }
 
 /// Converts the conversation. Roles must alternate in this API, so consecutive messages of one role are merged.
-fn wire_messages<'a>(conversation: &'a [Arc<Message>], support: MediaSupport<'_>) -> Vec<WireMessage<'a>> {
+fn wire_messages<'a>(conversation: &'a [Arc<Message>], support: MediaSupport) -> Vec<WireMessage<'a>> {
     let mut messages: Vec<WireMessage<'_>> = Vec::new();
     for (first_index, message) in conversation.iter().enumerate() {
         let (role, content) = match message.as_ref() {
@@ -272,7 +272,7 @@ fn user_block(part: ShownPart<'_>) -> KnownContent<'_> {
 }
 
 /// Returns the content of a result: a text, or blocks if there are images or documents.
-fn result_content<'a>(result: &'a ToolResult, support: MediaSupport<'_>) -> ResultContent<'a> {
+fn result_content<'a>(result: &'a ToolResult, support: MediaSupport) -> ResultContent<'a> {
     let text = result_text(result, support);
     let mut media = result_media(result, support).map(ShownPart::Media).peekable();
     if media.peek().is_none() {

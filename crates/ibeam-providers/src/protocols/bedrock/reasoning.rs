@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::model_id::ModelFamily;
+use crate::model_thinking::{ModelThinking, ThinkingForm};
 use crate::reasoning::Effort;
 use crate::wire_protocol::RequestSettings;
 
@@ -13,28 +13,22 @@ use crate::wire_protocol::RequestSettings;
 const DEFAULT_MAX_TOKENS: u32 = 4096;
 
 /// Returns the fields for a model; `None` if the user asked for nothing, or if there is no documented form.
-pub(super) fn fields(
-    settings: &RequestSettings<'_>,
-    family: ModelFamily,
-    max_tokens: Option<u32>,
-) -> Option<Value> {
-    let reasoning = settings.reasoning;
-    match family {
-        ModelFamily::Claude => {
-            let settings = reasoning.of_claude(settings.model, max_tokens.unwrap_or(DEFAULT_MAX_TOKENS))?;
-            serde_json::to_value(settings).ok()
+pub(super) fn fields(settings: &RequestSettings<'_>, max_tokens: Option<u32>) -> Option<Value> {
+    let (reasoning, thinking) = (settings.reasoning, &settings.traits.thinking);
+    match thinking.form? {
+        ThinkingForm::Adaptive | ThinkingForm::Budget => {
+            let fields = reasoning.over_messages(thinking, max_tokens.unwrap_or(DEFAULT_MAX_TOKENS))?;
+            serde_json::to_value(fields).ok()
         }
-        ModelFamily::LaterNova => {
+        ThinkingForm::Nova => {
             let config = match reasoning.level()? {
                 Effort::None => json!({ "type": "disabled" }),
-                level => json!({ "type": "enabled", "maxReasoningEffort": at_most_high(level) }),
+                level => json!({ "type": "enabled", "maxReasoningEffort": level }),
             };
             Some(json!({ "reasoningConfig": config }))
         }
-        ModelFamily::Other if is_openai(settings.model) => {
-            Some(json!({ "reasoning_effort": at_most_high(reasoning.level()?) }))
-        }
-        ModelFamily::EarlyClaude | ModelFamily::Nova | ModelFamily::Separate | ModelFamily::Other => None,
+        ThinkingForm::Levels => Some(json!({ "reasoning_effort": reasoning.level()? })),
+        ThinkingForm::None => None,
     }
 }
 
@@ -43,24 +37,7 @@ pub(super) fn replaces_limit(fields: &Value) -> bool {
     fields.pointer("/reasoningConfig/maxReasoningEffort").is_some_and(|effort| effort == "high")
 }
 
-/// Whether there is a documented form for the model.
-pub(super) fn is_documented(family: ModelFamily, model: &str) -> bool {
-    match family {
-        ModelFamily::Claude | ModelFamily::LaterNova => true,
-        ModelFamily::Other => is_openai(model),
-        ModelFamily::EarlyClaude | ModelFamily::Nova | ModelFamily::Separate => false,
-    }
-}
-
-fn is_openai(model: &str) -> bool {
-    model.contains("openai.")
-}
-
-/// Returns one of the three words that these models accept.
-fn at_most_high(level: Effort) -> &'static str {
-    match level {
-        Effort::None | Effort::Minimal | Effort::Low => "low",
-        Effort::Medium => "medium",
-        Effort::High | Effort::XHigh | Effort::Max => "high",
-    }
+/// Whether there is a documented form for a model.
+pub(super) fn is_documented(thinking: ModelThinking) -> bool {
+    !matches!(thinking.form, None | Some(ThinkingForm::None))
 }

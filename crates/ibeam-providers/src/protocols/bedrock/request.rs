@@ -163,7 +163,7 @@ pub(super) fn write_request(
         tools.push(Tool::CachePoint(CachePoint {}));
     }
     let max_tokens = request.max_output_tokens.or(settings.max_output_tokens);
-    let reasoning = reasoning::fields(settings, family, max_tokens);
+    let reasoning = reasoning::fields(settings, max_tokens);
     serde_json::to_vec(&Body {
         inference_config: max_tokens
             .filter(|_| !reasoning.as_ref().is_some_and(reasoning::replaces_limit))
@@ -186,7 +186,7 @@ pub(super) fn write_messages(
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
     let family = ModelFamily::from_id(settings.model);
-    let mut messages = wire_messages(conversation, family, MediaSupport::new(settings.model));
+    let mut messages = wire_messages(conversation, family, MediaSupport::new(settings));
     let mut first_marked = None;
     let users = messages.iter_mut().enumerate().rev().filter(|(_, message)| message.role == Role::User);
     for (index, user) in users.take(if family.caches_messages() { MOVING_BREAKPOINTS } else { 1 }) {
@@ -209,7 +209,7 @@ pub(super) fn write_messages(
 fn wire_messages<'a>(
     conversation: &'a [Arc<Message>],
     family: ModelFamily,
-    support: MediaSupport<'_>,
+    support: MediaSupport,
 ) -> Vec<WireMessage<'a>> {
     let mut messages: Vec<WireMessage<'_>> = Vec::new();
     for (first_index, message) in conversation.iter().enumerate() {
@@ -301,7 +301,7 @@ fn block(block: &Block) -> Option<Content<'_>> {
     }
 }
 
-fn tool_result<'a>(result: &'a ToolResult, family: ModelFamily, support: MediaSupport<'_>) -> Content<'a> {
+fn tool_result<'a>(result: &'a ToolResult, family: ModelFamily, support: MediaSupport) -> Content<'a> {
     let has_status = family.accepts_result_status();
     let text = result_text(result, support);
     let text = if result.is_error && !has_status {

@@ -113,15 +113,15 @@ pub(super) fn write_request(
 /// Errors of the serialiser. A conversation cannot cause them.
 pub(super) fn write_messages(
     messages: &[Arc<Message>],
-    model: &str,
+    settings: &RequestSettings<'_>,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
     chat_form::write_messages(messages, body, |message| {
-        wire_messages(message, MediaSupport::images_only(model))
+        wire_messages(message, MediaSupport::images_only(settings))
     })
 }
 
-fn wire_messages<'a>(message: &'a Message, support: MediaSupport<'_>) -> Vec<WireMessage<'a>> {
+fn wire_messages<'a>(message: &'a Message, support: MediaSupport) -> Vec<WireMessage<'a>> {
     match message {
         Message::User(parts) => vec![WireMessage::User { content: UserContent::new(parts, support) }],
         Message::Assistant(blocks) => assistant_message(blocks).into_iter().collect(),

@@ -169,7 +169,7 @@ pub(super) fn write_request(
 ) -> Result<Vec<u8>, serde_json::Error> {
     let function_declarations: Vec<_> = request.tools.iter().map(declaration).collect();
     let max_output_tokens = request.max_output_tokens.or(settings.max_output_tokens);
-    let thinking_config = ThinkingConfig::new(settings.model, settings.reasoning);
+    let thinking_config = ThinkingConfig::new(settings);
     let response_json_schema = answer_schema(request, settings.model);
     let response_mime_type = response_json_schema.map(|_| "application/json");
     let config =
@@ -193,15 +193,15 @@ pub(super) fn write_request(
 pub(super) fn write_messages(
     messages: &[Arc<Message>],
     wire: &str,
-    model: &str,
+    settings: &RequestSettings<'_>,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
-    let support = MediaSupport::new(model);
+    let (model, support) = (settings.model, MediaSupport::new(settings));
     for message in messages {
         let (role, parts) = match message.as_ref() {
             Message::User(parts) => ("user", shown_parts(parts, support).map(user_part).collect()),
             Message::Assistant(blocks) => ("model", answer_parts(blocks, wire, requires_signatures(model))),
-            Message::ToolResults(results) => ("user", result_parts(results, model)),
+            Message::ToolResults(results) => ("user", result_parts(results, settings)),
         };
         if !parts.is_empty() {
             push_element(&Content { role, parts }, body)?;
@@ -280,12 +280,12 @@ fn call_part<'a>(call: &'a ToolCall, thought_signature: Option<&'a str>) -> Part
 
 /// Returns the results with their images and documents: inside the result for models that accept them there, else after the
 /// results. Source: the guide "Function calling", "Multimodal function responses".
-fn result_parts<'a>(results: &'a [ToolResult], model: &str) -> Vec<Part<'a>> {
-    let support = MediaSupport::new(model);
+fn result_parts<'a>(results: &'a [ToolResult], settings: &RequestSettings<'_>) -> Vec<Part<'a>> {
+    let support = MediaSupport::new(settings);
     let (mut parts, mut after) = (Vec::with_capacity(results.len()), Vec::new());
     for result in results {
         let mut media: Vec<_> = result_media(result, support).map(media_part).collect();
-        if !accepts_media_in_results(model) {
+        if !accepts_media_in_results(settings.model) {
             after.append(&mut media);
         }
         let ToolResult { call_id, name, is_error, .. } = result;

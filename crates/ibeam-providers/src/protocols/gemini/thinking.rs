@@ -6,7 +6,9 @@
 use serde::Serialize;
 
 use super::request::summarises_thinking;
-use crate::reasoning::{Effort, Reasoning, family_version};
+use crate::model_thinking::{ModelThinking, ThinkingForm};
+use crate::reasoning::Effort;
+use crate::wire_protocol::RequestSettings;
 
 /// `thinkingConfig`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -22,13 +24,16 @@ pub(super) struct ThinkingConfig {
 
 impl ThinkingConfig {
     /// Returns the settings; `None` if there is nothing to set.
-    pub(super) fn new(model: &str, reasoning: Reasoning) -> Option<Self> {
-        let thinks = reasoning.level() != Some(Effort::None);
-        let has_levels = reasoning.budget.is_none() && has_levels(model);
+    pub(super) fn new(settings: &RequestSettings<'_>) -> Option<Self> {
+        let (reasoning, thinking) = (settings.reasoning, settings.traits.thinking);
+        let has_levels = thinking.form != Some(ThinkingForm::Budget);
         let config = Self {
-            include_thoughts: thinks && summarises_thinking(model),
-            thinking_level: reasoning.level().filter(|_| has_levels).map(|level| Level::new(model, level)),
-            thinking_budget: reasoning.tokens().filter(|_| !has_levels).map(|tokens| budget(model, tokens)),
+            include_thoughts: reasoning.level() != Some(Effort::None) && summarises_thinking(settings.model),
+            thinking_level: reasoning.level().filter(|_| has_levels).map(Level::new),
+            thinking_budget: reasoning
+                .tokens()
+                .filter(|_| !has_levels)
+                .map(|tokens| budget(thinking, tokens)),
         };
         let is_empty =
             !config.include_thoughts && config.thinking_level.is_none() && config.thinking_budget.is_none();
@@ -44,19 +49,18 @@ pub(in crate::protocols) enum Level {
     Low,
     Medium,
     High,
+    XHigh,
 }
 
 impl Level {
-    /// Returns the level of the model that is nearest to `effort`. No model can be switched off.
-    pub(in crate::protocols) fn new(model: &str, effort: Effort) -> Self {
-        let is_pro = model.contains("pro");
+    /// Returns the word for a level. The API has none for `none` and `max`.
+    pub(in crate::protocols) fn new(effort: Effort) -> Self {
         match effort {
-            Effort::None | Effort::Minimal if !is_pro => Self::Minimal,
-            Effort::None | Effort::Minimal | Effort::Low => Self::Low,
-            // The first Pro model has two levels.
-            Effort::Medium if is_pro && family_version(model, "gemini-") == Some((3, 0)) => Self::High,
+            Effort::None | Effort::Minimal => Self::Minimal,
+            Effort::Low => Self::Low,
             Effort::Medium => Self::Medium,
-            Effort::High | Effort::XHigh | Effort::Max => Self::High,
+            Effort::High => Self::High,
+            Effort::XHigh | Effort::Max => Self::XHigh,
         }
     }
 
@@ -67,22 +71,17 @@ impl Level {
             Self::Low => "low",
             Self::Medium => "medium",
             Self::High => "high",
+            Self::XHigh => "xhigh",
         }
     }
 }
 
-/// Whether the model has levels. An alias of the newest model does.
-fn has_levels(model: &str) -> bool {
-    family_version(model, "gemini-").is_none_or(|version| version >= (3, 0))
-}
-
 /// Returns a number of tokens that the model accepts; 0 switches thinking off where that is possible.
-fn budget(model: &str, tokens: u32) -> u32 {
+fn budget(thinking: ModelThinking, tokens: u32) -> u32 {
     match tokens {
-        _ if model.contains("pro") => tokens.clamp(128, 32_768),
-        0 => 0,
-        tokens if model.contains("flash-lite") => tokens.clamp(512, 24_576),
-        tokens => tokens.min(24_576),
+        0 if thinking.off.is_some() => 0,
+        // Every model accepts this range.
+        tokens => tokens.clamp(512, 24_576),
     }
 }
 
@@ -91,10 +90,13 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::reasoning::Reasoning;
 
     #[track_caller]
     fn check(model: &str, effort: Option<Effort>, budget: Option<u32>, expect: Value) {
-        let found = ThinkingConfig::new(model, Reasoning { effort, budget });
+        let settings = RequestSettings::new(model);
+        let reasoning = settings.traits.thinking.accepted(Reasoning { effort, budget });
+        let found = ThinkingConfig::new(&RequestSettings { reasoning, ..settings });
         assert_eq!(serde_json::to_value(found).unwrap(), expect, "{model} {effort:?} {budget:?}");
     }
 
@@ -104,13 +106,17 @@ mod tests {
         let tokens = |tokens: u32| json!({ "includeThoughts": true, "thinkingBudget": tokens });
         check("gemini-3-flash-preview", None, None, json!({ "includeThoughts": true }));
         check("gemini-2.0-flash", None, None, Value::Null);
-        check("gemini-3-flash-preview", Some(Effort::None), None, json!({ "thinkingLevel": "MINIMAL" }));
-        check("gemini-3-pro-preview", Some(Effort::Medium), None, level("HIGH"));
+        check("gemini-3-flash-preview", Some(Effort::None), None, level("MINIMAL"));
+        check("gemini-3.8-flash", Some(Effort::None), None, level("LOW"));
+        check("gemini-3.8-flash", Some(Effort::Minimal), None, level("LOW"));
+        check("gemini-4-neon", Some(Effort::Max), None, level("XHIGH"));
+        check("gemini-4-argon", Some(Effort::Max), None, level("HIGH"));
         check("gemini-3.1-pro-preview", Some(Effort::Medium), None, level("MEDIUM"));
         check("gemini-flash-latest", Some(Effort::Max), None, level("HIGH"));
-        check("gemini-3-pro-preview", Some(Effort::Low), Some(2000), tokens(2000));
+        check("gemini-4-argon", Some(Effort::Low), Some(20_000), level("LOW"));
+        check("gemini-4-argon", None, Some(20_000), level("MEDIUM"));
         check("gemini-2.5-pro", Some(Effort::Low), None, tokens(4096));
-        check("gemini-2.5-pro", Some(Effort::None), None, json!({ "thinkingBudget": 128 }));
+        check("gemini-2.5-pro", Some(Effort::None), None, json!({ "thinkingBudget": 512 }));
         check("gemini-2.5-flash", Some(Effort::None), None, json!({ "thinkingBudget": 0 }));
         check("gemini-2.5-flash", Some(Effort::Max), None, tokens(24_576));
         check("gemini-2.5-flash-lite", None, Some(100), json!({ "thinkingBudget": 512 }));

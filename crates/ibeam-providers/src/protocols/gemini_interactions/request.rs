@@ -114,8 +114,7 @@ pub(super) fn write_request(
 ) -> Result<Vec<u8>, serde_json::Error> {
     let max_output_tokens = request.max_output_tokens.or(settings.max_output_tokens);
     let thinking_summaries = summarises_thinking(settings.model).then_some("auto");
-    let level = settings.reasoning.level().map(|effort| Level::new(settings.model, effort));
-    let thinking_level = level.map(Level::lower_case);
+    let thinking_level = settings.reasoning.level().map(|effort| Level::new(effort).lower_case());
     let config = GenerationConfig { max_output_tokens, thinking_summaries, thinking_level };
     let has_config = max_output_tokens.is_some() || thinking_summaries.is_some() || thinking_level.is_some();
     serde_json::to_vec(&Body {
@@ -135,10 +134,10 @@ pub(super) fn write_request(
 /// Errors of the serialiser. A conversation cannot cause them.
 pub(super) fn write_messages(
     messages: &[Arc<Message>],
-    model: &str,
+    settings: &RequestSettings<'_>,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
-    let support = MediaSupport::new(model);
+    let support = MediaSupport::new(settings);
     for message in messages {
         let steps = match message.as_ref() {
             Message::User(parts) => {
@@ -219,7 +218,7 @@ fn user_content(part: ShownPart<'_>) -> Content<'_> {
 }
 
 /// Returns the results. The API reference names texts and images as their parts, so documents follow as input of the user.
-fn result_steps<'a>(results: &'a [ToolResult], support: MediaSupport<'_>) -> Vec<Step<'a>> {
+fn result_steps<'a>(results: &'a [ToolResult], support: MediaSupport) -> Vec<Step<'a>> {
     let mut steps = Vec::with_capacity(results.len());
     let mut documents = Vec::new();
     for result in results {

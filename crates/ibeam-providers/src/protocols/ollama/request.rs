@@ -131,15 +131,15 @@ pub(super) fn write_request(
 /// Errors of the serialiser. A conversation cannot cause them.
 pub(super) fn write_messages(
     messages: &[Arc<Message>],
-    model: &str,
+    settings: &RequestSettings<'_>,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
     chat_form::write_messages(messages, body, |message| {
-        wire_messages(message, MediaSupport::images_only(model))
+        wire_messages(message, MediaSupport::images_only(settings))
     })
 }
 
-fn wire_messages<'a>(message: &'a Message, support: MediaSupport<'_>) -> Vec<WireMessage<'a>> {
+fn wire_messages<'a>(message: &'a Message, support: MediaSupport) -> Vec<WireMessage<'a>> {
     match message {
         Message::User(parts) => {
             let (content, media) = text_and_media(parts, support);
@@ -186,7 +186,7 @@ fn wire_call(call: &ToolCall) -> WireCall<'_> {
     WireCall { id: id_of_service(call.id.as_str()), function: Function { name: &call.name, arguments } }
 }
 
-fn result_message<'a>(result: &'a ToolResult, support: MediaSupport<'_>) -> WireMessage<'a> {
+fn result_message<'a>(result: &'a ToolResult, support: MediaSupport) -> WireMessage<'a> {
     WireMessage::Tool {
         content: result_or_error_text(result, support),
         tool_name: &result.name,

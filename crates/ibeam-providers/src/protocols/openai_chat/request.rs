@@ -81,8 +81,11 @@ impl ReasoningFields {
             ReasoningForm::Object => {
                 let object = match settings.reasoning.budget {
                     Some(tokens) if level != Effort::None => ReasoningObject::MaxTokens(tokens),
-                    // The highest level of the service.
-                    Some(_) | None => ReasoningObject::Effort(level.min(Effort::XHigh)),
+                    // Every model of the service has this highest level; some have a higher one.
+                    Some(_) | None if settings.traits.thinking.levels.is_none() => {
+                        ReasoningObject::Effort(level.min(Effort::XHigh))
+                    }
+                    Some(_) | None => ReasoningObject::Effort(level),
                 };
                 Self { reasoning: Some(object), ..Self::default() }
             }
@@ -185,7 +188,7 @@ pub(super) fn write_messages(
     settings: &RequestSettings<'_>,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
-    let support = MediaSupport::new(settings.model);
+    let support = MediaSupport::new(settings);
     let marker = CacheMarker::new(settings);
     let first_moving = marker.and_then(|marker| marker.first_moving(messages));
     let mut stable = StablePrefix { messages: messages.len(), bytes: 0 };
@@ -221,7 +224,7 @@ fn text(text: Cow<'_, str>, marker: Option<CacheMarker>, is_marked: bool) -> Tex
 fn wire_messages<'a>(
     message: &'a Message,
     settings: &RequestSettings<'_>,
-    support: MediaSupport<'_>,
+    support: MediaSupport,
     (marker, is_marked): (Option<CacheMarker>, bool),
 ) -> Vec<WireMessage<'a>> {
     match message {

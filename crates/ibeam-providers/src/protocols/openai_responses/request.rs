@@ -22,10 +22,6 @@ use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 /// The name of the protocol in configuration files and in recorded items.
 pub(super) const NAME: &str = "openai-responses";
 
-/// The beginnings of the names of OpenAI's models without reasoning. They reject a request for encrypted reasoning.
-const MODELS_WITHOUT_REASONING: [&str; 6] =
-    ["gpt-3", "gpt-4", "chatgpt-", "gpt-5-chat", "gpt-5.1-chat", "gpt-5.2-chat"];
-
 #[derive(Serialize)]
 struct Body<'a> {
     model: &'a str,
@@ -162,7 +158,9 @@ pub(super) fn write_request(
     request: &ModelRequest,
     settings: &RequestSettings<'_>,
 ) -> Result<Vec<u8>, serde_json::Error> {
-    let include: &[&str] = if may_reason(settings.model) { &["reasoning.encrypted_content"] } else { &[] };
+    // A model without reasoning rejects a request for it.
+    let may_reason = settings.traits.reasons != Some(false);
+    let include: &[&str] = if may_reason { &["reasoning.encrypted_content"] } else { &[] };
     let system: Vec<_> = CacheMarker::fixed(settings)
         .filter(|_| !request.system.is_empty())
         .map(|marker| system_message(&request.system, marker))
@@ -193,7 +191,7 @@ pub(super) fn write_messages(
     settings: &RequestSettings<'_>,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
-    let support = MediaSupport::new(settings.model);
+    let support = MediaSupport::new(settings);
     // Breakpoints stay where they are: the service considers the latest 80 of them.
     let user_marker = CacheMarker::fixed(settings);
     for message in messages {
@@ -282,7 +280,7 @@ fn input_part(part: ShownPart<'_>) -> InputPart<'_> {
 }
 
 /// Returns the result of a call: a text, or parts if there are images or documents.
-fn output<'a>(result: &'a ToolResult, support: MediaSupport<'_>) -> Output<'a> {
+fn output<'a>(result: &'a ToolResult, support: MediaSupport) -> Output<'a> {
     let text = result_or_error_text(result, support);
     let mut media = result_media(result, support).map(ShownPart::Media).peekable();
     if media.peek().is_none() {
@@ -298,10 +296,4 @@ fn tool(spec: &ToolSpec) -> Tool<'_> {
 fn function_call<'a>(call: &'a ToolCall, attributes: Attributes<'a>) -> Item<'a> {
     let arguments = lenient_json::arguments_to_echo(&call.arguments).to_string();
     Item::FunctionCall { call_id: call.id.as_str(), name: &call.name, arguments, attributes }
-}
-
-/// Whether the model may reason. The name may have a maker before a slash.
-fn may_reason(model: &str) -> bool {
-    let name = model.rsplit('/').next().unwrap_or(model);
-    !MODELS_WITHOUT_REASONING.iter().any(|start| name.starts_with(start))
 }

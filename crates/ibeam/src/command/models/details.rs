@@ -1,10 +1,10 @@
 //! The known facts about a model: context size, prices, abilities, and how long it is served. An unknown value is printed as
 //! `unknown`, in JSON as null.
 
-use ibeam_core::Prices;
+use ibeam_core::{PriceStep, Prices};
 use ibeam_output::Catalogue;
 use ibeam_protocol::{ModelInfo, Reason, Sentence, sentence};
-use ibeam_providers::{Abilities, KnownModel, Lifecycle, ListedFacts, ListedPrices, known_model};
+use ibeam_providers::{Abilities, KnownModel, Lifecycle, ListedFacts, ListedPrices, TABLE_DATE, find_model};
 use serde_json::{Value, json};
 
 use crate::app::AppContext;
@@ -63,7 +63,7 @@ impl ModelDetails {
                 model_info::prices(app, model)?,
             ),
             listed: listed.clone(),
-            known: known_model(&model.id),
+            known: find_model(&model.provider, &model.id),
         })
     }
 
@@ -72,13 +72,15 @@ impl ModelDetails {
         let abilities = self.abilities();
         let prices = self.prices.value.map(|prices| {
             json!({
-                "input": dollars(prices.input),
-                "output": dollars(prices.output),
-                "cache_read": dollars(prices.cache_read),
-                "cache_write": dollars(prices.cache_write),
+                "input": dollars(prices.base.input),
+                "output": dollars(prices.base.output),
+                "cache_read": dollars(prices.base.cache_read),
+                "cache_write": dollars(prices.base.cache_write),
             })
         });
-        let source = self.known.map(|known| json!({ "name": known.source, "date": known.date }));
+        let source = self
+            .known
+            .map(|known| json!({ "name": known.id, "date": TABLE_DATE, "assumed": known.is_assumed }));
         let listed = [
             ("context_window", self.context_window.is_listed),
             ("max_output_tokens", self.max_output_tokens.is_listed),
@@ -99,15 +101,15 @@ impl ModelDetails {
             "abilities": {
                 "tools": abilities.tools,
                 "images": abilities.images,
-                "documents": self.listed.documents,
+                "documents": abilities.documents,
                 "reasoning": abilities.reasoning,
                 "structured_output": abilities.structured_output,
             },
             "line": self.listed.line,
             "created": self.listed.created,
             "lifecycle": self.listed.lifecycle,
-            "retires": self.listed.retires,
-            "successor": self.listed.successor,
+            "retires": self.retires(),
+            "successor": self.successor(),
             "aliases": self.listed.aliases,
             "thinking_forms": self.listed.thinking_forms,
             "effort_levels": self.listed.effort_levels,
@@ -116,12 +118,23 @@ impl ModelDetails {
         })
     }
 
+    /// Returns the day on which the service stops serving the model.
+    fn retires(&self) -> Option<&str> {
+        self.listed.retires.as_deref().or(self.known?.retires)
+    }
+
+    /// Returns the model that replaces it.
+    fn successor(&self) -> Option<&str> {
+        self.listed.successor.as_deref().or(self.known?.successor)
+    }
+
     /// Returns the abilities that both texts name.
     fn abilities(&self) -> Abilities {
         let known = self.known.map(|known| known.abilities).unwrap_or_default();
         Abilities {
             tools: self.listed.tools.or(known.tools),
             images: self.listed.images.or(known.images),
+            documents: self.listed.documents.or(known.documents),
             reasoning: self.listed.reasoning.or(known.reasoning),
             structured_output: self.listed.structured_output.or(known.structured_output),
         }
@@ -143,24 +156,46 @@ impl ModelDetails {
             None => sentence!("context unknown"),
         };
         let price = match self.prices.value {
-            Some(Prices { input: 0, output: 0, cache_read: 0, cache_write: 0 }) => sentence!("free"),
+            Some(prices) if prices == Prices::default() => sentence!("free"),
             Some(prices) => sentence!(
                 "${input} in, ${output} out per million tokens",
-                input = dollars(prices.input),
-                output = dollars(prices.output),
+                input = dollars(prices.base.input),
+                output = dollars(prices.base.output),
             ),
             None => sentence!("price unknown"),
         };
         let mut parts = vec![catalogue.sentence(&context), catalogue.sentence(&price)];
+        parts.extend(self.step_text().iter().map(|sentence| catalogue.sentence(sentence)));
         parts.extend(self.abilities_text(catalogue));
         parts.extend(self.life_text().iter().map(|sentence| catalogue.sentence(sentence)));
+        parts.extend(self.assumption_text().iter().map(|sentence| catalogue.sentence(sentence)));
         parts.extend(self.source_text(catalogue));
         parts.join("; ")
     }
 
+    /// Returns the prices of long prompts.
+    fn step_text(&self) -> Vec<Sentence> {
+        let steps = self.prices.value.map(|prices| prices.steps).unwrap_or_default();
+        let step = |PriceStep { above, prices }: PriceStep| {
+            sentence!(
+                "above {tokens} tokens ${input} in, ${output} out",
+                tokens = thousands(above),
+                input = dollars(prices.input),
+                output = dollars(prices.output),
+            )
+        };
+        steps.into_iter().flatten().map(step).collect()
+    }
+
+    /// Returns the earlier model whose facts are assumed to be those of this one.
+    fn assumption_text(&self) -> Option<Sentence> {
+        let model = self.known.filter(|known| known.is_assumed)?.id;
+        Some(sentence!("assumed to be like `{model}`", model))
+    }
+
     fn abilities_text(&self, catalogue: &Catalogue) -> Vec<String> {
         let translate = |sentence: Sentence| catalogue.sentence(&sentence);
-        let Abilities { tools, images, reasoning, structured_output } = self.abilities();
+        let Abilities { tools, images, documents: _, reasoning, structured_output } = self.abilities();
         let abilities = [
             (tools, sentence!("tools")),
             (images, sentence!("images")),
@@ -193,10 +228,9 @@ impl ModelDetails {
 
     /// Returns how long the model is served, and what replaces it.
     fn life_text(&self) -> Vec<Sentence> {
-        let ListedFacts { lifecycle, retires, successor, .. } = &self.listed;
-        let is_deprecated = *lifecycle == Some(Lifecycle::Deprecated);
-        let retires = retires.as_ref().map(|date| sentence!("retires on {date}", date));
-        let successor = successor.as_ref().map(|model| sentence!("replaced by `{model}`", model));
+        let is_deprecated = self.listed.lifecycle == Some(Lifecycle::Deprecated);
+        let retires = self.retires().map(|date| sentence!("retires on {date}", date));
+        let successor = self.successor().map(|model| sentence!("replaced by `{model}`", model));
         [is_deprecated.then(|| sentence!("deprecated")), retires, successor].into_iter().flatten().collect()
     }
 
@@ -242,18 +276,18 @@ mod tests {
     use super::*;
 
     fn details(id: &str, listed: ListedFacts) -> ModelDetails {
-        let known = known_model(id);
+        let known = ibeam_providers::known_model(id);
         ModelDetails {
             context_window: Fact::new(
                 listed.context_window,
                 false,
-                known.map(|known| known.context_window.into()),
+                known.and_then(|known| known.context_window).map(u64::from),
             ),
             max_output_tokens: Fact::new(listed.max_output_tokens, false, None),
             prices: Fact::new(
                 listed.prices.as_ref().map(ListedPrices::prices),
                 false,
-                known.and_then(|known| known.prices()),
+                known.and_then(|known| known.prices),
             ),
             listed,
             known,
@@ -279,8 +313,8 @@ mod tests {
         let details = details("claude-sonnet-4-5", listed);
         assert_eq!(
             details.to_text(&Catalogue::new(Locale::En)),
-            "context 1,000,000 tokens; $3 in, $15 out per million tokens; tools, reasoning; no images; structured \
-             output unknown; deprecated; retires on 2026-11-30; replaced by `claude-sonnet-5-5`; listed by the \
+            "context 1,000,000 tokens; $3 in, $15 out per million tokens; tools, reasoning, structured output; no \
+             images; deprecated; retires on 2026-11-30; replaced by `claude-sonnet-5-5`; listed by the \
              service: context, abilities"
         );
         let info = ModelInfo { provider: "p".into(), id: "m".into(), display: "M".into() };
@@ -301,17 +335,18 @@ mod tests {
         check("my-model", "context unknown; price unknown; abilities unknown");
         check(
             "claude-sonnet-4-5",
-            "context 200,000 tokens; $3 in, $15 out per million tokens; tools, images, reasoning; \
-             structured output unknown",
+            "context 200,000 tokens; $3 in, $15 out per million tokens; tools, images, reasoning, structured output; \
+             retires on 2026-11-30; replaced by `claude-sonnet-5-5`",
         );
         check(
-            "grok-3",
-            "context 131,072 tokens; $3 in, $15 out per million tokens; tools, structured output; \
-             no images, no reasoning",
+            "claude-haiku-5-5",
+            "context 1,000,000 tokens; $0.1 in, $0.5 out per million tokens; above 100,000 tokens $0.5 in, $2.5 out; \
+             tools, images, reasoning, structured output",
         );
         check(
-            "gemini-2.5-pro",
-            "context 1,048,576 tokens; price unknown; tools, images, reasoning, structured output",
+            "claude-sonnet-6",
+            "context 1,000,000 tokens; $2 in, $10 out per million tokens; tools, images, reasoning, structured output; \
+             assumed to be like `claude-sonnet-5-5`",
         );
     }
 

@@ -53,7 +53,7 @@ pub(super) fn settings_of(app: &AppContext) -> Result<SessionSettings, Reason> {
     }
     let providers = model::key_sources(app);
     for known in known_models().filter(|known| providers.iter().any(|(name, _)| name == known.provider)) {
-        add_model(&mut models, &format!("{}/{}", known.provider, known.id), known.label);
+        add_model(&mut models, &format!("{}/{}", known.provider, known.id), known.label.unwrap_or(known.id));
     }
     let effort = app.base.flags.effort.clone();
     Ok(SessionSettings { mode: permission_mode(app), model, models, effort })

@@ -219,6 +219,12 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
         self.screen.set_opening(false);
         let session = opened?;
         self.screen.on_opened(&self.process.app, &session);
+        let app = &self.process.app;
+        let warnings = model::choose_model(app).map(|choice| choice.age_warnings(app)).unwrap_or_default();
+        for warning in warnings {
+            let text = app.base.catalogue.sentence(&warning);
+            self.screen.display().print(Style::color(Color::Yellow), &text);
+        }
         self.screen.display().show_status(&session);
         Ok(session)
     }

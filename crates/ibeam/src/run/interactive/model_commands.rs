@@ -1,7 +1,7 @@
 //! `/model`: the models that a conversation can use, and the change of its model.
 
 use ibeam_protocol::{Failure, sentence};
-use ibeam_providers::{known_model, known_models};
+use ibeam_providers::{known_model, models_of};
 use ibeam_tui::{Color, Style, TuiLine};
 
 use super::conversation::INFORMATION;
@@ -44,11 +44,13 @@ impl CommandContext<'_, '_> {
         let is_named = |listed: String| {
             listed == name || listed.split_once('/').is_some_and(|(_, listed)| listed == name)
         };
-        if known_model(id).is_some() || ListCache::load(&self.app().dirs.cache).names().any(is_named) {
+        if known_model(id).is_some_and(|known| !known.is_assumed)
+            || ListCache::load(&self.app().dirs.cache).names().any(is_named)
+        {
             return;
         }
         let provider = self.session.provider();
-        let models: Vec<_> = known_models().filter(|model| model.provider == provider).collect();
+        let models: Vec<_> = models_of(provider).collect();
         let line = match similar_names::closest(id, models.iter().map(|model| model.id)) {
             Some(nearest) => TuiLine::UnknownModelNear { name, nearest },
             None if !models.is_empty() => TuiLine::UnknownModel { name },

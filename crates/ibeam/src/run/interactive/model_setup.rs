@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use ibeam_output::Catalogue;
 use ibeam_protocol::{FailureCode, Reason};
+use ibeam_providers::default_models::default_model;
+use ibeam_providers::model_label;
 use ibeam_providers::provider_table::{KnownProvider, PROVIDERS};
-use ibeam_providers::{default_model, model_label};
 use ibeam_tui::{DialogGuard, DialogInput, DialogReply, EscapeEffect, TuiLine};
 use toml_edit::{Item, Table, value};
 
@@ -156,7 +157,8 @@ fn services() -> Vec<(&'static KnownProvider, &'static str)> {
     let needs_only_key =
         |provider: &&KnownProvider| !provider.base_url.is_empty() && !provider.base_url.contains('{');
     let services = PROVIDERS.iter().filter(needs_only_key);
-    services.filter_map(|provider| Some((provider, default_model(provider.name)?))).collect()
+    let today = crate::clock::today();
+    services.filter_map(|provider| Some((provider, default_model(provider.name, &today)?))).collect()
 }
 
 /// Asks for a service and its key, checks the key like `ibeam login`, and stores it.
@@ -166,7 +168,7 @@ fn add_key<D: StartDialog>(process: &RunProcess<'_>, dialog: &D) -> Result<Step,
     let services = services();
     loop {
         let label = |(provider, model): &(&KnownProvider, &str)| {
-            format!("{}: {}", provider.label, model_label(model))
+            format!("{}: {}", provider.label, model_label(provider.name, model))
         };
         let input = DialogInput::Choice(services.iter().map(label).collect());
         let provider = match dialog

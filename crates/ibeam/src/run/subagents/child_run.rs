@@ -82,11 +82,12 @@ async fn start(host: &SubagentHost, task: &Task, context: &ToolContext) -> Resul
     if let Some(choice) = choice {
         let prices = model_info::check_price(app, choice.info())?;
         let (provider, model, key_source) = choice.connect(app, session_id)?;
-        run.context_window = model_info::context_window(app, &model);
-        run.binds_thinking = model_info::binds_thinking(app, &model);
+        run.context_window = model_info::economic_window(app, &model);
+        run.binds_thinking = model_info::binds_thinking(&model);
         (run.provider, run.prices) = (provider, prices);
         (run.head.model, run.head.key_source) = (model, key_source);
         run.fallbacks.clear();
+        run.default_model = None;
     }
     run.head.session_id = session_id;
     run.head.parent = Some(parent);

@@ -23,10 +23,10 @@ fn endpoint(scene: &Scene) -> String {
 #[test]
 fn a_service_key_is_sent_to_no_other_server() {
     let header = format!("[providers.openai.headers]\nX-Gateway-Token = \"{KEY}\"\n");
-    let model = "model = \"anthropic/claude-sonnet-4-20250514\"\n".to_owned();
+    let model = "model = \"anthropic/claude-sonnet-4-6\"\n".to_owned();
     for (config, flags) in [
         (String::new(), &["--model", "foo"][..]),
-        (String::new(), &["--model", "claude-sonnet-4-20250514"]),
+        (String::new(), &["--model", "claude-sonnet-4-6"]),
         (String::new(), &["--model", "Qwen/Qwen3-8B"]),
         (header, &["--model", "foo"]),
         // The service is named, but not for this server.

@@ -1,0 +1,250 @@
+//! The rows of the table, as `build.rs` packs them: fields that are separated by tabs.
+
+use ibeam_core::{PriceStep, Prices, TokenPrices};
+
+use crate::listed_model::{ListedFacts, ListedPrices};
+use crate::model_thinking::{EffortSet, ModelThinking, ThinkingForm, ThinkingOff};
+use crate::reasoning::Effort;
+
+/// The facts about a current model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KnownModel {
+    /// The provider whose row it is.
+    pub provider: &'static str,
+    /// The id of the row.
+    pub id: &'static str,
+    /// The display name.
+    pub label: Option<&'static str>,
+    /// The maximum size of input and output together, in tokens.
+    pub context_window: Option<u32>,
+    /// The output limit of an answer, in tokens.
+    pub max_output_tokens: Option<u32>,
+    /// The list prices, in steps if they depend on the length of the prompt.
+    pub prices: Option<Prices>,
+    /// The price of a request of a batch, in percent of another request.
+    pub batch_percent: Option<u64>,
+    /// The abilities of the model.
+    pub abilities: Abilities,
+    /// The API of the model, if it is not that of its provider.
+    pub wire: Option<ModelWire>,
+    /// The explicit cache breakpoints that it accepts in an API of OpenAI.
+    pub cache: Option<CacheForm>,
+    /// The settings of thinking that it accepts.
+    pub thinking: ModelThinking,
+    /// The day on which the provider retires it, `YYYY-MM-DD`.
+    pub retires: Option<&'static str>,
+    /// The model that the provider recommends instead.
+    pub successor: Option<&'static str>,
+    /// Whether the row is that of an earlier model of the family.
+    pub is_assumed: bool,
+}
+
+/// A model that its provider does not offer any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetiredModel {
+    /// The day on which it was retired, `YYYY-MM-DD`.
+    pub retired: &'static str,
+    /// The model that the provider recommends instead.
+    pub successor: Option<&'static str>,
+}
+
+/// The abilities of a model. `None` means unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// Whether the model calls tools.
+    pub tools: Option<bool>,
+    /// Whether the model accepts images.
+    pub images: Option<bool>,
+    /// Whether the model accepts documents.
+    pub documents: Option<bool>,
+    /// Whether the model reasons before it answers.
+    pub reasoning: Option<bool>,
+    /// Whether the service can force an answer into a JSON schema.
+    pub structured_output: Option<bool>,
+}
+
+/// The API of a model, if it differs from the API of its provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelWire {
+    /// Responses. Chat Completions loses the reasoning of the model between its calls.
+    Responses,
+    /// Responses. Chat Completions rejects the model, or its tools.
+    OnlyResponses,
+}
+
+/// A form of explicit cache breakpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheForm {
+    /// `prompt_cache_breakpoint`, as OpenAI defines it.
+    Breakpoints,
+    /// `cache_control`, as gateways take it over from Anthropic.
+    CacheControl,
+}
+
+impl KnownModel {
+    /// The row of a model about which nothing is known.
+    pub const UNKNOWN: Self = Self {
+        provider: "",
+        id: "",
+        label: None,
+        context_window: None,
+        max_output_tokens: None,
+        prices: None,
+        batch_percent: None,
+        abilities: Abilities {
+            tools: None,
+            images: None,
+            documents: None,
+            reasoning: None,
+            structured_output: None,
+        },
+        wire: None,
+        cache: None,
+        thinking: ModelThinking::UNKNOWN,
+        retires: None,
+        successor: None,
+        is_assumed: true,
+    };
+
+    /// Parses the line of a current model.
+    pub(super) fn parse(provider: &'static str, line: &'static str) -> Option<Self> {
+        let mut fields = line.split('\t');
+        let mut next = || fields.next().unwrap_or_default();
+        Some(Self {
+            provider,
+            id: Some(next()).filter(|id| !id.is_empty())?,
+            label: text(next()),
+            context_window: next().parse().ok(),
+            max_output_tokens: next().parse().ok(),
+            prices: prices(next(), next()),
+            batch_percent: next().parse().ok(),
+            abilities: Abilities::parse(next()),
+            wire: match next() {
+                "responses" => Some(ModelWire::Responses),
+                "responses_only" => Some(ModelWire::OnlyResponses),
+                _ => None,
+            },
+            cache: match next() {
+                "breakpoints" => Some(CacheForm::Breakpoints),
+                "cache_control" => Some(CacheForm::CacheControl),
+                _ => None,
+            },
+            thinking: ModelThinking {
+                form: match next() {
+                    "adaptive" => Some(ThinkingForm::Adaptive),
+                    "budget" => Some(ThinkingForm::Budget),
+                    "levels" => Some(ThinkingForm::Levels),
+                    "nova" => Some(ThinkingForm::Nova),
+                    "none" => Some(ThinkingForm::None),
+                    _ => None,
+                },
+                off: match next() {
+                    "disabled" => Some(ThinkingOff::Disabled),
+                    "between_tools" => Some(ThinkingOff::BetweenTools),
+                    "level" => Some(ThinkingOff::Level),
+                    _ => None,
+                },
+                levels: next().strip_prefix('=').map(EffortSet::from_names),
+                default: Effort::from_name(next()),
+                is_bound: next() == "bound",
+            },
+            retires: text(next()),
+            successor: text(next()),
+            is_assumed: false,
+        })
+    }
+
+    /// Returns the row with what its service lists about the model; other facts stay.
+    #[must_use]
+    pub fn with_listed(self, listed: &ListedFacts) -> Self {
+        let size = |listed: Option<u64>, known| listed.and_then(|size| u32::try_from(size).ok()).or(known);
+        let known = self.abilities;
+        Self {
+            context_window: size(listed.context_window, self.context_window),
+            max_output_tokens: size(listed.max_output_tokens, self.max_output_tokens),
+            prices: listed.prices.as_ref().map(ListedPrices::prices).or(self.prices),
+            abilities: Abilities {
+                tools: listed.tools.or(known.tools),
+                images: listed.images.or(known.images),
+                documents: listed.documents.or(known.documents),
+                reasoning: listed.reasoning.or(known.reasoning),
+                structured_output: listed.structured_output.or(known.structured_output),
+            },
+            thinking: self.thinking.with_listed(listed),
+            ..self
+        }
+    }
+
+    /// Returns the number of tokens of a prompt from which on its price is higher.
+    pub fn price_step(&self) -> Option<u64> {
+        let [step, _] = self.prices?.steps;
+        step.map(|step| step.above)
+    }
+
+    /// Returns the row for the model at a provider that is not its maker. The date of its retirement is that of the maker.
+    pub(super) fn at_another_provider(self, has_same_price: bool) -> Self {
+        Self {
+            prices: self.prices.filter(|_| has_same_price),
+            batch_percent: None,
+            retires: None,
+            successor: None,
+            ..self
+        }
+    }
+
+    /// Returns the row for a later model.
+    pub(super) fn assumed(self, has_same_price: bool) -> Self {
+        let prices = self.prices.filter(|_| has_same_price);
+        Self { prices, retires: None, successor: None, is_assumed: true, ..self }
+    }
+}
+
+impl RetiredModel {
+    /// Parses the line of a retired model.
+    pub(super) fn parse(line: &'static str) -> Option<Self> {
+        let (_, rest) = line.split_once('\t')?;
+        let (retired, successor) = rest.split_once('\t')?;
+        Some(Self { retired, successor: text(successor) })
+    }
+}
+
+impl Abilities {
+    fn parse(field: &str) -> Self {
+        let mut signs = field.bytes().map(|sign| match sign {
+            b'+' => Some(true),
+            b'-' => Some(false),
+            _ => None,
+        });
+        let mut next = || signs.next().flatten();
+        Self {
+            tools: next(),
+            images: next(),
+            documents: next(),
+            reasoning: next(),
+            structured_output: next(),
+        }
+    }
+}
+
+fn text(field: &'static str) -> Option<&'static str> {
+    Some(field).filter(|field| !field.is_empty())
+}
+
+/// Parses the prices and their steps, `ABOVE:PRICES` each.
+fn prices(base: &str, steps: &str) -> Option<Prices> {
+    let base = token_prices(base)?;
+    let mut steps = steps.split(';').filter_map(|step| {
+        let (above, prices) = step.split_once(':')?;
+        Some(PriceStep { above: above.parse().ok()?, prices: token_prices(prices)? })
+    });
+    Some(Prices { base, steps: [steps.next(), steps.next()] })
+}
+
+/// Parses `INPUT/OUTPUT/CACHE_READ/CACHE_WRITE`, in dollars for a million tokens. Without a price of its own, the cache costs
+/// the same as the input.
+fn token_prices(field: &str) -> Option<TokenPrices> {
+    let mut prices = field.split('/').map(|price| price.parse::<f64>().ok());
+    let (input, output) = (prices.next()??, prices.next()??);
+    let mut or_input = || prices.next().flatten().unwrap_or(input);
+    Some(TokenPrices::from_dollars([input, output, or_input(), or_input()]))
+}

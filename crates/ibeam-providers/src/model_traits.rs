@@ -1,0 +1,40 @@
+//! The parts and settings of a request that a model accepts: data of the model table, or of the configuration, that the writers of requests follow.
+
+use crate::model_table::{CacheForm, KnownModel, find_model, known_model};
+use crate::model_thinking::ModelThinking;
+
+/// The parts and settings of a request that a model accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModelTraits {
+    /// The settings of reasoning.
+    pub thinking: ModelThinking,
+    /// Whether it reasons; `None` if that is unknown.
+    pub reasons: Option<bool>,
+    /// Whether it accepts images; `None` if that is unknown.
+    pub images: Option<bool>,
+    /// The explicit cache breakpoints that it accepts in an API of OpenAI.
+    pub cache: Option<CacheForm>,
+}
+
+impl ModelTraits {
+    /// The traits of an unknown model.
+    pub const UNKNOWN: Self =
+        Self { thinking: ModelThinking::UNKNOWN, reasons: None, images: None, cache: None };
+
+    /// Returns the traits of a model at a provider, or wherever it is used if the provider is empty.
+    pub fn find(provider: &str, id: &str) -> Self {
+        let model = if provider.is_empty() { known_model(id) } else { find_model(provider, id) };
+        model.as_ref().map_or(Self::UNKNOWN, Self::from)
+    }
+}
+
+impl From<&KnownModel> for ModelTraits {
+    fn from(model: &KnownModel) -> Self {
+        Self {
+            thinking: model.thinking,
+            reasons: model.abilities.reasoning,
+            images: model.abilities.images,
+            cache: model.cache,
+        }
+    }
+}

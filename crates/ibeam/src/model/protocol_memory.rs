@@ -1,0 +1,60 @@
+//! The protocols that services needed instead of the first choice, in a file of the cache directory.
+//!
+//! Without it, each run would send one request that is refused. The file may be deleted at any time. A file that cannot be
+//! read or written counts as absent.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+
+use ibeam_providers::{ProtocolObserver, WireProtocol, find_protocol};
+
+use super::ConfiguredProvider;
+
+/// The name of the file.
+const FILE_NAME: &str = "model-protocols.json";
+/// The maximum size of the file.
+const MAX_BYTES: u64 = 1 << 20;
+/// The maximum number of entries. A full file is started again.
+const MAX_ENTRIES: usize = 1000;
+
+/// The entries of the file: the name of the protocol for a hash of address and model.
+type Entries = BTreeMap<String, String>;
+
+/// Returns the protocol that a service needed for a model.
+pub(super) fn remembered(
+    cache_dir: &Path,
+    provider: &ConfiguredProvider,
+    model: &str,
+) -> Option<&'static dyn WireProtocol> {
+    find_protocol(load(cache_dir).get(&key(provider, model))?)
+}
+
+/// Returns an observer that stores the protocol that a service needs for a model.
+pub(super) fn observer(cache_dir: PathBuf, provider: &ConfiguredProvider, model: &str) -> ProtocolObserver {
+    let key = key(provider, model);
+    ProtocolObserver::new(move |protocol| {
+        let mut entries = load(&cache_dir);
+        if entries.len() >= MAX_ENTRIES {
+            entries.clear();
+        }
+        entries.insert(key.clone(), protocol.name().to_owned());
+        if std::fs::create_dir_all(&cache_dir).is_ok()
+            && let Ok(bytes) = serde_json::to_vec(&entries)
+        {
+            drop(ibeam_files::private_file::replace(&cache_dir.join(FILE_NAME), &bytes));
+        }
+    })
+}
+
+fn load(cache_dir: &Path) -> Entries {
+    let bytes = ibeam_files::regular_file::read(&cache_dir.join(FILE_NAME), MAX_BYTES).unwrap_or_default();
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+/// Returns a hash: an address may have a password.
+fn key(provider: &ConfiguredProvider, model: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    (&provider.name, &provider.base_url, model).hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
