@@ -127,10 +127,6 @@ fn a_finish_reason_that_is_a_failure_is_no_answer() {
         ),
         ("MALFORMED_RESPONSE", "protocol: the model wrote an unreadable answer: MALFORMED_RESPONSE"),
         (
-            "UNEXPECTED_TOOL_CALL",
-            "protocol: the model called a tool that it does not have: UNEXPECTED_TOOL_CALL",
-        ),
-        (
             "TOO_MANY_TOOL_CALLS",
             "too large: the model called the tools of the service more often than the service allows: \
              TOO_MANY_TOOL_CALLS",

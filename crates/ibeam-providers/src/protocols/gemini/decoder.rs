@@ -420,9 +420,6 @@ fn failure(name: &str) -> Option<ResponseError> {
         "MALFORMED_FUNCTION_CALL" | "MALFORMED_RESPONSE" => {
             ResponseError::Protocol(format!("the model wrote an unreadable answer: {name}"))
         }
-        "UNEXPECTED_TOOL_CALL" => {
-            ResponseError::Protocol(format!("the model called a tool that it does not have: {name}"))
-        }
         "TOO_MANY_TOOL_CALLS" => ResponseError::TooLarge(format!(
             "the model called the tools of the service more often than the service allows: {name}"
         )),
