@@ -1,9 +1,9 @@
 //! The chore that writes the model table: facts of models from two packages of the registries, joined.
 //!
 //! Reads the packages that `crates/ibeam-providers/data/sources.json` pins by version and hash, and the reviewed
-//! `overrides.jsonl` beside it. Writes `models.jsonl` and `conflicts.txt`. A value that both sources have goes in. A value of
-//! one source goes in, and the row names the source. Where the sources disagree, the value is left out until an override
-//! decides. Copies facts only, no text.
+//! `overrides.jsonl` beside it. Writes `models.jsonl` and `conflicts.txt`. The table
+//! has each value on which both sources agree or that only one of them has; a row names its sources. Where they disagree,
+//! the value is left out until an override decides. Copies facts only, no text.
 
 mod join;
 mod litellm_prices;

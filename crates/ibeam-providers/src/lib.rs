@@ -33,6 +33,7 @@ pub mod model_table;
 mod model_thinking;
 mod model_traits;
 mod prices;
+pub mod protocol_choice;
 pub mod protocols;
 mod provider_errors;
 pub mod provider_table;

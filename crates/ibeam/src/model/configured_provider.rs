@@ -2,9 +2,8 @@
 
 use ibeam_config::{Setting, Value};
 use ibeam_protocol::{KeySource, Reason, UnusedKey, sentence};
-use ibeam_providers::provider_table::{
-    self, KnownProvider, PROVIDERS, ProtocolChoice, ResponsesUse, UNSUPPORTED_KEY_VARIABLES,
-};
+use ibeam_providers::protocol_choice::{ProtocolChoice, ResponsesUse};
+use ibeam_providers::provider_table::{self, KnownProvider, PROVIDERS, UNSUPPORTED_KEY_VARIABLES};
 use ibeam_providers::{
     DEFAULT_PROTOCOL, PROTOCOLS, PlainHttpServer, Quirks, Secret, Timeouts, TransportKind, WireProtocol,
     check_header, find_model, find_protocol, has_credentials, is_key_header, is_secret_header,
