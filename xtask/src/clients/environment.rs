@@ -18,7 +18,7 @@ use super::program_call::ProgramCall;
 /// Model ids that clients use. The configuration makes them aliases of the model that answers.
 const ALIASES: [&str; 3] = ["auto", "composer-1", "composer-2.5"];
 /// The name of the scripted model.
-const SCRIPTED_MODEL: &str = "anthropic/claude-sonnet-4-20250514";
+const SCRIPTED_MODEL: &str = "anthropic/claude-sonnet-4-6";
 /// The name of the embedded model.
 const EMBEDDED_MODEL: &str = "embedded";
 /// The file of the embedded model.

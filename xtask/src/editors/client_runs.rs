@@ -143,7 +143,7 @@ fn run_harbor(clients: &Clients, python: &Path) -> Result<Checks, ConformanceErr
     let mut runner = scene.command(python);
     runner.arg(&script).args(["--instruction", PROMPT]);
     runner.arg("--logs-dir").arg(&logs).arg("--launcher").arg(&launcher);
-    runner.env("HARBOR_ACP_REQUESTED_MODEL", "anthropic/claude-sonnet-4-20250514");
+    runner.env("HARBOR_ACP_REQUESTED_MODEL", "anthropic/claude-sonnet-4-6");
     runner.env("HARBOR_ACP_AUTHENTICATE_METHOD_ID", "cursor_login");
     let output = scene.run(runner)?;
     let summary = fs::read_to_string(logs.join("acp-summary.json")).unwrap_or_default();

@@ -42,7 +42,7 @@ impl<'a> Scene<'a> {
         shim.status().map_err(ConformanceError::system(clients.ibeam.display()))?;
         let program = bin.join("cursor-agent");
         let script = format!(
-            "#!/bin/sh\nexport IBEAM_MODEL=anthropic/claude-sonnet-4-20250514 ANTHROPIC_BASE_URL='{}' \
+            "#!/bin/sh\nexport IBEAM_MODEL=anthropic/claude-sonnet-4-6 ANTHROPIC_BASE_URL='{}' \
              ANTHROPIC_API_KEY=key-of-the-checks\nexec python3 -I '{}' '{}' '{}' \"$@\"\n",
             model.url(),
             clients.scripts.join("recorder.py").display(),
