@@ -112,6 +112,8 @@ impl History {
                 self.close_answer();
                 self.push(Message::User(vec![text.as_str().into()]));
             }
+            // A process that was killed within an answer left its beginning. The answer is requested again as a whole.
+            EventKind::SessionStarted(head) if head.continues => self.partial.clear(),
             EventKind::TextDelta { text } => self.partial.push_str(text),
             EventKind::ModelRequestFinished { answer, prefix, .. } => {
                 self.partial.clear();

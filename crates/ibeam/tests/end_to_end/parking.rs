@@ -123,6 +123,25 @@ fn a_run_that_has_ended_is_reported_again_without_a_request() {
 }
 
 #[test]
+fn a_run_that_was_killed_within_an_answer_reads_the_answer_again() {
+    let parked = Parked::start(Wire::Anthropic, &[]);
+    parked.answer_with(&answer_text("All done."));
+    let [answer] = files(&parked.directory, ".answer.json").try_into().unwrap();
+    let document = std::fs::read(&answer).unwrap();
+    parked.unpark(&[]).run().succeeded();
+    std::fs::write(&answer, document).unwrap();
+    let path = parked.scene.workspace.journal(&parked.session);
+    let journal = std::fs::read_to_string(&path).unwrap();
+    let (whole, _) = journal.split_once("\"model_request_finished\"").unwrap();
+    let (recorded, _) = whole.rsplit_once('\n').unwrap();
+    assert!(recorded.contains("\"text_delta\""), "{recorded}");
+    std::fs::write(&path, format!("{recorded}\n")).unwrap();
+    let again = parked.unpark(&[]).run().succeeded();
+    let result = again.stream().last().clone();
+    assert_eq!((&result["result"], &result["ibeam"]["turns"]), (&json!("All done."), &json!(1)), "{again}");
+}
+
+#[test]
 fn a_request_without_an_answer_stays_parked_as_it_was() {
     let parked = Parked::start(Wire::Anthropic, &[]);
     let request = parked.request();
