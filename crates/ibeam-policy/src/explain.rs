@@ -167,7 +167,7 @@ impl Policy {
         let alone = std::slice::from_ref(rule);
         match (list, rule) {
             (RuleList::Deny | RuleList::Ask, Rule::Shell(_)) => {
-                match restricting_shell_rule(alone, std::slice::from_ref(step), "is matched by") {
+                match restricting_shell_rule(alone, std::iter::once(step), "is matched by") {
                     Some((_, reason)) => (true, reason),
                     None => (false, "it is about other programs or arguments".to_owned()),
                 }

@@ -7,6 +7,7 @@ mod explain;
 mod fetch;
 mod fold;
 pub mod glob;
+mod links;
 mod mcp;
 pub mod names;
 mod path_policy;
@@ -17,6 +18,7 @@ pub mod rule;
 mod shell;
 
 pub use explain::{AccessPart, Redirection, RuleFinding, RuleList, VerdictExplanation};
+pub use links::LinkReader;
 pub use names::{
     credentials_from_environment, find_protected_name, is_read_only_name, is_read_only_path,
     read_only_git_entries, read_only_nested_paths,

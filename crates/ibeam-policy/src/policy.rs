@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use ibeam_protocol::PermissionMode;
 
 use crate::glob::PathGlob;
+use crate::links::LinkReader;
 use crate::pattern::CharPairs;
 use crate::protected_paths::{self, names_explicitly};
 use crate::rule::Rule;
@@ -46,6 +47,8 @@ pub struct Policy {
     pub approval: ApprovalMode,
     /// Whether a sandbox confines commands.
     pub sandboxed: bool,
+    /// Reads the symbolic links in the words of commands. [`Self::new`] sets one that finds none.
+    pub links: LinkReader,
     /// Whether a person decides about files that are written outside the workspace. Otherwise such writes are denied, as
     /// the redirections of commands always are.
     pub asks_about_outside: bool,
@@ -172,6 +175,7 @@ impl Policy {
             unapproved_mcp_tools: Vec::new(),
             approval: ApprovalMode::default(),
             sandboxed: false,
+            links: LinkReader::NONE,
             asks_about_outside: false,
         }
     }

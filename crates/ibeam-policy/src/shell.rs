@@ -12,6 +12,7 @@ pub(crate) mod coverage;
 mod filter_scripts;
 mod grammar;
 pub(crate) mod hazard;
+mod named_files;
 mod ordinary_arguments;
 mod ordinary_code;
 mod ordinary_files;

@@ -22,6 +22,8 @@ mod denied_commands;
 mod explain;
 #[path = "policy/files.rs"]
 mod files;
+#[path = "policy/links.rs"]
+mod links;
 #[path = "policy/mcp_and_web.rs"]
 mod mcp_and_web;
 #[path = "policy/ordinary_options.rs"]

@@ -8,6 +8,7 @@ use ibeam_protocol::PermissionMode;
 use super::builtins;
 use super::filter_scripts::possible_program_names;
 use super::hazard;
+use super::named_files::LinkedStep;
 use super::ordinary_git;
 use super::wrapper::{self, Call, CommandStep, CommandSteps};
 use super::{ALLOW_HINT, Unanalyzable};
@@ -42,7 +43,7 @@ impl Policy {
         CommandSteps { steps, defines_functions }: &CommandSteps,
         start: &Path,
     ) -> Verdict {
-        if let Some((rule, reason)) = restricting_shell_rule(&self.deny, steps, "is denied by") {
+        if let Some((rule, reason)) = restricting_shell_rule(&self.deny, steps.iter(), "is denied by") {
             return Verdict::deny(rule, reason);
         }
         let (directories, unknown_directory) = self.possible_directories(steps, start);
@@ -51,8 +52,20 @@ impl Policy {
             let all = directories.last().map_or(&[] as &[PathBuf], Vec::as_slice);
             if *defines_functions { all } else { directories.get(at).map_or(all, Vec::as_slice) }
         };
+        let linked = match self.linked_steps(steps, directories_at) {
+            Ok(linked) => linked,
+            Err(unanalyzable) => return self.decide_unanalyzable(unanalyzable),
+        };
+        let linked_steps = || linked.iter().map(|LinkedStep { step, .. }| step);
+        if let Some((rule, reason)) = restricting_shell_rule(&self.deny, linked_steps(), "is denied by") {
+            return Verdict::deny(rule, reason);
+        }
+        let located = || {
+            let own = steps.iter().enumerate();
+            own.chain(linked.iter().map(|LinkedStep { at, step }| (*at, step)))
+        };
         let mut uncovered = None;
-        for (at, step) in steps.iter().enumerate() {
+        for (at, step) in located() {
             if let Some((rule, reason)) =
                 self.restricting_path_rule(&self.deny, step, directories_at(at), "denies")
             {
@@ -71,13 +84,14 @@ impl Policy {
         if self.mode == PermissionMode::Force {
             return Verdict::allow("--force");
         }
-        if let Some((rule, reason)) = restricting_shell_rule(&self.ask, steps, "needs approval under") {
+        let every_step = steps.iter().chain(linked_steps());
+        if let Some((rule, reason)) = restricting_shell_rule(&self.ask, every_step, "needs approval under") {
             return Verdict::ask(rule, reason);
         }
         let asks = |(at, step)| {
             self.restricting_path_rule(&self.ask, step, directories_at(at), "asks a person about")
         };
-        if let Some((rule, reason)) = steps.iter().enumerate().find_map(asks) {
+        if let Some((rule, reason)) = located().find_map(asks) {
             return Verdict::ask(rule, reason);
         }
         if let Some(verdict) = uncovered {
@@ -184,13 +198,13 @@ pub(crate) fn shell_rule(rule: &Rule) -> Option<&ShellRule> {
 
 /// Returns the first of `rules` that applies to a program among the steps, with a sentence that says so. `predicate` is
 /// the part of the sentence before "the rule".
-pub(crate) fn restricting_shell_rule<'r>(
+pub(crate) fn restricting_shell_rule<'r, 's>(
     rules: &'r [Rule],
-    steps: &[CommandStep],
+    steps: impl Iterator<Item = &'s CommandStep> + Clone,
     predicate: &str,
 ) -> Option<(&'r Rule, String)> {
     let shell_rules = || rules.iter().filter_map(|rule| Some((rule, shell_rule(rule)?)));
-    let calls = || steps.iter().flat_map(|step| &step.call_chain);
+    let calls = || steps.clone().flat_map(|step| &step.call_chain);
     shell_rules().next()?;
     let named = CallIndex::new(calls());
     for (rule, shell) in shell_rules() {
@@ -200,7 +214,7 @@ pub(crate) fn restricting_shell_rule<'r>(
         }
     }
     let (rule, _) = shell_rules().next()?;
-    if let Some(variable) = steps.iter().find_map(|step| step.assigned_variables.first()) {
+    if let Some(variable) = steps.clone().find_map(|step| step.assigned_variables.first()) {
         let reason = format!(
             "the variable `{variable}` can change what programs do, so the command cannot be checked against the rule \
              `{rule}`; leave it out"

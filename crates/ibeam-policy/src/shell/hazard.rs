@@ -87,6 +87,9 @@ fn known_hazard(call: &Call) -> Option<String> {
         ("cargo", Some((first, rest))) if is_toolchain(first.0) => program.objection_to(rest),
         // `go run example.com/x@latest` runs fetched code.
         ("go", _) => objection_if(&|text| text.contains('@')).or_else(|| program.objection(call)),
+        // `environ` is a column.
+        ("ps", _) => objection_if(&|text| text.to_ascii_lowercase().contains("environ"))
+            .or_else(|| program.objection(call)),
         ("curl", _) => {
             objection_if(&|text| text.starts_with('@') || (text.starts_with('-') && text.contains('@')))
                 .or_else(|| program.objection(call))

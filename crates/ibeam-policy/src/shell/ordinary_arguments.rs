@@ -30,6 +30,8 @@ pub(crate) enum Operands {
     Files,
     /// Web addresses.
     Addresses,
+    /// Options of `ps` without a dash, but not `e`, which prints the environment of processes.
+    ProcessOptions,
 }
 
 /// The ordinary arguments of a program.
@@ -223,6 +225,7 @@ impl ProgramOptions {
                     .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | ':' | '['))
             }),
             Operands::Files => objection_if(&|text| text.starts_with(['+', '@'])),
+            Operands::ProcessOptions => objection_if(&|text| text.contains('e')),
             Operands::Addresses => objection_if(&|text| text.starts_with('@') || !is_web_address(text)),
         }
     }

@@ -221,7 +221,7 @@ pub(crate) const FILES: &[ProgramOptions] = &[
         "CGgopqstUukO",
         "sort= format= pid= user= User= ppid= forest no-headers headers width= cols=",
     )
-    .harmless(),
+    .with_operands(Operands::ProcessOptions),
     program(
         &["md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "sum", "shasum"],
         "bctwzrs",

@@ -1,16 +1,18 @@
 //! Checks of paths in commands: working directories, the paths that words and redirections may refer to, and the rules
 //! and protected paths that apply to them.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use ibeam_protocol::PermissionMode;
 
 use super::hazard;
+use super::named_files::NamedFile;
 use super::ordinary_git;
-use super::program_lists::{READERS, STREAM_DEVICES, WRITERS};
+use super::program_lists::{READERS, WRITERS};
 use super::word::Word;
 use super::wrapper::{self, Call, CommandStep, CommandSteps};
 use super::{ALLOW_HINT, Unanalyzable};
+use crate::links::normalize;
 use crate::pattern::CharPairs;
 use crate::policy::{Policy, Verdict};
 use crate::rule::Rule;
@@ -88,6 +90,7 @@ impl Policy {
         for redirect in &step.redirects {
             let found = self.restricting_word_rule(
                 rules,
+                "",
                 &redirect.target,
                 directories,
                 !redirect.writes,
@@ -117,7 +120,9 @@ impl Policy {
                 continue;
             }
             let writes = !READERS.contains(&name);
-            if let Some((rule, path)) = self.restricting_word_rule(rules, arg, directories, true, writes) {
+            if let Some((rule, path)) =
+                self.restricting_word_rule(rules, name, arg, directories, true, writes)
+            {
                 return Some((rule, format!("`{path}` is or may be a file that the rule `{rule}` {verb}")));
             }
         }
@@ -128,6 +133,7 @@ impl Policy {
     fn restricting_word_rule<'r>(
         &self,
         rules: &'r [Rule],
+        name: &str,
         word: &Word,
         directories: &[PathBuf],
         reads: bool,
@@ -161,14 +167,11 @@ impl Policy {
         {
             return Some((rule, word.text.clone()));
         }
-        for (spelling, tilde) in possible_paths(word) {
-            for path in self.resolve(spelling, tilde, directories) {
-                if let Some(rule) = first_match(Some(&path)) {
-                    return Some((rule, spelling.to_owned()));
-                }
-            }
-        }
-        None
+        // A pattern that matches too many files is denied with the credentials.
+        let files = self.named_files(name, word, directories).unwrap_or_default();
+        files.into_iter().find_map(|NamedFile { spelling, path, .. }| {
+            first_match(Some(&path)).map(|rule| (rule, spelling.to_owned()))
+        })
     }
 
     /// Checks a step against built-in protection: credentials, protected paths, paths outside. If a path only needs an
@@ -290,29 +293,34 @@ impl Policy {
         {
             return Some(verdict);
         }
-        for (spelling, tilde) in possible_paths(arg) {
-            for path in self.resolve(spelling, tilde, directories) {
-                if let Verdict::Deny { rule, reason } = self.decide_read(&path)
-                    && !self.is_enforced_by_sandbox(&rule, &path)
-                {
-                    return Some(Verdict::Deny { rule, reason });
-                }
-                if (READERS.contains(&name) && !hazard::runs_code(name)) || spelling.starts_with('-') {
-                    continue;
-                }
-                let Verdict::Deny { rule, reason } = self.decide_write(&path) else { continue };
-                if self.is_enforced_by_sandbox(&rule, &path) {
-                    continue;
-                }
-                if matches!(name, "mkdir" | "rmdir") && self.protected_name(&path) == Some("HEAD") {
-                    continue;
-                }
-                if WRITERS.contains(&name) {
-                    return Some(Verdict::Deny { rule, reason });
-                }
-                if spelling.contains('/') || spelling == ".." {
-                    *uncovered = Some(Verdict::Ask { rule, reason });
-                }
+        let Some(files) = self.named_files(name, arg, directories) else {
+            let reason = format!(
+                "`{}` matches more files than can be checked for links to credentials; name the files",
+                arg.text
+            );
+            return Some(Verdict::deny("credentials", reason));
+        };
+        for NamedFile { spelling, path, is_linked } in files {
+            if let Verdict::Deny { rule, reason } = self.decide_read(&path)
+                && !self.is_enforced_by_sandbox(&rule, &path)
+            {
+                return Some(Verdict::Deny { rule, reason });
+            }
+            if (READERS.contains(&name) && !hazard::runs_code(name)) || spelling.starts_with('-') {
+                continue;
+            }
+            let Verdict::Deny { rule, reason } = self.decide_write(&path) else { continue };
+            if self.is_enforced_by_sandbox(&rule, &path) {
+                continue;
+            }
+            if matches!(name, "mkdir" | "rmdir") && self.protected_name(&path) == Some("HEAD") {
+                continue;
+            }
+            if WRITERS.contains(&name) {
+                return Some(Verdict::Deny { rule, reason });
+            }
+            if is_linked || spelling.contains('/') || spelling == ".." {
+                *uncovered = Some(Verdict::Ask { rule, reason });
             }
         }
         None
@@ -363,15 +371,6 @@ impl Policy {
     fn is_near_credentials(&self, path: &Path) -> bool {
         !self.is_in_workspace(path) && (path.starts_with(&self.home) || self.home.starts_with(path))
     }
-
-    /// Returns every path that a word may refer to, in each possible working directory.
-    pub(crate) fn resolve(&self, text: &str, tilde: bool, directories: &[PathBuf]) -> Vec<PathBuf> {
-        if tilde {
-            let rest = text.trim_start_matches('~').trim_start_matches('/');
-            return vec![normalize(&self.home.join(rest))];
-        }
-        directories.iter().map(|directory| normalize(&directory.join(text))).collect()
-    }
 }
 
 /// Whether a program reads everything below the directories it is given.
@@ -392,40 +391,4 @@ fn reads_directory_trees(call: &Call, name: &str) -> bool {
         "find" | "fd" => hazard::hazard(call).is_some(),
         _ => false,
     }
-}
-
-/// Returns the paths that a word may contain, and whether each starts with `~`: the word itself, the value of an
-/// option, and the text after `=`, `:` and `@`.
-fn possible_paths(word: &Word) -> impl Iterator<Item = (&str, bool)> {
-    let text = word.text.as_str();
-    let value = text.split_once('=').map(|(_, value)| value);
-    let attached =
-        text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).and_then(|rest| rest.get(1..));
-    // After option letters in the same word: `-czf../x`.
-    let clustered = text
-        .strip_prefix('-')
-        .filter(|rest| !rest.starts_with('-'))
-        .and_then(|rest| rest.find(['/', '.', '~']).and_then(|at| rest.get(at..)));
-    let behind = text.rsplit_once([':', '@']).map(|(_, path)| path);
-    let url = text.strip_prefix("file://");
-    [Some(text), value, attached, clustered, behind, url]
-        .into_iter()
-        .flatten()
-        .filter(|spelling| !spelling.is_empty() && !STREAM_DEVICES.contains(spelling))
-        .map(|spelling| (spelling, word.has_tilde || spelling.starts_with("~/")))
-}
-
-/// Removes `.` and `..` from an absolute path, without file access.
-fn normalize(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::from("/");
-    for component in path.components() {
-        match component {
-            Component::Normal(name) => plain.push(name),
-            Component::ParentDir => {
-                plain.pop();
-            }
-            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
-        }
-    }
-    plain
 }

@@ -134,6 +134,21 @@ pub(crate) fn parse_steps(text: &str) -> Result<CommandSteps, Unanalyzable> {
     Ok(expanded)
 }
 
+/// Returns every command that a call runs if `program` is the file behind the name of its program, below `wrappers`.
+///
+/// # Errors
+/// The first part that cannot be analyzed.
+pub(crate) fn steps_of_program(
+    program: &str,
+    call: &Call,
+    wrappers: &[Call],
+) -> Result<CommandSteps, Unanalyzable> {
+    let mut expanded = CommandSteps::default();
+    let words = [std::slice::from_ref(&Word::literal(program)), call.args.as_slice()].concat();
+    expand_words(&words, call.has_unknown_arguments, 1, wrappers, &mut expanded)?;
+    Ok(expanded)
+}
+
 /// Adds the steps of `text`, each below `wrappers`. `posix` means that the shell may not be bash.
 fn expand_text(
     text: &str,

@@ -264,6 +264,7 @@ fn list_name(list: RuleList) -> &'static str {
 #[cfg(test)]
 mod tests {
     use ibeam_output::{Catalogue, Locale};
+    use ibeam_policy::LinkReader;
     use ibeam_protocol::PermissionMode;
 
     use super::*;
@@ -282,6 +283,7 @@ mod tests {
         let attacks = [
             include_str!("../../../../corpus/attacks.jsonl"),
             include_str!("../../../../corpus/attacks-2.jsonl"),
+            include_str!("../../../../corpus/attacks-3.jsonl"),
         ];
         attacks.into_iter().flat_map(str::lines).filter_map(|line| {
             let attack: Value = serde_json::from_str(line).unwrap();
@@ -310,6 +312,8 @@ mod tests {
             ],
         );
         let plan = policy(PermissionMode::Plan, [&[], &[], &[]]);
+        let links = LinkReader { list: |_| vec!["a".into(); 200_000], ..LinkReader::NONE };
+        let crowded = Policy { links, ..policy(PermissionMode::Default, [&[], &[], &[]]) };
         let mcp = |tool: &str| Access::Mcp { server: "a".into(), tool: tool.into(), read_only: false };
         let fetch = |host: &str| Access::Fetch { url: format!("https://{host}/") };
         let command = |text: &str| Access::Command { text: text.into(), directory: None };
@@ -324,6 +328,7 @@ mod tests {
             (&default, command("find . -exec rm {} +")),
             (&default, command("cat /home/me/.ssh/id_rsa")),
             (&default, command("cat /home/me/.ssh/*")),
+            (&crowded, command("cat *")),
             (&default, command("grep -r x /home/me/.ssh")),
             (&default, command("git -C /elsewhere status")),
             (&default, command("echo x > $FILE")),

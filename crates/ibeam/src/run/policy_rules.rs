@@ -3,10 +3,21 @@
 use std::path::PathBuf;
 
 use ibeam_config::home_from_user_database;
-use ibeam_policy::{ApprovalMode, InvalidRule, Policy, Rule, RuleList, credentials_from_environment};
+use ibeam_policy::{
+    ApprovalMode, InvalidRule, LinkReader, Policy, Rule, RuleList, credentials_from_environment,
+};
 use ibeam_protocol::{PermissionMode, Reason};
 
 use crate::app::AppContext;
+
+/// Reads the links of the file system.
+const LINKS: LinkReader = LinkReader {
+    read_link: |path| std::fs::read_link(path).ok(),
+    list: |directory| {
+        let entries = std::fs::read_dir(directory).into_iter().flatten();
+        entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect()
+    },
+};
 
 /// A rule, and the flag, or file and line, that set it.
 #[derive(Clone, Debug)]
@@ -23,6 +34,7 @@ pub(crate) struct ActiveRule {
 pub(crate) fn build_policy(app: &AppContext, mode: PermissionMode) -> Result<Policy, Reason> {
     let dirs = &app.dirs;
     let mut policy = Policy::new(mode, app.workspace.clone(), dirs.home.clone());
+    policy.links = LINKS;
     policy.extra_dirs = extra_dirs(app)?;
     // The directory of the user's configuration contains keys, hooks and the list of trusted workspaces. The data
     // directory contains sessions and markers of rules.

@@ -1,0 +1,169 @@
+//! Symbolic links in the words of commands: a link counts as the file it leads to.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use ibeam_policy::{Access, LinkReader, Policy};
+use ibeam_protocol::PermissionMode;
+
+use super::{Outcome, check, policy};
+
+const LINKS: LinkReader = LinkReader {
+    read_link: |path| {
+        let links = [
+            ("/home/ann/work/l", "/home/ann"),
+            ("/home/ann/work/key", "/home/ann/.ssh/id_rsa"),
+            ("/home/ann/work/out", "/var/out"),
+            ("/home/ann/work/notes", "/home/ann/.bashrc"),
+            ("/home/ann/work/s2", "."),
+            ("/home/ann/work/hooks", ".git/hooks"),
+            ("/home/ann/work/t2", "/usr/bin/touch"),
+            ("/home/ann/work/sh2", "/bin/bash"),
+            ("/home/ann/work/python", "/usr/bin/python3"),
+            ("/usr/bin/python3", "python3.11"),
+            ("/home/ann/work/inner", "src/lib"),
+        ];
+        let (_, target) = links.iter().find(|(link, _)| Path::new(link) == path)?;
+        Some(PathBuf::from(target))
+    },
+    list: |path| {
+        let names: &[&str] = match path.to_str() {
+            Some("/home/ann/work") => &["l", "key", "out", "notes", "s2", "README.md", "src"],
+            Some(_) | None => &[],
+        };
+        names.iter().map(OsString::from).collect()
+    },
+};
+
+fn linked(mode: PermissionMode, allow: &[&str], deny: &[&str]) -> Policy {
+    Policy { links: LINKS, ..policy(mode, allow, deny) }
+}
+
+#[track_caller]
+fn check_all(policy: &Policy, commands: &[&str], expect: Outcome) {
+    for command in commands {
+        check(policy, Access::command(*command), expect);
+    }
+}
+
+const READERS: &[&str] = &[
+    "Shell(cat)",
+    "Shell(head)",
+    "Shell(cd)",
+    "Shell(ls)",
+    "Shell(git)",
+    "Shell(make)",
+    "Shell(touch)",
+    "Shell(grep)",
+];
+
+#[test]
+fn a_link_to_a_credential_is_a_credential() {
+    let commands = [
+        "cat key",
+        "cat ./key",
+        "cat s2/key",
+        "head -c 99 l/.ssh/id_rsa",
+        "cd l && cat .ssh/id_rsa",
+        "cd l/.ssh && cat id_rsa",
+        "cat < key",
+        "git diff --no-index README.md l/.ssh/id_rsa",
+        "git config --list --file=l/.aws/credentials",
+        "grep -f key README.md",
+        "grep -fkey README.md",
+        "cat k*",
+        "cat ?/.ssh/id_rsa",
+        "cat */.ssh/id_rsa",
+        "cat [k]ey",
+    ];
+    for mode in [PermissionMode::Default, PermissionMode::Force] {
+        check_all(&linked(mode, READERS, &[]), &commands, Outcome::Deny);
+    }
+    check_all(
+        &linked(PermissionMode::Default, READERS, &[]),
+        &["cat README.md", "cat inner/a", "ls *.md"],
+        Outcome::Allow,
+    );
+}
+
+#[test]
+fn a_link_that_leaves_the_workspace_is_outside() {
+    let default = linked(PermissionMode::Default, READERS, &[]);
+    check_all(&default, &["touch out/x", "touch l/x"], Outcome::Deny);
+    check_all(&default, &["make -C out", "make -Cout", "cd out && make", "git -C out status"], Outcome::Ask);
+    let force = linked(PermissionMode::Force, &[], &[]);
+    check_all(
+        &force,
+        &[
+            "cp README.md out/x",
+            "echo evil >> notes",
+            "echo evil | tee -a notes",
+            "rm -rf l/x",
+            "cp x hooks/pre-push",
+        ],
+        Outcome::Deny,
+    );
+    check_all(&force, &["touch inner/x", "rm l", "unlink out", "make -C inner"], Outcome::Allow);
+}
+
+/// Programs get `..` after a link from the file system, and `cd` from the text.
+#[test]
+fn a_parent_of_a_link_is_that_of_its_target() {
+    let force = linked(PermissionMode::Force, &[], &[]);
+    check_all(
+        &force,
+        &["touch out/../x", "cd out && touch ../x", "cd out && cd .. && touch ../x"],
+        Outcome::Deny,
+    );
+    check_all(&force, &["touch inner/../x"], Outcome::Allow);
+}
+
+#[test]
+fn a_deny_rule_holds_for_the_file() {
+    let policy = linked(PermissionMode::Force, &[], &["Read(secret/**)", "Write(src/lib/**)"]);
+    check_all(
+        &policy,
+        &["cat s2/secret/k", "cat s2/s2/secret/k", "cat s?/secret/k", "touch inner/x"],
+        Outcome::Deny,
+    );
+    check_all(&policy, &["cat s2/README.md", "cat inner/x"], Outcome::Allow);
+}
+
+#[test]
+fn a_deny_rule_holds_for_a_program_behind_a_link() {
+    let commands = [
+        "./t2 x",
+        "/home/ann/work/t2 x",
+        "s2/t2 x",
+        "cd src && ../t2 x",
+        "env ./t2 x",
+        "xargs ./t2",
+        "./sh2 -c 'touch x'",
+        "./sh2 -c './t2 x'",
+    ];
+    check_all(&linked(PermissionMode::Force, &[], &["Shell(touch)"]), &commands, Outcome::Deny);
+    for rule in ["Shell(python3)", "Shell(python3.11)"] {
+        check_all(&linked(PermissionMode::Force, &[], &[rule]), &["./python x.py"], Outcome::Deny);
+    }
+    check_all(
+        &linked(PermissionMode::Force, &[], &["Shell(rm)"]),
+        &["./t2 x", "./python x.py"],
+        Outcome::Allow,
+    );
+}
+
+/// The name that the rule has is enough; the program behind it may be anywhere.
+#[test]
+fn an_allow_rule_covers_the_name_of_a_link() {
+    let policy = linked(PermissionMode::Default, &["Shell(./t2)"], &[]);
+    check_all(&policy, &["./t2 x"], Outcome::Allow);
+}
+
+#[test]
+fn an_ask_rule_asks_for_the_file_and_the_program() {
+    let ask = ["Read(secret/**)", "Shell(touch)"].map(|token| token.parse().unwrap());
+    let allow = &["Shell(cat)", "Shell(./t2)"];
+    let policy = Policy { ask: ask.into(), ..linked(PermissionMode::Default, allow, &[]) };
+    check_all(&policy, &["cat s2/secret/k", "./t2 x"], Outcome::Ask);
+    check_all(&policy, &["cat s2/README.md"], Outcome::Allow);
+}
