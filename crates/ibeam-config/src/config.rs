@@ -85,6 +85,8 @@ impl fmt::Display for Origin {
 pub struct Config {
     /// The settings of each key, weakest layer first. Sorted by key.
     settings: Vec<(Vec<String>, Vec<Setting>)>,
+    /// Whether the files of the project are trusted.
+    pub(crate) trusts_project: bool,
     /// Warnings about the files.
     pub notices: Vec<Notice>,
 }
@@ -165,6 +167,17 @@ impl Config {
         }
     }
 
+    /// Returns the number in force, else the default that the caller computes. A project that is not trusted may lower
+    /// that default and not raise it, as where the default is in the table of keys.
+    pub fn number_or(&self, path: &[&str], default: impl FnOnce() -> u64) -> u64 {
+        let of_project = || matches!(self.get(path), Some(Setting { origin: Origin::Project { .. }, .. }));
+        match self.number(path) {
+            Some(number) if !self.trusts_project && of_project() => number.min(default()),
+            Some(number) => number,
+            None => default(),
+        }
+    }
+
     /// Returns the duration in force.
     pub fn time(&self, path: &[&str]) -> Option<Duration> {
         match &self.get(path)?.value {
@@ -228,4 +241,29 @@ impl Config {
 /// Compares a key with a path, name by name.
 fn compare<S: AsRef<str>>(key: &[String], path: &[S]) -> Ordering {
     key.iter().map(String::as_str).cmp(path.iter().map(AsRef::as_ref))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_untrusted_project_may_only_lower_a_computed_default() {
+        let project = || Origin::Project { path: "config.toml".into(), line: 1 };
+        let user = || Origin::User { path: "config.toml".into(), line: 1 };
+        let rows = [
+            (project(), 90, false, 40),
+            (project(), 30, false, 30),
+            (project(), 90, true, 90),
+            (user(), 90, false, 90),
+            (Origin::Flag("--x".to_owned()), 90, false, 90),
+        ];
+        for (origin, number, trusts_project, expect) in rows {
+            let setting = Setting { value: Value::Number(number), origin: origin.clone() };
+            let settings = vec![(vec!["limits".to_owned(), "file_size".to_owned()], vec![setting])];
+            let config = Config { settings, trusts_project, ..Config::default() };
+            assert_eq!(config.number_or(&["limits", "file_size"], || 40), expect, "{origin} {number}");
+        }
+        assert_eq!(Config::default().number_or(&["limits", "file_size"], || 40), 40);
+    }
 }

@@ -86,6 +86,7 @@ impl Config {
         on_error: &mut OnError<'_>,
     ) -> Result<Self, ConfigError> {
         let mut config = Self::from_defaults();
+        config.trusts_project = trust.is_trusted();
         config.add_files(&dirs.user_config, &dirs.user_cursor, Owner::User, &config_file::read, on_error)?;
         let project = Owner::Project { trusted: trust.is_trusted() };
         let cursor_files = std::slice::from_ref(&dirs.project_cursor);

@@ -271,14 +271,14 @@ fn configured_paths(app: &AppContext, list: &str) -> Vec<PathBuf> {
 /// up to a limit.
 fn max_file_size(app: &AppContext) -> u64 {
     let default = || free_bytes(&app.workspace).map_or(MAX_FILE_SIZE, |free| (free / 2).min(MAX_FILE_SIZE));
-    app.base.config.number(&["limits", "file_size"]).unwrap_or_else(default)
+    app.base.config.number_or(&["limits", "file_size"], default)
 }
 
 /// Returns the size of the private directories for temporary files, in bytes: as configured, else a quarter of the
 /// memory within limits.
 fn scratch_size(app: &AppContext) -> u64 {
     let default = || (available_memory() / 4).clamp(MIN_SCRATCH, MAX_SCRATCH);
-    app.base.config.number(&["sandbox", "scratch_size"]).unwrap_or_else(default)
+    app.base.config.number_or(&["sandbox", "scratch_size"], default)
 }
 
 /// Returns the bytes of memory that this process and its commands may use.
