@@ -21,6 +21,7 @@ pub mod batch;
 mod body_decoder;
 mod cache_marker;
 pub mod calendar;
+mod call_id;
 pub mod default_models;
 mod download;
 pub mod endpoint;
@@ -50,6 +51,7 @@ pub mod wire_protocol;
 
 pub use answer_limits::{ANSWER_LIMIT_BYTES, ANSWER_LIMIT_PARTS};
 pub use body_decoder::BodyDecoder;
+pub use call_id::CallIdForm;
 pub use download::Download;
 pub use endpoint::{Endpoint, NearModels, ProtocolObserver, Timeouts, TransportKind};
 pub use http_provider::HttpProvider;

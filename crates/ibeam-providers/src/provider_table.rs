@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use crate::call_id::CallIdForm;
 use crate::endpoint::Timeouts;
 use crate::protocol_choice::ResponsesUse;
 use crate::protocols::{
@@ -199,8 +200,14 @@ pub const PROVIDERS: &[KnownProvider] = &[
         key_variables: &["MISTRAL_API_KEY"],
         base_url_variables: &["MISTRAL_BASE_URL"],
         has_only_own_models: true,
-        // Rejects unknown JSON keys; reports usage without `stream_options`.
-        quirks: Quirks { stream_usage: false, prompt_cache_key: true, ..Quirks::DEFAULT },
+        // Rejects unknown JSON keys; reports usage without `stream_options`. Its error about other ids of calls names the
+        // form that it accepts.
+        quirks: Quirks {
+            stream_usage: false,
+            prompt_cache_key: true,
+            call_ids: Some(CallIdForm::NineAlphanumeric),
+            ..Quirks::DEFAULT
+        },
         own_names: &[
             "mistral-",
             "devstral",

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::batch::BatchApi;
+use crate::call_id::CallIdForm;
 use crate::listed_model::{ListedModel, parse_model_list};
 use crate::model_traits::ModelTraits;
 use crate::reasoning::Reasoning;
@@ -249,6 +250,12 @@ impl<'a> RequestSettings<'a> {
     pub(crate) fn prompt_cache_key(&self) -> Option<&'a str> {
         self.cache_key.filter(|_| self.quirks.prompt_cache_key)
     }
+
+    /// Returns the ids of calls that the service accepts. `of_protocol` are those that most services with the protocol
+    /// accept.
+    pub(crate) fn call_ids(&self, of_protocol: CallIdForm) -> CallIdForm {
+        self.quirks.call_ids.unwrap_or(of_protocol)
+    }
 }
 
 /// The part of a request body that every later request of the same conversation repeats.
@@ -284,6 +291,8 @@ pub struct Quirks {
     pub cache_breakpoints: bool,
     /// The form in which a Chat Completions request asks for reasoning.
     pub reasoning_form: ReasoningForm,
+    /// The ids of calls that the service accepts; `None` for those of the protocol.
+    pub call_ids: Option<CallIdForm>,
 }
 
 impl Quirks {
@@ -299,6 +308,7 @@ impl Quirks {
         cache_key_header: None,
         cache_breakpoints: false,
         reasoning_form: ReasoningForm::Effort,
+        call_ids: None,
     };
 
     /// Removes what only the service at its own address is known to accept for its cache.

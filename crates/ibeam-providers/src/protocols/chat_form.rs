@@ -15,6 +15,7 @@ use super::media_parts::{
     text_and_media,
 };
 use crate::cache_marker::CacheMarker;
+use crate::call_id::CallIdForm;
 use crate::lenient_json;
 use crate::wire_protocol::{StablePrefix, push_element};
 
@@ -45,7 +46,7 @@ fn tool(spec: &ToolSpec) -> Tool<'_> {
 /// A call whose arguments are a text.
 #[derive(Serialize)]
 pub(super) struct WireCall<'a> {
-    id: &'a str,
+    id: Cow<'a, str>,
     r#type: &'static str,
     function: Function<'a>,
 }
@@ -57,9 +58,10 @@ struct Function<'a> {
 }
 
 impl<'a> WireCall<'a> {
-    pub(super) fn new(call: &'a ToolCall) -> Self {
+    pub(super) fn new(call: &'a ToolCall, ids: CallIdForm) -> Self {
         let arguments = lenient_json::arguments_to_echo(&call.arguments).to_string();
-        Self { id: call.id.as_str(), r#type: "function", function: Function { name: &call.name, arguments } }
+        let function = Function { name: &call.name, arguments };
+        Self { id: ids.accepted(call.id.as_str()), r#type: "function", function }
     }
 }
 

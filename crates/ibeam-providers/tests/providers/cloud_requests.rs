@@ -51,9 +51,9 @@ fn a_converse_request_is_exactly_this() {
                 signed,
                 { "text": "Reading." },
                 call("t1", json!({ "path": "a" })),
-                call("call_t_2", json!({ "invalid_json": "{broken" })),
+                call("t_2_41c79667", json!({ "invalid_json": "{broken" })),
             ] },
-            { "role": "user", "content": [result("t1"), result("call_t_2"), { "text": "Go on." }, cached] },
+            { "role": "user", "content": [result("t1"), result("t_2_41c79667"), { "text": "Go on." }, cached] },
         ],
     });
     assert_eq!(body(CLAUDE), expect);
@@ -65,7 +65,7 @@ fn a_converse_request_is_exactly_this() {
     assert_eq!(body(NOVA), expect);
     // Other models reject breakpoints and the status of a result.
     expect["system"].as_array_mut().unwrap().pop();
-    for (index, id) in ["t1", "call_t_2"].into_iter().enumerate() {
+    for (index, id) in ["t1", "t_2_41c79667"].into_iter().enumerate() {
         expect["messages"][2]["content"][index] =
             json!({ "toolResult": { "toolUseId": id, "content": [{ "text": "Error: content" }] } });
     }

@@ -67,11 +67,11 @@ fn a_messages_request_is_exactly_this() {
                 { "type": "thinking", "thinking": "Hmm.", "signature": "c2ln" },
                 { "type": "text", "text": "Reading." },
                 { "type": "tool_use", "id": "t1", "name": "read", "input": { "path": "a" } },
-                { "type": "tool_use", "id": "call_t_2", "name": "read", "input": { "invalid_json": "{broken" } },
+                { "type": "tool_use", "id": "t_2_41c79667", "name": "read", "input": { "invalid_json": "{broken" } },
             ] },
             { "role": "user", "content": [
                 { "type": "tool_result", "tool_use_id": "t1", "content": "content", "is_error": true },
-                { "type": "tool_result", "tool_use_id": "call_t_2", "content": "content", "is_error": true },
+                { "type": "tool_result", "tool_use_id": "t_2_41c79667", "content": "content", "is_error": true },
                 { "type": "text", "text": "Go on.", "cache_control": cached },
             ] },
         ],

@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::super::media_parts::{MediaSupport, ShownPart, file_name, result_media, result_text, shown_parts};
+use crate::call_id::CallIdForm;
 use crate::lenient_json;
 use crate::reasoning::MessagesThinking;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
@@ -22,6 +23,10 @@ use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 ///
 /// The services that offer Claude share it, because a signature of one is valid at all of them.
 pub(super) const NAME: &str = "anthropic";
+
+/// The ids of calls that the service accepts. Source: its error "String should match pattern '^[a-zA-Z0-9_-]+$'"; the clouds that
+/// offer Claude limit the length too.
+const CALL_IDS: CallIdForm = CallIdForm::Word;
 
 /// The API requires a limit. Every model accepts this one.
 const FALLBACK_MAX_TOKENS: u32 = 8192;
@@ -232,7 +237,7 @@ fn wire_messages<'a>(conversation: &'a [Arc<Message>], support: MediaSupport) ->
             Message::Assistant(blocks) => (Role::Assistant, assistant_content(blocks)),
             Message::ToolResults(results) => {
                 let results = results.iter().map(|result| KnownContent::ToolResult {
-                    tool_use_id: accepted_id(result.call_id.as_str()),
+                    tool_use_id: CALL_IDS.accepted(result.call_id.as_str()),
                     content: result_content(result, support),
                     is_error: result.is_error,
                 });
@@ -314,19 +319,10 @@ fn block_content<'a>(block: &'a Block, fields: Option<&'a Value>) -> Option<Cont
         // The thinking of other APIs has no signature that this one accepts.
         Block::Thinking { .. } | Block::Opaque(_) => None,
         Block::ToolCall(call) => Some(known_content(KnownContent::ToolUse {
-            id: accepted_id(call.id.as_str()),
+            id: CALL_IDS.accepted(call.id.as_str()),
             name: &call.name,
             input: lenient_json::arguments_to_echo(&call.arguments),
             caller: fields.and_then(|fields| fields.get("caller")),
         })),
     }
-}
-
-/// Returns `id` with only the characters that the service accepts: letters, digits, `_` and `-`.
-fn accepted_id(id: &str) -> Cow<'_, str> {
-    let accepted = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !id.is_empty() && id.chars().all(accepted) {
-        return Cow::Borrowed(id);
-    }
-    Cow::Owned(format!("call_{}", id.replace(|c| !accepted(c), "_")))
 }

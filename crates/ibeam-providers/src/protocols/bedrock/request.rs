@@ -15,14 +15,15 @@ use super::super::anthropic::MOVING_BREAKPOINTS;
 use super::super::media_parts::{MediaSupport, ShownPart, file_name, result_media, result_text, shown_parts};
 use super::model_id::ModelFamily;
 use super::reasoning;
+use crate::call_id::CallIdForm;
 use crate::lenient_json;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
 pub(super) const NAME: &str = "bedrock";
 
-/// The maximum length of the id of a call.
-const MAX_ID_BYTES: usize = 64;
+/// The ids of calls that the service accepts. Source: `toolUseId` of its API reference.
+const CALL_IDS: CallIdForm = CallIdForm::Word;
 
 /// The length to which the name of a document is cut.
 const MAX_DOCUMENT_NAME: usize = 60;
@@ -294,7 +295,7 @@ fn block(block: &Block) -> Option<Content<'_>> {
         // The thinking of other APIs has no signature that this one accepts.
         Block::Thinking { .. } | Block::Opaque(_) => None,
         Block::ToolCall(call) => Some(Content::ToolUse {
-            tool_use_id: accepted_id(call.id.as_str()),
+            tool_use_id: CALL_IDS.accepted(call.id.as_str()),
             name: &call.name,
             input: lenient_json::arguments_to_echo(&call.arguments),
         }),
@@ -314,37 +315,8 @@ fn tool_result<'a>(result: &'a ToolResult, family: ModelFamily, support: MediaSu
     };
     let media = result_media(result, support).map(media_block);
     Content::ToolResult {
-        tool_use_id: accepted_id(result.call_id.as_str()),
+        tool_use_id: CALL_IDS.accepted(result.call_id.as_str()),
         content: std::iter::once(Content::Text(text)).chain(media).collect(),
         status: (result.is_error && has_status).then_some("error"),
-    }
-}
-
-/// Returns `id` in the form that the service accepts: at most 64 letters, digits, `_` and `-`. A longer id keeps its start
-/// and gets a checksum, so that it stays unique.
-fn accepted_id(id: &str) -> Cow<'_, str> {
-    let accepted = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !id.is_empty() && id.len() <= MAX_ID_BYTES && id.chars().all(accepted) {
-        return Cow::Borrowed(id);
-    }
-    let mut replaced = format!("call_{}", id.replace(|c| !accepted(c), "_"));
-    if replaced.len() > MAX_ID_BYTES {
-        replaced.truncate(MAX_ID_BYTES - 9);
-        replaced.push_str(&format!("_{:08x}", crc32fast::hash(id.as_bytes())));
-    }
-    Cow::Owned(replaced)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_of_other_services_are_accepted_and_stay_unique() {
-        assert_eq!(accepted_id("tooluse_a-1"), "tooluse_a-1");
-        assert_eq!(accepted_id("t:2"), "call_t_2");
-        let [a, b] = ["a", "b"].map(|end| format!("{}{end}", "x".repeat(100)));
-        assert_eq!(accepted_id(&a).len(), MAX_ID_BYTES);
-        assert_ne!(accepted_id(&a), accepted_id(&b));
     }
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::super::chat_form::{self, UserContent, WireCall, result_or_error_text};
 use super::super::media_parts::MediaSupport;
+use crate::call_id::CallIdForm;
 use crate::reasoning::{Effort, Reasoning};
 use crate::wire_protocol::{RequestSettings, StablePrefix};
 
@@ -53,7 +54,7 @@ enum WireMessage<'a> {
         tool_calls: Vec<WireCall<'a>>,
     },
     Tool {
-        tool_call_id: &'a str,
+        tool_call_id: Cow<'a, str>,
         content: Cow<'a, str>,
     },
 }
@@ -117,17 +118,17 @@ pub(super) fn write_messages(
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
     chat_form::write_messages(messages, body, |message| {
-        wire_messages(message, MediaSupport::images_only(settings))
+        wire_messages(message, MediaSupport::images_only(settings), settings.call_ids(CallIdForm::ANY))
     })
 }
 
-fn wire_messages<'a>(message: &'a Message, support: MediaSupport) -> Vec<WireMessage<'a>> {
+fn wire_messages(message: &Message, support: MediaSupport, ids: CallIdForm) -> Vec<WireMessage<'_>> {
     match message {
         Message::User(parts) => vec![WireMessage::User { content: UserContent::new(parts, support) }],
-        Message::Assistant(blocks) => assistant_message(blocks).into_iter().collect(),
+        Message::Assistant(blocks) => assistant_message(blocks, ids).into_iter().collect(),
         Message::ToolResults(results) => {
             let wire_results = results.iter().map(|result| WireMessage::Tool {
-                tool_call_id: result.call_id.as_str(),
+                tool_call_id: ids.accepted(result.call_id.as_str()),
                 content: result_or_error_text(result, support),
             });
             let media = UserContent::after_results(results, support);
@@ -139,7 +140,7 @@ fn wire_messages<'a>(message: &'a Message, support: MediaSupport) -> Vec<WireMes
 /// Returns an answer as a message; `None` if it has neither text nor calls.
 ///
 /// A message with calls has a plan in place of text. So the text before the calls of another model becomes the plan.
-fn assistant_message(blocks: &[Block]) -> Option<WireMessage<'_>> {
+fn assistant_message(blocks: &[Block], ids: CallIdForm) -> Option<WireMessage<'_>> {
     let has_calls = blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));
     let (mut content, mut tool_plan, mut tool_calls) = (Vec::new(), String::new(), Vec::new());
     let mut has_text = false;
@@ -158,7 +159,7 @@ fn assistant_message(blocks: &[Block]) -> Option<WireMessage<'_>> {
                 }
             }
             Block::Thinking { .. } | Block::Opaque(_) => {}
-            Block::ToolCall(call) => tool_calls.push(WireCall::new(call)),
+            Block::ToolCall(call) => tool_calls.push(WireCall::new(call, ids)),
         }
     }
     // A plan without calls belongs to an answer whose calls were cut.

@@ -14,11 +14,15 @@ use super::super::chat_form::{self, UserContent, WireCall};
 use super::super::media_parts::{MediaSupport, result_text};
 use crate::answer_format::AnswerFormat;
 use crate::cache_marker::CacheMarker;
+use crate::call_id::CallIdForm;
 use crate::reasoning::Effort;
 use crate::wire_protocol::{MaxTokensField, ReasoningForm, RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
 pub(super) const NAME: &str = "openai";
+
+/// The ids of calls that the service accepts. Source: its error "string too long. Expected a string with maximum length 40".
+const CALL_IDS: CallIdForm = CallIdForm::UpTo(40);
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -124,7 +128,7 @@ enum WireMessage<'a> {
         tool_calls: Vec<WireCall<'a>>,
     },
     Tool {
-        tool_call_id: &'a str,
+        tool_call_id: Cow<'a, str>,
         content: Text<'a>,
     },
 }
@@ -236,13 +240,11 @@ fn wire_messages<'a>(
             };
             vec![WireMessage::User { content }]
         }
-        Message::Assistant(blocks) => {
-            assistant_message(blocks, settings.quirks.echo_reasoning).into_iter().collect()
-        }
+        Message::Assistant(blocks) => assistant_message(blocks, settings).into_iter().collect(),
         Message::ToolResults(results) => {
             let last = results.len().saturating_sub(1);
             let wire_results = results.iter().enumerate().map(|(index, result)| WireMessage::Tool {
-                tool_call_id: result.call_id.as_str(),
+                tool_call_id: settings.call_ids(CALL_IDS).accepted(result.call_id.as_str()),
                 content: text(result_text(result, support), marker, is_marked && index == last),
             });
             let media = UserContent::after_results(results, support);
@@ -252,7 +254,8 @@ fn wire_messages<'a>(
 }
 
 /// Returns an answer as a message; `None` if this API has no field for any of its blocks.
-fn assistant_message(blocks: &[Block], echo_reasoning: bool) -> Option<WireMessage<'_>> {
+fn assistant_message<'a>(blocks: &'a [Block], settings: &RequestSettings<'_>) -> Option<WireMessage<'a>> {
+    let echo_reasoning = settings.quirks.echo_reasoning;
     let mut content = String::new();
     let mut reasoning = String::new();
     let mut tool_calls = Vec::new();
@@ -263,7 +266,7 @@ fn assistant_message(blocks: &[Block], echo_reasoning: bool) -> Option<WireMessa
                 reasoning.push_str(text);
             }
             Block::Thinking { .. } | Block::Opaque(_) => {}
-            Block::ToolCall(call) => tool_calls.push(WireCall::new(call)),
+            Block::ToolCall(call) => tool_calls.push(WireCall::new(call, settings.call_ids(CALL_IDS))),
         }
     }
     if content.is_empty() && tool_calls.is_empty() {

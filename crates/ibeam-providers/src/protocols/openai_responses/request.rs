@@ -15,12 +15,16 @@ use super::super::chat_form::result_or_error_text;
 use super::super::media_parts::{DataUrl, MediaSupport, ShownPart, file_name, result_media, shown_parts};
 use crate::answer_format::AnswerFormat;
 use crate::cache_marker::CacheMarker;
+use crate::call_id::CallIdForm;
 use crate::lenient_json;
 use crate::reasoning::Effort;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded items.
 pub(super) const NAME: &str = "openai-responses";
+
+/// The ids of calls that the service accepts. Source: its error "string too long. Expected a string with maximum length 64".
+const CALL_IDS: CallIdForm = CallIdForm::UpTo(64);
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -84,14 +88,14 @@ enum Item<'a> {
         attributes: Attributes<'a>,
     },
     FunctionCall {
-        call_id: &'a str,
+        call_id: Cow<'a, str>,
         name: &'a str,
         arguments: String,
         #[serde(flatten)]
         attributes: Attributes<'a>,
     },
     FunctionCallOutput {
-        call_id: &'a str,
+        call_id: Cow<'a, str>,
         output: Output<'a>,
     },
 }
@@ -191,7 +195,7 @@ pub(super) fn write_messages(
     settings: &RequestSettings<'_>,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
-    let support = MediaSupport::new(settings);
+    let (support, ids) = (MediaSupport::new(settings), settings.call_ids(CALL_IDS));
     // Breakpoints stay where they are: the service considers the latest 80 of them.
     let user_marker = CacheMarker::fixed(settings);
     for message in messages {
@@ -206,11 +210,11 @@ pub(super) fn write_messages(
                     push_element(&Item::Message { role: Role::User, content, attributes }, body)?;
                 }
             }
-            Message::Assistant(blocks) => write_answer(blocks, body)?,
+            Message::Assistant(blocks) => write_answer(blocks, ids, body)?,
             Message::ToolResults(results) => {
                 for result in results {
                     let output = output(result, support);
-                    let call_id = result.call_id.as_str();
+                    let call_id = ids.accepted(result.call_id.as_str());
                     push_element(&Item::FunctionCallOutput { call_id, output }, body)?;
                 }
             }
@@ -226,7 +230,7 @@ fn system_message(text: &str, marker: CacheMarker) -> Item<'_> {
 }
 
 /// Appends the items of an answer.
-fn write_answer(blocks: &[Block], body: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+fn write_answer(blocks: &[Block], ids: CallIdForm, body: &mut Vec<u8>) -> Result<(), serde_json::Error> {
     // The service rejects reasoning without the item to which it led.
     let last = blocks.iter().rposition(|block| !matches!(block, Block::Thinking { .. }));
     let mut attributes = Attributes::default();
@@ -240,7 +244,7 @@ fn write_answer(blocks: &[Block], body: &mut Vec<u8>) -> Result<(), serde_json::
             }
             Block::ToolCall(call) => {
                 let attributes = std::mem::take(&mut attributes).for_type("function_call");
-                push_element(&function_call(call, attributes), body)?;
+                push_element(&function_call(call, ids, attributes), body)?;
             }
             Block::Thinking { original: Some(original), .. } | Block::Opaque(original)
                 if original.wire == NAME =>
@@ -293,7 +297,8 @@ fn tool(spec: &ToolSpec) -> Tool<'_> {
     Tool { name: &spec.name, description: &spec.description, parameters: &spec.parameters, strict: false }
 }
 
-fn function_call<'a>(call: &'a ToolCall, attributes: Attributes<'a>) -> Item<'a> {
+fn function_call<'a>(call: &'a ToolCall, ids: CallIdForm, attributes: Attributes<'a>) -> Item<'a> {
     let arguments = lenient_json::arguments_to_echo(&call.arguments).to_string();
-    Item::FunctionCall { call_id: call.id.as_str(), name: &call.name, arguments, attributes }
+    let call_id = ids.accepted(call.id.as_str());
+    Item::FunctionCall { call_id, name: &call.name, arguments, attributes }
 }
