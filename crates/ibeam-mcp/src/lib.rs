@@ -14,6 +14,7 @@ mod lifecycle;
 mod list_cache;
 mod list_changes;
 mod listed_tool;
+mod model_schema;
 mod oauth;
 mod param_headers;
 mod prompt_list;

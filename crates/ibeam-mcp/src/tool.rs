@@ -8,6 +8,7 @@ use ibeam_protocol::{ToolSpec, escape_invisible, escape_to_one_line};
 use serde_json::{Value, json};
 
 use crate::listed_tool::ListedTool;
+use crate::model_schema::{ModelSchema, RenamedProperties};
 use crate::resources::is_resource_tool;
 use crate::server::{Server, interrupted_outcome};
 use crate::tool_name::name_for_model;
@@ -23,8 +24,7 @@ pub fn tool_set(servers: &[Arc<Server>], is_read_only: bool) -> ToolSet {
         for tool in server.tools().iter().filter(|tool| !is_read_only || tool.is_read_only()) {
             let is_taken = |name: &str| tools.contains_key(name) || is_resource_tool(name);
             let name = name_for_model(server.name(), &tool.name, is_taken);
-            let spec = spec(&name, server.name(), tool);
-            let tool = McpTool { server: Arc::clone(server), tool: Arc::new(tool.clone()), spec };
+            let tool = McpTool::new(server, tool, &name);
             tools.insert(name, Arc::new(tool));
         }
     }
@@ -41,14 +41,23 @@ pub fn find_tool(
     let server = servers.iter().find(|running| running.name() == server)?;
     let tools = server.tools();
     let tool = tools.iter().find(|listed| listed.name == tool && (!is_read_only || listed.is_read_only()))?;
-    let spec = spec(&name_for_model(server.name(), &tool.name, |_| false), server.name(), tool);
-    Some(Arc::new(McpTool { server: Arc::clone(server), tool: Arc::new(tool.clone()), spec }))
+    let name = name_for_model(server.name(), &tool.name, |_| false);
+    Some(Arc::new(McpTool::new(server, tool, &name)))
 }
 
 struct McpTool {
     server: Arc<Server>,
     tool: Arc<ListedTool>,
     spec: ToolSpec,
+    renamed: RenamedProperties,
+}
+
+impl McpTool {
+    fn new(server: &Arc<Server>, tool: &ListedTool, name: &str) -> Self {
+        let ModelSchema { schema, renamed } = ModelSchema::new(&tool.input_schema);
+        let spec = spec(name, server.name(), tool, schema);
+        Self { server: Arc::clone(server), tool: Arc::new(tool.clone()), spec, renamed }
+    }
 }
 
 impl Tool for McpTool {
@@ -58,7 +67,7 @@ impl Tool for McpTool {
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
         let args = match arguments {
-            Value::Object(_) => arguments.clone(),
+            Value::Object(arguments) => Value::Object(self.renamed.arguments_for_server(arguments.clone())),
             Value::Null => json!({}),
             Value::String(text) if text.trim().is_empty() => json!({}),
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
@@ -91,7 +100,7 @@ impl Tool for McpTool {
     }
 }
 
-fn spec(name: &str, server: &str, tool: &ListedTool) -> ToolSpec {
+fn spec(name: &str, server: &str, tool: &ListedTool, parameters: Value) -> ToolSpec {
     // A description is an instruction to the model, so all of it must be visible to people.
     let description = escape_invisible(tool.description.as_deref().unwrap_or_default());
     let description = match description.char_indices().nth(MAX_DESCRIPTION_CHARS) {
@@ -101,73 +110,5 @@ fn spec(name: &str, server: &str, tool: &ListedTool) -> ToolSpec {
         }
         None => description.into_owned(),
     };
-    ToolSpec {
-        name: name.to_owned().into(),
-        description: description.into(),
-        parameters: parameters(&tool.input_schema),
-    }
-}
-
-/// Returns the server's schema, with the fields that model APIs require.
-fn parameters(schema: &Value) -> Value {
-    let mut schema = schema.as_object().cloned().unwrap_or_default();
-    schema.shift_remove("$schema");
-    schema.insert("type".to_owned(), json!("object"));
-    if !schema.get("properties").is_some_and(Value::is_object) {
-        schema.insert("properties".to_owned(), json!({}));
-    }
-    let mut schema = Value::Object(schema);
-    escape_texts(&mut schema);
-    schema
-}
-
-/// Escapes invisible characters in the texts of a schema. Names and values stay unchanged, because a call must contain
-/// them exactly.
-fn escape_texts(schema: &mut Value) {
-    match schema {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                match value {
-                    Value::String(text) if matches!(name.as_str(), "description" | "title" | "$comment") => {
-                        *text = escape_invisible(text).into_owned();
-                    }
-                    value => escape_texts(value),
-                }
-            }
-        }
-        Value::Array(values) => values.iter_mut().for_each(escape_texts),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(schema: Value, expect: Value) {
-        assert_eq!(parameters(&schema), expect);
-    }
-
-    #[test]
-    fn invisible_characters_in_a_description_are_escaped() {
-        let description = |text: &str| json!({ "type": "string", "description": text, "enum": ["\u{200b}"] });
-        check(
-            json!({ "type": "object", "properties": { "a": description("x\u{e0041}\u{202e}y") } }),
-            json!({ "type": "object", "properties": { "a": description("x<U+E0041><U+202E>y") } }),
-        );
-    }
-
-    #[test]
-    fn a_schema_is_completed() {
-        check(Value::Null, json!({ "type": "object", "properties": {} }));
-        check(json!({ "type": "object" }), json!({ "type": "object", "properties": {} }));
-        let complete =
-            json!({ "type": "object", "properties": { "a": { "type": "string" } }, "required": ["a"] });
-        check(complete.clone(), complete);
-        check(
-            json!({ "$schema": "x", "properties": { "a": true } }),
-            json!({ "properties": { "a": true }, "type": "object" }),
-        );
-    }
+    ToolSpec { name: name.to_owned().into(), description: description.into(), parameters }
 }
