@@ -105,6 +105,7 @@ impl SessionUpdates {
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::Notice(_)
             | EventKind::RulesAdded { .. }
             | EventKind::HookMessage { .. }
@@ -206,6 +207,7 @@ impl SessionUpdates {
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::RulesAdded { .. }
             | EventKind::HookMessage { .. }
             | EventKind::CheckpointTaken(_)

@@ -8,10 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ibeam_protocol::{
-    Block, CallId, Elision, Event, EventKind, Message, Notice, ShortenedResults, ToolCall, ToolOutcome,
-    ToolResult, UserPart,
+    Block, CallId, Elision, Event, EventKind, Message, Notice, OmittedParts, ShortenedResults, ToolCall,
+    ToolOutcome, ToolResult, UserPart,
 };
 
+use crate::omitted_parts::omit_media;
 use crate::thinking::omit_thinking;
 
 /// The messages so far, and the results that the last answer lacks.
@@ -33,6 +34,10 @@ pub struct History {
     prefixes: BTreeMap<usize, u64>,
     /// The files of the rules that were added to the conversation and are still in it.
     added_rules: BTreeSet<String>,
+    /// The tools that are not offered any more.
+    omitted_tools: BTreeSet<String>,
+    /// The fingerprints of the images and documents that are not sent any more.
+    omitted_media: BTreeSet<u64>,
     /// Set if events are missing or moved.
     out_of_order: Option<OutOfOrder>,
 }
@@ -79,6 +84,11 @@ impl History {
     /// thinking of the answer is bound to that.
     pub(crate) fn prefix(&self, index: usize) -> Option<u64> {
         self.prefixes.get(&index).copied()
+    }
+
+    /// Returns the names of the tools that are not offered any more.
+    pub(crate) fn omitted_tools(&self) -> &BTreeSet<String> {
+        &self.omitted_tools
     }
 
     /// Returns the files of the rules that were added to the conversation. A compaction removes all of them.
@@ -156,6 +166,11 @@ impl History {
             EventKind::ThinkingOmitted { messages } => {
                 omit_thinking(self.messages.iter_mut().take(*messages));
             }
+            EventKind::PartsOmitted(OmittedParts { tools, media }) => {
+                self.omitted_tools.extend(tools.iter().cloned());
+                self.omitted_media.extend(media);
+                self.messages.iter_mut().for_each(|message| omit_media(message, &self.omitted_media));
+            }
             // The service completes an answer that ends in a block of its own only if nothing follows the block.
             EventKind::Notice(Notice::AnswerPaused) if self.ends_in_opaque_block() => {}
             EventKind::Notice(notice) => {
@@ -204,7 +219,11 @@ impl History {
         if self.messages.is_empty() && !matches!(message, Message::User(_)) {
             self.messages.push(Arc::new(Message::User(vec![LOST_BEGINNING.into()])));
         }
-        self.messages.push(Arc::new(message));
+        let mut message = Arc::new(message);
+        if !self.omitted_media.is_empty() {
+            omit_media(&mut message, &self.omitted_media);
+        }
+        self.messages.push(message);
     }
 
     fn record_result(&mut self, call: &ToolCall, outcome: &ToolOutcome) {

@@ -162,6 +162,7 @@ impl Journal {
             | EventKind::ToolCallFinished { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
@@ -288,6 +289,7 @@ impl Journal {
             | EventKind::PromptWithheld { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_) => {}
@@ -384,6 +386,7 @@ fn is_durable(kind: &EventKind) -> bool {
         | EventKind::PermissionDecided(_)
         | EventKind::CallInterrupted { .. }
         | EventKind::ThinkingOmitted { .. }
+        | EventKind::PartsOmitted(_)
         | EventKind::Retrying { .. }
         | EventKind::ModelRequestFailed { .. }
         | EventKind::HookRequestFinished(_)

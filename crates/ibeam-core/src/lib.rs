@@ -6,9 +6,11 @@
 mod budget;
 pub mod gate;
 pub mod history;
+mod image_check;
 pub mod journal;
 pub mod json_schema;
 mod limits;
+mod omitted_parts;
 pub mod ports;
 mod prefix;
 mod prices;
@@ -31,9 +33,11 @@ pub use ports::{
     AddedRules, AnswerEnd, Approval, ApprovalRequest, Approver, Background, CallPreview, CallRunner,
     Checkpoints, Clock, CompactionStart, DefaultModels, FinishedCall, HookBlock, HookDecision, HookEvent,
     HookOutput, Hooks, ModelEvent, ModelRequest, ModelStream, NoApprover, NoBackground, NoCheckpoints,
-    NoHooks, NoScopedRules, NoSteering, Notices, PreparedCall, Provider, ProviderError, Retry, SavedFiles,
-    ScopedRules, Steering, Subagent, Tool, ToolContext, ToolInputError, ToolSet,
+    NoHooks, NoScopedRules, NoSteering, Notices, PreparedCall, Provider, ProviderError, RefusedPart,
+    RequestLimits, Retry, SavedFiles, ScopedRules, Steering, Subagent, Tool, ToolContext, ToolInputError,
+    ToolOrigin, ToolSet,
 };
+pub use prefix::media_fingerprint;
 pub use prices::{PriceStep, Prices, TokenPrices};
 pub use redact::Redactor;
 pub use retry::RetryPolicy;

@@ -19,9 +19,12 @@ pub use self::hook_event::{
     AnswerEnd, CompactionStart, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks, NoHooks,
     Subagent,
 };
-pub use self::model::{DefaultModels, ModelEvent, ModelRequest, ModelStream, Provider, ProviderError, Retry};
+pub use self::model::{
+    DefaultModels, ModelEvent, ModelRequest, ModelStream, Provider, ProviderError, RefusedPart,
+    RequestLimits, Retry,
+};
 pub use self::tool::{
-    CallPreview, CallRunner, Notices, PreparedCall, Tool, ToolContext, ToolInputError, ToolSet,
+    CallPreview, CallRunner, Notices, PreparedCall, Tool, ToolContext, ToolInputError, ToolOrigin, ToolSet,
 };
 use crate::stop::Stop;
 

@@ -95,6 +95,14 @@ fn tool_hash(tool: &ToolSpec) -> u64 {
     hash.0
 }
 
+/// Returns the fingerprint of the content of an image or document.
+pub fn media_fingerprint(media: &Media) -> u64 {
+    let mut hash = Fnv::EMPTY;
+    hash.add_text(media.media_type.name());
+    hash.add_text(&media.data);
+    hash.0
+}
+
 /// FNV-1a with 64 bits. Each part has a tag or a length, so that different messages are different bytes.
 #[derive(Clone, Copy)]
 struct Fnv(u64);

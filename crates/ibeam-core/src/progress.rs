@@ -55,6 +55,7 @@ impl RunProgress {
             | EventKind::ToolCallStarted { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)

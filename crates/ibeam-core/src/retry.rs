@@ -41,8 +41,8 @@ impl RetryPolicy {
     /// delay is never shorter than the base or the provider's `Retry-After`.
     pub fn delay(&self, error: &ProviderError, attempt: u32, jitter: f64) -> Option<Duration> {
         let (attempts, base) = match error.retry {
-            // The loop repeats a request without thinking itself, because it is another request.
-            Retry::Never | Retry::WithoutThinking => return None,
+            // The loop repeats a request without a part itself, because it is another request.
+            Retry::Never | Retry::WithoutPart(_) => return None,
             Retry::Once => (self.fast_attempts.min(2), Duration::ZERO),
             Retry::Fast => (self.fast_attempts, self.fast_base),
             Retry::Backoff => (self.backoff_attempts, self.backoff_base),

@@ -92,6 +92,7 @@ impl Tally {
             | EventKind::PermissionDecided(_)
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::Notice(_)
             | EventKind::RunFinished(_) => {}
         }

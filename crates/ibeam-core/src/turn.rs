@@ -9,8 +9,10 @@ mod changed_files;
 mod compaction;
 mod hooks;
 mod model_request;
+mod refused_parts;
 mod structured_answer;
 mod tool_calls;
+mod unfit_parts;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,7 +29,8 @@ use crate::journal::{Journal, JournalClosed};
 use crate::json_schema::JsonSchema;
 use crate::limits::{LimitTracker, REPETITION_STOP_AT};
 use crate::ports::{
-    AddedRules, Background, Checkpoints, Clock, Hooks, Provider, ScopedRules, Steering, ToolSet,
+    AddedRules, Background, Checkpoints, Clock, Hooks, Provider, RequestLimits, ScopedRules, Steering,
+    ToolSet,
 };
 use crate::prefix::PrefixChain;
 use crate::prices::Prices;
@@ -82,6 +85,8 @@ pub struct FallbackModel {
     pub max_output_tokens: Option<u32>,
     /// Whether the service accepts thinking only after what came before it when the model wrote it.
     pub binds_thinking: bool,
+    /// The limits of the service for the parts of a request.
+    pub limits: RequestLimits,
     /// The prices of tokens; `None` where they are unknown.
     pub prices: Option<Prices>,
 }
@@ -121,6 +126,8 @@ pub struct Run {
     pub context_window: Option<u64>,
     /// Whether the service accepts thinking only after what came before it when the model wrote it.
     pub binds_thinking: bool,
+    /// The limits of the service for the parts of a request.
+    pub limits: RequestLimits,
     /// The prices of tokens; `None` where they are unknown.
     pub prices: Option<Prices>,
     /// Saves the files of the workspace before a turn changes them.
@@ -269,7 +276,7 @@ impl Run {
         for notice in notices {
             journal.record(EventKind::Notice(notice)).await?;
         }
-        let specs: Arc<[ToolSpec]> = self.tools.values().map(|tool| tool.spec()).collect();
+        let mut specs: Arc<[ToolSpec]> = self.tools.values().map(|tool| tool.spec()).collect();
         let mut estimator = TokenEstimator::default();
         let mut prefixes = PrefixChain::default();
         let RunProgress { mut cuts, mut pauses, mut invalid, mut has_answer, mut retried_empty, .. } =
@@ -292,7 +299,7 @@ impl Run {
                 biased;
                 reason = self.stop.wait() => return Err(reason.into()),
                 answer = self.request_answer(
-                    journal, &specs, &mut estimator, &mut prefixes, &mut structured,
+                    journal, &mut specs, &mut estimator, &mut prefixes, &mut structured,
                 ) => answer?,
             };
             self.run_answer_hooks(journal, &answer).await?;

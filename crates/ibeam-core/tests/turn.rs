@@ -26,6 +26,8 @@ mod images;
 mod interrupted;
 #[path = "turn/limits.rs"]
 mod limits;
+#[path = "turn/refused_parts.rs"]
+mod refused_parts;
 #[path = "turn/scoped_rules.rs"]
 mod scoped_rules;
 #[path = "turn/secrets.rs"]
@@ -49,14 +51,17 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use ibeam_core::{
     Access, CallPreview, Clock, FailOn, Gate, History, Journal, ModelEvent, ModelRequest, ModelStream,
-    NoApprover, PreparedCall, Provider, ProviderError, Redactor, Retry, RetryPolicy, Run, Stop, Tool,
-    ToolContext, ToolInputError, ToolSet,
+    NoApprover, PreparedCall, Provider, ProviderError, Redactor, RefusedPart, RequestLimits, Retry,
+    RetryPolicy, Run, Stop, Tool, ToolContext, ToolInputError, ToolOrigin, ToolSet,
 };
 use ibeam_policy::{ApprovalMode, Policy};
 use ibeam_protocol::*;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+/// An image with one pixel.
+const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
 /// A secret that must never be recorded.
 const SECRET: &str = "sk-0123456789abcdef";
 /// The secret inside other bytes, as Base64.
@@ -190,7 +195,7 @@ impl Tool for Probe {
             };
             let text = text.into();
             let image = wanted["image"].as_str();
-            if let Some(data) = image.map(|which| if which == "secret" { SECRET_BASE64 } else { "iVBO" }) {
+            if let Some(data) = image.map(image_data) {
                 return ToolOutcome::Success { output: image_output(data), for_model: text };
             }
             ToolOutcome::Success { output: ToolOutput::Other(json!(null)), for_model: text }
@@ -207,8 +212,21 @@ impl Tool for Probe {
             failure.map_or(CallPreview::Unknown, |why| CallPreview::Failure(ToolOutcome::error(why)));
         Box::pin(std::future::ready(preview))
     }
+    fn origin(&self) -> Option<ToolOrigin<'_>> {
+        // A tool of a server, for tests of what services refuse.
+        self.name.strip_prefix("mcp_s_").map(|tool| ToolOrigin { server: "s", tool })
+    }
     fn evidence(&self, arguments: &Value) -> Option<String> {
         (self.name == "change").then(|| format!("{arguments} changed nothing"))
+    }
+}
+
+/// Returns the content of an image by its name in a test.
+fn image_data(which: &str) -> &str {
+    match which {
+        "plain" => PNG,
+        "secret" => SECRET_BASE64,
+        data => data,
     }
 }
 
@@ -290,6 +308,7 @@ fn fixture(replies: Vec<Reply>) -> Fixture {
         max_output_tokens: None,
         context_window: None,
         binds_thinking: false,
+        limits: RequestLimits::default(),
         prices: None,
         checkpoints: Arc::new(ibeam_core::NoCheckpoints),
         background: Arc::new(ibeam_core::NoBackground),
@@ -367,6 +386,13 @@ fn kind_name(kind: &EventKind) -> String {
             format!("{result}({})", call.id)
         }
         EventKind::ThinkingOmitted { messages } => format!("ThinkingOmitted({messages})"),
+        EventKind::PartsOmitted(parts) => {
+            let media = parts.media.iter().map(|_| "media".to_owned());
+            format!(
+                "PartsOmitted({})",
+                parts.tools.iter().cloned().chain(media).collect::<Vec<_>>().join(",")
+            )
+        }
         EventKind::CallInterrupted { call_id, .. } => format!("Evidence({call_id})"),
         EventKind::CheckpointTaken(checkpoint) => format!("Checkpoint({})", checkpoint.commit),
         EventKind::Compacted(compacted) => format!("Compacted({})", compacted.replaced),

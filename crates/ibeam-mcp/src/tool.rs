@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ibeam_core::{Access, PreparedCall, Tool, ToolContext, ToolInputError, ToolSet};
+use ibeam_core::{Access, PreparedCall, Tool, ToolContext, ToolInputError, ToolOrigin, ToolSet};
 use ibeam_protocol::{ToolSpec, escape_invisible, escape_to_one_line};
 use serde_json::{Value, json};
 
@@ -63,6 +63,10 @@ impl McpTool {
 impl Tool for McpTool {
     fn spec(&self) -> ToolSpec {
         self.spec.clone()
+    }
+
+    fn origin(&self) -> Option<ToolOrigin<'_>> {
+        Some(ToolOrigin { server: self.server.name(), tool: &self.tool.name })
     }
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {

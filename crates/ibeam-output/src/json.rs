@@ -69,6 +69,7 @@ impl<W: Write> EventWriter for Json<W> {
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)

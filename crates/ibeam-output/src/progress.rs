@@ -100,6 +100,7 @@ impl Progress {
             | EventKind::PermissionDecided(_)
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_) => return,

@@ -110,6 +110,7 @@ impl RunDetails {
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::Compacted(_)
             | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_) => Vec::new(),

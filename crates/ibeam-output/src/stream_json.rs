@@ -187,6 +187,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_) => Ok(()),

@@ -146,6 +146,8 @@ pub enum EventKind {
         /// The number of messages, from the oldest, whose thinking is left out.
         messages: usize,
     },
+    /// Parts of requests are no longer sent to the model: its service has refused them, or would refuse them. That is final.
+    PartsOmitted(OmittedParts),
     /// The files of the workspace were saved. Those before and after an undo are recorded between two runs.
     CheckpointTaken(Checkpoint),
     /// A notice for people; some are for the model too.
@@ -254,6 +256,19 @@ pub struct Compacted {
     /// The tool results that were shortened after the summary, in this order.
     #[serde(default)]
     pub shortened_results: Vec<ShortenedResults>,
+}
+
+/// Parts that requests no longer contain.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OmittedParts {
+    /// The names of the tools that are not offered any more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// The fingerprints of the images and documents in whose place the model receives a line of text, wherever they are in
+    /// the conversation and whenever they come again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub media: Vec<u64>,
 }
 
 /// A request of a hook to a model.

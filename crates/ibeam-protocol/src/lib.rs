@@ -23,8 +23,8 @@ pub mod tool_output;
 
 pub use elision::{Elision, elide_end};
 pub use event::{
-    Checkpoint, CheckpointMoment, Compacted, Environment, Event, EventKind, PermissionDecided, RunFinished,
-    SessionStarted, ShortenedResults,
+    Checkpoint, CheckpointMoment, Compacted, Environment, Event, EventKind, OmittedParts, PermissionDecided,
+    RunFinished, SessionStarted, ShortenedResults,
 };
 pub use event_order::{EventOrder, EventPosition};
 pub use failure::{Failure, FailureCode, Reason, RequestPart, Signal, UnusedKey};

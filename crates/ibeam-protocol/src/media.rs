@@ -120,6 +120,15 @@ impl Media {
         let Self { name, media_type, data: _ } = self;
         format!("[{media_type} `{name}`, {} bytes, not shown]", self.size_bytes())
     }
+
+    /// Returns a line in place of the content, for a model whose service does not accept it.
+    pub fn omission(&self) -> String {
+        let Self { name, media_type, data: _ } = self;
+        let bytes = self.size_bytes();
+        format!(
+            "[{media_type} `{name}`, {bytes} bytes, left out: the service of the model does not accept it]"
+        )
+    }
 }
 
 impl fmt::Debug for Media {

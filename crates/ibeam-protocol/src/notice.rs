@@ -96,6 +96,52 @@ pub enum Notice {
         /// The provider.
         provider: String,
     },
+    /// The service refused tools; the request was repeated without them.
+    ToolsRefused {
+        /// The provider.
+        provider: String,
+        /// The tools, separated by commas: those of MCP servers as `SERVER:TOOL`.
+        tools: String,
+    },
+    /// The service accepts fewer tools than there are; the request has no more.
+    ToolsBeyondLimit {
+        /// The provider.
+        provider: String,
+        /// The number of tools that it accepts.
+        limit: u64,
+        /// The tools that are left out, as in [`Self::ToolsRefused`].
+        tools: String,
+    },
+    /// The service refused images or documents; the request was repeated without them.
+    FilesRefused {
+        /// The provider.
+        provider: String,
+        /// The files, separated by commas.
+        files: String,
+    },
+    /// Images are incomplete or damaged, and requests do not contain them.
+    ImagesDamaged {
+        /// The files, separated by commas.
+        files: String,
+    },
+    /// Images have more pixels than the service accepts, and requests do not contain them.
+    ImagesTooLarge {
+        /// The provider.
+        provider: String,
+        /// The number of pixels of a side that it accepts.
+        limit: u64,
+        /// The files, separated by commas.
+        files: String,
+    },
+    /// A conversation has more images or documents than the service accepts, and requests do not contain the oldest.
+    FilesBeyondLimit {
+        /// The provider.
+        provider: String,
+        /// The number of images, or of documents, that it accepts.
+        limit: u64,
+        /// The files that are left out, separated by commas.
+        files: String,
+    },
     /// A model was unavailable, and another one takes over.
     ModelFallback {
         /// The model that was unavailable, as `PROVIDER/ID`.
@@ -317,17 +363,19 @@ pub enum Notice {
     },
 }
 
-/// The number of files that [`Notice::TextsCut`] names.
-const MAX_NAMED_FILES: usize = 5;
+/// The number of files or tools that a notice names.
+const MAX_NAMED: usize = 5;
 
 impl Notice {
     /// Returns the notice about texts that are too long; `None` if there are none.
     pub fn texts_cut(files: &[String]) -> Option<Self> {
-        let mut named = files.iter().take(MAX_NAMED_FILES).cloned().collect::<Vec<_>>().join(", ");
-        if files.len() > MAX_NAMED_FILES {
-            named.push_str(&format!(", … ({})", files.len()));
-        }
-        (!files.is_empty()).then_some(Self::TextsCut { files: named })
+        (!files.is_empty()).then(|| Self::TextsCut { files: Self::list(files) })
+    }
+
+    /// Returns the first few names, separated by commas, with the number of all if there are more.
+    pub fn list(names: &[String]) -> String {
+        let named = names.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        if names.len() > MAX_NAMED { format!("{named}, … ({})", names.len()) } else { named }
     }
 
     /// Returns the text for the model, in English, if the notice is for the model too.
@@ -389,6 +437,12 @@ impl Notice {
             | Self::UnknownStopReason { .. }
             | Self::WebsocketUnavailable { .. }
             | Self::ThinkingRefused { .. }
+            | Self::ToolsRefused { .. }
+            | Self::ToolsBeyondLimit { .. }
+            | Self::FilesRefused { .. }
+            | Self::ImagesDamaged { .. }
+            | Self::ImagesTooLarge { .. }
+            | Self::FilesBeyondLimit { .. }
             | Self::UnknownConfigKey { .. }
             | Self::UntrustedConfigKey { .. }
             | Self::ForbiddenConfigKey { .. }

@@ -10,7 +10,8 @@ use crate::body_decoder::BodyDecoder;
 use crate::endpoint::Endpoint;
 use crate::listed_model::ListedModel;
 use crate::recording::TrafficMode;
-use crate::request_body::RequestBodyBuilder;
+use crate::refused_part::locate;
+use crate::request_body::{RequestBodyBuilder, build_request_body};
 use crate::transport::Transport;
 use crate::websocket::Conversation;
 
@@ -70,6 +71,15 @@ impl HttpProvider {
         self.routes.confirm_change();
         Ok(reader)
     }
+
+    /// Names the part of a request that the service refuses in an error.
+    fn locate(&self, request: &ModelRequest, error: ProviderError) -> ProviderError {
+        locate(error, request, || {
+            let endpoint = self.routes.current().transport.endpoint();
+            let body = build_request_body(endpoint.protocol, request, &endpoint.request_settings()).ok()?;
+            serde_json::from_slice(&body).ok()
+        })
+    }
 }
 
 impl Routes {
@@ -123,6 +133,7 @@ impl Route {
 
 impl Provider for HttpProvider {
     fn stream(&self, request: Arc<ModelRequest>) -> ModelStream {
+        let (sent, provider) = (Arc::clone(&request), self.clone());
         let start = StreamState::Unsent(self.clone(), request);
         stream::unfold(start, |state| async move {
             let mut reader = match state {
@@ -154,6 +165,7 @@ impl Provider for HttpProvider {
             Some((stream::iter(items), next))
         })
         .flatten()
+        .map(move |item| item.map_err(|error| provider.locate(&sent, error)))
         .boxed()
     }
 }

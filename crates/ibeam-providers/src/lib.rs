@@ -41,6 +41,7 @@ pub mod provider_table;
 mod proxy_error;
 mod reasoning;
 pub mod recording;
+mod refused_part;
 mod request_body;
 pub mod response_error;
 mod retry_after;

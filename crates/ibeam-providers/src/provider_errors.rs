@@ -6,13 +6,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ibeam_core::{ProviderError, Retry};
+use ibeam_core::{ProviderError, RefusedPart, Retry};
 use ibeam_protocol::{Failure, Reason, RequestPart};
 
 use crate::endpoint::{Endpoint, NearModels};
 use crate::keys::Keys;
 use crate::proxy_error::{ProxyContext, describe_proxy_error, is_unknown_name};
-use crate::response_error::{FailureClass, ReportedError, ResponseError, parse_error_object, refused_part};
+use crate::refused_part::{is_about_bytes, named_part, retry_without};
+use crate::response_error::{
+    FailureClass, ReportedError, ResponseError, parse_error_object, status_from_kind,
+};
 use crate::wire_protocol::WireProtocol;
 use ibeam_http::sanitize_message;
 use rustls::InvalidMessage;
@@ -254,10 +257,16 @@ impl ErrorBuilder {
         let provider = self.provider.clone();
         let detail = self.sanitize(&error.message);
         match self.protocol.classify_error(status, error, &self.model) {
-            FailureClass::ContextTooLong => (Reason::ContextTooLong { provider, detail }, Retry::Never),
+            FailureClass::ContextTooLong => {
+                let retry = match is_about_bytes(status, error) {
+                    true => Retry::without(RefusedPart::MediaSize),
+                    false => Retry::Never,
+                };
+                (Reason::ContextTooLong { provider, detail }, retry)
+            }
             FailureClass::ThinkingRefused => {
                 let part = RequestPart::Reasoning;
-                (Reason::BadRequest { provider, detail, part }, Retry::WithoutThinking)
+                (Reason::BadRequest { provider, detail, part }, Retry::without(RefusedPart::Thinking))
             }
             FailureClass::UnknownModel => {
                 let model = self.model.clone();
@@ -274,8 +283,9 @@ impl ErrorBuilder {
             FailureClass::RateLimited => (Reason::RateLimited { provider, detail }, Retry::Backoff),
             FailureClass::ServiceFailed => (Reason::ProviderFailed { provider, detail }, Retry::Backoff),
             FailureClass::BadRequest => {
-                let part = refused_part(error);
-                (Reason::BadRequest { provider, detail, part }, Retry::Never)
+                let part = named_part(error);
+                let status = status.or_else(|| status_from_kind(&error.kind));
+                (Reason::BadRequest { provider, detail, part }, retry_without(part, status))
             }
         }
     }

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use ibeam_core::RequestLimits;
+
 use crate::call_id::CallIdForm;
 use crate::endpoint::Timeouts;
 use crate::protocol_choice::ResponsesUse;
@@ -44,6 +46,8 @@ pub struct KnownProvider {
     pub default_model: Option<DefaultModel>,
     /// The output limit for a model of its own that the model table does not have, in tokens.
     pub unknown_output_limit: Option<u32>,
+    /// Its limits for the parts of a request.
+    pub limits: RequestLimits,
     /// Its deviations from the protocol.
     pub quirks: Quirks,
 }
@@ -74,8 +78,24 @@ const TEMPLATE: KnownProvider = KnownProvider {
     has_open_models: false,
     default_model: None,
     unknown_output_limit: None,
+    limits: NO_LIMITS,
     quirks: Quirks::DEFAULT,
 };
+
+const NO_LIMITS: RequestLimits =
+    RequestLimits { tools: None, images: None, documents: None, image_side: None, image_side_of_many: None };
+
+/// Source: "Vision" of the documentation of Anthropic, read on 2026-11-29. The lower number of images is that of models with
+/// a context window of 200,000 tokens.
+const CLAUDE_LIMITS: RequestLimits = RequestLimits {
+    images: Some(100),
+    image_side: Some(8000),
+    image_side_of_many: Some((20, 2000)),
+    ..NO_LIMITS
+};
+
+/// Source: "tools" of the API reference of OpenAI, which several services took over, and its error "array too long".
+const OPENAI_LIMITS: RequestLimits = RequestLimits { tools: Some(128), ..NO_LIMITS };
 
 /// The table. If several keys are set, the first provider with a key is the default.
 pub const PROVIDERS: &[KnownProvider] = &[
@@ -91,6 +111,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         default_model: Some(DefaultModel::Newest("claude-sonnet")),
         // Source: the clients of the service; every model that is not retired accepts 64,000.
         unknown_output_limit: Some(32_000),
+        limits: CLAUDE_LIMITS,
         ..TEMPLATE
     },
     KnownProvider {
@@ -111,6 +132,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         },
         own_names: &["gpt-", "o1", "o3", "o4", "chatgpt-", "chat-latest", "codex-"],
         default_model: Some(DefaultModel::Newest("gpt-sol")),
+        limits: OPENAI_LIMITS,
         ..TEMPLATE
     },
     KnownProvider {
@@ -155,6 +177,8 @@ pub const PROVIDERS: &[KnownProvider] = &[
         key_variables: &["AWS_BEARER_TOKEN_BEDROCK"],
         base_url_variables: &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"],
         default_model: Some(DefaultModel::Newest("claude-sonnet")),
+        // Source: "API restrictions" of the documentation, read on 2026-11-29.
+        limits: RequestLimits { documents: Some(5), image_side: Some(8000), ..NO_LIMITS },
         ..TEMPLATE
     },
     KnownProvider {
@@ -166,6 +190,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         key_variables: &["ANTHROPIC_VERTEX_ACCESS_TOKEN"],
         base_url_variables: &["ANTHROPIC_VERTEX_BASE_URL"],
         default_model: Some(DefaultModel::Newest("claude-sonnet")),
+        limits: CLAUDE_LIMITS,
         ..TEMPLATE
     },
     KnownProvider {
@@ -176,6 +201,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url_variables: &["GROQ_BASE_URL"],
         quirks: Quirks { max_tokens_field: MaxTokensField::MaxCompletionTokens, ..Quirks::DEFAULT },
         default_model: Some(DefaultModel::Alias("openai/gpt-oss-120b")),
+        limits: OPENAI_LIMITS,
         ..TEMPLATE
     },
     KnownProvider {
@@ -191,6 +217,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         own_names: &["deepseek-"],
         has_open_models: true,
         default_model: Some(DefaultModel::Alias("deepseek-flash")),
+        limits: OPENAI_LIMITS,
         ..TEMPLATE
     },
     KnownProvider {
@@ -239,6 +266,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
         },
         own_names: &["grok-"],
         default_model: Some(DefaultModel::Newest("grok")),
+        limits: OPENAI_LIMITS,
         ..TEMPLATE
     },
     KnownProvider {
@@ -261,6 +289,8 @@ pub const PROVIDERS: &[KnownProvider] = &[
         own_names: &["command-", "c4ai-"],
         has_open_models: true,
         default_model: Some(DefaultModel::Newest("command-a-plus")),
+        // Source: "Image inputs" of the documentation, read on 2026-11-29.
+        limits: RequestLimits { images: Some(20), ..NO_LIMITS },
         ..TEMPLATE
     },
     KnownProvider {
@@ -379,6 +409,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
             prompt_cache_key: true,
             ..Quirks::DEFAULT
         },
+        limits: OPENAI_LIMITS,
         ..TEMPLATE
     },
     KnownProvider {

@@ -1,6 +1,5 @@
 //! Failures of a response: its error objects, and their classes.
 
-use ibeam_protocol::RequestPart;
 use serde_json::Value;
 
 /// The reason why a response body is not an answer.
@@ -151,19 +150,6 @@ impl FailureClass {
     }
 }
 
-/// Returns the part of a request that an error is about, by the words that services use.
-pub(crate) fn refused_part(error: &ReportedError) -> RequestPart {
-    const WORDS: [(&[&str], RequestPart); 4] = [
-        (&["max_tokens", "max_output_tokens", "max_completion_tokens"], RequestPart::OutputLimit),
-        (&["effort", "thinking", "reasoning"], RequestPart::Reasoning),
-        (&["tools.", "tools[", "input_schema", "function_declarations", "function tool"], RequestPart::Tools),
-        (&["image", "pdf", "document"], RequestPart::Media),
-    ];
-    let words = format!("{} {}", error.kind, error.message).to_lowercase();
-    let found = WORDS.iter().find(|(phrases, _)| phrases.iter().any(|phrase| words.contains(phrase)));
-    found.map_or(RequestPart::Unknown, |(_, part)| *part)
-}
-
 /// Whether an error in lower case is about the length of the conversation.
 fn is_about_context(words: &str) -> bool {
     const PHRASES: &[&str] = &[
@@ -188,6 +174,14 @@ fn is_about_thinking(words: &str) -> bool {
         "bound to a different conversation",
         "invalid signature in thinking block",
         "thinking blocks in the latest assistant message cannot be modified",
+        // OpenAI, about encrypted reasoning of another account or model.
+        "invalid_encrypted_content",
+        "encrypted content could not be verified",
+        "without its required following item",
+        // Google.
+        "thought signature is not valid",
+        "corrupted thought signature",
+        "invalid thought_signature",
     ];
     let words = words.replace('`', "");
     PHRASES.iter().any(|phrase| words.contains(phrase))
@@ -256,23 +250,6 @@ mod tests {
     fn check(status: u16, kind: &str, message: &str, expect: FailureClass) {
         let error = ReportedError { status: None, kind: kind.to_owned(), message: message.to_owned() };
         assert_eq!(FailureClass::from_error(status, &error, "model-1"), expect, "{message}");
-    }
-
-    #[test]
-    fn the_refused_part_of_a_request_is_found_by_the_words_of_services() {
-        use RequestPart::{Media, OutputLimit, Reasoning, Tools, Unknown};
-        for (message, expect) in [
-            ("max_tokens: 200000 > 128000, which is the maximum allowed", OutputLimit),
-            ("Unsupported value: 'reasoning.effort' does not support 'max' with this model", Reasoning),
-            ("thinking.type: enabled is not supported by this model", Reasoning),
-            ("tools.3.custom.input_schema: input_schema does not support oneOf at the top level", Tools),
-            ("Invalid schema for function tool 'a'", Tools),
-            ("messages.0.content.1.image.source: image exceeds 8000 pixels", Media),
-            ("bad role", Unknown),
-        ] {
-            let error = ReportedError { message: message.to_owned(), ..ReportedError::default() };
-            assert_eq!(refused_part(&error), expect, "{message}");
-        }
     }
 
     #[test]

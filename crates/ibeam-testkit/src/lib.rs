@@ -19,6 +19,7 @@ mod cohere;
 mod contract_check;
 mod gemini;
 mod gemini_interactions;
+mod image;
 mod liveness_pipe;
 mod ollama;
 mod openai;
@@ -39,6 +40,7 @@ mod workspace;
 
 pub use batch_server::{AcceptedBatch, BatchServer, PartAnswer, answer_document};
 pub use build::{BuildError, build_program, build_program_with};
+pub use image::{PNG, PNG_BASE64};
 pub use liveness_pipe::LivenessPipe;
 pub use program::{Ibeam, RunningProgram, Stdin};
 pub use program_output::ProgramOutput;

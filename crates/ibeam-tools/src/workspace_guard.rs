@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Access, CallPreview, CallRunner, PreparedCall, Tool, ToolContext, ToolInputError};
+use ibeam_core::{
+    Access, CallPreview, CallRunner, PreparedCall, Tool, ToolContext, ToolInputError, ToolOrigin,
+};
 use ibeam_protocol::{ToolOutcome, ToolSpec};
 use serde_json::Value;
 
@@ -54,6 +56,10 @@ impl Tool for RequireWorkspace {
             true => blocking::unknown_preview(),
             false => self.tool.preview(arguments, access, context),
         }
+    }
+
+    fn origin(&self) -> Option<ToolOrigin<'_>> {
+        self.tool.origin()
     }
 
     fn evidence(&self, arguments: &Value) -> Option<String> {

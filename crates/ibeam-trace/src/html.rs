@@ -320,6 +320,7 @@ impl<W: Write> EventWriter for Html<W> {
             | EventKind::HookRequestFinished(_)
             | EventKind::ModelRequestFailed { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::CallInterrupted { .. } => return Ok(()),
             EventKind::ModelRequestFinished { .. }
             | EventKind::SessionStarted(_)
@@ -384,6 +385,7 @@ impl<W: Write> EventWriter for Html<W> {
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::CallInterrupted { .. } => Ok(()),
         }
     }

@@ -183,6 +183,7 @@ impl OtlpSpans {
             | EventKind::PermissionDecided(_)
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::Notice(_) => {}
         }

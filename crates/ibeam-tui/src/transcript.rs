@@ -235,6 +235,7 @@ impl Transcript {
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_) => {}

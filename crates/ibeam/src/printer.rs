@@ -366,6 +366,7 @@ impl PrinterState {
             | EventKind::ToolCallStarted { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::ToolCallFinished { .. }
             | EventKind::Retrying { .. }
             | EventKind::ModelRequestFailed { .. }

@@ -107,6 +107,7 @@ impl NoticePrinter {
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::CallInterrupted { .. } => return Vec::new(),
         };
         vec![format!("warning: {line}")]

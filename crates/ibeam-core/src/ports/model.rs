@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use ibeam_protocol::{Answer, Failure, Message, Notice, ToolSpec, Usage};
+use serde::{Deserialize, Serialize};
 
 use crate::json_schema::JsonSchema;
 use crate::turn::FallbackModel;
@@ -87,7 +88,7 @@ impl ProviderError {
 }
 
 /// Whether and how to retry a failed request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Retry {
     /// A retry would fail in the same way.
     Never,
@@ -97,6 +98,46 @@ pub enum Retry {
     Fast,
     /// The provider is overloaded: exponential backoff.
     Backoff,
-    /// The service refuses the thinking of earlier answers: the same request without it may succeed.
-    WithoutThinking,
+    /// The service refuses a part of the request: the same request without it may succeed.
+    WithoutPart(Box<RefusedPart>),
+}
+
+impl Retry {
+    /// Returns how to repeat a request whose service refuses this part of it.
+    pub fn without(part: RefusedPart) -> Self {
+        Self::WithoutPart(Box::new(part))
+    }
+}
+
+/// A part of a request that its service refuses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusedPart {
+    /// The thinking of earlier answers.
+    Thinking,
+    /// Tools, by their names; empty if the service does not say which.
+    Tools(Vec<String>),
+    /// The tools beyond this number.
+    ToolsBeyond(usize),
+    /// Images and documents, by their fingerprints; empty if the service does not say which.
+    Media(Vec<u64>),
+    /// The size of all images and documents together.
+    MediaSize,
+    /// A part that the service does not name.
+    Unknown,
+}
+
+/// The limits of a service for the parts of a request. `None` means that there is none, or that it is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestLimits {
+    /// The number of tools.
+    pub tools: Option<usize>,
+    /// The number of images.
+    pub images: Option<usize>,
+    /// The number of documents.
+    pub documents: Option<usize>,
+    /// The pixels of a side of an image.
+    pub image_side: Option<u32>,
+    /// The pixels of a side of an image in a request with more images than this.
+    pub image_side_of_many: Option<(usize, u32)>,
 }

@@ -50,6 +50,20 @@ pub trait Tool: Send + Sync {
         let _ = arguments;
         None
     }
+
+    /// Returns where a tool of an MCP server comes from; `None` for any other tool.
+    fn origin(&self) -> Option<ToolOrigin<'_>> {
+        None
+    }
+}
+
+/// The MCP server of a tool, and the name that the server gives the tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToolOrigin<'a> {
+    /// The server.
+    pub server: &'a str,
+    /// The tool.
+    pub tool: &'a str,
 }
 
 /// The effect that a call would have now.

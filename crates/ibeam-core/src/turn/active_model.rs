@@ -8,7 +8,7 @@ use ibeam_protocol::{ClassCosts, EventKind, ModelInfo, Notice, Reason, SessionSt
 
 use super::{FallbackModel, Run};
 use crate::journal::{Journal, JournalClosed};
-use crate::ports::{DefaultModels, Provider};
+use crate::ports::{DefaultModels, Provider, RequestLimits};
 use crate::prices::Prices;
 
 /// The model that receives the requests.
@@ -18,6 +18,7 @@ pub(super) struct ActiveModel<'a> {
     pub(super) context_window: Option<u64>,
     pub(super) max_output_tokens: Option<u32>,
     pub(super) binds_thinking: bool,
+    pub(super) limits: RequestLimits,
     prices: Option<Prices>,
 }
 
@@ -54,6 +55,7 @@ impl Run {
                 context_window: fallback.context_window,
                 max_output_tokens: fallback.max_output_tokens,
                 binds_thinking: fallback.binds_thinking,
+                limits: fallback.limits,
                 prices: fallback.prices,
             },
             None => ActiveModel {
@@ -62,6 +64,7 @@ impl Run {
                 context_window: self.context_window,
                 max_output_tokens: self.max_output_tokens,
                 binds_thinking: self.binds_thinking,
+                limits: self.limits,
                 prices: self.prices,
             },
         }

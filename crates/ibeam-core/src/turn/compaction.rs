@@ -230,9 +230,9 @@ impl Run {
             max_output_tokens: Some(MAX_SUMMARY_TOKENS),
         });
         let outcome = loop {
-            match self.send_with_retries(journal, &summary_request, Deltas::Discard).await {
+            match self.send_with_retries(journal, &summary_request, Deltas::Discard, false).await {
                 Ok(Some(outcome)) => break Ok(outcome),
-                // The next model writes the summary. The request has no thinking that could be refused.
+                // The next model writes the summary.
                 Ok(None) => {}
                 Err(error) => break Err(error),
             }

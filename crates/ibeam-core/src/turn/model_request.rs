@@ -21,6 +21,8 @@ use crate::token_estimator::TokenEstimator;
 
 /// The number of times that the conversation may be shortened for one request.
 const MAX_COMPACTIONS_PER_REQUEST: u32 = 4;
+/// The number of times that one request may be built again, after each refusal without what was refused.
+const MAX_REPEATS_PER_REQUEST: u32 = 8;
 
 /// A complete answer with the id of its request.
 pub(super) struct RecordedAnswer {
@@ -106,7 +108,7 @@ impl Run {
     pub(super) async fn request_answer(
         &self,
         journal: &mut Journal,
-        tools: &Arc<[ToolSpec]>,
+        tools: &mut Arc<[ToolSpec]>,
         estimator: &mut TokenEstimator,
         prefixes: &mut PrefixChain,
         structured: &mut StructuredAnswer<'_>,
@@ -149,10 +151,11 @@ impl Run {
     async fn request_within_window(
         &self,
         journal: &mut Journal,
-        tools: &Arc<[ToolSpec]>,
+        tools: &mut Arc<[ToolSpec]>,
         estimator: &TokenEstimator,
         prefixes: &mut PrefixChain,
     ) -> Result<(Arc<ModelRequest>, RequestOutcome), TurnError> {
+        self.omit_unfit_parts(journal, tools).await?;
         let mut request = Arc::new(self.build_request(journal, tools));
         let compacted = match self.steering.take_compaction() {
             true => {
@@ -168,12 +171,15 @@ impl Run {
             request = Arc::new(self.build_request(journal, tools));
         }
         let deltas = if self.answer_schema.is_some() { Deltas::HoldText } else { Deltas::Record };
-        let mut shortened = u32::from(compacted);
+        let (mut shortened, mut repeats) = (u32::from(compacted), 0);
         loop {
             self.omit_changed_thinking(journal, tools, prefixes, &mut request).await?;
-            let failure = match self.send_with_retries(journal, &request, deltas).await {
+            let may_omit = repeats < MAX_REPEATS_PER_REQUEST;
+            let failure = match self.send_with_retries(journal, &request, deltas, may_omit).await {
                 Err(TurnError::Failed(failure)) if is_context_too_long(&failure) => failure,
                 Ok(None) => {
+                    repeats += 1;
+                    self.omit_unfit_parts(journal, tools).await?;
                     // The context window of the next model may be smaller.
                     shortened += u32::from(self.compact_if_needed(journal, &request, estimator).await?);
                     request = Arc::new(self.build_request(journal, tools));
@@ -197,12 +203,13 @@ impl Run {
     /// Sends a request until it is answered, its answer breaks off in its text, or it must not be retried.
     ///
     /// Returns `None` if the request is to be built again: the model is unavailable and the next one takes over, or the
-    /// service refuses the thinking in the request. Both only if no text is recorded.
+    /// service refuses a part of the request, which `may_omit` allows to leave out. Both only if no text is recorded.
     pub(super) async fn send_with_retries(
         &self,
         journal: &mut Journal,
         request: &Arc<ModelRequest>,
         deltas: Deltas,
+        may_omit: bool,
     ) -> Result<Option<RequestOutcome>, TurnError> {
         let began = self.clock.monotonic();
         let mut attempt = 1;
@@ -238,9 +245,10 @@ impl Run {
                         if may_fall_back && self.fall_back(journal, reason).await? {
                             return Ok(None);
                         }
-                        let is_refused =
-                            error.retry == Retry::WithoutThinking && progress == Progress::NoText;
-                        if is_refused && self.omit_refused_thinking(journal, request).await? {
+                        if let (Retry::WithoutPart(part), Progress::NoText, true) =
+                            (&error.retry, progress, may_omit)
+                            && self.omit_refused_part(journal, request, part).await?
+                        {
                             return Ok(None);
                         }
                         return Err(error.failure.into());

@@ -31,7 +31,7 @@ fn too_long() -> Reply {
 fn refused_thinking() -> Reply {
     let part = ibeam_protocol::RequestPart::Reasoning;
     let reason = Reason::BadRequest { provider: "p".into(), detail: "bound".into(), part };
-    Reply::Fail(ProviderError::new(reason, Retry::WithoutThinking))
+    Reply::Fail(ProviderError::new(reason, Retry::without(RefusedPart::Thinking)))
 }
 
 fn bound_fixture(replies: Vec<Reply>) -> Fixture {
@@ -220,6 +220,7 @@ fn the_model_of_another_provider_gets_no_thinking_and_one_of_the_same_keeps_it()
             context_window: None,
             max_output_tokens: None,
             binds_thinking: true,
+            limits: RequestLimits::default(),
             prices: None,
         }];
         assert_eq!(run_turn(&fixture, &[]).0, RunOutcome::Completed);

@@ -17,7 +17,7 @@ fn last_results(fixture: &Fixture, request: usize) -> Vec<ToolResult> {
 fn the_image_of_a_result_reaches_the_model() {
     let fixture = fixture(vec![read_image("plain"), text_reply(&["ok"])]);
     drop(run_turn(&fixture, &[]));
-    assert_eq!(last_results(&fixture, 1)[0].media, [image("iVBO")]);
+    assert_eq!(last_results(&fixture, 1)[0].media, [image(PNG)]);
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn attached_files_are_parts_of_the_prompt_without_secrets() {
     let text = |name: &str, text: &str| Attachment::Text { name: name.into(), text: text.into() };
     let attachments = vec![
         text("env", &format!("KEY={SECRET}")),
-        Attachment::Media(image("iVBO")),
+        Attachment::Media(image(PNG)),
         Attachment::Media(image(SECRET_BASE64)),
     ];
     let content = vec!["do it".to_owned()];
@@ -43,7 +43,7 @@ fn attached_files_are_parts_of_the_prompt_without_secrets() {
     let history = History::replay(&[Event { seq: 0, at_ms: 0, kind: kind.clone() }]);
     let Message::User(parts) = history.messages()[0].as_ref() else { panic!() };
     assert_eq!(parts[1], "Attached file `env`:\n\nKEY=sk-0123456789abcdef".into());
-    assert_eq!(parts[2..4], ["Attached file `a.png`:".into(), UserPart::Media(image("iVBO"))]);
+    assert_eq!(parts[2..4], ["Attached file `a.png`:".into(), UserPart::Media(image(PNG))]);
 
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let (sender, mut receiver) = mpsc::channel::<ibeam_core::Envelope>(4);
@@ -60,10 +60,7 @@ fn attached_files_are_parts_of_the_prompt_without_secrets() {
     });
     let EventKind::UserMessage { attachments, .. } = recorded else { panic!() };
     let hidden = "(not shown: the file contains a secret of this run)";
-    assert_eq!(
-        attachments,
-        [text("env", "KEY=***"), Attachment::Media(image("iVBO")), text("a.png", hidden)]
-    );
+    assert_eq!(attachments, [text("env", "KEY=***"), Attachment::Media(image(PNG)), text("a.png", hidden)]);
 }
 
 #[test]
@@ -84,6 +81,6 @@ fn shortened_results_have_a_line_in_place_of_an_image() {
     assert_eq!(outcome, RunOutcome::Completed, "{events:?}");
     let requests = fixture.provider.requests.lock().unwrap();
     let Message::ToolResults(results) = requests.last().unwrap().messages[2].as_ref() else { panic!() };
-    assert_eq!(results[0].text.as_ref(), "done\n[image/png `a.png`, 3 bytes, not shown]");
+    assert_eq!(results[0].text.as_ref(), "done\n[image/png `a.png`, 69 bytes, not shown]");
     assert_eq!(results[0].media, []);
 }

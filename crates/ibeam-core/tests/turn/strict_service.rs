@@ -147,7 +147,7 @@ impl StrictModel {
                 self.service.omitted.lock().unwrap().extend(0..given);
                 let part = ibeam_protocol::RequestPart::Reasoning;
                 let reason = Reason::BadRequest { provider: provider(), detail: detail(), part };
-                return Reply::Fail(fail(reason, Retry::WithoutThinking));
+                return Reply::Fail(fail(reason, Retry::without(RefusedPart::Thinking)));
             }
             Step::Call
             | Step::PlainCall
@@ -272,6 +272,7 @@ fn run_plan(plan: &Plan, service: &Arc<Service>, mut session: Vec<Event>) -> Vec
         context_window: None,
         max_output_tokens: None,
         binds_thinking,
+        limits: RequestLimits::default(),
         prices: None,
     }));
     if plan.is_steered {

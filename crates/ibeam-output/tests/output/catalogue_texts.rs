@@ -346,6 +346,12 @@ pub(crate) fn every_notice() -> Vec<Notice> {
         Notice::AnswerInterrupted { reason: Box::new(Reason::AnswerTruncated { provider: s() }) },
         Notice::WebsocketUnavailable { provider: s(), detail: s() },
         Notice::ThinkingRefused { provider: s() },
+        Notice::ToolsRefused { provider: s(), tools: s() },
+        Notice::ToolsBeyondLimit { provider: s(), limit: 128, tools: s() },
+        Notice::FilesRefused { provider: s(), files: s() },
+        Notice::ImagesDamaged { files: s() },
+        Notice::ImagesTooLarge { provider: s(), limit: 8000, files: s() },
+        Notice::FilesBeyondLimit { provider: s(), limit: 100, files: s() },
         Notice::ModelFallback {
             from: s(),
             to: s(),

@@ -15,6 +15,7 @@ use crate::body_decoder::BodyDecoder;
 use crate::endpoint::Endpoint;
 use crate::provider_errors::ResponseHead;
 use crate::recording::TrafficMode;
+use crate::refused_part::locate;
 use crate::request_body::build_request_body;
 use crate::transport::Transport;
 
@@ -125,11 +126,12 @@ impl ParkingProvider {
         let builder = self.transport.error_builder();
         let error = decoded.err().map(|error| {
             let error = builder.invalid_response(error, ResponseHead::default());
+            let error = locate(error, request, || serde_json::from_slice(&self.body(request).ok()?).ok());
             // The same document would be decoded again, and another model would answer without a batch.
             let usage = decoder.reported_usage().map(Box::new);
             let retry = match error.retry {
                 // That is another request.
-                Retry::WithoutThinking => Retry::WithoutThinking,
+                Retry::WithoutPart(part) => Retry::WithoutPart(part),
                 Retry::Never | Retry::Once | Retry::Fast | Retry::Backoff => Retry::Never,
             };
             Err(ProviderError { retry, usage, is_unavailable: false, ..error })
@@ -150,7 +152,7 @@ impl Provider for ParkingProvider {
             Ok(Some(document)) => {
                 let mut items = self.decode(&request, &document);
                 // The run repeats the request at once, and the next process has to find the answer to that under its key.
-                if let Some(Err(ProviderError { retry: Retry::WithoutThinking, .. })) = items.last() {
+                if let Some(Err(ProviderError { retry: Retry::WithoutPart(_), .. })) = items.last() {
                     *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Default::default();
                 }
                 // A conversation that is too long is shortened; the next process has to find the same reason for that.
@@ -271,7 +273,7 @@ mod tests {
         let refusal = br#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.1.content.0: Invalid `signature` in `thinking` block"}}"#;
         store.answers.lock().unwrap().insert(key.clone(), refusal.to_vec());
         let second = provider(&store);
-        assert_eq!(error(&second, &request).await.retry, Retry::WithoutThinking);
+        assert_eq!(error(&second, &request).await.retry, Retry::without(ibeam_core::RefusedPart::Thinking));
         assert!(matches!(error(&second, &request).await.failure.reason, Reason::Parked { .. }));
         assert_eq!(*store.parked.lock().unwrap(), [key.clone(), key]);
     }

@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ibeam_core::{ModelEvent, ProviderError, Retry};
+use ibeam_core::{ModelEvent, ProviderError, RefusedPart, Retry};
 use ibeam_protocol::{Answer, Failure, Reason, Usage};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -316,24 +316,27 @@ pub(crate) struct RecordedFailure {
     is_unavailable: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum RecordedRetry {
     Never,
     Once,
     Fast,
     Backoff,
+    /// [`RefusedPart::Thinking`], in recordings of earlier versions too.
     WithoutThinking,
+    WithoutPart(Box<RefusedPart>),
 }
 
 impl From<&ProviderError> for RecordedFailure {
     fn from(error: &ProviderError) -> Self {
-        let retry = match error.retry {
+        let retry = match &error.retry {
             Retry::Never => RecordedRetry::Never,
             Retry::Once => RecordedRetry::Once,
             Retry::Fast => RecordedRetry::Fast,
             Retry::Backoff => RecordedRetry::Backoff,
-            Retry::WithoutThinking => RecordedRetry::WithoutThinking,
+            Retry::WithoutPart(part) if **part == RefusedPart::Thinking => RecordedRetry::WithoutThinking,
+            Retry::WithoutPart(part) => RecordedRetry::WithoutPart(part.clone()),
         };
         let Failure { reason, http_status, request_id, retry_after_ms } = error.failure.clone();
         let (usage, is_unavailable) = (error.usage.clone(), error.is_unavailable);
@@ -348,7 +351,8 @@ impl From<RecordedFailure> for ProviderError {
             RecordedRetry::Once => Retry::Once,
             RecordedRetry::Fast => Retry::Fast,
             RecordedRetry::Backoff => Retry::Backoff,
-            RecordedRetry::WithoutThinking => Retry::WithoutThinking,
+            RecordedRetry::WithoutThinking => Retry::without(RefusedPart::Thinking),
+            RecordedRetry::WithoutPart(part) => Retry::WithoutPart(part),
         };
         let RecordedFailure { reason, http_status, request_id, retry_after_ms, .. } = recorded;
         let failure = Failure { reason, http_status, request_id, retry_after_ms };

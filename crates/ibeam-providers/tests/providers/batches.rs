@@ -259,7 +259,7 @@ async fn refusals_of_the_service_are_classified_and_contain_no_key() {
         let client = client(ANTHROPIC, "", &server);
         let refused = client.submit(&batch(ANTHROPIC, &prompts(&["one"])), "label-1").await;
         let Err(BatchError::Service(error)) = refused else { panic!("{refused:?}") };
-        assert_eq!((error.retry, error.failure.http_status), (retry, Some(status)));
+        assert_eq!((error.retry.clone(), error.failure.http_status), (retry, Some(status)));
         assert!(!format!("{error:?}").contains("very-secret"));
     }
     let unsupported = BatchClient::new(endpoint(COHERE, "http://localhost".into()));

@@ -174,7 +174,7 @@ async fn an_unknown_request_names_the_nearest_recording_and_the_difference() {
     let expected = "body.messages[1].content: recorded `\"count the files of ${WORKSPACE}\"`, \
                     now `\"count the lines of ${WORKSPACE}\"`";
     assert_eq!((recording.as_str(), difference.as_str()), ("1.json", expected));
-    assert_eq!((error.retry, error.failure.reason.code().exit_code()), (Retry::Never, 25));
+    assert_eq!((&error.retry, error.failure.reason.code().exit_code()), (&Retry::Never, 25));
 }
 
 #[tokio::test]

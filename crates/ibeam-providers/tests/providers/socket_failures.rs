@@ -174,7 +174,7 @@ async fn a_service_that_http_does_not_reach_either_is_tried_over_websocket_again
     let provider = server.provider();
     let (notices, events, error) = ask(&provider, &hello()).await;
     let error = error.unwrap();
-    assert_eq!((notices.len(), events.len(), error.retry), (0, 0, Retry::Fast));
+    assert_eq!((notices.len(), events.len(), &error.retry), (0, 0, &Retry::Fast));
     assert!(matches!(error.failure.reason, Reason::Unreachable { .. }), "{error:?}");
     let (notices, events, error) = ask(&provider, &hello()).await;
     assert_eq!((notices.len(), error), (0, None));

@@ -85,7 +85,7 @@ async fn fail_with(endpoint: fn(&str) -> Endpoint, act: Act) -> (Vec<ModelEvent>
 
 #[track_caller]
 fn check(error: &ProviderError, reason: &Reason, retry: Retry) {
-    assert_eq!((&error.failure.reason, error.retry), (reason, retry));
+    assert_eq!((&error.failure.reason, &error.retry), (reason, &retry));
 }
 
 fn provider() -> String {
@@ -238,7 +238,8 @@ async fn a_conversation_that_is_too_long_is_not_a_bad_request() {
     }
     let (_, error) = fail(Act::Send(response("422 Unprocessable", "", r#"{"detail":"bad role"}"#))).await;
     let (detail, part) = ("bad role".into(), RequestPart::Unknown);
-    check(&error, &Reason::BadRequest { provider: provider(), detail, part }, Retry::Never);
+    let retry = Retry::without(ibeam_core::RefusedPart::Unknown);
+    check(&error, &Reason::BadRequest { provider: provider(), detail, part }, retry);
 }
 
 #[tokio::test]
@@ -254,7 +255,7 @@ async fn refused_thinking_is_a_bad_request_that_may_succeed_without_it() {
         let server = Server::start(vec![Act::Send(response("400 Bad Request", "", &body))]).await;
         let endpoint = Endpoint { protocol: *protocol, ..endpoint(&server.url) };
         let (_, error) = ask(&HttpProvider::new(endpoint)).await;
-        check(&error.unwrap(), &expect, Retry::WithoutThinking);
+        check(&error.unwrap(), &expect, Retry::without(ibeam_core::RefusedPart::Thinking));
     }
 }
 

@@ -266,6 +266,7 @@ impl<W: Write> EventWriter for AtifWriter<W> {
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)

@@ -203,6 +203,7 @@ impl EventWriter for &mut SessionFacts {
             | EventKind::PermissionDecided(_)
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
             | EventKind::Compacted(_)

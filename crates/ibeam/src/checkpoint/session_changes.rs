@@ -102,6 +102,7 @@ impl SessionChanges {
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::Compacted(_)
             | EventKind::Notice(_) => {}
             EventKind::RunFinished(run) => self.has_changed_files |= !run.totals.files_changed.is_empty(),

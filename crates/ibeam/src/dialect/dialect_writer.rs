@@ -212,6 +212,7 @@ impl EventWriter for DialectWriter {
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)

@@ -132,14 +132,14 @@ fn outcome_of(error: &ProviderError) -> RequestOutcome {
     let is_limit = matches!(error.failure.reason, Reason::RateLimited { .. } | Reason::QuotaExhausted { .. })
         || error.is_unavailable;
     let is_refused = matches!(error.failure.reason, Reason::KeyRefused { .. } | Reason::NoKey { .. });
-    match error.retry {
+    match &error.retry {
         Retry::Backoff | Retry::Fast | Retry::Once if is_limit => {
             RequestOutcome::Overloaded { retry_after_ms: error.failure.retry_after_ms }
         }
         Retry::Never if is_limit || is_refused => {
             RequestOutcome::Exhausted { reason: error.failure.reason.detail() }
         }
-        Retry::Backoff | Retry::Fast | Retry::Once | Retry::WithoutThinking | Retry::Never => {
+        Retry::Backoff | Retry::Fast | Retry::Once | Retry::WithoutPart(_) | Retry::Never => {
             RequestOutcome::Failed
         }
     }

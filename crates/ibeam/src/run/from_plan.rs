@@ -138,6 +138,7 @@ impl PlanSearch {
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::Compacted(_)
             | EventKind::Notice(_) => {}
         }

@@ -1,8 +1,8 @@
 //! Limits and prices of a model: from the configuration, else from the list of its service or the model table.
 
-use ibeam_core::Prices;
+use ibeam_core::{Prices, RequestLimits};
 use ibeam_protocol::{ModelInfo, Reason, sentence};
-use ibeam_providers::{find_model, parse_prices};
+use ibeam_providers::{find_model, known_provider, parse_prices};
 
 use crate::app::AppContext;
 use crate::model::{EMBEDDED_PROVIDER, current_model};
@@ -39,6 +39,11 @@ pub(crate) fn max_output_tokens(app: &AppContext, model: &ModelInfo) -> Option<u
 /// Whether the service accepts the thinking of the model only after what came before it when the model wrote it.
 pub(crate) fn binds_thinking(model: &ModelInfo) -> bool {
     find_model(&model.provider, &model.id).is_some_and(|known| known.thinking.is_bound)
+}
+
+/// Returns the limits of the service of the model for the parts of a request.
+pub(crate) fn request_limits(model: &ModelInfo) -> RequestLimits {
+    known_provider(&model.provider).map_or(RequestLimits::default(), |known| known.limits)
 }
 
 /// Returns the limit of an answer that the user set, in tokens.

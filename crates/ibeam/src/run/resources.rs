@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use ibeam_core::{
     Approver, Checkpoints, FailOn, FallbackModel, Gate, Hooks, JsonSchema, NoCheckpoints, NoScopedRules,
     PreparedCall, Provider, ReplaceableDefault, RetryPolicy, Run, RunPrecondition, ScopedRules, Steering,
-    Stop, Tool, ToolInputError, ToolSet,
+    Stop, Tool, ToolInputError, ToolOrigin, ToolSet,
 };
 use ibeam_policy::PathPolicy;
 use ibeam_protocol::{
@@ -236,6 +236,7 @@ pub(super) fn build(
         max_output_tokens: model_info::configured_output_tokens(app),
         context_window: model_info::economic_window(app, &head_model),
         binds_thinking: model_info::binds_thinking(&head_model),
+        limits: model_info::request_limits(&head_model),
         prices,
         checkpoints,
         background: Arc::new(background.clone()),
@@ -264,6 +265,10 @@ impl Tool for OfflineTool {
         self.0.spec()
     }
 
+    fn origin(&self) -> Option<ToolOrigin<'_>> {
+        self.0.origin()
+    }
+
     fn prepare(&self, arguments: &serde_json::Value) -> Result<PreparedCall, ToolInputError> {
         let PreparedCall { arguments, access, run: _ } = self.0.prepare(arguments)?;
         let failed = || ToolOutcome::error("no connection is opened in a replay");
@@ -281,6 +286,7 @@ pub(super) fn change_model(app: &AppContext, run: &mut Run, choice: ModelChoice)
     run.prices = prices;
     run.context_window = model_info::economic_window(app, &info);
     run.binds_thinking = model_info::binds_thinking(&info);
+    run.limits = model_info::request_limits(&info);
     set_dialect_limits(app, &info);
     run.provider = provider;
     run.default_model = None;
@@ -301,13 +307,14 @@ pub(super) fn connect_fallback(
     let (provider, model, _) = choice.connect(app, session)?;
     let context_window = model_info::economic_window(app, &model);
     let binds_thinking = model_info::binds_thinking(&model);
+    let limits = model_info::request_limits(&model);
     set_dialect_limits(app, &model);
     // The limit is set for the first model; a larger one than that of the next model would be an error there.
     let known = current_model(app, &model.provider, &model.id);
     let longest_answer = known.and_then(|known| known.max_output_tokens).unwrap_or(u32::MAX);
     let max_output_tokens =
         model_info::configured_output_tokens(app).map(|tokens| tokens.min(longest_answer));
-    Ok(FallbackModel { model, provider, context_window, max_output_tokens, binds_thinking, prices })
+    Ok(FallbackModel { model, provider, context_window, max_output_tokens, binds_thinking, limits, prices })
 }
 
 /// Passes the limits of the model to a dialect that prints them.

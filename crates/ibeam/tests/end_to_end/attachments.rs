@@ -1,12 +1,10 @@
 //! Files in prompts: flags and `@PATH`, their form on every API, and results of `read` that are images.
 
-use ibeam_testkit::{ProgramOutput, Stdin, Wire, Workspace};
+use ibeam_testkit::{PNG, PNG_BASE64, ProgramOutput, Stdin, Wire, Workspace};
 use serde_json::{Value, json};
 
 use crate::scene::{KEY, Scene, answer_call, answer_text, journal};
 
-const PNG: &[u8] = b"\x89PNG\r\n\x1a\nimage";
-const PNG_BASE64: &str = "iVBORw0KGgppbWFnZQ==";
 const PDF: &[u8] = b"%PDF-1.7\npages";
 const PDF_BASE64: &str = "JVBERi0xLjcKcGFnZXM=";
 /// A model that is known not to see images.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use ibeam_protocol::{StopReason, Usage};
 use ibeam_testkit::{
-    Answer, Ibeam, ModelServer, Request, ServiceModel, Stdin, StrictService, Wire, Workspace,
+    Answer, Ibeam, ModelServer, PNG, Request, ServiceModel, Stdin, StrictService, Wire, Workspace,
 };
 use serde_json::{Value, json};
 
@@ -204,9 +204,8 @@ fn thinking_stays_bound_after_answers_that_are_cut_invalid_or_empty() {
         Answer::new(),
         answer_text("The end."),
     ];
-    let workspace = Workspace::new()
-        .user_config("[retry]\nattempts = 2\nfirst_pause = \"1ms\"\n")
-        .file("a.png", b"\x89PNG\r\n\x1a\nimage");
+    let workspace =
+        Workspace::new().user_config("[retry]\nattempts = 2\nfirst_pause = \"1ms\"\n").file("a.png", PNG);
     let server = ModelServer::strict(service(), answers);
     let scene = Scene { wire: Wire::Anthropic, workspace, server };
     for args in [&["-p", "one"][..], &["-p", "two", "--continue"], &["-p", "three", "--continue"]] {

@@ -1,7 +1,7 @@
 //! The stream of Claude Code as its clients read it: ids, modes, tokens and cost.
 
 use ibeam_protocol::{Signal, Usage};
-use ibeam_testkit::{Answer, ProgramOutput, RunningProgram, Stdin, Workspace};
+use ibeam_testkit::{Answer, PNG_BASE64, ProgramOutput, RunningProgram, Stdin, Workspace};
 use serde_json::{Value, json};
 
 use crate::dialect::{SDK, claude, events, prompt, request};
@@ -383,9 +383,7 @@ fn prompt_with(blocks: &[Value]) -> String {
 
 #[test]
 fn files_of_a_message_reach_the_model() {
-    const PNG: &str = "iVBORw0KGgo=";
-    let image =
-        json!({ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": PNG } });
+    let image = json!({ "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": PNG_BASE64 } });
     let text = json!({ "type": "document", "source": { "type": "text", "media_type": "text/plain", "data": "Notes." } });
     let scene = Scene::new([answer_text("A dot.")]);
     let run = |scene: &Scene, args: &[&str], line: &str| {
@@ -394,7 +392,7 @@ fn files_of_a_message_reach_the_model() {
     let output = run(&scene, &[], &prompt_with(&[image.clone(), text])).succeeded();
     assert_eq!(results(&events(&output))[0]["result"], "A dot.");
     let sent = scene.server.requests()[0].body.to_string();
-    assert!(sent.contains(PNG) && sent.contains("Notes."), "{sent}");
+    assert!(sent.contains(PNG_BASE64) && sent.contains("Notes."), "{sent}");
     let url = json!({ "type": "image", "source": { "type": "url", "url": "https://x.invalid/a.png" } });
     for (args, block, expect) in [
         (&[][..], url, "`image 1` has the source `url`; send the content as `base64`"),

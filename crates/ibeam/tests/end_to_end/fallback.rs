@@ -1,6 +1,6 @@
 //! Runs in which another model takes over, because a model is overloaded or a quota is exhausted.
 
-use ibeam_testkit::{Answer, ProgramOutput, Wire, Workspace};
+use ibeam_testkit::{Answer, PNG, ProgramOutput, Wire, Workspace};
 use serde_json::{Value, json};
 
 use crate::scene::{KEY, Scene, answer_call, answer_text, journal};
@@ -132,7 +132,6 @@ fn a_fallback_model_without_a_key_is_reported_and_an_unknown_one_is_an_error() {
 
 /// A model that does not reason and has a lower limit than the user set.
 const SMALL: &str = "anthropic/gpt-4o";
-const PNG: &[u8] = b"\x89PNG\r\n\x1a\nimage";
 
 #[test]
 fn each_model_gets_the_effort_and_the_limits_that_it_takes() {
@@ -168,5 +167,5 @@ fn an_attached_image_must_suit_every_model_and_other_images_are_named_to_those_t
     run(&[]).succeeded();
     let sent: Vec<String> = scene.server.requests().iter().map(|request| request.body.to_string()).collect();
     assert!(sent[1].contains("iVBO") && !sent[2].contains("iVBO"), "{sent:?}");
-    assert!(sent[2].contains("image/png `a.png`, 13 bytes, not shown"), "{}", sent[2]);
+    assert!(sent[2].contains("image/png `a.png`, 69 bytes, not shown"), "{}", sent[2]);
 }

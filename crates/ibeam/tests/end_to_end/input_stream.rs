@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Answer, Ibeam, ProgramOutput, RunningProgram, Stdin};
+use ibeam_testkit::{Answer, Ibeam, PNG_BASE64, ProgramOutput, RunningProgram, Stdin};
 use serde_json::{Value, json};
 
 use crate::dialect::{events, kinds};
@@ -27,9 +27,6 @@ pub(crate) fn steering(text: &str) -> String {
     line["ibeam"] = json!({ "delivery": "steer" });
     format!("{line}\n")
 }
-
-/// The first bytes of a PNG.
-const PNG: &str = "iVBORw0KGgo=";
 
 pub(crate) fn with_image(media_type: &str, data: &str) -> String {
     let mut line: Value = serde_json::from_str(&message("look")).unwrap();
@@ -229,7 +226,7 @@ fn an_invalid_first_line_is_a_usage_error_without_a_turn() {
         ("{\"type\":\"result\"}".to_owned(), "`type` should be `user` or `interrupt`, and is `result`"),
         (message(" "), "the message has no text"),
         (with_image("image/png", "no Base64!"), "`image 1` is not Base64"),
-        (with_image("image/jpeg", PNG), "`image 1` is image/png, and not image/jpeg"),
+        (with_image("image/jpeg", PNG_BASE64), "`image 1` is image/png, and not image/jpeg"),
         (
             message("x").replace("\"text\":\"x\"", "\"source\":1"),
             "`message.content[0].source` should be an object",
@@ -356,7 +353,7 @@ fn the_documented_client_asks_one_question_after_the_other() {
 #[test]
 fn the_image_of_a_message_reaches_the_model() {
     let scene = Scene::new([answer_text("A dot.")]);
-    let output = with_input(&scene, &[], &[with_image("image/png", PNG)]).run().succeeded();
+    let output = with_input(&scene, &[], &[with_image("image/png", PNG_BASE64)]).run().succeeded();
     let content = events(&output)[1]["message"]["content"].as_array().unwrap().len();
     assert_eq!(content, 1, "{output}");
     let file = json!({ "name": "image 1", "media_type": "image/png" });
@@ -364,5 +361,5 @@ fn the_image_of_a_message_reaches_the_model() {
     let replay = scene.ibeam_without_model(["replay", "-", "--output-format", "stream-json"]);
     let replay = replay.stdin(Stdin::Piped(output.stdout.clone().into())).run().succeeded();
     assert_eq!(replay.stdout, output.stdout);
-    assert!(scene.server.requests()[0].body.to_string().contains(PNG), "{output}");
+    assert!(scene.server.requests()[0].body.to_string().contains(PNG_BASE64), "{output}");
 }

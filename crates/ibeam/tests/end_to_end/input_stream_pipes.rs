@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Answer, Ibeam, RunningProgram, Stdin, Workspace};
+use ibeam_testkit::{Answer, Ibeam, PNG_BASE64, RunningProgram, Stdin, Workspace};
 use serde_json::{Value, json};
 
 use crate::dialect::{events, kinds};
@@ -33,7 +33,7 @@ fn recorded_turns_are_replayed_byte_by_byte() {
         answer_text("Three."),
     ])
     .with_workspace(workspace());
-    let lines = [message("first"), with_image("image/png", "iVBORw0KGgo="), steering("third")];
+    let lines = [message("first"), with_image("image/png", PNG_BASE64), steering("third")];
     let record = ["--record", recordings(&scene).to_str().unwrap()].map(str::to_owned);
     let running = scene.ibeam(FLAGS).args(record).stdin(Stdin::SilentPipe).start();
     for (line, expect) in lines.iter().zip(["One.", "A dot.", "Three."]) {

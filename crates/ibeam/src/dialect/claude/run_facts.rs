@@ -116,6 +116,7 @@ impl RunFacts {
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::Compacted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)

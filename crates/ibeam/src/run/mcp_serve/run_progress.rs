@@ -67,6 +67,7 @@ impl RunWriter {
             | EventKind::ToolCallFinished { .. }
             | EventKind::CallInterrupted { .. }
             | EventKind::ThinkingOmitted { .. }
+            | EventKind::PartsOmitted(_)
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
             | EventKind::Notice(_)
