@@ -1,7 +1,8 @@
 //! Reads small files that another program may have written, and replaces files that are for their owner alone.
 //!
-//! Shared by the configuration, the tools, the hooks and the binary. Knows neither formats nor permissions of a run.
+//! Shared by the configuration, the tools, the hooks and the binary. Knows no permissions of a run.
 
+pub mod json_with_comments;
 pub mod private_file;
 pub mod regular_file;
 

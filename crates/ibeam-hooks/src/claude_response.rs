@@ -49,7 +49,7 @@ pub(crate) fn from_output(
         SuccessfulExit::Two => refusal(event, given(Some(output.stderr.trim().to_owned())), None),
         SuccessfulExit::Zero => {
             check_length(output)?;
-            let stdout = output.stdout.trim_ascii();
+            let stdout = output.response();
             if stdout.starts_with(b"{") {
                 let raw: RawResponse = serde_json::from_slice(stdout)
                     .map_err(|error| format!("its stdout is not one JSON object: {error}"))?;

@@ -7,6 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::path::Path;
 
+use ibeam_files::json_with_comments;
 use regex::Regex;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -68,17 +69,17 @@ struct HooksFile {
     hooks: EventList<HookEntry>,
 }
 
-/// Parses a file that contains one JSON object.
+/// Parses a file that contains one JSON object, with comments and trailing commas, which cannot hide a hook.
 ///
 /// # Errors
 /// The line, the column and the message of the first error.
 pub(crate) fn parse_object<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, HooksFileError> {
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let bytes = json_with_comments::to_json(bytes);
     if !bytes.trim_ascii_start().starts_with(b"{") {
         let message = "it should be a JSON object".to_owned();
         return Err(HooksFileError { line: 1, column: 1, message });
     }
-    serde_json::from_slice(bytes).map_err(|error| {
+    serde_json::from_slice(&bytes).map_err(|error| {
         // serde_json appends the position, which is a field of the error.
         let message = error.to_string();
         let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
@@ -218,6 +219,14 @@ mod tests {
         check_bad("{\"hooks\": {\"stop\": [{\"command\": \"a\", \"failClosed\": 1}]}}", "invalid type", 1);
         check_bad("[]", "JSON object", 1);
         check_bad("", "JSON object", 1);
+    }
+
+    #[test]
+    fn a_file_may_have_comments_and_trailing_commas() {
+        let config =
+            parse("\u{feff}// ours\n{\"hooks\": {\"stop\": [{\"command\": \"a // b\",}, /* c */],},}")
+                .unwrap();
+        assert_eq!(config.hooks[&EventName::Stop][0].name, "a // b");
     }
 
     #[test]

@@ -49,6 +49,14 @@ pub(crate) struct ProcessOutput {
     pub(crate) stderr: String,
 }
 
+impl ProcessOutput {
+    /// Returns stdout without white space around it, and without the byte order mark that programs on Windows write.
+    pub(crate) fn response(&self) -> &[u8] {
+        let stdout = self.stdout.trim_ascii();
+        stdout.strip_prefix(b"\xef\xbb\xbf").unwrap_or(stdout).trim_ascii()
+    }
+}
+
 impl ProcessRunner {
     /// Returns a runner that starts hooks with `bash` and `environment`, without the variables that make bash read a
     /// file. All hooks together may have `process_limit` processes.

@@ -81,13 +81,14 @@ impl HookResponse {
 impl RawResponse {
     fn parse(output: &ProcessOutput) -> Result<Self, String> {
         check_length(output)?;
-        if output.stdout.trim_ascii().is_empty() {
+        let response = output.response();
+        if response.is_empty() {
             return Ok(Self::default());
         }
-        if !output.stdout.trim_ascii_start().starts_with(b"{") {
+        if !response.starts_with(b"{") {
             return Err("its stdout is not one JSON object".to_owned());
         }
-        serde_json::from_slice(&output.stdout)
+        serde_json::from_slice(response)
             .map_err(|error| format!("its stdout is not one JSON object: {error}"))
     }
 
@@ -225,6 +226,7 @@ mod tests {
         check(&output(0, both, ""), Permission::Deny, Some("a"));
         check_for_people(&output(0, both, ""), "u");
         check(&output(0, r#"{"permission":"ask"}"#, ""), Permission::Ask, None);
+        check(&output(0, "\u{feff}{\r\n\"permission\":\"deny\"}\r\n", ""), Permission::Deny, None);
         check(&output(0, r#"{"continue":false,"permission":"allow"}"#, ""), Permission::Deny, None);
         check(&output(2, "", " no\n"), Permission::Deny, Some("no"));
         check(&output(2, r#"{"permission":"allow","user_message":"u"}"#, ""), Permission::Deny, Some("u"));

@@ -5,8 +5,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ibeam_protocol::tool_output::McpOutput;
 use ibeam_protocol::{Elision, Media, MediaType, ToolFailure, ToolOutcome, ToolOutput};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
+
+use crate::lenient_list::text_or_none;
 
 /// Maximum number of images of a result.
 const MAX_IMAGES: usize = 10;
@@ -17,31 +20,65 @@ pub(crate) const MAX_RESULT_BYTES: usize = 30 << 10;
 #[serde(rename_all = "camelCase")]
 struct CallResult {
     #[serde(default)]
-    content: Vec<ContentBlock>,
-    is_error: Option<bool>,
+    content: Content,
+    #[serde(default)]
+    is_error: Value,
     structured_content: Option<Box<RawValue>>,
 }
 
-#[derive(Deserialize)]
+/// The content blocks of a result or of a message: a list, one block, or one text. A wrong block is described by a line.
+#[derive(Debug, Default)]
+pub(crate) struct Content(Vec<ContentBlock>);
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let blocks = match Value::deserialize(from)? {
+            Value::Null => Vec::new(),
+            Value::Array(blocks) => blocks,
+            block @ (Value::Object(_) | Value::String(_)) => vec![block],
+            Value::Bool(_) | Value::Number(_) => {
+                return Err(serde::de::Error::custom("`content` should be a list of blocks"));
+            }
+        };
+        Ok(Self(blocks.into_iter().map(ContentBlock::from_value).collect()))
+    }
+}
+
+impl Content {
+    /// Returns the texts of the blocks.
+    pub(crate) fn into_texts(self) -> Vec<String> {
+        self.0.into_iter().map(ContentBlock::into_text).collect()
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct ContentBlock {
-    #[serde(rename = "type")]
+struct ContentBlock {
+    #[serde(rename = "type", default)]
     kind: String,
+    #[serde(default, deserialize_with = "text_or_none")]
     text: Option<String>,
     /// The content as Base64.
+    #[serde(default, deserialize_with = "text_or_none")]
     data: Option<String>,
+    #[serde(default, deserialize_with = "text_or_none")]
     mime_type: Option<String>,
+    #[serde(default, deserialize_with = "text_or_none")]
     uri: Option<String>,
     resource: Option<Resource>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Resource {
+    #[serde(default, deserialize_with = "text_or_none")]
     uri: Option<String>,
+    #[serde(default, deserialize_with = "text_or_none")]
     mime_type: Option<String>,
+    #[serde(default, deserialize_with = "text_or_none")]
     text: Option<String>,
     /// The content as Base64.
+    #[serde(default, deserialize_with = "text_or_none")]
     blob: Option<String>,
 }
 
@@ -52,10 +89,13 @@ pub(crate) struct Resource {
 pub(crate) fn parse_outcome(result: &RawValue) -> Result<ToolOutcome, serde_json::Error> {
     let CallResult { content, is_error, structured_content } = serde_json::from_str(result.get())?;
     let media: Vec<Media> =
-        content.iter().filter_map(ContentBlock::image).zip(1..=MAX_IMAGES).map(named_image).collect();
-    let mut texts: Vec<String> = content.into_iter().map(ContentBlock::into_text).collect();
-    if texts.is_empty() {
-        texts.extend(structured_content.map(|value| value.get().to_owned()));
+        content.0.iter().filter_map(ContentBlock::image).zip(1..=MAX_IMAGES).map(named_image).collect();
+    let mut texts = content.into_texts();
+    let structured = structured_content.map(|value| value.get().to_owned()).filter(|text| text != "null");
+    if let Some(structured) = structured
+        && texts.iter().all(|text| text.trim().is_empty())
+    {
+        texts = vec![structured];
     }
     let complete = texts.join("\n");
     let shortened = Elision::mostly_head(MAX_RESULT_BYTES).apply(&complete).into_owned();
@@ -65,9 +105,11 @@ pub(crate) fn parse_outcome(result: &RawValue) -> Result<ToolOutcome, serde_json
     let for_model =
         if shortened.trim().is_empty() { "(the tool returned nothing)".into() } else { shortened.into() };
     let output = McpOutput { content: texts, media };
+    // A failure in another form of `true` is still one.
+    let is_error = is_error == Value::Bool(true) || is_error == "true" || is_error == 1;
     Ok(match is_error {
-        Some(true) => ToolOutcome::Failure { failure: ToolFailure::McpError(output), for_model },
-        Some(false) | None => ToolOutcome::Success { output: ToolOutput::Mcp(output), for_model },
+        true => ToolOutcome::Failure { failure: ToolFailure::McpError(output), for_model },
+        false => ToolOutcome::Success { output: ToolOutput::Mcp(output), for_model },
     })
 }
 
@@ -77,6 +119,13 @@ fn named_image(((media_type, data), number): ((MediaType, Vec<u8>), usize)) -> M
 }
 
 impl ContentBlock {
+    fn from_value(value: Value) -> Self {
+        match value {
+            Value::String(text) => Self { kind: "text".to_owned(), text: Some(text), ..Self::default() },
+            value => serde_json::from_value(value).unwrap_or_default(),
+        }
+    }
+
     /// Returns the image of the block, if models accept it: valid Base64 of an accepted type and size.
     fn image(&self) -> Option<(MediaType, Vec<u8>)> {
         let data = self.data.as_deref().filter(|_| self.kind == "image")?;
@@ -86,9 +135,11 @@ impl ContentBlock {
     }
 
     /// Returns the text of the block, or a line that describes the block.
-    pub(crate) fn into_text(self) -> String {
+    fn into_text(self) -> String {
         let Self { kind, text, data, mime_type, uri, resource } = self;
         match (kind.as_str(), text, resource) {
+            ("", Some(text), _) => text,
+            ("", ..) => "[a block of the result that is not valid]".to_owned(),
             ("text", text, _) => text.unwrap_or_default(),
             ("resource", _, Some(resource)) => resource.into_text(),
             (kind, _, _) => summary(kind, [uri, mime_type, data.as_deref().map(decoded_size)]),
@@ -166,6 +217,23 @@ mod tests {
     fn structured_content_is_used_if_there_is_no_other_content() {
         check(r#"{"content":[],"structuredContent":{"a":1}}"#, false, &[r#"{"a":1}"#]);
         check(r#"{"structuredContent":{"a":1}}"#, false, &[r#"{"a":1}"#]);
+        check(r#"{"content":null,"structuredContent":{"a":1}}"#, false, &[r#"{"a":1}"#]);
+        let empty = r#"{"content":[{"type":"text","text":" "},{"type":"text"}],"structuredContent":[1]}"#;
+        check(empty, false, &["[1]"]);
+        check(r#"{"content":[{"type":"text","text":"b"}],"structuredContent":{"a":1}}"#, false, &["b"]);
+        check(r#"{"content":null,"structuredContent":null}"#, false, &[]);
+    }
+
+    #[test]
+    fn a_wrong_block_becomes_one_line_and_the_others_count() {
+        let invalid = "[a block of the result that is not valid]";
+        check(
+            r#"{"content":[{"type":"text","text":"a"},5,{"type":7},{"text":"b"},"c"],"isError":"true"}"#,
+            true,
+            &["a", invalid, invalid, "b", "c"],
+        );
+        check(r#"{"content":"a"}"#, false, &["a"]);
+        check(r#"{"content":{"type":"text","text":"a"},"isError":null}"#, false, &["a"]);
     }
 
     #[test]
@@ -189,7 +257,7 @@ mod tests {
 
     #[test]
     fn an_invalid_result_is_an_error() {
-        for result in ["null", "[]", r#"{"content":"x"}"#, r#"{"content":[{"text":"no type"}]}"#] {
+        for result in ["null", "[]", r#"{"content":5}"#, r#"{"content":true}"#] {
             assert!(parse_outcome(&RawValue::from_string(result.to_owned()).unwrap()).is_err(), "{result}");
         }
     }

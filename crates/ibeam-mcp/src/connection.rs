@@ -18,7 +18,6 @@ use crate::lifecycle::{
     RevisionChoice, SESSION_REVISION, SESSION_REVISIONS, STATELESS_REVISION, UNSUPPORTED_REVISION,
     add_request_metadata, client_capabilities, client_info,
 };
-use crate::list_cache::PageInfo;
 use crate::list_changes::{ServerList, subscription_filter};
 use crate::listed_tool::{ListedTool, Offer};
 use crate::param_headers::{ParamHeader, has_safe_integers};
@@ -28,21 +27,18 @@ use crate::server_requests::ServerRequests;
 use crate::stderr_tail::{StderrBuffer, StderrTail};
 use crate::{ServerConfig, TransportConfig};
 
-/// Maximum number of tools of one server; no model can choose among more.
-const MAX_TOOLS: usize = 1000;
-/// Maximum size of the list of tools; a longer one leaves no room in the context window.
-const MAX_TOOL_LIST_BYTES: usize = 1 << 20;
-const MAX_TOOL_NAME_BYTES: usize = 256;
-/// Maximum number of pages of a list, against a cursor that never ends.
-const MAX_PAGES: usize = 100;
 /// Maximum number of times that a server may ask for input before it gives one result.
 const MAX_INPUT_ROUNDS: usize = 10;
+
+/// The way out for a server that starts slowly, for example because it is installed first.
+const MORE_TIME: &str =
+    "its `start_timeout` (`startTimeout` in JSON) or `timeouts.mcp_start` of all servers gives it more time";
 
 /// The reason why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The program could not be started, for example because its name is wrong.
-    #[error("`{command}` cannot be started: {message}")]
+    #[error("`{command}` cannot be started: {message}{}", arguments_hint(command))]
     NotStarted {
         /// The program as configured.
         command: String,
@@ -50,7 +46,7 @@ pub enum StartError {
         message: String,
     },
     /// The server was not ready in time, and was killed.
-    #[error("it was not ready within {} s and was killed{stderr}", timeout.as_secs_f64())]
+    #[error("it was not ready within {} s and was killed; {MORE_TIME}{stderr}", timeout.as_secs_f64())]
     TimedOut {
         /// The start timeout.
         timeout: Duration,
@@ -58,7 +54,7 @@ pub enum StartError {
         stderr: StderrTail,
     },
     /// A server that another program runs was not ready in time.
-    #[error("it was not ready within {} s", timeout.as_secs_f64())]
+    #[error("it was not ready within {} s; {MORE_TIME}", timeout.as_secs_f64())]
     AttachTimedOut {
         /// The start timeout.
         timeout: Duration,
@@ -71,6 +67,11 @@ pub enum StartError {
         /// The end of its stderr.
         stderr: StderrTail,
     },
+}
+
+/// Returns the way out for a whole command line in the place of the program.
+fn arguments_hint(command: &str) -> &'static str {
+    if command.trim().contains(char::is_whitespace) { "; its arguments belong in `args`" } else { "" }
 }
 
 /// The reason why a request has no result.
@@ -214,7 +215,8 @@ impl Connection {
         }
         // Set once: only this function sets it, before any other request.
         let _ = self.agreement.set(agreement);
-        Ok(Offer { has_prompts, has_resources, ..self.list_tools(has_tools).await? })
+        let offer = self.list_tools(has_tools, !has_prompts && !has_resources).await?;
+        Ok(Offer { has_prompts, has_resources, ..offer })
     }
 
     /// Agrees on a revision. Over HTTP the newest is tried first: a server that does not know it answers at once. Over
@@ -289,64 +291,6 @@ impl Connection {
             )));
         }
         Ok(Agreement { is_stateless: true, capabilities: result.capabilities })
-    }
-
-    /// Requests every page of the list of tools. A server that does not announce tools may reject the request.
-    pub(crate) async fn list_tools(&self, announces_tools: bool) -> Result<Offer, String> {
-        let mut tools: Vec<ListedTool> = Vec::new();
-        let (mut cursor, mut ttl) = (None::<String>, None::<Option<Duration>>);
-        let mut length = 0;
-        for _ in 0..MAX_PAGES {
-            let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
-            let page = match self.request("tools/list", params, &[]).await {
-                Ok(page) => page,
-                Err(CallError::Rejected(error)) if error.code == METHOD_NOT_FOUND && !announces_tools => {
-                    return Ok(Offer::default());
-                }
-                Err(error) => return Err(error.to_string()),
-            };
-            length += page.get().len();
-            if length > MAX_TOOL_LIST_BYTES {
-                return Err(format!("its list of tools is longer than {} kB", MAX_TOOL_LIST_BYTES >> 10));
-            }
-            let ListToolsResult { tools: more } = parse_result("tools/list", &page)?;
-            let info: PageInfo = parse_result("tools/list", &page)?;
-            ttl = Some(match ttl {
-                None => info.ttl(),
-                Some(ttl) => ttl.zip(info.ttl()).map(|(ttl, of_page)| ttl.min(of_page)),
-            });
-            if more.iter().any(|tool| tool.name.len() > MAX_TOOL_NAME_BYTES) {
-                return Err(format!("the name of a tool is longer than {MAX_TOOL_NAME_BYTES} bytes"));
-            }
-            tools.extend(more);
-            if tools.len() > MAX_TOOLS {
-                return Err(format!("it offers more than {MAX_TOOLS} tools"));
-            }
-            match info.into_cursor() {
-                Some(next) => cursor = Some(next),
-                None => return Ok(Offer { ttl: ttl.flatten(), ..self.with_valid_headers(tools) }),
-            }
-        }
-        Err(format!("its list of tools has more than {MAX_PAGES} pages"))
-    }
-
-    /// Returns the tools with the headers of their calls, and apart the tools whose headers are not valid. Only HTTP without
-    /// sessions has such headers.
-    fn with_valid_headers(&self, mut tools: Vec<ListedTool>) -> Offer {
-        let mut left_out = Vec::new();
-        if matches!(self.channel, Channel::Http(_)) && self.is_stateless() {
-            tools.retain_mut(|tool| match ParamHeader::from_schema(&tool.input_schema) {
-                Ok(headers) => {
-                    tool.param_headers = headers;
-                    true
-                }
-                Err(_) => {
-                    left_out.push(tool.name.clone());
-                    false
-                }
-            });
-        }
-        Offer { tools: tools.into(), left_out, ..Offer::default() }
     }
 
     /// Calls a tool and waits for its result, without a time limit. Dropping the future cancels the call.
@@ -438,8 +382,13 @@ impl Connection {
         }
     }
 
-    fn is_stateless(&self) -> bool {
+    pub(crate) fn is_stateless(&self) -> bool {
         self.agreement.get().is_some_and(|agreement| agreement.is_stateless)
+    }
+
+    /// Whether messages go over HTTP.
+    pub(crate) fn is_http(&self) -> bool {
+        matches!(self.channel, Channel::Http(_))
     }
 
     /// Returns whether the server has reported since the last call that a list has changed.
@@ -551,11 +500,6 @@ struct DiscoverResult {
     supported_versions: Vec<String>,
     #[serde(default)]
     capabilities: Value,
-}
-
-#[derive(Deserialize)]
-struct ListToolsResult {
-    tools: Vec<ListedTool>,
 }
 
 /// The fields of a result that say whether it is complete.

@@ -10,6 +10,7 @@ mod elicitation;
 mod http_client;
 mod http_config;
 mod http_listener;
+mod lenient_list;
 mod lifecycle;
 mod list_cache;
 mod list_changes;
@@ -25,6 +26,7 @@ mod server_process;
 mod server_requests;
 mod stderr_tail;
 mod tool;
+mod tool_list;
 mod tool_name;
 
 use std::ffi::OsString;

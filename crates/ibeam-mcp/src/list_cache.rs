@@ -1,6 +1,7 @@
 //! Lists that are requested when they are needed: all pages, bounded, and stored for as long as the server allows
 //! (`ttlMs` of revision 2026-07-28).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use tokio::sync::Mutex;
 
 use crate::connection::parse_result;
+use crate::lenient_list::text_or_none;
 use crate::server::Server;
 
 /// Maximum number of pages of a list, against a cursor that never ends.
@@ -23,6 +25,7 @@ const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PageInfo {
+    #[serde(default, deserialize_with = "text_or_none")]
     next_cursor: Option<String>,
     /// A number of milliseconds.
     #[serde(default)]
@@ -31,13 +34,24 @@ pub(crate) struct PageInfo {
 
 impl PageInfo {
     /// Returns the cursor of the next page, if there is one.
-    pub(crate) fn into_cursor(self) -> Option<String> {
+    fn into_cursor(self) -> Option<String> {
         self.next_cursor.filter(|cursor| !cursor.is_empty())
     }
 
     /// Returns the time for which the page may be stored; `None` if the server does not say.
     pub(crate) fn ttl(&self) -> Option<Duration> {
         self.ttl_ms.as_u64().map(|milliseconds| Duration::from_millis(milliseconds).min(MAX_TTL))
+    }
+}
+
+/// The cursors of a list so far. A cursor that comes again would lead through the same pages for ever.
+#[derive(Debug, Default)]
+pub(crate) struct SeenCursors(BTreeSet<String>);
+
+impl SeenCursors {
+    /// Returns the cursor of the page after this one; `None` for the last page.
+    pub(crate) fn next(&mut self, page: PageInfo) -> Option<String> {
+        page.into_cursor().filter(|cursor| self.0.insert(cursor.clone()))
     }
 }
 
@@ -85,26 +99,29 @@ impl Server {
     ///
     /// # Errors
     /// A message that names the server; the errors of `parse`.
-    pub(crate) async fn request_list<T>(
+    pub(crate) async fn request_list<T: PartialEq>(
         &self,
         method: &str,
         parse: impl Fn(&RawValue) -> Result<Vec<T>, String>,
     ) -> Result<(Vec<T>, Option<Duration>), String> {
         let mut entries: Vec<T> = Vec::new();
-        let (mut cursor, mut ttl) = (None, Some(MAX_TTL));
+        let (mut cursor, mut ttl, mut cursors) = (None, Some(MAX_TTL), SeenCursors::default());
         for _ in 0..MAX_PAGES {
             let params =
                 cursor.take().map_or_else(|| json!({}), |cursor: String| json!({ "cursor": cursor }));
             let page = self.request(method, params).await?;
-            entries.extend(parse(&page)?);
+            for entry in parse(&page)? {
+                if entries.len() < MAX_ENTRIES && !entries.contains(&entry) {
+                    entries.push(entry);
+                }
+            }
             let info: PageInfo = parse_result(method, &page)?;
             ttl = ttl.zip(info.ttl()).map(|(ttl, of_page)| ttl.min(of_page));
-            cursor = info.into_cursor().filter(|_| entries.len() < MAX_ENTRIES);
+            cursor = cursors.next(info).filter(|_| entries.len() < MAX_ENTRIES);
             if cursor.is_none() {
                 break;
             }
         }
-        entries.truncate(MAX_ENTRIES);
         Ok((entries, ttl))
     }
 }
@@ -121,6 +138,21 @@ mod tests {
         for page in ["{}", r#"{"ttlMs":null}"#, r#"{"ttlMs":-1}"#, r#"{"ttlMs":"1"}"#] {
             assert_eq!(ttl(page), None, "{page}");
         }
+    }
+
+    #[test]
+    fn a_list_ends_at_a_cursor_that_was_there_before() {
+        let mut cursors = SeenCursors::default();
+        let pages = [
+            r#"{"nextCursor":"a"}"#,
+            r#"{"nextCursor":"b"}"#,
+            r#"{"nextCursor":"a"}"#,
+            r#"{"nextCursor":""}"#,
+            r#"{"nextCursor":5}"#,
+            "{}",
+        ];
+        let next = pages.map(|page| cursors.next(serde_json::from_str(page).unwrap()));
+        assert_eq!(next, [Some("a".to_owned()), Some("b".to_owned()), None, None, None, None]);
     }
 
     #[test]

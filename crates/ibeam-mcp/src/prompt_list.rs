@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ibeam_protocol::Elision;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::call_result::{ContentBlock, MAX_RESULT_BYTES};
+use crate::call_result::{Content, MAX_RESULT_BYTES};
 use crate::connection::parse_result;
+use crate::lenient_list::{LenientList, text_or_none};
 use crate::list_changes::ServerList;
 use crate::server::Server;
 
@@ -22,9 +23,10 @@ pub struct ListedPrompt {
     /// The name, any text.
     pub name: String,
     /// The description for people.
+    #[serde(default, deserialize_with = "text_or_none")]
     pub description: Option<String>,
     /// The arguments in their order.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "valid_arguments")]
     pub arguments: Vec<PromptArgument>,
 }
 
@@ -38,20 +40,30 @@ pub struct PromptArgument {
     pub required: bool,
 }
 
+/// Deserializes the arguments that are valid.
+fn valid_arguments<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<PromptArgument>, D::Error> {
+    LenientList::deserialize(from).map(|list| list.items)
+}
+
 #[derive(Deserialize)]
 struct ListPromptsResult {
-    prompts: Vec<ListedPrompt>,
+    #[serde(default)]
+    prompts: LenientList<ListedPrompt>,
 }
 
 #[derive(Deserialize)]
 struct GetPromptResult {
-    messages: Vec<PromptMessage>,
+    #[serde(default)]
+    messages: LenientList<PromptMessage>,
 }
 
 #[derive(Deserialize)]
 struct PromptMessage {
+    #[serde(default)]
     role: String,
-    content: ContentBlock,
+    /// A block, or several of them.
+    #[serde(default)]
+    content: Content,
 }
 
 impl Server {
@@ -63,7 +75,8 @@ impl Server {
         if self.take_changed(ServerList::Prompts).await {
             self.lists.prompts.clear().await;
         }
-        let parse = |page: &RawValue| parse_result(LIST, page).map(|ListPromptsResult { prompts }| prompts);
+        let parse =
+            |page: &RawValue| parse_result(LIST, page).map(|ListPromptsResult { prompts }| prompts.items);
         self.lists.prompts.get_or_request(Instant::now(), self.request_list(LIST, parse)).await
     }
 
@@ -79,10 +92,11 @@ impl Server {
         let params = json!({ "name": name, "arguments": arguments });
         let result = self.request("prompts/get", params).await?;
         let GetPromptResult { messages } = parse_result("prompts/get", &result)?;
-        let is_dialogue = messages.iter().any(|message| message.role != "user");
-        let texts = messages.into_iter().map(|PromptMessage { role, content }| match is_dialogue {
-            true => format!("{role}: {}", content.into_text()),
-            false => content.into_text(),
+        let messages = messages.items;
+        let is_dialogue = messages.iter().any(|message| !matches!(message.role.as_str(), "user" | ""));
+        let texts = messages.into_iter().map(|PromptMessage { role, content }| {
+            let text = content.into_texts().join("\n");
+            if is_dialogue { format!("{role}: {text}") } else { text }
         });
         let text = texts.collect::<Vec<_>>().join("\n\n");
         Ok(Elision::mostly_head(MAX_RESULT_BYTES).apply(&text).into_owned())

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::call_result::{MAX_RESULT_BYTES, Resource};
 use crate::connection::parse_result;
+use crate::lenient_list::{LenientList, text_or_none};
 use crate::list_changes::ServerList;
 use crate::server::{Server, interrupted_outcome};
 
@@ -29,13 +30,15 @@ const READ: &str = "resources/read";
 
 #[derive(Deserialize)]
 struct ListResourcesResult {
-    resources: Vec<ListedResource>,
+    #[serde(default)]
+    resources: LenientList<ListedResource>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ListTemplatesResult {
-    resource_templates: Vec<ListedResource>,
+    #[serde(default)]
+    resource_templates: LenientList<ListedResource>,
 }
 
 #[derive(Deserialize)]
@@ -43,7 +46,9 @@ struct ListedResource {
     /// An address, or a template with variables (RFC 6570).
     #[serde(alias = "uriTemplate")]
     uri: String,
+    #[serde(default, deserialize_with = "text_or_none")]
     name: Option<String>,
+    #[serde(default, deserialize_with = "text_or_none")]
     description: Option<String>,
 }
 
@@ -56,7 +61,8 @@ impl ListedResource {
 
 #[derive(Deserialize)]
 struct ReadResourceResult {
-    contents: Vec<Resource>,
+    #[serde(default)]
+    contents: LenientList<Resource>,
 }
 
 impl Server {
@@ -64,11 +70,11 @@ impl Server {
     async fn list_resources(&self) -> Result<String, String> {
         let parse = |page: &RawValue| -> Result<Vec<String>, String> {
             let ListResourcesResult { resources } = parse_result(LIST, page)?;
-            Ok(resources.into_iter().map(ListedResource::into_line).collect())
+            Ok(resources.items.into_iter().map(ListedResource::into_line).collect())
         };
         let parse_templates = |page: &RawValue| -> Result<Vec<String>, String> {
             let ListTemplatesResult { resource_templates } = parse_result(LIST_TEMPLATES, page)?;
-            Ok(resource_templates.into_iter().map(ListedResource::into_line).collect())
+            Ok(resource_templates.items.into_iter().map(ListedResource::into_line).collect())
         };
         if self.take_changed(ServerList::Resources).await {
             self.lists.resources.clear().await;
@@ -94,7 +100,7 @@ impl Server {
     async fn read_resource(&self, uri: &str) -> Result<String, String> {
         let result = self.request(READ, json!({ "uri": uri })).await?;
         let ReadResourceResult { contents } = parse_result(READ, &result)?;
-        Ok(contents.into_iter().map(Resource::into_text).collect::<Vec<_>>().join("\n"))
+        Ok(contents.items.into_iter().map(Resource::into_text).collect::<Vec<_>>().join("\n"))
     }
 }
 

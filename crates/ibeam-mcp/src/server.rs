@@ -104,7 +104,7 @@ impl Server {
         Arc::clone(&self.stored().offer.tools)
     }
 
-    /// Returns the names of the tools that cannot be called, because their schemas name headers that are not valid.
+    /// Returns the names of the tools that cannot be called, with the reasons.
     pub fn left_out_tools(&self) -> Vec<String> {
         self.stored().offer.left_out.clone()
     }
@@ -137,7 +137,7 @@ impl Server {
         if !is_changed && self.stored().expiry.is_none_or(|expiry| Instant::now() < expiry) {
             return false;
         }
-        let listed = tokio::time::timeout(self.start_timeout, connection.list_tools(true)).await;
+        let listed = tokio::time::timeout(self.start_timeout, connection.list_tools(true, true)).await;
         let Ok(Ok(listed)) = listed else { return false };
         let mut stored = self.offer.write().unwrap_or_else(PoisonError::into_inner);
         let is_other = listed.tools != stored.offer.tools;

@@ -466,7 +466,7 @@ notice-checkpoint-incomplete = { $count ->
 notice-worktree-used = this run works in the git worktree `{ $path }`, on the branch `{ $branch }`
 notice-worktree-setup-untrusted = the set-up commands of `{ $path }` were not run: only a trusted workspace may run programs (`--trust`)
 notice-mcp-tools-changed = tools of the MCP server `{ $server }` are not those that were approved and will not be called: { $tools } (`--approve-mcps` approves them)
-notice-mcp-tools-left-out = tools of the MCP server `{ $server }` are not offered, because an `x-mcp-header` in their schemas is not valid: { $tools }
+notice-mcp-tools-left-out = tools of the MCP server `{ $server }` are not offered, because the server describes them wrongly: { $tools }
 notice-background-awaited = { $count ->
         [one] waiting for { $count } background command to end
        *[other] waiting for { $count } background commands to end

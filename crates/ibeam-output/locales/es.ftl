@@ -464,7 +464,7 @@ notice-checkpoint-incomplete = { $count ->
 notice-worktree-used = esta ejecución trabaja en el worktree de git `{ $path }`, en la rama `{ $branch }`
 notice-worktree-setup-untrusted = los comandos de preparación de `{ $path }` no se ejecutaron: solo un espacio de trabajo de confianza puede ejecutar programas (`--trust`)
 notice-mcp-tools-changed = las herramientas del servidor MCP `{ $server }` no son las que se aprobaron y no se llamarán: { $tools } (`--approve-mcps` las aprueba)
-notice-mcp-tools-left-out = no se ofrecen herramientas del servidor MCP `{ $server }`, porque un `x-mcp-header` de sus esquemas no es válido: { $tools }
+notice-mcp-tools-left-out = no se ofrecen herramientas del servidor MCP `{ $server }`, porque el servidor las describe mal: { $tools }
 notice-background-awaited = { $count ->
         [one] esperando a que termine { $count } comando en segundo plano
        *[other] esperando a que terminen { $count } comandos en segundo plano

@@ -464,7 +464,7 @@ notice-checkpoint-incomplete = { $count ->
 notice-worktree-used = cette exécution travaille dans le worktree git `{ $path }`, sur la branche `{ $branch }`
 notice-worktree-setup-untrusted = les commandes de préparation de `{ $path }` n'ont pas été exécutées : seul un espace de travail de confiance peut exécuter des programmes (`--trust`)
 notice-mcp-tools-changed = des outils du serveur MCP `{ $server }` ne sont pas ceux qui ont été approuvés et ne seront pas appelés : { $tools } (`--approve-mcps` les approuve)
-notice-mcp-tools-left-out = des outils du serveur MCP `{ $server }` ne sont pas proposés, car un `x-mcp-header` de leurs schémas n’est pas valide : { $tools }
+notice-mcp-tools-left-out = des outils du serveur MCP `{ $server }` ne sont pas proposés, car le serveur les décrit mal : { $tools }
 notice-background-awaited = { $count ->
         [one] attente de la fin de { $count } commande en arrière-plan
        *[other] attente de la fin de { $count } commandes en arrière-plan

@@ -464,7 +464,7 @@ notice-checkpoint-incomplete = { $count ->
 notice-worktree-used = esta execução trabalha no worktree do git `{ $path }`, no branch `{ $branch }`
 notice-worktree-setup-untrusted = os comandos de preparação de `{ $path }` não foram executados: só um espaço de trabalho confiável pode executar programas (`--trust`)
 notice-mcp-tools-changed = as ferramentas do servidor MCP `{ $server }` não são as que foram aprovadas e não serão chamadas: { $tools } (`--approve-mcps` aprova-as)
-notice-mcp-tools-left-out = ferramentas do servidor MCP `{ $server }` não são oferecidas, porque um `x-mcp-header` dos seus esquemas não é válido: { $tools }
+notice-mcp-tools-left-out = ferramentas do servidor MCP `{ $server }` não são oferecidas, porque o servidor as descreve mal: { $tools }
 notice-background-awaited = { $count ->
         [one] à espera do fim de { $count } comando em segundo plano
        *[other] à espera do fim de { $count } comandos em segundo plano

@@ -1,5 +1,7 @@
 //! Notices of a run for people, printed on stderr; their text is in `ibeam-output`.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Reason, UnusedKey};
@@ -233,9 +235,9 @@ pub enum Notice {
         #[serde(rename = "said")]
         detail: String,
     },
-    /// A rule file, skill or slash command is not valid and not used.
+    /// A rule file, skill, slash command or file of another program, or a part of it, is not valid and not used.
     TextFileIgnored {
-        /// The file.
+        /// The file, with the part after a colon.
         path: String,
         /// The reason.
         detail: String,
@@ -288,11 +290,11 @@ pub enum Notice {
         /// The tools.
         tools: String,
     },
-    /// Tools of an MCP server are not offered, because their schemas name headers that are not valid.
+    /// Tools of an MCP server are not offered, because the server describes them wrongly.
     McpToolsLeftOut {
         /// The server.
         server: String,
-        /// The tools.
+        /// The tools, with the reasons.
         tools: String,
     },
     /// The answer is complete, and the run waits for commands in the background.
@@ -376,6 +378,11 @@ impl Notice {
     pub fn list(names: &[String]) -> String {
         let named = names.iter().take(MAX_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
         if names.len() > MAX_NAMED { format!("{named}, … ({})", names.len()) } else { named }
+    }
+
+    /// Returns the notice about a part of a file, of which the rest is used.
+    pub fn part_ignored(path: &Path, part: &str, detail: String) -> Self {
+        Self::TextFileIgnored { path: format!("{}: {part}", path.display()), detail }
     }
 
     /// Returns the text for the model, in English, if the notice is for the model too.

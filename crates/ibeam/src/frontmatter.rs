@@ -3,15 +3,23 @@
 //! Rule files, skills and slash commands have such headers. They are written for programs with different parsers, and
 //! many are not valid YAML: `globs: *.ts` is an alias without an anchor. So this parser reads line by line and takes
 //! what has one meaning: texts (plain, quoted, `|` and `>`), lists (`[a, b]` and `- a`), true and false. Nested
-//! mappings are skipped, because no setting here is one. Other YAML (a tab as indentation, a quote without its end, two
-//! values of one key) is an error that names the line.
+//! mappings are skipped, because no setting here is one. A line of other YAML (a tab as indentation, a quote without its
+//! end, two values of one key) is a fault that names the line; the other lines count.
+
+mod scalar;
 
 use std::fmt;
+use std::path::Path;
+
+use ibeam_protocol::Notice;
+
+use scalar::scalar;
 
 /// The settings of a header.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Frontmatter {
     fields: Vec<(String, Field)>,
+    faults: Vec<FrontmatterFault>,
 }
 
 /// The value of a setting.
@@ -27,15 +35,24 @@ enum Field {
     Nested,
 }
 
-/// A header that is not valid.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct FrontmatterError {
+/// A line of a header that is not valid. Its setting does not count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FrontmatterFault {
     /// The line of the file, from 1.
     line: usize,
+    /// The setting; `None` if the line names none.
+    key: Option<String>,
     detail: &'static str,
 }
 
-impl fmt::Display for FrontmatterError {
+impl FrontmatterFault {
+    /// Returns the notice that the line of the file at `path` is not used.
+    pub(crate) fn notice(&self, path: &Path) -> Notice {
+        Notice::part_ignored(path, &format!("line {} of its header", self.line), self.detail.to_owned())
+    }
+}
+
+impl fmt::Display for FrontmatterFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {} of its header: {}", self.line, self.detail)
     }
@@ -43,15 +60,17 @@ impl fmt::Display for FrontmatterError {
 
 impl Frontmatter {
     /// Splits a file into its header and the text after it. A file without a header has no settings.
-    ///
-    /// # Errors
-    /// The header is not in the supported form.
-    pub(crate) fn split(file: &str) -> Result<(Self, &str), FrontmatterError> {
+    pub(crate) fn split(file: &str) -> (Self, &str) {
         let file = file.trim_start_matches('\u{feff}');
         match header_and_text(file) {
-            Some((header, text)) => Ok((Self::parse(header)?, text)),
-            None => Ok((Self::default(), file)),
+            Some((header, text)) => (Self::parse(header), text),
+            None => (Self::default(), file),
         }
+    }
+
+    /// Returns the lines that are not valid.
+    pub(crate) fn faults(&self) -> &[FrontmatterFault] {
+        &self.faults
     }
 
     /// Whether there is any setting.
@@ -88,41 +107,58 @@ impl Frontmatter {
         }
     }
 
+    /// Returns a flag that narrows what is allowed if it is `narrow`. A value that cannot be read narrows.
+    pub(crate) fn guard(&self, key: &str, narrow: bool) -> Option<bool> {
+        let is_unreadable = self.faults.iter().any(|fault| fault.key.as_deref() == Some(key))
+            || self.field(key).is_some_and(|field| *field != Field::Text(String::new()));
+        self.flag(key).or_else(|| is_unreadable.then_some(narrow))
+    }
+
     fn field(&self, key: &str) -> Option<&Field> {
         self.fields.iter().find(|(name, _)| name == key).map(|(_, field)| field)
     }
 
-    fn parse(header: &str) -> Result<Self, FrontmatterError> {
+    fn parse(header: &str) -> Self {
         let lines: Vec<&str> = header.lines().collect();
-        let mut fields: Vec<(String, Field)> = Vec::new();
+        let mut found = Self::default();
         let mut at = 0;
         while let Some(line) = lines.get(at) {
             // The header starts in the second line of the file.
             let line_number = at + 2;
-            let error = |detail| FrontmatterError { line: line_number, detail };
             at += 1;
             if is_blank(line) {
                 continue;
-            }
-            if line.starts_with('\t') {
-                return Err(error("a tab is no indentation; use spaces"));
-            }
-            let Some((key, value)) = line.split_once(':').filter(|(key, _)| is_key(key)) else {
-                return Err(error("it should be `name: value`"));
-            };
-            if fields.iter().any(|(name, _)| name == key) {
-                return Err(error("this name has a value already"));
             }
             let start = at;
             while lines.get(at).is_some_and(|next| is_continuation(next)) {
                 at += 1;
             }
-            let below = lines.get(start..at).unwrap_or_default();
-            let field = parse_value(value.trim(), below);
-            let field = field.map_err(error)?;
-            fields.push((key.to_owned(), field));
+            if let Err((key, detail)) = found.add(line, lines.get(start..at).unwrap_or_default()) {
+                found.faults.push(FrontmatterFault { line: line_number, key, detail });
+            }
         }
-        Ok(Self { fields })
+        found
+    }
+
+    /// Adds the setting of a line and the lines below it that belong to it.
+    ///
+    /// # Errors
+    /// The name of the setting, if there is one, and the reason why it does not count.
+    fn add(&mut self, line: &str, below: &[&str]) -> Result<(), (Option<String>, &'static str)> {
+        if line.starts_with('\t') {
+            return Err((None, "a tab is no indentation; use spaces"));
+        }
+        let key_and_value = line.split_once(':').map(|(key, value)| (unquoted(key.trim_end()), value.trim()));
+        let Some((key, value)) = key_and_value.filter(|(key, _)| is_name(key)) else {
+            return Err((None, "it should be `name: value`"));
+        };
+        let fault = |detail| (Some(key.to_owned()), detail);
+        if self.field(key).is_some() {
+            return Err(fault("this name has a value already"));
+        }
+        let field = parse_value(value, below).map_err(fault)?;
+        self.fields.push((key.to_owned(), field));
+        Ok(())
     }
 }
 
@@ -148,8 +184,23 @@ fn is_blank(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
+/// Returns a key without the quotes around it.
+fn unquoted(key: &str) -> &str {
+    let within = |quote: char| key.strip_prefix(quote)?.strip_suffix(quote);
+    within('"').or_else(|| within('\'')).unwrap_or(key)
+}
+
+/// Whether a text is the name of a setting: words that are keys.
+fn is_name(text: &str) -> bool {
+    text.starts_with(is_key_character) && text.split(' ').all(is_key)
+}
+
+fn is_key_character(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '-' | '_' | '.')
+}
+
 fn is_key(key: &str) -> bool {
-    !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
+    !key.is_empty() && key.chars().all(is_key_character)
 }
 
 /// Whether the line belongs to the value of the key before it.
@@ -201,42 +252,6 @@ fn parse_value(value: &str, below: &[&str]) -> Result<Field, &'static str> {
     }
 }
 
-/// Returns the text of a plain or quoted value.
-///
-/// # Errors
-/// A quote has no end, or something follows it.
-fn scalar(value: &str) -> Result<String, &'static str> {
-    let Some(quote) = value.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
-        // A comment starts with ` #`.
-        return Ok(value.split(" #").next().unwrap_or_default().trim().to_owned());
-    };
-    let mut text = String::new();
-    let mut rest = value.chars().skip(1).peekable();
-    while let Some(c) = rest.next() {
-        if c == quote {
-            if quote == '\'' && rest.next_if_eq(&'\'').is_some() {
-                text.push('\'');
-                continue;
-            }
-            let after: String = rest.collect();
-            return match is_blank(&after) {
-                true => Ok(text),
-                false => Err("there is text after the closing quote; quote the whole value or nothing"),
-            };
-        }
-        match (c, quote) {
-            ('\\', '"') => match rest.next() {
-                Some('n') => text.push('\n'),
-                Some('t') => text.push('\t'),
-                Some(escaped @ ('"' | '\\' | '/' | ' ')) => text.push(escaped),
-                Some(_) | None => return Err("this escape is not supported; use \\n, \\t, \\\" or \\\\"),
-            },
-            _ => text.push(c),
-        }
-    }
-    Err("a quote has no end")
-}
-
 /// Returns the text of a block: its lines without their common indentation. In a folded block, lines are joined and an
 /// empty line ends a paragraph.
 fn block_text(below: &[&str], is_folded: bool) -> String {
@@ -278,7 +293,7 @@ mod tests {
     use super::*;
 
     fn header(lines: &str) -> Frontmatter {
-        Frontmatter::split(&format!("---\n{lines}\n---\ntext")).unwrap().0
+        Frontmatter::split(&format!("---\n{lines}\n---\ntext")).0
     }
 
     #[test]
@@ -289,6 +304,7 @@ mod tests {
             ("d: text # comment", "text"),
             ("d: \"a: \\\"b\\\" # c\" # d", "a: \"b\" # c"),
             ("d: 'it''s'", "it's"),
+            ("d: \"Quick\" fix for things", "\"Quick\" fix for things"),
             ("d: one\n  two\n  three", "one two three"),
             ("d:\n  one\n  two", "one two"),
             ("d: >-\n  one\n  two\n\n  three\ne: x", "one two\nthree"),
@@ -324,25 +340,45 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_header_names_its_line() {
-        for (lines, line) in [
-            ("description: x\nnot a setting", 3),
-            ("\tdescription: x", 2),
-            ("a: \"open", 2),
-            ("a: 'b' c", 2),
-            ("a: 1\nb: 2\na: 3", 4),
+    fn a_line_that_is_not_valid_is_named_and_the_others_count() {
+        for (lines, line, key) in [
+            ("description: x\nnot a setting\nlast: y", 3, None),
+            ("\tdescription: x\nlast: y", 2, None),
+            ("a: \"open\nlast: y", 2, Some("a")),
+            ("a: 1\nb: 2\na: 3\nlast: y", 4, Some("a")),
         ] {
-            let error = Frontmatter::split(&format!("---\n{lines}\n---\n")).unwrap_err();
-            assert_eq!(error.line, line, "{lines}: {error}");
+            let found = header(lines);
+            let [fault] = found.faults() else { panic!("{lines}: {found:?}") };
+            assert_eq!((fault.line, fault.key.as_deref()), (line, key), "{lines}: {fault}");
+            assert_eq!(found.text("last"), Some("y"), "{lines}");
+        }
+        for (lines, expect) in [
+            ("a: \"open", Some(true)),
+            ("a: maybe", Some(true)),
+            ("a: no", Some(false)),
+            ("a:", None),
+            ("b: no", None),
+        ] {
+            assert_eq!(header(lines).guard("a", true), expect, "{lines}");
+        }
+    }
+
+    #[test]
+    fn names_are_quoted_or_several_words() {
+        let found = header("\"name\": a\n'description': b\nshort description: c\nspaced : d");
+        for (key, expect) in
+            [("name", "a"), ("description", "b"), ("short description", "c"), ("spaced", "d")]
+        {
+            assert_eq!(found.text(key), Some(expect), "{found:?}");
         }
     }
 
     #[test]
     fn a_file_without_a_complete_header_is_text() {
         for file in ["no header", "---\nnever: closed\n", "text\n---\na: b\n---\n", ""] {
-            assert_eq!(Frontmatter::split(file).unwrap(), (Frontmatter::default(), file));
+            assert_eq!(Frontmatter::split(file), (Frontmatter::default(), file));
         }
-        let (header, text) = Frontmatter::split("\u{feff}---\r\na: b\r\n---\r\ntext\r\n").unwrap();
+        let (header, text) = Frontmatter::split("\u{feff}---\r\na: b\r\n---\r\ntext\r\n");
         assert_eq!((header.text("a"), text), (Some("b"), "text\r\n"));
     }
 }

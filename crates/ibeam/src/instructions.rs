@@ -336,7 +336,7 @@ mod tests {
         let [Notice::TextFileIgnored { path, detail }] = found.notices() else {
             panic!("{:?}", found.notices())
         };
-        assert!(path.ends_with("a.mdc") && detail == "line 2 of its header: a quote has no end", "{detail}");
+        assert!(path.ends_with("a.mdc: line 2 of its header") && detail == "a quote has no end", "{path}");
     }
 
     #[test]

@@ -4,7 +4,9 @@
 //! The servers of a project start only in a trusted workspace: their author is unknown.
 
 mod auth_declaration;
+mod command_line;
 mod declaration;
+mod environment_file;
 mod http_server;
 mod json_file;
 mod login;
@@ -29,7 +31,7 @@ use tokio::io::DuplexStream;
 
 use crate::app::AppContext;
 pub(crate) use declaration::{
-    ServerDeclaration, ServerTransport, check_files, declaration_errors, declared_servers,
+    ServerDeclaration, ServerDeclarations, ServerTransport, check_files, declaration_errors, declared_servers,
 };
 pub(crate) use login::{TerminalUser, login_file};
 
@@ -66,12 +68,13 @@ impl McpServers {
     /// `McpServerFailed` for a required server; the reason of a stop. No server runs after an error.
     pub(crate) async fn start_all(
         app: &AppContext,
-        declarations: Vec<ServerDeclaration>,
+        declarations: ServerDeclarations,
         person: Option<Arc<dyn Questioner>>,
         stop: &Stop,
     ) -> Result<Self, Reason> {
         let launcher = Arc::new(Launcher::new(app.base.config.process_limit()));
-        let started = join_all(declarations.into_iter().map(async |declaration| {
+        let ServerDeclarations { servers: declared, notices } = declarations;
+        let started = join_all(declared.into_iter().map(async |declaration| {
             let outcome = match declaration.status {
                 McpStatus::Connected => {
                     let (launcher, people) = (Arc::clone(&launcher), ServerPeople::answering(person.clone()));
@@ -91,7 +94,7 @@ impl McpServers {
             reason = stop.wait() => return Err(reason),
             started = started => started,
         };
-        let mut servers = Self::default();
+        let mut servers = Self { notices, ..Self::default() };
         for (declaration, outcome) in started {
             if declaration.source.of_project {
                 servers.of_project.insert(declaration.name.clone());
@@ -351,25 +354,7 @@ fn config_of(
     };
     let filler = Filler::new(app, declaration);
     let transport = match &declaration.transport {
-        ServerTransport::Command { command, args, environment, directory } => {
-            TransportConfig::Stdio(StdioConfig {
-                command: filler.fill(command)?,
-                args: filler.fill_all(args)?,
-                directory: match directory {
-                    Some(directory) => app.workspace.join(PathBuf::from(filler.fill(directory)?)),
-                    None => app.workspace.clone(),
-                },
-                program_directories: program_directories(app, environment, &filler)?,
-                environment: {
-                    let mut all = inherited_environment(app);
-                    for (name, value) in environment {
-                        all.push((name.into(), filler.fill(value)?.into()));
-                    }
-                    all
-                },
-                launcher,
-            })
-        }
+        ServerTransport::Command { .. } => TransportConfig::Stdio(stdio_config(app, declaration, launcher)?),
         ServerTransport::Http(http) => {
             TransportConfig::Http(Box::new(http_server::config(app, &declaration.name, http, &filler, user)?))
         }
@@ -384,6 +369,43 @@ fn config_of(
         start_timeout,
         call_timeout: declaration.timeouts.call.unwrap_or_else(|| app.base.config.timeout("mcp_call")),
     })
+}
+
+/// Returns the configuration to start the program of a declared server.
+///
+/// # Errors
+/// The message why it cannot be started.
+fn stdio_config(
+    app: &AppContext,
+    declaration: &ServerDeclaration,
+    launcher: Arc<Launcher>,
+) -> Result<StdioConfig, String> {
+    let ServerTransport::Command { command, args, environment, environment_file, directory } =
+        &declaration.transport
+    else {
+        return Err("it is not a program".to_owned());
+    };
+    let filler = Filler::new(app, declaration);
+    let directory = match directory {
+        Some(directory) => app.workspace.join(PathBuf::from(filler.fill_path(directory)?)),
+        None => app.workspace.clone(),
+    };
+    let program_directories = program_directories(app, environment, &filler)?;
+    let command = filler.fill_path(command)?;
+    let args = args.iter().map(|word| filler.fill_path(word)).collect::<Result<_, _>>()?;
+    let (command, args) = command_line::split(command, args, &directory, &program_directories);
+    let mut variables = inherited_environment(app);
+    if let Some(file) = environment_file {
+        let path = app.workspace.join(filler.fill_path(file)?);
+        for (name, value) in environment_file::read(&path)? {
+            filler.keys.check(&name, Some(&value))?;
+            variables.push((name.into(), value.into()));
+        }
+    }
+    for (name, value) in environment {
+        variables.push((name.into(), filler.fill(value)?.into()));
+    }
+    Ok(StdioConfig { command, args, directory, program_directories, environment: variables, launcher })
 }
 
 /// Returns the directories in which the program of a server is looked up: those of its own `PATH`, if it has one.
@@ -419,6 +441,10 @@ impl<'a> Filler<'a> {
         self.placeholders.fill(text, &|name| self.keys.variable(name))
     }
 
+    fn fill_path(&self, text: &str) -> Result<String, String> {
+        self.placeholders.fill_path(text, &|name| self.keys.variable(name))
+    }
+
     fn fill_all(&self, texts: &[String]) -> Result<Vec<String>, String> {
         texts.iter().map(|text| self.fill(text)).collect()
     }
@@ -443,14 +469,23 @@ impl ModelKeys {
     /// The message that the variable contains the key of a model, whatever its name is.
     fn variable(&self, name: &str) -> Result<Option<String>, String> {
         let value = crate::environment::variable(name);
+        self.check(name, value.as_deref())?;
+        Ok(value)
+    }
+
+    /// Checks that a variable does not contain the key of a model.
+    ///
+    /// # Errors
+    /// The message that it does.
+    fn check(&self, name: &str, value: Option<&str>) -> Result<(), String> {
         let is_key = self.variables.iter().any(|variable| variable == name)
-            || value.as_ref().is_some_and(|value| self.keys.iter().any(|key| key == value.trim()));
+            || value.is_some_and(|value| self.keys.iter().any(|key| key == value.trim()));
         match is_key {
             true => Err(format!(
                 "the variable `{name}` holds the key of a model, which a server of a project does not receive; \
                  declare the server in your own configuration if it needs the key"
             )),
-            false => Ok(value),
+            false => Ok(()),
         }
     }
 }

@@ -71,7 +71,9 @@ impl Skills {
                 let path = folder.join(SKILL_FILE);
                 let Some(file) = sources.read(owner, &path, MAX_HEADER_BYTES) else { continue };
                 let is_trusted = owner == TextOwner::User || sources.is_trusted_at(&path);
-                match parse(&file.text, (owner, is_trusted), &path) {
+                let (header, body) = Frontmatter::split(&file.text);
+                found.notices.extend(header.faults().iter().map(|fault| fault.notice(&path)));
+                match parse(&header, body, (owner, is_trusted), &path) {
                     Ok(skill) if found.named(&skill.name).is_some() => {}
                     Ok(_) if found.skills.len() == MAX_SKILLS => is_cut = true,
                     Ok(skill) => found.skills.push(skill),
@@ -146,12 +148,16 @@ impl Skills {
     }
 }
 
-/// Returns the skill with this `SKILL.md`, of its owner, whom the user may trust.
+/// Returns the skill with this header and text of `SKILL.md`, of its owner, whom the user may trust.
 ///
 /// # Errors
 /// The reason why it cannot be used.
-fn parse(text: &str, (owner, is_trusted): (TextOwner, bool), path: &Path) -> Result<Skill, String> {
-    let (header, _) = Frontmatter::split(text).map_err(|error| error.to_string())?;
+fn parse(
+    header: &Frontmatter,
+    body: &str,
+    (owner, is_trusted): (TextOwner, bool),
+    path: &Path,
+) -> Result<Skill, String> {
     let folder = path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy();
     let name = header.text("name").unwrap_or(&folder);
     if !is_name(name) {
@@ -160,8 +166,8 @@ fn parse(text: &str, (owner, is_trusted): (TextOwner, bool), path: &Path) -> Res
             escape_to_one_line(name)
         ));
     }
-    let description = header.text("description").ok_or_else(|| {
-        "its header has no `description`, by which the model chooses it; begin the file with `---`, \
+    let description = header.text("description").or_else(|| first_sentence(body)).ok_or_else(|| {
+        "it has neither a `description`, by which the model chooses it, nor a text; begin the file with `---`, \
          `name: …`, `description: …`, `---`"
             .to_owned()
     })?;
@@ -172,9 +178,17 @@ fn parse(text: &str, (owner, is_trusted): (TextOwner, bool), path: &Path) -> Res
         owner,
         is_trusted,
         file: path.to_owned(),
-        is_offered: header.flag("disable-model-invocation") != Some(true),
-        is_invocable: header.flag("user-invocable") != Some(false),
+        is_offered: header.guard("disable-model-invocation", true) != Some(true),
+        is_invocable: header.guard("user-invocable", false) != Some(false),
     })
+}
+
+/// Returns the first line of a text that is not a heading, else its first heading.
+fn first_sentence(body: &str) -> Option<&str> {
+    let mut lines = body.lines().map(str::trim).filter(|line| !line.is_empty());
+    let heading = lines.clone().next()?.trim_start_matches(['#', ' ']);
+    let line = lines.find(|line| !line.starts_with('#')).unwrap_or(heading);
+    (!line.is_empty()).then_some(line)
 }
 
 /// Whether a text is the name of a skill or of a command.

@@ -67,15 +67,33 @@ fn the_header_of_a_skill_names_and_describes_it() {
 #[test]
 fn an_invalid_skill_is_named_with_the_reason() {
     for (text, expect) in [
-        ("no header", "its header has no `description`"),
+        ("---\nname: x\n---\n", "it has neither a `description`"),
         ("---\nname: a b\ndescription: d\n---\n", "`name: a b` should have letters"),
-        ("---\ndescription: \"d\n---\n", "line 2 of its header: a quote has no end"),
     ] {
         let (_directory, sources) = places(&[("project/.agents/skills/x/SKILL.md", text)]);
         let skills = Skills::load(&sources);
         let [Notice::TextFileIgnored { path, detail }] = skills.notices() else { panic!("{skills:?}") };
         assert!(path.ends_with("x/SKILL.md") && detail.starts_with(expect), "{detail}");
     }
+}
+
+#[test]
+fn a_line_of_a_header_that_is_not_valid_is_named_and_the_skill_is_used() {
+    let text = "---\ndescription: \"d\nuser-invocable: \"no\n---\n# Title\n\nShips it.\nMore.\n";
+    let (_directory, sources) = places(&[("project/.agents/skills/ship/SKILL.md", text)]);
+    let skills = Skills::load(&sources);
+    let skill = skills.named("ship").unwrap();
+    assert_eq!(
+        (skill.description.as_str(), skill.is_offered, skill.is_invocable),
+        ("Ships it.", true, false)
+    );
+    let [Notice::TextFileIgnored { path, detail }, Notice::TextFileIgnored { .. }] = skills.notices() else {
+        panic!("{skills:?}")
+    };
+    assert!(
+        path.ends_with("ship/SKILL.md: line 2 of its header") && detail == "a quote has no end",
+        "{path} {detail}"
+    );
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub(crate) fn available(sources: &TextSources, skills: &Skills) -> Vec<SlashComm
     let mut commands: Vec<SlashCommand> = Vec::new();
     let files = command_files(sources).into_iter().filter_map(|file| {
         let text = sources.read(file.owner, &file.path, MAX_TEXT_BYTES)?.text;
-        let (header, body) = Frontmatter::split(&text).unwrap_or_else(|_| (Frontmatter::default(), &text));
+        let (header, body) = Frontmatter::split(&text);
         let first_line = || body.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
         let description =
             header.text("description").unwrap_or_else(|| first_line().trim_start_matches(['#', ' ']));
@@ -139,14 +139,8 @@ fn file_text(
     if found.is_cut {
         notices.extend(Notice::texts_cut(std::slice::from_ref(&path)));
     }
-    let template = match Frontmatter::split(&found.text) {
-        Ok((_, template)) => template,
-        Err(error) => {
-            let detail = error.to_string();
-            notices.push(Notice::TextFileIgnored { path, detail });
-            return None;
-        }
-    };
+    let (header, template) = Frontmatter::split(&found.text);
+    notices.extend(header.faults().iter().map(|fault| fault.notice(&file.path)));
     let filled = fill_arguments(template.trim(), arguments);
     let content = escape_invisible(&filled);
     Some(match (file.owner, sources.is_trusted_at(&file.path)) {

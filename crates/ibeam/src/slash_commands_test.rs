@@ -134,10 +134,10 @@ fn the_list_describes_each_command_once() {
 }
 
 #[test]
-fn a_command_with_an_invalid_header_is_named() {
+fn a_line_of_a_header_that_is_not_valid_is_named_and_the_command_is_used() {
     let (_directory, sources) = places(&[("project/.claude/commands/fix.md", "---\na: \"b\n---\nx")], true);
     let mut prompt = UserPrompt::from(vec!["/fix".to_owned()]);
     let notices = expand(&sources, &Skills::default(), &Redactor::new([]), &mut prompt);
     assert!(matches!(notices.as_slice(), [Notice::TextFileIgnored { .. }]), "{notices:?}");
-    assert_eq!(prompt.texts, ["/fix"]);
+    assert!(prompt.texts.len() == 2 && prompt.texts[1].ends_with("\n\nx"), "{prompt:?}");
 }

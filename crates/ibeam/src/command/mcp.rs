@@ -19,9 +19,9 @@ use super::{print_text, report};
 use crate::app::AppContext;
 use crate::cli::{McpCommand, ReportFormat};
 use crate::cli_error::CliError;
-use crate::mcp::{ServerDeclaration, ServerPeople, ServerTransport, declared_servers};
+use crate::mcp::{ServerDeclaration, ServerDeclarations, ServerPeople, ServerTransport, declared_servers};
 use crate::run::McpServeOptions;
-use crate::{mcp, run, signals};
+use crate::{mcp, run, signals, stderr};
 
 /// The width of the column with the status where no status is wider.
 const MIN_STATUS_COLUMNS: usize = 11;
@@ -48,7 +48,10 @@ pub(super) fn mcp(app: &AppContext, what: &McpCommand, stdout: &mut File) -> Res
 
 /// Lists the declared servers; starts none.
 fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
-    let servers = declared_servers(app)?;
+    let ServerDeclarations { servers, notices } = declared_servers(app)?;
+    for notice in &notices {
+        stderr::write_line(&format!("warning: {}", app.base.catalogue.notice(notice)));
+    }
     let width = servers
         .iter()
         .map(|server| escape_to_one_line(&server.name).chars().count())
@@ -201,7 +204,7 @@ fn switch(app: &AppContext, name: &str, enabled: bool, stdout: &mut File) -> Res
 /// # Errors
 /// `Usage` with the names of all servers.
 fn find(app: &AppContext, name: &str) -> Result<ServerDeclaration, Reason> {
-    let servers = declared_servers(app)?;
+    let servers = declared_servers(app)?.servers;
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     let detail = match names.as_slice() {
         [] => sentence!("no MCP server is called `{name}`; none is configured: `ibeam help mcp`", name),

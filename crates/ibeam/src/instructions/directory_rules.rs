@@ -122,20 +122,18 @@ impl RuleCollector {
         }
         for path in paths {
             let Some(file) = sources.read(TextOwner::Project, &path, MAX_TEXT_BYTES) else { continue };
-            match RuleFile::parse(&file.text, form) {
-                Ok(rule) if rule.text.trim().is_empty() => {}
-                Ok(rule) if rule.is_always_applied => self.add_text(&path, file.real, rule.text, file.is_cut),
-                Ok(rule) => {
-                    let (name, about) = (path.display().to_string(), rule.about());
-                    let RuleFile { globs, text, .. } = rule;
-                    let base = directory.to_owned();
-                    self.conditional.push(ConditionalRule { name, base, globs, about, text });
-                }
-                Err(error) => self.notices.push(Notice::TextFileIgnored {
-                    path: path.display().to_string(),
-                    detail: error.to_string(),
-                }),
+            let rule = RuleFile::parse(&file.text, form);
+            self.notices.extend(rule.faults.iter().map(|fault| fault.notice(&path)));
+            if rule.text.trim().is_empty() {
+                continue;
             }
+            if rule.is_always_applied {
+                self.add_text(&path, file.real, rule.text, file.is_cut);
+                continue;
+            }
+            let (name, about) = (path.display().to_string(), rule.about());
+            let RuleFile { globs, text, .. } = rule;
+            self.conditional.push(ConditionalRule { name, base: directory.to_owned(), globs, about, text });
         }
         true
     }

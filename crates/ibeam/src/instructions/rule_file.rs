@@ -1,6 +1,6 @@
 //! A rule file: a header that states for which files the rule applies, then text.
 
-use crate::frontmatter::{Frontmatter, FrontmatterError};
+use crate::frontmatter::{Frontmatter, FrontmatterFault};
 
 /// The number of characters of a description that the model receives.
 const MAX_DESCRIPTION_CHARS: usize = 1024;
@@ -25,15 +25,14 @@ pub(super) struct RuleFile {
     pub(super) globs: Vec<String>,
     /// The text after the header.
     pub(super) text: String,
+    /// The lines of the header that are not valid.
+    pub(super) faults: Vec<FrontmatterFault>,
 }
 
 impl RuleFile {
     /// Parses the text of a file. A rule without a header always applies.
-    ///
-    /// # Errors
-    /// The header is not valid.
-    pub(super) fn parse(file: &str, form: RuleForm) -> Result<Self, FrontmatterError> {
-        let (header, text) = Frontmatter::split(file)?;
+    pub(super) fn parse(file: &str, form: RuleForm) -> Self {
+        let (header, text) = Frontmatter::split(file);
         let mut globs = header.list("globs");
         globs.extend(header.list("paths"));
         let is_always_applied = match (header.flag("alwaysApply"), form) {
@@ -42,7 +41,8 @@ impl RuleFile {
             (None, RuleForm::Markdown) => globs.is_empty(),
         };
         let description = header.text("description").map(shorten_description);
-        Ok(Self { is_always_applied, description, globs, text: text.to_owned() })
+        let faults = header.faults().to_vec();
+        Self { is_always_applied, description, globs, text: text.to_owned(), faults }
     }
 
     /// Returns `: DESCRIPTION (GLOBS)`, without the parts that the header lacks.
@@ -67,7 +67,7 @@ mod tests {
 
     #[track_caller]
     fn check(file: &str, always: bool, about: &str, text: &str) {
-        let rule = RuleFile::parse(file, RuleForm::Cursor).unwrap();
+        let rule = RuleFile::parse(file, RuleForm::Cursor);
         assert_eq!(
             (rule.is_always_applied, rule.about().as_str(), rule.text.as_str()),
             (always, about, text),
@@ -93,7 +93,7 @@ mod tests {
             ("globs: *.ts\nalwaysApply: true", true, true),
         ] {
             let file = format!("---\n{header}\n---\ntext");
-            let always = |form| RuleFile::parse(&file, form).unwrap().is_always_applied;
+            let always = |form| RuleFile::parse(&file, form).is_always_applied;
             assert_eq!(
                 (always(RuleForm::Markdown), always(RuleForm::Cursor)),
                 (markdown, cursor),

@@ -12,10 +12,10 @@ use std::time::Duration;
 use ibeam_config::{Origin, Value, config_file};
 use ibeam_files::regular_file;
 use ibeam_mcp::{Elicitation, RevisionChoice};
-use ibeam_protocol::{McpStatus, Reason};
+use ibeam_protocol::{McpStatus, Notice, Reason};
 
 use super::auth_declaration::AuthDeclaration;
-use super::json_file;
+use super::json_file::{self, McpFile};
 use crate::app::AppContext;
 
 /// A declared server.
@@ -58,6 +58,8 @@ pub(crate) enum ServerTransport {
         command: String,
         args: Vec<String>,
         environment: Vec<(String, String)>,
+        /// A file with further variables, relative to the workspace.
+        environment_file: Option<String>,
         /// The working directory relative to the workspace; `None` for the workspace.
         directory: Option<String>,
     },
@@ -131,31 +133,37 @@ impl ServerDeclaration {
     }
 }
 
-/// Returns all declared servers, sorted by name.
+/// The declared servers, sorted by name, and the notices about what is wrong in files of other programs.
+#[derive(Debug, Default)]
+pub(crate) struct ServerDeclarations {
+    pub(crate) servers: Vec<ServerDeclaration>,
+    pub(crate) notices: Vec<Notice>,
+}
+
+/// Returns all declared servers.
 ///
 /// # Errors
-/// `BadConfig` or `BadJsonConfig` for a server without a command, and for a file that is wrong; the error of reading a
-/// file.
-pub(crate) fn declared_servers(app: &AppContext) -> Result<Vec<ServerDeclaration>, Reason> {
+/// `BadConfig` or `BadJsonConfig` for a server without a command, and for a file of ibeam that is wrong; the error of
+/// reading such a file.
+pub(crate) fn declared_servers(app: &AppContext) -> Result<ServerDeclarations, Reason> {
     let trusted = is_project_trusted(app);
     let tables = server_tables(app);
     let switch = |name: &str| tables.switch(name, trusted);
     let TablesByLayer { managed, user, project } = &tables;
     let mut servers = BTreeMap::new();
+    let mut notices = Vec::new();
     if app.base.flags.strict_mcp_config {
-        servers.extend(servers_of_flag(app, &switch)?);
+        servers.extend(servers_of_flag(app, &switch, &mut notices)?);
         servers.extend(declarations(managed, &switch)?);
-        return Ok(servers.into_values().collect());
+        return Ok(ServerDeclarations { servers: servers.into_values().collect(), notices });
     }
-    for path in user_files(app) {
-        let of_file = servers_of_file(app, &path, false, &switch)?;
-        servers.extend(of_file.into_iter().map(|server| (server.name.clone(), server)));
+    for file in user_files(app) {
+        servers.extend(file.servers(app, &switch, &mut notices)?);
     }
     servers.extend(declarations(user, &switch)?);
     let mut of_project = BTreeMap::new();
-    for path in project_files(app) {
-        let of_file = servers_of_file(app, &path, true, &switch)?;
-        of_project.extend(of_file.into_iter().map(|server| (server.name.clone(), server)));
+    for file in project_files(app) {
+        of_project.extend(file.servers(app, &switch, &mut notices)?);
     }
     of_project.extend(declarations(project, &switch)?);
     for (name, mut server) in of_project {
@@ -168,23 +176,23 @@ pub(crate) fn declared_servers(app: &AppContext) -> Result<Vec<ServerDeclaration
             servers.entry(name).or_insert(server);
         }
     }
-    servers.extend(servers_of_flag(app, &switch)?);
+    servers.extend(servers_of_flag(app, &switch, &mut notices)?);
     servers.extend(declarations(managed, &switch)?);
-    Ok(servers.into_values().collect())
+    Ok(ServerDeclarations { servers: servers.into_values().collect(), notices })
 }
 
-/// Returns the path of each JSON file that a run reads, with its error if it has one.
+/// Returns the path of each JSON file that a run reads, with its error if the run ends for it. A file that is used only in
+/// part is left out.
 pub(crate) fn check_files(app: &AppContext) -> Vec<(PathBuf, Option<Reason>)> {
     if app.base.flags.strict_mcp_config {
         return Vec::new();
     }
-    let files = user_files(app).map(|path| (path, false)).into_iter();
-    let files = files.chain(project_files(app).map(|path| (path, true)));
-    let check = |(path, of_project): (PathBuf, bool)| {
-        let error = servers_of_file(app, &path, of_project, &|_| None).err();
-        (path, error)
+    let check = |file: JsonFile| {
+        let mut notices = Vec::new();
+        let error = file.servers(app, &|_| None, &mut notices).err();
+        notices.is_empty().then_some((file.path, error))
     };
-    files.map(check).collect()
+    user_files(app).into_iter().chain(project_files(app)).filter_map(check).collect()
 }
 
 /// Returns the errors of the tables `[mcp_servers.NAME]` and of `--mcp-config`.
@@ -194,7 +202,7 @@ pub(crate) fn declaration_errors(app: &AppContext) -> Vec<Reason> {
     let tables = [(&managed, true), (&user, !is_strict), (&project, !is_strict)];
     let used = tables.into_iter().filter_map(|(tables, is_used)| is_used.then_some(tables));
     let errors = used.filter_map(|tables| declarations(tables, &|_| None).err());
-    errors.chain(servers_of_flag(app, &|_| None).err()).collect()
+    errors.chain(servers_of_flag(app, &|_| None, &mut Vec::new()).err()).collect()
 }
 
 /// Whether the servers of the project may start.
@@ -202,31 +210,91 @@ fn is_project_trusted(app: &AppContext) -> bool {
     app.trust.is_trusted() || app.base.flags.approve_mcps
 }
 
+/// A JSON file with servers.
+struct JsonFile {
+    path: PathBuf,
+    of_project: bool,
+    /// Whether the run ends if the file is wrong: a file of ibeam, not of another program or of a project that is not
+    /// trusted.
+    is_strict: bool,
+}
+
 /// Returns the JSON files of the user, the one that takes precedence last.
-fn user_files(app: &AppContext) -> [PathBuf; 2] {
-    [app.dirs.home.join(".cursor/mcp.json"), app.dirs.config_directory().join("mcp.json")]
+fn user_files(app: &AppContext) -> [JsonFile; 2] {
+    let file = |path, is_strict| JsonFile { path, of_project: false, is_strict };
+    [
+        file(app.dirs.home.join(".cursor/mcp.json"), false),
+        file(app.dirs.config_directory().join("mcp.json"), true),
+    ]
 }
 
 /// Returns the JSON files of the project, the one that takes precedence last.
-fn project_files(app: &AppContext) -> [PathBuf; 3] {
-    [".cursor/mcp.json", ".mcp.json", ".ibeam/mcp.json"].map(|name| app.workspace.join(name))
+fn project_files(app: &AppContext) -> [JsonFile; 3] {
+    let trusted = is_project_trusted(app);
+    [(".cursor/mcp.json", false), (".mcp.json", false), (".ibeam/mcp.json", trusted)]
+        .map(|(name, is_strict)| JsonFile { path: app.workspace.join(name), of_project: true, is_strict })
 }
 
-/// Returns the servers of a JSON file of the user or the project.
-fn servers_of_file(
-    app: &AppContext,
+impl JsonFile {
+    /// Returns the servers of the file by their names, and adds what is wrong in a file of another program to `notices`.
+    ///
+    /// # Errors
+    /// What is wrong in a strict file.
+    fn servers(
+        &self,
+        app: &AppContext,
+        switch: &dyn Fn(&str) -> Option<bool>,
+        notices: &mut Vec<Notice>,
+    ) -> Result<BTreeMap<String, ServerDeclaration>, Reason> {
+        let bytes = match self.of_project {
+            true => app.trust.files.bytes(&self.path),
+            false => config_file::read(&self.path),
+        };
+        let bytes = match bytes.map_err(Reason::from) {
+            Ok(bytes) => bytes,
+            Err(error) if self.is_strict => return Err(error),
+            Err(error) => {
+                let path = self.path.display().to_string();
+                notices.push(Notice::TextFileIgnored { path, detail: error.detail() });
+                return Ok(BTreeMap::new());
+            }
+        };
+        let parsed = json_file::parse(&self.path, bytes, self.of_project, switch);
+        let warns_of_keys = !self.of_project || is_project_trusted(app);
+        used_servers(parsed, &self.path, self.is_strict, warns_of_keys, notices)
+    }
+}
+
+/// Returns the servers of a parsed file by their names, and adds what is not used to `notices`.
+///
+/// # Errors
+/// What is wrong in a strict file.
+fn used_servers(
+    parsed: McpFile,
     path: &Path,
-    of_project: bool,
-    switch: &dyn Fn(&str) -> Option<bool>,
-) -> Result<Vec<ServerDeclaration>, Reason> {
-    let bytes = if of_project { app.trust.files.bytes(path)? } else { config_file::read(path)? };
-    json_file::parse(path, bytes, of_project, switch)
+    is_strict: bool,
+    warns_of_keys: bool,
+    notices: &mut Vec<Notice>,
+) -> Result<BTreeMap<String, ServerDeclaration>, Reason> {
+    let McpFile { servers, faults, unknown_keys } = parsed;
+    for fault in faults {
+        if is_strict {
+            return Err(fault.into_reason(path));
+        }
+        notices.push(fault.into_notice(path));
+    }
+    if warns_of_keys && !unknown_keys.is_empty() {
+        let detail = "ibeam knows no such key".to_owned();
+        notices.push(Notice::part_ignored(path, &unknown_keys.join(", "), detail));
+    }
+    Ok(servers.into_iter().map(|server| (server.name.clone(), server)).collect())
 }
 
 /// Returns the servers of `--mcp-config`: JSON, or a file with it.
 fn servers_of_flag(
     app: &AppContext,
     switch: &dyn Fn(&str) -> Option<bool>,
+    notices: &mut Vec<Notice>,
 ) -> Result<BTreeMap<String, ServerDeclaration>, Reason> {
     let mut servers = BTreeMap::new();
     for given in &app.base.flags.mcp_config {
@@ -243,9 +311,8 @@ fn servers_of_flag(
                 )
             }
         };
-        for server in json_file::parse(&path, Some(bytes), false, switch)? {
-            servers.insert(server.name.clone(), server);
-        }
+        let parsed = json_file::parse(&path, Some(bytes), false, switch);
+        servers.extend(used_servers(parsed, &path, true, true, notices)?);
     }
     Ok(servers)
 }
@@ -364,6 +431,7 @@ fn declarations(
                 command: command.clone(),
                 args: table.args.clone(),
                 environment: table.environment.clone(),
+                environment_file: None,
                 directory: table.directory.clone(),
             },
             (None, Some(url)) => ServerTransport::Http(Box::new(HttpDeclaration {

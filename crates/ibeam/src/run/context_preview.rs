@@ -153,7 +153,7 @@ impl ContextPreview {
 
 /// Returns the declared servers, of which none is started.
 fn declared_only(app: &AppContext) -> Result<McpServers, Failure> {
-    let statuses = mcp::declared_servers(app)?.into_iter().map(|server| McpServer {
+    let statuses = mcp::declared_servers(app)?.servers.into_iter().map(|server| McpServer {
         name: server.name,
         status: match server.status {
             // A server that a run would start.

@@ -130,7 +130,7 @@ impl<'a> RunSession<'a> {
         notices.extend(sandbox.notices.iter().cloned());
         notices.extend(first.notice.clone());
         let servers = runtime.block_on(async {
-            let streams = front_end.mcp_streams(&mut declared);
+            let streams = front_end.mcp_streams(&mut declared.servers);
             let mut servers =
                 McpServers::start_all(app, declared, front_end.questioner(), &process.stop).await?;
             if !streams.is_empty() {

@@ -109,7 +109,7 @@ pub(crate) fn skill_text(
 ) -> Option<String> {
     let file = sources.read(skill.owner, &skill.file, MAX_BYTES)?;
     let folder = skill.file.parent()?;
-    let text = Frontmatter::split(&file.text).map_or(file.text.as_str(), |(_, text)| text);
+    let (_, text) = Frontmatter::split(&file.text);
     let mut content = escape_invisible(fill(text).trim()).into_owned();
     if file.is_cut {
         content.push_str(&format!("\n… the rest of `{SKILL_FILE}` is left out; read it when you need it."));

@@ -297,17 +297,69 @@ fn the_users_own_cursor_file_counts_with_its_placeholders() {
 }
 
 #[test]
-fn an_invalid_file_is_reported_with_its_position() {
+fn an_invalid_file_of_ibeam_ends_the_run_with_its_position() {
     for (content, place) in [
-        ("{\n  \"mcpServers\": {,}\n}", ".cursor/mcp.json:2:18"),
-        ("{\n  \"mcpServers\": {\"a\": {\"command\": 1}}\n}", ".cursor/mcp.json:2:35"),
-        ("{\"mcpServers\": {\"a\": {}}}", ".cursor/mcp.json"),
+        ("{\n  \"mcpServers\": {,}\n}", "mcp.json:2:18"),
+        ("{\n  \"mcpServers\": {\"a\": {\"command\": 1}}\n}", "mcp.json:2:35"),
+        ("{\"mcpServers\": {\"a\": {}}}", "mcp.json"),
     ] {
-        let scene = Scene::new([]).with_workspace(Workspace::new().file(".cursor/mcp.json", content));
-        let output = scene.print::<&str>([]).run();
-        assert_eq!((output.code, output.stdout.as_str()), (Some(78), ""), "{output}");
-        assert!(output.stderr_lines("error: ")[0].contains(place), "{place}: {output}");
+        let users = Workspace::new().file("../home/.config/ibeam/mcp.json", content);
+        let of_project = Workspace::new().file(".ibeam/mcp.json", content);
+        for (workspace, args) in [(users, &[][..]), (of_project, &["--trust"])] {
+            let scene = Scene::new([]).with_workspace(workspace);
+            let output = scene.print(args.iter().copied()).run();
+            assert_eq!((output.code, output.stdout.as_str()), (Some(78), ""), "{output}");
+            assert!(output.stderr_lines("error: ")[0].contains(place), "{place}: {output}");
+        }
     }
+}
+
+/// A file of another program, and any file of a project that is not trusted, never ends a run.
+#[test]
+fn a_wrong_part_of_a_file_of_another_program_is_named_and_the_rest_is_used() {
+    let Some(cursor) = cursor_file(&[]) else { return };
+    let cursor: Value = serde_json::from_str(&cursor).unwrap();
+    let table = &cursor["mcpServers"]["test"];
+    let content = format!(
+        "{{ // servers\n\"mcpServers\": {{\"test\": {table}, \"bad\": {{\"command\": 1}}, \"none\": {{}},}}, \"inputs\": []}}"
+    );
+    for (path, args) in
+        [(".mcp.json", &["--trust", "--force"][..]), ("../home/.cursor/mcp.json", &["--force"])]
+    {
+        let scene = Scene::new([answer_text("done")])
+            .with_workspace(Workspace::new().file("server.py", SERVER).file(path, content.clone()));
+        let output = scene.print(args.iter().copied()).env("GREETED", "world").run().succeeded();
+        assert_eq!(servers(&scene, &output), json!([{ "name": "test", "status": "connected" }]), "{output}");
+        for expect in ["mcpServers.bad` is not used", "mcpServers.none` is not used", "inputs` is not used"] {
+            assert!(output.stderr.contains(expect), "{expect}: {output}");
+        }
+    }
+    for path in [".mcp.json", ".cursor/mcp.json", ".ibeam/mcp.json"] {
+        for content in ["<<<<<<< HEAD\n{}", "[]", "{\"mcpServers\": {\"a\": {}}}"] {
+            let scene =
+                Scene::new([answer_text("done")]).with_workspace(Workspace::new().file(path, content));
+            let output = scene.print::<&str>([]).run().succeeded();
+            assert!(output.stderr.contains(path) && output.stderr.contains("is not used"), "{output}");
+        }
+    }
+}
+
+#[test]
+fn variables_of_a_file_and_a_whole_command_line_start_a_server() {
+    let Some(cursor) = cursor_file(&[]) else { return };
+    let cursor: Value = serde_json::from_str(&cursor).unwrap();
+    let table = &cursor["mcpServers"]["test"];
+    let words = std::iter::once(&table["command"]).chain(table["args"].as_array().unwrap());
+    let line: Vec<&str> = words.map(|word| word.as_str().unwrap()).collect();
+    let file = json!({ "mcpServers": { "test": { "command": line.join(" "), "envFile": "${workspaceFolder}/.env" } } });
+    let workspace = Workspace::new()
+        .file("server.py", SERVER)
+        .file(".env", "WHO='the file'\n")
+        .file("../home/.cursor/mcp.json", file.to_string());
+    let scene = Scene::new([call("variable", json!({ "name": "WHO" })), answer_text("done")])
+        .with_workspace(workspace);
+    let output = scene.print(["--force"]).run().succeeded();
+    assert_eq!(results(&output)[0].1["content"][0]["text"]["text"], "the file", "{output}");
 }
 
 #[test]

@@ -93,7 +93,7 @@ pub(super) fn remove(
 
 /// Returns the message that none of the chosen files declares the server, and where it is declared.
 fn not_declared(app: &AppContext, name: &str, from_project: bool) -> Result<Sentence, Reason> {
-    let servers = declared_servers(app)?;
+    let servers = declared_servers(app)?.servers;
     let Some(server) = servers.iter().find(|server| server.name == name) else {
         return Ok(match from_project {
             true => sentence!(

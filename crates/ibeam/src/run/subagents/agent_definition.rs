@@ -146,7 +146,11 @@ impl AgentDefinitions {
 /// # Errors
 /// The reason why the definition is not used.
 fn parse(text: &str, stem: &str, path: &Path) -> Result<(String, AgentDefinition), String> {
-    let (header, instructions) = Frontmatter::split(text).map_err(|error| format!("not used: {error}"))?;
+    let (header, instructions) = Frontmatter::split(text);
+    // The line may be the one that narrows the tools.
+    if let Some(fault) = header.faults().first() {
+        return Err(format!("not used: {fault}"));
+    }
     let name = header.text("name").unwrap_or(stem).to_owned();
     let is_name =
         |name: &str| name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ':'));
@@ -166,7 +170,7 @@ fn parse(text: &str, stem: &str, path: &Path) -> Result<(String, AgentDefinition
         .take(MAX_DESCRIPTION_CHARS)
         .collect();
     let mode = header.text("mode").or_else(|| header.text("permissionMode")).unwrap_or_default();
-    let read_only = header.flag("readonly").unwrap_or_default() || matches!(mode, "plan" | "ask");
+    let read_only = header.guard("readonly", true).unwrap_or_default() || matches!(mode, "plan" | "ask");
     let time = |text| {
         let time = parse_time(text).filter(|time| !time.is_zero());
         time.ok_or_else(|| {

@@ -79,7 +79,12 @@ fn wrong_files_with_hooks_and_servers_are_errors_in_every_report() {
     let (hooks, servers) = ("`ibeam help hooks` describes this file", "`ibeam help mcp` describes this file");
     for (name, text, detail, hint) in [
         (".config/ibeam/mcp.json", "{\"mcpServers\": {\"x\": 5}}", "`url` of a server", servers),
-        (".cursor/mcp.json", "{\"mcpServers\": {\"x\": {}}}", "has neither `command` nor `url`", servers),
+        (
+            ".config/ibeam/mcp.json",
+            "{\"mcpServers\": {\"x\": {}}}",
+            "has neither `command` nor `url`",
+            servers,
+        ),
         (
             ".config/ibeam/hooks.json",
             "{\"hooks\": {\"stop\": [{\"comand\": \"x\"}]}}",

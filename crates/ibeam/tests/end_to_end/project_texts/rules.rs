@@ -92,5 +92,5 @@ fn a_rule_file_that_is_not_valid_is_named_on_stderr() {
     let output = scene.print::<&str>([]).run().succeeded();
     let warnings = output.stderr_lines("warning: ");
     let [warning] = warnings.as_slice() else { panic!("{output}") };
-    assert!(warning.contains("a.mdc` is not used: line 2 of its header: a quote has no end"), "{warning}");
+    assert!(warning.contains("a.mdc: line 2 of its header` is not used: a quote has no end"), "{warning}");
 }
