@@ -12,6 +12,7 @@ mod model_request;
 mod refused_parts;
 mod structured_answer;
 mod tool_calls;
+mod tool_names;
 mod unfit_parts;
 
 use std::path::PathBuf;

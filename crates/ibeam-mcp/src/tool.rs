@@ -81,6 +81,7 @@ impl Tool for McpTool {
                 )));
             }
         };
+        let args = decode_json_texts(args, &self.tool.input_schema);
         let server = self.server.name();
         let canonical = json!({
             "name": format!("{server}-{}", self.tool.name),
@@ -104,6 +105,37 @@ impl Tool for McpTool {
     }
 }
 
+/// Decodes the lists and objects that a model wrote as JSON text, where the schema wants a list or an object and no text.
+fn decode_json_texts(value: Value, schema: &Value) -> Value {
+    let is_wanted = |kind: &str| match schema.get("type") {
+        Some(Value::String(name)) => name == kind,
+        Some(Value::Array(names)) => names.iter().any(|name| name == kind),
+        _ => false,
+    };
+    match value {
+        Value::String(text) if !is_wanted("string") && (is_wanted("array") || is_wanted("object")) => {
+            match serde_json::from_str(&text) {
+                Ok(list @ Value::Array(_)) if is_wanted("array") => decode_json_texts(list, schema),
+                Ok(object @ Value::Object(_)) if is_wanted("object") => decode_json_texts(object, schema),
+                Ok(_) | Err(_) => Value::String(text),
+            }
+        }
+        Value::Array(values) => {
+            let items = schema.get("items").unwrap_or(&Value::Null);
+            Value::Array(values.into_iter().map(|value| decode_json_texts(value, items)).collect())
+        }
+        Value::Object(fields) => {
+            let properties = schema.get("properties").unwrap_or(&Value::Null);
+            let decoded = fields.into_iter().map(|(name, value)| {
+                let schema = properties.get(&name).unwrap_or(&Value::Null);
+                (name, decode_json_texts(value, schema))
+            });
+            Value::Object(decoded.collect())
+        }
+        value => value,
+    }
+}
+
 fn spec(name: &str, server: &str, tool: &ListedTool, parameters: Value) -> ToolSpec {
     // A description is an instruction to the model, so all of it must be visible to people.
     let description = escape_invisible(tool.description.as_deref().unwrap_or_default());
@@ -115,4 +147,27 @@ fn spec(name: &str, server: &str, tool: &ListedTool, parameters: Value) -> ToolS
         None => description.into_owned(),
     };
     ToolSpec { name: name.to_owned().into(), description: description.into(), parameters }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_and_objects_as_json_text_are_decoded_where_no_text_is_wanted() {
+        let schema = json!({ "type": "object", "properties": {
+            "list": { "type": "array", "items": { "type": "object", "properties": { "tags": { "type": ["array", "null"] } } } },
+            "text": { "type": "string" }, "either": { "type": ["string", "object"] }, "any": {},
+        } });
+        let args = json!({
+            "list": r#"[{"tags":"[1]"}]"#, "text": "[1]", "either": "{}", "any": "[1]", "other": "{}",
+        });
+        let expect = json!({
+            "list": [{ "tags": [1] }], "text": "[1]", "either": "{}", "any": "[1]", "other": "{}",
+        });
+        assert_eq!(decode_json_texts(args, &schema), expect);
+        let wrong = json!({ "list": "[1", "text": 5 });
+        assert_eq!(decode_json_texts(wrong.clone(), &schema), wrong);
+        assert_eq!(decode_json_texts(json!({ "list": "{}" }), &schema), json!({ "list": "{}" }));
+    }
 }

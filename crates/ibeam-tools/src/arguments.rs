@@ -1,7 +1,7 @@
 //! Arguments of tools: from what a model wrote to a checked struct, and from the struct to the schema for the model.
 //!
-//! Accepts what has only one meaning: a number in quotes, `null` for an absent field, the names that other programs use
-//! for the same field. Anything else that is wrong returns one sentence that names the field and shows a call that
+//! Accepts what has only one meaning: a number in quotes, a list or an object as JSON text, `null` for an absent field, the
+//! names that other programs use for the same field. Anything else that is wrong returns one sentence that names the field and shows a call that
 //! works. Unknown fields are dropped.
 
 use std::borrow::Cow;
@@ -13,6 +13,7 @@ use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_path_to_error::{Path, Segment};
 
 /// The arguments of one tool, under canonical names.
 pub(crate) trait Arguments: DeserializeOwned + Serialize + JsonSchema {
@@ -31,11 +32,44 @@ pub(crate) fn parse<A: Arguments>(arguments: &Value) -> Result<A, ToolInputError
         let wrong = if arguments.is_string() { "not valid JSON" } else { "not a JSON object" };
         return Err(arguments_error::<A>(&format!("the arguments are {wrong}")));
     }
-    serde_path_to_error::deserialize(arguments).map_err(|error| {
-        let field = error.path().to_string();
-        let what = error.inner().to_string();
-        arguments_error::<A>(&if field == "." { what } else { format!("wrong `{field}`: {what}") })
+    let mut arguments = Cow::Borrowed(arguments);
+    loop {
+        let error = match serde_path_to_error::deserialize::<_, A>(&*arguments) {
+            Ok(parsed) => return Ok(parsed),
+            Err(error) => error,
+        };
+        // Each round replaces a text by what it contains, so the rounds end.
+        let is_decoded = value_at(arguments.to_mut(), error.path()).is_some_and(decode_json_text);
+        if !is_decoded {
+            let field = error.path().to_string();
+            let what = error.inner().to_string();
+            return Err(arguments_error::<A>(&match field.as_str() {
+                "." => what,
+                field => format!("wrong `{field}`: {what}"),
+            }));
+        }
+    }
+}
+
+/// Returns the value to which the path of an error leads.
+fn value_at<'a>(arguments: &'a mut Value, path: &Path) -> Option<&'a mut Value> {
+    path.iter().try_fold(arguments, |value, segment| match segment {
+        Segment::Map { key } => value.get_mut(key),
+        Segment::Seq { index } => value.get_mut(index),
+        Segment::Enum { .. } | Segment::Unknown => None,
     })
+}
+
+/// Replaces a text that is a JSON list or object by it. Returns whether it was one.
+fn decode_json_text(value: &mut Value) -> bool {
+    let text = value.as_str().map(str::trim_start).filter(|text| text.starts_with(['[', '{']));
+    match text.and_then(|text| serde_json::from_str(text).ok()) {
+        Some(decoded) => {
+            *value = decoded;
+            true
+        }
+        None => false,
+    }
 }
 
 /// Returns the arguments in the names and shapes of the contract.
@@ -162,11 +196,14 @@ pub(crate) mod lenient {
         Ok(Option::<String>::deserialize(from)?.filter(|text| !text.is_empty()))
     }
 
-    /// Deserialises a list of texts; a single text is a list of one, `null` an empty list.
+    /// Deserialises a list of texts, also as JSON text; another single text is a list of one, `null` an empty list.
     pub(crate) fn texts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
         match Value::deserialize(from)? {
             Value::Null => Ok(Vec::new()),
-            Value::String(text) => Ok(vec![text]),
+            Value::String(text) => match serde_json::from_str(&text) {
+                Ok(list) if text.trim_start().starts_with('[') => Ok(list),
+                Ok(_) | Err(_) => Ok(vec![text]),
+            },
             other => serde_json::from_value(other).map_err(D::Error::custom),
         }
     }

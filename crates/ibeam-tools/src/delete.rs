@@ -16,6 +16,7 @@ use crate::blocking::{self, EndFlag};
 use crate::dir_entry::{DirEntryAt, Parents};
 use crate::file_error::FileError;
 use crate::files::{Files, TargetPath};
+use crate::similar_path;
 use crate::workspace::ResolvedPath;
 
 /// Removes a file of the workspace.
@@ -52,7 +53,8 @@ impl Tool for Delete {
         let canonical = arguments::to_canonical_json(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepare_call(canonical, access, move |end| {
-            delete(&files, &args.path, target, end).unwrap_or_else(ToolOutcome::from)
+            delete(&files, &args.path, target, end)
+                .unwrap_or_else(|error| similar_path::explain(&files, error).into())
         }))
     }
 
@@ -104,7 +106,7 @@ impl DeletePlan {
         let resolved = files.check_write("delete", requested, target)?;
         let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
         let Some(stat) = entry.stat()? else {
-            return Err(FileError::NotFound { path: requested.to_owned() });
+            return Err(FileError::not_found(requested.to_owned()));
         };
         let kind = FileType::from_raw_mode(stat.st_mode);
         if kind == FileType::Directory {

@@ -29,6 +29,7 @@ use crate::file_error::FileError;
 use crate::files::{Files, TargetPath};
 use crate::known_contents::ContentDigest;
 use crate::read::not_text_error;
+use crate::similar_path;
 use crate::text_format::{TextFormat, format_line_count};
 use crate::workspace::ResolvedPath;
 use crate::write::check_writable;
@@ -62,7 +63,8 @@ impl Tool for Edit {
         let canonical = arguments::to_canonical_json(&args)?;
         let files = Arc::clone(&self.files);
         Ok(blocking::prepare_call(canonical, access, move |end| {
-            edit(&files, &args, target, end).unwrap_or_else(ToolOutcome::from)
+            edit(&files, &args, target, end)
+                .unwrap_or_else(|error| similar_path::explain(&files, error).into())
         }))
     }
 
@@ -156,6 +158,11 @@ impl EditSource {
 
 fn edit(files: &Files, call: &EditCall, target: TargetPath, end: &EndFlag) -> Result<ToolOutcome, FileError> {
     let requested = call.path.as_str();
+    if let Change::ApplyPatch(patch) = &call.change
+        && let Some(content) = patch::added_file(&patch.patch_content)
+    {
+        return create(files, requested, &content, target, end);
+    }
     let source = EditSource::open(files, requested, target, end)?;
     let new = source.apply(call)?;
     let EditSource { entry, resolved, stat, is_unsaved, .. } = &source;
@@ -165,6 +172,37 @@ fn edit(files: &Files, call: &EditCall, target: TargetPath, end: &EndFlag) -> Re
     let Diff { lines_added, lines_removed, unified } = diff(requested, &new.old_text, &new.new_text);
     let message =
         format!("edited `{requested}`: {} added, {lines_removed} removed", format_line_count(lines_added));
+    let output = EditOutput {
+        path: resolved.real.clone(),
+        lines_added,
+        lines_removed,
+        diff: unified,
+        message: message.clone(),
+    };
+    Ok(ToolOutcome::Success { output: ToolOutput::Edit(output), for_model: message.into() })
+}
+
+/// Creates the file that a patch adds.
+fn create(
+    files: &Files,
+    requested: &str,
+    content: &str,
+    target: TargetPath,
+    end: &EndFlag,
+) -> Result<ToolOutcome, FileError> {
+    let resolved = check_writable(files, requested, target)?;
+    let parents = if resolved.is_inside { Parents::Created } else { Parents::Required };
+    let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, parents)?;
+    if entry.stat_regular_file()?.is_some() {
+        return Err(FileError::refused(
+            requested,
+            "exists already, and the patch adds it; give a patch that changes it, or use `write`",
+        ));
+    }
+    files.replace(&entry, &resolved, content.as_bytes(), None, false, end)?;
+    files.known_contents().record(&resolved, ContentDigest::from_bytes(content.as_bytes()));
+    let Diff { lines_added, lines_removed, unified } = diff(requested, b"", content.as_bytes());
+    let message = format!("created `{requested}`: {}", format_line_count(lines_added));
     let output = EditOutput {
         path: resolved.real.clone(),
         lines_added,

@@ -101,6 +101,17 @@ fn a_text_that_does_not_occur_exactly_once_is_refused_with_the_count() {
 }
 
 #[test]
+fn a_text_that_differs_only_in_the_form_of_characters_is_named() {
+    for (before, old) in [
+        ("a\ncafe\u{301} = 1\n", "caf\u{e9} = 1"),
+        ("a\nsay \u{201c}it\u{2019}s\u{201d}\n", "say \"it's\""),
+        ("a\n1 \u{2013}\u{a0}2\u{2026}\n", "1 - 2..."),
+    ] {
+        refused(before, replace(old, "x"), "at line 2 it differs only in how characters are composed");
+    }
+}
+
+#[test]
 fn crlf_survives_an_edit_written_with_lf() {
     check("a\r\nb\r\nc\r\n", replace("a\nb\n", "a\nX\nb\n"), "a\r\nX\r\nb\r\nc\r\n");
     check("a\r\nb\r\n", replace("b", "b\nc"), "a\r\nb\r\nc\r\n");
@@ -208,6 +219,40 @@ fn miscounted_headers_and_bare_empty_lines_are_accepted() {
 fn the_other_patch_format_is_accepted() {
     let text = "*** Begin Patch\n*** Update File: f\n@@ fn main\n a\n-b\n+c\n*** End Patch\n";
     check("a\nb\n", patch(text), "a\nc\n");
+}
+
+#[test]
+fn the_other_patch_format_needs_no_line_numbers() {
+    let update = |hunks: &str| patch(&format!("*** Begin Patch\n*** Update File: f\n{hunks}\n*** End Patch"));
+    check("x = 1\ny = 2\n", update("-x = 1\n+x = 10\n y = 2"), "x = 10\ny = 2\n");
+    let two = "def a():\n  x = 1\n  y\n\ndef b():\n  x = 1\n  y\n";
+    let changed = "def a():\n  x = 1\n  y\n\ndef b():\n  x = 2\n  y\n";
+    check(two, update("@@ def b():\n-  x = 1\n+  x = 2\n   y"), changed);
+    check(two, update("@@ def b():\n def b():\n-  x = 1\n+  x = 2"), changed);
+    check(two, update("@@ def b(): @@\n+  # c"), two.replace("def b():\n", "def b():\n  # c\n"));
+    check(two, update("-  x = 1\n+  x = 2\n   y\n*** End of File"), changed);
+    check("a\n", update("+b\n*** End of File"), "a\nb\n");
+    let nested = "class A\n  def f\n    1\nclass B\n  def f\n    1\n";
+    let hunk = "@@ class B\n@@ def f\n-    1\n+    2";
+    check(nested, update(hunk), "class A\n  def f\n    1\nclass B\n  def f\n    2\n");
+    refused(nested, update("@@ def f\n-    1\n+    2"), "fits in several places");
+    refused(two, update("@@ def gone():\n-  x = 1\n+  x = 2"), "fits in several places");
+    check("a\nb\n", update("@@ gone\n-b\n+c"), "a\nc\n");
+    refused("a\n", patch("*** Begin Patch\n*** Delete File: f\n*** End Patch"), "use `delete`");
+    refused("a\n", update("*** Move to: g\n-a\n+b"), "move it with `shell`");
+    check("a\n", patch("-a\n+b\n"), "b\n");
+}
+
+#[test]
+fn a_patch_may_add_a_file() {
+    let fixture = Fixture::with("f", "a");
+    let add = patch("*** Begin Patch\n*** Add File: d/new\n+one\n+\n+two\n*** End Patch");
+    let mut call = add.clone();
+    call["path"] = json!("d/new");
+    let created = fixture.call("edit", call);
+    assert!(matches!(created, ToolOutcome::Success { .. }), "{created:?}");
+    assert_eq!(fixture.bytes("d/new"), b"one\n\ntwo\n");
+    refused("a\n", add, "exists already");
 }
 
 #[test]

@@ -11,8 +11,9 @@ use crate::workspace::PathError;
 /// A failure at one path. `path` is the path as the model wrote it.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
-    #[error("`{path}` does not exist (ENOENT); `ls` or `glob` shows what does")]
-    NotFound { path: String },
+    /// `similar` are existing files that the path may mean.
+    #[error("`{path}` does not exist (ENOENT); {}", not_found_hint(similar))]
+    NotFound { path: String, similar: Vec<String> },
     #[error("cannot {action} `{path}`: not permitted by the system ({})", errno_name(*errno))]
     NotPermitted { action: &'static str, path: String, errno: Errno },
     #[error("cannot {action} `{path}`: {} ({})", meaning(*errno), errno_name(*errno))]
@@ -37,11 +38,16 @@ impl FileError {
         }
     }
 
+    /// Returns the error for a file that does not exist.
+    pub(crate) fn not_found(path: String) -> Self {
+        Self::NotFound { path, similar: Vec::new() }
+    }
+
     /// Returns the error of `action` on `path` for an errno.
     pub(crate) fn system(action: &'static str, path: &str, errno: Errno) -> Self {
         let path = path.to_owned();
         match errno {
-            Errno::NOENT => Self::NotFound { path },
+            Errno::NOENT => Self::not_found(path),
             Errno::ACCESS | Errno::PERM => Self::NotPermitted { action, path, errno },
             errno => Self::System { action, path, errno },
         }
@@ -73,7 +79,7 @@ impl From<FileError> for ToolOutcome {
         let message = error.to_string();
         let for_model = message.as_str().into();
         let failure = match error {
-            FileError::NotFound { path } => ToolFailure::FileNotFound { path: PathBuf::from(path) },
+            FileError::NotFound { path, .. } => ToolFailure::FileNotFound { path: PathBuf::from(path) },
             FileError::NotPermitted { path, .. } | FileError::DeniedByPolicy { path, .. } => {
                 ToolFailure::PermissionDenied { path: PathBuf::from(path), error: message }
             }
@@ -83,6 +89,14 @@ impl From<FileError> for ToolOutcome {
             | FileError::Path(_) => ToolFailure::Error { message },
         };
         Self::Failure { failure, for_model }
+    }
+}
+
+/// Returns what exists instead.
+fn not_found_hint(similar: &[String]) -> String {
+    match similar {
+        [] => "`ls` or `glob` shows what does".to_owned(),
+        files => format!("there is `{}`", files.join("`, `")),
     }
 }
 

@@ -37,6 +37,7 @@ mod offload;
 mod past_file_access;
 mod read;
 mod shell;
+mod similar_path;
 mod staging;
 mod text_format;
 mod tree_search;

@@ -24,6 +24,7 @@ use crate::dir_entry::{DirEntryAt, Parents};
 use crate::file_error::FileError;
 use crate::files::{Files, TargetPath};
 use crate::known_contents::{ContentDigest, DigestBuilder};
+use crate::similar_path;
 use crate::text_format::TextFormat;
 use line_window::LineWindow;
 
@@ -83,7 +84,8 @@ impl Tool for Read {
         let canonical = arguments::to_canonical_json(&args)?;
         let (files, accepted_media) = (Arc::clone(&self.files), self.accepted_media);
         Ok(blocking::prepare_call(canonical, access, move |end| {
-            read(&files, accepted_media, &args, target, end).unwrap_or_else(ToolOutcome::from)
+            read(&files, accepted_media, &args, target, end)
+                .unwrap_or_else(|error| similar_path::explain(&files, error).into())
         }))
     }
 }

@@ -14,6 +14,7 @@ use crate::file_error::FileError;
 use crate::files::{Files, ReadPolicy, TargetPath};
 use crate::glob_bounds;
 use crate::ignore_rules::RuleCounts;
+use crate::similar_path;
 use crate::workspace::Workspace;
 
 /// The place where a search starts.
@@ -27,7 +28,8 @@ pub(crate) struct SearchRoot {
 impl SearchRoot {
     /// Returns the place to which `target`, the path of a call, leads, if it may be read.
     pub(crate) fn new(files: &Files, path: &str, target: TargetPath) -> Result<Self, FileError> {
-        Self::from_path(files.workspace(), path, files.check_read("search", path, target)?.real)
+        let real = files.check_read("search", path, target)?.real;
+        Self::from_path(files.workspace(), path, real).map_err(|error| similar_path::explain(files, error))
     }
 
     /// Like [`Self::new`]; a file is refused.

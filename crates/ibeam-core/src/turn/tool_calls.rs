@@ -12,6 +12,7 @@ use futures_util::stream::FuturesUnordered;
 use ibeam_policy::Access;
 use ibeam_protocol::{Answer, EventKind, ModelCallId, PermissionDecided, ToolCall, ToolFailure, ToolOutcome};
 
+use super::tool_names::near_tool_name;
 use super::{Run, TurnError};
 use crate::budget::Budget;
 use crate::gate::Decision;
@@ -122,7 +123,9 @@ impl Run {
     /// Finds the tool and prepares the call.
     fn plan_call(&self, mut call: ToolCall) -> PlannedCall {
         let Some(tool) = self.tools.get(&call.name) else {
-            let outcome = ToolOutcome::error(format!("there is no tool `{}`", call.name));
+            let near = near_tool_name(&call.name, self.tools.keys().map(String::as_str));
+            let hint = near.map(|name| format!("; use `{name}`")).unwrap_or_default();
+            let outcome = ToolOutcome::error(format!("there is no tool `{}`{hint}", call.name));
             return PlannedCall::Resolved { call, outcome };
         };
         match tool.prepare(&call.arguments) {

@@ -3,6 +3,9 @@
 //! Line numbers are a hint: a hunk is searched near its position, the nearest first. Counts in the headers are ignored,
 //! because models miscount. `@@` without numbers is accepted when its lines are found only once. Lines are compared
 //! without their line ends; context keeps its own, added lines take the line end of their neighbour.
+//!
+//! The form with `*** Begin Patch` is accepted too: its first hunk needs no `@@`, the text after `@@` is a line before the
+//! hunk, and `*** End of File` is the end of the file. It may add the file; other tools delete and move files.
 
 /// The maximum distance of a hunk from its stated position, in lines.
 const DRIFT_LIMIT: usize = 1000;
@@ -11,7 +14,21 @@ const DRIFT_LIMIT: usize = 1000;
 struct Hunk<'p> {
     /// The first old line, from 1, if the header has it.
     start: Option<usize>,
+    /// Lines before the hunk, each after the one before.
+    anchors: Vec<&'p str>,
     lines: Vec<HunkLine<'p>>,
+    /// Whether the hunk is at the end of the file.
+    is_at_end: bool,
+}
+
+impl<'p> Hunk<'p> {
+    /// Returns a hunk without lines, with the line `@@ …` before them; "" for none.
+    fn new(header: &'p str) -> Self {
+        let start = parse_old_start(header);
+        let text = header.trim_start_matches('@').trim().trim_end_matches("@@").trim_end();
+        let anchors = if start.is_some() || text.is_empty() { Vec::new() } else { vec![text] };
+        Self { start, anchors, lines: Vec::new(), is_at_end: false }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -74,23 +91,46 @@ fn apply_hunks(text: &[u8], hunks: &[Hunk<'_>]) -> Result<Vec<u8>, String> {
     Ok(result)
 }
 
+/// Returns the content of the file that the patch adds, if it adds one and does nothing else.
+pub(super) fn added_file(patch: &str) -> Option<String> {
+    let mut lines = patch.lines().filter(|line| line.trim() != "*** Begin Patch");
+    lines.find(|line| !line.trim().is_empty()).filter(|line| line.starts_with("*** Add File:"))?;
+    let content = lines.take_while(|line| line.trim() != "*** End Patch");
+    content.map(|line| line.strip_prefix('+').map(|text| format!("{text}\n"))).collect()
+}
+
 fn parse(patch: &str) -> Result<Vec<Hunk<'_>>, String> {
     let mut hunks: Vec<Hunk<'_>> = Vec::new();
     let mut files = 0;
     let mut lines = patch.lines().peekable();
     let mut in_hunk = false;
+    // Whether a hunk may begin without a line `@@`: not after the header of a unified diff.
+    let mut begins_without_header = true;
     while let Some(line) = lines.next() {
         let is_header = line.starts_with("--- ") && lines.peek().is_some_and(|next| next.starts_with("+++ "));
         if is_header || line.starts_with("*** Update File:") {
             files += 1;
             in_hunk = false;
+            begins_without_header = !is_header;
             if is_header {
                 lines.next();
             }
+        } else if line.trim_end() == "*** End of File" {
+            hunks.last_mut().into_iter().for_each(|hunk| hunk.is_at_end = true);
+            in_hunk = false;
+        } else if let Some(other) = other_action(line) {
+            return Err(format!("was not changed: {other}"));
         } else if line.starts_with("diff --git ") || line.starts_with("*** ") {
             in_hunk = false;
         } else if line.starts_with("@@") {
-            hunks.push(Hunk { start: parse_old_start(line), lines: Vec::new() });
+            let hunk = Hunk::new(line);
+            match hunks.last_mut().filter(|last| in_hunk && last.lines.is_empty() && last.start.is_none()) {
+                Some(last) => last.anchors.extend(hunk.anchors),
+                None => hunks.push(hunk),
+            }
+            in_hunk = true;
+        } else if !in_hunk && begins_without_header && line.starts_with(['+', '-', ' ']) {
+            hunks.push(Hunk { lines: parse_hunk_line(line).into_iter().collect(), ..Hunk::new("") });
             in_hunk = true;
         } else if in_hunk && let Some(hunk) = hunks.last_mut() {
             hunk.lines.push(parse_hunk_line(line).ok_or_else(|| {
@@ -117,6 +157,16 @@ fn parse(patch: &str) -> Result<Vec<Hunk<'_>>, String> {
         );
     }
     Ok(hunks)
+}
+
+/// Returns what to do instead of an action that is not an edit.
+fn other_action(line: &str) -> Option<&'static str> {
+    let actions = [
+        ("*** Delete File:", "the patch deletes a file; use `delete`"),
+        ("*** Move to:", "the patch moves the file; edit it without that line, then move it with `shell`"),
+        ("*** Add File:", "the patch adds a file besides other changes; add it in a call of its own"),
+    ];
+    actions.into_iter().find(|(start, _)| line.starts_with(start)).map(|(_, way_out)| way_out)
 }
 
 fn parse_hunk_line(line: &str) -> Option<HunkLine<'_>> {
@@ -158,11 +208,18 @@ fn locate(lines: &[FileLine<'_>], hunk: &Hunk<'_>, from: usize, drift: isize) ->
                 window.iter().zip(&old).all(|(have, want)| have.text == want.as_bytes())
             })
     };
+    let last = lines.len().saturating_sub(old.len());
+    if hunk.is_at_end && fits(last) {
+        return Ok(last);
+    }
     let Some(start) = hunk.start else {
+        if let Some(at) = locate_by_anchors(lines, hunk, from, &fits) {
+            return Ok(at);
+        }
         if old.is_empty() {
             return Err("only adds lines and has no line number; give context lines".to_owned());
         }
-        let mut found = (from..=lines.len().saturating_sub(old.len())).filter(|at| fits(*at));
+        let mut found = (from..=last).filter(|at| fits(*at));
         return match (found.next(), found.next()) {
             (Some(at), None) => Ok(at),
             (Some(_), Some(_)) => Err("fits in several places; give more context lines".to_owned()),
@@ -176,6 +233,36 @@ fn locate(lines: &[FileLine<'_>], hunk: &Hunk<'_>, from: usize, drift: isize) ->
     let expected = to_signed(start.saturating_sub(1)).saturating_add(drift);
     let near = (0..=to_signed(DRIFT_LIMIT)).flat_map(|distance| [expected - distance, expected + distance]);
     near.filter_map(|at| usize::try_from(at).ok()).find(|at| fits(*at)).ok_or_else(|| no_match_error(&old))
+}
+
+/// Returns the first place of the hunk after its anchors; `None` without anchors, or if they lead to no place or to several.
+fn locate_by_anchors(
+    lines: &[FileLine<'_>],
+    hunk: &Hunk<'_>,
+    from: usize,
+    fits: &dyn Fn(usize) -> bool,
+) -> Option<usize> {
+    let (first, inner) = hunk.anchors.split_first()?;
+    let is_anchor = |at: usize, anchor: &str| {
+        lines.get(at).is_some_and(|line| line.text.trim_ascii() == anchor.trim().as_bytes())
+    };
+    let find = |from: usize, anchor: &str| (from..lines.len()).find(|at| is_anchor(*at, anchor));
+    let only_adds = hunk.old_lines().next().is_none();
+    let place_after = |outermost: usize| {
+        let innermost = inner.iter().try_fold(outermost, |at, anchor| find(at + 1, anchor))?;
+        if only_adds {
+            return Some(innermost + 1);
+        }
+        // The lines of the hunk may repeat the anchor.
+        (innermost..lines.len()).find(|at| fits(*at))
+    };
+    let mut places: Vec<usize> =
+        (from..lines.len()).filter(|at| is_anchor(*at, first)).filter_map(place_after).collect();
+    places.dedup();
+    match places.as_slice() {
+        [only] => Some(*only),
+        _ => None,
+    }
 }
 
 fn no_match_error(old: &[&str]) -> String {

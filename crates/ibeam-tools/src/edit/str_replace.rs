@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use icu_normalizer::ComposingNormalizerBorrowed;
 use memchr::memmem;
 
 use super::edit_call::Replacement;
@@ -152,8 +153,13 @@ fn several_matches_error(text: &[u8], found: &[usize]) -> String {
 }
 
 fn no_match_error(text: &[u8], old: &str) -> String {
-    let hint = if let Some(line) = find_similar_lines(text, old) {
+    let hint = if let Some(line) = find_similar_lines(text, old, &str::to_owned) {
         format!("at line {line} it differs only in white space: copy that exactly")
+    } else if let Some(line) = find_similar_lines(text, old, &plain_characters) {
+        format!(
+            "at line {line} it differs only in how characters are composed (Unicode NFC or NFD), or in the form of quotes, \
+             dashes or blanks: copy that exactly, or choose a part without such characters"
+        )
     } else if old.lines().all(has_line_number) {
         "leave out the line numbers that `read` shows".to_owned()
     } else {
@@ -162,9 +168,26 @@ fn no_match_error(text: &[u8], old: &str) -> String {
     format!("does not contain `oldText` (0 matches); {hint}")
 }
 
-/// Returns the first line at which the lines of `old` match, ignoring white space.
-fn find_similar_lines(text: &[u8], old: &str) -> Option<u64> {
-    let words = |line: &str| line.split_whitespace().collect::<String>();
+/// Returns a line with composed characters, and with ASCII for quotes, dashes, dots and what is not visible.
+fn plain_characters(line: &str) -> String {
+    let composed = ComposingNormalizerBorrowed::new_nfc().normalize(line);
+    let mut plain = String::with_capacity(composed.len());
+    for c in composed.chars() {
+        match c {
+            '\u{2018}'..='\u{201b}' | '\u{2032}' | '\u{b4}' | '`' => plain.push('\''),
+            '\u{201c}'..='\u{201f}' | '\u{2033}' | '\u{ab}' | '\u{bb}' => plain.push('"'),
+            '\u{2010}'..='\u{2015}' | '\u{2212}' => plain.push('-'),
+            '\u{2026}' => plain.push_str("..."),
+            '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}' | '\u{ad}' => {}
+            c => plain.push(c),
+        }
+    }
+    plain
+}
+
+/// Returns the first line at which the lines of `old` match, ignoring white space, after `fold`.
+fn find_similar_lines(text: &[u8], old: &str, fold: &dyn Fn(&str) -> String) -> Option<u64> {
+    let words = |line: &str| fold(line).split_whitespace().collect::<String>();
     let needle_lines: Vec<String> = old.lines().map(words).skip_while(String::is_empty).collect();
     if needle_lines.is_empty() {
         return None;
