@@ -20,6 +20,22 @@ const BLOCK_BYTES: usize = 8 * 1024;
 /// The abilities, in the order of their characters in a line.
 const ABILITIES: [&str; 5] = ["tools", "images", "documents", "reasoning", "structured_output"];
 
+/// The levels of reasoning, in the order of their digits from 0.
+const LEVELS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/// The rules for the parts of a request, in the order of their letters.
+const RULES: [&str; 9] = [
+    "developer_prompt",
+    "interleaved_beta",
+    "media_in_results",
+    "reasoning_content",
+    "result_status",
+    "separate_text",
+    "signed_calls",
+    "summaries",
+    "tool_stream",
+];
+
 fn main() -> Result<(), Box<dyn Error>> {
     let data = Path::new(&std::env::var("CARGO_MANIFEST_DIR")?).join("data");
     let table = data.join("models.jsonl");
@@ -109,10 +125,13 @@ fn current_line(id: &str, row: &Value) -> String {
     });
     let tiers = row.get("tiers").and_then(Value::as_array).into_iter().flatten();
     let tiers: Vec<String> = tiers.map(|tier| format!("{}:{}", tier["above"], prices(Some(tier)))).collect();
-    let levels = row.pointer("/thinking/levels").and_then(Value::as_array).map(|levels| {
-        let words: Vec<&str> = levels.iter().filter_map(Value::as_str).collect();
-        format!("={}", words.join(","))
-    });
+    // A character for each word of a list.
+    let packed = |name: &str, words: &[&str], first: u8| -> Option<String> {
+        let list = row.pointer(name).and_then(Value::as_array)?.iter();
+        let positions = list.filter_map(|word| words.iter().position(|known| word == known));
+        Some(positions.map(|position| char::from(first + position as u8)).collect())
+    };
+    let levels = packed("/thinking/levels", &LEVELS, b'0').map(|levels| format!("={levels}"));
     let is_bound = row.pointer("/thinking/bound").and_then(Value::as_bool).unwrap_or(false);
     let fields = [
         id.to_owned(),
@@ -125,6 +144,8 @@ fn current_line(id: &str, row: &Value) -> String {
         abilities.collect(),
         text("/wire"),
         text("/cache"),
+        text("/schema"),
+        packed("/rules", &RULES, b'a').unwrap_or_default(),
         text("/thinking/form"),
         text("/thinking/off"),
         levels.unwrap_or_default(),

@@ -40,6 +40,7 @@ impl CacheMarker {
         match settings.traits.cache.filter(|_| settings.quirks.cache_breakpoints)? {
             CacheForm::CacheControl => Some(Self::CacheControl(Ephemeral {})),
             CacheForm::Breakpoints => Some(Self::PromptCacheBreakpoint(Explicit {})),
+            CacheForm::Points | CacheForm::SystemPoints => None,
         }
     }
 

@@ -43,6 +43,7 @@ mod reasoning;
 pub mod recording;
 mod refused_part;
 mod request_body;
+mod request_rules;
 pub mod response_error;
 mod retry_after;
 mod text_tool_calls;
@@ -64,8 +65,8 @@ pub use ibeam_http::{ProxyServer, Secret, framing, sse};
 pub use keys::{KeyReader, KeyRequest};
 pub use listed_model::{Lifecycle, ListedFacts, ListedModel, ListedPrices, ListedThinkingForm};
 pub use model_table::{
-    Abilities, KnownModel, TABLE_DATE, find_model, known_model, known_models, maker_of, model_label,
-    models_of, newest_of_family, retired_model,
+    Abilities, CacheForm, KnownModel, SchemaForm, TABLE_DATE, find_model, known_model, known_models,
+    maker_of, model_label, models_of, newest_of_family, retired_model,
 };
 pub use model_thinking::{EffortSet, ModelThinking, ThinkingForm, ThinkingOff};
 pub use model_traits::ModelTraits;
@@ -75,4 +76,5 @@ pub use provider_table::{KnownProvider, PROVIDERS, known_provider};
 pub use reasoning::{Effort, Reasoning};
 pub use recording::TrafficMode;
 pub use request_body::build_request_body;
+pub use request_rules::{RequestRule, RequestRules};
 pub use wire_protocol::{AnswerDecoder, MaxTokensField, Quirks, WebSocketError, WebSocketMode, WireProtocol};

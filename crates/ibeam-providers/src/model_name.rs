@@ -107,8 +107,15 @@ fn without_cloud(id: &str) -> &str {
     }
 }
 
+/// Returns `x` for `x:20b`, the form of a local server. In an id with a maker, a tag may mean another price.
+pub(crate) fn without_tag(id: &str) -> &str {
+    id.split_once(':').filter(|_| !id.contains('/')).map_or(id, |(name, _)| name)
+}
+
 /// Returns `anthropic.x` for `eu.anthropic.x`, the id of an inference profile of Amazon Bedrock.
 pub(crate) fn without_region(id: &str) -> &str {
+    // The ARN of a model or of a profile ends in its id.
+    let id = if id.starts_with("arn:") { id.rsplit('/').next().unwrap_or(id) } else { id };
     let is_word = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'-');
     match id.split_once('.') {
         Some((region, rest)) if is_word(region) && region.len() <= 6 => match rest.split_once('.') {
@@ -171,6 +178,9 @@ mod tests {
             assert_eq!(bare_name(id), expect, "{id}");
         }
         assert_eq!(without_region("us-gov.anthropic.x"), "anthropic.x");
+        let arn = "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.x";
+        assert_eq!(without_region(arn), "anthropic.x");
+        assert_eq!((without_tag("gpt-oss:20b"), without_tag("gpt-oss")), ("gpt-oss", "gpt-oss"));
         assert_eq!(without_region("anthropic.x-v1.0"), "anthropic.x-v1.0");
         assert_eq!(without_region("gpt-6.2-sol"), "gpt-6.2-sol");
     }

@@ -11,8 +11,8 @@ mod row;
 use std::sync::{Mutex, PoisonError};
 
 pub use self::blocks::TABLE_DATE;
-pub use self::row::{Abilities, CacheForm, KnownModel, ModelWire, RetiredModel};
-use crate::model_name::{bare_name, without_date, without_region};
+pub use self::row::{Abilities, CacheForm, KnownModel, ModelWire, RetiredModel, SchemaForm};
+use crate::model_name::{bare_name, without_date, without_region, without_tag};
 use crate::provider_table::{PROVIDERS, known_provider};
 
 /// The providers whose models cost the list price at every other service, such as clouds and gateways.
@@ -48,12 +48,27 @@ pub fn find_model(provider: &str, id: &str) -> Option<KnownModel> {
 }
 
 fn look_up(provider: &str, id: &str) -> Option<KnownModel> {
-    let own = [id, without_date(id), without_region(id), without_date(without_region(id))];
+    let region = without_region(id);
+    let own = [id, without_date(id), region, without_date(region), without_tag(region)];
     if let Some(model) = first_row(provider, &own) {
         return Some(model);
     }
-    let maker = maker_of(id)?;
     let bare = bare_name(id);
+    let of_maker = maker_of(id).and_then(|maker| row_of_maker(maker, provider, id, bare));
+    if let Some(model) = of_maker.filter(|model| model.provider == provider) {
+        return Some(model);
+    }
+    // A service may have an API of its own for the models of all makers.
+    let like = families::newest_like(provider, bare).filter(KnownModel::has_own_form);
+    match (of_maker, like) {
+        (Some(model), Some(like)) => Some(model.with_form_of(&like)),
+        (None, Some(like)) => Some(like.form_of_requests()),
+        (model, None) => model,
+    }
+}
+
+/// Returns the row of a model at its maker, as far as it holds at `provider`.
+fn row_of_maker(maker: &'static str, provider: &str, id: &str, bare: &str) -> Option<KnownModel> {
     let dashed = bare.replace('.', "-");
     let names = [id.rsplit('/').next().unwrap_or(id), bare, dashed.as_str()];
     let model = first_row(maker, &names).or_else(|| {
@@ -63,11 +78,10 @@ fn look_up(provider: &str, id: &str) -> Option<KnownModel> {
             maker == provider || known_provider(maker).is_some_and(|known| !known.has_open_models);
         if is_of_maker && !is_retired { families::newest_like(maker, bare) } else { None }
     })?;
-    Some(if maker == provider {
-        model
-    } else {
-        model.at_another_provider(SAME_PRICE_EVERYWHERE.contains(&maker))
-    })
+    if maker == provider {
+        return Some(model);
+    }
+    Some(model.at_another_provider(SAME_PRICE_EVERYWHERE.contains(&maker)))
 }
 
 /// Returns what is known about a model, wherever it is used.

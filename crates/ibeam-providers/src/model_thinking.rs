@@ -29,8 +29,34 @@ pub enum ThinkingForm {
     Budget,
     /// A level.
     Levels,
+    /// `reasoning` with a level.
+    Object,
+    /// `thinking: enabled`, and a level if the model has levels.
+    Switch,
+    /// The same in the form of Z.ai, which keeps the reasoning of earlier answers.
+    Zai,
+    /// `reasoning: enabled`, and a level if the model has levels, as Together defines it.
+    Together,
     /// `reasoningConfig` of Amazon Nova.
     Nova,
+}
+
+impl ThinkingForm {
+    /// Returns the form of this word, as the table and configuration files spell it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "none" => Some(Self::None),
+            "adaptive" => Some(Self::Adaptive),
+            "budget" => Some(Self::Budget),
+            "levels" => Some(Self::Levels),
+            "object" => Some(Self::Object),
+            "switch" => Some(Self::Switch),
+            "zai" => Some(Self::Zai),
+            "together" => Some(Self::Together),
+            "nova" => Some(Self::Nova),
+            _ => None,
+        }
+    }
 }
 
 /// A way to switch reasoning off.
@@ -42,6 +68,18 @@ pub enum ThinkingOff {
     BetweenTools,
     /// By the level `none`.
     Level,
+}
+
+impl ThinkingOff {
+    /// Returns the way of this word, as the table and configuration files spell it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "disabled" => Some(Self::Disabled),
+            "between_tools" => Some(Self::BetweenTools),
+            "level" => Some(Self::Level),
+            _ => None,
+        }
+    }
 }
 
 /// A set of levels.
@@ -62,6 +100,11 @@ impl EffortSet {
     /// Returns the levels, from the lowest.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = Effort> {
         Effort::ALL.into_iter().filter(move |effort| self.contains(*effort))
+    }
+
+    /// Whether the set has no level: the model only switches its reasoning on and off.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
     }
 
     fn bit(effort: Effort) -> u8 {
@@ -119,6 +162,8 @@ impl ModelThinking {
         match (self.levels, wanted) {
             (None, wanted) => wanted,
             (Some(_), Effort::None) if can_be_off => Effort::None,
+            // Without levels, reasoning is on or off.
+            (Some(levels), Effort::None) => levels.nearest(wanted).unwrap_or(Effort::Minimal),
             (Some(levels), wanted) => levels.nearest(wanted).unwrap_or(wanted),
         }
     }

@@ -1,7 +1,8 @@
 //! The parts and settings of a request that a model accepts: data of the model table, or of the configuration, that the writers of requests follow.
 
-use crate::model_table::{CacheForm, KnownModel, find_model, known_model};
+use crate::model_table::{CacheForm, KnownModel, SchemaForm, find_model, known_model};
 use crate::model_thinking::ModelThinking;
+use crate::request_rules::{RequestRule, RequestRules};
 
 /// The parts and settings of a request that a model accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,14 +13,29 @@ pub struct ModelTraits {
     pub reasons: Option<bool>,
     /// Whether it accepts images; `None` if that is unknown.
     pub images: Option<bool>,
-    /// The explicit cache breakpoints that it accepts in an API of OpenAI.
+    /// The explicit cache breakpoints that it accepts in an API where not every model does.
     pub cache: Option<CacheForm>,
+    /// The form in which a request asks for an answer that matches a JSON Schema; `None` if that depends on the service.
+    pub schema: Option<SchemaForm>,
+    /// The rules for the parts of a request.
+    pub rules: RequestRules,
 }
 
 impl ModelTraits {
     /// The traits of an unknown model.
-    pub const UNKNOWN: Self =
-        Self { thinking: ModelThinking::UNKNOWN, reasons: None, images: None, cache: None };
+    pub const UNKNOWN: Self = Self {
+        thinking: ModelThinking::UNKNOWN,
+        reasons: None,
+        images: None,
+        cache: None,
+        schema: None,
+        rules: RequestRules::NONE,
+    };
+
+    /// Whether the model has a rule.
+    pub(crate) fn has(&self, rule: RequestRule) -> bool {
+        self.rules.has(rule)
+    }
 
     /// Returns the traits of a model at a provider, or wherever it is used if the provider is empty.
     pub fn find(provider: &str, id: &str) -> Self {
@@ -35,6 +51,8 @@ impl From<&KnownModel> for ModelTraits {
             reasons: model.abilities.reasoning,
             images: model.abilities.images,
             cache: model.cache,
+            schema: model.schema,
+            rules: model.rules,
         }
     }
 }

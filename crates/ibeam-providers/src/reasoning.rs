@@ -112,7 +112,16 @@ impl Reasoning {
                     Some(MessagesThinking { thinking: Thinking::Adaptive, output_config })
                 }
             },
-            Some(ThinkingForm::Budget | ThinkingForm::Levels | ThinkingForm::Nova) | None => {
+            Some(
+                ThinkingForm::Budget
+                | ThinkingForm::Levels
+                | ThinkingForm::Object
+                | ThinkingForm::Switch
+                | ThinkingForm::Zai
+                | ThinkingForm::Together
+                | ThinkingForm::Nova,
+            )
+            | None => {
                 match self.tokens()? {
                     // A model with a number of tokens thinks only if it is asked to.
                     0 if thinking.form == Some(ThinkingForm::Budget) => None,

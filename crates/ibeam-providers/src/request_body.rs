@@ -112,13 +112,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model_table::CacheForm;
+    use crate::model_traits::ModelTraits;
     use crate::protocols::{OPENAI_CHAT, PROTOCOLS};
     use crate::reasoning::{Effort, Reasoning};
+    use crate::request_rules::{RequestRule, RequestRules};
 
     /// A model for which every protocol sets cache breakpoints.
     const SETTINGS: RequestSettings<'static> = RequestSettings {
         max_output_tokens: Some(100),
         reasoning: Reasoning { effort: Some(Effort::High), budget: None },
+        traits: ModelTraits {
+            cache: Some(CacheForm::Points),
+            rules: RequestRules::NONE.with(RequestRule::ResultStatus).with(RequestRule::SignedCalls),
+            ..ModelTraits::UNKNOWN
+        },
         ..RequestSettings::for_unknown_model("anthropic.claude-sonnet-5-5")
     };
 

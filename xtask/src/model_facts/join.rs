@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::ModelFactsError;
 use super::litellm_prices::LiteLlm;
-use super::model_name::without_region;
+use super::model_name::{bare_name, without_region};
 use super::overrides::Override;
 use super::pi_ai_catalogue::PiAi;
 use super::providers::{PROVIDERS, ProviderSource, ThinkingApi};
@@ -28,6 +28,10 @@ pub(super) struct Facts {
     pub(super) levels: Option<Vec<String>>,
     pub(super) off: Option<Off>,
     pub(super) default_level: Option<String>,
+    /// The highest level that Converse accepts.
+    pub(super) level_ceiling: Option<String>,
+    /// The form of a request for thinking over Chat Completions, if it is not a level alone.
+    pub(super) form: Option<&'static str>,
     pub(super) is_adaptive: Option<bool>,
     /// Whether the Responses API is the API of the model.
     pub(super) is_responses: bool,
@@ -36,6 +40,12 @@ pub(super) struct Facts {
     pub(super) has_breakpoints: bool,
     /// Whether the model is served over the Messages API.
     pub(super) has_messages_api: bool,
+    /// Whether the Messages API accepts `output_config.format` for the model.
+    pub(super) has_output_format: Option<bool>,
+    /// Whether Converse accepts `outputConfig.textFormat` for the model.
+    pub(super) has_converse_output_format: Option<bool>,
+    /// Rules for the parts of a request.
+    pub(super) rules: Vec<String>,
     pub(super) retires: Option<String>,
     pub(super) successor: Option<String>,
 }
@@ -104,7 +114,7 @@ impl JoinedTable {
             }
             // litellm has short names, and names with a path of a region, that the services do not accept.
             let is_id = |id: &str| match provider.name {
-                "bedrock" => !id.contains('/'),
+                "bedrock" | "vertex" => !id.contains('/'),
                 "fireworks" => id.starts_with("accounts/"),
                 _ => true,
             };
@@ -117,6 +127,13 @@ impl JoinedTable {
                 table.retired.retain(|row| added.iter().all(|retired| retired.id != row.id));
                 table.retired.extend(added);
                 table.used_overrides.insert(index);
+            }
+            for (index, rule) in overrides.iter().enumerate() {
+                let added = rule.added_rows(provider.name)?;
+                if !added.is_empty() {
+                    table.used_overrides.insert(index);
+                }
+                rows.extend(added);
             }
             rows.sort_by(|a, b| a.id.cmp(&b.id));
             table.rows.append(&mut rows);
@@ -170,6 +187,12 @@ impl JoinedTable {
             }
         }
         row.thinking = thinking(provider, id, first, second, &row);
+        if let Some(maker) = self.row_of_maker(provider, id).filter(|_| first.is_none()) {
+            // Only pi-ai's catalogue of the maker says which form of thinking a model has.
+            row.thinking = maker.thinking.clone();
+        }
+        row.schema = schema(provider, first);
+        row.rules = [first, second].into_iter().flatten().flat_map(|facts| facts.rules.clone()).collect();
         row.wire = wire(provider, first, second);
         row.cache = cache(provider, first, second);
         row.retires = first.and_then(|facts| facts.retires.clone());
@@ -188,6 +211,13 @@ impl JoinedTable {
             row.thinking = None;
         }
         Ok(row)
+    }
+
+    /// Returns the row of the same model of Claude at its maker, for a service that offers it over the Messages API too.
+    fn row_of_maker(&self, provider: &ProviderSource, id: &str) -> Option<&Row> {
+        let offers_claude = matches!(provider.thinking, ThinkingApi::Messages | ThinkingApi::Converse);
+        let name = bare_name(id);
+        self.rows.iter().find(|row| offers_claude && row.provider == "anthropic" && row.id == name)
     }
 
     /// Returns the file of the table: a line for each model, then one for each retired model.
@@ -291,6 +321,7 @@ fn thinking(
         return None;
     }
     let levels = second.and_then(|facts| facts.levels.clone()).or_else(|| first?.levels.clone());
+    let levels = levels.map(|levels| up_to_ceiling(levels, first));
     let off = second.and_then(|facts| facts.off).or_else(|| first?.off);
     let is_adaptive = [first, second].into_iter().flatten().any(|facts| facts.is_adaptive == Some(true));
     let default = first.and_then(|facts| facts.default_level.clone());
@@ -309,7 +340,7 @@ fn thinking(
             Some(Off::Impossible) | None => None,
         };
         Thinking {
-            form: Some("levels".to_owned()),
+            form: Some(second.and_then(|facts| facts.form).unwrap_or("levels").to_owned()),
             off,
             levels: levels.clone(),
             default: default.clone(),
@@ -324,6 +355,24 @@ fn thinking(
         ThinkingApi::Gemini if levels.is_some() => Some(with_levels()),
         ThinkingApi::Gemini => Some(Thinking { form: Some("budget".to_owned()), ..Thinking::default() }),
     }
+}
+
+/// Leaves out the levels above the ceiling of the service.
+fn up_to_ceiling(levels: Vec<String>, facts: Option<&Facts>) -> Vec<String> {
+    let ceiling = facts.and_then(|facts| facts.level_ceiling.clone());
+    match levels.iter().position(|level| Some(level) == ceiling.as_ref()) {
+        Some(last) => levels.into_iter().take(last + 1).collect(),
+        None => levels,
+    }
+}
+
+fn schema(provider: &ProviderSource, first: Option<&Facts>) -> Option<String> {
+    let has = match provider.thinking {
+        ThinkingApi::Messages => first?.has_output_format,
+        ThinkingApi::Converse => first?.has_converse_output_format,
+        ThinkingApi::Levels | ThinkingApi::Gemini => None,
+    };
+    (has == Some(true)).then(|| "output_config".to_owned())
 }
 
 fn wire(provider: &ProviderSource, first: Option<&Facts>, second: Option<&Facts>) -> Option<String> {

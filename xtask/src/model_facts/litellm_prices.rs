@@ -74,6 +74,8 @@ fn facts(entry: &Value) -> Facts {
             (_, Some(true)) => Some(Off::Level),
             (Some(false) | None, None) => None,
         },
+        level_ceiling: text("bedrock_output_config_effort_ceiling"),
+        form: None,
         default_level: text("default_reasoning_effort").filter(|level| level != "none"),
         is_adaptive: flag("supports_adaptive_thinking"),
         is_responses: false,
@@ -81,6 +83,9 @@ fn facts(entry: &Value) -> Facts {
             || endpoints.as_ref().is_some_and(lacks_chat),
         has_breakpoints: flag("supports_prompt_cache_breakpoint").unwrap_or(false),
         has_messages_api: false,
+        has_output_format: flag("supports_native_structured_output"),
+        has_converse_output_format: flag("supports_bedrock_native_structured_output"),
+        rules: Vec::new(),
         retires: text("deprecation_date"),
         successor: text("successor_model"),
     }

@@ -33,6 +33,9 @@ pub(super) struct Override {
     /// The fields of the row and their values. `null` leaves a field out.
     #[serde(default)]
     set: Map<String, Value>,
+    /// Whether no source has the models with these ids, so that the override adds them.
+    #[serde(default)]
+    added: bool,
     /// The day on which the models with these ids were retired, if no source has it.
     #[serde(default)]
     retired: Option<String>,
@@ -102,6 +105,18 @@ impl Override {
         self.ids.iter().map(row).collect()
     }
 
+    /// Returns the current models that the override adds.
+    pub(super) fn added_rows(&self, provider: &'static str) -> Result<Vec<Row>, ModelFactsError> {
+        if !self.added || self.provider.as_deref() != Some(provider) {
+            return Ok(Vec::new());
+        }
+        let row = |id: &String| {
+            let mut row = Row { provider, id: id.clone(), source: "override", ..Row::default() };
+            self.apply(&mut row).map(|()| row)
+        };
+        self.ids.iter().map(row).collect()
+    }
+
     /// Whether the override decides on a field.
     pub(super) fn sets(&self, field: &str) -> bool {
         self.set.contains_key(field)
@@ -121,6 +136,16 @@ impl Override {
                 "abilities" => {}
                 "batch_percent" => row.batch_percent = value.as_u64(),
                 "wire" => row.wire = text(),
+                "cache" => row.cache = text(),
+                "schema" => row.schema = text(),
+                // The rules of several lines are added.
+                "rules" if value.is_null() => row.rules.clear(),
+                "rules" => {
+                    let words = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+                    row.rules.extend(words.map(str::to_owned));
+                    row.rules.sort_unstable();
+                    row.rules.dedup();
+                }
                 "retires" => row.retires = text(),
                 "successor" => row.successor = text(),
                 "thinking.form" => row.thinking = Some(Thinking { form: text(), ..thinking() }),

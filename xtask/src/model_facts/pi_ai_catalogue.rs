@@ -54,7 +54,19 @@ fn facts(entry: &Value) -> Facts {
         Some(list.iter().any(|input| input == kind))
     };
     let compat = |name: &str| entry.pointer(&format!("/compat/{name}"));
+    let form = match compat("thinkingFormat").and_then(Value::as_str) {
+        Some("deepseek") => Some("switch"),
+        Some("zai") => Some("zai"),
+        Some("together") => Some("together"),
+        Some(_) | None => None,
+    };
     let has_switch = compat("thinkingFormat").is_some_and(|form| form != "openai");
+    // A model with a switch only has no levels.
+    let has_no_levels = compat("supportsReasoningEffort").is_some_and(|has| has == false);
+    let rules = [
+        ("zaiToolStream", "tool_stream"),
+        ("requiresReasoningContentOnAssistantMessages", "reasoning_content"),
+    ];
     let reasons = entry.get("reasoning").and_then(Value::as_bool);
     let map = entry.get("thinkingLevelMap").and_then(Value::as_object);
     Facts {
@@ -66,18 +78,27 @@ fn facts(entry: &Value) -> Facts {
         batch_percent: None,
         // Every model of the catalogue is one for agents.
         abilities: [("tools", Some(true)), ("images", accepts("image")), ("reasoning", reasons)].into(),
-        levels: map.map(levels),
-        off: map.and_then(|map| match map.get("off") {
+        levels: if has_no_levels { Some(Vec::new()) } else { map.map(levels) },
+        off: match map.and_then(|map| map.get("off")) {
             Some(Value::Null) => Some(Off::Impossible),
-            Some(_) => Some(Off::Level),
-            None => has_switch.then_some(Off::Disabled),
-        }),
+            Some(_) if form.is_none() => Some(Off::Level),
+            Some(_) | None => has_switch.then_some(Off::Disabled),
+        },
+        level_ceiling: None,
+        form,
         default_level: None,
         is_adaptive: Some(compat("forceAdaptiveThinking").is_some_and(|force| force == true)),
         is_responses: text("api") == Some("openai-responses") && reasons == Some(true),
         lacks_chat: false,
         has_breakpoints: compat("supportsExplicitPromptCacheMode").is_some_and(|has| has == true),
         has_messages_api: text("api") == Some("anthropic-messages"),
+        has_output_format: None,
+        has_converse_output_format: None,
+        rules: rules
+            .iter()
+            .filter(|(name, _)| compat(name).is_some_and(|has| has == true))
+            .map(|(_, rule)| (*rule).to_owned())
+            .collect(),
         retires: None,
         successor: None,
     }

@@ -70,5 +70,8 @@ pub(super) const PROVIDERS: &[ProviderSource] = &[
     provider("minimax", &["minimax"], "minimax/", Some("minimax"), ThinkingApi::Messages),
     provider("dashscope", &["dashscope"], "dashscope/", None, ThinkingApi::Levels),
     provider("meta", &["meta"], "meta/", Some("meta"), ThinkingApi::Levels),
+    // A server of the user has any models; only what no source has is in the overrides.
+    provider("ollama", &[], "", None, ThinkingApi::Levels),
+    provider("ollama-cloud", &[], "", None, ThinkingApi::Levels),
     provider("cohere", &["cohere_chat"], "", None, ThinkingApi::Levels),
 ];

@@ -29,13 +29,19 @@ pub(super) struct Row {
     pub(super) wire: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cache: Option<String>,
+    /// The form in which a request asks for an answer that matches a JSON Schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) schema: Option<String>,
+    /// Rules for the parts of a request.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) rules: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) thinking: Option<Thinking>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) retires: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) successor: Option<String>,
-    /// The sources: `litellm`, `pi-ai` or `both`.
+    /// The sources: `litellm`, `pi-ai`, `both`, or `override` for a model that no source has.
     pub(super) source: &'static str,
 }
 
@@ -52,7 +58,7 @@ pub(super) struct RetiredRow {
 /// The settings of thinking that a model accepts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Thinking {
-    /// `adaptive`, `budget`, `levels`, `nova` or `none`.
+    /// `adaptive`, `budget`, `levels`, `object`, `switch`, `zai`, `together`, `nova` or `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) form: Option<String>,
     /// The way to switch thinking off: `disabled`, `between_tools`, `level`; absent where nothing switches it off.

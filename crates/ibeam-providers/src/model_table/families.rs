@@ -29,8 +29,10 @@ pub(super) fn newest_like(maker: &str, bare: &str) -> Option<KnownModel> {
         .filter_map(|(provider, line)| Some((ModelName::new(line.split('\t').next()?), provider, line)))
         .collect();
     let newest = |is_like: &dyn Fn(&ModelName) -> bool| {
-        // An alias without a version stands for the newest model.
-        let is_earlier = |name: &ModelName| wanted.version == (0, 0) || name.version <= wanted.version;
+        // An alias without a version stands for the newest model, so it says nothing about one with a version.
+        let is_earlier = |name: &ModelName| {
+            wanted.version == (0, 0) || name.version > (0, 0) && name.version <= wanted.version
+        };
         let like = || names.iter().filter(|(name, ..)| is_like(name) && is_earlier(name));
         let rows = || {
             like()
@@ -41,15 +43,19 @@ pub(super) fn newest_like(maker: &str, bare: &str) -> Option<KnownModel> {
         current.or_else(|| rows().max_by_key(|(version, _)| *version)).map(|(_, row)| row)
     };
     let mut family = wanted.family.as_str();
+    // A preview is of the line of its name.
+    let is_of_line = |name: &ModelName, line: &str| {
+        name.family.strip_prefix(line).is_some_and(|rest| rest.is_empty() || rest == "-preview")
+    };
     while let Some((shorter, _)) = family.rsplit_once('-') {
-        if let Some(model) = newest(&|name| name.family == family) {
+        if let Some(model) = newest(&|name| is_of_line(name, family)) {
             return Some(model.assumed(family == wanted.family));
         }
         family = shorter;
     }
     let has_version = wanted.version > (0, 0);
     if family == wanted.family
-        && let Some(model) = newest(&|name| name.family == family)
+        && let Some(model) = newest(&|name| is_of_line(name, family))
     {
         return Some(model.assumed(true));
     }

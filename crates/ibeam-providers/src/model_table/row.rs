@@ -5,6 +5,7 @@ use ibeam_core::{PriceStep, Prices, TokenPrices};
 use crate::listed_model::{ListedFacts, ListedPrices};
 use crate::model_thinking::{EffortSet, ModelThinking, ThinkingForm, ThinkingOff};
 use crate::reasoning::Effort;
+use crate::request_rules::{RequestRule, RequestRules};
 
 /// The facts about a current model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,8 +28,12 @@ pub struct KnownModel {
     pub abilities: Abilities,
     /// The API of the model, if it is not that of its provider.
     pub wire: Option<ModelWire>,
-    /// The explicit cache breakpoints that it accepts in an API of OpenAI.
+    /// The explicit cache breakpoints that it accepts in an API where not every model does.
     pub cache: Option<CacheForm>,
+    /// The form in which a request asks for an answer that matches a JSON Schema; `None` if that depends on the service.
+    pub schema: Option<SchemaForm>,
+    /// The rules for the parts of a request.
+    pub rules: RequestRules,
     /// The settings of thinking that it accepts.
     pub thinking: ModelThinking,
     /// The day on which the provider retires it, `YYYY-MM-DD`.
@@ -79,6 +84,57 @@ pub enum CacheForm {
     Breakpoints,
     /// `cache_control`, as gateways take it over from Anthropic.
     CacheControl,
+    /// `cachePoint` of Converse.
+    Points,
+    /// `cachePoint` of Converse after the system prompt only.
+    SystemPoints,
+}
+
+impl CacheForm {
+    /// Returns the form of this word, as the table and configuration files spell it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "breakpoints" => Some(Self::Breakpoints),
+            "cache_control" => Some(Self::CacheControl),
+            "points" => Some(Self::Points),
+            "system_points" => Some(Self::SystemPoints),
+            _ => None,
+        }
+    }
+}
+
+/// The form in which a request asks for an answer that matches a JSON Schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaForm {
+    /// `output_config.format` of the Messages API, `outputConfig.textFormat` of Converse.
+    OutputConfig,
+    /// The schema field of the API, also together with tools.
+    JsonSchema,
+    /// The system prompt alone.
+    Prompt,
+}
+
+impl SchemaForm {
+    /// Returns the form of this word, as the table and configuration files spell it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "output_config" => Some(Self::OutputConfig),
+            "json_schema" => Some(Self::JsonSchema),
+            "prompt" => Some(Self::Prompt),
+            _ => None,
+        }
+    }
+}
+
+impl ModelWire {
+    /// Returns the API of this word, as the table spells it.
+    fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "responses" => Some(Self::Responses),
+            "responses_only" => Some(Self::OnlyResponses),
+            _ => None,
+        }
+    }
 }
 
 impl KnownModel {
@@ -100,6 +156,8 @@ impl KnownModel {
         },
         wire: None,
         cache: None,
+        schema: None,
+        rules: RequestRules::NONE,
         thinking: ModelThinking::UNKNOWN,
         retires: None,
         successor: None,
@@ -119,32 +177,14 @@ impl KnownModel {
             prices: prices(next(), next()),
             batch_percent: next().parse().ok(),
             abilities: Abilities::parse(next()),
-            wire: match next() {
-                "responses" => Some(ModelWire::Responses),
-                "responses_only" => Some(ModelWire::OnlyResponses),
-                _ => None,
-            },
-            cache: match next() {
-                "breakpoints" => Some(CacheForm::Breakpoints),
-                "cache_control" => Some(CacheForm::CacheControl),
-                _ => None,
-            },
+            wire: ModelWire::from_name(next()),
+            cache: CacheForm::from_name(next()),
+            schema: SchemaForm::from_name(next()),
+            rules: rules(next()),
             thinking: ModelThinking {
-                form: match next() {
-                    "adaptive" => Some(ThinkingForm::Adaptive),
-                    "budget" => Some(ThinkingForm::Budget),
-                    "levels" => Some(ThinkingForm::Levels),
-                    "nova" => Some(ThinkingForm::Nova),
-                    "none" => Some(ThinkingForm::None),
-                    _ => None,
-                },
-                off: match next() {
-                    "disabled" => Some(ThinkingOff::Disabled),
-                    "between_tools" => Some(ThinkingOff::BetweenTools),
-                    "level" => Some(ThinkingOff::Level),
-                    _ => None,
-                },
-                levels: next().strip_prefix('=').map(EffortSet::from_names),
+                form: ThinkingForm::from_name(next()),
+                off: ThinkingOff::from_name(next()),
+                levels: next().strip_prefix('=').map(levels),
                 default: Effort::from_name(next()),
                 is_bound: next() == "bound",
             },
@@ -192,10 +232,31 @@ impl KnownModel {
         }
     }
 
-    /// Returns the row for a later model.
-    pub(super) fn assumed(self, has_same_price: bool) -> Self {
-        let prices = self.prices.filter(|_| has_same_price);
-        Self { prices, retires: None, successor: None, is_assumed: true, ..self }
+    /// Returns the row for a later model. Another line of the family may have another price, and need not summarise its
+    /// thoughts.
+    pub(super) fn assumed(self, is_same_line: bool) -> Self {
+        let prices = self.prices.filter(|_| is_same_line);
+        let rules = if is_same_line { self.rules } else { self.rules.without(RequestRule::Summaries) };
+        Self { prices, rules, retires: None, successor: None, is_assumed: true, ..self }
+    }
+
+    /// Whether the service of the row has rules of its own for requests to the model.
+    pub(super) fn has_own_form(&self) -> bool {
+        self.cache.is_some() || self.rules != RequestRules::NONE
+    }
+
+    /// Returns the row for a model of which only the form of its requests is assumed.
+    pub(super) fn form_of_requests(self) -> Self {
+        let Self { provider, id, wire, cache, schema, rules, thinking, .. } = self;
+        Self { provider, id, wire, cache, schema, rules, thinking, ..Self::UNKNOWN }
+    }
+
+    /// Returns the row with the form of requests of another row, which is that of a model of the same family at the service
+    /// that is used.
+    pub(super) fn with_form_of(self, service: &Self) -> Self {
+        let Self { wire, cache, schema, rules, thinking, .. } = *service;
+        let thinking = if thinking.form.is_some() { thinking } else { self.thinking };
+        Self { wire, cache, schema, rules, thinking, ..self }
     }
 }
 
@@ -228,6 +289,18 @@ impl Abilities {
 
 fn text(field: &'static str) -> Option<&'static str> {
     Some(field).filter(|field| !field.is_empty())
+}
+
+/// Parses a digit for each level.
+fn levels(field: &str) -> EffortSet {
+    let all = Effort::ALL.into_iter().zip(b'0'..);
+    all.filter(|(_, digit)| field.as_bytes().contains(digit)).map(|(level, _)| level).collect()
+}
+
+/// Parses a letter for each rule.
+fn rules(field: &str) -> RequestRules {
+    let all = RequestRule::ALL.into_iter().zip(b'a'..);
+    all.filter(|(_, letter)| field.as_bytes().contains(letter)).map(|(rule, _)| rule).collect()
 }
 
 /// Parses the prices and their steps, `ABOVE:PRICES` each.

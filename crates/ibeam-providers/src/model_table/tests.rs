@@ -1,6 +1,8 @@
 use super::*;
 use crate::model_thinking::{ThinkingForm, ThinkingOff};
 use crate::provider_table::known_provider;
+use crate::reasoning::Effort;
+use crate::request_rules::RequestRule;
 
 #[track_caller]
 fn check(provider: &str, id: &str, label: &str) {
@@ -98,7 +100,7 @@ fn thinking_is_that_of_the_services() {
         ("gpt-6.1-terra", ThinkingForm::Levels, Some(ThinkingOff::Level), false),
         ("gpt-4.1", ThinkingForm::None, None, false),
         ("devstral-medium-latest", ThinkingForm::None, None, false),
-        ("deepseek-flash", ThinkingForm::Levels, Some(ThinkingOff::Disabled), false),
+        ("deepseek-flash", ThinkingForm::Switch, Some(ThinkingOff::Disabled), false),
     ] {
         let found = thinking(id);
         assert_eq!((found.form, found.off, found.is_bound), (Some(form), off, is_bound), "{id}");
@@ -107,6 +109,36 @@ fn thinking_is_that_of_the_services() {
         let found = find_model("bedrock", id).unwrap();
         assert!(found.thinking.is_bound, "{id}");
     }
+}
+
+#[test]
+fn a_service_has_rules_of_its_own_for_the_models_of_others() {
+    use RequestRule::{ResultStatus, SeparateText};
+    let (all, system) = (Some(CacheForm::Points), Some(CacheForm::SystemPoints));
+    for (id, cache, rule) in [
+        ("eu.anthropic.claude-sonnet-4-5-20250929-v1:0", all, Some(ResultStatus)),
+        ("anthropic.claude-3-5-haiku-20241022-v1:0", all, Some(ResultStatus)),
+        ("global.anthropic.claude-sonnet-6", all, Some(ResultStatus)),
+        ("anthropic.claude-3-5-sonnet-20240620-v1:0", None, Some(ResultStatus)),
+        ("us.amazon.nova-2-lite-v1:0", None, Some(ResultStatus)),
+        ("us.amazon.nova-3-lite-v1:0", None, Some(ResultStatus)),
+        ("arn:aws:bedrock:us-east-1::foundation-model/amazon.nova-pro-v1:0", system, Some(ResultStatus)),
+        ("openai.gpt-oss-120b-1:0", None, None),
+        ("us.meta.llama4-maverick-17b-instruct-v1:0", None, Some(SeparateText)),
+        ("us.meta.llama9-20b-instruct-v1:0", None, Some(SeparateText)),
+        ("mistral.mistral-medium-9", None, Some(SeparateText)),
+    ] {
+        let found = find_model("bedrock", id).unwrap_or_else(|| panic!("{id}"));
+        let rules = [ResultStatus, SeparateText].into_iter().find(|rule| found.rules.has(*rule));
+        assert_eq!((found.cache, rules), (cache, rule), "{id}");
+    }
+    assert_eq!(find_model("bedrock", "arn:aws:bedrock:us-east-1:1:application-inference-profile/x"), None);
+    let levels = find_model("bedrock", "global.anthropic.claude-sonnet-6").unwrap().thinking.levels.unwrap();
+    assert!(!levels.contains(Effort::Max), "the ceiling of the service");
+    let next = find_model("openrouter", "anthropic/claude-sonnet-6").unwrap();
+    assert_eq!(next.cache, Some(CacheForm::CacheControl));
+    let levels = |id| find_model("ollama", id).and_then(|model| model.thinking.levels);
+    assert!(levels("gpt-oss:20b").is_some() && levels("qwen3:8b").is_none());
 }
 
 #[test]
@@ -147,6 +179,16 @@ fn every_row_parses_and_belongs_to_a_provider() {
         assert_eq!((model.retires, model.successor), (text("retires"), text("successor")), "{line}");
         assert_eq!(model.thinking.form.is_some(), row["thinking"]["form"].is_string(), "{line}");
         assert_eq!(model.thinking.is_bound, row["thinking"]["bound"] == true, "{line}");
+        let words = |pointer: &str| -> Vec<&str> {
+            let list = row.pointer(pointer).and_then(|list| list.as_array());
+            list.into_iter().flatten().filter_map(|word| word.as_str()).collect()
+        };
+        let rules: Vec<&str> = model.rules.iter().map(RequestRule::as_str).collect();
+        assert_eq!(rules, words("/rules"), "{line}");
+        let levels = model.thinking.levels.unwrap_or_default().iter().map(Effort::as_str);
+        assert_eq!(levels.collect::<Vec<_>>(), words("/thinking/levels"), "{line}");
+        assert_eq!(model.schema.is_some(), row["schema"].is_string(), "{line}");
+        assert_eq!(model.cache.is_some(), row["cache"].is_string(), "{line}");
         let steps = row["tiers"].as_array().map_or(0, Vec::len);
         assert!(steps <= 2, "more than two price steps: {line}");
         count += 1;

@@ -28,7 +28,7 @@ use ibeam_http::framing::FrameParser;
 pub(super) use decoder::Decoder;
 pub(super) use document::is_answer;
 pub(super) use errors::{classify_error, parse_error};
-pub(super) use model_id::{ModelFamily, path_segment};
+pub(super) use model_id::path_segment;
 
 /// The Converse API of Amazon Bedrock.
 #[derive(Clone, Copy, Debug)]

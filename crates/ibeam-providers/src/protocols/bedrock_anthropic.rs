@@ -12,10 +12,9 @@ use ibeam_protocol::Message;
 use serde_json::Value;
 
 use super::anthropic::{Envelope, write_messages, write_request};
-use super::bedrock::{
-    ModelFamily, bearer_header, classify_error, models_url, parse_error, parse_models, path_segment,
-};
+use super::bedrock::{bearer_header, classify_error, models_url, parse_error, parse_models, path_segment};
 use crate::listed_model::ListedModel;
+use crate::model_table::CacheForm;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
     AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
@@ -27,8 +26,8 @@ use ibeam_http::framing::FrameParser;
 pub struct BedrockAnthropic;
 
 /// The service rejects the key `stream`: another URL asks for a stream.
-fn envelope(model: &str) -> Envelope {
-    let accepts_breakpoints = ModelFamily::from_id(model).caches_messages();
+fn envelope(settings: &RequestSettings<'_>) -> Envelope {
+    let accepts_breakpoints = settings.traits.cache == Some(CacheForm::Points);
     Envelope { anthropic_version: Some("bedrock-2023-05-31"), accepts_stream: false, accepts_breakpoints }
 }
 
@@ -66,7 +65,7 @@ impl WireProtocol for BedrockAnthropic {
         request: &ModelRequest,
         settings: &RequestSettings<'_>,
     ) -> Result<Vec<u8>, serde_json::Error> {
-        write_request(request, settings, envelope(settings.model))
+        write_request(request, settings, envelope(settings))
     }
 
     fn write_messages(
@@ -75,7 +74,7 @@ impl WireProtocol for BedrockAnthropic {
         settings: &RequestSettings<'_>,
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
-        write_messages(messages, envelope(settings.model), settings, body)
+        write_messages(messages, envelope(settings), settings, body)
     }
 
     fn frame_parser(&self) -> Box<dyn FrameParser> {

@@ -17,7 +17,6 @@ use ibeam_core::ModelRequest;
 use ibeam_protocol::Message;
 use serde_json::Value;
 
-pub(super) use request::summarises_thinking;
 pub(super) use thinking::Level;
 
 use crate::batch::{BatchApi, GeminiBatches};

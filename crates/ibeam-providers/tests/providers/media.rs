@@ -107,7 +107,7 @@ fn gemini_gets_inline_data() {
         check(protocol, "gemini-2.5-pro", "parts", prompt.clone(), after);
         result["parts"] = json!([image]);
         let after = json!([{ "role": "user", "parts": [{ "functionResponse": result }] }]);
-        check(protocol, "gemini-3-pro-preview", "parts", prompt.clone(), after);
+        check(protocol, "gemini-3.1-pro-preview", "parts", prompt.clone(), after);
     }
 }
 

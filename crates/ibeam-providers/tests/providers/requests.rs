@@ -233,7 +233,7 @@ fn an_interactions_request_is_exactly_this() {
 
 #[test]
 fn newer_gemini_models_get_a_signature_with_the_first_call_of_another_model() {
-    let settings = RequestSettings::new("gemini-3-pro");
+    let settings = RequestSettings::new("gemini-3.1-pro-preview");
     let body = build_request_body(GEMINI, &request(conversation()), &settings).unwrap();
     let body: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(body["generationConfig"], json!({ "thinkingConfig": { "includeThoughts": true } }));
@@ -345,10 +345,10 @@ fn a_schema_of_the_answer_is_sent_in_the_form_of_each_service() {
         assert_eq!(body(OPENAI_CHAT, schema, name, "m", true).get("response_format"), None);
     }
     for (schema, model, has_tools, is_sent) in [
-        (&closed, "gemini-3-pro-preview", true, true),
+        (&closed, "gemini-3.1-pro-preview", true, true),
         (&closed, "gemini-2.5-pro", true, false),
         (&closed, "gemini-2.5-pro", false, true),
-        (&open, "gemini-3-pro-preview", true, false),
+        (&open, "gemini-3.1-pro-preview", true, false),
     ] {
         let config = &body(GEMINI, schema, "gemini", model, has_tools)["generationConfig"];
         let found = (config.get("responseMimeType"), config.get("responseJsonSchema"));

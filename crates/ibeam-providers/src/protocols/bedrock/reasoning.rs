@@ -28,7 +28,8 @@ pub(super) fn fields(settings: &RequestSettings<'_>, max_tokens: Option<u32>) ->
             Some(json!({ "reasoningConfig": config }))
         }
         ThinkingForm::Levels => Some(json!({ "reasoning_effort": reasoning.level()? })),
-        ThinkingForm::None => None,
+        ThinkingForm::Object => Some(json!({ "reasoning": { "effort": reasoning.level()? } })),
+        ThinkingForm::Switch | ThinkingForm::Zai | ThinkingForm::Together | ThinkingForm::None => None,
     }
 }
 
@@ -39,5 +40,15 @@ pub(super) fn replaces_limit(fields: &Value) -> bool {
 
 /// Whether there is a documented form for a model.
 pub(super) fn is_documented(thinking: ModelThinking) -> bool {
-    !matches!(thinking.form, None | Some(ThinkingForm::None))
+    match thinking.form {
+        Some(
+            ThinkingForm::Adaptive
+            | ThinkingForm::Budget
+            | ThinkingForm::Nova
+            | ThinkingForm::Levels
+            | ThinkingForm::Object,
+        ) => true,
+        Some(ThinkingForm::Switch | ThinkingForm::Zai | ThinkingForm::Together | ThinkingForm::None)
+        | None => false,
+    }
 }

@@ -13,10 +13,12 @@ use serde_json::Value;
 
 use super::super::anthropic::MOVING_BREAKPOINTS;
 use super::super::media_parts::{MediaSupport, ShownPart, file_name, result_media, result_text, shown_parts};
-use super::model_id::ModelFamily;
 use super::reasoning;
 use crate::call_id::CallIdForm;
 use crate::lenient_json;
+use crate::model_table::CacheForm;
+use crate::model_traits::ModelTraits;
+use crate::request_rules::RequestRule;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
@@ -146,9 +148,10 @@ pub(super) fn write_request(
     request: &ModelRequest,
     settings: &RequestSettings<'_>,
 ) -> Result<Vec<u8>, serde_json::Error> {
-    let family = ModelFamily::from_id(settings.model);
     let mut system: Vec<_> = text_block(&request.system).into_iter().collect();
-    if family.caches_system() && !system.is_empty() {
+    // Other models reject a request with a breakpoint.
+    let caches_system = matches!(settings.traits.cache, Some(CacheForm::Points | CacheForm::SystemPoints));
+    if caches_system && !system.is_empty() {
         system.push(Content::CachePoint(CachePoint {}));
     }
     let mut tools: Vec<_> = request
@@ -160,7 +163,7 @@ pub(super) fn write_request(
             input_schema: InputSchema { json: &spec.parameters },
         })
         .collect();
-    if family.caches_messages() && !tools.is_empty() {
+    if caches_messages(settings) && !tools.is_empty() {
         tools.push(Tool::CachePoint(CachePoint {}));
     }
     let max_tokens = request.max_output_tokens.or(settings.max_output_tokens);
@@ -186,13 +189,13 @@ pub(super) fn write_messages(
     settings: &RequestSettings<'_>,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
-    let family = ModelFamily::from_id(settings.model);
-    let mut messages = wire_messages(conversation, family, MediaSupport::new(settings));
+    let caches_messages = caches_messages(settings);
+    let mut messages = wire_messages(conversation, &settings.traits, MediaSupport::new(settings));
     let mut first_marked = None;
     let users = messages.iter_mut().enumerate().rev().filter(|(_, message)| message.role == Role::User);
-    for (index, user) in users.take(if family.caches_messages() { MOVING_BREAKPOINTS } else { 1 }) {
+    for (index, user) in users.take(if caches_messages { MOVING_BREAKPOINTS } else { 1 }) {
         first_marked = Some(index);
-        if family.caches_messages() {
+        if caches_messages {
             user.content.push(Content::CachePoint(CachePoint {}));
         }
     }
@@ -206,23 +209,28 @@ pub(super) fn write_messages(
     Ok(stable)
 }
 
+/// Whether breakpoints after tools and tool results are accepted.
+fn caches_messages(settings: &RequestSettings<'_>) -> bool {
+    settings.traits.cache == Some(CacheForm::Points)
+}
+
 /// Converts the conversation. Roles must alternate in this API, so consecutive messages of one role are merged.
 fn wire_messages<'a>(
     conversation: &'a [Arc<Message>],
-    family: ModelFamily,
+    traits: &ModelTraits,
     support: MediaSupport,
 ) -> Vec<WireMessage<'a>> {
     let mut messages: Vec<WireMessage<'_>> = Vec::new();
     for (first_index, message) in conversation.iter().enumerate() {
         let (role, content) = match message.as_ref() {
             Message::User(parts) => (Role::User, shown_parts(parts, support).map(user_block).collect()),
-            Message::Assistant(blocks) => (Role::Assistant, assistant_content(blocks, family)),
+            Message::Assistant(blocks) => (Role::Assistant, assistant_content(blocks, traits)),
             Message::ToolResults(results) => (
                 Role::User,
-                results.iter().map(|result| tool_result(result, family, support)).collect::<Vec<_>>(),
+                results.iter().map(|result| tool_result(result, traits, support)).collect::<Vec<_>>(),
             ),
         };
-        if !family.mixes_text_and_tools()
+        if traits.has(RequestRule::SeparateText)
             && let (Some(last), Some(Content::Text(_))) = (messages.last(), content.first())
             && last.content.iter().any(|block| matches!(block, Content::ToolResult { .. }))
         {
@@ -239,10 +247,10 @@ fn wire_messages<'a>(
 }
 
 /// Returns the blocks of an answer. If the model rejects text next to calls, the text is left out.
-fn assistant_content(blocks: &[Block], family: ModelFamily) -> Vec<Content<'_>> {
+fn assistant_content<'a>(blocks: &'a [Block], traits: &ModelTraits) -> Vec<Content<'a>> {
     let has_calls = blocks.iter().any(|block| matches!(block, Block::ToolCall(_)));
-    let is_accepted =
-        |block: &&Block| !has_calls || family.mixes_text_and_tools() || !matches!(block, Block::Text(_));
+    let is_separate = traits.has(RequestRule::SeparateText);
+    let is_accepted = |block: &&Block| !(has_calls && is_separate && matches!(block, Block::Text(_)));
     blocks.iter().filter(is_accepted).filter_map(block).collect()
 }
 
@@ -302,8 +310,8 @@ fn block(block: &Block) -> Option<Content<'_>> {
     }
 }
 
-fn tool_result<'a>(result: &'a ToolResult, family: ModelFamily, support: MediaSupport) -> Content<'a> {
-    let has_status = family.accepts_result_status();
+fn tool_result<'a>(result: &'a ToolResult, traits: &ModelTraits, support: MediaSupport) -> Content<'a> {
+    let has_status = traits.has(RequestRule::ResultStatus);
     let text = result_text(result, support);
     let text = if result.is_error && !has_status {
         Cow::Owned(format!("Error: {text}"))

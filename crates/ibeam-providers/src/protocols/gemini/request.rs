@@ -16,6 +16,9 @@ use super::thinking::ThinkingConfig;
 use crate::answer_draft::is_generated_id;
 use crate::answer_format::has_only_keywords;
 use crate::lenient_json;
+use crate::model_table::SchemaForm;
+use crate::model_traits::ModelTraits;
+use crate::request_rules::RequestRule;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
 /// The field of a part with the encrypted reasoning that led to it. A block that has only this field belongs to the next
@@ -170,7 +173,7 @@ pub(super) fn write_request(
     let function_declarations: Vec<_> = request.tools.iter().map(declaration).collect();
     let max_output_tokens = request.max_output_tokens.or(settings.max_output_tokens);
     let thinking_config = ThinkingConfig::new(settings);
-    let response_json_schema = answer_schema(request, settings.model);
+    let response_json_schema = answer_schema(request, &settings.traits);
     let response_mime_type = response_json_schema.map(|_| "application/json");
     let config =
         GenerationConfig { max_output_tokens, thinking_config, response_mime_type, response_json_schema };
@@ -196,11 +199,11 @@ pub(super) fn write_messages(
     settings: &RequestSettings<'_>,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
-    let (model, support) = (settings.model, MediaSupport::new(settings));
+    let support = MediaSupport::new(settings);
     for message in messages {
         let (role, parts) = match message.as_ref() {
             Message::User(parts) => ("user", shown_parts(parts, support).map(user_part).collect()),
-            Message::Assistant(blocks) => ("model", answer_parts(blocks, wire, requires_signatures(model))),
+            Message::Assistant(blocks) => ("model", answer_parts(blocks, wire, settings.traits)),
             Message::ToolResults(results) => ("user", result_parts(results, settings)),
         };
         if !parts.is_empty() {
@@ -224,11 +227,11 @@ fn text_part(text: &str) -> Option<Part<'_>> {
 }
 
 /// Returns the parts of an answer, each signature at the part with which it came.
-fn answer_parts<'a>(blocks: &'a [Block], wire: &str, requires_signatures: bool) -> Vec<Part<'a>> {
+fn answer_parts<'a>(blocks: &'a [Block], wire: &str, traits: ModelTraits) -> Vec<Part<'a>> {
     let mut parts = Vec::with_capacity(blocks.len());
     let mut signature: Option<&str> = None;
     // The service signs the first call of an answer.
-    let mut unsigned = requires_signatures.then_some(FOREIGN_SIGNATURE);
+    let mut unsigned = traits.has(RequestRule::SignedCalls).then_some(FOREIGN_SIGNATURE);
     for block in blocks {
         let part = match block {
             Block::Opaque(original) if original.wire == wire => match signature_of_next(&original.raw) {
@@ -285,7 +288,7 @@ fn result_parts<'a>(results: &'a [ToolResult], settings: &RequestSettings<'_>) -
     let (mut parts, mut after) = (Vec::with_capacity(results.len()), Vec::new());
     for result in results {
         let mut media: Vec<_> = result_media(result, support).map(media_part).collect();
-        if !accepts_media_in_results(settings.model) {
+        if !settings.traits.has(RequestRule::MediaInResults) {
             after.append(&mut media);
         }
         let ToolResult { call_id, name, is_error, .. } = result;
@@ -314,71 +317,14 @@ fn id_of_service(id: &str) -> Option<&str> {
     (!is_generated_id(id)).then_some(id)
 }
 
-/// Whether the model returns summaries of its thinking on request. Other models reject the setting.
-pub(in crate::protocols) fn summarises_thinking(model: &str) -> bool {
-    let name = bare_name(model);
-    let is_multimedia = ["image", "tts", "audio", "live"].iter().any(|kind| name.contains(kind));
-    // By default, this model does not think.
-    let is_small = name.starts_with("gemini-2.5-flash-lite");
-    let is_newest = name.starts_with("gemini-") && name.ends_with("-latest");
-    !is_multimedia && !is_small && (is_newest || version(name).is_some_and(|version| version >= (2, 5)))
-}
-
 /// Returns the schema that the service is to enforce. It supports a part of JSON Schema. The models before Gemini 3
 /// reject a schema together with tools. Source: the guide "Structured outputs".
-fn answer_schema<'a>(request: &'a ModelRequest, model: &str) -> Option<&'a Value> {
-    let name = bare_name(model);
-    let allows_tools = name.ends_with("-latest") || version(name).is_some_and(|version| version >= (3, 0));
+fn answer_schema<'a>(request: &'a ModelRequest, traits: &ModelTraits) -> Option<&'a Value> {
+    let allows_tools = traits.schema == Some(SchemaForm::JsonSchema);
+    let is_allowed = traits.schema != Some(SchemaForm::Prompt);
     let schema = request.answer_schema.as_ref()?.document();
-    let is_supported =
-        (allows_tools || request.tools.is_empty()) && has_only_keywords(schema, &SCHEMA_KEYWORDS);
+    let is_supported = is_allowed
+        && (allows_tools || request.tools.is_empty())
+        && has_only_keywords(schema, &SCHEMA_KEYWORDS);
     is_supported.then_some(schema)
-}
-
-/// Whether the model accepts images and documents inside results.
-fn accepts_media_in_results(model: &str) -> bool {
-    requires_signatures(model)
-}
-
-/// Whether the model rejects a call without a signature.
-fn requires_signatures(model: &str) -> bool {
-    let name = bare_name(model);
-    name.ends_with("-latest") || version(name).is_some_and(|version| version >= (3, 0))
-}
-
-fn bare_name(model: &str) -> &str {
-    model.rsplit_once('/').map_or(model, |(_, name)| name)
-}
-
-/// Returns the version in `gemini-2.5-pro`.
-fn version(name: &str) -> Option<(u32, u32)> {
-    let number = name.strip_prefix("gemini-")?.split('-').next()?;
-    let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
-    Some((major.parse().ok()?, minor.parse().ok()?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn summaries_of_thinking_are_asked_of_models_that_think() {
-        for (model, expect) in [
-            ("gemini-2.5-pro", true),
-            ("models/gemini-2.5-flash", true),
-            ("publishers/google/models/gemini-3-flash-preview", true),
-            ("gemini-3.1-pro-preview", true),
-            ("gemini-flash-latest", true),
-            ("gemini-10-pro", true),
-            ("gemini-2.5-flash-lite", false),
-            ("gemini-2.5-flash-image", false),
-            ("gemini-2.0-flash", false),
-            ("gemini-1.5-pro-002", false),
-            ("gemma-3-27b-it", false),
-            ("tunedModels/mine", false),
-        ] {
-            assert_eq!(summarises_thinking(model), expect, "{model}");
-        }
-        assert!(requires_signatures("gemini-3-flash-preview") && !requires_signatures("gemini-2.5-pro"));
-    }
 }

@@ -5,9 +5,9 @@
 
 use serde::Serialize;
 
-use super::request::summarises_thinking;
 use crate::model_thinking::{ModelThinking, ThinkingForm};
 use crate::reasoning::Effort;
+use crate::request_rules::RequestRule;
 use crate::wire_protocol::RequestSettings;
 
 /// `thinkingConfig`.
@@ -28,7 +28,8 @@ impl ThinkingConfig {
         let (reasoning, thinking) = (settings.reasoning, settings.traits.thinking);
         let has_levels = thinking.form != Some(ThinkingForm::Budget);
         let config = Self {
-            include_thoughts: reasoning.level() != Some(Effort::None) && summarises_thinking(settings.model),
+            include_thoughts: reasoning.level() != Some(Effort::None)
+                && settings.traits.has(RequestRule::Summaries),
             thinking_level: reasoning.level().filter(|_| has_levels).map(Level::new),
             thinking_budget: reasoning
                 .tokens()
@@ -98,6 +99,29 @@ mod tests {
         let reasoning = settings.traits.thinking.accepted(Reasoning { effort, budget });
         let found = ThinkingConfig::new(&RequestSettings { reasoning, ..settings });
         assert_eq!(serde_json::to_value(found).unwrap(), expect, "{model} {effort:?} {budget:?}");
+    }
+
+    #[test]
+    fn summaries_of_thinking_are_asked_of_models_that_think() {
+        for (model, expect) in [
+            ("gemini-2.5-pro", true),
+            ("models/gemini-2.5-flash", true),
+            ("publishers/google/models/gemini-3-flash-preview", true),
+            ("gemini-3.1-pro-preview", true),
+            ("gemini-flash-latest", true),
+            ("gemini-10-pro", true),
+            ("gemini-2.5-flash-lite", false),
+            ("gemini-2.5-flash-image", false),
+            ("gemini-2.0-flash", false),
+            ("gemini-1.5-pro-002", false),
+            ("gemma-3-27b-it", false),
+            ("tunedModels/mine", false),
+        ] {
+            let traits = RequestSettings::new(model).traits;
+            assert_eq!(traits.has(RequestRule::Summaries), expect, "{model}");
+        }
+        let requires_signatures = |model| RequestSettings::new(model).traits.has(RequestRule::SignedCalls);
+        assert!(requires_signatures("gemini-3-flash-preview") && !requires_signatures("gemini-2.5-pro"));
     }
 
     #[test]

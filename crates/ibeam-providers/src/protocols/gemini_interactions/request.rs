@@ -11,9 +11,10 @@ use ibeam_protocol::{Block, Message, ToolResult, ToolSpec};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::super::gemini::{Level, summarises_thinking};
+use super::super::gemini::Level;
 use super::super::media_parts::{MediaSupport, ShownPart, result_media, result_text, shown_parts};
 use crate::lenient_json;
+use crate::request_rules::RequestRule;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
@@ -113,7 +114,7 @@ pub(super) fn write_request(
     settings: &RequestSettings<'_>,
 ) -> Result<Vec<u8>, serde_json::Error> {
     let max_output_tokens = request.max_output_tokens.or(settings.max_output_tokens);
-    let thinking_summaries = summarises_thinking(settings.model).then_some("auto");
+    let thinking_summaries = settings.traits.has(RequestRule::Summaries).then_some("auto");
     let thinking_level = settings.reasoning.level().map(|effort| Level::new(effort).lower_case());
     let config = GenerationConfig { max_output_tokens, thinking_summaries, thinking_level };
     let has_config = max_output_tokens.is_some() || thinking_summaries.is_some() || thinking_level.is_some();

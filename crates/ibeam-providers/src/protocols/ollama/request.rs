@@ -15,6 +15,7 @@ use super::super::chat_form::{self, result_or_error_text};
 use super::super::media_parts::{MediaSupport, result_media, text_and_media};
 use crate::answer_draft::is_generated_id;
 use crate::lenient_json;
+use crate::model_thinking::ThinkingForm;
 use crate::reasoning::Effort;
 use crate::wire_protocol::{RequestSettings, StablePrefix};
 
@@ -49,7 +50,7 @@ enum Think {
 impl Think {
     fn new(settings: &RequestSettings<'_>) -> Option<Self> {
         let level = settings.reasoning.level()?;
-        if !settings.model.contains("gpt-oss") {
+        if settings.traits.thinking.form != Some(ThinkingForm::Levels) {
             return Some(Self::Switch(level != Effort::None));
         }
         Some(Self::Level(match level {

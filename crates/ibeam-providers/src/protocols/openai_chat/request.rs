@@ -15,7 +15,9 @@ use super::super::media_parts::{MediaSupport, result_text};
 use crate::answer_format::AnswerFormat;
 use crate::cache_marker::CacheMarker;
 use crate::call_id::CallIdForm;
+use crate::model_thinking::ThinkingForm;
 use crate::reasoning::Effort;
+use crate::request_rules::RequestRule;
 use crate::wire_protocol::{MaxTokensField, ReasoningForm, RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
@@ -42,6 +44,9 @@ struct Body<'a> {
     response_format: Option<ResponseFormat<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<chat_form::Tool<'a>>,
+    /// Whether the arguments of calls arrive in pieces.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    tool_stream: bool,
     messages: Vec<WireMessage<'a>>,
 }
 
@@ -62,46 +67,86 @@ struct ReasoningFields {
     thinking: Option<ThinkingSwitch>,
 }
 
-/// One of the two keys; the service rejects both together.
+/// One of the keys; the service rejects several together.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum ReasoningObject {
     Effort(Effort),
     MaxTokens(u32),
+    Enabled(bool),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 enum ThinkingSwitch {
-    Enabled,
+    Enabled {
+        /// Whether the service leaves out the reasoning of earlier answers.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        clear_thinking: Option<bool>,
+    },
     Disabled,
 }
 
 impl ReasoningFields {
+    /// Returns the keys in the form of the model, else in that of the service.
     fn new(settings: &RequestSettings<'_>) -> Self {
+        let thinking = settings.traits.thinking;
         let Some(level) = settings.reasoning.level() else { return Self::default() };
-        match settings.quirks.reasoning_form {
-            ReasoningForm::Effort => Self { reasoning_effort: Some(level), ..Self::default() },
-            ReasoningForm::Object => {
-                let object = match settings.reasoning.budget {
-                    Some(tokens) if level != Effort::None => ReasoningObject::MaxTokens(tokens),
-                    // Every model of the service has this highest level; some have a higher one.
-                    Some(_) | None if settings.traits.thinking.levels.is_none() => {
-                        ReasoningObject::Effort(level.min(Effort::XHigh))
-                    }
-                    Some(_) | None => ReasoningObject::Effort(level),
-                };
-                Self { reasoning: Some(object), ..Self::default() }
+        // A model without levels only switches its reasoning on and off.
+        let effort = Some(level).filter(|_| thinking.levels.is_none_or(|levels| !levels.is_empty()));
+        let form = thinking.form.unwrap_or(ThinkingForm::Levels);
+        match form {
+            ThinkingForm::None => Self::default(),
+            ThinkingForm::Switch => Self::switch(level, effort, None),
+            ThinkingForm::Zai => Self::switch(level, effort, Some(false)),
+            ThinkingForm::Together => {
+                let is_enabled = level != Effort::None;
+                Self {
+                    reasoning: Some(ReasoningObject::Enabled(is_enabled)),
+                    reasoning_effort: effort.filter(|_| is_enabled),
+                    thinking: None,
+                }
             }
-            ReasoningForm::Switch if level == Effort::None => {
-                Self { thinking: Some(ThinkingSwitch::Disabled), ..Self::default() }
-            }
-            ReasoningForm::Switch => Self {
-                thinking: Some(ThinkingSwitch::Enabled),
-                reasoning_effort: Some(level),
-                ..Self::default()
+            ThinkingForm::Adaptive
+            | ThinkingForm::Budget
+            | ThinkingForm::Levels
+            | ThinkingForm::Object
+            | ThinkingForm::Nova => match settings.quirks.reasoning_form {
+                ReasoningForm::Object => Self::object(settings, level),
+                ReasoningForm::Switch if thinking.form.is_none() => Self::switch(level, effort, None),
+                ReasoningForm::Effort | ReasoningForm::Switch => {
+                    let effort = effort.or((level == Effort::None).then_some(level));
+                    Self { reasoning_effort: effort, ..Self::default() }
+                }
             },
         }
+    }
+
+    /// Returns the keys of a model with a switch, and with levels if `effort` is one. `clear` is whether the service leaves
+    /// out the reasoning of earlier answers, if it can do that.
+    fn switch(level: Effort, effort: Option<Effort>, clear: Option<bool>) -> Self {
+        match level {
+            Effort::None => Self { thinking: Some(ThinkingSwitch::Disabled), ..Self::default() },
+            Effort::Minimal | Effort::Low | Effort::Medium | Effort::High | Effort::XHigh | Effort::Max => {
+                Self {
+                    thinking: Some(ThinkingSwitch::Enabled { clear_thinking: clear }),
+                    reasoning_effort: effort,
+                    reasoning: None,
+                }
+            }
+        }
+    }
+
+    fn object(settings: &RequestSettings<'_>, level: Effort) -> Self {
+        let object = match settings.reasoning.budget {
+            Some(tokens) if level != Effort::None => ReasoningObject::MaxTokens(tokens),
+            // Every model of the service has this highest level; some have a higher one.
+            Some(_) | None if settings.traits.thinking.levels.is_none() => {
+                ReasoningObject::Effort(level.min(Effort::XHigh))
+            }
+            Some(_) | None => ReasoningObject::Effort(level),
+        };
+        Self { reasoning: Some(object), ..Self::default() }
     }
 }
 
@@ -178,6 +223,7 @@ pub(super) fn write_request(
         response_format: AnswerFormat::new(request, settings.quirks)
             .map(|json_schema| ResponseFormat { json_schema }),
         tools: chat_form::tools(request),
+        tool_stream: settings.traits.has(RequestRule::ToolStream) && !request.tools.is_empty(),
         messages: system.into_iter().collect(),
     })
 }
@@ -255,7 +301,8 @@ fn wire_messages<'a>(
 
 /// Returns an answer as a message; `None` if this API has no field for any of its blocks.
 fn assistant_message<'a>(blocks: &'a [Block], settings: &RequestSettings<'_>) -> Option<WireMessage<'a>> {
-    let echo_reasoning = settings.quirks.echo_reasoning;
+    let must_echo = settings.traits.has(RequestRule::ReasoningContent);
+    let echo_reasoning = must_echo || settings.quirks.echo_reasoning;
     let mut content = String::new();
     let mut reasoning = String::new();
     let mut tool_calls = Vec::new();
@@ -274,7 +321,7 @@ fn assistant_message<'a>(blocks: &'a [Block], settings: &RequestSettings<'_>) ->
     }
     Some(WireMessage::Assistant {
         content: (!content.is_empty()).then_some(content),
-        reasoning_content: (!reasoning.is_empty()).then_some(reasoning),
+        reasoning_content: (must_echo || !reasoning.is_empty()).then_some(reasoning),
         tool_calls,
     })
 }
