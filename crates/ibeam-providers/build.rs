@@ -146,6 +146,7 @@ fn current_line(id: &str, row: &Value) -> String {
         text("/cache"),
         text("/schema"),
         packed("/rules", &RULES, b'a').unwrap_or_default(),
+        text("/instruction_role"),
         text("/thinking/form"),
         text("/thinking/off"),
         levels.unwrap_or_default(),

@@ -1,6 +1,6 @@
 //! The parts and settings of a request that a model accepts: data of the model table, or of the configuration, that the writers of requests follow.
 
-use crate::model_table::{CacheForm, KnownModel, SchemaForm, find_model, known_model};
+use crate::model_table::{CacheForm, InstructionRole, KnownModel, SchemaForm, find_model, known_model};
 use crate::model_thinking::ModelThinking;
 use crate::request_rules::{RequestRule, RequestRules};
 
@@ -19,6 +19,8 @@ pub struct ModelTraits {
     pub schema: Option<SchemaForm>,
     /// The rules for the parts of a request.
     pub rules: RequestRules,
+    /// The role of instructions that follow later in a conversation; `None` if they are a text of the user.
+    pub instruction_role: Option<InstructionRole>,
 }
 
 impl ModelTraits {
@@ -30,6 +32,7 @@ impl ModelTraits {
         cache: None,
         schema: None,
         rules: RequestRules::NONE,
+        instruction_role: None,
     };
 
     /// Whether the model has a rule.
@@ -53,6 +56,7 @@ impl From<&KnownModel> for ModelTraits {
             cache: model.cache,
             schema: model.schema,
             rules: model.rules,
+            instruction_role: model.instruction_role,
         }
     }
 }

@@ -38,6 +38,8 @@ pub(super) struct Facts {
     /// Whether Chat Completions does not offer the model.
     pub(super) lacks_chat: bool,
     pub(super) has_breakpoints: bool,
+    /// Whether a message with the role `system` may follow later in a conversation.
+    pub(super) has_later_system: bool,
     /// Whether the model is served over the Messages API.
     pub(super) has_messages_api: bool,
     /// Whether the Messages API accepts `output_config.format` for the model.
@@ -195,6 +197,7 @@ impl JoinedTable {
         row.rules = [first, second].into_iter().flatten().flat_map(|facts| facts.rules.clone()).collect();
         row.wire = wire(provider, first, second);
         row.cache = cache(provider, first, second);
+        row.instruction_role = instruction_role(provider, first);
         row.retires = first.and_then(|facts| facts.retires.clone());
         row.successor = first.and_then(|facts| facts.successor.clone());
         let matching: Vec<(usize, &Override)> =
@@ -392,6 +395,13 @@ fn cache(provider: &ProviderSource, first: Option<&Facts>, second: Option<&Facts
         "openrouter" => is(|facts| facts.has_messages_api).then(|| "cache_control".to_owned()),
         _ => None,
     }
+}
+
+/// The role is a form of the Messages API. The models of OpenAI have an override.
+fn instruction_role(provider: &ProviderSource, first: Option<&Facts>) -> Option<String> {
+    let has_role = first.is_some_and(|facts| facts.has_later_system);
+    let is_claude = provider.thinking == ThinkingApi::Messages || provider.name == "bedrock";
+    (has_role && is_claude).then(|| "system".to_owned())
 }
 
 /// Returns the rows without the regional variants of a model that differ from it in nothing but the id.

@@ -82,6 +82,7 @@ fn facts(entry: &Value) -> Facts {
         lacks_chat: entry.get("mode").is_some_and(|mode| mode == "responses")
             || endpoints.as_ref().is_some_and(lacks_chat),
         has_breakpoints: flag("supports_prompt_cache_breakpoint").unwrap_or(false),
+        has_later_system: flag("supports_mid_conversation_system").unwrap_or(false),
         has_messages_api: false,
         has_output_format: flag("supports_native_structured_output"),
         has_converse_output_format: flag("supports_bedrock_native_structured_output"),

@@ -146,6 +146,7 @@ impl Override {
                     row.rules.sort_unstable();
                     row.rules.dedup();
                 }
+                "instruction_role" => row.instruction_role = text(),
                 "retires" => row.retires = text(),
                 "successor" => row.successor = text(),
                 "thinking.form" => row.thinking = Some(Thinking { form: text(), ..thinking() }),

@@ -91,6 +91,7 @@ fn facts(entry: &Value) -> Facts {
         is_responses: text("api") == Some("openai-responses") && reasons == Some(true),
         lacks_chat: false,
         has_breakpoints: compat("supportsExplicitPromptCacheMode").is_some_and(|has| has == true),
+        has_later_system: false,
         has_messages_api: text("api") == Some("anthropic-messages"),
         has_output_format: None,
         has_converse_output_format: None,

@@ -35,6 +35,9 @@ pub(super) struct Row {
     /// Rules for the parts of a request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) rules: Vec<String>,
+    /// The role of instructions that follow later in a conversation: `system` or `developer`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) instruction_role: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) thinking: Option<Thinking>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -34,6 +34,8 @@ pub struct KnownModel {
     pub schema: Option<SchemaForm>,
     /// The rules for the parts of a request.
     pub rules: RequestRules,
+    /// The role of instructions that follow later in a conversation; `None` if they are a text of the user.
+    pub instruction_role: Option<InstructionRole>,
     /// The settings of thinking that it accepts.
     pub thinking: ModelThinking,
     /// The day on which the provider retires it, `YYYY-MM-DD`.
@@ -137,6 +139,15 @@ impl ModelWire {
     }
 }
 
+/// The role of a message with instructions that follow later in a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstructionRole {
+    /// `system`, between a message of the user and an answer, as Anthropic defines it.
+    System,
+    /// `developer`, anywhere, as OpenAI defines it.
+    Developer,
+}
+
 impl KnownModel {
     /// The row of a model about which nothing is known.
     pub const UNKNOWN: Self = Self {
@@ -158,6 +169,7 @@ impl KnownModel {
         cache: None,
         schema: None,
         rules: RequestRules::NONE,
+        instruction_role: None,
         thinking: ModelThinking::UNKNOWN,
         retires: None,
         successor: None,
@@ -181,6 +193,11 @@ impl KnownModel {
             cache: CacheForm::from_name(next()),
             schema: SchemaForm::from_name(next()),
             rules: rules(next()),
+            instruction_role: match next() {
+                "system" => Some(InstructionRole::System),
+                "developer" => Some(InstructionRole::Developer),
+                _ => None,
+            },
             thinking: ModelThinking {
                 form: ThinkingForm::from_name(next()),
                 off: ThinkingOff::from_name(next()),
