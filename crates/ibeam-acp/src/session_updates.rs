@@ -104,6 +104,7 @@ impl SessionUpdates {
             | EventKind::ToolCallStarted { .. }
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::PromptRecorded(_)
             | EventKind::ThinkingOmitted { .. }
             | EventKind::PartsOmitted(_)
             | EventKind::Notice(_)
@@ -206,6 +207,7 @@ impl SessionUpdates {
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::PromptRecorded(_)
             | EventKind::ThinkingOmitted { .. }
             | EventKind::PartsOmitted(_)
             | EventKind::RulesAdded { .. }

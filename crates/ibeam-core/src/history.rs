@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ibeam_protocol::{
-    Block, CallId, Elision, Event, EventKind, Message, Notice, OmittedParts, ShortenedResults, ToolCall,
-    ToolOutcome, ToolResult, UserPart,
+    Block, CallId, Elision, Event, EventKind, Message, Notice, OmittedParts, PromptRecord, ShortenedResults,
+    ToolCall, ToolOutcome, ToolResult, UserPart,
 };
 
 use crate::omitted_parts::omit_media;
+use crate::session_prompt::SessionPrompt;
 use crate::thinking::omit_thinking;
 
 /// The messages so far, and the results that the last answer lacks.
@@ -38,6 +39,10 @@ pub struct History {
     omitted_tools: BTreeSet<String>,
     /// The fingerprints of the images and documents that are not sent any more.
     omitted_media: BTreeSet<u64>,
+    /// The text before the conversation and the tools, once they are recorded.
+    prompt: Option<SessionPrompt>,
+    /// Whether the model has answered after the recorded prompt.
+    has_answered_prompt: bool,
     /// Set if events are missing or moved.
     out_of_order: Option<OutOfOrder>,
 }
@@ -96,6 +101,17 @@ impl History {
         &self.added_rules
     }
 
+    /// Returns the text before the conversation and the tools, as they are sent; `None` before the first request, and in
+    /// sessions of earlier versions.
+    pub fn prompt(&self) -> Option<&SessionPrompt> {
+        self.prompt.as_ref()
+    }
+
+    /// Whether another prompt may replace the recorded one: no answer is bound to it.
+    pub(crate) fn may_renew_prompt(&self) -> bool {
+        !self.has_answered_prompt
+    }
+
     /// Prepares for missing or moved events from here on.
     pub(crate) fn expect_gaps(&mut self) {
         self.out_of_order.get_or_insert_default();
@@ -113,6 +129,7 @@ impl History {
                 parts.extend(attachments.iter().flat_map(UserPart::from_attachment));
                 self.push(Message::User(parts));
             }
+            EventKind::PromptRecorded(record) => self.fold_prompt(record),
             EventKind::RulesAdded { files, text } => {
                 self.close_answer();
                 self.added_rules.extend(files.iter().cloned());
@@ -127,6 +144,7 @@ impl History {
             EventKind::TextDelta { text } => self.partial.push_str(text),
             EventKind::ModelRequestFinished { answer, prefix, .. } => {
                 self.partial.clear();
+                self.has_answered_prompt = true;
                 // All results of the answer before are known, unless the journal lost some.
                 self.push_results();
                 self.open = answer.calls().cloned().collect();
@@ -155,7 +173,11 @@ impl History {
                     self.messages = vec![Arc::new(Message::User(vec![compacted.summary.clone().into()]))];
                     // If messages are missing, the cut may be between calls and their results.
                     let is_result = |message: &Arc<Message>| matches!(**message, Message::ToolResults(_));
-                    self.messages.extend(retained.into_iter().skip_while(is_result));
+                    let retained = retained.into_iter().skip_while(is_result);
+                    // The next prompt has the current instructions.
+                    self.messages.extend(retained.filter(|message| !is_instructions(message)));
+                    self.has_answered_prompt = false;
+                    self.prompt.iter_mut().for_each(SessionPrompt::forget_changes);
                 }
                 for shortened in &compacted.shortened_results {
                     shorten_results(&mut self.messages, *shortened);
@@ -168,6 +190,7 @@ impl History {
             }
             EventKind::PartsOmitted(OmittedParts { tools, media }) => {
                 self.omitted_tools.extend(tools.iter().cloned());
+                self.prompt.iter_mut().for_each(|prompt| prompt.omit_tools(tools));
                 self.omitted_media.extend(media);
                 self.messages.iter_mut().for_each(|message| omit_media(message, &self.omitted_media));
             }
@@ -194,11 +217,31 @@ impl History {
         }
     }
 
+    fn fold_prompt(&mut self, record: &PromptRecord) {
+        match record {
+            PromptRecord::Complete { parts, tools } => {
+                self.prompt = Some(SessionPrompt::new(parts.clone(), tools.clone()));
+                self.has_answered_prompt = false;
+            }
+            PromptRecord::Change { parts, removed, tools } => {
+                let texts = self.prompt.as_mut().map(|prompt| prompt.apply(parts, removed, tools));
+                let Some(texts) = texts else { return };
+                self.close_answer();
+                if let Some(content) = texts.content {
+                    self.push(Message::User(vec![content.into()]));
+                }
+                if let Some(instructions) = texts.instructions {
+                    self.push(Message::Instructions(vec![instructions.into()]));
+                }
+            }
+        }
+    }
+
     /// Whether the last message is the model's.
     pub(crate) fn ends_with_answer(&self) -> bool {
         match self.messages.last().map(Arc::as_ref) {
             Some(Message::Assistant(_)) => true,
-            Some(Message::User(_) | Message::ToolResults(_)) | None => false,
+            Some(Message::User(_) | Message::Instructions(_) | Message::ToolResults(_)) | None => false,
         }
     }
 
@@ -211,7 +254,7 @@ impl History {
     fn ends_in_opaque_block(&self) -> bool {
         match self.messages.last().map(Arc::as_ref) {
             Some(Message::Assistant(blocks)) => matches!(blocks.last(), Some(Block::Opaque(_))),
-            Some(Message::User(_) | Message::ToolResults(_)) | None => false,
+            Some(Message::User(_) | Message::Instructions(_) | Message::ToolResults(_)) | None => false,
         }
     }
 
@@ -295,6 +338,13 @@ impl History {
     }
 }
 
+fn is_instructions(message: &Message) -> bool {
+    match message {
+        Message::Instructions(_) => true,
+        Message::User(_) | Message::Assistant(_) | Message::ToolResults(_) => false,
+    }
+}
+
 /// Removes the middle of results that are too long.
 pub(crate) fn shorten_results(messages: &mut [Arc<Message>], shortened: ShortenedResults) {
     let ShortenedResults { messages: count, bytes } = shortened;
@@ -312,7 +362,8 @@ pub(crate) fn shorten_results(messages: &mut [Arc<Message>], shortened: Shortene
                 }
                 *message = Arc::new(Message::ToolResults(results));
             }
-            Message::ToolResults(_) | Message::User(_) | Message::Assistant(_) => {}
+            Message::ToolResults(_) | Message::User(_) | Message::Instructions(_) | Message::Assistant(_) => {
+            }
         }
     }
 }

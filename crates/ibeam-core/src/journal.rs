@@ -161,6 +161,7 @@ impl Journal {
             | EventKind::ToolCallStarted { .. }
             | EventKind::ToolCallFinished { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::PromptRecorded(_)
             | EventKind::ThinkingOmitted { .. }
             | EventKind::PartsOmitted(_)
             | EventKind::Compacted(_)
@@ -260,6 +261,7 @@ impl Journal {
             EventKind::Notice(
                 Notice::AnswerInterrupted { reason } | Notice::ModelFallback { reason, .. },
             ) => self.redactor.redact_value(reason.as_mut()),
+            EventKind::PromptRecorded(record) => self.redactor.redact_value(record.as_mut()),
             EventKind::CallInterrupted { evidence, .. } => self.redactor.redact_value(evidence),
             EventKind::RulesAdded { text, .. } | EventKind::HookMessage { text } => {
                 self.redactor.redact_value(text)
@@ -385,6 +387,7 @@ fn is_durable(kind: &EventKind) -> bool {
         | EventKind::ThinkingDelta { .. }
         | EventKind::PermissionDecided(_)
         | EventKind::CallInterrupted { .. }
+        | EventKind::PromptRecorded(_)
         | EventKind::ThinkingOmitted { .. }
         | EventKind::PartsOmitted(_)
         | EventKind::Retrying { .. }

@@ -25,7 +25,7 @@ pub(crate) fn omit_media(message: &mut Arc<Message>, omitted: &BTreeSet<u64>) {
             results.iter_mut().for_each(|result| omit_media_of_result(result, is_omitted));
             *message = Arc::new(Message::ToolResults(results));
         }
-        Message::User(_) | Message::ToolResults(_) | Message::Assistant(_) => {}
+        Message::User(_) | Message::Instructions(_) | Message::ToolResults(_) | Message::Assistant(_) => {}
     }
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn placed_media(messages: &[Arc<Message>]) -> impl Iterator<Item = Pl
         let (parts, results) = match message.as_ref() {
             Message::User(parts) => (parts.as_slice(), [].as_slice()),
             Message::ToolResults(results) => ([].as_slice(), results.as_slice()),
-            Message::Assistant(_) => ([].as_slice(), [].as_slice()),
+            Message::Instructions(_) | Message::Assistant(_) => ([].as_slice(), [].as_slice()),
         };
         let attached =
             media_of_parts(parts).map(move |media| PlacedMedia { message: index, tool: None, media });

@@ -134,6 +134,10 @@ impl Fnv {
                 self.add(b"U");
                 parts.iter().for_each(|part| self.add_part(part));
             }
+            Message::Instructions(parts) => {
+                self.add(b"I");
+                parts.iter().for_each(|part| self.add_part(part));
+            }
             Message::Assistant(blocks) => {
                 // A message of thinking alone disappears from requests when its thinking is left out.
                 if blocks.iter().any(|block| !matches!(block, Block::Thinking { original: None, .. })) {

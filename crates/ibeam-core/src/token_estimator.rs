@@ -88,7 +88,7 @@ pub fn size_bytes<M: AsRef<Message>>(messages: &[M]) -> usize {
 
 fn message_bytes(message: &Message) -> usize {
     match message {
-        Message::User(parts) => parts.iter().map(part_bytes).sum(),
+        Message::User(parts) | Message::Instructions(parts) => parts.iter().map(part_bytes).sum(),
         Message::Assistant(blocks) => blocks
             .iter()
             .map(|block| match block {

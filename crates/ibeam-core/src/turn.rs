@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ibeam_protocol::{
-    Answer, Block, EventKind, Failure, ModelInfo, Notice, Reason, RefusalDetails, RunFinished, RunOutcome,
-    SessionStarted, StopReason, ToolSpec, UserPrompt,
+    Answer, Block, EventKind, Failure, ModelInfo, Notice, PromptPart, Reason, RefusalDetails, RunFinished,
+    RunOutcome, SessionStarted, StopReason, UserPrompt,
 };
 
 use crate::budget::Budget;
@@ -37,6 +37,7 @@ use crate::prefix::PrefixChain;
 use crate::prices::Prices;
 use crate::progress::RunProgress;
 use crate::retry::RetryPolicy;
+use crate::session_prompt::CurrentPrompt;
 use crate::stop::Stop;
 use crate::token_estimator::TokenEstimator;
 pub use active_model::ReplaceableDefault;
@@ -117,10 +118,9 @@ pub struct Run {
     pub answer_schema: Option<Arc<JsonSchema>>,
     /// The source of time.
     pub clock: Arc<dyn Clock>,
-    /// The system prompt.
-    pub system: Arc<str>,
-    /// Text before the conversation, with no more authority than a user's text; not recorded.
-    pub preface: Option<Arc<str>>,
+    /// The text before the conversation, in the order in which a new session sends it. A session that has another one
+    /// goes on with that, and the model receives the differences as messages.
+    pub prompt: Vec<PromptPart>,
     /// The largest number of tokens of one answer; `None` leaves it to the provider.
     pub max_output_tokens: Option<u32>,
     /// The largest number of tokens of prompt and answer together; `None` where only the provider knows it.
@@ -266,7 +266,13 @@ impl Run {
         journal.record(EventKind::SessionStarted(Box::new(self.current_head()))).await?;
         let progress = if self.head.continues { journal.take_progress() } else { RunProgress::default() };
         self.record_interrupted_calls(journal).await?;
+        let specs = self.tools.values().map(|tool| tool.spec()).collect();
+        let mut current = CurrentPrompt::new(self.prompt.clone(), specs, journal.redactor());
         if !self.head.continues {
+            if journal.history().prompt().is_some() {
+                self.limit_tools(journal, &mut current).await?;
+                self.record_prompt_changes(journal, &current).await?;
+            }
             self.submit_message(journal, prompt, true).await?;
         } else if !journal.history().awaits_answer() {
             if progress.is_complete && self.answer_schema.is_none() {
@@ -277,7 +283,6 @@ impl Run {
         for notice in notices {
             journal.record(EventKind::Notice(notice)).await?;
         }
-        let mut specs: Arc<[ToolSpec]> = self.tools.values().map(|tool| tool.spec()).collect();
         let mut estimator = TokenEstimator::default();
         let mut prefixes = PrefixChain::default();
         let RunProgress { mut cuts, mut pauses, mut invalid, mut has_answer, mut retried_empty, .. } =
@@ -300,7 +305,7 @@ impl Run {
                 biased;
                 reason = self.stop.wait() => return Err(reason.into()),
                 answer = self.request_answer(
-                    journal, &mut specs, &mut estimator, &mut prefixes, &mut structured,
+                    journal, &mut current, &mut estimator, &mut prefixes, &mut structured,
                 ) => answer?,
             };
             self.run_answer_hooks(journal, &answer).await?;

@@ -12,6 +12,8 @@
 mod background;
 #[path = "turn/bound_thinking.rs"]
 mod bound_thinking;
+#[path = "turn/changed_prompt.rs"]
+mod changed_prompt;
 #[path = "turn/compact.rs"]
 mod compact;
 #[path = "turn/endings.rs"]
@@ -246,6 +248,12 @@ fn image_output(data: &str) -> ToolOutput {
     })
 }
 
+/// Returns a tool that reads.
+fn probe() -> Probe {
+    let access = Access::Read("/w/a".into());
+    Probe { name: "look", access, running: Arc::default(), max_running: Arc::default() }
+}
+
 struct Fixture {
     provider: Arc<ScriptedProvider>,
     run: Run,
@@ -303,8 +311,7 @@ fn fixture(replies: Vec<Reply>) -> Fixture {
         fail_on: FailOn::default(),
         answer_schema: None,
         clock: Arc::new(Jumping::default()),
-        system: "be good".into(),
-        preface: None,
+        prompt: vec![prompt_part("role", PromptOwner::User, "be good")],
         max_output_tokens: None,
         context_window: None,
         binds_thinking: false,
@@ -320,6 +327,10 @@ fn fixture(replies: Vec<Reply>) -> Fixture {
         stop: Stop::default(),
     };
     Fixture { provider, run, max_running }
+}
+
+fn prompt_part(name: &str, owner: PromptOwner, text: &str) -> PromptPart {
+    PromptPart { name: name.to_owned(), owner, text: text.to_owned() }
 }
 
 /// Runs a turn on the session `past`. Returns the outcome and all events.
@@ -366,6 +377,10 @@ fn kind_name(kind: &EventKind) -> String {
         EventKind::SessionStarted(_) => "Started".into(),
         EventKind::UserMessage { .. } => "User".into(),
         EventKind::PromptWithheld { .. } => "Refused".into(),
+        EventKind::PromptRecorded(record) => match record.as_ref() {
+            PromptRecord::Complete { .. } => "Prompt".to_owned(),
+            PromptRecord::Change { .. } => "Change".to_owned(),
+        },
         EventKind::RulesAdded { files, .. } => format!("Rules({})", files.join(", ")),
         EventKind::HookMessage { text } => format!("Hook({text})"),
         EventKind::HookRequestFinished(request) => format!("HookRequest({})", request.model),
@@ -410,7 +425,9 @@ fn kind_name(kind: &EventKind) -> String {
 fn check(fixture: &Fixture, expect: &str) -> Vec<Event> {
     let (_, events) = run_turn(fixture, &[]);
     // Every failure of a request has its own event before what follows from it.
-    let is_shown = |event: &&Event| !matches!(event.kind, EventKind::ModelRequestFailed { .. });
+    let is_shown = |event: &&Event| {
+        !matches!(event.kind, EventKind::ModelRequestFailed { .. } | EventKind::PromptRecorded(_))
+    };
     let kinds: Vec<String> = events.iter().filter(is_shown).map(|event| kind_name(&event.kind)).collect();
     assert_eq!(kinds.join(" "), expect);
     events
@@ -430,11 +447,11 @@ fn a_call_is_started_decided_executed_and_reported_to_the_model() {
     assert_eq!((results[0].text.as_ref(), results[0].is_error), ("done", false));
 }
 
-/// A preface is part of every request and never of the record.
+/// A preface is part of every request and never of a message in the record.
 #[test]
 fn a_preface_precedes_the_conversation_in_every_request() {
     let mut fixture = fixture(vec![calls_reply(vec![call("1", "look", json!({}))]), text_reply(&["ok"])]);
-    fixture.run.preface = Some("the repository says".into());
+    fixture.run.prompt.push(prompt_part("repository", PromptOwner::Repository, "the repository says"));
     check(&fixture, "Started User Answer Call(1) Allowed(1) Done(1) Text(ok) Answer Completed");
     for request in fixture.provider.requests.lock().unwrap().iter() {
         let Message::User(parts) = request.messages[0].as_ref() else { panic!() };

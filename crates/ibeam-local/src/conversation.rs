@@ -109,6 +109,8 @@ impl Conversation {
                     this.task = blocks.next().unwrap_or_default();
                     this.input = blocks.collect();
                 }
+                // The embedded model has instructions of its own.
+                Message::Instructions(_) => {}
                 Message::Assistant(blocks) => {
                     for block in blocks {
                         match block {

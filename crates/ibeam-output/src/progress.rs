@@ -99,6 +99,7 @@ impl Progress {
             EventKind::PromptWithheld { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::CallInterrupted { .. }
+            | EventKind::PromptRecorded(_)
             | EventKind::ThinkingOmitted { .. }
             | EventKind::PartsOmitted(_)
             | EventKind::CheckpointTaken(_)

@@ -109,6 +109,7 @@ impl RunDetails {
             | EventKind::PermissionDecided(_)
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::PromptRecorded(_)
             | EventKind::ThinkingOmitted { .. }
             | EventKind::PartsOmitted(_)
             | EventKind::Compacted(_)

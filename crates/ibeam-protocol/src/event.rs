@@ -14,6 +14,7 @@ use crate::id::{CallId, ModelCallId, SessionId};
 use crate::media::Attachment;
 use crate::message::Answer;
 use crate::notice::Notice;
+use crate::prompt::PromptRecord;
 use crate::run::{
     ClassCosts, FailedUsage, KeySource, Limits, McpServer, ModelInfo, PermissionMode, RunOutcome, RunTotals,
     Sandbox, Usage,
@@ -37,6 +38,9 @@ pub struct Event {
 pub enum EventKind {
     /// A run began on this session.
     SessionStarted(Box<SessionStarted>),
+    /// The text before the conversation and the tools, as the requests from here on contain them. Recorded before the
+    /// first request, after a compaction, and when they have changed.
+    PromptRecorded(Box<PromptRecord>),
     /// The user submitted a prompt, followed by piped context if there is any.
     UserMessage {
         /// Text blocks, verbatim.

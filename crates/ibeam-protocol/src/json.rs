@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::de::{Deserializer, SliceRead};
 
-use crate::{Event, EventKind, Reason, RunOutcome, ToolOutcome};
+use crate::{Event, EventKind, PromptRecord, Reason, RunOutcome, ToolOutcome};
 
 /// A parser of JSON in memory.
 pub type JsonParser<'a> = Deserializer<SliceRead<'a>>;
@@ -31,7 +31,7 @@ macro_rules! derived_from_json {
     )+};
 }
 
-derived_from_json!(Event, EventKind, Reason, RunOutcome, String, ToolOutcome, Value);
+derived_from_json!(Event, EventKind, PromptRecord, Reason, RunOutcome, String, ToolOutcome, Value);
 
 /// Parses a JSON text.
 ///

@@ -16,6 +16,7 @@ pub mod media;
 pub mod message;
 pub mod notice;
 pub mod path_text;
+pub mod prompt;
 pub mod run;
 pub mod sentence;
 pub mod tool;
@@ -34,6 +35,7 @@ pub use json::{FromJson, JsonParser, parse_json};
 pub use media::{AcceptedMedia, Attachment, Media, MediaType, UserPrompt};
 pub use message::{Answer, Block, Message, OriginalBlock, RefusalDetails, StopReason, ToolResult, UserPart};
 pub use notice::Notice;
+pub use prompt::{PromptOwner, PromptPart, PromptRecord};
 pub use run::{
     ClassCosts, FailedUsage, KeySource, LimitKind, Limits, McpServer, McpStatus, ModelFallback, ModelInfo,
     ModelTotals, PermissionMode, RunOutcome, RunTotals, Sandbox, SandboxMode, Usage,

@@ -17,6 +17,9 @@ use crate::tool::ToolCall;
 pub enum Message {
     /// Parts for the model: prompt, piped context, attached files, a notice for the model.
     User(Vec<UserPart>),
+    /// Instructions that were added after the beginning, with the authority of the system prompt if the model has a form
+    /// for that. They hold from here on.
+    Instructions(Vec<UserPart>),
     /// The blocks of an answer, in order.
     Assistant(Vec<Block>),
     /// The results of all calls of the previous answer, in the order of the calls.

@@ -13,7 +13,7 @@ use crate::run::RunTotals;
 use crate::tool_output::{McpOutput, ShellOutput, ToolOutput};
 
 /// The description of a tool for the model.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// The name the model calls, e.g. `read`.
     pub name: Cow<'static, str>,

@@ -11,9 +11,7 @@ mod row;
 use std::sync::{Mutex, PoisonError};
 
 pub use self::blocks::TABLE_DATE;
-pub use self::row::{
-    Abilities, CacheForm, InstructionRole, KnownModel, ModelWire, RetiredModel, SchemaForm,
-};
+pub use self::row::{Abilities, CacheForm, InstructionRole, KnownModel, ModelWire, RetiredModel, SchemaForm};
 use crate::model_name::{bare_name, without_date, without_region, without_tag};
 use crate::provider_table::{PROVIDERS, known_provider};
 

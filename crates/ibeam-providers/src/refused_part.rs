@@ -167,7 +167,7 @@ fn media_of(message: &Message) -> Vec<&Media> {
             })
             .collect(),
         Message::ToolResults(results) => results.iter().flat_map(|result| &result.media).collect(),
-        Message::Assistant(_) => Vec::new(),
+        Message::Instructions(_) | Message::Assistant(_) => Vec::new(),
     }
 }
 

@@ -112,7 +112,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model_table::CacheForm;
+    use crate::model_table::{CacheForm, InstructionRole};
     use crate::model_traits::ModelTraits;
     use crate::protocols::{OPENAI_CHAT, PROTOCOLS};
     use crate::reasoning::{Effort, Reasoning};
@@ -129,6 +129,10 @@ mod tests {
         },
         ..RequestSettings::for_unknown_model("anthropic.claude-sonnet-5-5")
     };
+
+    /// The forms of later instructions.
+    const ROLES: [Option<InstructionRole>; 3] =
+        [None, Some(InstructionRole::System), Some(InstructionRole::Developer)];
 
     fn request() -> ModelRequest {
         let parameters = json!({ "type": "object" });
@@ -161,6 +165,7 @@ mod tests {
         let block = prop_oneof![".{0,9}".prop_map(Block::Text), "[a-z:]{0,3}".prop_map(call)];
         prop_oneof![
             prop::collection::vec(".{0,9}".prop_map(UserPart::Text), 0..3).prop_map(Message::User),
+            prop::collection::vec(".{0,9}".prop_map(UserPart::Text), 0..3).prop_map(Message::Instructions),
             prop::collection::vec(block, 0..3).prop_map(Message::Assistant),
             prop::collection::vec(".{0,9}".prop_map(result), 0..3).prop_map(Message::ToolResults),
         ]
@@ -171,7 +176,10 @@ mod tests {
         fn an_incremental_body_equals_one_from_scratch(
             steps in prop::collection::vec((prop::collection::vec(message(), 0..4), 0..9_usize), 1..9),
             protocol in prop::sample::select(PROTOCOLS),
+            instruction_role in prop::sample::select(ROLES.as_slice()),
         ) {
+            let traits = ModelTraits { instruction_role, ..SETTINGS.traits };
+            let settings = RequestSettings { traits, ..SETTINGS };
             let mut request = request();
             let mut body = RequestBodyBuilder::default();
             for (new, cut) in steps {
@@ -183,8 +191,8 @@ mod tests {
                     // An equal message at another address.
                     *first = Arc::new(Message::clone(first));
                 }
-                let expect = from_scratch(protocol, &request);
-                prop_assert_eq!(body.build(protocol, &request, &SETTINGS).unwrap(), expect);
+                let expect = RequestBodyBuilder::default().build(protocol, &request, &settings).unwrap();
+                prop_assert_eq!(body.build(protocol, &request, &settings).unwrap(), expect);
             }
         }
     }

@@ -357,7 +357,7 @@ pub(crate) fn count_calls(request: &ModelRequest) -> usize {
             Message::Assistant(blocks) => {
                 blocks.iter().filter(|block| matches!(block, Block::ToolCall(_))).count()
             }
-            Message::User(_) | Message::ToolResults(_) => 0,
+            Message::User(_) | Message::Instructions(_) | Message::ToolResults(_) => 0,
         })
         .sum()
 }

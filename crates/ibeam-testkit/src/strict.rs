@@ -73,6 +73,7 @@ impl StrictService {
         let of_api = match request.wire {
             Wire::Anthropic => output_limit_refusal(model, request)
                 .or_else(|| thinking_type_refusal(model, request))
+                .or_else(|| later_system_refusal(model, request))
                 .or_else(|| bound_thinking::refusal(self.account, request)),
             Wire::OpenAi => chat_tools_refusal(model, request),
             Wire::Responses
@@ -171,6 +172,21 @@ fn output_limit_refusal(model: &ServiceModel, request: &Request) -> Option<Refus
         format!("max_tokens: {limit} > {most}, which is the maximum allowed number of output tokens for {id}")
     };
     (limit > most).then(|| Refusal::invalid(message()))
+}
+
+/// Refuses a message with the role `system` for models that do not have it, and one that is not directly between a message
+/// of the user and an answer or the end.
+fn later_system_refusal(model: &ServiceModel, request: &Request) -> Option<Refusal> {
+    let messages = request.messages();
+    let role =
+        |at: Option<usize>| at.and_then(|at| messages.get(at)).and_then(|message| message["role"].as_str());
+    let is_refused = |at: &usize| {
+        let is_placed =
+            role(at.checked_sub(1)) == Some("user") && matches!(role(Some(at + 1)), None | Some("assistant"));
+        role(Some(*at)) == Some("system") && !(model.has_later_system && is_placed)
+    };
+    let at = (0..messages.len()).find(is_refused)?;
+    Some(Refusal::invalid(format!("messages.{at}.role: `system` is not supported here")))
 }
 
 fn thinking_type(request: &Request) -> Option<&str> {

@@ -319,6 +319,7 @@ impl<W: Write> EventWriter for Html<W> {
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
             | EventKind::ModelRequestFailed { .. }
+            | EventKind::PromptRecorded(_)
             | EventKind::ThinkingOmitted { .. }
             | EventKind::PartsOmitted(_)
             | EventKind::CallInterrupted { .. } => return Ok(()),
@@ -384,6 +385,7 @@ impl<W: Write> EventWriter for Html<W> {
             | EventKind::RulesAdded { .. }
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
+            | EventKind::PromptRecorded(_)
             | EventKind::ThinkingOmitted { .. }
             | EventKind::PartsOmitted(_)
             | EventKind::CallInterrupted { .. } => Ok(()),

@@ -7,8 +7,8 @@
 use std::path::Path;
 
 use ibeam_output::escape_to_one_line;
-use ibeam_protocol::{Environment, PermissionMode, Sandbox, SandboxMode};
-use serde::Serialize;
+use ibeam_protocol::{Environment, PermissionMode, PromptOwner, PromptPart, Sandbox, SandboxMode};
+use sha2::{Digest, Sha256};
 
 use crate::git;
 use crate::instructions::Instructions;
@@ -60,8 +60,7 @@ pub(crate) struct ContextInputs<'a> {
 }
 
 /// The subject of a part of the system prompt.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PartKind {
     /// The built-in instructions, or those that replace them.
     Role,
@@ -79,9 +78,28 @@ pub(crate) enum PartKind {
     Instructions,
 }
 
+/// The name of the part with the content of a repository that is not trusted.
+const REPOSITORY_PART: &str = "repository";
+
+impl PartKind {
+    /// Returns the word for the kind: the value of `kind` in JSON, and the start of the names in journals.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Role => "role",
+            Self::Mode => "mode",
+            Self::Rules => "rules",
+            Self::RuleList => "rule_list",
+            Self::Skills => "skills",
+            Self::Environment => "environment",
+            Self::Instructions => "instructions",
+        }
+    }
+}
+
 /// A part of the system prompt, or of the content of a repository.
 pub(crate) struct ContextPart {
     pub(crate) kind: PartKind,
+    pub(crate) owner: PromptOwner,
     /// The file, if the part is that of one.
     pub(crate) path: Option<String>,
     pub(crate) text: String,
@@ -102,7 +120,8 @@ impl Context {
     pub(crate) fn new(inputs: &ContextInputs<'_>) -> Self {
         let audience = if inputs.has_person { WITH_PERSON } else { WITHOUT_PERSON };
         let mut parts = Vec::new();
-        let mut add = |kind, text: String| parts.push(ContextPart { kind, path: None, text });
+        let part = |kind, text| ContextPart { kind, owner: PromptOwner::User, path: None, text };
+        let mut add = |kind, text: String| parts.push(part(kind, text));
         add(
             PartKind::Role,
             match inputs.replacement {
@@ -117,9 +136,14 @@ impl Context {
         }
         let skills = |owner, is_trusted| {
             let text = inputs.skills.list_text(owner, is_trusted);
-            text.map(|text| ContextPart { kind: PartKind::Skills, path: None, text })
+            let owner = match owner {
+                TextOwner::User => PromptOwner::User,
+                TextOwner::Project => PromptOwner::Project,
+            };
+            text.map(|text| ContextPart { kind: PartKind::Skills, owner, path: None, text })
         };
-        parts.extend(inputs.instructions.user_parts().map(rules_part));
+        let user_rules = inputs.instructions.user_parts().map(rules_part);
+        parts.extend(user_rules.map(|part| ContextPart { owner: PromptOwner::User, ..part }));
         parts.extend(skills(TextOwner::User, true));
         parts.extend(inputs.instructions.added_parts(true).map(rules_part));
         let project: Vec<ContextPart> = inputs.instructions.project_parts().map(rules_part).collect();
@@ -137,7 +161,7 @@ impl Context {
             date: date_of(inputs.now_ms).unwrap_or_default(),
             git_head: top.map(git::describe_head).unwrap_or_default(),
         });
-        let mut add = |kind, text: String| parts.push(ContextPart { kind, path: None, text });
+        let mut add = |kind, text: String| parts.push(part(kind, text));
         add(PartKind::Environment, environment_text(inputs, top, &environment));
         for text in inputs.extra_instructions.iter().filter(|text| !text.trim().is_empty()) {
             add(PartKind::Instructions, format!("\n# Further instructions of the user\n\n{}\n", text.trim()));
@@ -146,7 +170,8 @@ impl Context {
     }
 
     /// Returns the system prompt.
-    pub(crate) fn system(&self) -> String {
+    #[cfg(test)]
+    fn system(&self) -> String {
         concat(&self.parts)
     }
 
@@ -155,6 +180,31 @@ impl Context {
     pub(crate) fn repository(&self) -> Option<String> {
         let content = concat(&self.repository_parts);
         (!content.is_empty()).then(|| mark_untrusted(untrusted_preamble(), &content))
+    }
+
+    /// Returns the text before a conversation as the parts that a session records. The content of a repository is one
+    /// part.
+    pub(crate) fn prompt_parts(&self) -> Vec<PromptPart> {
+        let mut parts: Vec<PromptPart> = Vec::new();
+        for part in &self.parts {
+            let kind = part.kind.word();
+            let name = match (&part.path, part.kind) {
+                (Some(path), _) => format!("{kind} {path}"),
+                // Another text is another instruction: it replaces no earlier one.
+                (None, PartKind::Instructions) => format!("{kind} {}", short_hash(&part.text)),
+                (None, _) => kind.to_owned(),
+            };
+            let count = parts.iter().filter(|other| other.name.starts_with(&name)).count();
+            let is_taken = parts.iter().any(|other| other.name == name);
+            let name = if is_taken { format!("{name} {}", count + 1) } else { name };
+            parts.push(PromptPart { name, owner: part.owner, text: part.text.clone() });
+        }
+        parts.extend(self.repository().map(|text| PromptPart {
+            name: REPOSITORY_PART.to_owned(),
+            owner: PromptOwner::Repository,
+            text,
+        }));
+        parts
     }
 
     /// Returns the parts of the system prompt, in their order.
@@ -168,15 +218,24 @@ impl Context {
     }
 }
 
+fn short_hash(text: &str) -> String {
+    Sha256::digest(text).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn concat(parts: &[ContextPart]) -> String {
     parts.iter().map(|part| part.text.as_str()).collect()
 }
 
-/// Returns the part for instructions of a file, or without a path, for the list of rules.
+/// Returns the part for instructions of a file of the project, or without a path, for the list of rules.
 fn rules_part((path, text): (&str, String)) -> ContextPart {
     match path {
-        "" => ContextPart { kind: PartKind::RuleList, path: None, text },
-        path => ContextPart { kind: PartKind::Rules, path: Some(path.to_owned()), text },
+        "" => ContextPart { kind: PartKind::RuleList, owner: PromptOwner::Project, path: None, text },
+        path => ContextPart {
+            kind: PartKind::Rules,
+            owner: PromptOwner::Project,
+            path: Some(path.to_owned()),
+            text,
+        },
     }
 }
 

@@ -106,6 +106,7 @@ impl NoticePrinter {
             | EventKind::ToolCallStarted { .. }
             | EventKind::CheckpointTaken(_)
             | EventKind::HookRequestFinished(_)
+            | EventKind::PromptRecorded(_)
             | EventKind::ThinkingOmitted { .. }
             | EventKind::PartsOmitted(_)
             | EventKind::CallInterrupted { .. } => return Vec::new(),

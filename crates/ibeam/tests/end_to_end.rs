@@ -24,6 +24,8 @@ mod batches;
 mod bound_thinking;
 #[path = "end_to_end/bounds.rs"]
 mod bounds;
+#[path = "end_to_end/changed_instructions.rs"]
+mod changed_instructions;
 #[path = "end_to_end/check.rs"]
 mod check;
 #[path = "end_to_end/checkpoints.rs"]

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use ibeam_protocol::{Answer, EventKind, Notice, ToolSpec};
+use ibeam_protocol::{Answer, EventKind, Notice};
 
 use super::{Run, TurnError};
 use crate::journal::{Journal, JournalClosed};
@@ -18,7 +18,6 @@ impl Run {
     pub(super) async fn omit_changed_thinking(
         &self,
         journal: &mut Journal,
-        tools: &Arc<[ToolSpec]>,
         prefixes: &mut PrefixChain,
         request: &mut Arc<ModelRequest>,
     ) -> Result<(), TurnError> {
@@ -30,7 +29,7 @@ impl Run {
                 break;
             }
             journal.record(EventKind::ThinkingOmitted { messages }).await?;
-            *request = Arc::new(self.build_request(journal, tools));
+            *request = Arc::new(self.build_request(journal));
         }
         Ok(())
     }

@@ -55,7 +55,7 @@ impl Run {
         estimator: &TokenEstimator,
     ) -> Result<bool, TurnError> {
         let Some(room) = self.token_budget(journal) else { return Ok(false) };
-        let estimate = estimator.estimate(self.overhead_bytes(request), journal.history());
+        let estimate = estimator.estimate(Self::overhead_bytes(journal, request), journal.history());
         // There is nothing to replace, and the estimate can be wrong: let the provider decide.
         if estimate <= room || first_retained_index(journal.history().messages(), 0) == 0 {
             return Ok(false);
@@ -96,7 +96,7 @@ impl Run {
     ) -> Result<(), TurnError> {
         let messages = journal.history().messages();
         let start = CompactionStart {
-            tokens: estimator.estimate(self.overhead_bytes(request), journal.history()),
+            tokens: estimator.estimate(Self::overhead_bytes(journal, request), journal.history()),
             window: self.active_model(journal).context_window,
             messages: messages.len(),
             replaced: self.replaceable_count(journal, messages, estimator),
@@ -124,11 +124,11 @@ impl Run {
         request: &ModelRequest,
         estimator: &TokenEstimator,
     ) -> Result<bool, TurnError> {
-        let before_tokens = estimator.estimate(self.overhead_bytes(request), journal.history());
+        let before_tokens = estimator.estimate(Self::overhead_bytes(journal, request), journal.history());
         let messages = journal.history().messages();
         let is_results = |message: &Arc<Message>| matches!(message.as_ref(), Message::ToolResults(_));
         let Some(newest) = messages.iter().rposition(is_results) else { return Ok(false) };
-        let overhead = self.overhead_bytes(request);
+        let overhead = Self::overhead_bytes(journal, request);
         let before = overhead + size_bytes(messages);
         let target_bytes = match self.token_budget(journal) {
             Some(room) if room < before_tokens => {
@@ -194,7 +194,7 @@ impl Run {
         estimator: &TokenEstimator,
         refusal: Option<Failure>,
     ) -> Result<SummaryResult, TurnError> {
-        let overhead = self.overhead_bytes(request);
+        let overhead = Self::overhead_bytes(journal, request);
         let before_tokens = estimator.estimate(overhead, journal.history());
         let messages = journal.history().messages().to_vec();
         let replaced = self.replaceable_count(journal, &messages, estimator);
@@ -283,8 +283,9 @@ impl Run {
     }
 
     /// Returns the bytes of a request that do not depend on the conversation.
-    fn overhead_bytes(&self, request: &ModelRequest) -> usize {
-        overhead_bytes(request) + self.preface.as_ref().map_or(0, |preface| preface.len())
+    fn overhead_bytes(journal: &Journal, request: &ModelRequest) -> usize {
+        let preface = journal.history().prompt().and_then(|prompt| prompt.preface.as_ref());
+        overhead_bytes(request) + preface.map_or(0, |preface| preface.len())
     }
 
     /// Returns the tokens that a request may have, if the context window of the model is known.
@@ -313,7 +314,7 @@ fn first_retained_index(messages: &[Arc<Message>], bytes: usize) -> usize {
             break;
         }
         match message.as_ref() {
-            Message::User(_) | Message::Assistant(_) => first = index,
+            Message::User(_) | Message::Instructions(_) | Message::Assistant(_) => first = index,
             Message::ToolResults(_) => {}
         }
     }
@@ -324,7 +325,7 @@ fn first_retained_index(messages: &[Arc<Message>], bytes: usize) -> usize {
 fn longest_result_bytes(message: &Arc<Message>) -> usize {
     match message.as_ref() {
         Message::ToolResults(results) => results.iter().map(result_bytes).max().unwrap_or(0),
-        Message::User(_) | Message::Assistant(_) => 0,
+        Message::User(_) | Message::Instructions(_) | Message::Assistant(_) => 0,
     }
 }
 
@@ -332,7 +333,7 @@ fn longest_result_bytes(message: &Arc<Message>) -> usize {
 fn summary_message(older: &[Arc<Message>], summary_text: &str) -> String {
     let prompt = older.iter().rev().find_map(|message| match message.as_ref() {
         Message::User(parts) => Some(joined_text(parts)),
-        Message::Assistant(_) | Message::ToolResults(_) => None,
+        Message::Instructions(_) | Message::Assistant(_) | Message::ToolResults(_) => None,
     });
     let mut text = format!("The conversation so far was shortened. Summary:\n\n{}", summary_text.trim());
     if let Some(prompt) = prompt {
@@ -357,6 +358,8 @@ fn transcript(older: &[Arc<Message>], bytes: usize) -> String {
     };
     for message in older {
         match message.as_ref() {
+            // The next prompt has the current instructions.
+            Message::Instructions(_) => {}
             Message::User(parts) => parts.iter().for_each(|part| put("user", &part.as_text())),
             Message::Assistant(blocks) => {
                 for block in blocks {

@@ -8,15 +8,17 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use ibeam_protocol::{
-    Answer, ClassCosts, EventKind, FailedUsage, Failure, Message, ModelCallId, Notice, Reason, ToolSpec,
+    Answer, ClassCosts, EventKind, FailedUsage, Failure, Message, ModelCallId, Notice, PromptRecord, Reason,
     Usage, UserPart,
 };
 
 use super::structured_answer::StructuredAnswer;
 use super::{Run, TurnError, is_parked};
+use crate::history::History;
 use crate::journal::{Journal, JournalClosed, millis};
 use crate::ports::{ModelEvent, ModelRequest, ProviderError, Retry};
 use crate::prefix::PrefixChain;
+use crate::session_prompt::CurrentPrompt;
 use crate::token_estimator::TokenEstimator;
 
 /// The number of times that the conversation may be shortened for one request.
@@ -79,27 +81,48 @@ impl Run {
         if self.clock.is_pinned() { 0.0 } else { fastrand::f64() }
     }
 
-    /// Builds the request for the conversation so far.
-    pub(super) fn build_request(&self, journal: &Journal, tools: &Arc<[ToolSpec]>) -> ModelRequest {
-        ModelRequest {
-            system: Arc::clone(&self.system),
-            tools: Arc::clone(tools),
-            messages: self.messages_with_preface(journal.history().messages()),
-            max_output_tokens: self.active_model(journal).max_output_tokens,
-            answer_schema: self.answer_schema.clone(),
+    /// Records how the prompt of this run differs from what the model has received, if an answer depends on that.
+    pub(super) async fn record_prompt_changes(
+        &self,
+        journal: &mut Journal,
+        current: &CurrentPrompt,
+    ) -> Result<(), JournalClosed> {
+        match current.record(journal.history()) {
+            Some(change @ PromptRecord::Change { .. }) => {
+                journal.record(EventKind::PromptRecorded(Box::new(change))).await
+            }
+            // A complete prompt is recorded with the request that contains it.
+            Some(PromptRecord::Complete { .. }) | None => Ok(()),
         }
     }
 
-    /// Returns the conversation with the preface in its first message: some services require alternating roles.
-    fn messages_with_preface(&self, conversation: &[Arc<Message>]) -> Vec<Arc<Message>> {
-        let mut messages = conversation.to_vec();
-        if let (Some(preface), Some(first)) = (&self.preface, messages.first_mut())
-            && let Message::User(parts) = first.as_ref()
+    /// Records the prompt where that is due, and builds the request for the conversation so far.
+    async fn next_request(
+        &self,
+        journal: &mut Journal,
+        current: &CurrentPrompt,
+    ) -> Result<Arc<ModelRequest>, JournalClosed> {
+        // The service continues an answer only if nothing follows it: a change waits for the next request.
+        let may_append = !journal.history().ends_with_answer();
+        let record = current.record(journal.history());
+        if let Some(record) =
+            record.filter(|record| may_append || matches!(record, PromptRecord::Complete { .. }))
         {
-            let preface = UserPart::from(preface.as_ref());
-            *first = Arc::new(Message::User(std::iter::once(preface).chain(parts.iter().cloned()).collect()));
+            journal.record(EventKind::PromptRecorded(Box::new(record))).await?;
         }
-        messages
+        Ok(Arc::new(self.build_request(journal)))
+    }
+
+    /// Builds the request for the conversation so far, whose prompt is recorded.
+    pub(super) fn build_request(&self, journal: &Journal) -> ModelRequest {
+        let prompt = journal.history().prompt();
+        ModelRequest {
+            system: prompt.map(|prompt| Arc::clone(&prompt.system)).unwrap_or_default(),
+            tools: prompt.map(|prompt| Arc::clone(&prompt.tools)).unwrap_or_default(),
+            messages: messages_with_preface(journal.history()),
+            max_output_tokens: self.active_model(journal).max_output_tokens,
+            answer_schema: self.answer_schema.clone(),
+        }
     }
 
     /// Requests a complete answer and records it.
@@ -108,20 +131,20 @@ impl Run {
     pub(super) async fn request_answer(
         &self,
         journal: &mut Journal,
-        tools: &mut Arc<[ToolSpec]>,
+        current: &mut CurrentPrompt,
         estimator: &mut TokenEstimator,
         prefixes: &mut PrefixChain,
         structured: &mut StructuredAnswer<'_>,
     ) -> Result<RecordedAnswer, TurnError> {
         let (mut request, mut outcome) =
-            self.request_within_window(journal, tools, estimator, prefixes).await?;
+            self.request_within_window(journal, current, estimator, prefixes).await?;
         if let RequestOutcome::Interrupted(error) = &outcome
             && let Some(pause) = self.retry.delay(error, 1, self.jitter())
         {
             let reason = Box::new(error.failure.reason.clone());
             journal.record(EventKind::Notice(Notice::AnswerInterrupted { reason })).await?;
             self.clock.sleep(pause).await;
-            (request, outcome) = self.request_within_window(journal, tools, estimator, prefixes).await?;
+            (request, outcome) = self.request_within_window(journal, current, estimator, prefixes).await?;
         }
         let response = match outcome {
             RequestOutcome::Complete(response) => response,
@@ -151,12 +174,12 @@ impl Run {
     async fn request_within_window(
         &self,
         journal: &mut Journal,
-        tools: &mut Arc<[ToolSpec]>,
+        current: &mut CurrentPrompt,
         estimator: &TokenEstimator,
         prefixes: &mut PrefixChain,
     ) -> Result<(Arc<ModelRequest>, RequestOutcome), TurnError> {
-        self.omit_unfit_parts(journal, tools).await?;
-        let mut request = Arc::new(self.build_request(journal, tools));
+        self.omit_unfit_parts(journal, current).await?;
+        let mut request = self.next_request(journal, current).await?;
         let compacted = match self.steering.take_compaction() {
             true => {
                 let has_compacted = self.compact_as_requested(journal, &request, estimator).await?;
@@ -168,12 +191,12 @@ impl Run {
             false => self.compact_if_needed(journal, &request, estimator).await?,
         };
         if compacted {
-            request = Arc::new(self.build_request(journal, tools));
+            request = self.next_request(journal, current).await?;
         }
         let deltas = if self.answer_schema.is_some() { Deltas::HoldText } else { Deltas::Record };
         let (mut shortened, mut repeats) = (u32::from(compacted), 0);
         loop {
-            self.omit_changed_thinking(journal, tools, prefixes, &mut request).await?;
+            self.omit_changed_thinking(journal, prefixes, &mut request).await?;
             let may_omit = repeats < MAX_REPEATS_PER_REQUEST;
             let failure = match self.send_with_retries(journal, &request, deltas, may_omit).await {
                 Err(TurnError::Failed(failure)) if is_context_too_long(&failure) => failure,
@@ -182,7 +205,7 @@ impl Run {
                     self.omit_unfit_parts(journal, tools).await?;
                     // The context window of the next model may be smaller.
                     shortened += u32::from(self.compact_if_needed(journal, &request, estimator).await?);
-                    request = Arc::new(self.build_request(journal, tools));
+                    request = self.next_request(journal, current).await?;
                     continue;
                 }
                 Ok(Some(outcome)) => return Ok((request, outcome)),
@@ -196,7 +219,7 @@ impl Run {
                 return Err(failure.into());
             }
             shortened += 1;
-            request = Arc::new(self.build_request(journal, tools));
+            request = self.next_request(journal, current).await?;
         }
     }
 
@@ -322,6 +345,19 @@ impl Run {
         };
         Ok(Attempt::Failed { error, progress })
     }
+}
+
+/// Returns the conversation with the preface in its first message: some services require alternating roles.
+fn messages_with_preface(history: &History) -> Vec<Arc<Message>> {
+    let mut messages = history.messages().to_vec();
+    let preface = history.prompt().and_then(|prompt| prompt.preface.as_deref());
+    if let (Some(preface), Some(first)) = (preface, messages.first_mut())
+        && let Message::User(parts) = first.as_ref()
+    {
+        let preface = UserPart::from(preface);
+        *first = Arc::new(Message::User(std::iter::once(preface).chain(parts.iter().cloned()).collect()));
+    }
+    messages
 }
 
 pub(super) fn is_context_too_long(failure: &Failure) -> bool {

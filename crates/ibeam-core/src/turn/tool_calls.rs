@@ -16,11 +16,13 @@ use super::tool_names::near_tool_name;
 use super::{Run, TurnError};
 use crate::budget::Budget;
 use crate::gate::Decision;
+use crate::history::History;
 use crate::journal::Journal;
 use crate::limits::RepetitionGuard;
 use crate::ports::{
     CallPreview, CallRunner, FinishedCall, HookBlock, PreparedCall, Tool, ToolContext, ToolInputError,
 };
+use crate::session_prompt::SessionPrompt;
 
 /// The largest number of calls that run at the same time.
 const MAX_CONCURRENT_CALLS: usize = 8;
@@ -93,7 +95,7 @@ impl Run {
                     skipped_call(call, "the run has reached its limit of tool calls")
                 }
                 _ if is_cut => skipped_call(call, "the answer was cut off by the output limit"),
-                Some(_) | None => self.plan_call(call.clone()),
+                Some(_) | None => self.plan_call(call.clone(), journal.history()),
             };
             calls_result.calls += 1;
             // Hooks must see the effects of earlier calls, and they may turn a call into an exclusive one.
@@ -121,12 +123,19 @@ impl Run {
     }
 
     /// Finds the tool and prepares the call.
-    fn plan_call(&self, mut call: ToolCall) -> PlannedCall {
+    fn plan_call(&self, mut call: ToolCall, history: &History) -> PlannedCall {
         let Some(tool) = self.tools.get(&call.name) else {
-            let near = near_tool_name(&call.name, self.tools.keys().map(String::as_str));
-            let hint = near.map(|name| format!("; use `{name}`")).unwrap_or_default();
-            let outcome = ToolOutcome::error(format!("there is no tool `{}`{hint}", call.name));
-            return PlannedCall::Resolved { call, outcome };
+            let mut sent = history.prompt().into_iter().flat_map(SessionPrompt::sent_tools);
+            // An earlier run of the session had the tool, so every request offers it.
+            let text = match sent.any(|tool| *tool.name == *call.name) {
+                true => format!("the tool `{}` cannot be used now: this run does not have it", call.name),
+                false => {
+                    let near = near_tool_name(&call.name, self.tools.keys().map(String::as_str));
+                    let hint = near.map(|name| format!("; use `{name}`")).unwrap_or_default();
+                    format!("there is no tool `{}`{hint}", call.name)
+                }
+            };
+            return PlannedCall::Resolved { call, outcome: ToolOutcome::error(text) };
         };
         match tool.prepare(&call.arguments) {
             Ok(PreparedCall { arguments, access, run }) => {

@@ -1,9 +1,7 @@
 //! Leaves out what the service of a model is known not to accept, before a request is sent: damaged images, images and
 //! documents beyond its limits, and tools beyond its number.
 
-use std::sync::Arc;
-
-use ibeam_protocol::{EventKind, Notice, ToolSpec};
+use ibeam_protocol::{EventKind, Notice, OmittedParts};
 
 use super::Run;
 use super::refused_parts::omission;
@@ -11,34 +9,41 @@ use crate::image_check::image_side;
 use crate::journal::{Journal, JournalClosed};
 use crate::omitted_parts::{PlacedMedia, placed_media};
 use crate::ports::RequestLimits;
+use crate::session_prompt::{CurrentPrompt, SessionPrompt};
 
 impl Run {
     /// Leaves out the parts of the next request that the service of the model does not accept, and those that this session
-    /// leaves out. `tools` are those of the last request.
+    /// leaves out. `current` has the tools that this run offers.
     pub(super) async fn omit_unfit_parts(
         &self,
         journal: &mut Journal,
-        tools: &mut Arc<[ToolSpec]>,
+        current: &mut CurrentPrompt,
     ) -> Result<(), JournalClosed> {
-        self.limit_tools(journal, tools).await?;
+        self.limit_tools(journal, current).await?;
         self.omit_unfit_media(journal).await
     }
 
-    async fn limit_tools(
+    pub(super) async fn limit_tools(
         &self,
         journal: &mut Journal,
-        tools: &mut Arc<[ToolSpec]>,
+        current: &mut CurrentPrompt,
     ) -> Result<(), JournalClosed> {
-        let omitted = journal.history().omitted_tools();
-        if tools.iter().any(|tool| omitted.contains(&*tool.name)) {
-            *tools = tools.iter().filter(|tool| !omitted.contains(&*tool.name)).cloned().collect();
-        }
+        let history = journal.history();
+        current.remove_tools(|name| history.omitted_tools().contains(name));
         let model = self.active_model(journal);
-        let Some(limit) = model.limits.tools.filter(|limit| tools.len() > *limit) else { return Ok(()) };
-        let beyond = self.tools_beyond(limit, tools.iter().map(|tool| &*tool.name));
-        *tools = tools.iter().filter(|tool| !beyond.iter().any(|name| *name == tool.name)).cloned().collect();
+        let offered = current.offered_tools(history);
+        let Some(limit) = model.limits.tools.filter(|limit| offered.len() > *limit) else { return Ok(()) };
+        let mut beyond = self.tools_beyond(limit, offered.iter().map(String::as_str));
+        current.remove_tools(|name| beyond.iter().any(|beyond| beyond == name));
         let (provider, limit) = (model.info.provider.clone(), as_number(limit));
         let tools = Notice::list(&self.tool_labels(&beyond));
+        let sent = history.prompt().map(SessionPrompt::sent_tools).unwrap_or_default();
+        beyond.retain(|name| sent.iter().any(|tool| *tool.name == **name));
+        // Requests contain what was sent before, except for what the session leaves out.
+        if !beyond.is_empty() {
+            let omitted = OmittedParts { tools: beyond, media: Vec::new() };
+            journal.record(EventKind::PartsOmitted(omitted)).await?;
+        }
         journal.record(EventKind::Notice(Notice::ToolsBeyondLimit { provider, limit, tools })).await
     }
 

@@ -50,7 +50,7 @@ fn thoughts(request: &ModelRequest) -> String {
     };
     let of_message = |message: &Arc<Message>| match message.as_ref() {
         Message::Assistant(blocks) => blocks.iter().filter_map(of_block).collect(),
-        Message::User(_) | Message::ToolResults(_) => Vec::new(),
+        Message::User(_) | Message::Instructions(_) | Message::ToolResults(_) => Vec::new(),
     };
     request.messages.iter().flat_map(of_message).collect::<Vec<_>>().join(" ")
 }
@@ -99,21 +99,43 @@ fn thinking_is_sent_back_as_long_as_nothing_before_it_changes() {
 
 #[test]
 fn thinking_is_left_out_after_a_change_of_what_precedes_it() {
-    type Change = (&'static str, fn(&mut Run));
-    let changes: [Change; 4] = [
-        ("system", |run| run.system = "be better".into()),
-        ("preface", |run| run.preface = Some("rules".into())),
-        ("tools", |run| drop(run.tools.remove("hang"))),
-        ("provider", |run| run.head.model.provider = "q".into()),
+    type Change = (&'static str, &'static str, fn(&mut Run));
+    let changes: [Change; 2] = [
+        // A tool that was added stays.
+        ("tools", "c d", |run| {
+            let added = Probe { name: "new", ..probe() };
+            run.tools.insert("new".to_owned(), Arc::new(added));
+        }),
+        ("provider", "", |run| run.head.model.provider = "q".into()),
     ];
-    for (what, change) in changes {
+    for (what, later, change) in changes {
         let past = first_run();
         let (sent, events) = second_run(&past, change);
         assert_eq!(sent, ["", "c"], "{what}");
         assert_eq!(omissions(&events), [4], "{what}: prompt, call, result, answer");
         assert!(events.iter().all(|event| !matches!(event.kind, EventKind::Notice(_))), "{what}: silent");
         // What was left out once does not come back with its prefix.
-        assert_eq!(second_run(&events, |_| ()).0, ["", "c"], "{what}");
+        assert_eq!(second_run(&events, |_| ()).0[0], later, "{what}");
+    }
+}
+
+#[test]
+fn thinking_stays_when_instructions_change_and_tools_go() {
+    type Change = (&'static str, fn(&mut Run));
+    let changes: [Change; 4] = [
+        ("instructions", |run| run.prompt[0].text = "be better".to_owned()),
+        ("no instructions", |run| run.prompt.clear()),
+        ("repository", |run| run.prompt.push(prompt_part("repository", PromptOwner::Repository, "rules"))),
+        ("tools", |run| drop(run.tools.remove("hang"))),
+    ];
+    for (what, change) in changes {
+        let (sent, events) = second_run(&first_run(), change);
+        assert_eq!(
+            (sent, omissions(&events)),
+            (vec!["a b".to_owned(), "a b c".to_owned()], vec![]),
+            "{what}"
+        );
+        assert_eq!(second_run(&events, |_| ()).0, ["a b c d", "a b c d c"], "{what}");
     }
 }
 
@@ -125,7 +147,7 @@ fn another_model_of_the_same_provider_keeps_the_thinking() {
 #[test]
 fn thinking_that_is_not_bound_is_always_sent_back() {
     let (sent, events) = second_run(&first_run(), |run| {
-        run.system = "be better".into();
+        run.tools.remove("hang");
         run.binds_thinking = false;
     });
     assert_eq!((sent, omissions(&events)), (vec!["a b".to_owned(), "a b c".to_owned()], vec![]));
@@ -232,7 +254,7 @@ fn the_model_of_another_provider_gets_no_thinking_and_one_of_the_same_keeps_it()
 fn an_answer_of_thinking_alone_disappears_without_it() {
     let alone = Reply::Complete(vec![finished(vec![thought("a")], StopReason::EndTurn)]);
     let (_, past) = run_turn(&bound_fixture(vec![alone, thoughtful_text("b")]), &[]);
-    let (sent, events) = second_run(&past, |run| run.system = "be better".into());
+    let (sent, events) = second_run(&past, |run| run.head.model.provider = "q".into());
     assert_eq!(sent, ["", "c"]);
     let history = History::replay(&events);
     assert_eq!(history.messages()[1].as_ref(), &Message::Assistant(Vec::new()), "the positions stay");

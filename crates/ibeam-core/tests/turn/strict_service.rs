@@ -46,6 +46,8 @@ struct Service {
     given: Mutex<Vec<Given>>,
     /// The numbers of the answers whose thinking some request has left out.
     omitted: Mutex<BTreeSet<usize>>,
+    /// The last request that was answered, if the next one is to begin with it.
+    answered: Mutex<Option<ModelRequest>>,
 }
 
 /// A model of the service.
@@ -78,11 +80,29 @@ fn prefix(provider: &str, request: &ModelRequest, index: usize) -> Value {
                 blocks.iter().filter(|block| !matches!(block, Block::Thinking { .. })).collect();
             Some(json!({ "assistant": rest }))
         }
-        Message::User(_) | Message::ToolResults(_) => Some(serde_json::to_value(message.as_ref()).unwrap()),
+        Message::User(_) | Message::Instructions(_) | Message::ToolResults(_) => {
+            Some(serde_json::to_value(message.as_ref()).unwrap())
+        }
     };
     let tools: BTreeSet<&str> = request.tools.iter().map(|tool| &*tool.name).collect();
     let messages: Vec<Value> = request.messages[..index].iter().filter_map(shown).collect();
     json!([provider, &*request.system, tools, messages])
+}
+
+/// Checks that a request begins with an earlier one, except for thinking that is left out.
+fn check_prefix(earlier: &ModelRequest, request: &ModelRequest) {
+    assert_eq!(earlier.system, request.system);
+    assert!(request.tools.starts_with(&earlier.tools), "tools are only added");
+    let shown = |message: &Arc<Message>| match message.as_ref() {
+        Message::Assistant(blocks) => {
+            let rest = blocks.iter().filter(|block| !matches!(block, Block::Thinking { .. })).cloned();
+            Message::Assistant(rest.collect())
+        }
+        other => other.clone(),
+    };
+    let [earlier, later] =
+        [earlier, request].map(|request| request.messages.iter().map(shown).collect::<Vec<_>>());
+    assert!(later.starts_with(&earlier), "{earlier:#?}\n{later:#?}");
 }
 
 impl StrictModel {
@@ -157,6 +177,7 @@ impl StrictModel {
             | Step::Cut
             | Step::Refuse => {}
         }
+        *self.service.answered.lock().unwrap() = Some(request.clone());
         let mut given = self.service.given.lock().unwrap();
         let number = given.len();
         let has_thinking = !matches!(step, Step::PlainCall);
@@ -186,6 +207,12 @@ impl Provider for StrictModel {
     fn stream(&self, request: Arc<ModelRequest>) -> ModelStream {
         let is_summary = request.tools.is_empty();
         let too_long = || matches!(self.service.steps.lock().unwrap().front(), Some(Step::TooLong));
+        if is_summary || too_long() {
+            // The conversation becomes another one.
+            *self.service.answered.lock().unwrap() = None;
+        } else if let Some(earlier) = &*self.service.answered.lock().unwrap() {
+            check_prefix(earlier, &request);
+        }
         let reply = if is_summary && !too_long() {
             text_reply(&["a summary"])
         } else if is_summary {
@@ -217,6 +244,7 @@ struct Plan {
     system: u8,
     has_all_tools: bool,
     has_preface: bool,
+    has_mode: bool,
     binds: bool,
     /// The model that takes over: its provider, and whether it binds its thinking.
     fallback: Option<(&'static str, bool)>,
@@ -244,14 +272,27 @@ fn plan() -> impl Strategy<Value = Plan> {
         prop_oneof![4 => Just(0_u8), 1 => Just(1)],
         often(),
         prop::bool::weighted(0.1),
+        prop::bool::weighted(0.3),
         often(),
         fallback,
         prop::bool::weighted(0.2),
         prop::option::weighted(0.2, any::<prop::sample::Index>()),
     )
-        .prop_map(|(steps, system, has_all_tools, has_preface, binds, fallback, is_steered, killed)| {
-            Plan { steps, system, has_all_tools, has_preface, binds, fallback, is_steered, killed }
-        })
+        .prop_map(
+            |(steps, system, has_all_tools, has_preface, has_mode, binds, fallback, is_steered, killed)| {
+                Plan {
+                    steps,
+                    system,
+                    has_all_tools,
+                    has_preface,
+                    has_mode,
+                    binds,
+                    fallback,
+                    is_steered,
+                    killed,
+                }
+            },
+        )
 }
 
 /// Runs a plan on a session. Returns the session.
@@ -261,8 +302,13 @@ fn run_plan(plan: &Plan, service: &Arc<Service>, mut session: Vec<Event>) -> Vec
     let mut fixture = fixture(vec![]);
     let run = &mut fixture.run;
     (run.provider, run.binds_thinking) = (model("p", plan.binds), plan.binds);
-    run.system = format!("be good {}", plan.system).into();
-    run.preface = plan.has_preface.then(|| "rules".into());
+    run.prompt[0].text = format!("be good {}", plan.system);
+    if plan.has_mode {
+        run.prompt.push(prompt_part("mode", PromptOwner::User, "plan"));
+    }
+    if plan.has_preface {
+        run.prompt.push(prompt_part("repository", PromptOwner::Repository, "rules"));
+    }
     if !plan.has_all_tools {
         run.tools.remove("hang");
     }
@@ -286,6 +332,7 @@ fn run_plan(plan: &Plan, service: &Arc<Service>, mut session: Vec<Event>) -> Vec
     // The next process reads the journal.
     let session: Vec<Event> = serde_json::from_str(&serde_json::to_string(&session).unwrap()).unwrap();
     if plan.killed.is_some() {
+        *service.answered.lock().unwrap() = None;
         // What the process had not recorded, it had not left out.
         let history = History::replay(&session);
         let kept = history.messages().iter().filter_map(|message| number(message));

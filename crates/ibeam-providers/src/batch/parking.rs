@@ -183,7 +183,9 @@ fn place(request: &ModelRequest) -> String {
     let end = match request.messages.last().map(AsRef::as_ref) {
         Some(Message::User(parts)) if request.tools.is_empty() => serde_json::to_vec(parts),
         Some(Message::User(parts)) => serde_json::to_vec(&parts.last()),
-        Some(last @ (Message::Assistant(_) | Message::ToolResults(_))) => serde_json::to_vec(last),
+        Some(last @ (Message::Instructions(_) | Message::Assistant(_) | Message::ToolResults(_))) => {
+            serde_json::to_vec(last)
+        }
         None => Ok(Vec::new()),
     };
     // The types of messages have no value that cannot be serialised.

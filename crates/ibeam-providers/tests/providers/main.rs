@@ -17,6 +17,7 @@ mod conversation;
 mod event_stream;
 mod gemini;
 mod gemini_interactions;
+mod later_instructions;
 mod media;
 mod ollama;
 mod openai;

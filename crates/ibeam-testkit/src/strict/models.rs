@@ -25,6 +25,8 @@ pub struct ServiceModel {
     pub efforts: &'static [&'static str],
     /// Whether thinking is bound to what comes before it, over Messages.
     pub binds_thinking: bool,
+    /// Whether a message with the role `system` may follow a message of the user, over Messages.
+    pub has_later_system: bool,
     /// Whether the model has tools over Chat Completions.
     pub has_chat_tools: bool,
 }
@@ -41,6 +43,7 @@ impl ServiceModel {
         thinking_types: &["adaptive", "between_tools"],
         efforts: ALL_LEVELS,
         binds_thinking: true,
+        has_later_system: true,
         has_chat_tools: true,
     };
     /// Claude Opus 5.5, whose thinking cannot be switched off.
@@ -62,6 +65,7 @@ impl ServiceModel {
         thinking_types: &["enabled", "disabled"],
         efforts: &[],
         binds_thinking: false,
+        has_later_system: false,
         ..Self::SONNET_5_5
     };
     /// Claude Sonnet 4, which is retired.

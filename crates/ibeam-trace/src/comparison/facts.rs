@@ -202,6 +202,7 @@ impl EventWriter for &mut SessionFacts {
             | EventKind::Retrying { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::CallInterrupted { .. }
+            | EventKind::PromptRecorded(_)
             | EventKind::ThinkingOmitted { .. }
             | EventKind::PartsOmitted(_)
             | EventKind::CheckpointTaken(_)

@@ -101,6 +101,7 @@ impl SessionChanges {
             | EventKind::ToolCallFinished { .. }
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::PromptRecorded(_)
             | EventKind::ThinkingOmitted { .. }
             | EventKind::PartsOmitted(_)
             | EventKind::Compacted(_)

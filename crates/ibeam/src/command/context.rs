@@ -3,9 +3,12 @@
 use std::ffi::OsString;
 use std::fs::File;
 
-use ibeam_core::{History, estimated_tokens, size_bytes};
+use ibeam_core::{CurrentPrompt, History, SessionPrompt, estimated_tokens, size_bytes};
 use ibeam_output::{ContextLine, escape_to_one_line};
-use ibeam_protocol::{Attachment, McpStatus, Message, ToolSpec, UserPart};
+use ibeam_protocol::{
+    Attachment, Environment, EventKind, McpStatus, Message, PromptOwner, PromptPart, PromptRecord, ToolSpec,
+    UserPart,
+};
 use ibeam_session::SessionError;
 use serde_json::{Map, Value, json};
 
@@ -13,7 +16,7 @@ use super::{print_text, report};
 use crate::app::AppContext;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
-use crate::context::ContextPart;
+use crate::context::{ContextPart, PartKind};
 use crate::run::context_preview::ContextPreview;
 use crate::run::session_error_reason;
 use crate::{session_name, stderr};
@@ -58,11 +61,12 @@ pub(super) fn context(
     stdout: &mut File,
 ) -> Result<(), CliError> {
     let ContextOptions { full, start_servers, conversation: has_person, format } = options;
-    let preview = ContextPreview::new(app, words, start_servers, has_person)?;
+    let StoredSession { history, environment } = StoredSession::load(app)?;
+    let preview = ContextPreview::new(app, words, start_servers, has_person, environment)?;
     for notice in &preview.notices {
         stderr::write_line(&format!("warning: {}", app.base.catalogue.notice(notice)));
     }
-    let sections = sections(&preview, conversation(app)?);
+    let sections = sections(&preview, Continuation::new(app, &preview, history));
     let text = as_text(app, &preview, &sections, full);
     match format {
         // The texts of a full report are those that the model gets.
@@ -73,57 +77,112 @@ pub(super) fn context(
     }
 }
 
-/// Returns the conversation of the session that the flags resume, without its texts: the messages, and the results of
-/// tools.
-///
-/// # Errors
-/// The reason why there is no such session, or why it cannot be read.
-fn conversation(app: &AppContext) -> Result<Vec<Part>, CliError> {
-    let flags = &app.base.flags;
-    let Some(name) = flags.resume.as_deref().or_else(|| flags.continue_.then_some("-1")) else {
-        return Ok(Vec::new());
-    };
-    let sessions = app.dirs.sessions();
-    let id = session_name::find_session(&sessions, &app.workspace, name)?;
-    let mut history = History::default();
-    let read = ibeam_session::read::<SessionError>(&sessions, id, &mut |event| {
-        history.fold(&event.kind);
-        Ok(())
-    });
-    read.map_err(|error| session_error_reason(&error, id))?;
-    let (results, messages): (Vec<_>, Vec<_>) =
-        history.messages().iter().partition(|message| matches!(message.as_ref(), Message::ToolResults(_)));
-    let parts = [("messages", messages), ("tool_results", results)];
-    let sized = parts.into_iter().map(|(kind, found)| {
-        let bytes = found.iter().map(|message| size_bytes(std::slice::from_ref(*message))).sum();
-        Part { bytes, ..part(kind, None, String::new()) }
-    });
-    Ok(sized.filter(|part| part.bytes > 0).collect())
+/// The session that the flags resume; empty if they resume none.
+#[derive(Default)]
+struct StoredSession {
+    history: History,
+    /// The environment at its start, if it was in this workspace.
+    environment: Option<Environment>,
 }
 
-fn sections(preview: &ContextPreview, conversation: Vec<Part>) -> [Section; 6] {
-    let mut repository: Vec<Part> = preview.context.repository_parts().iter().map(context_part).collect();
-    if let Some(content) = preview.context.repository() {
-        let bytes = content.len() - repository.iter().map(|part| part.bytes).sum::<usize>();
-        repository.insert(0, Part { bytes, ..part("marker", None, String::new()) });
+impl StoredSession {
+    /// Reads the session.
+    ///
+    /// # Errors
+    /// The reason why there is no such session, or why it cannot be read.
+    fn load(app: &AppContext) -> Result<Self, CliError> {
+        let mut stored = Self::default();
+        let flags = &app.base.flags;
+        let Some(name) = flags.resume.as_deref().or_else(|| flags.continue_.then_some("-1")) else {
+            return Ok(stored);
+        };
+        let sessions = app.dirs.sessions();
+        let id = session_name::find_session(&sessions, &app.workspace, name)?;
+        let read = ibeam_session::read::<SessionError>(&sessions, id, &mut |event| {
+            stored.history.fold(&event.kind);
+            if let EventKind::SessionStarted(head) = event.kind {
+                let is_here = head.cwd == app.workspace;
+                stored.environment = head.environment.or(stored.environment.take()).filter(|_| is_here);
+            }
+            Ok(())
+        });
+        read.map_err(|error| session_error_reason(&error, id))?;
+        Ok(stored)
     }
+}
+
+/// What the session goes on with.
+struct Continuation {
+    /// The prompt that its requests have; `None` if they get the current one.
+    prompt: Option<SessionPrompt>,
+    /// The messages and the results of tools, without their texts, and the changes that the model would receive.
+    conversation: Vec<Part>,
+}
+
+impl Continuation {
+    fn new(app: &AppContext, preview: &ContextPreview, mut history: History) -> Self {
+        let stored = history.messages().len();
+        let prompt = sent_prompt(app, preview, &mut history);
+        let (stored, changes) = history.messages().split_at(stored);
+        let (results, messages): (Vec<_>, Vec<_>) =
+            stored.iter().partition(|message| matches!(message.as_ref(), Message::ToolResults(_)));
+        let parts = [("messages", messages), ("tool_results", results)];
+        let sized = parts.into_iter().map(|(kind, found)| {
+            let bytes = found.iter().map(|message| size_bytes(std::slice::from_ref(*message))).sum();
+            Part { bytes, ..part(kind, None, String::new()) }
+        });
+        let changes = changes.iter().flat_map(|message| match message.as_ref() {
+            Message::User(parts) | Message::Instructions(parts) => parts.as_slice(),
+            Message::Assistant(_) | Message::ToolResults(_) => &[],
+        });
+        let changes = changes.map(|text| part("changes", None, text.as_text().into_owned()));
+        let conversation = sized.chain(changes).filter(|part| part.bytes > 0).collect();
+        Self { prompt, conversation }
+    }
+}
+
+/// Returns the prompt that the session goes on with, after adding the messages about what has changed since. Which tools
+/// a run would have is not known before its MCP servers are started, so no change of a tool is among them.
+fn sent_prompt(app: &AppContext, preview: &ContextPreview, history: &mut History) -> Option<SessionPrompt> {
+    let tools = history.prompt()?.sent_tools().to_vec();
+    let record = CurrentPrompt::new(preview.context.prompt_parts(), tools, app.redactor()).record(history);
+    match record {
+        None => {}
+        Some(change @ PromptRecord::Change { .. }) => {
+            history.fold(&EventKind::PromptRecorded(Box::new(change)));
+        }
+        Some(PromptRecord::Complete { .. }) => return None,
+    }
+    history.prompt().cloned()
+}
+
+fn sections(preview: &ContextPreview, continuation: Continuation) -> [Section; 6] {
+    let Continuation { prompt: sent, conversation } = continuation;
+    let (system, repository) = match &sent {
+        Some(sent) => {
+            let is_repository = |part: &&PromptPart| part.owner == PromptOwner::Repository;
+            let (repository, system): (Vec<_>, Vec<_>) = sent.sent_parts().iter().partition(is_repository);
+            let parts = |found: Vec<&PromptPart>| found.into_iter().map(recorded_part).collect();
+            (parts(system), parts(repository))
+        }
+        None => {
+            (preview.context.parts().iter().map(context_part).collect::<Vec<_>>(), repository_parts(preview))
+        }
+    };
+    let (tools, server_tools) = match &sent {
+        // The recorded tools are those of servers too.
+        Some(sent) => (sent.sent_tools(), [].as_slice()),
+        None => (preview.tools.as_slice(), preview.server_tools.as_slice()),
+    };
     let texts = preview.prompt.texts.iter().map(|text| part("text", None, text.clone()));
     let attachments = preview.prompt.attachments.iter().map(attachment_part);
     [
-        Section {
-            key: "system",
-            heading: ContextLine::System,
-            parts: preview.context.parts().iter().map(context_part).collect(),
-        },
-        Section {
-            key: "tools",
-            heading: ContextLine::Tools,
-            parts: preview.tools.iter().map(tool_part).collect(),
-        },
+        Section { key: "system", heading: ContextLine::System, parts: system },
+        Section { key: "tools", heading: ContextLine::Tools, parts: tools.iter().map(tool_part).collect() },
         Section {
             key: "mcp_tools",
             heading: ContextLine::ServerTools,
-            parts: preview.server_tools.iter().map(|(name, tools)| server_part(name, tools)).collect(),
+            parts: server_tools.iter().map(|(name, tools)| server_part(name, tools)).collect(),
         },
         Section { key: "repository", heading: ContextLine::Repository, parts: repository },
         Section { key: "conversation", heading: ContextLine::Conversation, parts: conversation },
@@ -135,10 +194,25 @@ fn part(kind: &str, name: Option<(&'static str, String)>, text: String) -> Part 
     Part { kind: kind.to_owned(), name, bytes: text.len(), text, tools: None }
 }
 
+/// Returns the content of the repository, and what marks it.
+fn repository_parts(preview: &ContextPreview) -> Vec<Part> {
+    let mut repository: Vec<Part> = preview.context.repository_parts().iter().map(context_part).collect();
+    if let Some(content) = preview.context.repository() {
+        let bytes = content.len() - repository.iter().map(|part| part.bytes).sum::<usize>();
+        repository.insert(0, Part { bytes, ..part("marker", None, String::new()) });
+    }
+    repository
+}
+
 fn context_part(found: &ContextPart) -> Part {
-    let kind = serde_json::to_value(&found.kind).ok();
-    let kind = kind.as_ref().and_then(Value::as_str).unwrap_or_default();
-    part(kind, found.path.clone().map(|path| ("path", path)), found.text.clone())
+    part(found.kind.word(), found.path.clone().map(|path| ("path", path)), found.text.clone())
+}
+
+/// Returns the part for a recorded one. Its name is its kind, and for a file the path.
+fn recorded_part(found: &PromptPart) -> Part {
+    let (kind, rest) = found.name.split_once(' ').unwrap_or((&found.name, ""));
+    let path = Some(rest).filter(|_| kind == PartKind::Rules.word()).map(|path| ("path", path.to_owned()));
+    part(kind, path, found.text.clone())
 }
 
 fn tool_part(tool: &ToolSpec) -> Part {

@@ -211,6 +211,7 @@ impl EventWriter for DialectWriter {
             | EventKind::Retrying { .. }
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::PromptRecorded(_)
             | EventKind::ThinkingOmitted { .. }
             | EventKind::PartsOmitted(_)
             | EventKind::Compacted(_)

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use ibeam_core::{Clock, Gate, NoApprover, Stop, Tool};
 use ibeam_protocol::{
-    Failure, McpServer, McpStatus, ModelInfo, Notice, Reason, Sandbox, SandboxMode, ToolSpec, UserPrompt,
+    Environment, Failure, McpServer, McpStatus, ModelInfo, Notice, Reason, Sandbox, SandboxMode, ToolSpec,
+    UserPrompt,
 };
 use ibeam_tools::{ToolSettings, Workspace};
 
@@ -57,7 +58,8 @@ pub(crate) struct ContextPreview {
 
 impl ContextPreview {
     /// Returns the context of a run with the flags of `app` and the prompt `words`: of a conversation if `has_person`,
-    /// else in print mode. With `start_servers`, starts the MCP servers, and ends them again.
+    /// else in print mode. With `start_servers`, starts the MCP servers, and ends them again. `environment` is that of the
+    /// session that the run resumes.
     ///
     /// # Errors
     /// The errors with which such a run would not start, except those about the model and the sandbox.
@@ -66,6 +68,7 @@ impl ContextPreview {
         words: &[OsString],
         start_servers: bool,
         has_person: bool,
+        environment: Option<Environment>,
     ) -> Result<Self, Failure> {
         let choice = model::choose_model(app).ok();
         let media = match &choice {
@@ -118,7 +121,7 @@ impl ContextPreview {
             has_person,
             replacement: replacement.as_deref(),
             extra_instructions: &appended,
-            environment: None,
+            environment,
             now_ms: SystemClock::since(app.started_at).unix_ms(),
         });
         let mut prompt = read_words(words)?;

@@ -137,6 +137,7 @@ impl PlanSearch {
             | EventKind::ToolCallFinished { .. }
             | EventKind::Retrying { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::PromptRecorded(_)
             | EventKind::ThinkingOmitted { .. }
             | EventKind::PartsOmitted(_)
             | EventKind::Compacted(_)

@@ -204,7 +204,7 @@ pub(super) fn build(
         environment: head.environment.take(),
         now_ms: ibeam_core::Clock::unix_ms(clock.as_ref()),
     });
-    let (system, repository) = (context.system(), context.repository());
+    let prompt = context.prompt_parts();
     head.environment = Some(context.environment);
     let scoped_rules: Arc<dyn ScopedRules> = match app.base.flags.without_instructions {
         true => Arc::new(NoScopedRules),
@@ -231,8 +231,7 @@ pub(super) fn build(
         },
         answer_schema,
         clock,
-        system: system.into(),
-        preface: repository.map(Into::into),
+        prompt,
         max_output_tokens: model_info::configured_output_tokens(app),
         context_window: model_info::economic_window(app, &head_model),
         binds_thinking: model_info::binds_thinking(&head_model),

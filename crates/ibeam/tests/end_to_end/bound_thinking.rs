@@ -35,6 +35,12 @@ fn thoughts(scene: &Scene) -> Vec<usize> {
     scene.server.requests().iter().map(count_thoughts).collect()
 }
 
+/// Returns the last message with the role `system`, or the system prompt.
+fn latest_instructions(request: &Request) -> String {
+    let later = request.messages().iter().rev().find(|message| message["role"] == "system");
+    later.unwrap_or(&request.body["system"]).to_string()
+}
+
 /// Returns the answer to a request: a call after each prompt, a text after its result. The usage is that of the request.
 fn answer(request: &Request, number: usize) -> Answer {
     let last = request.messages().last().map(Value::to_string).unwrap_or_default();
@@ -42,7 +48,7 @@ fn answer(request: &Request, number: usize) -> Answer {
         answer_text("The summary of what was done.")
     } else if !last.contains("tool_result") {
         answer_call(&format!("t{number}"), "read", &json!({ "path": "a.txt" }))
-    } else if request.body["system"].to_string().contains("\\\"city\\\"") {
+    } else if latest_instructions(request).contains("\\\"city\\\"") {
         answer_text("{\"city\":\"Oslo\"}")
     } else {
         answer_text("Done.")
@@ -56,16 +62,25 @@ fn answer(request: &Request, number: usize) -> Answer {
 struct Seen {
     /// The number of requests without thinking.
     thoughtless: u64,
-    /// The different pairs of system prompt and tools.
-    settings: HashSet<String>,
+    /// The number of requests with less thinking than the one before.
+    losses: u64,
+    last_thoughts: usize,
+    /// The different system prompts, and the different lists of tools.
+    systems: HashSet<String>,
+    tools: HashSet<String>,
 }
 
 impl Seen {
     fn add(&mut self, request: &Request) {
-        self.thoughtless += u64::from(count_thoughts(request) == 0);
+        let thoughts = count_thoughts(request);
+        self.thoughtless += u64::from(thoughts == 0);
         let [system, tools] = ["system", "tools"].map(|field| &request.body[field]);
+        // A request without tools is one for a summary.
         if !tools.is_null() {
-            self.settings.insert(format!("{system}{tools}"));
+            self.losses += u64::from(thoughts < self.last_thoughts);
+            self.last_thoughts = thoughts;
+            self.systems.insert(system.to_string());
+            self.tools.insert(tools.to_string());
         }
     }
 }
@@ -80,14 +95,16 @@ struct Change {
     name: &'static str,
     file: Option<(&'static str, String)>,
     flags: &'static [&'static str],
+    /// Whether the next run has a tool that no earlier one had.
+    adds_tool: bool,
 }
 
 fn flags(name: &'static str, flags: &'static [&'static str]) -> Change {
-    Change { name, file: None, flags }
+    Change { name, file: None, flags, adds_tool: false }
 }
 
 fn file(path: &'static str, text: &str) -> Change {
-    Change { name: path, file: Some((path, text.to_owned())), flags: &["--trust"] }
+    Change { name: path, file: Some((path, text.to_owned())), flags: &["--trust"], adds_tool: false }
 }
 
 /// The changes of a session, in the order of its runs. Flags are those of one run, files stay.
@@ -100,19 +117,24 @@ fn changes() -> Vec<Change> {
             name: "schema",
             file: Some(("schema.json", schema.to_owned())),
             flags: &["--json-schema", "schema.json"],
+            adds_tool: false,
         },
         flags("system prompt", &["--append-system-prompt", "Be brief."]),
         file("AGENTS.md", "Use tabs.\n"),
         file(".cursor/rules/style.mdc", "---\nalwaysApply: true\n---\nUse short names.\n"),
         file(".git/HEAD", "ref: refs/heads/trunk\n"),
         flags("sandbox", &["--trust", "--sandbox", "disabled"]),
-        file(".claude/skills/review/SKILL.md", "---\nname: review\ndescription: Reviews\n---\nRead.\n"),
-        flags("force", &["--trust", "--force"]),
+        Change {
+            adds_tool: true,
+            ..file(".claude/skills/review/SKILL.md", "---\nname: review\ndescription: Reviews\n---\nRead.\n")
+        },
+        Change { adds_tool: true, ..flags("force", &["--trust", "--force"]) },
     ];
     if let Some(python) = crate::mcp::python() {
         let server = json!({ "mcpServers": { "test": { "command": python, "args": ["server.py"] } } });
         let file = Some(("servers.json", server.to_string()));
-        changes.push(Change { name: "server", file, flags: &["--trust", "--mcp-config", "servers.json"] });
+        let flags = &["--trust", "--mcp-config", "servers.json"];
+        changes.push(Change { name: "server", file, flags, adds_tool: true });
     }
     changes
 }
@@ -124,7 +146,7 @@ fn write(workspace: &Workspace, path: &str, text: &str) {
 }
 
 #[test]
-fn a_session_of_fifty_turns_survives_every_change_and_two_compactions() {
+fn a_session_of_fifty_turns_keeps_its_thinking_with_every_change_but_a_new_tool() {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let log = Arc::clone(&seen);
     let server = ModelServer::strict_with_rule(service(), move |request, number| {
@@ -138,8 +160,8 @@ fn a_session_of_fifty_turns_survives_every_change_and_two_compactions() {
         .file("server.py", crate::mcp::SERVER);
     let scene = Scene { wire: Wire::Anthropic, workspace, server };
     let mut session: Option<String> = None;
-    let (mut runs, mut turns, mut compactions) = (0, 0, 0);
-    for Change { name, file, flags } in changes() {
+    let (mut turns, mut compactions, mut added) = (0, 0, 0);
+    for Change { name, file, flags, adds_tool } in changes() {
         if let Some((path, text)) = file {
             write(&scene.workspace, path, &text);
         }
@@ -153,16 +175,25 @@ fn a_session_of_fifty_turns_survives_every_change_and_two_compactions() {
         assert_eq!((results.len(), output.stderr_lines("error").len()), (PROMPTS, 0), "{name}: {output}");
         let shortened =
             results.iter().filter_map(|result| result["ibeam"]["compactions"].as_u64()).sum::<u64>();
-        runs += 1;
-        assert_eq!(
-            seen.lock().unwrap().settings.len(),
-            runs,
-            "{name} changes nothing that thinking is bound to"
-        );
-        // Without thinking are at most the request for a summary, and the first one after a change or a summary.
-        let thoughtless = std::mem::take(&mut seen.lock().unwrap().thoughtless);
-        assert!(thoughtless <= 1 + 2 * shortened, "{name}: {thoughtless} requests without thinking");
+        added += usize::from(adds_tool);
         (turns, compactions) = (turns + results.len(), compactions + shortened);
+        let mut seen = seen.lock().unwrap();
+        // Without thinking are the first request, those for a summary, and the first one after a summary or a new tool.
+        let thoughtless = std::mem::take(&mut seen.thoughtless);
+        let most = u64::from(session.is_none() || adds_tool) + 2 * shortened;
+        assert!(thoughtless <= most, "{name}: {thoughtless} requests without thinking");
+        assert!(seen.losses <= compactions + added as u64, "{name}: {} losses", seen.losses);
+        // A compaction makes the current prompt that of the session.
+        assert!(
+            seen.systems.len() <= 1 + compactions as usize,
+            "{name}: {} system prompts",
+            seen.systems.len()
+        );
+        let tools = seen.tools.len();
+        assert!(
+            (1 + added..=1 + added + compactions as usize).contains(&tools),
+            "{name}: {tools} lists of tools"
+        );
         session = lines[0]["session_id"].as_str().map(str::to_owned);
     }
     assert!(turns >= 50 && compactions >= 2, "{turns} turns, {compactions} compactions");

@@ -9,13 +9,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use ibeam_core::ModelRequest;
-use ibeam_protocol::{Block, Message, ToolResult, ToolSpec};
+use ibeam_protocol::{Block, Message, ToolResult, ToolSpec, UserPart};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::super::media_parts::{MediaSupport, ShownPart, file_name, result_media, result_text, shown_parts};
 use crate::call_id::CallIdForm;
 use crate::lenient_json;
+use crate::model_table::InstructionRole;
 use crate::reasoning::MessagesThinking;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
@@ -77,11 +78,13 @@ struct Tool<'a> {
 enum Role {
     User,
     Assistant,
+    System,
 }
 
 #[derive(Serialize)]
 struct WireMessage<'a> {
-    /// The index of the first message of the conversation that is part of this one.
+    /// The index of the first message of the conversation that is part of this one, or that follows it in the request but
+    /// not in the conversation.
     #[serde(skip)]
     first_index: usize,
     role: Role,
@@ -190,7 +193,8 @@ pub(in crate::protocols) fn write_messages(
     settings: &RequestSettings<'_>,
     body: &mut Vec<u8>,
 ) -> Result<StablePrefix, serde_json::Error> {
-    let mut messages = wire_messages(conversation, MediaSupport::new(settings));
+    let has_system_role = settings.traits.instruction_role == Some(InstructionRole::System);
+    let mut messages = wire_messages(conversation, MediaSupport::new(settings), has_system_role);
     let mut first_marked = None;
     let users = messages.iter_mut().enumerate().rev().filter(|(_, message)| message.role == Role::User);
     for (index, user) in users.take(if envelope.accepts_breakpoints { MOVING_BREAKPOINTS } else { 1 }) {
@@ -226,14 +230,29 @@ fn tool(spec: &ToolSpec) -> Tool<'_> {
 }
 
 /// Converts the conversation. Roles must alternate in this API, so consecutive messages of one role are merged.
-fn wire_messages<'a>(conversation: &'a [Arc<Message>], support: MediaSupport) -> Vec<WireMessage<'a>> {
+///
+/// Instructions come after the message of the user next to them: a message with the role `system` is accepted only
+/// between a message of the user and an answer. Without such a message, and for models without the role, they are a text
+/// of the user.
+fn wire_messages<'a>(
+    conversation: &'a [Arc<Message>],
+    support: MediaSupport,
+    has_system_role: bool,
+) -> Vec<WireMessage<'a>> {
     let mut messages: Vec<WireMessage<'_>> = Vec::new();
+    let mut waiting: Option<WireMessage<'_>> = None;
     for (first_index, message) in conversation.iter().enumerate() {
         let (role, content) = match message.as_ref() {
-            Message::User(parts) => (
-                Role::User,
-                shown_parts(parts, support).map(|part| known_content(user_block(part))).collect(),
-            ),
+            Message::User(parts) => (Role::User, user_content(parts, support)),
+            Message::Instructions(parts) if has_system_role => {
+                let content = user_content(parts, support);
+                match &mut waiting {
+                    Some(waiting) => waiting.content.extend(content),
+                    None => waiting = Some(WireMessage { first_index, role: Role::System, content }),
+                }
+                continue;
+            }
+            Message::Instructions(parts) => (Role::User, user_content(parts, support)),
             Message::Assistant(blocks) => (Role::Assistant, assistant_content(blocks)),
             Message::ToolResults(results) => {
                 let results = results.iter().map(|result| KnownContent::ToolResult {
@@ -244,13 +263,34 @@ fn wire_messages<'a>(conversation: &'a [Arc<Message>], support: MediaSupport) ->
                 (Role::User, results.map(known_content).collect::<Vec<_>>())
             }
         };
+        if content.is_empty() {
+            continue;
+        }
+        if role == Role::Assistant {
+            push_instructions(&mut messages, waiting.take());
+        }
         match messages.last_mut() {
-            _ if content.is_empty() => {}
             Some(last) if last.role == role => last.content.extend(content),
-            Some(_) | None => messages.push(WireMessage { first_index, role, content }),
+            Some(_) | None => {
+                let first_index = waiting.as_ref().map_or(first_index, |waiting| waiting.first_index);
+                messages.push(WireMessage { first_index, role, content });
+            }
         }
     }
+    push_instructions(&mut messages, waiting);
     messages
+}
+
+/// Adds a message with the role `system`, or a message of the user where the service would refuse that role.
+fn push_instructions<'a>(messages: &mut Vec<WireMessage<'a>>, instructions: Option<WireMessage<'a>>) {
+    let Some(instructions) = instructions else { return };
+    let follows_user = messages.last().is_some_and(|last| last.role == Role::User);
+    let role = if follows_user { Role::System } else { Role::User };
+    messages.push(WireMessage { role, ..instructions });
+}
+
+fn user_content(parts: &[UserPart], support: MediaSupport) -> Vec<Content<'_>> {
+    shown_parts(parts, support).map(|part| known_content(user_block(part))).collect()
 }
 
 fn known_content(kind: KnownContent<'_>) -> Content<'_> {

@@ -223,7 +223,9 @@ fn wire_messages<'a>(
     let mut messages: Vec<WireMessage<'_>> = Vec::new();
     for (first_index, message) in conversation.iter().enumerate() {
         let (role, content) = match message.as_ref() {
-            Message::User(parts) => (Role::User, shown_parts(parts, support).map(user_block).collect()),
+            Message::User(parts) | Message::Instructions(parts) => {
+                (Role::User, shown_parts(parts, support).map(user_block).collect())
+            }
             Message::Assistant(blocks) => (Role::Assistant, assistant_content(blocks, traits)),
             Message::ToolResults(results) => (
                 Role::User,

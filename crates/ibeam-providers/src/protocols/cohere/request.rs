@@ -124,7 +124,9 @@ pub(super) fn write_messages(
 
 fn wire_messages(message: &Message, support: MediaSupport, ids: CallIdForm) -> Vec<WireMessage<'_>> {
     match message {
-        Message::User(parts) => vec![WireMessage::User { content: UserContent::new(parts, support) }],
+        Message::User(parts) | Message::Instructions(parts) => {
+            vec![WireMessage::User { content: UserContent::new(parts, support) }]
+        }
         Message::Assistant(blocks) => assistant_message(blocks, ids).into_iter().collect(),
         Message::ToolResults(results) => {
             let wire_results = results.iter().map(|result| WireMessage::Tool {

@@ -202,7 +202,9 @@ pub(super) fn write_messages(
     let support = MediaSupport::new(settings);
     for message in messages {
         let (role, parts) = match message.as_ref() {
-            Message::User(parts) => ("user", shown_parts(parts, support).map(user_part).collect()),
+            Message::User(parts) | Message::Instructions(parts) => {
+                ("user", shown_parts(parts, support).map(user_part).collect())
+            }
             Message::Assistant(blocks) => ("model", answer_parts(blocks, wire, settings.traits)),
             Message::ToolResults(results) => ("user", result_parts(results, settings)),
         };

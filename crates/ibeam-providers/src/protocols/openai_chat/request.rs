@@ -11,10 +11,11 @@ use ibeam_protocol::{Block, Message};
 use serde::Serialize;
 
 use super::super::chat_form::{self, UserContent, WireCall};
-use super::super::media_parts::{MediaSupport, result_text};
+use super::super::media_parts::{MediaSupport, result_text, text_and_media};
 use crate::answer_format::AnswerFormat;
 use crate::cache_marker::CacheMarker;
 use crate::call_id::CallIdForm;
+use crate::model_table::InstructionRole;
 use crate::model_thinking::ThinkingForm;
 use crate::reasoning::Effort;
 use crate::request_rules::RequestRule;
@@ -278,7 +279,13 @@ fn wire_messages<'a>(
     (marker, is_marked): (Option<CacheMarker>, bool),
 ) -> Vec<WireMessage<'a>> {
     match message {
-        Message::User(parts) => {
+        Message::Instructions(parts)
+            if settings.traits.instruction_role == Some(InstructionRole::Developer) =>
+        {
+            let (content, _) = text_and_media(parts, support);
+            vec![WireMessage::System { content: text(content.into(), marker, false) }]
+        }
+        Message::User(parts) | Message::Instructions(parts) => {
             let content = UserContent::new(parts, support);
             let content = match marker {
                 Some(marker) => content.with_marker(is_marked.then_some(marker)),

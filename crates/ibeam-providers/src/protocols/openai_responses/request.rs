@@ -17,7 +17,9 @@ use crate::answer_format::AnswerFormat;
 use crate::cache_marker::CacheMarker;
 use crate::call_id::CallIdForm;
 use crate::lenient_json;
+use crate::model_table::InstructionRole;
 use crate::reasoning::Effort;
+use crate::request_rules::RequestRule;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded items.
@@ -46,7 +48,7 @@ struct Body<'a> {
     instructions: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
-    /// The system prompt, if it has a cache breakpoint: `instructions` cannot have one.
+    /// The system prompt, for models that accept it here: `instructions` cannot have a cache breakpoint.
     input: Vec<Item<'a>>,
 }
 
@@ -165,11 +167,11 @@ pub(super) fn write_request(
     // A model without reasoning rejects a request for it.
     let may_reason = settings.traits.reasons != Some(false);
     let include: &[&str] = if may_reason { &["reasoning.encrypted_content"] } else { &[] };
-    let system: Vec<_> = CacheMarker::fixed(settings)
-        .filter(|_| !request.system.is_empty())
-        .map(|marker| system_message(&request.system, marker))
-        .into_iter()
-        .collect();
+    let marker = CacheMarker::fixed(settings);
+    // Newer models append `instructions` to the input, so that they are not in the part that is cached.
+    let is_accepted = marker.is_some() || settings.traits.has(RequestRule::DeveloperPrompt);
+    let is_message = is_accepted && !request.system.is_empty();
+    let system: Vec<_> = is_message.then(|| system_message(&request.system, marker)).into_iter().collect();
     serde_json::to_vec(&Body {
         model: settings.model,
         stream: true,
@@ -198,9 +200,14 @@ pub(super) fn write_messages(
     let (support, ids) = (MediaSupport::new(settings), settings.call_ids(CALL_IDS));
     // Breakpoints stay where they are: the service considers the latest 80 of them.
     let user_marker = CacheMarker::fixed(settings);
+    let has_developer_role = settings.traits.instruction_role == Some(InstructionRole::Developer);
     for message in messages {
         match message.as_ref() {
-            Message::User(parts) => {
+            Message::Instructions(parts) if has_developer_role => {
+                let parts = shown_parts(parts, support).map(input_part).collect();
+                push_element(&developer_message(parts), body)?;
+            }
+            Message::User(parts) | Message::Instructions(parts) => {
                 let mut parts: Vec<_> = shown_parts(parts, support).map(input_part).collect();
                 if let Some(InputPart::Text { marker, .. }) = parts.last_mut() {
                     *marker = user_marker;
@@ -223,10 +230,13 @@ pub(super) fn write_messages(
     Ok(StablePrefix { messages: messages.len(), bytes: body.len() })
 }
 
-/// Returns the system prompt as a message with a breakpoint at its end.
-fn system_message(text: &str, marker: CacheMarker) -> Item<'_> {
-    let content = Content::Parts(vec![InputPart::Text { text: text.into(), marker: Some(marker) }]);
-    Item::Message { role: Role::Developer, content, attributes: Attributes::default() }
+/// Returns the system prompt as a message, with a breakpoint at its end if the service accepts one.
+fn system_message(text: &str, marker: Option<CacheMarker>) -> Item<'_> {
+    developer_message(vec![InputPart::Text { text: text.into(), marker }])
+}
+
+fn developer_message(parts: Vec<InputPart<'_>>) -> Item<'_> {
+    Item::Message { role: Role::Developer, content: Content::Parts(parts), attributes: Attributes::default() }
 }
 
 /// Appends the items of an answer.

@@ -33,7 +33,7 @@ pub(super) fn check_start(app: &AppContext, tasks: &[Task], has_budget_usd: bool
         };
         let app = in_workspace.as_ref().unwrap_or(app);
         if is_first {
-            ContextPreview::new(app, &[], false, false)?;
+            ContextPreview::new(app, &[], false, false, None)?;
             is_first = false;
         }
         let flag = if has_budget_usd { Some("--budget-usd") } else { cost_flag(app, task) };

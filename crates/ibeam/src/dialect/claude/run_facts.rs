@@ -115,6 +115,7 @@ impl RunFacts {
             | EventKind::Retrying { .. }
             | EventKind::ModelRequestFailed { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::PromptRecorded(_)
             | EventKind::ThinkingOmitted { .. }
             | EventKind::PartsOmitted(_)
             | EventKind::Compacted(_)

@@ -66,6 +66,7 @@ impl RunWriter {
             | EventKind::PermissionDecided(_)
             | EventKind::ToolCallFinished { .. }
             | EventKind::CallInterrupted { .. }
+            | EventKind::PromptRecorded(_)
             | EventKind::ThinkingOmitted { .. }
             | EventKind::PartsOmitted(_)
             | EventKind::CheckpointTaken(_)

@@ -12,8 +12,8 @@ use ibeam_hooks::GENERAL_SUBAGENT;
 use ibeam_output::{Catalogue, Locale};
 use ibeam_protocol::tool_output::TaskOutput;
 use ibeam_protocol::{
-    Elision, Failure, Notice, Reason, RunFinished, RunOutcome, RunTotals, ToolFailure, ToolOutcome,
-    ToolOutput, UserPrompt,
+    Elision, Failure, Notice, PromptOwner, PromptPart, Reason, RunFinished, RunOutcome, RunTotals,
+    ToolFailure, ToolOutcome, ToolOutput, UserPrompt,
 };
 
 use super::SubagentHost;
@@ -118,7 +118,7 @@ async fn start(host: &SubagentHost, task: &Task, context: &ToolContext) -> Resul
         subagent,
         parent_notices: context.notices.clone(),
     });
-    run.system = system_prompt(&run.system, task).into();
+    run.prompt.extend(prompt_parts(task));
     (run.fail_on, run.answer_schema) = (FailOn::default(), None);
     // Commands that a sub-agent leaves in the background belong to the parent, which ends them.
     (run.background, run.await_background) = (Arc::new(NoBackground), false);
@@ -170,16 +170,16 @@ fn choose_model(
     }
 }
 
-/// Returns the system prompt of the parent with the role and the instructions of the sub-agent.
-fn system_prompt(parent: &str, task: &Task) -> String {
-    let mut system = format!("{parent}{ROLE}");
-    if task.read_only {
-        system.push_str(READ_ONLY);
-    }
-    if let Some(definition) = &task.definition {
-        system.push_str(&format!("\n{}\n", definition.instructions));
-    }
-    system
+/// Returns the parts of the system prompt that the parent does not have: the role and the instructions of the sub-agent.
+fn prompt_parts(task: &Task) -> impl Iterator<Item = PromptPart> {
+    let role = if task.read_only { [ROLE, READ_ONLY].concat() } else { ROLE.to_owned() };
+    let part = |name: &str, owner, text| PromptPart { name: name.to_owned(), owner, text };
+    let role = part("subagent", PromptOwner::User, role);
+    let definition = task.definition.as_ref().map(|definition| {
+        let text = format!("\n{}\n", definition.instructions);
+        part("subagent_definition", PromptOwner::Project, text)
+    });
+    std::iter::once(role).chain(definition)
 }
 
 impl Child {

@@ -136,3 +136,31 @@ fn the_context_of_a_resumed_session_has_its_conversation() {
     let total = |context: &Value| context["total"]["tokens"].as_u64().unwrap();
     assert!(total(&resumed) > total(&first), "{resumed}");
 }
+
+#[test]
+fn the_context_of_a_resumed_session_has_its_prompt_and_what_has_changed() {
+    let scene = Scene::new([answer_text("one"), answer_text("two")]).with_workspace(workspace());
+    scene.print(["--trust"]).run().succeeded();
+    std::fs::write(scene.workspace.path().join("AGENTS.md"), "Use spaces.").unwrap();
+    std::fs::create_dir_all(scene.workspace.path().join(".git")).unwrap();
+    std::fs::write(scene.workspace.path().join(".git/HEAD"), "ref: refs/heads/trunk\n").unwrap();
+    let flags = ["--trust", "--continue", "--mode", "plan"];
+    let context = json(&scene, &[&flags[..], &["--full"]].concat());
+    scene.print(flags).run().succeeded();
+    let request = &scene.server.requests()[1];
+    let text = |part: &Value| part["text"].as_str().unwrap_or_default().to_owned();
+    let system: String = context["system"].as_array().unwrap().iter().map(text).collect();
+    assert_eq!(request.body["system"][0]["text"], system);
+    assert!(system.contains("Use tabs.") && !system.contains("Use spaces."), "{system}");
+    let (offered, listed) = (request.body["tools"].as_array().unwrap(), context["tools"].as_array().unwrap());
+    assert_eq!(listed.len(), offered.len());
+    assert_eq!(kinds(&context["conversation"]), ["messages", "changes", "changes"]);
+    let messages = request.body["messages"].to_string();
+    for change in &context["conversation"].as_array().unwrap()[1..] {
+        assert!(messages.contains(&change["text"].to_string()), "{change}");
+    }
+    let changes: String = context["conversation"].as_array().unwrap().iter().map(text).collect();
+    for expect in ["Use spaces.", "You are in plan mode", "Git repository: "] {
+        assert!(changes.contains(expect), "{expect}: {changes}");
+    }
+}

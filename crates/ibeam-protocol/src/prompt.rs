@@ -1,0 +1,55 @@
+//! The text before a conversation and the tools, as the requests of a session begin with them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::tool::ToolSpec;
+
+/// What the requests of a session begin with, or how that has changed. A session only appends: what was sent stays.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptRecord {
+    /// The text and the tools that the requests from here on begin with.
+    Complete {
+        /// All parts, in their order.
+        parts: Vec<PromptPart>,
+        /// The tools, in their order.
+        tools: Vec<ToolSpec>,
+    },
+    /// The changes since the last record. The model receives their texts as later messages.
+    Change {
+        /// The parts that are new, and those with another text.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<PromptPart>,
+        /// The names of the parts that no longer apply.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        removed: Vec<String>,
+        /// The tools that were added.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tools: Vec<ToolSpec>,
+    },
+}
+
+/// A part of the text before a conversation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptPart {
+    /// The name, which no other part of the prompt has: its kind, and what distinguishes it within the kind.
+    pub name: String,
+    /// Whoever can change the text, which decides how much authority it has.
+    pub owner: PromptOwner,
+    /// The text, verbatim.
+    pub text: String,
+}
+
+/// The owner of a text before a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptOwner {
+    /// The user or the program. The text is part of the system prompt. A change has the same authority, if the model has
+    /// a form for that.
+    User,
+    /// A workspace that the user trusts, or a server. The text is part of the system prompt. A change is a text of the
+    /// user: others can write it.
+    Project,
+    /// A repository that the user does not trust. The text is content before the first message, and so is a change.
+    Repository,
+}

@@ -1,0 +1,116 @@
+//! Instructions that follow later in a conversation, in the form that the model takes.
+
+use ibeam_protocol::{Block, Message};
+use ibeam_providers::protocols::{ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES, PROTOCOLS};
+use ibeam_providers::wire_protocol::RequestSettings;
+use ibeam_providers::{ModelTraits, WireProtocol, build_request_body};
+use serde_json::{Value, json};
+
+use crate::conversation::{request, user};
+
+const SONNET: (&str, &str) = ("anthropic", "claude-sonnet-5-5");
+const OLDER_SONNET: (&str, &str) = ("anthropic", "claude-sonnet-4-6");
+const GPT: (&str, &str) = ("openai", "gpt-6.2-sol");
+
+/// Returns the messages of a request as `ROLE: TEXTS`.
+fn messages(
+    protocol: &dyn WireProtocol,
+    (provider, model): (&str, &str),
+    conversation: Vec<Message>,
+) -> Vec<String> {
+    let traits = ModelTraits::find(provider, model);
+    let settings = RequestSettings { traits, ..RequestSettings::for_unknown_model(model) };
+    let body = build_request_body(protocol, &request(conversation), &settings).unwrap();
+    let body: Value = serde_json::from_slice(&body).unwrap();
+    let list = if body["messages"].is_array() { &body["messages"] } else { &body["input"] };
+    let line = |message: &Value| {
+        let text = |part: &Value| part["text"].as_str().unwrap_or_default().to_owned();
+        let texts = match &message["content"] {
+            Value::Array(parts) => parts.iter().map(text).collect::<Vec<_>>().join(" + "),
+            content => content.as_str().unwrap_or_default().to_owned(),
+        };
+        format!("{}: {texts}", message["role"].as_str().unwrap())
+    };
+    list.as_array().unwrap().iter().map(line).collect()
+}
+
+fn instructions(text: &str) -> Message {
+    Message::Instructions(vec![text.into()])
+}
+
+fn answer() -> Message {
+    Message::Assistant(vec![Block::Text("Done.".into())])
+}
+
+#[test]
+fn claude_gets_them_between_a_message_of_the_user_and_an_answer() {
+    let cases: [(Vec<Message>, &[&str]); 6] = [
+        (
+            vec![user("1"), answer(), instructions("a"), user("2")],
+            &["user: 1", "assistant: Done.", "user: 2", "system: a"],
+        ),
+        (
+            vec![user("1"), instructions("a"), answer(), user("2")],
+            &["user: 1", "system: a", "assistant: Done.", "user: 2"],
+        ),
+        // Two of them, and two messages of the user.
+        (
+            vec![user("1"), answer(), instructions("a"), user("2"), instructions("b"), user("3")],
+            &["user: 1", "assistant: Done.", "user: 2 + 3", "system: a + b"],
+        ),
+        // No message of the user is there to follow.
+        (vec![user("1"), answer(), instructions("a")], &["user: 1", "assistant: Done.", "user: a"]),
+        (
+            vec![user("1"), answer(), instructions("a"), answer()],
+            &["user: 1", "assistant: Done.", "user: a", "assistant: Done."],
+        ),
+        (vec![instructions("a"), answer()], &["user: a", "assistant: Done."]),
+    ];
+    for (conversation, expect) in cases {
+        assert_eq!(messages(ANTHROPIC, SONNET, conversation), expect);
+    }
+}
+
+#[test]
+fn other_models_get_the_role_that_they_have_or_a_text_of_the_user() {
+    let conversation = || vec![user("1"), answer(), instructions("a"), user("2")];
+    let start = ["user: 1", "assistant: Done."];
+    for (protocol, model, expect) in [
+        (ANTHROPIC, OLDER_SONNET, &["user: a + 2"][..]),
+        (OPENAI_RESPONSES, GPT, &["developer: a", "user: 2"]),
+        (OPENAI_RESPONSES, ("xai", "grok-4.7"), &["user: a", "user: 2"]),
+        (OPENAI_CHAT, GPT, &["system: a", "user: 2"]),
+        (OPENAI_CHAT, ("openrouter", "anthropic/claude-sonnet-5.5"), &["user: a", "user: 2"]),
+    ] {
+        let found = messages(protocol, model, conversation());
+        let found: Vec<&str> =
+            found.iter().map(String::as_str).filter(|line| !line.ends_with(": Be brief.")).collect();
+        assert_eq!(found, [&start[..], expect].concat(), "{protocol:?} {model:?}");
+    }
+}
+
+#[test]
+fn every_api_sends_them() {
+    for protocol in PROTOCOLS {
+        let settings = RequestSettings::for_unknown_model("m");
+        let conversation = vec![user("1"), answer(), instructions("later instruction"), user("2")];
+        let body = build_request_body(*protocol, &request(conversation), &settings).unwrap();
+        assert!(String::from_utf8(body).unwrap().contains("later instruction"), "{protocol:?}");
+    }
+}
+
+#[test]
+fn models_of_openai_get_the_system_prompt_as_a_message() {
+    let settings = |(provider, model)| RequestSettings {
+        traits: ModelTraits::find(provider, model),
+        ..RequestSettings::for_unknown_model(model)
+    };
+    for (model, expect) in [(GPT, "developer"), (("xai", "grok-4.7"), "user")] {
+        let body = build_request_body(OPENAI_RESPONSES, &request(vec![user("1")]), &settings(model)).unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(
+            (&body["input"][0]["role"], body.get("instructions").is_none()),
+            (&json!(expect), expect != "user")
+        );
+    }
+}
