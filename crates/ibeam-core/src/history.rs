@@ -227,12 +227,9 @@ impl History {
                 let texts = self.prompt.as_mut().map(|prompt| prompt.apply(parts, removed, tools));
                 let Some(texts) = texts else { return };
                 self.close_answer();
-                if let Some(content) = texts.content {
-                    self.push(Message::User(vec![content.into()]));
-                }
-                if let Some(instructions) = texts.instructions {
-                    self.push(Message::Instructions(vec![instructions.into()]));
-                }
+                let content = texts.content.map(|text| Message::User(vec![text.into()]));
+                let instructions = texts.instructions.map(|text| Message::Instructions(vec![text.into()]));
+                content.into_iter().chain(instructions).for_each(|message| self.push(message));
             }
         }
     }

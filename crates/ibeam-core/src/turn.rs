@@ -119,7 +119,7 @@ pub struct Run {
     /// The source of time.
     pub clock: Arc<dyn Clock>,
     /// The text before the conversation, in the order in which a new session sends it. A session that has another one
-    /// goes on with that, and the model receives the differences as messages.
+    /// keeps that, and the model receives the differences as messages.
     pub prompt: Vec<PromptPart>,
     /// The largest number of tokens of one answer; `None` leaves it to the provider.
     pub max_output_tokens: Option<u32>,

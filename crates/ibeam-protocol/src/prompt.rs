@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::tool::ToolSpec;
 
-/// What the requests of a session begin with, or how that has changed. A session only appends: what was sent stays.
+/// The beginning of the requests of a session, or a change of it. A session only appends: what was sent stays.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PromptRecord {
@@ -34,7 +34,7 @@ pub enum PromptRecord {
 pub struct PromptPart {
     /// The name, which no other part of the prompt has: its kind, and what distinguishes it within the kind.
     pub name: String,
-    /// Whoever can change the text, which decides how much authority it has.
+    /// The owner of the text, which decides how much authority it has.
     pub owner: PromptOwner,
     /// The text, verbatim.
     pub text: String,

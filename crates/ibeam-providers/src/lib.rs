@@ -65,8 +65,8 @@ pub use ibeam_http::{ProxyServer, Secret, framing, sse};
 pub use keys::{KeyReader, KeyRequest};
 pub use listed_model::{Lifecycle, ListedFacts, ListedModel, ListedPrices, ListedThinkingForm};
 pub use model_table::{
-    Abilities, CacheForm, KnownModel, SchemaForm, TABLE_DATE, find_model, known_model, known_models,
-    maker_of, model_label, models_of, newest_of_family, retired_model,
+    Abilities, CacheForm, InstructionRole, KnownModel, SchemaForm, TABLE_DATE, find_model, known_model,
+    known_models, maker_of, model_label, models_of, newest_of_family, retired_model,
 };
 pub use model_thinking::{EffortSet, ModelThinking, ThinkingForm, ThinkingOff};
 pub use model_traits::ModelTraits;

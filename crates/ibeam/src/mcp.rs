@@ -234,10 +234,18 @@ impl McpServers {
         Ok(())
     }
 
-    /// Returns the tools of all running servers, and those for their resources; in a read-only mode, only those that read.
-    pub(crate) fn tools(&self, mode: PermissionMode) -> ToolSet {
+    /// Returns the tools of all running servers, and those for their resources. They are the same in every mode, so that a
+    /// session keeps its list of tools when its mode changes; the policy refuses what a mode does not allow.
+    pub(crate) fn tools(&self) -> ToolSet {
         let mut tools = self.resource_tools();
-        tools.extend(ibeam_mcp::tool_set(&self.running, is_read_only(mode)));
+        tools.extend(ibeam_mcp::tool_set(&self.running, false));
+        tools
+    }
+
+    /// Returns the tools that read.
+    pub(crate) fn read_only_tools(&self) -> ToolSet {
+        let mut tools = self.resource_tools();
+        tools.extend(ibeam_mcp::tool_set(&self.running, true));
         tools
     }
 
@@ -246,10 +254,10 @@ impl McpServers {
         ibeam_mcp::resource_tools(&self.running)
     }
 
-    /// Returns the descriptions of the tools of each running server; in a read-only mode, only of those that read.
-    pub(crate) fn tools_by_server(&self, mode: PermissionMode) -> Vec<(String, Vec<ToolSpec>)> {
+    /// Returns the descriptions of the tools of each running server.
+    pub(crate) fn tools_by_server(&self) -> Vec<(String, Vec<ToolSpec>)> {
         let of_server = |server: &Arc<Server>| {
-            let tools = ibeam_mcp::tool_set(std::slice::from_ref(server), is_read_only(mode));
+            let tools = ibeam_mcp::tool_set(std::slice::from_ref(server), false);
             (server.name().to_owned(), tools.values().map(|tool| tool.spec()).collect())
         };
         self.running.iter().map(of_server).collect()

@@ -157,7 +157,7 @@ fn a_tool_that_has_changed_is_described_in_a_message() {
 }
 
 #[test]
-fn a_call_to_a_tool_of_an_earlier_run_fails_and_says_why() {
+fn a_call_to_a_tool_of_an_earlier_run_fails_with_the_reason() {
     let (_, session) = run_after(&[], |_| ());
     let calls = vec![call("1", "hang", json!({})), call("2", "never", json!({}))];
     let mut fixture = fixture(vec![calls_reply(calls), text_reply(&["ok"])]);

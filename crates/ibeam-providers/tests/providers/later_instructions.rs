@@ -3,10 +3,11 @@
 use ibeam_protocol::{Block, Message};
 use ibeam_providers::protocols::{ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES, PROTOCOLS};
 use ibeam_providers::wire_protocol::RequestSettings;
-use ibeam_providers::{ModelTraits, WireProtocol, build_request_body};
+use ibeam_providers::{InstructionRole, ModelTraits, WireProtocol, build_request_body};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::conversation::{request, user};
+use crate::conversation::{call, request, results, user};
 
 const SONNET: (&str, &str) = ("anthropic", "claude-sonnet-5-5");
 const OLDER_SONNET: (&str, &str) = ("anthropic", "claude-sonnet-4-6");
@@ -112,5 +113,50 @@ fn models_of_openai_get_the_system_prompt_as_a_message() {
             (&body["input"][0]["role"], body.get("instructions").is_none()),
             (&json!(expect), expect != "user")
         );
+    }
+}
+
+/// Returns the messages of a request without cache breakpoints.
+fn unmarked_messages(
+    protocol: &dyn WireProtocol,
+    role: Option<InstructionRole>,
+    conversation: &[Message],
+) -> Vec<Value> {
+    let traits = ModelTraits { instruction_role: role, ..ModelTraits::UNKNOWN };
+    let settings = RequestSettings { traits, ..RequestSettings::for_unknown_model("m") };
+    let body = build_request_body(protocol, &request(conversation.to_vec()), &settings).unwrap();
+    let text = String::from_utf8(body).unwrap();
+    let text = text.replace(r#","cache_control":{"type":"ephemeral"}"#, "");
+    let mut body: Value = serde_json::from_str(&text).unwrap();
+    let key = ["messages", "input", "contents"].into_iter().find(|key| body[key].is_array()).unwrap();
+    body[key].as_array_mut().map(std::mem::take).unwrap()
+}
+
+fn message() -> impl Strategy<Value = Message> {
+    let text = || prop::sample::select(vec!["", "a", "b"]);
+    prop_oneof![
+        text().prop_map(user),
+        text().prop_map(instructions),
+        Just(answer()),
+        Just(Message::Assistant(vec![call("t1", json!({}))])),
+        Just(results(&["t1"], false)),
+    ]
+}
+
+proptest! {
+    /// Whatever follows an answer, the request that it answers is the start of all later ones.
+    #[test]
+    fn an_answered_request_is_the_start_of_later_ones(
+        mut conversation in prop::collection::vec(message(), 0..6),
+        later in prop::collection::vec(message(), 0..6),
+        protocol in prop::sample::select(PROTOCOLS),
+        role in prop::sample::select(vec![None, Some(InstructionRole::System), Some(InstructionRole::Developer)]),
+    ) {
+        conversation.push(user("prompt"));
+        let answered = unmarked_messages(protocol, role, &conversation);
+        conversation.push(answer());
+        conversation.extend(later);
+        let messages = unmarked_messages(protocol, role, &conversation);
+        prop_assert_eq!(&messages[..answered.len()], answered);
     }
 }

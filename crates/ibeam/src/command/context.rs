@@ -111,7 +111,7 @@ impl StoredSession {
     }
 }
 
-/// What the session goes on with.
+/// The prompt and the conversation of the next request of a stored session.
 struct Continuation {
     /// The prompt that its requests have; `None` if they get the current one.
     prompt: Option<SessionPrompt>,
@@ -141,7 +141,7 @@ impl Continuation {
     }
 }
 
-/// Returns the prompt that the session goes on with, after adding the messages about what has changed since. Which tools
+/// Returns the prompt of the next request, after adding the messages about what has changed since. Which tools
 /// a run would have is not known before its MCP servers are started, so no change of a tool is among them.
 fn sent_prompt(app: &AppContext, preview: &ContextPreview, history: &mut History) -> Option<SessionPrompt> {
     let tools = history.prompt()?.sent_tools().to_vec();

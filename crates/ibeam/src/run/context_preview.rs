@@ -102,7 +102,7 @@ impl ContextPreview {
             tools.insert(tool.spec().name.into_owned(), Arc::new(tool));
         }
         tools.retain(|name, _| !app.base.flags.without.contains(name));
-        let mut server_tools = servers.tools_by_server(mode);
+        let mut server_tools = servers.tools_by_server();
         for (_, tools) in &mut server_tools {
             tools.retain(|tool| !app.base.flags.without.iter().any(|name| **name == *tool.name));
         }

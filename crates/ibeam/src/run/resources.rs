@@ -165,10 +165,10 @@ pub(super) fn build(
     let web_tools = if app.replays() { offline_tools(web_tools) } else { web_tools };
     let subagents = subagents.map(|subagents| {
         let (workspace, settings) = (workspace.clone(), settings.clone());
-        (subagents, ToolFactory::new(workspace, settings, servers, &web_tools, head.permission_mode))
+        (subagents, ToolFactory::new(workspace, settings, servers, &web_tools))
     });
     let mut tools = ibeam_tools::all(workspace, settings);
-    tools.extend(servers.tools(head.permission_mode));
+    tools.extend(servers.tools());
     tools.extend(web_tools);
     let checkpoints: Arc<dyn Checkpoints> =
         match !head.ephemeral && app.base.config.is_enabled(&["session", "checkpoints"]) {

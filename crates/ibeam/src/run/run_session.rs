@@ -327,8 +327,7 @@ impl<'a> RunSession<'a> {
             return;
         }
         let (app, runtime) = (&self.process.app, self.process.runtime);
-        let mode = self.run.head.permission_mode;
-        let before: Vec<String> = self.servers.tools(mode).into_keys().collect();
+        let before: Vec<String> = self.servers.tools().into_keys().collect();
         let is_changed = runtime.block_on(async {
             tokio::select! {
                 biased;
@@ -340,7 +339,7 @@ impl<'a> RunSession<'a> {
             return;
         }
         self.run.tools.retain(|name, _| !before.contains(name));
-        let now = self.servers.tools(mode).into_iter();
+        let now = self.servers.tools().into_iter();
         self.run.tools.extend(now.filter(|(name, _)| !app.base.flags.without.contains(name)));
         self.run.head.tools = self.run.tools.keys().cloned().collect();
         self.run.gate.set_unapproved_mcp_tools(self.servers.unapproved.clone());

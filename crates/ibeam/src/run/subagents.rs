@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ibeam_core::{Run, Tool, ToolSet};
-use ibeam_protocol::{AcceptedMedia, Event, Notice, PermissionMode, SessionId, SessionStarted};
+use ibeam_protocol::{AcceptedMedia, Event, Notice, SessionId, SessionStarted};
 use ibeam_tools::{PastFileAccess, ToolSettings, Workspace};
 
 use self::agent_definition::{AgentDefinition, AgentDefinitions};
@@ -72,7 +72,7 @@ impl SubagentSettings {
 pub(super) struct ToolFactory {
     workspace: Workspace,
     settings: ToolSettings,
-    /// The tools that all sub-agents of the mode share.
+    /// The tools that all sub-agents share.
     shared: ToolSet,
     /// The shared tools of sub-agents that may only read.
     shared_read_only: ToolSet,
@@ -85,14 +85,13 @@ impl ToolFactory {
         settings: ToolSettings,
         servers: &McpServers,
         web: &ToolSet,
-        mode: PermissionMode,
     ) -> Self {
         let with_web = |mut tools: ToolSet| {
             tools.extend(web.iter().map(|(name, tool)| (name.clone(), Arc::clone(tool))));
             tools
         };
-        let shared = with_web(servers.tools(mode));
-        let shared_read_only = with_web(servers.tools(PermissionMode::Ask));
+        let shared = with_web(servers.tools());
+        let shared_read_only = with_web(servers.read_only_tools());
         Self { workspace, settings, shared, shared_read_only }
     }
 

@@ -1,5 +1,5 @@
-//! What changes between the runs of a session: everything that was sent stays, and the model receives the changes in the
-//! form that it takes.
+//! Changes between the runs of a session: everything that was sent stays, and the model receives the changes in the form
+//! that it takes.
 
 use std::fs;
 
@@ -174,7 +174,7 @@ fn a_tool_that_a_run_lacks_stays_in_the_list_and_its_calls_fail() {
 }
 
 #[test]
-fn a_fork_goes_on_with_the_prompt_of_its_session() {
+fn a_fork_keeps_the_prompt_of_its_session() {
     let mut conversation = Conversation::new(sonnet(), Workspace::new());
     let first = conversation.answered(&["--append-system-prompt", "Be brief."]);
     let second = conversation.answered(&["--fork"]);

@@ -247,6 +247,7 @@ fn wire_messages<'a>(
             Message::Instructions(parts) if has_system_role => {
                 let content = user_content(parts, support);
                 match &mut waiting {
+                    _ if content.is_empty() => {}
                     Some(waiting) => waiting.content.extend(content),
                     None => waiting = Some(WireMessage { first_index, role: Role::System, content }),
                 }

@@ -204,8 +204,10 @@ pub(super) fn write_messages(
     for message in messages {
         match message.as_ref() {
             Message::Instructions(parts) if has_developer_role => {
-                let parts = shown_parts(parts, support).map(input_part).collect();
-                push_element(&developer_message(parts), body)?;
+                let parts: Vec<_> = shown_parts(parts, support).map(input_part).collect();
+                if !parts.is_empty() {
+                    push_element(&developer_message(parts), body)?;
+                }
             }
             Message::User(parts) | Message::Instructions(parts) => {
                 let mut parts: Vec<_> = shown_parts(parts, support).map(input_part).collect();

@@ -29,6 +29,8 @@ const MAX_RESULT_BYTES: usize = 48 * 1024;
 /// The part of the system prompt that only sub-agents have.
 const ROLE: &str = "\n# Your role\n\nYou are a sub-agent: another agent gave you one task and reads only your final \
                     answer. Put everything that it needs to know there.\n";
+/// The start of the names of the parts that only sub-agents have.
+const SUBAGENT_PART: &str = "subagent";
 /// The instruction for a sub-agent that may only read.
 const READ_ONLY: &str = "You may only read: change nothing and run no commands.\n";
 
@@ -118,7 +120,8 @@ async fn start(host: &SubagentHost, task: &Task, context: &ToolContext) -> Resul
         subagent,
         parent_notices: context.notices.clone(),
     });
-    run.prompt.extend(prompt_parts(task));
+    let depth = run.prompt.iter().filter(|part| part.name.starts_with(SUBAGENT_PART)).count();
+    run.prompt.extend(prompt_parts(task, depth));
     (run.fail_on, run.answer_schema) = (FailOn::default(), None);
     // Commands that a sub-agent leaves in the background belong to the parent, which ends them.
     (run.background, run.await_background) = (Arc::new(NoBackground), false);
@@ -171,13 +174,15 @@ fn choose_model(
 }
 
 /// Returns the parts of the system prompt that the parent does not have: the role and the instructions of the sub-agent.
-fn prompt_parts(task: &Task) -> impl Iterator<Item = PromptPart> {
+/// `depth` is the number of such parts that the parent has.
+fn prompt_parts(task: &Task, depth: usize) -> impl Iterator<Item = PromptPart> {
     let role = if task.read_only { [ROLE, READ_ONLY].concat() } else { ROLE.to_owned() };
-    let part = |name: &str, owner, text| PromptPart { name: name.to_owned(), owner, text };
-    let role = part("subagent", PromptOwner::User, role);
+    let part =
+        |name: &str, owner, text| PromptPart { name: format!("{SUBAGENT_PART}{name} {depth}"), owner, text };
+    let role = part("", PromptOwner::User, role);
     let definition = task.definition.as_ref().map(|definition| {
         let text = format!("\n{}\n", definition.instructions);
-        part("subagent_definition", PromptOwner::Project, text)
+        part("_definition", PromptOwner::Project, text)
     });
     std::iter::once(role).chain(definition)
 }
