@@ -6,6 +6,7 @@
 
 mod bound_thinking;
 mod models;
+mod parts;
 
 use axum::body::Body;
 use axum::http::Response;
@@ -85,7 +86,7 @@ impl StrictService {
             | Wire::Ollama
             | Wire::Cohere => None,
         };
-        of_api.or_else(|| effort_refusal(model, request))
+        of_api.or_else(|| effort_refusal(model, request)).or_else(|| parts::refusal(request))
     }
 
     /// Adds thinking to the answer of a model whose thinking is bound: a block without text, and its signature.

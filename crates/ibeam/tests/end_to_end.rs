@@ -153,6 +153,8 @@ mod progress;
 mod project_texts;
 #[path = "end_to_end/record_and_replay.rs"]
 mod record_and_replay;
+#[path = "end_to_end/refused_parts.rs"]
+mod refused_parts;
 #[path = "end_to_end/replay.rs"]
 mod replay;
 #[path = "end_to_end/samples.rs"]
