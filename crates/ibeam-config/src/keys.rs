@@ -86,6 +86,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("providers.*.headers.*", Kind::Text, None, ProjectScope::Trusted),
     key("providers.*.transport", Kind::Choice(&["http", "websocket"]), None, ProjectScope::Trusted),
     key("providers.*.text_tool_calls", Kind::Switch, None, ProjectScope::Trusted),
+    key("providers.*.echo_reasoning", Kind::Switch, None, ProjectScope::Trusted),
     key("providers.*.prompt_cache", Kind::Switch, None, ProjectScope::Trusted),
     key("permissions.allow", Kind::Tokens, None, ProjectScope::Trusted),
     key("permissions.ask", Kind::Tokens, None, ProjectScope::Any),

@@ -74,6 +74,7 @@ impl Session {
             protocol: OPENAI_RESPONSES,
             other_protocol: None,
             on_protocol_change: None,
+            on_adaptation: None,
             base_url,
             key: None,
             key_reader: None,

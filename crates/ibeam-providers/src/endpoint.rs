@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::adaptation::Adaptation;
 use crate::keys::KeyReader;
 use crate::model_traits::ModelTraits;
 use crate::reasoning::Reasoning;
@@ -21,7 +22,9 @@ pub struct Endpoint {
     /// The protocol to change to if the service has no such API or refuses the model there; `None` for no change.
     pub other_protocol: Option<&'static dyn WireProtocol>,
     /// Stores that the service needs the other protocol; `None` to find that out in each run.
-    pub on_protocol_change: Option<ProtocolObserver>,
+    pub on_protocol_change: Option<Observer<&'static dyn WireProtocol>>,
+    /// Stores a deviation that the service shows; `None` to find it out in each run.
+    pub on_adaptation: Option<Observer<Adaptation>>,
     /// The URL to which the protocol appends its paths, e.g. `https://api.openai.com/v1`.
     pub base_url: String,
     /// The key, if the service needs one and it is known.
@@ -86,24 +89,24 @@ impl Endpoint {
     }
 }
 
-/// Receives the change to the other protocol of an endpoint.
+/// Receives what requests show about an endpoint.
 #[derive(Clone)]
-pub struct ProtocolObserver(Arc<dyn Fn(&'static dyn WireProtocol) + Send + Sync>);
+pub struct Observer<T>(Arc<dyn Fn(T) + Send + Sync>);
 
-impl ProtocolObserver {
-    /// `store` may write files; it is called at most once.
-    pub fn new(store: impl Fn(&'static dyn WireProtocol) + Send + Sync + 'static) -> Self {
+impl<T> Observer<T> {
+    /// `store` may write files; it is called at most once for each value.
+    pub fn new(store: impl Fn(T) + Send + Sync + 'static) -> Self {
         Self(Arc::new(store))
     }
 
-    pub(crate) fn notify(&self, protocol: &'static dyn WireProtocol) {
-        (self.0)(protocol);
+    pub(crate) fn notify(&self, found: T) {
+        (self.0)(found);
     }
 }
 
-impl fmt::Debug for ProtocolObserver {
+impl<T> fmt::Debug for Observer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ProtocolObserver")
+        f.write_str("Observer")
     }
 }
 

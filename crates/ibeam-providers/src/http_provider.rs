@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use futures_util::{StreamExt, stream};
 use ibeam_core::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError};
 
+use crate::adaptation::Adaptation;
 use crate::answer_reader::AnswerReader;
 use crate::body_decoder::BodyDecoder;
 use crate::endpoint::Endpoint;
@@ -14,6 +15,7 @@ use crate::refused_part::locate;
 use crate::request_body::{RequestBodyBuilder, build_request_body};
 use crate::transport::Transport;
 use crate::websocket::Conversation;
+use crate::wire_protocol::{Quirks, RequestSettings};
 
 /// One model of one provider. Cheap to create: nothing is read or opened before the first request.
 #[derive(Clone, Debug)]
@@ -33,6 +35,8 @@ struct Routes {
 struct Route {
     transport: Arc<Transport>,
     body_builder: Mutex<RequestBodyBuilder>,
+    /// The deviations of the service, with those that it has shown.
+    quirks: Mutex<Quirks>,
 }
 
 impl HttpProvider {
@@ -58,14 +62,25 @@ impl HttpProvider {
         models.map_err(|error| transport.error_builder().invalid_response(error, head))
     }
 
-    /// Sends a request, and again over the other protocol if the service refuses the first one. Nothing of an answer has
-    /// arrived then.
+    /// Sends a request, and again if the service refuses it: with a deviation that the refusal shows, or over the other
+    /// protocol. Nothing of an answer has arrived then.
     async fn open(self, request: Arc<ModelRequest>) -> Result<AnswerReader, ProviderError> {
         let route = self.routes.current();
-        let error = match route.open(&request).await {
+        let mut error = match route.open(&request).await {
             Ok(reader) => return Ok(reader),
             Err(error) => error,
         };
+        while let Some(adaptation) = Adaptation::from_error(&error).filter(|found| route.adapt(*found)) {
+            error = match route.open(&request).await {
+                Ok(reader) => {
+                    if let Some(observer) = &route.transport.endpoint().on_adaptation {
+                        observer.notify(adaptation);
+                    }
+                    return Ok(reader);
+                }
+                Err(error) => error,
+            };
+        }
         let Some(other) = self.routes.change_from(route) else { return Err(error) };
         let reader = other.open(&request).await?;
         self.routes.confirm_change();
@@ -75,8 +90,9 @@ impl HttpProvider {
     /// Names the part of a request that the service refuses in an error.
     fn locate(&self, request: &ModelRequest, error: ProviderError) -> ProviderError {
         locate(error, request, || {
-            let endpoint = self.routes.current().transport.endpoint();
-            let body = build_request_body(endpoint.protocol, request, &endpoint.request_settings()).ok()?;
+            let route = self.routes.current();
+            let protocol = route.transport.endpoint().protocol;
+            let body = build_request_body(protocol, request, &route.settings()).ok()?;
             serde_json::from_slice(&body).ok()
         })
     }
@@ -111,12 +127,33 @@ impl Routes {
 
 impl Route {
     fn new(endpoint: Endpoint, traffic: TrafficMode) -> Self {
-        Self { transport: Arc::new(Transport::new(endpoint, traffic)), body_builder: Mutex::default() }
+        let quirks = Mutex::new(endpoint.quirks);
+        Self {
+            transport: Arc::new(Transport::new(endpoint, traffic)),
+            body_builder: Mutex::default(),
+            quirks,
+        }
+    }
+
+    /// Returns the settings of requests now.
+    fn settings(&self) -> RequestSettings<'_> {
+        let quirks = *self.quirks.lock().unwrap_or_else(PoisonError::into_inner);
+        RequestSettings { quirks, ..self.transport.endpoint().request_settings() }
+    }
+
+    /// Respects a deviation in all further requests. Returns false if they do so already.
+    fn adapt(&self, adaptation: Adaptation) -> bool {
+        let has_changed = adaptation.apply(&mut self.quirks.lock().unwrap_or_else(PoisonError::into_inner));
+        if has_changed {
+            // The bytes of earlier messages change.
+            *self.body_builder.lock().unwrap_or_else(PoisonError::into_inner) = RequestBodyBuilder::default();
+        }
+        has_changed
     }
 
     async fn open(&self, request: &Arc<ModelRequest>) -> Result<AnswerReader, ProviderError> {
         let endpoint = self.transport.endpoint();
-        let settings = endpoint.request_settings();
+        let settings = self.settings();
         let body = self
             .body_builder
             .lock()

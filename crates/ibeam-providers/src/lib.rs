@@ -13,6 +13,7 @@
 //! Requests are built and answers are decoded by pure functions. Failures are only classified; the agent loop decides
 //! about retries. Reads no environment, files, tools or sessions: the caller resolves an [`Endpoint`].
 
+mod adaptation;
 mod answer_draft;
 mod answer_format;
 mod answer_limits;
@@ -51,11 +52,12 @@ mod transport;
 mod websocket;
 pub mod wire_protocol;
 
+pub use adaptation::Adaptation;
 pub use answer_limits::{ANSWER_LIMIT_BYTES, ANSWER_LIMIT_PARTS};
 pub use body_decoder::BodyDecoder;
 pub use call_id::CallIdForm;
 pub use download::Download;
-pub use endpoint::{Endpoint, NearModels, ProtocolObserver, Timeouts, TransportKind};
+pub use endpoint::{Endpoint, NearModels, Observer, Timeouts, TransportKind};
 pub use http_provider::HttpProvider;
 pub use ibeam_http::base_url::{PlainHttpServer, has_credentials, with_default_scheme};
 pub use ibeam_http::headers::{InvalidHeader, check_header, is_key_header, is_secret_header};

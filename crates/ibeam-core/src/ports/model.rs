@@ -107,6 +107,14 @@ impl Retry {
     pub fn without(part: RefusedPart) -> Self {
         Self::WithoutPart(Box::new(part))
     }
+
+    /// Whether the same request would fail in the same way.
+    pub fn needs_another_request(&self) -> bool {
+        match self {
+            Self::Never | Self::WithoutPart(_) => true,
+            Self::Once | Self::Fast | Self::Backoff => false,
+        }
+    }
 }
 
 /// A part of a request that its service refuses.

@@ -232,6 +232,7 @@ mod tests {
             protocol: ANTHROPIC,
             other_protocol: None,
             on_protocol_change: None,
+            on_adaptation: None,
             base_url: "http://localhost".into(),
             key: None,
             key_reader: None,

@@ -7,6 +7,7 @@ mod call_assembly;
 mod chunk;
 mod decoder;
 mod delta_template;
+mod reasoning_details;
 mod request;
 mod usage;
 

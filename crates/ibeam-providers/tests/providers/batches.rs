@@ -31,6 +31,7 @@ fn endpoint(protocol: &'static dyn WireProtocol, base_url: String) -> Endpoint {
         protocol,
         other_protocol: None,
         on_protocol_change: None,
+        on_adaptation: None,
         base_url,
         key: Some(Secret::new("sk-very-secret")),
         key_reader: None,
@@ -162,7 +163,7 @@ async fn every_request_of_a_batch_gets_its_own_outcome() {
         let overloaded = failure(1);
         assert_eq!(overloaded.error.retry, Retry::Backoff, "{protocol:?}: {overloaded:?}");
         let invalid = failure(3);
-        assert_eq!(invalid.error.retry, Retry::Never, "{protocol:?}: {invalid:?}");
+        assert!(invalid.error.retry.needs_another_request(), "{protocol:?}: {invalid:?}");
         assert!(invalid.error.failure.reason.detail().contains("not valid"), "{invalid:?}");
         assert!(invalid.document.contains("not valid"), "{invalid:?}");
         let accepted = &server.batches()[0];
@@ -253,7 +254,11 @@ async fn a_batch_survives_a_restart_of_its_service() {
 
 #[tokio::test]
 async fn refusals_of_the_service_are_classified_and_contain_no_key() {
-    for (status, retry) in [(429, Retry::Backoff), (503, Retry::Backoff), (400, Retry::Never)] {
+    for (status, retry) in [
+        (429, Retry::Backoff),
+        (503, Retry::Backoff),
+        (400, Retry::without(ibeam_core::RefusedPart::Unknown)),
+    ] {
         let server = BatchServer::start(plan);
         server.fail_next(&[status]);
         let client = client(ANTHROPIC, "", &server);

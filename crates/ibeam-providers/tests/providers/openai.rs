@@ -68,6 +68,22 @@ fn reasoning_is_thinking_with_the_name_of_its_protocol() {
 }
 
 #[test]
+fn details_of_reasoning_are_kept_as_they_came() {
+    let delta = |fields: &str| format!("data: {{\"choices\":[{{\"delta\":{{{fields}}}}}]}}\n\n");
+    let detail = |text: &str| format!(r#"{{"type":"reasoning.text","text":"{text}","index":0}}"#);
+    let stream = [
+        delta(&format!(r#""reasoning":"So","reasoning_details":[{}]"#, detail("So"))),
+        delta(&format!(r#""reasoning":" so","reasoning_details":[{}]"#, detail(" so"))),
+        delta(r#""reasoning_details":[{"type":"reasoning.encrypted","data":"x","index":1}]"#),
+        delta(r#""content":"Hi","reasoning_details":[]"#),
+        "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n".to_owned(),
+    ]
+    .concat();
+    let kept = r#"= thinking So so {"reasoning_content":"So so","reasoning_details":[{"type":"reasoning.text","text":"So so","index":0},{"type":"reasoning.encrypted","data":"x","index":1}]}"#;
+    check(&stream, &["thinking So", "thinking  so", "text Hi", kept, "= text Hi", "= EndTurn -"]);
+}
+
+#[test]
 fn a_stream_is_complete_only_after_its_finish_reason() {
     let done = include_str!("../../fixtures/openai-no-done.sse");
     check(done, &["text Hi", "= text Hi", "= EndTurn -"]);

@@ -24,6 +24,7 @@ fn provider(server: &ModelServer, model: &str, protocols: [&'static dyn WireProt
         protocol,
         other_protocol: Some(other),
         on_protocol_change: None,
+        on_adaptation: None,
         base_url: format!("{}/v1", server.url()),
         key: None,
         key_reader: None,

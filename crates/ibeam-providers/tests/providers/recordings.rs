@@ -59,6 +59,7 @@ fn endpoint(base_url: &str, timeouts: Timeouts) -> Endpoint {
         protocol: OPENAI_CHAT,
         other_protocol: None,
         on_protocol_change: None,
+        on_adaptation: None,
         base_url: base_url.into(),
         key: Some(Secret::new(KEY)),
         key_reader: None,

@@ -270,6 +270,27 @@ fn reasoning_is_sent_back_only_to_services_that_require_it() {
 }
 
 #[test]
+fn calls_have_reasoning_at_services_that_require_it() {
+    let of = |blocks: Vec<Block>| request(vec![user("hi"), Message::Assistant(blocks)]);
+    let body = |blocks: Vec<Block>| bytes(OPENAI_CHAT, &of(blocks), "deepseek");
+    let foreign = thinking("ollama", json!({ "thinking": "Hm." }));
+    assert!(body(vec![foreign, call("t1", json!({}))]).contains(r#""reasoning_content":"Hmm.""#));
+    assert!(body(vec![call("t1", json!({}))]).contains(r#""reasoning_content":"","#));
+    assert!(!body(vec![Block::Text("a".into())]).contains("reasoning_content"));
+}
+
+#[test]
+fn details_of_reasoning_are_sent_back_to_services_like_openrouter() {
+    let details = json!([{ "type": "reasoning.encrypted", "data": "x", "index": 0 }]);
+    let raw = json!({ "reasoning_content": "Hm.", "reasoning_details": details });
+    let blocks = vec![thinking("openai", raw), Block::Text("a".into())];
+    let request = request(vec![user("hi"), Message::Assistant(blocks)]);
+    let expect = format!(r#""reasoning_details":{details}"#);
+    assert!(bytes(OPENAI_CHAT, &request, "openrouter").contains(&expect));
+    assert!(!bytes(OPENAI_CHAT, &request, "groq").contains("reasoning_details"));
+}
+
+#[test]
 fn a_service_gets_only_supported_keys() {
     let body = bytes(OPENAI_CHAT, &request(vec![user("hi")]), "mistral");
     assert!(body.contains(r#""max_tokens":100"#) && !body.contains("stream_options"), "{body}");

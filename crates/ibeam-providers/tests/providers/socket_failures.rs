@@ -62,6 +62,7 @@ impl SocketServer {
             protocol: OPENAI_RESPONSES,
             other_protocol: None,
             on_protocol_change: None,
+            on_adaptation: None,
             base_url: self.url.clone(),
             key: Some(Secret::new("sk-secret")),
             key_reader: None,

@@ -27,6 +27,7 @@ fn endpoint(base_url: &str) -> Endpoint {
         protocol: OPENAI_CHAT,
         other_protocol: None,
         on_protocol_change: None,
+        on_adaptation: None,
         base_url: base_url.into(),
         key: Some(Secret::new(KEY)),
         key_reader: None,
@@ -227,14 +228,29 @@ async fn an_unknown_model_is_named_and_a_wrong_path_is_a_bad_request() {
 
 #[tokio::test]
 async fn a_conversation_that_is_too_long_is_not_a_bad_request() {
-    for (status, body) in [
-        ("400 Bad Request", r#"{"error":{"message":"too long","code":"context_length_exceeded"}}"#),
-        ("400 Bad Request", r#"{"error":{"message":"prompt is too long: 9 tokens > 8 maximum"}}"#),
-        ("413 Payload Too Large", "{}"),
+    // A body that is too large has fewer bytes without its images.
+    let in_bytes = Retry::without(ibeam_core::RefusedPart::MediaSize);
+    for (status, body, retry) in [
+        (
+            "400 Bad Request",
+            r#"{"error":{"message":"too long","code":"context_length_exceeded"}}"#,
+            Retry::Never,
+        ),
+        (
+            "400 Bad Request",
+            r#"{"error":{"message":"prompt is too long: 9 tokens > 8 maximum"}}"#,
+            Retry::Never,
+        ),
+        (
+            "413 Payload Too Large",
+            r#"{"error":{"message":"9 tokens per minute are too many"}}"#,
+            Retry::Never,
+        ),
+        ("413 Payload Too Large", "{}", in_bytes),
     ] {
         let (_, error) = fail(Act::Send(response(status, "", body))).await;
         assert!(matches!(error.failure.reason, Reason::ContextTooLong { .. }), "{error:?}");
-        assert_eq!(error.retry, Retry::Never);
+        assert_eq!(error.retry, retry);
     }
     let (_, error) = fail(Act::Send(response("422 Unprocessable", "", r#"{"detail":"bad role"}"#))).await;
     let (detail, part) = ("bad role".into(), RequestPart::Unknown);

@@ -102,6 +102,11 @@ impl ConfiguredProvider {
         };
         let mut quirks = known.map_or(Quirks::DEFAULT, |known| known.quirks);
         quirks.text_tool_calls |= app.base.config.is_enabled(&["providers", name, "text_tool_calls"]);
+        if let Some(Value::Switch(echoes)) =
+            app.base.config.get(&["providers", name, "echo_reasoning"]).map(|setting| &setting.value)
+        {
+            quirks.echo_reasoning = *echoes;
+        }
         // A server at another address may implement only the common part of the API. The provider table has no address
         // for Azure, so an address that the user sets is the address of Azure.
         let is_own_address = !has_own_address || known.is_some_and(|known| known.base_url.is_empty());

@@ -10,8 +10,8 @@ use ibeam_protocol::{Failure, KeySource, ModelInfo, Notice, Reason, SessionId, s
 use ibeam_providers::batch::ParkingProvider;
 use ibeam_providers::recording::{AnswerSource, RecordedProvider};
 use ibeam_providers::{
-    Effort, Endpoint, HttpProvider, KeyReader, KnownModel, ListedModel, ModelTraits, NearModels, Reasoning,
-    Secret, ThinkingForm, TrafficMode, known_provider, maker_of,
+    DEFAULT_PROTOCOL, Effort, Endpoint, HttpProvider, KeyReader, KnownModel, ListedModel, ModelTraits,
+    NearModels, Reasoning, Secret, ThinkingForm, TrafficMode, known_provider, maker_of,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -99,6 +99,7 @@ impl ModelChoice {
             ..endpoint(provider, &self.info.id, self.known.as_ref())
         };
         use_remembered_protocol(app, provider, &mut endpoint);
+        use_remembered_adaptations(app, provider, &mut endpoint);
         add_cache_key_header(&mut endpoint);
         endpoint
     }
@@ -207,6 +208,7 @@ fn endpoint(provider: &ConfiguredProvider, model: &str, known: Option<&KnownMode
         protocol: protocols.first,
         other_protocol: protocols.other,
         on_protocol_change: None,
+        on_adaptation: None,
         base_url: provider.base_url.clone(),
         key: provider.key.clone(),
         key_reader: None,
@@ -238,6 +240,20 @@ fn use_remembered_protocol(app: &AppContext, provider: &ConfiguredProvider, endp
     }
     endpoint.on_protocol_change =
         Some(protocol_memory::observer(app.dirs.cache.clone(), provider, &endpoint.model));
+}
+
+/// Begins with the deviations that the service has shown in earlier runs, and stores those that it shows in this run.
+/// Recordings must not depend on earlier runs.
+fn use_remembered_adaptations(app: &AppContext, provider: &ConfiguredProvider, endpoint: &mut Endpoint) {
+    if !matches!(app.traffic, TrafficMode::Live) || endpoint.protocol.name() != DEFAULT_PROTOCOL.name() {
+        return;
+    }
+    let cache_dir = app.dirs.cache.clone();
+    for adaptation in protocol_memory::remembered_adaptations(&cache_dir, provider, &endpoint.model) {
+        adaptation.apply(&mut endpoint.quirks);
+    }
+    let observer = protocol_memory::adaptation_observer(cache_dir, provider, &endpoint.model);
+    endpoint.on_adaptation = Some(observer);
 }
 
 /// Adds the header with the cache key, if the service has one. A header that the user set takes precedence.

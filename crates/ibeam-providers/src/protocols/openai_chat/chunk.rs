@@ -53,6 +53,9 @@ pub(super) struct Delta<'a> {
     pub(super) reasoning_content: Option<Text<'a>>,
     #[serde(borrow)]
     pub(super) reasoning: Option<Text<'a>>,
+    /// The reasoning in the form of OpenRouter, which wants it back unchanged.
+    #[serde(borrow)]
+    pub(super) reasoning_details: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) tool_calls: Option<Vec<CallDelta<'a>>>,
     /// The only call of an answer, in the older form.
@@ -63,7 +66,15 @@ pub(super) struct Delta<'a> {
 impl Delta<'_> {
     /// Whether the delta has no part of an answer.
     pub(super) fn is_empty(&self) -> bool {
-        let Self { content, refusal, reasoning_content, reasoning, tool_calls, function_call } = self;
+        let Self {
+            content,
+            refusal,
+            reasoning_content,
+            reasoning,
+            reasoning_details: _,
+            tool_calls,
+            function_call,
+        } = self;
         let has_content = match content {
             None => false,
             Some(Content::Text(text)) => !text.is_empty(),
@@ -74,7 +85,12 @@ impl Delta<'_> {
             .any(|text| text.as_ref().is_some_and(|text| !text.as_str().is_empty()));
         let has_calls = tool_calls.as_deref().is_some_and(|calls| !calls.is_empty());
         let has_call = function_call.as_ref().is_some_and(|call| !call.is_empty());
-        !has_content && !has_text && !has_calls && !has_call
+        !has_content && !has_text && !has_calls && !has_call && !self.has_reasoning_details()
+    }
+
+    /// Whether the delta has details of the reasoning. Some chunks have an empty list of them.
+    pub(super) fn has_reasoning_details(&self) -> bool {
+        self.reasoning_details.is_some_and(|details| details.get() != "[]")
     }
 }
 

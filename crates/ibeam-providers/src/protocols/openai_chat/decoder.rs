@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::call_assembly::CallAssembly;
 use super::chunk::{CallDelta, Choice, Chunk, Content, Delta};
 use super::delta_template::DeltaTemplate;
+use super::reasoning_details::{REASONING_DETAILS, add_details};
 use super::request::NAME;
 use super::usage::parse_usage;
 use crate::answer_draft::{AnswerEnd, Part, build_answer};
@@ -34,6 +35,8 @@ pub(super) struct Decoder {
     finished: bool,
     id: Option<String>,
     thinking: String,
+    /// The details of the reasoning.
+    details: Vec<Value>,
     text: String,
     /// Whether the model, or a filter, refused in the `refusal` field.
     refused: bool,
@@ -98,6 +101,7 @@ impl Decoder {
             finished: false,
             id: None,
             thinking: String::new(),
+            details: Vec::new(),
             text: String::new(),
             refused: false,
             text_calls: TextToolCallBuffer::new(text_tools),
@@ -176,6 +180,7 @@ impl Decoder {
     fn is_blank(&self) -> bool {
         self.text.is_empty()
             && self.thinking.is_empty()
+            && self.details.is_empty()
             && self.text_calls.is_empty()
             && self.calls.is_empty()
     }
@@ -190,6 +195,10 @@ impl Decoder {
         let thinking = delta.reasoning_content.filter(|text| !text.as_str().is_empty()).or(delta.reasoning);
         self.limits.count_optional(thinking.as_ref().map(Text::as_str))?;
         self.add_thinking(string_or_empty(thinking), out);
+        if let Some(pieces) = delta.reasoning_details {
+            self.limits.count(pieces.get())?;
+            add_details(&mut self.details, serde_json::from_str(pieces.get()).unwrap_or_default());
+        }
         match delta.content {
             None => {}
             Some(Content::Text(text)) => {
@@ -255,9 +264,12 @@ impl Decoder {
         let text_calls = self.text_calls.take_calls();
         self.flush_buffered_text(out);
         let mut parts = Vec::new();
-        if !self.thinking.is_empty() {
+        if !self.thinking.is_empty() || !self.details.is_empty() {
             let text = std::mem::take(&mut self.thinking);
-            let raw = json!({ "reasoning_content": text });
+            let raw = match std::mem::take(&mut self.details) {
+                details if details.is_empty() => json!({ "reasoning_content": text }),
+                details => json!({ "reasoning_content": text, REASONING_DETAILS: details }),
+            };
             let original = Some(OriginalBlock { wire: NAME.to_owned(), raw });
             parts.push(Part::Thinking { text, original });
         }

@@ -74,6 +74,7 @@ fn only_text<'a>(chunk: &'a Chunk<'_>) -> Option<&'a str> {
         refusal: None,
         reasoning_content: None,
         reasoning: None,
+        reasoning_details: _,
         tool_calls: None,
         function_call: None,
     } = delta
@@ -81,7 +82,7 @@ fn only_text<'a>(chunk: &'a Chunk<'_>) -> Option<&'a str> {
         return None;
     };
     let is_error = object.as_ref().is_some_and(|object| object.as_str() == "error");
-    (!is_error).then_some(text.as_ref())
+    (!is_error && !delta.has_reasoning_details()).then_some(text.as_ref())
 }
 
 #[cfg(test)]

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use ibeam_core::ModelRequest;
 use ibeam_protocol::{Block, Message};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::super::chat_form::{self, UserContent, WireCall};
 use super::super::media_parts::{MediaSupport, result_text, text_and_media};
+use super::reasoning_details::REASONING_DETAILS;
 use crate::answer_format::AnswerFormat;
 use crate::cache_marker::CacheMarker;
 use crate::call_id::CallIdForm;
@@ -171,6 +173,8 @@ enum WireMessage<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning_content: Option<String>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
+        reasoning_details: Vec<&'a Value>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         tool_calls: Vec<WireCall<'a>>,
     },
     Tool {
@@ -310,25 +314,35 @@ fn wire_messages<'a>(
 fn assistant_message<'a>(blocks: &'a [Block], settings: &RequestSettings<'_>) -> Option<WireMessage<'a>> {
     let must_echo = settings.traits.has(RequestRule::ReasoningContent);
     let echo_reasoning = must_echo || settings.quirks.echo_reasoning;
+    let accepts_details = settings.quirks.reasoning_form == ReasoningForm::Object;
     let mut content = String::new();
-    let mut reasoning = String::new();
-    let mut tool_calls = Vec::new();
+    let (mut reasoning, mut foreign) = (String::new(), String::new());
+    let (mut tool_calls, mut reasoning_details) = (Vec::new(), Vec::new());
     for block in blocks {
         match block {
             Block::Text(text) => content.push_str(text),
-            Block::Thinking { text, original: Some(original) } if echo_reasoning && original.wire == NAME => {
-                reasoning.push_str(text);
+            Block::Thinking { text, original: Some(original) } => {
+                let details = original.raw.get(REASONING_DETAILS).and_then(Value::as_array);
+                if let Some(details) = details.filter(|_| accepts_details && original.wire == NAME) {
+                    reasoning_details.extend(details);
+                }
+                let of_api = if original.wire == NAME { &mut reasoning } else { &mut foreign };
+                of_api.push_str(text);
             }
-            Block::Thinking { .. } | Block::Opaque(_) => {}
+            Block::Thinking { original: None, .. } | Block::Opaque(_) => {}
             Block::ToolCall(call) => tool_calls.push(WireCall::new(call, settings.call_ids(CALL_IDS))),
         }
     }
     if content.is_empty() && tool_calls.is_empty() {
         return None;
     }
+    // A service that requires the reasoning of calls requires that of other models too, and the key where there was none.
+    let reasoning = if reasoning.is_empty() { foreign } else { reasoning };
+    let has_reasoning = !reasoning.is_empty() || !tool_calls.is_empty();
     Some(WireMessage::Assistant {
         content: (!content.is_empty()).then_some(content),
-        reasoning_content: (must_echo || !reasoning.is_empty()).then_some(reasoning),
+        reasoning_content: (must_echo || (echo_reasoning && has_reasoning)).then_some(reasoning),
+        reasoning_details,
         tool_calls,
     })
 }

@@ -62,7 +62,9 @@ impl From<BatchError> for RoundError {
     fn from(error: BatchError) -> Self {
         match error {
             // The next round would use the same key, and get the same document.
-            BatchError::Service(error) if matches!(error.retry, Retry::Never | Retry::Once) => {
+            BatchError::Service(error)
+                if error.retry == Retry::Once || error.retry.needs_another_request() =>
+            {
                 Self::Final(error.failure)
             }
             BatchError::Service(error) => Self::Temporary(error.failure),
@@ -361,7 +363,7 @@ impl<'a> Rounds<'a> {
         let mut receive_result = |PartResult { id, outcome }: PartResult| {
             let document = match outcome {
                 PartOutcome::Succeeded(document) => document,
-                PartOutcome::Failed(failed) if failed.error.retry == Retry::Never => failed.document,
+                PartOutcome::Failed(failed) if failed.error.retry.needs_another_request() => failed.document,
                 PartOutcome::Failed(failed) => {
                     errors.insert(id, failed.document);
                     return Ok(());
