@@ -39,6 +39,7 @@ pub(crate) struct DirReader<'a> {
     read_policy: &'a ReadPolicy,
     end: &'a EndFlag,
     remaining_entries: usize,
+    applies_ignore_files: bool,
     /// Directories and entries that could not be read.
     pub(crate) skipped: u64,
     /// The ignore files and rules that apply or are skipped.
@@ -73,11 +74,17 @@ impl<'a> DirReader<'a> {
             read_policy,
             end,
             remaining_entries: MAX_ENTRIES,
+            applies_ignore_files: true,
             skipped: 0,
             rule_counts: RuleCounts::default(),
             is_truncated: false,
             unread: UnreadDirectories::default(),
         }
+    }
+
+    /// Returns a reader that reads ignored entries too.
+    pub(crate) fn without_ignore_files(read_policy: &'a ReadPolicy, end: &'a EndFlag) -> Self {
+        Self { applies_ignore_files: false, ..Self::new(read_policy, end) }
     }
 
     /// Whether the time or the entries ran out, or the run is ending.
@@ -87,7 +94,11 @@ impl<'a> DirReader<'a> {
 
     /// Reads `directory`, where a walk starts.
     pub(crate) fn read_start(&mut self, directory: &Path) -> Listing {
-        let above = IgnoreRules::for_parents_of(directory, &mut self.rule_counts);
+        if !self.applies_ignore_files {
+            return self.read_subdirectory(directory, &IgnoreRules::default());
+        }
+        let users = IgnoreRules::of_user(self.read_policy.home(), &mut self.rule_counts);
+        let above = users.for_parents_of(directory, &mut self.rule_counts);
         self.read_subdirectory(directory, &above)
     }
 
@@ -115,7 +126,10 @@ impl<'a> DirReader<'a> {
             }
         }
         found.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
-        let rules = above.for_subdirectory(directory, presence, &mut self.rule_counts);
+        let rules = match self.applies_ignore_files {
+            true => above.for_subdirectory(directory, presence, &mut self.rule_counts),
+            false => above.clone(),
+        };
         let is_version_control =
             |name: &OsString| [".git", ".hg", ".jj", ".svn"].iter().any(|directory| name == *directory);
         let entries: Vec<WalkEntry> = found
@@ -160,7 +174,11 @@ pub fn list_files(root: &Path, max_depth: usize, max_files: usize, time: Duratio
 
 impl<'a> DirWalk<'a> {
     pub(crate) fn new(start: &Path, read_policy: &'a ReadPolicy, end: &'a EndFlag) -> Self {
-        let mut reader = DirReader::new(read_policy, end);
+        Self::with_reader(start, DirReader::new(read_policy, end))
+    }
+
+    /// Returns a walk with the limits and the rules of `reader`.
+    pub(crate) fn with_reader(start: &Path, mut reader: DirReader<'a>) -> Self {
         let current = Some((reader.read_start(start), 1));
         Self { reader, current, queue: VecDeque::new(), max_depth: usize::MAX, skips_hidden: false }
     }

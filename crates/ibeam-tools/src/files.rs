@@ -57,6 +57,11 @@ impl ReadPolicy {
         })
     }
 
+    /// Returns the home directory.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.path_policy.home()
+    }
+
     /// Whether `path`, absolute and without links, may be shown.
     pub(crate) fn allows_read(&self, path: &Path) -> bool {
         self.path_policy.allows_read(path)

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
 use ibeam_protocol::tool_output::GlobOutput;
@@ -15,12 +16,18 @@ use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
 use crate::dir_cache::DirCache;
 use crate::files::{Files, TargetPath};
+use crate::path_glob::PathGlob;
 use crate::tree_search::{self, SearchRoot, WalkStep};
 
 /// The number of files that are returned.
 const MAX_RETURNED_FILES: usize = 200;
 /// The number of files that are held while searching for the newest; the others are only counted.
 const MAX_CANDIDATES: usize = 20_000;
+
+/// The number of ignored files that are named where no other file matches.
+const MAX_NAMED_IGNORED: usize = 3;
+/// The time limit of the search for ignored files.
+const IGNORED_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Finds files of the workspace by name.
 pub(crate) struct Glob {
@@ -74,7 +81,7 @@ fn glob(files: &Files, args: GlobArguments, target: TargetPath, end: &EndFlag) -
         Ok(start) => start,
         Err(error) => return error.into(),
     };
-    let matcher = match tree_search::compile_path_glob(&args.glob_pattern, &start.directory) {
+    let matcher = match PathGlob::new(&args.glob_pattern, &start.directory) {
         Ok(matcher) => matcher,
         Err(wrong) => return arguments::error_outcome::<GlobArguments>(&wrong),
     };
@@ -109,6 +116,7 @@ fn glob(files: &Files, args: GlobArguments, target: TargetPath, end: &EndFlag) -
     }
     if newest.is_empty() {
         for_model.push_str("(no file matches)\n");
+        for_model.push_str(&ignored_note(files, &start, &matcher));
     }
     if total_files > newest.len() as u64 {
         for_model.push_str(&format!("(the newest {} of {total_files}; narrow the glob)\n", newest.len()));
@@ -116,6 +124,26 @@ fn glob(files: &Files, args: GlobArguments, target: TargetPath, end: &EndFlag) -
     for_model.push_str(&tree_search::summary_note(files.workspace(), &walked));
     let output = GlobOutput { pattern: args.glob_pattern, path: start.directory, files: newest, total_files };
     ToolOutcome::Success { output: ToolOutput::Glob(output), for_model: for_model.into() }
+}
+
+/// Returns a note for the model on the first files that match and are ignored; "" if there are none.
+fn ignored_note(files: &Files, start: &SearchRoot, matcher: &PathGlob) -> String {
+    let mut ignored = Vec::new();
+    let end = EndFlag::after(IGNORED_TIMEOUT);
+    tree_search::walk_ignored_files(&start.path, files.read_policy(), &end, |path| {
+        if matcher.is_match(start.relative(path)) {
+            ignored.push(format!("`{}`", files.workspace().display(path)));
+        }
+        if ignored.len() == MAX_NAMED_IGNORED { WalkStep::Stop } else { WalkStep::Continue }
+    });
+    match ignored.is_empty() {
+        true => String::new(),
+        false => format!(
+            "(files match that an ignore file such as `.gitignore` leaves out, the first: {}; `read` opens them, and an \
+             ignored directory as `targetDirectory` is searched)\n",
+            ignored.join(", ")
+        ),
+    }
 }
 
 #[cfg(test)]

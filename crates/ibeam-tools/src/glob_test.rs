@@ -77,3 +77,18 @@ fn an_invalid_glob_or_directory_is_an_error_with_the_reason() {
         failure(fixture().call("glob", json!({"globPattern": "*", "targetDirectory": "a.rs"})));
     assert!(for_model.contains("is a file, not a directory"), "{for_model}");
 }
+
+#[test]
+fn ignored_files_are_named_where_no_other_file_matches() {
+    let fixture = Fixture::with("dist/out.js", "");
+    fixture.put(".gitignore", "dist/\n");
+    fixture.put("src/in.js", "");
+    let note = |pattern: &str| fixture.call("glob", json!({ "globPattern": pattern })).for_model();
+    let named = note("dist/**");
+    assert!(
+        named.starts_with("(no file matches)\n") && named.contains("the first: `dist/out.js`"),
+        "{named}"
+    );
+    assert_eq!(&*note("**/*.js"), "src/in.js\n");
+    assert_eq!(&*note("*.rs"), "(no file matches)\n");
+}

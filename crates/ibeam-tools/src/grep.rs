@@ -8,7 +8,6 @@ mod collect;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use globset::GlobMatcher;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
 use ibeam_protocol::tool_output::{GrepMatches, GrepOutput};
@@ -21,6 +20,7 @@ use serde_json::Value;
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking::{self, EndFlag};
 use crate::files::{Files, TargetPath};
+use crate::path_glob::PathGlob;
 use crate::tree_search::{self, SearchRoot};
 use crate::workspace::Workspace;
 use collect::{Collector, PatternOptions};
@@ -174,24 +174,24 @@ fn compile_pattern(args: &GrepArguments) -> Result<(RegexMatcher, bool), String>
             );
         }
         let reason = message.lines().last().unwrap_or_default().trim_start_matches("error: ");
-        let tip = "escape special characters with a backslash";
+        let tip = match reason.contains(r#""\n" is not allowed"#) {
+            true => "set `multiline` to find text over several lines",
+            false => "escape special characters with a backslash",
+        };
         format!("`pattern` is not a regular expression that can be searched: {reason}; {tip}")
     })
 }
 
 /// Which files are searched.
 struct Filter {
-    glob: Option<GlobMatcher>,
+    glob: Option<PathGlob>,
     types: Option<Types>,
 }
 
 impl Filter {
     fn new(args: &GrepArguments, search_root: &SearchRoot) -> Result<Self, String> {
-        let glob = args
-            .glob
-            .as_deref()
-            .map(|glob| tree_search::compile_path_glob(glob, &search_root.directory))
-            .transpose()?;
+        let glob =
+            args.glob.as_deref().map(|glob| PathGlob::new(glob, &search_root.directory)).transpose()?;
         let types = args.r#type.as_deref().map(|name| {
             let mut builder = TypesBuilder::new();
             builder.add_defaults().select(name);

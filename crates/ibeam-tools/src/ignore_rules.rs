@@ -1,4 +1,5 @@
-//! The rules of ignore files: `.ignore`, `.gitignore` and `.git/info/exclude`, from the directory of a file upwards.
+//! The rules of ignore files: `.ignore`, `.gitignore` and `.git/info/exclude`, from the directory of a file upwards, and the
+//! user's own for all repositories.
 //!
 //! The files come with the repository and are not trusted: only regular files are read, without waiting, and size,
 //! lines and nesting are limited before anything is compiled. What exceeds a limit is skipped and counted. Precedence
@@ -12,6 +13,7 @@ use ibeam_files::regular_file;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
+use crate::git_config;
 use crate::git_directory::GitDirectories;
 use crate::glob_bounds;
 
@@ -89,11 +91,20 @@ impl RuleCounts {
 }
 
 impl IgnoreRules {
-    /// Returns the rules of the parents of `directory`, which is absolute.
-    pub(crate) fn for_parents_of(directory: &Path, counts: &mut RuleCounts) -> Self {
+    /// Returns the rules of the user for all repositories: git's `core.excludesFile`.
+    pub(crate) fn of_user(home: Option<&Path>, counts: &mut RuleCounts) -> Self {
+        let rules = home.and_then(|home| read_rules(Path::new("/"), &users_ignore_file(home), counts));
+        Self(rules.map(|rules| {
+            let parent = Self::default();
+            Arc::new(RuleLevel { parent, ignore: None, git_ignore: None, exclude: Some(rules) })
+        }))
+    }
+
+    /// Returns these rules with those of the parents of `directory`, which is absolute.
+    pub(crate) fn for_parents_of(&self, directory: &Path, counts: &mut RuleCounts) -> Self {
         let mut parents: Vec<&Path> = directory.ancestors().skip(1).collect();
         parents.reverse();
-        parents.into_iter().fold(Self::default(), |rules, parent| {
+        parents.into_iter().fold(self.clone(), |rules, parent| {
             rules.for_subdirectory(parent, IgnoreFilePresence::UNKNOWN, counts)
         })
     }
@@ -144,6 +155,18 @@ impl IgnoreRules {
             }
         }
         None
+    }
+}
+
+/// Returns the ignore file of the user: the one that git's configuration names, else git's own default.
+fn users_ignore_file(home: &Path) -> PathBuf {
+    let configured = [".gitconfig", ".config/git/config"].into_iter().find_map(|name| {
+        let text = regular_file::read(&home.join(name), MAX_FILE_BYTES).ok()?;
+        git_config::value(&text, "core.excludesfile").filter(|path| !path.is_empty())
+    });
+    match configured {
+        Some(path) => home.join(path.strip_prefix("~/").unwrap_or(&path)),
+        None => home.join(".config/git/ignore"),
     }
 }
 

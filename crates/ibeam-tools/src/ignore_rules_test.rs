@@ -182,3 +182,22 @@ fn the_rules_of_many_directories_together_are_limited() {
         assert!(!text.contains("many/11/dropped.txt"), "the rules that come first count: {text}");
     }
 }
+
+#[test]
+fn the_ignore_file_of_the_user_is_the_one_that_git_uses() {
+    let home = tempfile::tempdir().unwrap();
+    let put = |name: &str, text: &str| {
+        std::fs::create_dir_all(home.path().join(name).parent().unwrap()).unwrap();
+        std::fs::write(home.path().join(name), text).unwrap();
+    };
+    let ignores = |name: &str| {
+        let rules = super::IgnoreRules::of_user(Some(home.path()), &mut super::RuleCounts::default());
+        rules.is_ignored(&Path::new("/w/deep").join(name), false)
+    };
+    assert!(!ignores("a.swp"));
+    put(".config/git/ignore", "*.swp\n");
+    assert!(ignores("a.swp") && !ignores("a.rs"));
+    put(".gitconfig", "[core]\n\texcludesFile = ~/mine\n");
+    put("mine", "*.bak\n");
+    assert!(ignores("a.bak") && !ignores("a.swp"));
+}

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use globset::GlobMatcher;
 use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
 use ibeam_protocol::tool_output::{Directory, LsOutput};
 use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
@@ -18,6 +17,7 @@ use crate::dir_cache::DirCache;
 use crate::dir_walk::{self, DirReader};
 use crate::files::{Files, TargetPath};
 use crate::ignore_rules::IgnoreRules;
+use crate::path_glob::PathGlob;
 use crate::tree_search::{self, SearchRoot, WalkSummary};
 
 /// The number of entries that are returned.
@@ -84,8 +84,8 @@ fn ls(files: &Files, args: &LsArguments, target: TargetPath, end: &EndFlag) -> T
         let many = format!("`ignore` has {} globs; {GLOB_LIMIT} is the limit", args.ignore.len());
         return arguments::error_outcome::<LsArguments>(&many);
     }
-    let globs: Result<Vec<GlobMatcher>, String> =
-        args.ignore.iter().map(|glob| tree_search::compile_path_glob(glob, &start.directory)).collect();
+    let globs: Result<Vec<PathGlob>, String> =
+        args.ignore.iter().map(|glob| PathGlob::new(glob, &start.directory)).collect();
     let ignored = match globs {
         Ok(ignored) => ignored,
         Err(wrong) => return arguments::error_outcome::<LsArguments>(&wrong),
@@ -123,7 +123,7 @@ struct TreeListing {
 }
 
 impl TreeListing {
-    fn fill(&mut self, files: &Files, start: &SearchRoot, ignored: &[GlobMatcher], end: &EndFlag) {
+    fn fill(&mut self, files: &Files, start: &SearchRoot, ignored: &[PathGlob], end: &EndFlag) {
         let mut reader = DirReader::new(files.read_policy(), end);
         let mut pending: VecDeque<(Option<usize>, PathBuf, Option<IgnoreRules>)> =
             VecDeque::from([(None, start.path.clone(), None)]);
@@ -164,7 +164,7 @@ impl TreeListing {
         files: &Files,
         directory: &mut Directory,
         start: &SearchRoot,
-        ignored: &[GlobMatcher],
+        ignored: &[PathGlob],
         reader: &DirReader<'_>,
         listing: &mut dir_walk::Listing,
     ) -> Vec<PathBuf> {

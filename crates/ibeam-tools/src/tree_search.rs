@@ -5,14 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
-use globset::{GlobBuilder, GlobMatcher};
 use rustix::fs::FileType;
 
 use crate::blocking::EndFlag;
 use crate::dir_walk::{DirReader, DirWalk, UnreadDirectories};
 use crate::file_error::FileError;
 use crate::files::{Files, ReadPolicy, TargetPath};
-use crate::glob_bounds;
 use crate::ignore_rules::RuleCounts;
 use crate::similar_path;
 use crate::workspace::Workspace;
@@ -126,6 +124,25 @@ pub(crate) fn walk_files(
     start: &Path,
     read_policy: &ReadPolicy,
     end: &EndFlag,
+    visit: impl FnMut(&Path) -> WalkStep,
+) -> WalkSummary {
+    walk(start, DirReader::new(read_policy, end), end, visit)
+}
+
+/// Like [`walk_files`], also for the files that ignore files leave out.
+pub(crate) fn walk_ignored_files(
+    start: &Path,
+    read_policy: &ReadPolicy,
+    end: &EndFlag,
+    visit: impl FnMut(&Path) -> WalkStep,
+) {
+    walk(start, DirReader::without_ignore_files(read_policy, end), end, visit);
+}
+
+fn walk(
+    start: &Path,
+    reader: DirReader<'_>,
+    end: &EndFlag,
     mut visit: impl FnMut(&Path) -> WalkStep,
 ) -> WalkSummary {
     let mut outcome = WalkSummary::default();
@@ -134,7 +151,7 @@ pub(crate) fn walk_files(
         outcome.is_out_of_time = end.is_out_of_time();
         return outcome;
     }
-    let mut walk = DirWalk::new(start, read_policy, end);
+    let mut walk = DirWalk::with_reader(start, reader);
     loop {
         let entry = walk.next();
         if end.is_stopped() {
@@ -155,22 +172,6 @@ pub(crate) fn walk_files(
     }
     outcome.add(walk.finish());
     outcome
-}
-
-/// Compiles a glob for paths relative to a directory. One without `/` matches at any depth, as in ignore files.
-pub(crate) fn compile_path_glob(pattern: &str, directory: &Path) -> Result<GlobMatcher, String> {
-    let below = Path::new(pattern).strip_prefix(directory).ok().and_then(Path::to_str);
-    let pattern = below.unwrap_or(pattern).trim_start_matches("./");
-    glob_bounds::check(pattern).map_err(|bound| {
-        let head = pattern.get(..pattern.floor_char_boundary(60)).unwrap_or_default();
-        format!("the glob `{head}` is too complex: {bound}; simplify it, or search in several calls")
-    })?;
-    let full = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
-    GlobBuilder::new(&full)
-        .literal_separator(true)
-        .build()
-        .map(|glob| glob.compile_matcher())
-        .map_err(|error| format!("`{pattern}` is not a glob such as `src/**/*.rs`: {}", error.kind()))
 }
 
 /// Returns a note for the model on what was not searched.

@@ -112,6 +112,7 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
         ("--client-key", &flags.client_key),
         ("--approval", &flags.approval),
         ("--from-plan", &flags.from_plan),
+        ("--resume", &flags.resume),
         ("--timeout", &flags.timeout),
         ("--max-cost", &flags.max_cost),
         ("--lang", &flags.lang),
@@ -134,6 +135,8 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
         .into_iter()
         .filter_map(|(flag, text)| Some((flag, text.clone()?)))
         .chain(lists.into_iter().flat_map(|(flag, texts)| texts.iter().map(move |text| (flag, text.clone()))))
+        // Without a name, the flag has the value "".
+        .chain(flags.worktree.clone().filter(|name| !name.is_empty()).map(|name| ("--worktree", name)))
         .chain(flags.workspace.iter().map(|found| path("--workspace", found)))
         .chain(flags.json_schema.iter().map(|found| path("--json-schema", found)))
         .chain(flags.file.iter().map(|found| path("--file", found)))
@@ -153,6 +156,10 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
     }
     if flags.from_atif.is_some() && (flags.resume.is_some() || flags.continue_) {
         let detail = sentence!("`--from-atif` starts a new session; leave `--resume` and `--continue` out");
+        return Err(Reason::Usage { detail });
+    }
+    if flags.continue_ && flags.resume.is_some() {
+        let detail = sentence!("`--continue` resumes the newest session; leave it or `--resume` out");
         return Err(Reason::Usage { detail });
     }
     if flags.heartbeat == Some(0) {

@@ -59,6 +59,16 @@ pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> ReorderedArgs
             words.push(arg.clone());
             continue;
         }
+        if let Some(flag) = text.strip_suffix('=').filter(|flag| takes_optional_value(&known, flag)) {
+            flags.push(with_empty_value(flag));
+            continue;
+        }
+        if takes_optional_value(&known, text) && rest.clone().next().is_some_and(|(_, next)| next.is_empty())
+        {
+            rest.next();
+            flags.push(with_empty_value(text));
+            continue;
+        }
         if text == "--resume" {
             let value = rest.clone().next().map(|(_, next)| next).filter(|next| is_session_argument(next));
             flags.push(match value {
@@ -83,6 +93,20 @@ pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> ReorderedArgs
         flags.extend(words);
     }
     ReorderedArgs { args: flags, names_command: false, resumed }
+}
+
+/// Returns the flag with a value that is refused as empty. A flag without any value has a meaning of its own, which a
+/// script with a variable that is not set does not mean.
+fn with_empty_value(flag: &str) -> OsString {
+    format!("{flag}= ").into()
+}
+
+/// Whether the flag is one whose value may be left out, written after `=`.
+fn takes_optional_value(known: &clap::Command, flag: &str) -> bool {
+    known.get_arguments().filter(|arg| arg.is_require_equals_set()).any(|arg| {
+        let short = arg.get_short().is_some_and(|short| flag.strip_prefix('-') == Some(&*short.to_string()));
+        short || arg.get_long().is_some_and(|long| flag.strip_prefix("--") == Some(long))
+    })
 }
 
 /// Whether `--print` is among the arguments.
@@ -115,7 +139,8 @@ fn names_command(word: &str) -> bool {
 /// Whether the word is a session ID, or `-1`, `-2` … for the newest session, the one before …
 fn is_session_argument(word: &OsStr) -> bool {
     let Some(word) = word.to_str() else { return false };
-    is_ordinal(word) || (!word.starts_with('-') && !word.is_empty() && !word.contains(char::is_whitespace))
+    let id = word.trim();
+    is_ordinal(id) || (!id.starts_with('-') && !id.is_empty() && !id.contains(char::is_whitespace))
 }
 
 /// Whether the word is `-1`, `-2` … for the newest session, the one before …

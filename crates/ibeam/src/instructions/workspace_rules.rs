@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use globset::GlobBuilder;
 use ibeam_core::{AddedRules, ScopedRules};
 use ibeam_output::escape_to_one_line;
+use ibeam_tools::PathGlob;
 
 use super::directory_rules::{ConditionalRule, RuleCollector, RuleText};
 use super::{Instructions, section, truncate};
@@ -155,13 +155,8 @@ fn applies(rule: &ConditionalRule, path: &Path) -> bool {
     let Ok(relative) = path.strip_prefix(&rule.base) else { return false };
     rule.globs.iter().any(|pattern| {
         let pattern = pattern.trim_start_matches("./").trim_start_matches('/');
-        let anywhere = (!pattern.contains('/')).then(|| format!("**/{pattern}"));
-        let pattern = match pattern.ends_with('/') {
-            true => format!("{pattern}**"),
-            false => anywhere.unwrap_or_else(|| pattern.to_owned()),
-        };
-        let glob = GlobBuilder::new(&pattern).literal_separator(true).build();
-        glob.is_ok_and(|glob| glob.compile_matcher().is_match(relative))
+        let pattern = if pattern.ends_with('/') { format!("{pattern}**") } else { pattern.to_owned() };
+        PathGlob::new(&pattern, &rule.base).is_ok_and(|glob| glob.is_match(relative))
     })
 }
 

@@ -114,6 +114,17 @@ fn zero_and_empty_values_of_flags_are_usage_errors() {
     ] {
         refused(&[flag, ""], flag);
     }
+    for flags in [
+        &["--resume", ""][..],
+        &["--resume="],
+        &["--resume", " "],
+        &["--worktree="],
+        &["-w="],
+        &["--worktree", ""],
+    ] {
+        refused(flags, "is empty; give it a value");
+    }
+    refused(&["--continue", "--resume", "-1"], "`--continue` resumes the newest session");
     for args in
         [&["policy", "test", ""][..], &["policy", "test", "--fetch", " "], &["login", "--api-key", ""]]
     {
