@@ -24,10 +24,11 @@ const ABILITIES: [&str; 5] = ["tools", "images", "documents", "reasoning", "stru
 const LEVELS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 /// The rules for the parts of a request, in the order of their letters.
-const RULES: [&str; 9] = [
+const RULES: [&str; 10] = [
     "developer_prompt",
     "interleaved_beta",
     "media_in_results",
+    "omitted_thinking",
     "reasoning_content",
     "result_status",
     "separate_text",

@@ -3,14 +3,15 @@
 //! If the service enforces the schema, the model needs fewer corrections. This program validates the answer in any
 //! case, so it does not send a schema that a service may reject.
 
-use ibeam_core::ModelRequest;
+use ibeam_core::{JsonSchema, ModelRequest};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::wire_protocol::Quirks;
+use crate::model_table::SchemaForm;
+use crate::wire_protocol::{Quirks, RequestSettings};
 
 /// The name of the schema, which the API requires.
-const SCHEMA_NAME: &str = "answer";
+pub(crate) const SCHEMA_NAME: &str = "answer";
 
 /// The keywords that strict mode supports. Source: the guide "Structured model outputs", "Supported schemas".
 const STRICT_KEYWORDS: [&str; 13] = [
@@ -29,6 +30,20 @@ const STRICT_KEYWORDS: [&str; 13] = [
     "type",
 ];
 
+/// The keywords that the Messages API supports. Source: the guide "Structured outputs", "JSON Schema limitations".
+const MESSAGES_KEYWORDS: [&str; 10] = [
+    "additionalProperties",
+    "anyOf",
+    "const",
+    "default",
+    "description",
+    "enum",
+    "items",
+    "properties",
+    "required",
+    "type",
+];
+
 /// The schema of an answer.
 #[derive(Debug, Serialize)]
 pub(crate) struct AnswerFormat<'a> {
@@ -44,9 +59,20 @@ impl<'a> AnswerFormat<'a> {
         let schema = request.answer_schema.as_ref().filter(|_| quirks.answer_schema)?.document();
         // The API rejects other types at the top level.
         let is_object = schema.get("type").is_some_and(|name| name == "object");
-        let strict = has_only_keywords(schema, &STRICT_KEYWORDS) && has_closed_objects(schema);
+        let strict = has_only_keywords(schema, &STRICT_KEYWORDS) && has_closed_objects(schema, true);
         is_object.then_some(Self { name: SCHEMA_NAME, strict, schema })
     }
+}
+
+/// Returns the schema that the Messages API or Converse is to enforce; `None` if the service does not accept it.
+pub(crate) fn messages_schema<'a>(
+    schema: &'a JsonSchema,
+    settings: &RequestSettings<'_>,
+) -> Option<&'a Value> {
+    let accepts = settings.quirks.answer_schema && settings.traits.schema == Some(SchemaForm::OutputConfig);
+    let schema = Some(schema.document()).filter(|_| accepts)?;
+    let is_supported = has_only_keywords(schema, &MESSAGES_KEYWORDS) && has_closed_objects(schema, false);
+    is_supported.then_some(schema)
 }
 
 /// Whether a schema and the schemas in it have only these keywords.
@@ -54,15 +80,15 @@ pub(crate) fn has_only_keywords(schema: &Value, keywords: &[&str]) -> bool {
     every_schema(schema, &|fields| fields.keys().all(|key| keywords.contains(&key.as_str())))
 }
 
-/// Whether every object has no other properties than those listed, and all of them are required.
-fn has_closed_objects(schema: &Value) -> bool {
+/// Whether every object has no other properties than those listed, and all of them are required if `are_required`.
+fn has_closed_objects(schema: &Value, are_required: bool) -> bool {
     every_schema(schema, &|fields| {
         let is_object = fields.contains_key("properties")
             || fields.get("type").is_some_and(|name| name.to_string().contains("\"object\""));
         let required =
             fields.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let properties = fields.get("properties").and_then(Value::as_object);
-        let mut names = properties.into_iter().flat_map(Map::keys);
+        let mut names = properties.into_iter().flat_map(Map::keys).filter(|_| are_required);
         let is_closed = fields.get("additionalProperties") == Some(&Value::Bool(false));
         !is_object || (is_closed && names.all(|name| required.iter().any(|required| required == name)))
     })
@@ -94,7 +120,7 @@ mod tests {
 
     #[track_caller]
     fn check(schema: Value, strict: bool) {
-        let found = has_only_keywords(&schema, &STRICT_KEYWORDS) && has_closed_objects(&schema);
+        let found = has_only_keywords(&schema, &STRICT_KEYWORDS) && has_closed_objects(&schema, true);
         assert_eq!(found, strict, "{schema}");
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::{StreamExt, stream};
-use ibeam_core::{ModelEvent, ModelRequest, ModelStream, Provider, ProviderError};
+use ibeam_core::{JsonSchema, ModelEvent, ModelRequest, ModelStream, Provider, ProviderError};
 
 use crate::adaptation::Adaptation;
 use crate::answer_reader::AnswerReader;
@@ -169,6 +169,12 @@ impl Route {
 }
 
 impl Provider for HttpProvider {
+    fn enforces_schema(&self, schema: &JsonSchema) -> bool {
+        let endpoint = self.routes.first.transport.endpoint();
+        endpoint.other_protocol.is_none()
+            && endpoint.protocol.enforces_schema(schema, &endpoint.request_settings())
+    }
+
     fn stream(&self, request: Arc<ModelRequest>) -> ModelStream {
         let (sent, provider) = (Arc::clone(&request), self.clone());
         let start = StreamState::Unsent(self.clone(), request);

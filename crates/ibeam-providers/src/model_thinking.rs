@@ -33,7 +33,7 @@ pub enum ThinkingForm {
     Object,
     /// `thinking: enabled`, and a level if the model has levels.
     Switch,
-    /// The same in the form of Z.ai, which keeps the reasoning of earlier answers.
+    /// `thinking: enabled`, which keeps the reasoning of earlier answers, and a level if the model has levels.
     Zai,
     /// `reasoning: enabled`, and a level if the model has levels, as Together defines it.
     Together,

@@ -35,6 +35,11 @@ impl ModelTraits {
         instruction_role: None,
     };
 
+    /// Returns the traits with which requests ask for the thoughts too, because someone reads them.
+    pub fn with_shown_thinking(model: &KnownModel) -> Self {
+        Self { rules: model.rules, ..Self::from(model) }
+    }
+
     /// Whether the model has a rule.
     pub(crate) fn has(&self, rule: RequestRule) -> bool {
         self.rules.has(rule)
@@ -55,7 +60,7 @@ impl From<&KnownModel> for ModelTraits {
             images: model.abilities.images,
             cache: model.cache,
             schema: model.schema,
-            rules: model.rules,
+            rules: model.rules.without(RequestRule::OmittedThinking),
             instruction_role: model.instruction_role,
         }
     }

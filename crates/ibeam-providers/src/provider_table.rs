@@ -108,6 +108,8 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url_variables: &["ANTHROPIC_BASE_URL"],
         has_only_own_models: true,
         own_names: &["claude-"],
+        // Source: the guide "Structured outputs".
+        quirks: Quirks { answer_schema: true, ..Quirks::DEFAULT },
         default_model: Some(DefaultModel::Newest("claude-sonnet")),
         // Source: the clients of the service; every model that is not retired accepts 64,000.
         unknown_output_limit: Some(32_000),
@@ -176,6 +178,8 @@ pub const PROVIDERS: &[KnownProvider] = &[
         base_url: "https://bedrock-runtime.{AWS_REGION|AWS_DEFAULT_REGION|us-east-1}.amazonaws.com",
         key_variables: &["AWS_BEARER_TOKEN_BEDROCK"],
         base_url_variables: &["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"],
+        // Source: "Structured outputs" of the user guide.
+        quirks: Quirks { answer_schema: true, ..Quirks::DEFAULT },
         default_model: Some(DefaultModel::Newest("claude-sonnet")),
         // Source: "API restrictions" of the documentation, read on 2026-11-29.
         limits: RequestLimits { documents: Some(5), image_side: Some(8000), ..NO_LIMITS },
@@ -189,6 +193,7 @@ pub const PROVIDERS: &[KnownProvider] = &[
             {ANTHROPIC_VERTEX_PROJECT_ID|GOOGLE_CLOUD_PROJECT|PROJECT}/locations/global",
         key_variables: &["ANTHROPIC_VERTEX_ACCESS_TOKEN"],
         base_url_variables: &["ANTHROPIC_VERTEX_BASE_URL"],
+        quirks: Quirks { answer_schema: true, ..Quirks::DEFAULT },
         default_model: Some(DefaultModel::Newest("claude-sonnet")),
         limits: CLAUDE_LIMITS,
         ..TEMPLATE

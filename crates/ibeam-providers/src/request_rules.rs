@@ -10,6 +10,8 @@ pub enum RequestRule {
     InterleavedBeta,
     /// Images and documents of a result are inside the result.
     MediaInResults,
+    /// The service leaves out the text of thoughts unless a request asks for their summary.
+    OmittedThinking,
     /// Every answer has the field `reasoning_content`, empty or not.
     ReasoningContent,
     /// A result has a status.
@@ -18,7 +20,7 @@ pub enum RequestRule {
     SeparateText,
     /// A call without a signature is refused.
     SignedCalls,
-    /// The thoughts of the model can be read only if a request asks for their summary.
+    /// A request may ask for a summary of the thoughts.
     Summaries,
     /// Arguments of calls arrive in pieces only if a request asks for that.
     ToolStream,
@@ -26,10 +28,11 @@ pub enum RequestRule {
 
 impl RequestRule {
     /// All rules.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::DeveloperPrompt,
         Self::InterleavedBeta,
         Self::MediaInResults,
+        Self::OmittedThinking,
         Self::ReasoningContent,
         Self::ResultStatus,
         Self::SeparateText,
@@ -44,6 +47,7 @@ impl RequestRule {
             Self::DeveloperPrompt => "developer_prompt",
             Self::InterleavedBeta => "interleaved_beta",
             Self::MediaInResults => "media_in_results",
+            Self::OmittedThinking => "omitted_thinking",
             Self::ReasoningContent => "reasoning_content",
             Self::ResultStatus => "result_status",
             Self::SeparateText => "separate_text",

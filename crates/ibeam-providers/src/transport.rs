@@ -368,6 +368,9 @@ impl Transport {
         for (name, value) in protocol.fixed_headers() {
             headers.insert(*name, HeaderValue::from_static(value));
         }
+        if let Some((name, value)) = protocol.model_header(&self.endpoint.request_settings()) {
+            headers.insert(name, HeaderValue::from_static(value));
+        }
         if let Some(key) = self.keys.current() {
             let key = Secret::expose(&key);
             let auth_headers = match self.endpoint.quirks.key_header {

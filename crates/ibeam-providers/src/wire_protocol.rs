@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ibeam_core::{ModelEvent, ModelRequest};
+use ibeam_core::{JsonSchema, ModelEvent, ModelRequest};
 use ibeam_protocol::{Block, Message, Usage};
 use serde::Serialize;
 use serde_json::Value;
@@ -41,6 +41,16 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
     /// Returns the headers that every request carries in addition to the common ones.
     fn fixed_headers(&self) -> &'static [(&'static str, &'static str)] {
         &[]
+    }
+
+    /// Returns a header that requests to the model need with these settings.
+    fn model_header(&self, _settings: &RequestSettings<'_>) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
+    /// Whether the service makes the answer match a schema, so that the model needs no instruction about it.
+    fn enforces_schema(&self, _schema: &JsonSchema, _settings: &RequestSettings<'_>) -> bool {
+        false
     }
 
     /// Returns the headers that authorise `request` with `key`. Their values are secret.

@@ -60,6 +60,8 @@ pub(crate) struct ModelChoice {
     default: Option<DefaultOrigin>,
     /// The facts about the model.
     known: Option<KnownModel>,
+    /// Whether someone reads its thoughts.
+    shows_thinking: bool,
 }
 
 impl ModelChoice {
@@ -76,6 +78,11 @@ impl ModelChoice {
     /// Returns the provider and the rule of a model that a rule chose.
     pub(crate) fn default_origin(&self) -> Option<(&ConfiguredProvider, &DefaultOrigin)> {
         self.provider.as_ref().zip(self.default.as_ref())
+    }
+
+    /// Returns the choice for a front end that shows the thoughts of the model.
+    pub(crate) fn with_shown_thinking(self) -> Self {
+        Self { shows_thinking: true, ..self }
     }
 
     /// Returns a notice if the embedded model is used, because users should know that it is small.
@@ -331,7 +338,9 @@ fn remote_model(
     let display = display.to_owned();
     let info = ModelInfo { provider: provider.name.clone(), id: model.to_owned(), display };
     let known = current_model(app, &info.provider, &info.id);
-    Ok(ModelChoice { info, provider: Some(provider), origin, unused_key: None, default: None, known })
+    let (unused_key, default) = (None, None);
+    let provider = Some(provider);
+    Ok(ModelChoice { info, provider, origin, unused_key, default, known, shows_thinking: false })
 }
 
 fn embedded_model(
@@ -349,5 +358,6 @@ fn embedded_model(
     }
     let info =
         ModelInfo { provider: EMBEDDED_PROVIDER.to_owned(), id: "qwen2.5-coder-1.5b".to_owned(), display };
-    Ok(ModelChoice { info, provider: None, origin, unused_key, default: None, known: None })
+    let (provider, default, known) = (None, None, None);
+    Ok(ModelChoice { info, provider, origin, unused_key, default, known, shows_thinking: false })
 }

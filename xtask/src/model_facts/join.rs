@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::ModelFactsError;
 use super::litellm_prices::LiteLlm;
-use super::model_name::{bare_name, without_region};
+use super::model_name::{bare_name, without_date, without_region};
 use super::overrides::Override;
 use super::pi_ai_catalogue::PiAi;
 use super::providers::{PROVIDERS, ProviderSource, ThinkingApi};
@@ -138,6 +138,7 @@ impl JoinedTable {
                 rows.extend(added);
             }
             rows.sort_by(|a, b| a.id.cmp(&b.id));
+            add_levels_of_undated(&mut rows);
             table.rows.append(&mut rows);
         }
         let position = |name: &str| PROVIDERS.iter().position(|provider| provider.name == name);
@@ -402,6 +403,23 @@ fn instruction_role(provider: &ProviderSource, first: Option<&Facts>) -> Option<
     let has_role = first.is_some_and(|facts| facts.has_later_system);
     let is_claude = provider.thinking == ThinkingApi::Messages || provider.name == "bedrock";
     (has_role && is_claude).then(|| "system".to_owned())
+}
+
+/// Gives a row with a date in its id the levels of the row without it, if no source has its own.
+fn add_levels_of_undated(rows: &mut [Row]) {
+    let known: BTreeMap<String, Thinking> = rows
+        .iter()
+        .filter_map(|row| {
+            Some((row.id.clone(), row.thinking.clone().filter(|thinking| thinking.levels.is_some())?))
+        })
+        .collect();
+    for row in rows {
+        let Some(thinking) = known.get(without_date(&row.id)) else { continue };
+        let lacks_levels = |own: &Thinking| own.levels.is_none() && own.form == thinking.form;
+        if row.thinking.as_ref().is_some_and(lacks_levels) {
+            row.thinking = Some(thinking.clone());
+        }
+    }
 }
 
 /// Returns the rows without the regional variants of a model that differ from it in nothing but the id.

@@ -76,7 +76,12 @@ fn facts(entry: &Value) -> Facts {
         },
         level_ceiling: text("bedrock_output_config_effort_ceiling"),
         form: None,
-        default_level: text("default_reasoning_effort").filter(|level| level != "none"),
+        default_level: text("default_reasoning_effort").filter(|level| level != "none").or_else(|| {
+            // A model of Anthropic that thinks without being asked thinks much.
+            let thinks = |name: &str| flag(name) == Some(true);
+            let thinks = thinks("thinking_on_by_default") || thinks("thinking_always_on");
+            thinks.then(|| "high".to_owned())
+        }),
         is_adaptive: flag("supports_adaptive_thinking"),
         is_responses: false,
         lacks_chat: entry.get("mode").is_some_and(|mode| mode == "responses")

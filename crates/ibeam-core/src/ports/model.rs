@@ -51,6 +51,12 @@ pub trait Provider: Send + Sync {
     /// Makes one attempt; the loop retries. Dropping the stream ends the request. A stream that ends without `Finished`
     /// or an error is a bug of the provider.
     fn stream(&self, request: Arc<ModelRequest>) -> ModelStream;
+
+    /// Whether the service makes each answer match a schema, so that the model needs no instruction about it. The answer is
+    /// validated in any case.
+    fn enforces_schema(&self, _schema: &JsonSchema) -> bool {
+        false
+    }
 }
 
 /// Finds another model in place of a default model that the service does not know.

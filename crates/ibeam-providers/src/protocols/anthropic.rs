@@ -8,19 +8,24 @@ mod request;
 
 use std::sync::Arc;
 
-use ibeam_core::ModelRequest;
+use ibeam_core::{JsonSchema, ModelRequest};
 use ibeam_protocol::Message;
 
+use crate::answer_format::messages_schema;
 use crate::batch::{AnthropicBatches, BatchApi};
 use crate::wire_protocol::{
     AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
 };
 
 pub(super) use decoder::Decoder;
-pub(super) use request::{Envelope, MOVING_BREAKPOINTS, write_messages, write_request};
+pub(super) use request::{Envelope, MOVING_BREAKPOINTS, beta_headers, write_messages, write_request};
 
-const ENVELOPE: Envelope =
-    Envelope { anthropic_version: None, accepts_stream: true, accepts_breakpoints: true };
+const ENVELOPE: Envelope = Envelope {
+    anthropic_version: None,
+    accepts_stream: true,
+    accepts_breakpoints: true,
+    has_beta_in_body: false,
+};
 
 /// Anthropic Messages.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +55,14 @@ impl WireProtocol for AnthropicMessages {
 
     fn auth_headers(&self, _request: &OutgoingRequest<'_>, key: &str) -> Vec<(&'static str, String)> {
         vec![("x-api-key", key.to_owned())]
+    }
+
+    fn model_header(&self, settings: &RequestSettings<'_>) -> Option<(&'static str, &'static str)> {
+        beta_headers(settings)
+    }
+
+    fn enforces_schema(&self, schema: &JsonSchema, settings: &RequestSettings<'_>) -> bool {
+        messages_schema(schema, settings).is_some()
     }
 
     fn write_request(

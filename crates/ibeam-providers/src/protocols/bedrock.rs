@@ -13,10 +13,11 @@ mod request;
 
 use std::sync::Arc;
 
-use ibeam_core::ModelRequest;
+use ibeam_core::{JsonSchema, ModelRequest};
 use ibeam_protocol::Message;
 use serde_json::Value;
 
+use crate::answer_format::messages_schema;
 use crate::listed_model::ListedModel;
 use crate::model_traits::ModelTraits;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
@@ -61,6 +62,10 @@ impl WireProtocol for BedrockConverse {
 
     fn accepts_reasoning(&self, traits: ModelTraits) -> bool {
         reasoning::is_documented(traits.thinking)
+    }
+
+    fn enforces_schema(&self, schema: &JsonSchema, settings: &RequestSettings<'_>) -> bool {
+        messages_schema(schema, settings).is_some()
     }
 
     fn write_request(

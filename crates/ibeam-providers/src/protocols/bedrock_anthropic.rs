@@ -7,12 +7,13 @@ mod framing;
 
 use std::sync::Arc;
 
-use ibeam_core::ModelRequest;
+use ibeam_core::{JsonSchema, ModelRequest};
 use ibeam_protocol::Message;
 use serde_json::Value;
 
 use super::anthropic::{Envelope, write_messages, write_request};
 use super::bedrock::{bearer_header, classify_error, models_url, parse_error, parse_models, path_segment};
+use crate::answer_format::messages_schema;
 use crate::listed_model::ListedModel;
 use crate::model_table::CacheForm;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
@@ -28,7 +29,12 @@ pub struct BedrockAnthropic;
 /// The service rejects the key `stream`: another URL asks for a stream.
 fn envelope(settings: &RequestSettings<'_>) -> Envelope {
     let accepts_breakpoints = settings.traits.cache == Some(CacheForm::Points);
-    Envelope { anthropic_version: Some("bedrock-2023-05-31"), accepts_stream: false, accepts_breakpoints }
+    Envelope {
+        anthropic_version: Some("bedrock-2023-05-31"),
+        accepts_stream: false,
+        accepts_breakpoints,
+        has_beta_in_body: true,
+    }
 }
 
 impl WireProtocol for BedrockAnthropic {
@@ -58,6 +64,10 @@ impl WireProtocol for BedrockAnthropic {
 
     fn accept(&self) -> &'static str {
         "application/vnd.amazon.eventstream, application/json"
+    }
+
+    fn enforces_schema(&self, schema: &JsonSchema, settings: &RequestSettings<'_>) -> bool {
+        messages_schema(schema, settings).is_some()
     }
 
     fn write_request(

@@ -4,11 +4,12 @@
 
 use std::sync::Arc;
 
-use ibeam_core::ModelRequest;
+use ibeam_core::{JsonSchema, ModelRequest};
 use ibeam_protocol::Message;
 use serde_json::Value;
 
-use super::anthropic::{Decoder, Envelope, write_messages, write_request};
+use super::anthropic::{Decoder, Envelope, beta_headers, write_messages, write_request};
+use crate::answer_format::messages_schema;
 use crate::listed_model::ListedModel;
 use crate::response_error::{ReportedError, ResponseError};
 use crate::wire_protocol::{
@@ -19,6 +20,7 @@ const ENVELOPE: Envelope = Envelope {
     anthropic_version: Some("vertex-2023-10-16"),
     accepts_stream: true,
     accepts_breakpoints: true,
+    has_beta_in_body: false,
 };
 
 /// Claude on Vertex AI. A base URL ends in `/projects/PROJECT/locations/LOCATION`.
@@ -48,6 +50,14 @@ impl WireProtocol for VertexAnthropic {
 
     fn auth_headers(&self, _request: &OutgoingRequest<'_>, key: &str) -> Vec<(&'static str, String)> {
         vec![("authorization", format!("Bearer {key}"))]
+    }
+
+    fn model_header(&self, settings: &RequestSettings<'_>) -> Option<(&'static str, &'static str)> {
+        beta_headers(settings)
+    }
+
+    fn enforces_schema(&self, schema: &JsonSchema, settings: &RequestSettings<'_>) -> bool {
+        messages_schema(schema, settings).is_some()
     }
 
     fn write_request(

@@ -48,17 +48,25 @@ fn tokens(budget: u32) -> Reasoning {
 fn claude_gets_the_same_settings_at_every_service() {
     let budget = json!({ "thinking": { "type": "enabled", "budget_tokens": 24_576 } });
     let adaptive = json!({ "thinking": { "type": "adaptive" }, "output_config": { "effort": "high" } });
+    // The clouds get the beta version in the body, the others in a header.
+    let beta = json!(["interleaved-thinking-2025-05-14"]);
     for (protocol, older, newer) in [
         (ANTHROPIC, "claude-sonnet-4-5", "claude-opus-4-6"),
         (VERTEX_ANTHROPIC, "claude-sonnet-4-5@20250929", "claude-opus-4-6"),
         (BEDROCK_ANTHROPIC, "eu.anthropic.claude-sonnet-4-5-20250929-v1:0", "anthropic.claude-opus-4-6-v1"),
     ] {
-        check(protocol, "anthropic", older, level(Effort::High), budget.clone());
+        let mut expect = budget.clone();
+        if protocol.name() == "bedrock-anthropic" {
+            expect["anthropic_beta"] = beta.clone();
+        }
+        check(protocol, "anthropic", older, level(Effort::High), expect);
         check(protocol, "anthropic", newer, level(Effort::High), adaptive.clone());
     }
     let fields = |fields: Value| json!({ "additionalModelRequestFields": fields });
     let older = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0";
-    check(BEDROCK, "bedrock", older, level(Effort::High), fields(budget));
+    let mut with_beta = budget;
+    with_beta["anthropic_beta"] = beta;
+    check(BEDROCK, "bedrock", older, level(Effort::High), fields(with_beta));
     check(BEDROCK, "bedrock", "anthropic.claude-opus-4-6-v1", level(Effort::High), fields(adaptive));
 }
 
@@ -102,6 +110,56 @@ fn apis_of_openai_get_a_level() {
     check(OPENAI_CHAT, "deepseek", "deepseek-flash", level(Effort::Low), enabled);
     let disabled = json!({ "thinking": { "type": "disabled" } });
     check(OPENAI_CHAT, "deepseek", "deepseek-flash", level(Effort::None), disabled);
+}
+
+#[test]
+fn every_service_gets_a_level_that_its_model_accepts_or_none() {
+    use Effort::{High, Low, Max, Medium, Minimal, None, XHigh};
+    let effort = |word: &str| json!({ "reasoning_effort": word });
+    let reasoning = |word: &str| json!({ "reasoning": { "effort": word } });
+    let bedrock = |fields: Value| json!({ "additionalModelRequestFields": fields });
+    let zai = |word: &str| json!({ "thinking": { "type": "enabled", "clear_thinking": false }, "reasoning_effort": word });
+    let off = json!({ "thinking": { "type": "disabled" } });
+    let nothing = json!({});
+    let mut cases: Vec<(&dyn WireProtocol, &str, &str, Effort, Value)> = vec![
+        (OPENAI_RESPONSES, "openai", "gpt-5.5-pro", None, reasoning("medium")),
+        (OPENAI_RESPONSES, "openai", "gpt-6-sol", Minimal, reasoning("low")),
+        (OPENAI_RESPONSES, "openai", "gpt-5.2", Max, reasoning("xhigh")),
+        (OPENAI_RESPONSES, "openai", "o3", Max, reasoning("high")),
+        (OPENAI_RESPONSES, "openai", "o3", None, reasoning("low")),
+        (OPENAI_CHAT, "mistral", "mistral-medium-latest", Low, effort("high")),
+        (OPENAI_CHAT, "mistral", "mistral-small-latest", None, effort("none")),
+        (OPENAI_CHAT, "mistral", "magistral-medium-latest", Medium, effort("high")),
+        (OPENAI_CHAT, "mistral", "mistral-large-4", None, effort("low")),
+        (OPENAI_CHAT, "deepseek", "deepseek-v4-pro", None, off.clone()),
+        (OPENAI_CHAT, "groq", "openai/gpt-oss-20b", None, effort("low")),
+        (OPENAI_CHAT, "groq", "qwen/qwen3.8-27b", None, effort("none")),
+        (OPENAI_CHAT, "groq", "qwen/qwen3.8-27b", Max, effort("high")),
+        (OPENAI_CHAT, "cerebras", "qwen-3.8-27b", XHigh, effort("high")),
+        (OPENAI_CHAT, "openrouter", "openai/gpt-6.2-sol", Max, reasoning("max")),
+        (OPENAI_CHAT, "moonshot", "kimi-k3", Medium, effort("low")),
+        (OPENAI_CHAT, "moonshot", "kimi-k3.1-pro", None, effort("low")),
+        (OPENAI_CHAT, "moonshot", "kimi-k2.6", High, json!({ "thinking": { "type": "enabled" } })),
+        (OPENAI_CHAT, "moonshot", "kimi-k2.6", None, off.clone()),
+        (OPENAI_CHAT, "zai", "glm-5.3", Max, zai("max")),
+        (OPENAI_CHAT, "zai", "glm-5.3", None, zai("low")),
+        (OPENAI_CHAT, "zai", "glm-5.2", None, off),
+        (BEDROCK, "bedrock", "openai.gpt-6.2-sol", Max, bedrock(reasoning("xhigh"))),
+    ];
+    for model in ["grok-4.20-non-reasoning", "grok-4.20-reasoning"] {
+        cases.push((OPENAI_CHAT, "xai", model, High, nothing.clone()));
+    }
+    for model in ["devstral-medium-latest", "codestral-latest", "ministral-8b-latest"] {
+        cases.push((OPENAI_CHAT, "mistral", model, High, nothing.clone()));
+    }
+    for (protocol, provider, model, asked, expect) in cases {
+        check(protocol, provider, model, level(asked), expect);
+    }
+    let sonnet = body(BEDROCK, "bedrock", "global.anthropic.claude-sonnet-5-5", level(Max));
+    let found = sonnet.pointer("/additionalModelRequestFields/output_config/effort");
+    assert_eq!(found, Some(&json!("xhigh")), "the ceiling of the service");
+    let tools = body(OPENAI_CHAT, "zai", "glm-5.3", Reasoning::DEFAULT);
+    assert_eq!(tools["tool_stream"], true);
 }
 
 #[test]

@@ -95,6 +95,7 @@ impl ModelChoice {
             near_models: Some(near_models_search(app, provider)),
             cache_key: Some(session.to_string()),
             reasoning: self.reasoning(app),
+            traits: self.traits(),
             max_output_tokens: output_limit(self.known.as_ref(), &self.info.id, self.reasoning(app)),
             ..endpoint(provider, &self.info.id, self.known.as_ref())
         };
@@ -121,7 +122,11 @@ impl ModelChoice {
 
     /// Returns what the model accepts.
     fn traits(&self) -> ModelTraits {
-        self.known.as_ref().map_or(ModelTraits::UNKNOWN, ModelTraits::from)
+        match &self.known {
+            Some(known) if self.shows_thinking => ModelTraits::with_shown_thinking(known),
+            Some(known) => ModelTraits::from(known),
+            None => ModelTraits::UNKNOWN,
+        }
     }
 
     /// Returns a notice if the user asked for reasoning and the model ignores that, or accepts only another level.

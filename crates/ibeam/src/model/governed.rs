@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::{StreamExt as _, stream};
-use ibeam_core::{ModelEvent, ModelRequest, ModelStream, Prices, Provider, ProviderError, Retry};
+use ibeam_core::{JsonSchema, ModelEvent, ModelRequest, ModelStream, Prices, Provider, ProviderError, Retry};
 use ibeam_fleet::{Ask, GOVERNOR_VARIABLE, Permission, RequestOutcome, RequestReport, TASK_VARIABLE};
 use ibeam_protocol::{Failure, ModelInfo, Reason, Usage};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -52,6 +52,10 @@ pub(super) fn governed(
 }
 
 impl Provider for GovernedProvider {
+    fn enforces_schema(&self, schema: &JsonSchema) -> bool {
+        self.inner.enforces_schema(schema)
+    }
+
     fn stream(&self, request: Arc<ModelRequest>) -> ModelStream {
         let (inner, socket, ask) = (Arc::clone(&self.inner), self.socket.clone(), self.ask.clone());
         let (prices, provider) = (self.prices, self.provider.clone());

@@ -133,7 +133,9 @@ pub(super) fn build(
         subagents,
         trace_variables,
     } = inputs;
-    if let Some(schema) = &answer_schema {
+    let needs_instruction =
+        |schema: &&Arc<JsonSchema>| !fallbacks.is_empty() || !provider.enforces_schema(schema);
+    if let Some(schema) = answer_schema.as_ref().filter(needs_instruction) {
         extra_instructions.push(answer_schema::instruction(schema));
     }
     let RunSandbox { mut policy, workspace, path_policy, background, web, .. } = sandbox;

@@ -14,10 +14,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::super::media_parts::{MediaSupport, ShownPart, file_name, result_media, result_text, shown_parts};
+use crate::answer_format::messages_schema;
 use crate::call_id::CallIdForm;
 use crate::lenient_json;
 use crate::model_table::InstructionRole;
-use crate::reasoning::MessagesThinking;
+use crate::reasoning::{Effort, MessagesThinking};
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
@@ -44,6 +45,8 @@ pub(in crate::protocols) struct Envelope {
     pub(in crate::protocols) accepts_stream: bool,
     /// Whether the service accepts cache breakpoints.
     pub(in crate::protocols) accepts_breakpoints: bool,
+    /// Whether beta versions are in the body instead of a header.
+    pub(in crate::protocols) has_beta_in_body: bool,
 }
 
 #[derive(Serialize)]
@@ -55,13 +58,32 @@ struct Body<'a> {
     max_tokens: u32,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     stream: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    anthropic_beta: &'a [&'a str],
     #[serde(flatten)]
-    reasoning: Option<MessagesThinking>,
+    thinking: MessagesThinking,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Content<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     messages: Vec<WireMessage<'a>>,
+}
+
+#[derive(Serialize)]
+struct OutputConfig<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<Effort>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<OutputFormat<'a>>,
+}
+
+/// The form of the answer.
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "json_schema")]
+struct OutputFormat<'a> {
+    schema: &'a Value,
 }
 
 #[derive(Serialize)]
@@ -170,16 +192,32 @@ pub(in crate::protocols) fn write_request(
         set_breakpoint(tools.last_mut().map(|tool| &mut tool.cache_control));
     }
     let max_tokens = request.max_output_tokens.or(settings.max_output_tokens).unwrap_or(FALLBACK_MAX_TOKENS);
+    let thinking = settings.reasoning.over_messages(&settings.traits, max_tokens);
+    let beta = thinking.beta(&settings.traits).filter(|_| envelope.has_beta_in_body);
+    let format = request.answer_schema.as_deref().and_then(|schema| messages_schema(schema, settings));
+    let effort = thinking.effort;
     serde_json::to_vec(&Body {
         anthropic_version: envelope.anthropic_version,
         model: envelope.anthropic_version.is_none().then_some(settings.model),
         max_tokens,
         stream: envelope.accepts_stream,
-        reasoning: settings.reasoning.over_messages(&settings.traits.thinking, max_tokens),
+        anthropic_beta: beta.as_slice(),
+        thinking,
+        output_config: (effort.is_some() || format.is_some())
+            .then_some(OutputConfig { effort, format: format.map(|schema| OutputFormat { schema }) }),
         system,
         tools,
         messages: Vec::new(),
     })
+}
+
+/// Returns the headers with the beta versions that a request needs.
+pub(in crate::protocols) fn beta_headers(
+    settings: &RequestSettings<'_>,
+) -> Option<(&'static str, &'static str)> {
+    let max_tokens = settings.max_output_tokens.unwrap_or(FALLBACK_MAX_TOKENS);
+    let thinking = settings.reasoning.over_messages(&settings.traits, max_tokens);
+    Some(("anthropic-beta", thinking.beta(&settings.traits)?))
 }
 
 /// Appends messages to the list that `body` ends in. The stable prefix ends before the first message with a breakpoint

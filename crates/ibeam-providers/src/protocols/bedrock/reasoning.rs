@@ -3,22 +3,38 @@
 //! Sources: the user guide of Amazon Bedrock, "Extended thinking" and "Adaptive thinking" (Claude); the user guide of Amazon
 //! Nova 2, "Extended thinking"; the model parameters of OpenAI.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::model_thinking::{ModelThinking, ThinkingForm};
-use crate::reasoning::Effort;
+use crate::reasoning::{Effort, MessagesThinking};
 use crate::wire_protocol::RequestSettings;
 
 /// The limit of an answer if the request has none.
 const DEFAULT_MAX_TOKENS: u32 = 4096;
 
+/// The fields of a model of Claude.
+#[derive(Serialize)]
+struct ClaudeFields {
+    #[serde(flatten)]
+    thinking: MessagesThinking,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    anthropic_beta: Option<[&'static str; 1]>,
+}
+
 /// Returns the fields for a model; `None` if the user asked for nothing, or if there is no documented form.
 pub(super) fn fields(settings: &RequestSettings<'_>, max_tokens: Option<u32>) -> Option<Value> {
-    let (reasoning, thinking) = (settings.reasoning, &settings.traits.thinking);
-    match thinking.form? {
+    let (reasoning, traits) = (settings.reasoning, &settings.traits);
+    match traits.thinking.form? {
         ThinkingForm::Adaptive | ThinkingForm::Budget => {
-            let fields = reasoning.over_messages(thinking, max_tokens.unwrap_or(DEFAULT_MAX_TOKENS))?;
-            serde_json::to_value(fields).ok()
+            let max_tokens = max_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
+            let settings = reasoning.over_messages(traits, max_tokens);
+            let output_config = settings.effort.map(|effort| json!({ "effort": effort }));
+            let anthropic_beta = settings.beta(traits).map(|beta| [beta]);
+            let fields = ClaudeFields { thinking: settings, output_config, anthropic_beta };
+            serde_json::to_value(fields).ok().filter(|fields| *fields != json!({}))
         }
         ThinkingForm::Nova => {
             let config = match reasoning.level()? {

@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::super::anthropic::MOVING_BREAKPOINTS;
 use super::super::media_parts::{MediaSupport, ShownPart, file_name, result_media, result_text, shown_parts};
 use super::reasoning;
+use crate::answer_format::{SCHEMA_NAME, messages_schema};
 use crate::call_id::CallIdForm;
 use crate::lenient_json;
 use crate::model_table::CacheForm;
@@ -40,6 +41,8 @@ struct Body<'a> {
     inference_config: Option<InferenceConfig>,
     #[serde(skip_serializing_if = "Option::is_none")]
     additional_model_request_fields: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     system: Vec<Content<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,6 +54,32 @@ struct Body<'a> {
 #[serde(rename_all = "camelCase")]
 struct InferenceConfig {
     max_tokens: u32,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OutputConfig {
+    text_format: TextFormat,
+}
+
+/// The form of the answer.
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "json_schema")]
+struct TextFormat {
+    structure: Structure,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Structure {
+    json_schema: JsonSchemaText,
+}
+
+#[derive(Serialize)]
+struct JsonSchemaText {
+    name: &'static str,
+    /// The schema as text.
+    schema: String,
 }
 
 #[derive(Serialize)]
@@ -168,15 +197,22 @@ pub(super) fn write_request(
     }
     let max_tokens = request.max_output_tokens.or(settings.max_output_tokens);
     let reasoning = reasoning::fields(settings, max_tokens);
+    let schema = request.answer_schema.as_deref().and_then(|schema| messages_schema(schema, settings));
     serde_json::to_vec(&Body {
         inference_config: max_tokens
             .filter(|_| !reasoning.as_ref().is_some_and(reasoning::replaces_limit))
             .map(|max_tokens| InferenceConfig { max_tokens }),
         additional_model_request_fields: reasoning,
+        output_config: schema.map(output_config),
         system,
         tool_config: (!tools.is_empty()).then_some(ToolConfig { tools }),
         messages: Vec::new(),
     })
+}
+
+fn output_config(schema: &Value) -> OutputConfig {
+    let json_schema = JsonSchemaText { name: SCHEMA_NAME, schema: schema.to_string() };
+    OutputConfig { text_format: TextFormat { structure: Structure { json_schema } } }
 }
 
 /// Appends messages to the list that `body` ends in. The stable prefix ends before the first message with a breakpoint

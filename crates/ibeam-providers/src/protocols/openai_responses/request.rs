@@ -54,7 +54,20 @@ struct Body<'a> {
 
 #[derive(Serialize)]
 struct ReasoningOptions {
-    effort: Effort,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<Effort>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'static str>,
+}
+
+impl ReasoningOptions {
+    /// Returns the options; `None` if there is nothing to ask for.
+    fn new(settings: &RequestSettings<'_>) -> Option<Self> {
+        let effort = settings.reasoning.level();
+        let is_read = settings.traits.has(RequestRule::OmittedThinking) && effort != Some(Effort::None);
+        let summary = is_read.then_some("auto");
+        (effort.is_some() || summary.is_some()).then_some(Self { effort, summary })
+    }
 }
 
 #[derive(Serialize)]
@@ -181,7 +194,7 @@ pub(super) fn write_request(
         text: AnswerFormat::new(request, settings.quirks)
             .map(|format| TextOptions { format: TextFormat { format } }),
         prompt_cache_key: settings.prompt_cache_key(),
-        reasoning: settings.reasoning.level().map(|effort| ReasoningOptions { effort }),
+        reasoning: ReasoningOptions::new(settings),
         instructions: if system.is_empty() { &request.system } else { "" },
         tools: request.tools.iter().map(tool).collect(),
         input: system,

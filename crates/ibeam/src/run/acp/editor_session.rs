@@ -349,7 +349,7 @@ impl<'a> ServedSession<'a> {
         let stop = self.session.control.stop.clone();
         let process =
             RunProcess::for_connection(self.runtime, app, RunKind::Editor, stop, Box::new(new_writer));
-        let choice = model::choose_model(app)?;
+        let choice = model::choose_model(app)?.with_shown_thinking();
         let sandbox = RunSandbox::spawn(app, false)?;
         let target = SessionTarget::Named(self.session.id.to_string());
         let no_prompt = Prompt { blocks: Vec::new(), notice: None };
