@@ -812,6 +812,8 @@ export interface RunSummary {
   models?: Array<ModelUsage>;
   /** The changes of the model, in their order; absent if there were none. (since 0.1.0) */
   fallbacks?: Array<FallbackEntry>;
+  /** The level of reasoning that was used, if the model does not accept the one of `--effort`; otherwise absent. (since 0.1.0) */
+  effort_used?: string;
 }
 
 /** The sandbox of the commands of a run. */

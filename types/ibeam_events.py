@@ -1068,6 +1068,9 @@ class RunSummary(TypedDict):
     fallbacks: NotRequired[list["FallbackEntry"]]
     """The changes of the model, in their order; absent if there were none. (since 0.1.0)"""
 
+    effort_used: NotRequired[str]
+    """The level of reasoning that was used, if the model does not accept the one of `--effort`; otherwise absent. (since 0.1.0)"""
+
 
 class SandboxEntry(TypedDict):
     """The sandbox of the commands of a run."""

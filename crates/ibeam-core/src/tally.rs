@@ -81,6 +81,10 @@ impl Tally {
             }
             EventKind::Notice(Notice::CheckpointSkipped { .. }) => self.checkpoint_tried = true,
             EventKind::Notice(Notice::AnswerInterrupted { .. }) => self.totals.continuations += 1,
+            // The first notice is about the model of the run, later ones are about fallback models.
+            EventKind::Notice(Notice::EffortChanged { used, .. }) => {
+                self.totals.effort_used.get_or_insert_with(|| used.clone());
+            }
             EventKind::Notice(Notice::BackgroundStopped { count }) => {
                 self.totals.background_stopped += count;
             }

@@ -227,6 +227,7 @@ pub(crate) fn run_summary<'a>(
         unsynced: totals.unsynced,
         models: totals.models.iter().map(model_usage).collect(),
         fallbacks: totals.fallbacks.iter().map(fallback_entry).collect(),
+        effort_used: totals.effort_used.as_deref().map(borrowed),
     }
 }
 

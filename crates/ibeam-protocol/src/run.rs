@@ -204,6 +204,9 @@ pub struct RunTotals {
     /// Whether the run ended before the disk had confirmed the last records of the session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsynced: bool,
+    /// The level of reasoning that was used instead of the one that the user asked for; `None` if it was not changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort_used: Option<String>,
     /// The provider's id of the last request.
     pub request_id: Option<String>,
 }

@@ -293,6 +293,7 @@ fn totals() -> RunTotals {
         tool_calls: 5,
         background_stopped: 6,
         unsynced: true,
+        effort_used: None,
         request_id: Some("req_1".into()),
     }
 }

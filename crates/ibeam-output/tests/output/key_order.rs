@@ -26,6 +26,7 @@ fn totals() -> RunTotals {
         tool_calls: 4,
         background_stopped: 0,
         unsynced: false,
+        effort_used: None,
         request_id: Some("req_1".into()),
     }
 }

@@ -194,6 +194,8 @@ contract_object! {
         optional models("models"): Vec<ModelUsage<S>>,
         /// The changes of the model, in their order; absent if there were none.
         optional fallbacks("fallbacks"): Vec<FallbackEntry<S>>,
+        /// The level of reasoning that was used, if the model does not accept the one of `--effort`; otherwise absent.
+        optional effort_used("effort_used"): Option<S>,
     }
 }
 

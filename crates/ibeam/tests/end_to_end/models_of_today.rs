@@ -141,6 +141,7 @@ fn a_model_gets_the_nearest_effort_that_it_accepts_and_the_user_a_warning() {
         for field in ["thinking", "output_config", "reasoning", "reasoning_effort"] {
             assert_eq!(body.get(field), expect.get(field), "{model} {effort}: {field}");
         }
+        assert_eq!(summary(&output).get("effort_used").and_then(Value::as_str), used, "{model} {effort}");
         let warnings = output.stderr_lines("warning: ");
         match used {
             None => assert_eq!(output.stderr, "", "{model} {effort}"),

@@ -270,6 +270,7 @@ fn run_totals(summary: Option<RunSummary>) -> RunTotals {
         compactions: saturated(summary.compactions),
         background_stopped: saturated(summary.background_stopped),
         unsynced: summary.unsynced,
+        effort_used: summary.effort_used,
         request_id: None,
     }
 }
