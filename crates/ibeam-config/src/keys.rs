@@ -54,8 +54,44 @@ const fn with_variable(key: Key, variable: &'static str) -> Key {
 /// Returns the words that the key at `path`, names joined by `.`, may have; none for a key of another kind.
 pub fn choices(path: &str) -> &'static [&'static str] {
     let path: Vec<String> = path.split('.').map(str::to_owned).collect();
-    if let Some(Key { kind: Kind::Choice(words), .. }) = Key::find(&path) { words } else { &[] }
+    if let Some(Key { kind: Kind::Choice(words) | Kind::Words(words), .. }) = Key::find(&path) {
+        words
+    } else {
+        &[]
+    }
 }
+
+/// Returns the fields that `[models.NAME]` may set, names joined by `.`.
+pub fn model_fields() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().filter_map(|key| key.path.strip_prefix("models.*."))
+}
+
+/// The levels of reasoning that a model may accept.
+const EFFORT_LEVELS: &[&str] = &["minimal", "low", "medium", "high", "xhigh", "max"];
+/// The forms of a request for reasoning.
+const THINKING_FORMS: &[&str] =
+    &["none", "adaptive", "budget", "levels", "object", "switch", "zai", "together", "nova"];
+/// The ways to switch reasoning off.
+const THINKING_OFF: &[&str] = &["none", "disabled", "between_tools", "level"];
+/// The forms of cache breakpoints.
+const CACHE_FORMS: &[&str] = &["none", "breakpoints", "cache_control", "points", "system_points"];
+/// The forms of a request for an answer that matches a JSON Schema.
+const SCHEMA_FORMS: &[&str] = &["prompt", "json_schema", "output_config"];
+/// The roles of instructions that follow later in a conversation.
+const INSTRUCTION_ROLES: &[&str] = &["user", "system", "developer"];
+/// The rules for the parts of a request.
+const REQUEST_RULES: &[&str] = &[
+    "developer_prompt",
+    "interleaved_beta",
+    "media_in_results",
+    "omitted_thinking",
+    "reasoning_content",
+    "result_status",
+    "separate_text",
+    "signed_calls",
+    "summaries",
+    "tool_stream",
+];
 
 /// All keys; docs/configuration.md describes each.
 pub(crate) const KEYS: &[Key] = &[
@@ -77,6 +113,31 @@ pub(crate) const KEYS: &[Key] = &[
     key("models.display.*", Kind::NonBlankText, None, ProjectScope::Trusted),
     key("models.context.*", Kind::Number, None, ProjectScope::Trusted),
     key("models.prices.*", Kind::NonBlankText, None, ProjectScope::Trusted),
+    // The fields of a model: this list is the only one.
+    key("models.*.label", Kind::NonBlankText, None, ProjectScope::Trusted),
+    key("models.*.context_window", Kind::Number, None, ProjectScope::Trusted),
+    key("models.*.economic_window", Kind::Number, None, ProjectScope::Trusted),
+    key("models.*.max_output_tokens", Kind::Number, None, ProjectScope::Trusted),
+    key("models.*.prices", Kind::NonBlankText, None, ProjectScope::Trusted),
+    key("models.*.tiers", Kind::List, None, ProjectScope::Trusted),
+    key("models.*.batch_percent", Kind::Number, None, ProjectScope::Trusted),
+    key("models.*.tools", Kind::Switch, None, ProjectScope::Trusted),
+    key("models.*.images", Kind::Switch, None, ProjectScope::Trusted),
+    key("models.*.documents", Kind::Switch, None, ProjectScope::Trusted),
+    key("models.*.reasoning", Kind::Switch, None, ProjectScope::Trusted),
+    key("models.*.structured_output", Kind::Switch, None, ProjectScope::Trusted),
+    key("models.*.wire", Kind::NonBlankText, None, ProjectScope::Trusted),
+    key("models.*.cache", Kind::Choice(CACHE_FORMS), None, ProjectScope::Trusted),
+    key("models.*.schema", Kind::Choice(SCHEMA_FORMS), None, ProjectScope::Trusted),
+    key("models.*.rules", Kind::Words(REQUEST_RULES), None, ProjectScope::Trusted),
+    key("models.*.instruction_role", Kind::Choice(INSTRUCTION_ROLES), None, ProjectScope::Trusted),
+    key("models.*.thinking.form", Kind::Choice(THINKING_FORMS), None, ProjectScope::Trusted),
+    key("models.*.thinking.off", Kind::Choice(THINKING_OFF), None, ProjectScope::Trusted),
+    key("models.*.thinking.levels", Kind::Words(EFFORT_LEVELS), None, ProjectScope::Trusted),
+    key("models.*.thinking.default", Kind::Choice(EFFORT_LEVELS), None, ProjectScope::Trusted),
+    key("models.*.thinking.bound", Kind::Switch, None, ProjectScope::Trusted),
+    key("models.*.retires", Kind::NonBlankText, None, ProjectScope::Trusted),
+    key("models.*.successor", Kind::NonBlankText, None, ProjectScope::Trusted),
     key("providers.*.wire", Kind::NonBlankText, None, ProjectScope::Trusted),
     key("providers.*.base_url", Kind::NonBlankText, None, ProjectScope::Trusted),
     key("providers.*.key_variable", Kind::NonBlankText, None, ProjectScope::Trusted),
@@ -289,6 +350,8 @@ mod tests {
             ("permissions.alow", Some("permissions.allow")),
             ("providers.corp.base_ulr", Some("providers.corp.base_url")),
             ("providers.corp.x", None),
+            ("models.m.context_windw", Some("models.m.context_window")),
+            ("models.m.thinking.form2", Some("models.m.thinking.form")),
             ("mcp_servers.files.comand", Some("mcp_servers.files.command")),
             ("nothing.of.this", None),
             ("colour", None),

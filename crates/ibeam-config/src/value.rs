@@ -29,6 +29,8 @@ pub(crate) enum Kind {
     TextOrList,
     /// A list; the list of the strongest layer replaces the lists of the others.
     List,
+    /// A list of some of these words; the list of the strongest layer replaces the lists of the others.
+    Words(&'static [&'static str]),
     /// A list of texts that are not blank; the lists of all layers are merged.
     Set,
     /// A list of permission tokens; the lists of all layers are merged.
@@ -47,10 +49,8 @@ impl Kind {
             Self::Pause => "a time from 0 to a year: seconds, or text such as \"90s\", \"10m\", \"1h\"",
             Self::Money => "US dollars above 0, such as \"0.50\"",
             Self::Size => "a number of bytes above 0, or text such as \"512K\", \"100M\", \"4G\"",
-            Self::Choice(words) => {
-                let words: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
-                return format!("one of {}", words.join(", ")).into();
-            }
+            Self::Choice(words) => return format!("one of {}", quoted(words)).into(),
+            Self::Words(words) => return format!("a list of some of {}", quoted(words)).into(),
             Self::TextOrList => "a string that is not empty, or a list of such strings",
             Self::List | Self::Tokens => "a list of strings",
             Self::Set => "a list of strings that are not empty",
@@ -69,6 +69,11 @@ impl Kind {
     pub(crate) fn merges_layers(self) -> bool {
         matches!(self, Self::Set | Self::Tokens)
     }
+}
+
+/// Returns words in quotes, separated by commas.
+fn quoted(words: &[&str]) -> String {
+    words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ")
 }
 
 /// A value of the configuration.
@@ -104,6 +109,7 @@ impl Value {
             Kind::Size => parse_size(text).map(Self::Number),
             Kind::Choice(words) => words.contains(&text).then(|| Self::Text(text.to_owned())),
             Kind::TextOrList => Self::text_or_list(text.split(',').map(Some)),
+            Kind::Words(words) => Self::words(words, text.split(',').map(|word| Some(word.trim()))),
             Kind::List | Kind::Set | Kind::Tokens => {
                 Some(Self::List(text.split(',').map(|entry| entry.trim().to_owned()).collect()))
             }
@@ -140,6 +146,7 @@ impl Value {
                 (None, Some(array)) => Self::text_or_list(array.iter().map(|entry| entry.as_str())),
                 (None, None) => None,
             },
+            Kind::Words(words) => Self::words(words, item.as_array()?.iter().map(|entry| entry.as_str())),
             Kind::List | Kind::Set | Kind::Tokens => {
                 let entries = item.as_array()?.iter().map(|entry| entry.as_str());
                 // An invalid token is reported later, with its own line.
@@ -163,6 +170,12 @@ impl Value {
             [text] => Some(Self::Text(text.clone())),
             [_, _, ..] => Some(Self::List(entries)),
         }
+    }
+
+    /// Returns a list of known words; `None` if one is no text or no known word.
+    fn words<'a>(known: &[&str], words: impl Iterator<Item = Option<&'a str>>) -> Option<Self> {
+        let accepted = |word: Option<&str>| word.filter(|word| known.contains(word)).map(str::to_owned);
+        words.map(accepted).collect::<Option<Vec<_>>>().map(Self::List)
     }
 
     /// Whether the value is a smaller amount than `other`.
@@ -375,6 +388,15 @@ mod tests {
             let document: toml_edit::DocumentMut = format!("key = {shown}").parse().unwrap();
             assert_eq!(Value::from_toml(kind, &document["key"]), Some(value), "{text}");
         }
+    }
+
+    #[test]
+    fn a_list_of_words_accepts_only_known_ones() {
+        let kind = Kind::Words(&["low", "high"]);
+        let list = |words: &[&str]| Some(Value::List(words.iter().map(|word| (*word).to_owned()).collect()));
+        assert_eq!(Value::parse(kind, "low, high"), list(&["low", "high"]));
+        assert_eq!(Value::parse(kind, "low,deep"), None);
+        assert_eq!(kind.describe(), "a list of some of \"low\", \"high\"");
     }
 
     #[test]

@@ -4,11 +4,9 @@
 
 use ibeam_core::{Prices, TokenPrices};
 
-use crate::model_table::find_model;
-
-/// Returns the prices of requests in batches of `provider`: those of other requests if no other price is known.
-pub fn batch_prices(provider: &str, model: &str, prices: Prices) -> Prices {
-    let percent = find_model(provider, model).and_then(|known| known.batch_percent).unwrap_or(100);
+/// Returns the prices of requests in batches, which cost `percent` of other requests; the same if that is unknown.
+pub fn batch_prices(percent: Option<u64>, prices: Prices) -> Prices {
+    let percent = percent.unwrap_or(100);
     prices.map(|price| (price * percent).div_ceil(100))
 }
 
@@ -32,13 +30,15 @@ pub fn parse_prices(text: &str) -> Option<Prices> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model_table::find_model;
 
     #[test]
     fn batches_cost_half_where_that_is_known() {
         let prices = parse_prices("3/15/0.3/3.75").unwrap();
         let half = parse_prices("1.5/7.5/0.15/1.875").unwrap();
-        assert_eq!(batch_prices("anthropic", "claude-sonnet-5-5", prices), half);
-        assert_eq!(batch_prices("a-gateway", "claude-sonnet-5-5", prices), prices);
+        let percent = |provider| find_model(provider, "claude-sonnet-5-5").unwrap().batch_percent;
+        assert_eq!(batch_prices(percent("anthropic"), prices), half);
+        assert_eq!(batch_prices(percent("a-gateway"), prices), prices);
     }
 
     #[test]

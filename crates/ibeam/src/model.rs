@@ -5,6 +5,7 @@
 //! table, or any name if exactly one provider has a key or a base URL.
 
 mod age_warnings;
+mod configured_facts;
 mod configured_provider;
 mod connect;
 mod connection;
@@ -28,13 +29,14 @@ pub(crate) use self::default_choice::DefaultOrigin;
 use self::default_choice::{default_id, default_rule, line_model};
 use self::near_models::{NameSources, near_models};
 use crate::app::AppContext;
+pub(crate) use configured_facts::ConfiguredFacts;
 pub(crate) use configured_provider::{
     ConfiguredProvider, all_keys, all_secrets, check_provider_name, key_sources, key_variable,
     key_variable_names, overriding_key, provider_names, unused_key,
 };
 pub(crate) use connect::{Parking, batch_endpoint, list_models};
 pub(crate) use connection::{ServiceConnection, secret_files, tls_settings};
-pub(crate) use current_facts::current_model;
+pub(crate) use current_facts::{current_model, model_with_listed};
 pub(crate) use deferred_key::{DeferredKey, DeferredKeys, KeyCommandRunner};
 pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file, set_load_observer};
 pub(crate) use fallback_chain::FallbackChain;
@@ -330,10 +332,13 @@ fn remote_model(
     origin: Sentence,
 ) -> Result<ModelChoice, Reason> {
     let provider = if app.replays() { provider } else { provider.with_connection(app)? };
+    let facts = ConfiguredFacts::new(&app.base.config, &provider.name, model);
+    facts.check()?;
     let display = app
         .base
         .config
         .text(&["models", "display", model])
+        .or(facts.text("label"))
         .unwrap_or_else(|| model_label(&provider.name, model));
     let display = display.to_owned();
     let info = ModelInfo { provider: provider.name.clone(), id: model.to_owned(), display };

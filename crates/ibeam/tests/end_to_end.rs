@@ -44,6 +44,8 @@ mod commands;
 mod completions;
 #[path = "end_to_end/configuration.rs"]
 mod configuration;
+#[path = "end_to_end/configured_models.rs"]
+mod configured_models;
 #[path = "end_to_end/connections.rs"]
 mod connections;
 #[path = "end_to_end/contract_two.rs"]

@@ -148,6 +148,17 @@ pub enum InstructionRole {
     Developer,
 }
 
+impl InstructionRole {
+    /// Returns the role of this word, as the table and configuration files spell it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "system" => Some(Self::System),
+            "developer" => Some(Self::Developer),
+            _ => None,
+        }
+    }
+}
+
 impl KnownModel {
     /// The row of a model about which nothing is known.
     pub const UNKNOWN: Self = Self {
@@ -193,11 +204,7 @@ impl KnownModel {
             cache: CacheForm::from_name(next()),
             schema: SchemaForm::from_name(next()),
             rules: rules(next()),
-            instruction_role: match next() {
-                "system" => Some(InstructionRole::System),
-                "developer" => Some(InstructionRole::Developer),
-                _ => None,
-            },
+            instruction_role: InstructionRole::from_name(next()),
             thinking: ModelThinking {
                 form: ThinkingForm::from_name(next()),
                 off: ThinkingOff::from_name(next()),

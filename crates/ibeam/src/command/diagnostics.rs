@@ -12,6 +12,7 @@ use ibeam_protocol::{KeySource, Notice, Reason};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
+use super::models::details::configured_text;
 use super::{explain_in_line, print_listing, print_text, report};
 use crate::app::AppContext;
 use crate::cli::{ReportFormat, Switch};
@@ -63,7 +64,7 @@ pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) 
         line(DiagnosisLine::LoggedIn { provider, source });
     }
     let unused_key = model::unused_key(app);
-    let mut warnings = Vec::new();
+    let (mut warnings, mut configured) = (Vec::new(), Vec::new());
     let choice = model::choose_model(app);
     let model = choice.as_ref().ok().map(|choice| choice.info().clone());
     match (&model, &choice) {
@@ -71,6 +72,7 @@ pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) 
             let id = format!("{}/{}", info.provider, info.id);
             let origin = app.base.catalogue.sentence(choice.origin());
             line(DiagnosisLine::Model { model: &info.display, id: &id, origin: &origin });
+            configured = model::ConfiguredFacts::new(&app.base.config, &info.provider, &info.id).fields();
             warnings.extend(choice.age_warnings(app));
         }
         (_, Err(reason)) => {
@@ -78,6 +80,8 @@ pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) 
         }
         (None, Ok(_)) => {}
     }
+    let facts = configured_text(&configured).map(|facts| app.base.catalogue.sentence(&facts));
+    text.extend(facts.map(|facts| format!("  {facts}\n")));
     let mut warnings: Vec<String> =
         warnings.iter().map(|warning| app.base.catalogue.sentence(warning)).collect();
     warnings.extend(unused_key.map(|key| app.base.catalogue.unused_key(&key)));
@@ -92,6 +96,7 @@ pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) 
         "hasRefreshToken": false,
         "providers": providers,
         "model": model.as_ref().map(|info| &info.display),
+        "configured": configured,
         "message": if authenticated { "Logged in" } else { "Not logged in" },
         "warnings": warnings,
     });

@@ -3,7 +3,7 @@
 //! Requests the list of every provider with a key or a configured URL, at most once an hour. If a request fails, a
 //! warning is written to stderr, and the last list of that provider is used, however old it is.
 
-mod details;
+pub(super) mod details;
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
@@ -19,7 +19,7 @@ use super::{LISTING_INDENT, explain_in_line, print_listing, report};
 use crate::app::AppContext;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
-use crate::model::{self, ConfiguredProvider, EMBEDDED_PROVIDER, LIST_MAX_AGE, ListCache};
+use crate::model::{self, ConfiguredFacts, ConfiguredProvider, EMBEDDED_PROVIDER, LIST_MAX_AGE, ListCache};
 
 /// The options of `models`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -232,6 +232,8 @@ impl AvailableModels {
 /// Returns a listed model with its display name: of the configuration, else of the service, else of the model table.
 fn model_info(app: &AppContext, provider: &str, listed: ListedModel) -> ModelInfo {
     let configured = app.base.config.text(&["models", "display", &listed.id]).map(str::to_owned);
+    let facts = ConfiguredFacts::new(&app.base.config, provider, &listed.id);
+    let configured = configured.or_else(|| facts.text("label").map(str::to_owned));
     let known = || find_model(provider, &listed.id)?.label.map(str::to_owned);
     let display = configured.or(listed.label).or_else(known).unwrap_or_else(|| listed.id.clone());
     ModelInfo { provider: provider.to_owned(), id: listed.id, display }

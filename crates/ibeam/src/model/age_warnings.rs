@@ -4,7 +4,7 @@ use ibeam_protocol::{Sentence, sentence};
 use ibeam_providers::calendar::days_of_date;
 use ibeam_providers::{TABLE_DATE, find_model};
 
-use super::ModelChoice;
+use super::{ConfiguredFacts, ModelChoice};
 use crate::app::AppContext;
 use crate::clock::today;
 
@@ -19,8 +19,11 @@ impl ModelChoice {
         let Some(provider) = &self.provider else { return Vec::new() };
         let listed = app.model_lists().facts(provider, &self.info.id).unwrap_or_default();
         let known = find_model(&provider.name, &self.info.id);
-        let retires = listed.retires.or_else(|| known?.retires.map(str::to_owned));
-        let successor = listed.successor.or_else(|| known?.successor.map(str::to_owned));
+        let facts = ConfiguredFacts::new(&app.base.config, &provider.name, &self.info.id);
+        let set = |field| facts.text(field).map(str::to_owned);
+        let retires = set("retires").or(listed.retires).or_else(|| known?.retires.map(str::to_owned));
+        let successor = set("successor").or(listed.successor);
+        let successor = successor.or_else(|| known?.successor.map(str::to_owned));
         let retirement =
             retirement_warning(&self.info.id, retires.as_deref(), successor.as_deref(), &today());
         retirement.into_iter().chain(table_warning(&today())).collect()

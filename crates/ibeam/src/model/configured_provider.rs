@@ -10,6 +10,7 @@ use ibeam_providers::{
     with_default_scheme,
 };
 
+use super::configured_facts::configured_wires;
 use super::connection::{ServiceConnection, proxy_passwords};
 use super::deferred_key::DeferredKey;
 use crate::app::AppContext;
@@ -22,6 +23,8 @@ use crate::similar_names::closest;
 pub(crate) struct ConfiguredProvider {
     pub(crate) name: String,
     protocol: &'static dyn WireProtocol,
+    /// The models whose protocol the configuration sets.
+    model_wires: Vec<(String, &'static dyn WireProtocol)>,
     /// The models that use Responses instead of `protocol`.
     responses: ResponsesUse,
     /// Whether the address is that of the provider itself.
@@ -143,6 +146,7 @@ impl ConfiguredProvider {
         Ok(Some(Self {
             name: name.to_owned(),
             protocol,
+            model_wires: configured_wires(&app.base.config)?,
             responses,
             is_own_address: known.is_some_and(|known| known.base_url == base_url),
             base_url,
@@ -184,6 +188,11 @@ impl ConfiguredProvider {
 
     /// Returns the protocols for requests to `model`.
     pub(crate) fn protocols_for(&self, model: &str) -> ProtocolChoice {
+        let qualified = format!("{}/{model}", self.name);
+        let wire = |name: &str| self.model_wires.iter().find(|(named, _)| named == name);
+        if let Some((_, protocol)) = wire(&qualified).or_else(|| wire(model)) {
+            return ProtocolChoice::only(*protocol);
+        }
         let known = find_model(&self.name, model);
         self.responses.choose(self.protocol, known.as_ref(), self.is_own_address)
     }
@@ -303,7 +312,7 @@ impl ConfiguredProvider {
 }
 
 /// Returns the names of all wire protocols, for messages: `"a", "b" or "c"`.
-fn protocol_names() -> String {
+pub(super) fn protocol_names() -> String {
     let names: Vec<String> = PROTOCOLS.iter().map(|protocol| format!("{:?}", protocol.name())).collect();
     match names.split_last() {
         Some((last, [])) => last.clone(),

@@ -2,30 +2,28 @@
 
 use ibeam_core::{Prices, RequestLimits};
 use ibeam_protocol::{ModelInfo, Reason, sentence};
-use ibeam_providers::{find_model, known_provider, parse_prices};
+use ibeam_providers::known_provider;
 
 use crate::app::AppContext;
-use crate::model::{EMBEDDED_PROVIDER, current_model};
+use crate::model::{ConfiguredFacts, EMBEDDED_PROVIDER, current_model};
 
 /// Returns the limit of prompt and answer together, in tokens; `None` for an unknown model.
 pub(crate) fn context_window(app: &AppContext, model: &ModelInfo) -> Option<u64> {
-    configured_window(app, model)
-        .or_else(|| current_model(app, &model.provider, &model.id)?.context_window.map(u64::from))
+    current_model(app, &model.provider, &model.id)?.context_window.map(u64::from)
 }
 
 /// Returns the size that a conversation should stay below, in tokens: the context window, or the length of a prompt from
 /// which on its price is higher, unless the user set the window.
 pub(crate) fn economic_window(app: &AppContext, model: &ModelInfo) -> Option<u64> {
-    let window = context_window(app, model);
-    if configured_window(app, model).is_some() {
-        return window;
-    }
-    let step = current_model(app, &model.provider, &model.id).and_then(|known| known.price_step());
-    window.into_iter().chain(step).min()
-}
-
-fn configured_window(app: &AppContext, model: &ModelInfo) -> Option<u64> {
-    app.base.config.number(&["models", "context", &model.id])
+    let known = current_model(app, &model.provider, &model.id);
+    let window = known.and_then(|known| known.context_window).map(u64::from);
+    let facts = ConfiguredFacts::new(&app.base.config, &model.provider, &model.id);
+    let size = match (facts.number("economic_window"), facts.sets("context_window")) {
+        (Some(size), _) => Some(size),
+        (None, true) => None,
+        (None, false) => known.and_then(|known| known.price_step()),
+    };
+    window.into_iter().chain(size).min()
 }
 
 /// Returns the limit of an answer, in tokens; `None` for an unknown model.
@@ -37,8 +35,8 @@ pub(crate) fn max_output_tokens(app: &AppContext, model: &ModelInfo) -> Option<u
 }
 
 /// Whether the service accepts the thinking of the model only after what came before it when the model wrote it.
-pub(crate) fn binds_thinking(model: &ModelInfo) -> bool {
-    find_model(&model.provider, &model.id).is_some_and(|known| known.thinking.is_bound)
+pub(crate) fn binds_thinking(app: &AppContext, model: &ModelInfo) -> bool {
+    current_model(app, &model.provider, &model.id).is_some_and(|known| known.thinking.is_bound)
 }
 
 /// Returns the limits of the service of the model for the parts of a request.
@@ -57,21 +55,10 @@ pub(super) fn configured_output_tokens(app: &AppContext) -> Option<u32> {
 /// # Errors
 /// `BadConfig` for an invalid price.
 pub(crate) fn prices(app: &AppContext, model: &ModelInfo) -> Result<Option<Prices>, Reason> {
-    if let Some(text) = app.base.config.text(&["models", "prices", &model.id]) {
-        let bad = || Reason::BadConfig {
-            path: format!("models.prices.{}", model.id),
-            line: None,
-            column: None,
-            detail: format!(
-                "`{text}` should be dollars for a million tokens, such as \"3/15\" or \"3/15/0.3/3.75\""
-            ),
-        };
-        return parse_prices(text).map(Some).ok_or_else(bad);
-    }
-    if model.provider == EMBEDDED_PROVIDER {
-        return Ok(Some(Prices::default()));
-    }
-    Ok(current_model(app, &model.provider, &model.id).and_then(|known| known.prices))
+    ConfiguredFacts::new(&app.base.config, &model.provider, &model.id).check()?;
+    let prices = current_model(app, &model.provider, &model.id).and_then(|known| known.prices);
+    let is_free = model.provider == EMBEDDED_PROVIDER;
+    Ok(prices.or_else(|| is_free.then(Prices::default)))
 }
 
 /// Returns the prices, and checks that they are known where the cost is limited.

@@ -236,7 +236,7 @@ pub(super) fn build(
         prompt,
         max_output_tokens: model_info::configured_output_tokens(app),
         context_window: model_info::economic_window(app, &head_model),
-        binds_thinking: model_info::binds_thinking(&head_model),
+        binds_thinking: model_info::binds_thinking(app, &head_model),
         limits: model_info::request_limits(&head_model),
         prices,
         checkpoints,
@@ -286,7 +286,7 @@ pub(super) fn change_model(app: &AppContext, run: &mut Run, choice: ModelChoice)
     let (provider, info, key_source) = choice.connect(app, run.head.session_id)?;
     run.prices = prices;
     run.context_window = model_info::economic_window(app, &info);
-    run.binds_thinking = model_info::binds_thinking(&info);
+    run.binds_thinking = model_info::binds_thinking(app, &info);
     run.limits = model_info::request_limits(&info);
     set_dialect_limits(app, &info);
     run.provider = provider;
@@ -307,7 +307,7 @@ pub(super) fn connect_fallback(
     let prices = model_info::check_price(app, choice.info())?;
     let (provider, model, _) = choice.connect(app, session)?;
     let context_window = model_info::economic_window(app, &model);
-    let binds_thinking = model_info::binds_thinking(&model);
+    let binds_thinking = model_info::binds_thinking(app, &model);
     let limits = model_info::request_limits(&model);
     set_dialect_limits(app, &model);
     // The limit is set for the first model; a larger one than that of the next model would be an error there.

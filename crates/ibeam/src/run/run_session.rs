@@ -38,7 +38,7 @@ use crate::app::AppContext;
 use crate::exit::ExitFailure;
 use crate::hooks;
 use crate::mcp::{self, McpServers};
-use crate::model::{FallbackChain, ModelChoice, Parking, ParkingDir};
+use crate::model::{FallbackChain, ModelChoice, Parking, ParkingDir, current_model};
 use crate::printer::Printer;
 use crate::prompt::Prompt;
 use crate::pump::{CurrentStop, DELTA_INTERVAL_OF_SCREEN, MAX_WAITING_EVENTS, Pump, PumpThread};
@@ -188,8 +188,10 @@ impl<'a> RunSession<'a> {
             parking_dir = Some(directory);
             // Sub-agents and hooks have got the provider that sends their requests: they run within one tool call.
             run.provider = provider;
-            run.prices =
-                run.prices.map(|prices| batch_prices(&run.head.model.provider, &run.head.model.id, prices));
+            let model = &run.head.model;
+            let percent =
+                current_model(app, &model.provider, &model.id).and_then(|known| known.batch_percent);
+            run.prices = run.prices.map(|prices| batch_prices(percent, prices));
         }
         if let Some(dialect_writer) = &app.dialect_writer
             && dialect_writer.options().lists_commands()

@@ -311,7 +311,8 @@ fn models_have_details_for_people_and_for_programs() {
                   tools, images, reasoning, structured output\n";
     assert!(output.stdout.contains(expect), "{output}");
     let expect = "\nopenrouter/scripted-1 - Scripted One\n    \
-                  context 4,096 tokens; $0.5 in, $2 out per million tokens; abilities unknown\n";
+                  context 4,096 tokens; $0.5 in, $2 out per million tokens; abilities unknown; \
+                  from the configuration: context_window, prices\n";
     assert!(output.stdout.contains(expect), "{output}");
     let output = scene.ibeam(["models", "--json"]).run().succeeded();
     let list: serde_json::Value = serde_json::from_str(&output.stdout).unwrap();

@@ -8,6 +8,7 @@ use ibeam_providers::{Abilities, KnownModel, Lifecycle, ListedFacts, ListedPrice
 use serde_json::{Value, json};
 
 use crate::app::AppContext;
+use crate::model::{ConfiguredFacts, model_with_listed};
 use crate::run::model_info;
 
 /// The facts about a model: from the configuration, else from the list of the service, else from the model table.
@@ -15,6 +16,11 @@ pub(super) struct ModelDetails {
     context_window: Fact<u64>,
     max_output_tokens: Fact<u64>,
     prices: Fact<Prices>,
+    abilities: Abilities,
+    retires: Option<String>,
+    successor: Option<String>,
+    /// The fields that the configuration sets.
+    configured: Vec<String>,
     /// The facts that the service states.
     listed: ListedFacts,
     /// The entry of the model table.
@@ -44,32 +50,43 @@ impl ModelDetails {
     /// # Errors
     /// `BadConfig` for an invalid price.
     pub(super) fn new(app: &AppContext, model: &ModelInfo, listed: &ListedFacts) -> Result<Self, Reason> {
-        let is_set = |table: &str, key: &str| app.base.config.get(&["models", table, key]).is_some();
+        let facts = ConfiguredFacts::new(&app.base.config, &model.provider, &model.id);
+        facts.check()?;
+        let row = model_with_listed(app, &model.provider, &model.id, Some(listed));
+        let known = find_model(&model.provider, &model.id);
+        let set = |field: &str| facts.text(field).map(str::to_owned);
+        let in_table = |text: Option<&'static str>| text.map(str::to_owned);
         let limits_output = app.base.config.get(&["limits", "max_output_tokens"]).is_some();
         Ok(Self {
             context_window: Fact::new(
                 listed.context_window,
-                is_set("context", &model.id),
-                model_info::context_window(app, model),
+                facts.sets("context_window"),
+                row.and_then(|row| row.context_window).map(u64::from),
             ),
             max_output_tokens: Fact::new(
                 listed.max_output_tokens,
-                limits_output,
+                limits_output || facts.sets("max_output_tokens"),
                 model_info::max_output_tokens(app, model),
             ),
             prices: Fact::new(
                 listed.prices.as_ref().map(ListedPrices::prices),
-                is_set("prices", &model.id),
+                facts.sets("prices") || facts.sets("tiers"),
                 model_info::prices(app, model)?,
             ),
+            abilities: row.map(|row| row.abilities).unwrap_or_default(),
+            retires: set("retires").or_else(|| listed.retires.clone()).or_else(|| in_table(known?.retires)),
+            successor: set("successor")
+                .or_else(|| listed.successor.clone())
+                .or_else(|| in_table(known?.successor)),
+            configured: facts.fields(),
             listed: listed.clone(),
-            known: find_model(&model.provider, &model.id),
+            known,
         })
     }
 
     /// Returns the entry of a model in the JSON list.
     pub(super) fn to_json(&self, name: &str, model: &ModelInfo, is_current: bool) -> Value {
-        let abilities = self.abilities();
+        let abilities = self.abilities;
         let prices = self.prices.value.map(|prices| {
             json!({
                 "input": dollars(prices.base.input),
@@ -108,36 +125,15 @@ impl ModelDetails {
             "line": self.listed.line,
             "created": self.listed.created,
             "lifecycle": self.listed.lifecycle,
-            "retires": self.retires(),
-            "successor": self.successor(),
+            "retires": self.retires,
+            "successor": self.successor,
             "aliases": self.listed.aliases,
             "thinking_forms": self.listed.thinking_forms,
             "effort_levels": self.listed.effort_levels,
             "listed": listed,
+            "configured": self.configured,
             "source": source,
         })
-    }
-
-    /// Returns the day on which the service stops serving the model.
-    fn retires(&self) -> Option<&str> {
-        self.listed.retires.as_deref().or(self.known?.retires)
-    }
-
-    /// Returns the model that replaces it.
-    fn successor(&self) -> Option<&str> {
-        self.listed.successor.as_deref().or(self.known?.successor)
-    }
-
-    /// Returns the abilities that both texts name.
-    fn abilities(&self) -> Abilities {
-        let known = self.known.map(|known| known.abilities).unwrap_or_default();
-        Abilities {
-            tools: self.listed.tools.or(known.tools),
-            images: self.listed.images.or(known.images),
-            documents: self.listed.documents.or(known.documents),
-            reasoning: self.listed.reasoning.or(known.reasoning),
-            structured_output: self.listed.structured_output.or(known.structured_output),
-        }
     }
 
     /// Whether the service states an ability.
@@ -170,6 +166,7 @@ impl ModelDetails {
         parts.extend(self.life_text().iter().map(|sentence| catalogue.sentence(sentence)));
         parts.extend(self.assumption_text().iter().map(|sentence| catalogue.sentence(sentence)));
         parts.extend(self.source_text(catalogue));
+        parts.extend(configured_text(&self.configured).iter().map(|sentence| catalogue.sentence(sentence)));
         parts.join("; ")
     }
 
@@ -195,7 +192,7 @@ impl ModelDetails {
 
     fn abilities_text(&self, catalogue: &Catalogue) -> Vec<String> {
         let translate = |sentence: Sentence| catalogue.sentence(&sentence);
-        let Abilities { tools, images, documents: _, reasoning, structured_output } = self.abilities();
+        let Abilities { tools, images, documents: _, reasoning, structured_output } = self.abilities;
         let abilities = [
             (tools, sentence!("tools")),
             (images, sentence!("images")),
@@ -229,8 +226,8 @@ impl ModelDetails {
     /// Returns how long the model is served, and what replaces it.
     fn life_text(&self) -> Vec<Sentence> {
         let is_deprecated = self.listed.lifecycle == Some(Lifecycle::Deprecated);
-        let retires = self.retires().map(|date| sentence!("retires on {date}", date));
-        let successor = self.successor().map(|model| sentence!("replaced by `{model}`", model));
+        let retires = self.retires.as_ref().map(|date| sentence!("retires on {date}", date));
+        let successor = self.successor.as_ref().map(|model| sentence!("replaced by `{model}`", model));
         [is_deprecated.then(|| sentence!("deprecated")), retires, successor].into_iter().flatten().collect()
     }
 
@@ -249,6 +246,12 @@ impl ModelDetails {
         let facts = names.join(", ");
         (!names.is_empty()).then(|| catalogue.sentence(&sentence!("listed by the service: {facts}", facts)))
     }
+}
+
+/// Returns the fields of a model that the configuration sets.
+pub(crate) fn configured_text(fields: &[String]) -> Option<Sentence> {
+    let facts = fields.join(", ");
+    (!fields.is_empty()).then(|| sentence!("from the configuration: {facts}", facts))
 }
 
 /// Returns micro-dollars as dollars.
@@ -289,6 +292,10 @@ mod tests {
                 false,
                 known.and_then(|known| known.prices),
             ),
+            abilities: known.unwrap_or(KnownModel::UNKNOWN).with_listed(&listed).abilities,
+            retires: listed.retires.clone().or_else(|| known?.retires.map(str::to_owned)),
+            successor: listed.successor.clone().or_else(|| known?.successor.map(str::to_owned)),
+            configured: Vec::new(),
             listed,
             known,
         }
