@@ -18,6 +18,7 @@ mod local_eval;
 mod model_facts;
 mod mutations;
 mod schema;
+mod sdk_types;
 mod sdks;
 mod servers;
 mod size;
@@ -65,6 +66,8 @@ usage: cargo xtask SUBCOMMAND
           remove protections one by one; some test must fail for each
   screens write docs/screens from a scripted conversation
   schema  write docs/schema and types from the wire types
+  sdk-types [--check]
+          write the types of requests from pinned packages of the official client libraries, or compare them
   sdks [--bin PATH]
           run the SDKs of Claude Code and Codex with the program in its dialects
   servers [NAME…] [--bin PATH]
@@ -106,6 +109,7 @@ fn main() -> ExitCode {
             local_eval::run(&root(), &args).map_err(|error| error.to_string())
         }
         "man" => write_man_pages(&root(), args.next().as_deref()),
+        "sdk-types" => sdk_types::run(&root(), args).map_err(|error| error.to_string()),
         "model-facts" => model_facts::run(&root()).map_err(|error| error.to_string()),
         "mutations" => mutations::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
         "schema" => schema::run(&root()).map_err(|error| error.to_string()),

@@ -11,7 +11,7 @@ mod litellm_prices;
 #[expect(dead_code, reason = "a part of a library, compiled into the chore too")]
 mod model_name;
 mod overrides;
-mod packages;
+pub(crate) mod packages;
 mod pi_ai_catalogue;
 mod providers;
 mod row;
@@ -52,7 +52,7 @@ pub(crate) enum ModelFactsError {
         detail: String,
     },
     /// A package has another hash than the pinned one.
-    #[error("{package} has the SHA-256 {found}, not the one in sources.json")]
+    #[error("{package} has the SHA-256 {found}, not the pinned one")]
     Hash {
         /// The name and the version.
         package: String,

@@ -47,6 +47,7 @@ pub(crate) fn run(root: &Path) -> Result<(), TestError> {
         run_step(root, &["cargo", "xtask", "clients", "--embedded"])?;
     }
     run_step(root, &["cargo", "xtask", "sdks"])?;
+    run_step(root, &["cargo", "xtask", "sdk-types", "--check"])?;
     run_step(root, &["cargo", "xtask", "conformance"])?;
     run_step(root, &["cargo", "xtask", "editors"])?;
     run_step(root, &["cargo", "xtask", "servers"])?;

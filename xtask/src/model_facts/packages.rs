@@ -12,7 +12,7 @@ use super::{ModelFactsError, read_file};
 /// The pinned packages.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Sources {
+pub(crate) struct Sources {
     /// The day on which the packages were chosen, `YYYY-MM-DD`. A model that retired before it is not current.
     pub(super) read: String,
     packages: Vec<Package>,
@@ -36,7 +36,7 @@ enum Registry {
 }
 
 impl Sources {
-    pub(super) fn load(path: &Path) -> Result<Self, ModelFactsError> {
+    pub(crate) fn load(path: &Path) -> Result<Self, ModelFactsError> {
         let bad = |error: serde_json::Error| ModelFactsError::Content {
             path: path.to_owned(),
             detail: error.to_string(),
@@ -45,7 +45,7 @@ impl Sources {
     }
 
     /// Returns the directory of an unpacked package below `directory`. A package that is there is not fetched again.
-    pub(super) fn fetch(&self, name: &str, directory: &Path) -> Result<PathBuf, ModelFactsError> {
+    pub(crate) fn fetch(&self, name: &str, directory: &Path) -> Result<PathBuf, ModelFactsError> {
         let package = self.packages.iter().find(|package| package.name == name).ok_or_else(|| {
             let path = "sources.json".into();
             ModelFactsError::Content { path, detail: format!("the package {name} is missing") }
