@@ -202,7 +202,7 @@ impl Run {
                 Err(TurnError::Failed(failure)) if is_context_too_long(&failure) => failure,
                 Ok(None) => {
                     repeats += 1;
-                    self.omit_unfit_parts(journal, tools).await?;
+                    self.omit_unfit_parts(journal, current).await?;
                     // The context window of the next model may be smaller.
                     shortened += u32::from(self.compact_if_needed(journal, &request, estimator).await?);
                     request = self.next_request(journal, current).await?;
