@@ -1,5 +1,6 @@
 //! `ibeam acp`: labels in the language of the user, message ids, MCP servers of the editor, directories of sessions.
 
+use ibeam_testkit::Workspace;
 use serde_json::{Value, json};
 
 use crate::acp::{Editor, response, stored_session, updates};
@@ -215,4 +216,20 @@ fn an_http_server_of_the_editor_is_used() {
     );
     let called = server.received().into_iter().find(|request| request.rpc() == "tools/call").unwrap();
     assert_eq!(called.header("x-team"), Some("blue"));
+}
+
+#[test]
+fn only_an_editor_asks_for_thoughts_that_the_service_leaves_out() {
+    let config =
+        "[models.\"claude-sonnet-4-6\"]\nrules = [\"omitted_thinking\"]\nthinking.default = \"high\"\n";
+    let scene = Scene::new([answer_text("One."), answer_text("Two.")]);
+    let scene = scene.with_workspace(Workspace::new().user_config(config));
+    let id = stored_session(&scene, "first");
+    let mut editor = Editor::start(&scene, &[]);
+    editor.open("session/load", &scene, &id);
+    editor.prompt(&id, "second");
+    editor.end();
+    let requests = scene.server.requests();
+    assert_eq!(requests[0].body.get("thinking"), None);
+    assert_eq!(requests[1].body["thinking"], json!({ "type": "adaptive", "display": "summarized" }));
 }
