@@ -28,6 +28,8 @@ pub(crate) struct ErrorBuilder {
     model: String,
     /// Host and port.
     address: String,
+    /// The URL of requests, without a user and parameters.
+    url: String,
     keys: Arc<Keys>,
     /// The flag, variable or setting that has the key, if it takes precedence over a stored key.
     key_origin: Option<String>,
@@ -57,6 +59,8 @@ impl ErrorBuilder {
         let has_port = host.rsplit(']').next().is_some_and(|tail| tail.contains(':'));
         let port = if endpoint.base_url.starts_with("https") { 443 } else { 80 };
         let address = if has_port { host.to_owned() } else { format!("{host}:{port}") };
+        let url = endpoint.protocol.request_url(&endpoint.base_url, &endpoint.model);
+        let url = url.split(['?', '#']).next().unwrap_or_default().replace(authority, host);
         let (provider, model) = (endpoint.provider.clone(), endpoint.model.clone());
         let near_models = endpoint.near_models.clone();
         Self {
@@ -64,6 +68,7 @@ impl ErrorBuilder {
             provider,
             model,
             address,
+            url,
             keys,
             key_origin: endpoint.key_origin.clone(),
             near_models,
@@ -82,6 +87,15 @@ impl ErrorBuilder {
         }
         let mut error = match &value {
             Some(value) => self.protocol.parse_error(value),
+            // A service answers in JSON where it has an address at all.
+            None if status == 404 => ReportedError {
+                message: format!(
+                    "{} (nothing is at the address{})",
+                    self.page_message(status, body),
+                    self.asked_url()
+                ),
+                ..ReportedError::default()
+            },
             None => ReportedError { message: self.page_message(status, body), ..ReportedError::default() },
         };
         if error.message.trim().is_empty() {
@@ -105,6 +119,13 @@ impl ErrorBuilder {
             _ => self.classify(Some(status), &error),
         };
         ProviderError { is_unavailable, ..self.error(reason, retry, head) }
+    }
+
+    /// Returns the URL after a blank; "" for one with the name of the model, because the class of an error depends on the
+    /// words of its message.
+    fn asked_url(&self) -> String {
+        let names_model = ["model", self.model.as_str()].iter().any(|word| self.url.contains(word));
+        if names_model { String::new() } else { format!(" `{}`", self.url) }
     }
 
     /// Returns the message of a body that is not JSON: its text, with the status if the text does not contain it. The page

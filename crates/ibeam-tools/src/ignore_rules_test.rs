@@ -128,7 +128,7 @@ fn rules_of_directories_above_the_start_count() {
     assert_eq!(text, "sub/seen.txt\n");
     std::fs::write(fixture.outside(".ignore"), "seen.txt").unwrap();
     let (_, text) = success(fixture.call("glob", json!({"globPattern": "*.txt"})));
-    assert_eq!(text, "(no file matches)\n");
+    assert!(text.starts_with("(no file matches)\n"), "{text}");
 }
 
 #[test]

@@ -184,6 +184,7 @@ fn parse_line(line: Line<'_>) -> Result<Input, String> {
         let valid = line.bytes.get(..error.valid_up_to()).unwrap_or_default();
         at_column(String::from_utf8_lossy(valid).chars().count() + 1, "not UTF-8")
     })?;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let value: Value = scan::parse(text).map_err(|error| {
         at_column(
             scan::column_of(text, &error),

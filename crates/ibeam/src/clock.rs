@@ -35,6 +35,11 @@ impl SystemClock {
     }
 }
 
+/// Whether the time is that of a recording.
+pub(crate) fn is_pinned() -> bool {
+    PINNED.get().is_some()
+}
+
 /// Returns the milliseconds since the Unix epoch.
 pub(crate) fn now_ms() -> u64 {
     if let Some(PinnedTime { unix_ms, .. }) = PINNED.get() {
@@ -67,6 +72,6 @@ impl Clock for SystemClock {
     }
 
     fn is_pinned(&self) -> bool {
-        PINNED.get().is_some()
+        is_pinned()
     }
 }

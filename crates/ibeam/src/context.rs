@@ -4,10 +4,12 @@
 //! from their caches. A resumed session keeps the date and the state of git of its start, for the same reason. Starts no
 //! process.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ibeam_output::escape_to_one_line;
 use ibeam_protocol::{Environment, PermissionMode, PromptOwner, PromptPart, Sandbox, SandboxMode};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use sha2::{Digest, Sha256};
 
 use crate::git;
@@ -158,7 +160,7 @@ impl Context {
         repository_parts.extend(skills(TextOwner::Project, false));
         let top = git::repository_root(inputs.workspace);
         let environment = inputs.environment.clone().unwrap_or_else(|| Environment {
-            date: date_of(inputs.now_ms).unwrap_or_default(),
+            date: local_date(inputs.now_ms).unwrap_or_default(),
             git_head: top.map(git::describe_head).unwrap_or_default(),
         });
         let mut add = |kind, text: String| parts.push(part(kind, text));
@@ -248,6 +250,14 @@ fn environment_text(inputs: &ContextInputs<'_>, top: Option<&Path>, environment:
         None => text.push_str("Git repository: none\n"),
     }
     text.push_str(&format!("Platform: {}\n", std::env::consts::OS));
+    if let Some(directory) = virtual_environment(inputs.workspace) {
+        text.push_str(&format!(
+            "Python: the user works in the virtual environment `{}`, which is not in the `PATH` of commands; start its \
+             programs by their path, e.g. `{}/bin/python`\n",
+            path_text(&directory),
+            path_text(&directory)
+        ));
+    }
     match (inputs.sandbox.mode, inputs.sandbox.network) {
         (SandboxMode::Off, _) => {}
         (SandboxMode::Namespaces | SandboxMode::Landlock, false) => text.push_str(CONFINED_COMMANDS),
@@ -259,6 +269,13 @@ fn environment_text(inputs: &ContextInputs<'_>, top: Option<&Path>, environment:
     text
 }
 
+/// Returns the activated virtual environment of Python, relative to the workspace that contains it.
+fn virtual_environment(workspace: &Path) -> Option<PathBuf> {
+    let directory = PathBuf::from(crate::environment::variable("VIRTUAL_ENV")?).canonicalize().ok()?;
+    let relative = directory.strip_prefix(workspace).ok()?;
+    (!relative.as_os_str().is_empty() && directory.join("bin").is_dir()).then(|| relative.to_owned())
+}
+
 /// Returns a path on one line. A directory may have any name, and a second line would read like an instruction.
 fn path_text(path: &Path) -> String {
     escape_to_one_line(&path.to_string_lossy())
@@ -266,8 +283,19 @@ fn path_text(path: &Path) -> String {
 
 /// Returns the date in UTC, e.g. `2026-11-22`.
 pub(crate) fn date_of(now_ms: u64) -> Option<String> {
-    let now = jiff::Timestamp::from_millisecond(i64::try_from(now_ms).ok()?).ok()?;
-    Some(now.to_zoned(jiff::tz::TimeZone::UTC).date().to_string())
+    date_in(now_ms, TimeZone::UTC)
+}
+
+/// Returns the date in the zone of the user, which "today" of a prompt means. A pinned time is that of a recording, whose
+/// requests must be the same in every zone.
+fn local_date(now_ms: u64) -> Option<String> {
+    let zone = if crate::clock::is_pinned() { TimeZone::UTC } else { TimeZone::system() };
+    date_in(now_ms, zone)
+}
+
+fn date_in(now_ms: u64, zone: TimeZone) -> Option<String> {
+    let now = Timestamp::from_millisecond(i64::try_from(now_ms).ok()?).ok()?;
+    Some(now.to_zoned(zone).date().to_string())
 }
 
 #[cfg(test)]

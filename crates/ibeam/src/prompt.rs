@@ -144,6 +144,8 @@ fn read_stdin(
     }
     let not_text = || Reason::NotText { what: "stdin".to_owned() };
     let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).ok_or_else(not_text)?;
+    // Programs on Windows begin a text with a byte order mark.
+    let text = text.strip_prefix('\u{feff}').map_or_else(|| text.clone(), str::to_owned);
     Ok((Some(text), None))
 }
 

@@ -179,7 +179,7 @@ impl TextSources {
         let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX);
         file.take(limit.saturating_add(1)).read_to_end(&mut bytes).ok()?;
         let is_cut = bytes.len() > max_bytes;
-        let mut text = String::from_utf8_lossy(&bytes).into_owned();
+        let mut text = decode(&bytes);
         if is_cut {
             text.truncate(text.floor_char_boundary(max_bytes));
         }
@@ -194,6 +194,19 @@ impl TextSources {
             && file
                 .metadata()
                 .is_ok_and(|metadata| !ibeam_tools::is_hard_link_to_denied(&self.path_policy, &metadata))
+    }
+}
+
+/// Returns the text of bytes in UTF-8, or in UTF-16 with a byte order mark, as some programs on Windows write it.
+fn decode(bytes: &[u8]) -> String {
+    let units = |unit: fn([u8; 2]) -> u16, bytes: &[u8]| -> String {
+        let pairs = bytes.chunks_exact(2).filter_map(|pair| <[u8; 2]>::try_from(pair).ok());
+        char::decode_utf16(pairs.map(unit)).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
+    };
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => units(u16::from_le_bytes, rest),
+        [0xfe, 0xff, rest @ ..] => units(u16::from_be_bytes, rest),
+        bytes => String::from_utf8_lossy(bytes).into_owned(),
     }
 }
 
@@ -273,4 +286,20 @@ fn real_path(file: &File, path: &Path) -> Option<PathBuf> {
 fn is_text_name(real: &Path) -> bool {
     let is_text = real.extension().is_some_and(|found| TEXT_ENDINGS.iter().any(|ending| found == *ending));
     is_text || real.file_name().is_some_and(|name| name == CURSOR_RULES_FILE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_may_be_in_utf_16_with_its_mark() {
+        let bytes =
+            |text: &str, of: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(of).collect::<Vec<u8>>();
+        let text = "\u{feff}Gr\u{fc}\u{df}e \u{1F600}";
+        let expect = "Gr\u{fc}\u{df}e \u{1F600}";
+        assert_eq!(decode(&bytes(text, u16::to_le_bytes)), expect);
+        assert_eq!(decode(&bytes(text, u16::to_be_bytes)), expect);
+        assert_eq!(decode(expect.as_bytes()), expect);
+    }
 }

@@ -260,7 +260,8 @@ const SECRET_PARTS: &[&str] = &["TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "AP
 /// Returns the variables of `environment` that commands get.
 ///
 /// `more` are names, or prefixes that end in `*`, that people add. `keys` are variables with API keys of models, which
-/// never pass. Entries of `PATH` that are relative or in one of the `roots` are removed.
+/// never pass. Entries of `PATH` that are relative or in one of the `roots` are removed, and so are variables that state
+/// such an entry as active.
 pub(super) fn filter_environment(
     environment: Vec<(OsString, OsString)>,
     more: &[String],
@@ -283,7 +284,13 @@ pub(super) fn filter_environment(
                 && !is_secret(name)
                 && !has_password(value))
     };
-    let mut passed: Vec<_> = environment.into_iter().filter(is_passed).collect();
+    let is_removed_from_path = |(name, value): &(OsString, OsString)| {
+        let directory = Path::new(value);
+        let is_of_path = ["VIRTUAL_ENV", "CONDA_PREFIX"].iter().any(|of_path| name == of_path);
+        is_of_path && directory.is_absolute() && !is_trusted(directory, roots)
+    };
+    let passed = environment.into_iter().filter(is_passed).filter(|variable| !is_removed_from_path(variable));
+    let mut passed: Vec<_> = passed.collect();
     for (name, value) in &mut passed {
         if name == "PATH" {
             *value = trusted_path(value, roots);
@@ -407,6 +414,18 @@ mod tests {
             check(&[], name, "value", true);
         }
         check(&[], "HTTPS_PROXY", "http://proxy.example.org:3128", true);
+    }
+
+    #[test]
+    fn a_virtual_environment_of_the_workspace_is_not_stated_as_active() {
+        let workspace = tempfile::tempdir().unwrap();
+        let root = workspace.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join(".venv/bin")).unwrap();
+        for (directory, passes) in [(root.join(".venv"), false), ("/usr".into(), true)] {
+            let environment = vec![("VIRTUAL_ENV".into(), directory.clone().into_os_string())];
+            let passed = filter_environment(environment, &[], &[], &[&root]);
+            assert_eq!(!passed.is_empty(), passes, "{}", directory.display());
+        }
     }
 
     #[test]

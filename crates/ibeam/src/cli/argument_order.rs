@@ -63,8 +63,7 @@ pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> ReorderedArgs
             flags.push(with_empty_value(flag));
             continue;
         }
-        if takes_optional_value(&known, text) && rest.clone().next().is_some_and(|(_, next)| next.is_empty())
-        {
+        if takes_optional_value(&known, text) && rest.clone().next().is_some_and(|(_, next)| is_blank(next)) {
             rest.next();
             flags.push(with_empty_value(text));
             continue;
@@ -107,6 +106,10 @@ fn takes_optional_value(known: &clap::Command, flag: &str) -> bool {
         let short = arg.get_short().is_some_and(|short| flag.strip_prefix('-') == Some(&*short.to_string()));
         short || arg.get_long().is_some_and(|long| flag.strip_prefix("--") == Some(long))
     })
+}
+
+fn is_blank(word: &OsStr) -> bool {
+    word.to_str().is_some_and(|word| word.trim().is_empty())
 }
 
 /// Whether `--print` is among the arguments.

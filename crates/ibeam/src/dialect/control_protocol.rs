@@ -13,8 +13,8 @@ use crate::run::media_from_base64;
 /// A message of the host.
 #[derive(Debug, PartialEq)]
 pub(crate) enum HostMessage {
-    /// A prompt.
-    Prompt(UserPrompt),
+    /// A prompt, with its id if the host gives it one.
+    Prompt(UserPrompt, Option<String>),
     /// A request that needs a response under its id.
     Request(String, ControlRequest),
     /// The response to a request to the host; an error is the message of the host.
@@ -79,6 +79,7 @@ impl HostAdditions {
 /// # Errors
 /// `Usage` for an invalid message, for a prompt without text, and for a file that cannot be attached.
 pub(crate) fn parse_message(line: &str) -> Result<HostMessage, Reason> {
+    let line = line.trim_start_matches('\u{feff}');
     if line.trim().is_empty() {
         return Ok(HostMessage::Other);
     }
@@ -88,7 +89,10 @@ pub(crate) fn parse_message(line: &str) -> Result<HostMessage, Reason> {
     })?;
     let text = |pointer: &str| value_at(&message, pointer).as_str().unwrap_or_default().to_owned();
     match value_at(&message, "/type").as_str() {
-        Some("user") => read_prompt(value_at(&message, "/message/content")).map(HostMessage::Prompt),
+        Some("user") => {
+            let prompt = read_prompt(value_at(&message, "/message/content"))?;
+            Ok(HostMessage::Prompt(prompt, value_at(&message, "/uuid").as_str().map(str::to_owned)))
+        }
         Some("control_request") if *value_at(&message, "/request/subtype") == "mcp_message" => {
             Ok(HostMessage::Mcp {
                 id: text("/request_id"),
@@ -281,11 +285,14 @@ mod tests {
     #[test]
     fn prompts_are_text_or_blocks_of_text() {
         let prompt = |texts: &[&str]| {
-            HostMessage::Prompt(texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>().into())
+            HostMessage::Prompt(texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>().into(), None)
         };
         check(&json!({ "type": "user", "message": { "role": "user", "content": "do" } }), prompt(&["do"]));
         let blocks = json!([{ "type": "text", "text": "a" }, { "type": "text", "text": "b" }]);
         check(&json!({ "type": "user", "message": { "content": blocks } }), prompt(&["a", "b"]));
+        let marked = json!({ "type": "user", "uuid": "u-1", "message": { "content": "do" } });
+        let expect = HostMessage::Prompt(vec!["do".to_owned()].into(), Some("u-1".to_owned()));
+        assert_eq!(parse_message(&format!("\u{feff}{marked}")).unwrap(), expect);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A line is written with the event that completes it. One writer writes any number of runs, and between them the
 //! messages of the control protocol.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -51,6 +51,8 @@ struct State {
     /// The calls of the run as the stream reported them, by id: name and input.
     reported_calls: HashMap<String, (String, Value)>,
     facts: RunFacts,
+    /// The first texts and the ids of the prompts of the host that were not written yet.
+    prompt_ids: VecDeque<(String, String)>,
 }
 
 /// The text after the last call, or before it where no text follows.
@@ -78,6 +80,7 @@ impl DialectWriter {
             last_line: None,
             reported_calls: HashMap::new(),
             facts: RunFacts::new(&options.claude.mode),
+            prompt_ids: VecDeque::new(),
         };
         Self { options, state: Arc::new(Mutex::new(state)) }
     }
@@ -139,6 +142,11 @@ impl DialectWriter {
         self.lock().facts.set_limits(model, limits);
     }
 
+    /// Adds the id that the host gave a prompt. The line of the prompt has it.
+    pub(crate) fn add_prompt_id(&self, text: String, id: String) {
+        self.lock().prompt_ids.push_back((text, id));
+    }
+
     /// Sets the slash commands and the sub-agents that the following runs list.
     pub(crate) fn set_commands(&self, commands: Vec<SlashCommand>, agents: &[String]) {
         self.lock().facts.set_commands(&commands, agents);
@@ -170,7 +178,7 @@ impl EventWriter for DialectWriter {
             EventKind::UserMessage { content, .. } | EventKind::PromptWithheld { content } => {
                 state.check_started()?;
                 match state.options.writes_prompts() {
-                    true => state.write(Step::Prompt(content.clone())),
+                    true => state.write_prompt(content),
                     false => Ok(()),
                 }
             }
@@ -259,9 +267,28 @@ impl State {
         }
     }
 
+    /// Writes a prompt, with the id that the host gave it.
+    fn write_prompt(&mut self, content: &[String]) -> io::Result<()> {
+        let mut lines = self.encode(Step::Prompt(content.to_vec()));
+        let is_written = |(text, _): &(String, String)| content.first() == Some(text);
+        if let Some(at) = self.prompt_ids.iter().position(is_written)
+            && let Some((_, id)) = self.prompt_ids.drain(..=at).next_back()
+        {
+            let prompts = lines.iter_mut().filter(|line| *value_at(line, "/type") == "user");
+            for line in prompts.filter_map(Value::as_object_mut) {
+                line.insert("uuid".to_owned(), id.clone().into());
+            }
+        }
+        self.write_lines(lines)
+    }
+
     /// Writes a step that is not the end of the run.
     fn write(&mut self, step: Step) -> io::Result<()> {
         let lines = self.encode(step);
+        self.write_lines(lines)
+    }
+
+    fn write_lines(&mut self, lines: Vec<Value>) -> io::Result<()> {
         match self.options.output {
             DialectOutput::Stream => self.append(&lines),
             DialectOutput::LastLine => {

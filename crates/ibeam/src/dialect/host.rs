@@ -164,8 +164,11 @@ impl StdinReader {
     /// Handles one message of the host.
     fn handle(&mut self, received: HostMessage) {
         match received {
-            HostMessage::Prompt(prompt) => {
+            HostMessage::Prompt(prompt, id) => {
                 self.prompt_count += 1;
+                if let (Some(id), Some(text)) = (id, prompt.texts.first()) {
+                    self.writer.add_prompt_id(text.clone(), id);
+                }
                 self.shared.queue.push(prompt, Delivery::Queue);
             }
             HostMessage::Request(id, ControlRequest::SetModel(model)) => {

@@ -155,6 +155,31 @@ fn a_failed_turn_reports_its_usage() {
     assert_eq!(end["modelUsage"][MODEL]["inputTokens"], 100, "{output}");
 }
 
+/// A host that waits for its own id waits for ever otherwise.
+#[test]
+fn the_id_of_a_prompt_is_that_of_the_host_in_its_replay() {
+    let scene = Scene::new([answer_text("One."), answer_text("Two.")]);
+    let ids = ["5f0c1a62-0000-4000-8000-000000000001", "5f0c1a62-0000-4000-8000-000000000002"];
+    let stdin: String = ids
+        .iter()
+        .map(|id| {
+            format!(
+                "{}\n",
+                json!({ "type": "user", "uuid": id, "message": { "role": "user", "content": "do it" } })
+            )
+        })
+        .collect();
+    let args = [&SDK[..], &["--replay-user-messages"]].concat();
+    let output = claude(&scene, &args).stdin(Stdin::Piped(stdin.into())).run().succeeded();
+    let lines = events(&output);
+    let replayed: Vec<_> = lines
+        .iter()
+        .filter(|line| line["isReplay"] == true)
+        .map(|line| line["uuid"].as_str().unwrap())
+        .collect();
+    assert_eq!(replayed, ids, "{output}");
+}
+
 #[test]
 fn an_empty_argument_is_ignored() {
     let scene = Scene::new([answer_text("One.")]);
