@@ -168,6 +168,6 @@ pub enum StopReason {
     Paused,
     /// The model or a filter of the provider declined.
     Refusal,
-    /// An unknown reason; treated as `EndTurn` with a warning.
+    /// An unknown reason of an answer with calls, which are complete; treated as `ToolUse` with a warning.
     Unknown(String),
 }

@@ -87,10 +87,35 @@ pub(crate) fn build_answer(parts: Vec<Part>, end: AnswerEnd) -> Result<Answer, R
     // Services differ in the stop reason of an answer with calls. Only the calls themselves are reliable.
     let stop = match (stop, calls.is_empty()) {
         (StopReason::EndTurn, false) => StopReason::ToolUse,
-        (StopReason::ToolUse, true) => StopReason::EndTurn,
+        (StopReason::ToolUse, true) => {
+            return Err(ResponseError::Protocol("the answer ended for a call that it does not have".into()));
+        }
+        // Whether the model was done is not known.
+        (StopReason::Unknown(word), true) => {
+            let detail = format!("the answer ended for the unknown reason `{word}`");
+            return Err(ResponseError::Protocol(detail));
+        }
         (stop, _) => stop,
     };
     Ok(Answer { blocks, stop, refusal: None, usage, request_id })
+}
+
+/// Checks an answer that the service calls complete, of which a content block may be open.
+///
+/// # Errors
+/// `Protocol` if one is.
+pub(crate) fn check_blocks_ended(stop: &StopReason, is_open: bool) -> Result<(), ResponseError> {
+    match stop {
+        StopReason::EndTurn | StopReason::ToolUse if is_open => {
+            Err(ResponseError::Protocol("the answer ended before one of its content blocks".into()))
+        }
+        StopReason::EndTurn
+        | StopReason::ToolUse
+        | StopReason::MaxTokens
+        | StopReason::Paused
+        | StopReason::Refusal
+        | StopReason::Unknown(_) => Ok(()),
+    }
 }
 
 /// Makes a call with a duplicate id invalid: which of the two calls the service means would be a guess.

@@ -65,6 +65,11 @@ impl Default for AnswerLimits {
 }
 
 impl AnswerLimits {
+    /// Returns the bytes and parts that were counted.
+    pub(crate) fn content_size(&self) -> usize {
+        ANSWER_LIMIT_BYTES - self.remaining_bytes + ANSWER_LIMIT_PARTS - self.remaining_parts
+    }
+
     /// Counts content before it is stored.
     pub(crate) fn count(&mut self, content: &str) -> Result<(), ResponseError> {
         let left = self.remaining_bytes.checked_sub(content.len());

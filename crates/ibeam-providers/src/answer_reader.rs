@@ -186,9 +186,10 @@ impl AnswerReader {
     fn timed_out(&self, error: ResponseError, timeout: AnswerTimeout) -> ProviderError {
         let (builder, head) = (self.transport.error_builder(), self.head.clone());
         match (error, timeout) {
-            (error @ (ResponseError::Reported(_) | ResponseError::TooLarge(_)), _) => {
-                builder.invalid_response(error, head)
-            }
+            (
+                error @ (ResponseError::Reported(_) | ResponseError::TooLarge(_) | ResponseError::Garbled(_)),
+                _,
+            ) => builder.invalid_response(error, head),
             (ResponseError::Protocol(_) | ResponseError::Truncated, AnswerTimeout::Idle(waited)) => {
                 builder.stalled(waited, Retry::Fast, head)
             }

@@ -36,8 +36,8 @@ impl BodyDecoder {
         Self { protocol, decoder, body: Body::Empty, frames: Vec::new(), limits: BodyLimits::default() }
     }
 
-    /// Decodes the next bytes and appends their events to `out`. Returns whether the bytes have content; pings, comments
-    /// and blanks have none.
+    /// Decodes the next bytes and appends their events to `out`. Returns whether the bytes complete a piece of content;
+    /// comments, pings, empty deltas and unknown events are none.
     ///
     /// # Errors
     /// See [`ResponseError`]. The answer is lost; events that were appended before remain valid.
@@ -66,14 +66,15 @@ impl BodyDecoder {
             Body::Stream(parser) => {
                 self.frames.clear();
                 let parsed = parser.feed(chunk, &mut self.frames);
-                let has_content = self.frames.iter().any(|frame| frame.event != "ping");
+                let has_event = self.frames.iter().any(|frame| frame.event != "ping");
+                let before = self.decoder.content_size();
                 // A long event arrives in many chunks and has a limit of its own.
-                self.limits.count(chunk.len(), has_content || parser.is_within_frame())?;
+                self.limits.count(chunk.len(), has_event || parser.is_within_frame())?;
                 for frame in &self.frames {
                     self.decoder.decode_frame(frame, out)?;
                 }
                 parsed.map_err(framing_error)?;
-                Ok(has_content)
+                Ok(self.decoder.content_size() > before || self.decoder.has_stopped())
             }
         }
     }
@@ -113,4 +114,72 @@ impl BodyDecoder {
 
 fn framing_error(error: FramingError) -> ResponseError {
     ResponseError::Protocol(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ibeam_core::ModelRequest;
+
+    use super::*;
+    use crate::protocols::{ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES};
+    use crate::wire_protocol::Quirks;
+
+    /// Checks for each event whether it has content.
+    #[track_caller]
+    fn check(protocol: &'static dyn WireProtocol, events: &[(&str, bool)]) {
+        let request = ModelRequest {
+            system: Arc::default(),
+            tools: Arc::new([]),
+            messages: Vec::new(),
+            max_output_tokens: None,
+            answer_schema: None,
+        };
+        let mut decoder = BodyDecoder::new(protocol, protocol.decoder(&request, Quirks::DEFAULT));
+        for (event, expect) in events {
+            let has_content = decoder.decode_chunk(format!("data: {event}\n\n").as_bytes(), &mut Vec::new());
+            assert_eq!(has_content, Ok(*expect), "{event}");
+        }
+    }
+
+    #[test]
+    fn empty_deltas_pings_and_unknown_events_are_no_content() {
+        check(
+            OPENAI_CHAT,
+            &[
+                (r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#, false),
+                (r#"{"choices":[{"delta":{"content":"a"}}]}"#, true),
+                (r#"{"choices":[{"delta":{"content":""}}]}"#, false),
+                (r#"{"choices":[]}"#, false),
+                (r#"{"choices":[{"delta":{"content":"b"}}]}"#, true),
+            ],
+        );
+        let start = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#;
+        let delta = |text: &str| {
+            let delta = format!(r#"{{"type":"text_delta","text":"{text}"}}"#);
+            format!(r#"{{"type":"content_block_delta","index":0,"delta":{delta}}}"#)
+        };
+        check(
+            ANTHROPIC,
+            &[
+                (r#"{"type":"message_start","message":{}}"#, false),
+                (start, true),
+                (r#"{"type":"ping"}"#, false),
+                (&delta(""), false),
+                (r#"{"type":"hologram"}"#, false),
+                (&delta("a"), true),
+            ],
+        );
+        check(
+            OPENAI_RESPONSES,
+            &[
+                (r#"{"type":"response.created","response":{"id":"r"}}"#, false),
+                (r#"{"type":"response.in_progress","response":{"id":"r"}}"#, false),
+                (r#"{"type":"response.output_text.delta","output_index":0,"delta":"a"}"#, true),
+                (r#"{"type":"response.output_text.delta","output_index":0,"delta":""}"#, false),
+                (r#"{"type":"keepalive"}"#, false),
+            ],
+        );
+    }
 }

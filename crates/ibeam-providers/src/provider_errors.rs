@@ -143,14 +143,17 @@ impl ErrorBuilder {
         let provider = self.provider.clone();
         let is_unavailable = match &error {
             ResponseError::Reported(error) => self.is_unavailability(error.status, error),
-            ResponseError::Truncated | ResponseError::Protocol(_) | ResponseError::TooLarge(_) => false,
+            ResponseError::Truncated
+            | ResponseError::Protocol(_)
+            | ResponseError::TooLarge(_)
+            | ResponseError::Garbled(_) => false,
         };
         let (reason, retry) = match error {
             ResponseError::Truncated => (Reason::AnswerTruncated { provider }, Retry::Fast),
             ResponseError::Protocol(detail) => {
                 (Reason::ProviderFailed { provider, detail: self.sanitize(&detail) }, Retry::Once)
             }
-            ResponseError::TooLarge(detail) => {
+            ResponseError::TooLarge(detail) | ResponseError::Garbled(detail) => {
                 (Reason::ProviderFailed { provider, detail: self.sanitize(&detail) }, Retry::Never)
             }
             ResponseError::Reported(error) => self.classify(error.status, &error),

@@ -11,6 +11,8 @@ pub enum ResponseError {
     Protocol(String),
     /// The answer exceeds a limit of this program or of the service. The text names the limit.
     TooLarge(String),
+    /// The text that was shown is not the text of the answer. The text is the detail.
+    Garbled(String),
     /// The stream ended before its terminal event.
     Truncated,
 }
@@ -75,7 +77,9 @@ pub(crate) fn parse_error_object(body: &str) -> Option<Value> {
 /// causes: an incomplete frame belongs to the truncation and is not a separate error.
 pub(crate) fn ignore_incomplete_frame(result: Result<(), ResponseError>) -> Result<(), ResponseError> {
     match result {
-        Err(error @ (ResponseError::Reported(_) | ResponseError::TooLarge(_))) => Err(error),
+        Err(
+            error @ (ResponseError::Reported(_) | ResponseError::TooLarge(_) | ResponseError::Garbled(_)),
+        ) => Err(error),
         Ok(()) | Err(ResponseError::Protocol(_) | ResponseError::Truncated) => Ok(()),
     }
 }

@@ -187,6 +187,9 @@ pub trait AnswerDecoder: fmt::Debug + Send {
     /// See [`ResponseError`]. The answer cannot be completed; events that were appended before remain valid.
     fn decode_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError>;
 
+    /// Returns the size of the content so far. It grows with each piece of text, thinking and calls, and with nothing else.
+    fn content_size(&self) -> usize;
+
     /// Whether the model has stopped, so that only token counts and the terminal event may follow.
     fn has_stopped(&self) -> bool;
 

@@ -40,11 +40,30 @@ fn thinking_is_kept_verbatim_and_calls_are_assembled() {
 }
 
 #[test]
-fn unknown_events_blocks_deltas_and_stop_reasons_are_ignored() {
-    check(
-        include_str!("../../fixtures/anthropic-unknown-things.sse"),
-        &["text Hi", "= text Hi", r#"= Unknown("cosmic_ray") 25+0r+0w/15"#],
+fn unknown_events_blocks_and_deltas_are_ignored_and_an_unknown_stop_reason_is_no_end() {
+    let stream = include_str!("../../fixtures/anthropic-unknown-things.sse");
+    check(&stream.replace("cosmic_ray", "end_turn"), &["text Hi", "= text Hi", "= EndTurn 25+0r+0w/15"]);
+    check(stream, &["text Hi", "protocol: the answer ended for the unknown reason `cosmic_ray`"]);
+}
+
+/// A loss on the way makes an answer incomplete.
+#[test]
+fn an_answer_without_its_call_its_stop_reason_or_the_end_of_a_block_is_incomplete() {
+    let stream = include_str!("../../fixtures/anthropic-text.sse");
+    let without = |event: &str| -> String {
+        let events = stream.split_inclusive("\n\n");
+        events.filter(|text| !text.starts_with(&format!("event: {event}\n"))).collect()
+    };
+    let texts: Vec<String> = replay::replay(ANTHROPIC, &[stream.as_bytes()]);
+    let texts: Vec<&str> =
+        texts.iter().map(String::as_str).filter(|line| line.starts_with("text ")).collect();
+    let check_lost = |stream: &str, error: &str| check(stream, &[texts.as_slice(), &[error]].concat());
+    check_lost(
+        &stream.replace("end_turn", "tool_use"),
+        "protocol: the answer ended for a call that it does not have",
     );
+    check_lost(&without("message_delta"), "protocol: the answer ended without a stop reason");
+    check_lost(&without("content_block_stop"), "protocol: the answer ended before one of its content blocks");
 }
 
 #[test]
@@ -227,16 +246,22 @@ fn content_in_the_first_event_that_is_started_again_counts_once() {
     let content = r#"[{"type":"text","text":"A"},{"type":"text","text":"B"}]"#;
     let block = |index: u32| {
         let block = r#"{"type":"text","text":"C"}"#;
-        format!("data: {{\"type\":\"content_block_start\",\"index\":{index},\"content_block\":{block}}}\n\n")
+        let end = format!("data: {{\"type\":\"content_block_stop\",\"index\":{index}}}\n\n");
+        format!(
+            "data: {{\"type\":\"content_block_start\",\"index\":{index},\"content_block\":{block}}}\n\n{end}"
+        )
     };
     for (index, expect) in [
         (0, &["text C", "= text C", "= EndTurn 3+0r+0w/4"][..]),
         (1, &["text A", "text C", "= text A", "= text C", "= EndTurn 3+0r+0w/4"]),
         (2, &["text A", "text B", "text C", "= text A", "= text B", "= text C", "= EndTurn 3+0r+0w/4"]),
     ] {
-        check(&(opening(content, "null") + &block(index) + STOP), expect);
+        check(&(opening(content, r#""end_turn""#) + &block(index) + STOP), expect);
     }
-    check(&(opening("null", "null") + &block(0) + STOP), &["text C", "= text C", "= EndTurn 3+0r+0w/4"]);
+    check(
+        &(opening("null", r#""end_turn""#) + &block(0) + STOP),
+        &["text C", "= text C", "= EndTurn 3+0r+0w/4"],
+    );
 }
 
 proptest! {

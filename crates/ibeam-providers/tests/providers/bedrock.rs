@@ -86,10 +86,10 @@ fn an_exception_is_reported_after_the_text_before_it() {
 }
 
 #[test]
-fn unknown_events_blocks_deltas_and_stop_reasons_are_ignored() {
+fn unknown_events_blocks_and_deltas_are_ignored_and_an_unknown_stop_reason_is_no_end() {
     check(
         include_str!("../../fixtures/bedrock-unknown-things.frames"),
-        &["text Hi", "= text Hi", r#"= Unknown("cosmic_ray") 25+0r+0w/15"#],
+        &["text Hi", "protocol: the answer ended for the unknown reason `cosmic_ray`"],
     );
 }
 

@@ -75,9 +75,13 @@ fn an_answer_that_failed_is_an_error() {
 }
 
 #[test]
-fn unknown_events_fields_and_reasons_and_absurd_usage_are_accepted() {
+fn unknown_events_and_fields_and_absurd_usage_are_accepted_and_unknown_reasons_are_not() {
     let stream = include_str!("../../fixtures/cohere-unknown-things.sse");
-    check(stream, &["text Hi", "= text Hi", r#"= Unknown("COSMIC_RAY") -"#]);
+    check(&stream.replace("COSMIC_RAY", "COMPLETE"), &["text Hi", "= text Hi", "= EndTurn -"]);
+    for reason in ["COSMIC_RAY", "ERROR_LIMIT", "USER_CANCEL"] {
+        let error = format!("protocol: the answer ended for the unknown reason `{reason}`");
+        check(&stream.replace("COSMIC_RAY", reason), &["text Hi", &error]);
+    }
 }
 
 #[test]

@@ -78,9 +78,13 @@ fn an_error_is_reported_after_the_text_before_it() {
 }
 
 #[test]
-fn unknown_fields_and_reasons_and_absurd_usage_are_accepted() {
+fn unknown_fields_and_absurd_usage_are_accepted_and_unknown_reasons_are_not() {
     let stream = include_str!("../../fixtures/ollama-unknown-things.ndjson");
-    check(stream, &["text Hi", "= text Hi", r#"= Unknown("cosmic_ray") -"#]);
+    check(&stream.replace("cosmic_ray", "stop"), &["text Hi", "= text Hi", "= EndTurn -"]);
+    for reason in ["cosmic_ray", "unload", "load"] {
+        let error = format!("protocol: the answer ended for the unknown reason `{reason}`");
+        check(&stream.replace("cosmic_ray", reason), &["text Hi", &error]);
+    }
 }
 
 #[test]

@@ -139,9 +139,15 @@ fn a_filtered_answer_is_a_refusal() {
 }
 
 #[test]
-fn absurd_usage_and_unknown_finish_reasons_are_accepted() {
+fn absurd_usage_is_accepted_and_an_unknown_finish_reason_is_no_end() {
     let stream = include_str!("../../fixtures/openai-absurd-usage.sse");
-    check(stream, &["text Hi", "= text Hi", r#"= Unknown("eos_token") -"#]);
+    check(stream, &["text Hi", "= text Hi", "= EndTurn -"]);
+    for (reason, error) in [
+        ("cancelled", "protocol: the answer ended for the unknown reason `cancelled`"),
+        ("tool_calls", "protocol: the answer ended for a call that it does not have"),
+    ] {
+        check(&stream.replace("eos_token", reason), &["text Hi", error]);
+    }
 }
 
 #[test]

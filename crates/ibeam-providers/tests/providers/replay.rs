@@ -41,6 +41,7 @@ pub(crate) fn lines(events: Vec<ModelEvent>, error: Option<ResponseError>) -> Ve
         ResponseError::Reported(error) => format!("reported [{}] {}", error.kind, error.message),
         ResponseError::Protocol(detail) => format!("protocol: {detail}"),
         ResponseError::TooLarge(detail) => format!("too large: {detail}"),
+        ResponseError::Garbled(detail) => format!("garbled: {detail}"),
         ResponseError::Truncated => "truncated".to_owned(),
     }));
     lines

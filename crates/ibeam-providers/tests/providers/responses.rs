@@ -94,11 +94,44 @@ fn an_answer_that_a_filter_cut_is_a_refusal() {
 }
 
 #[test]
-fn an_answer_that_is_incomplete_for_another_reason_has_an_unknown_stop_reason() {
-    let stream = include_str!("../../fixtures/responses-incomplete.sse")
-        .replace(r#"{"reason":"max_output_tokens"}"#, r#"{"reason":"steered"}"#);
-    let got = replay::replay(OPENAI_RESPONSES, &[stream.as_bytes()]);
-    assert_eq!(got.last().unwrap(), r#"= Unknown("steered") 10+0r+0w/16"#);
+fn an_answer_that_is_incomplete_for_another_reason_or_none_is_no_end() {
+    for (reason, named) in [(r#"{"reason":"steered"}"#, "steered"), ("null", "incomplete")] {
+        let stream = include_str!("../../fixtures/responses-incomplete.sse")
+            .replace(r#"{"reason":"max_output_tokens"}"#, reason);
+        let error = format!("protocol: the answer ended for the unknown reason `{named}`");
+        check(&stream, &["text Reading.", &error]);
+    }
+}
+
+/// Each message is streamed, and stated as a whole twice.
+#[test]
+fn a_text_that_was_dropped_swapped_or_doubled_on_the_way_is_not_an_answer() {
+    let stream = include_str!("../../fixtures/responses-text.sse");
+    let events: Vec<&str> = stream.split_inclusive("\n\n").collect();
+    let is_delta = |event: &str| event.contains("\"type\":\"response.output_text.delta\"");
+    let deltas: Vec<usize> = (0..events.len()).filter(|index| is_delta(events[*index])).collect();
+    let first_of_pairs = deltas.windows(2).filter(|pair| pair[1] == pair[0] + 1).map(|pair| pair[0]);
+    for first in first_of_pairs {
+        let mut dropped = events.clone();
+        dropped.remove(first);
+        let mut swapped = events.clone();
+        swapped.swap(first, first + 1);
+        let mut doubled = events.clone();
+        doubled.insert(first, events[first]);
+        for events in [dropped, swapped, doubled] {
+            for without_items in [false, true] {
+                let is_item = |event: &str| event.contains("\"type\":\"response.output_item.done\"");
+                let kept = events.iter().filter(|event| !(without_items && is_item(event)));
+                let stream: String = kept.copied().collect();
+                let got = replay::replay(OPENAI_RESPONSES, &[stream.as_bytes()]);
+                let last = got.last().unwrap();
+                assert_eq!(last, "garbled: its text is not the one that it streamed", "{stream}");
+            }
+        }
+    }
+    let trimmed = stream.replace("\"text\":\"Hello, ", "\"text\":\" Hello, ");
+    let got = replay::replay(OPENAI_RESPONSES, &[trimmed.as_bytes()]);
+    assert!(got.last().unwrap().starts_with("= EndTurn"), "white space around a text says nothing: {got:?}");
 }
 
 #[test]
@@ -186,11 +219,11 @@ fn the_final_event_supplies_what_the_stream_left_out() {
 }
 
 #[test]
-fn text_that_was_shown_stays_even_if_the_complete_item_differs() {
+fn text_that_was_shown_although_the_complete_item_differs_is_not_an_answer() {
     let delta = json!({ "type": "response.output_text.delta", "output_index": 0, "delta": "Hi" });
     let message = json!({ "type": "message", "content": [{ "type": "output_text", "text": "Hello" }] });
     let stream = format!("data: {delta}\n\n{}", final_event(&json!([message])));
-    check(&stream, &["text Hi", "= text Hi", "= EndTurn -"]);
+    check(&stream, &["text Hi", "garbled: its text is not the one that it streamed"]);
 }
 
 #[test]

@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 
 use super::content_block::{BlockType, ContentBlock, ServerBlock};
 use super::request::NAME;
-use crate::answer_draft::{AnswerEnd, CallDraft, Part, TokenCount, TokenCounts, build_answer};
+use crate::answer_draft::{
+    AnswerEnd, CallDraft, Part, TokenCount, TokenCounts, build_answer, check_blocks_ended,
+};
 use crate::answer_limits::AnswerLimits;
 use crate::lenient_json::{self, Text, string_or_empty};
 use crate::response_error::{ReportedError, ResponseError, ignore_incomplete_frame, parse_failure};
@@ -91,11 +93,16 @@ struct OutputDetails {
     thinking_tokens: TokenCount,
 }
 
+/// The stop reason of a complete answer.
+const END_TURN: &str = "end_turn";
+
 /// A content block that is arriving.
 #[derive(Debug)]
 struct BlockState {
     index: u64,
     stopped: bool,
+    /// Whether it arrived as a whole, so that no event ends it.
+    is_whole: bool,
     content: BlockContent,
 }
 
@@ -182,6 +189,10 @@ impl AnswerDecoder for Decoder {
         }
     }
 
+    fn content_size(&self) -> usize {
+        self.limits.content_size()
+    }
+
     fn has_stopped(&self) -> bool {
         self.stop_reason.is_some()
     }
@@ -222,17 +233,18 @@ impl AnswerDecoder for Decoder {
         let mut buffer = String::new();
         let (message, repaired) = lenient_json::parse::<WireMessage>(body, &mut buffer)
             .map_err(|error| parse_failure(body, &error))?;
+        if message.content.as_ref().is_none_or(Vec::is_empty) && message.stop_reason.is_none() {
+            return Err(ResponseError::Protocol("the document holds no message".into()));
+        }
         self.started = true;
         self.id = message.id;
         for (index, block) in (0..).zip(message.content.unwrap_or_default()) {
             self.start_block(index, Some(&block), repaired, out)?;
+            self.complete_last_block();
         }
-        self.stop_reason = message.stop_reason;
+        self.stop_reason = message.stop_reason.or_else(|| Some(END_TURN.to_owned()));
         self.refusal = message.stop_details.as_ref().and_then(refusal_details);
         self.update_usage(message.usage);
-        if self.blocks.is_empty() && self.stop_reason.is_none() {
-            return Err(ResponseError::Protocol("the document holds no message".into()));
-        }
         self.finish(out)
     }
 }
@@ -264,9 +276,17 @@ impl Decoder {
         for (index, block) in (0..).zip(blocks) {
             if next.is_none_or(|next| index < next) {
                 self.start_block(index, Some(&block), self.initial.repaired, out)?;
+                self.complete_last_block();
             }
         }
         Ok(())
+    }
+
+    /// Marks the newest block as complete: it has no events of its own.
+    fn complete_last_block(&mut self) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.is_whole = true;
+        }
     }
 
     fn start_block(
@@ -312,7 +332,7 @@ impl Decoder {
             }
             BlockType::Unknown => ServerBlock::parse(raw).map_or(BlockContent::Unknown, BlockContent::Server),
         };
-        self.blocks.push(BlockState { index, stopped: false, content });
+        self.blocks.push(BlockState { index, stopped: false, is_whole: false, content });
         Ok(())
     }
 
@@ -385,13 +405,20 @@ impl Decoder {
 
     fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
         self.start_initial_blocks(None, out)?;
-        self.finished = true;
         let blocks = std::mem::take(&mut self.blocks);
-        let parts = blocks.into_iter().flat_map(|block| parts(block.content)).flatten().collect();
+        let is_open = blocks.iter().any(|block| !block.stopped && !block.is_whole);
+        let parts: Vec<Part> = blocks.into_iter().flat_map(|block| parts(block.content)).flatten().collect();
         let usage = self.reported_usage();
-        let stop = stop_reason(self.stop_reason.take().or_else(|| self.initial.stop_reason.take()));
+        let stop = match self.stop_reason.take().or_else(|| self.initial.stop_reason.take()) {
+            Some(word) => stop_reason(word),
+            // The calls are complete.
+            None if parts.iter().any(|part| matches!(part, Part::Call(_))) => StopReason::ToolUse,
+            None => return Err(ResponseError::Protocol("the answer ended without a stop reason".into())),
+        };
+        check_blocks_ended(&stop, is_open)?;
         let end = AnswerEnd { stop, usage, request_id: self.id.take(), calls_before: self.calls_before };
         let mut answer = build_answer(parts, end)?;
+        self.finished = true;
         answer.refusal = self.refusal.take().filter(|_| answer.stop == StopReason::Refusal);
         out.push(ModelEvent::Finished(Box::new(answer)));
         Ok(())
@@ -443,12 +470,9 @@ fn initial_arguments(input: Option<Value>) -> String {
     }
 }
 
-fn stop_reason(word: Option<String>) -> StopReason {
-    let Some(word) = word else {
-        return StopReason::EndTurn;
-    };
+fn stop_reason(word: String) -> StopReason {
     match word.as_str() {
-        "end_turn" | "stop_sequence" => StopReason::EndTurn,
+        END_TURN | "stop_sequence" => StopReason::EndTurn,
         "tool_use" => StopReason::ToolUse,
         "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
         "pause_turn" => StopReason::Paused,

@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use super::document::{self, Document};
 use super::errors::recognise_error;
 use super::request::NAME;
-use crate::answer_draft::{AnswerEnd, CallDraft, Part, TokenCount, TokenCounts, build_answer};
+use crate::answer_draft::{
+    AnswerEnd, CallDraft, Part, TokenCount, TokenCounts, build_answer, check_blocks_ended,
+};
 use crate::answer_limits::AnswerLimits;
 use crate::lenient_json::{self, Text, parse_arguments};
 use crate::response_error::{ReportedError, ResponseError, parse_failure};
@@ -199,6 +201,10 @@ impl AnswerDecoder for Decoder {
         }
     }
 
+    fn content_size(&self) -> usize {
+        self.limits.content_size()
+    }
+
     fn has_stopped(&self) -> bool {
         self.stop_reason.is_some()
     }
@@ -233,6 +239,7 @@ impl AnswerDecoder for Decoder {
         for (index, content) in (0..).zip(blocks) {
             self.start_block(index, content, out)?;
         }
+        self.blocks.iter_mut().for_each(|block| block.stopped = true);
         self.stop_reason = document.stop_reason;
         self.usage = document.usage.counts().usage();
         self.finish(out)
@@ -394,17 +401,21 @@ impl Decoder {
     }
 
     fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
-        self.finished = true;
+        let is_open = self.blocks.iter().any(|block| !block.stopped);
+        let stop = stop_reason(self.stop_reason.take().unwrap_or_default())?;
+        check_blocks_ended(&stop, is_open)?;
         let parts =
             std::mem::take(&mut self.blocks).into_iter().filter_map(|block| part(block.content)).collect();
         let end = AnswerEnd {
-            stop: stop_reason(self.stop_reason.take().unwrap_or_default())?,
+            stop,
             usage: self.usage,
             // The head of the response has the id of the request.
             request_id: None,
             calls_before: self.calls_before,
         };
-        out.push(ModelEvent::Finished(Box::new(build_answer(parts, end)?)));
+        let answer = build_answer(parts, end)?;
+        self.finished = true;
+        out.push(ModelEvent::Finished(Box::new(answer)));
         Ok(())
     }
 }

@@ -28,6 +28,10 @@ impl AnswerDecoder for Decoder {
         self.messages.decode_frame(frame, out)
     }
 
+    fn content_size(&self) -> usize {
+        self.messages.content_size()
+    }
+
     fn has_stopped(&self) -> bool {
         self.messages.has_stopped()
     }

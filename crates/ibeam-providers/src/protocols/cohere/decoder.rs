@@ -72,6 +72,10 @@ impl AnswerDecoder for Decoder {
         Ok(())
     }
 
+    fn content_size(&self) -> usize {
+        self.limits.content_size()
+    }
+
     fn has_stopped(&self) -> bool {
         self.finished
     }
@@ -210,7 +214,6 @@ impl Decoder {
         if let Some(error) = delta.error.and_then(reported_error).or_else(|| failure(&reason)) {
             return Err(ResponseError::Reported(error));
         }
-        self.finished = true;
         let end = AnswerEnd {
             stop: stop_reason(reason),
             usage: delta.usage.map(UsageReport::counts).and_then(|counts| counts.usage_with_cache_in_input()),
@@ -218,7 +221,9 @@ impl Decoder {
             calls_before: self.calls_before,
         };
         let parts = std::mem::take(&mut self.pieces).into_iter().map(part).collect();
-        out.push(ModelEvent::Finished(Box::new(build_answer(parts, end)?)));
+        let answer = build_answer(parts, end)?;
+        self.finished = true;
+        out.push(ModelEvent::Finished(Box::new(answer)));
         Ok(())
     }
 }

@@ -75,6 +75,10 @@ impl AnswerDecoder for Decoder {
         self.add_chunk(chunk, repaired, out)
     }
 
+    fn content_size(&self) -> usize {
+        self.limits.content_size()
+    }
+
     fn has_stopped(&self) -> bool {
         self.stop.is_some() && !self.awaits_service
     }
@@ -343,7 +347,6 @@ impl Decoder {
     }
 
     fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
-        self.finished = true;
         if let Some((position, _)) = self.open_call {
             self.close_call();
             // The rest of the arguments is missing.
@@ -355,7 +358,9 @@ impl Decoder {
         let stop = self.stop.take().unwrap_or(Ok(StopReason::EndTurn))?;
         let end = AnswerEnd { stop, usage, request_id: self.id.take(), calls_before: self.calls_before };
         let parts = std::mem::take(&mut self.parts);
-        out.push(ModelEvent::Finished(Box::new(build_answer(parts, end)?)));
+        let answer = build_answer(parts, end)?;
+        self.finished = true;
+        out.push(ModelEvent::Finished(Box::new(answer)));
         Ok(())
     }
 }

@@ -134,6 +134,10 @@ impl AnswerDecoder for Decoder {
         }
     }
 
+    fn content_size(&self) -> usize {
+        self.limits.content_size()
+    }
+
     fn has_stopped(&self) -> bool {
         self.finished
     }
@@ -296,11 +300,12 @@ impl Decoder {
             }
             status => StopReason::Unknown(status.to_owned()),
         };
-        self.finished = true;
         let request_id = interaction.id.map(Text::into_string).filter(|id| !id.is_empty());
         let end = AnswerEnd { stop, usage, request_id, calls_before: self.calls_before };
         let parts = std::mem::take(&mut self.steps).into_iter().flat_map(|step| parts(step.content));
-        out.push(ModelEvent::Finished(Box::new(build_answer(parts.collect(), end)?)));
+        let answer = build_answer(parts.collect(), end)?;
+        self.finished = true;
+        out.push(ModelEvent::Finished(Box::new(answer)));
         Ok(())
     }
 }

@@ -34,6 +34,10 @@ impl AnswerDecoder for Decoder {
         if self.finished { Ok(()) } else { self.decode_chunk(&frame.data, out) }
     }
 
+    fn content_size(&self) -> usize {
+        self.limits.content_size()
+    }
+
     fn has_stopped(&self) -> bool {
         self.finished
     }
@@ -151,7 +155,6 @@ impl Decoder {
         counts: &TokenCounts,
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ResponseError> {
-        self.finished = true;
         let text_calls = self.text_calls.take_calls();
         let text = self.text_calls.flush();
         self.add_text(text, out);
@@ -165,7 +168,9 @@ impl Decoder {
         parts.extend(std::mem::take(&mut self.calls).into_iter().chain(text_calls).map(Part::Call));
         let end =
             AnswerEnd { stop, usage: counts.usage(), request_id: None, calls_before: self.calls_before };
-        out.push(ModelEvent::Finished(Box::new(build_answer(parts, end)?)));
+        let answer = build_answer(parts, end)?;
+        self.finished = true;
+        out.push(ModelEvent::Finished(Box::new(answer)));
         Ok(())
     }
 }

@@ -63,6 +63,10 @@ impl AnswerDecoder for Decoder {
         self.decode_chunk(&frame.data, out)
     }
 
+    fn content_size(&self) -> usize {
+        self.limits.content_size()
+    }
+
     fn has_stopped(&self) -> bool {
         self.finish_reason.is_some()
     }
@@ -260,7 +264,6 @@ impl Decoder {
     }
 
     fn finish(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
-        self.finished = true;
         let text_calls = self.text_calls.take_calls();
         self.flush_buffered_text(out);
         let mut parts = Vec::new();
@@ -282,7 +285,9 @@ impl Decoder {
             request_id: self.id.take(),
             calls_before: self.calls_before,
         };
-        out.push(ModelEvent::Finished(Box::new(build_answer(parts, end)?)));
+        let answer = build_answer(parts, end)?;
+        self.finished = true;
+        out.push(ModelEvent::Finished(Box::new(answer)));
         Ok(())
     }
 }
@@ -297,7 +302,9 @@ fn stop_reason(word: Option<String>) -> StopReason {
         return StopReason::EndTurn;
     };
     match word.as_str() {
-        "stop" | "eos" | "stop_sequence" | "end_turn" => StopReason::EndTurn,
+        // Other services and servers say `stop` in these words.
+        "stop" | "eos" | "eos_token" | "stop_sequence" | "stop_token" | "end_turn" | "end" | "complete"
+        | "completed" | "COMPLETE" | "STOP" => StopReason::EndTurn,
         "tool_calls" | "function_call" => StopReason::ToolUse,
         "length" | "model_length" | "max_tokens" => StopReason::MaxTokens,
         "pause_turn" => StopReason::Paused,

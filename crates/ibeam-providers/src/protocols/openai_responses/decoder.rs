@@ -2,7 +2,7 @@
 //!
 //! Pure state machine. Ignores unknown events and fields, and keeps unknown items. An answer is complete only at
 //! `response.completed` or `response.incomplete`. The items of that event are not authoritative: some services leave them
-//! out. They only supply what the stream lacks.
+//! out. They supply what the stream lacks. Where they repeat a text, it must be the one that was streamed.
 //!
 //! Events name their item by `output_index`, because some services change the ids of items within a stream. If an
 //! event has no index, its item is found by its id, or by the kind of the event.
@@ -123,6 +123,10 @@ impl AnswerDecoder for Decoder {
             },
             EventName::Unknown => Ok(()),
         }
+    }
+
+    fn content_size(&self) -> usize {
+        self.limits.content_size()
     }
 
     fn has_stopped(&self) -> bool {
@@ -322,8 +326,13 @@ impl Decoder {
             let kind = kind_of(raw);
             let Some(count) = counts.get_mut(kind as usize) else { continue };
             let same = streamed.iter().filter(|(other, ..)| *other == kind).nth(*count);
+            let item = self.items.iter().filter(|item| item.kind == kind).nth(*count);
             *count += 1;
             match same {
+                Some((.., true)) if kind == ItemKind::Message => {
+                    let (text, _) = WireItem::parse(raw)?.message_text();
+                    item.map_or(Ok(()), |item| check_text(&item.text, &text))?;
+                }
                 Some((.., true)) => {}
                 Some((_, index, false)) => self.complete_item(*index, raw, repaired, out)?,
                 None => self.complete_item(Some(index), raw, repaired, out)?,
@@ -367,14 +376,30 @@ impl Decoder {
             push_parts(item, &mut parts)?;
         }
         let end = AnswerEnd { stop, usage, request_id: self.id.take(), calls_before: self.calls_before };
+        let answer = build_answer(parts, end)?;
         self.finished = true;
-        out.push(ModelEvent::Finished(Box::new(build_answer(parts, end)?)));
+        out.push(ModelEvent::Finished(Box::new(answer)));
         Ok(())
     }
 }
 
-/// Adds the part of a complete text that was not streamed. A text that differs from the streamed one is ignored, because
-/// what was shown cannot be withdrawn.
+/// Checks the text of a message that was streamed against the complete one, which may lack the white space around it. Some
+/// services leave the complete text out.
+///
+/// # Errors
+/// `Garbled`: what was shown cannot be withdrawn.
+fn check_text(streamed: &str, complete: &str) -> Result<(), ResponseError> {
+    let [streamed, complete] = [streamed, complete].map(str::trim);
+    match complete.is_empty() || streamed == complete {
+        true => Ok(()),
+        false => Err(ResponseError::Garbled("its text is not the one that it streamed".to_owned())),
+    }
+}
+
+/// Adds the part of a complete text that was not streamed.
+///
+/// # Errors
+/// `Garbled` for a message with another text. Services state reasoning in several forms.
 fn add_rest(
     item: &mut ItemState,
     complete: &str,
@@ -382,7 +407,10 @@ fn add_rest(
     out: &mut Vec<ModelEvent>,
 ) -> Result<(), ResponseError> {
     let Some(rest) = complete.strip_prefix(item.text.as_str()).filter(|rest| !rest.is_empty()) else {
-        return Ok(());
+        return match item.kind {
+            ItemKind::Message => check_text(&item.text, complete),
+            ItemKind::Reasoning | ItemKind::FunctionCall | ItemKind::Other => Ok(()),
+        };
     };
     limits.count(rest)?;
     item.text.push_str(rest);

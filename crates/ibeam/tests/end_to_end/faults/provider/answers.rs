@@ -261,14 +261,42 @@ fn the_text_of_a_refusal_is_printed_on_stderr() {
     assert!(output.stream().last()["message"].as_str().unwrap().contains("I cannot help"), "{output}");
 }
 
+/// Whether the model was done is not known, so the answer is continued once.
 #[test]
-fn f058_an_unknown_stop_reason_ends_the_turn_with_a_warning() {
-    let unknown = || answer_text("all done").stop(StopReason::Unknown("cosmic_ray".to_owned()));
-    for (_, output) in expect_success_on_both_wires(FAST_RETRIES, || vec![unknown()]) {
-        assert_eq!(output.stream().last()["result"], "all done", "{output}");
+fn f058_an_unknown_stop_reason_is_not_a_success() {
+    let unknown = |text: &str| answer_text(text).stop(StopReason::Unknown("cosmic_ray".to_owned()));
+    let answers = || vec![unknown("half "), answer_text("rest")];
+    for (_, output) in expect_success_on_both_wires(FAST_RETRIES, answers) {
+        assert_eq!(output.stream().last()["result"], "half rest", "{output}");
         let warnings = output.stderr_lines("warning: ");
         assert!(warnings.len() == 1 && warnings[0].contains("cosmic_ray"), "{output}");
     }
+    let answers = || vec![unknown("half "), unknown("more")];
+    let output = expect_failure_on_both_wires(25, FAST_RETRIES, answers);
+    assert!(output.stderr_lines("error: ")[0].contains("cosmic_ray"), "{output}");
+}
+
+/// Complete calls are executed: the answer after them decides.
+#[test]
+fn f058_the_calls_of_an_answer_with_an_unknown_stop_reason_are_executed() {
+    let unknown = StopReason::Unknown("cosmic_ray".to_owned());
+    let call = answer_call("t", "ls", &json!({ "path": "." })).stop(unknown);
+    let answers = || vec![call.clone(), answer_text("done")];
+    for (_, output) in expect_success_on_both_wires(FAST_RETRIES, answers) {
+        let warnings = output.stderr_lines("warning: ");
+        assert!(warnings.len() == 1 && warnings[0].contains("cosmic_ray"), "{output}");
+    }
+}
+
+/// A stop reason for calls without a call: the call was lost on the way.
+#[test]
+fn an_answer_whose_call_was_lost_is_continued_once() {
+    let lost = || answer_text("I will read it. ").stop(StopReason::ToolUse);
+    let answers = || vec![lost(), answer_text("Done.")];
+    for (_, output) in expect_success_on_both_wires(FAST_RETRIES, answers) {
+        assert_eq!(output.stream().last()["result"], "I will read it. Done.", "{output}");
+    }
+    expect_failure_on_both_wires(25, FAST_RETRIES, || vec![lost(), lost()]);
 }
 
 /// A stop reason that is printed is shortened and has no control characters.
@@ -277,9 +305,8 @@ fn f058_a_stop_reason_cannot_control_the_terminal() {
     let unknown = || {
         answer_text("x").stop(StopReason::Unknown(format!("\u{1b}[31m{}\nerror: forged", "y".repeat(9999))))
     };
-    for (_, output) in expect_success_on_both_wires(FAST_RETRIES, || vec![unknown()]) {
-        assert!(!output.stderr.contains('\u{1b}') && output.stderr.len() < 1000, "{output}");
-    }
+    let output = expect_failure_on_both_wires(25, FAST_RETRIES, || vec![unknown(), unknown()]);
+    assert!(!output.stderr.contains('\u{1b}') && output.stderr.len() < 2000, "{output}");
 }
 
 #[test]
