@@ -213,6 +213,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("timeouts.hook", Kind::Time, Some("60s"), ProjectScope::Trusted),
     key("timeouts.api_key_command", Kind::Time, Some("30s"), ProjectScope::Never),
     key("timeouts.checkpoint", Kind::Time, Some("10s"), ProjectScope::Trusted),
+    key("timeouts.git", Kind::Time, Some("10m"), ProjectScope::Trusted),
     key("timeouts.mcp_start", Kind::Time, Some("10s"), ProjectScope::MayLower),
     key("timeouts.mcp_call", Kind::Time, Some("120s"), ProjectScope::MayLower),
     key("mcp_servers.*.command", Kind::Text, None, ProjectScope::Delegated),

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
+use crate::git::Git;
 use crate::governor_wire::{GOVERNOR_VARIABLE, KEY_FILE_VARIABLE, TASK_VARIABLE};
 use crate::parking::Parking;
 use crate::queue::Spend;
@@ -27,8 +28,8 @@ const MAX_ARGUMENT_BYTES: usize = 100 << 10;
 pub struct RunProgram {
     /// The path of the program: ibeam itself.
     pub program: PathBuf,
-    /// The path of git.
-    pub git: PathBuf,
+    /// Runs git.
+    pub git: Git,
     /// The flags of runs and checks: what they may do.
     pub sandbox_flags: Vec<OsString>,
     /// Further flags of every run, before those of the task.

@@ -47,6 +47,7 @@ pub use comparison::{ChangedTask, FleetComparison, RateDifference};
 pub use driver::{DriverOptions, FleetDirectory, FleetEnd, FleetObserver, HaltReason, run_fleet};
 pub use error::FleetError;
 pub use event_publisher::{EventSink, StreamEvent, random_id};
+pub use git::Git;
 pub use governor::RateLimits;
 pub use governor_wire::{
     Ask, GOVERNOR_VARIABLE, KEY_FILE_VARIABLE, Permission, RequestOutcome, RequestReport, TASK_VARIABLE,

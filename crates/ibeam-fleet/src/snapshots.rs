@@ -306,6 +306,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::Git;
     use crate::queue::{QueueError, Spend};
     use crate::task::Task;
 
@@ -346,13 +347,13 @@ mod tests {
         let program = RunProgram {
             // Accepts every session.
             program: "true".into(),
-            git: "git".into(),
+            git: Git::of_system(),
             sandbox_flags: Vec::new(),
             run_flags: Vec::new(),
             key_file: None,
             parking: None,
         };
-        let workspaces = Workspaces::new("git".into(), fleet.clone());
+        let workspaces = Workspaces::new(Git::of_system(), fleet.clone());
         // The snapshot of another machine.
         let (workspace, patch) = (at("other/workspace"), at("patch"));
         workspaces.prepare(&claim.task.workspace, &workspace).unwrap();

@@ -37,12 +37,8 @@ impl TaskFile {
     }
 
     /// Like [`Self::parse`], and checks with the program `git` that local repositories have the commits.
-    pub fn parse_and_check_commits(text: &str, base: &Path, git: &Path) -> Self {
-        Self::parse_with(
-            text,
-            base,
-            KnownSources { git: Some(Git(git.to_owned())), ..KnownSources::default() },
-        )
+    pub fn parse_and_check_commits(text: &str, base: &Path, git: &Git) -> Self {
+        Self::parse_with(text, base, KnownSources { git: Some(git.clone()), ..KnownSources::default() })
     }
 
     fn parse_with(text: &str, base: &Path, mut known: KnownSources) -> Self {
@@ -353,7 +349,7 @@ mod tests {
             format!(r#"{{"id":"{id}","prompt":"p","workspace":{{"git":"ws","ref":"{reference}"}}}}"#)
         };
         let text = [task("a", "main"), task("b", "gone"), task("c", "HEAD")].join("\n");
-        let file = TaskFile::parse_and_check_commits(&text, home.path(), Path::new("git"));
+        let file = TaskFile::parse_and_check_commits(&text, home.path(), &Git::of_system());
         let ids: Vec<&str> = file.tasks.iter().map(|task| task.id.as_str()).collect();
         assert_eq!((ids.as_slice(), file.invalid.len()), (["a", "c"].as_slice(), 1), "{:?}", file.invalid);
         assert!(file.invalid[0].line == 2 && file.invalid[0].detail.contains("`gone` is no commit of"));

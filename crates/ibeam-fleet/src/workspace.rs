@@ -66,8 +66,8 @@ pub(crate) struct Changes {
 }
 
 impl Workspaces {
-    pub(crate) fn new(git: PathBuf, fleet: PathBuf) -> Self {
-        Self { git: Git(git), fleet, secret: None, unavailable: Mutex::default() }
+    pub(crate) fn new(git: Git, fleet: PathBuf) -> Self {
+        Self { git, fleet, secret: None, unavailable: Mutex::default() }
     }
 
     /// Leaves a file out of copies of directories, whatever its name there is.
@@ -420,7 +420,7 @@ mod tests {
             assert!(changes.has_patch);
             assert_eq!(changes.files, ["a.txt", "data", "gone.txt", odd]);
         }
-        let git = Git("git".into());
+        let git = Git::of_system();
         git.run(source, &["apply", "--binary", utf8(&patch).unwrap()]).unwrap();
         for name in ["a.txt", odd, "data", "kept.txt"] {
             assert_eq!(fs::read(source.join(name)).unwrap(), fs::read(path.join(name)).unwrap(), "{name:?}");
@@ -432,7 +432,7 @@ mod tests {
     fn the_changes_of_a_copy_are_found() {
         let home = tempfile::tempdir().unwrap();
         let source = source(home.path());
-        let workspaces = Workspaces::new("git".into(), home.path().join("fleet"));
+        let workspaces = Workspaces::new(Git::of_system(), home.path().join("fleet"));
         check(&workspaces, &WorkspaceSource::Path(source.clone()), &source, home.path());
     }
 
@@ -441,13 +441,13 @@ mod tests {
         for format in ["sha1", "sha256"] {
             let home = tempfile::tempdir().unwrap();
             let source = source(home.path());
-            let git = Git("git".into());
+            let git = Git::of_system();
             let run = |arguments: &[&str]| git.run(&source, arguments).unwrap();
             run(&["init", "--quiet", &format!("--object-format={format}")]);
             run(&["add", "--all"]);
             let person = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
             run(&[&person[..], &["commit", "--quiet", "--message", "one"]].concat());
-            let workspaces = Workspaces::new("git".into(), home.path().join("fleet"));
+            let workspaces = Workspaces::new(Git::of_system(), home.path().join("fleet"));
             let git = GitSource { git: source.to_str().unwrap().to_owned(), reference: "HEAD".to_owned() };
             check(&workspaces, &WorkspaceSource::Git(git), &source, home.path());
         }

@@ -1,7 +1,7 @@
 //! Asynchronous process trees: starting a process with pipes, reading a bounded part of its output, and ending it with
 //! everything that it started.
 //!
-//! Used by the shell tool, MCP servers and hooks. Depends on neither models nor configuration. Callers decide what is
+//! Used by the shell tool, MCP servers, hooks and git. Depends on neither models nor configuration. Callers decide what is
 //! started, how long it may run and how its end is reported.
 
 mod bounded_buffer;

@@ -12,6 +12,7 @@ use crate::path_snapshot::PathSnapshot;
 use crate::server::{ForkServer, SpawnError};
 use crate::setup_step::SetupStep;
 use crate::supervised_tree::SupervisedTree;
+use crate::supervisor::TreeEnd;
 
 /// Default maximum of processes and threads that the commands of a launcher may have.
 pub const DEFAULT_PROCESS_LIMIT: u32 = 4096;
@@ -26,6 +27,7 @@ pub struct Launcher {
     /// Maximum number of processes and threads of all commands together.
     processes: u32,
     confinement: Option<Confinement>,
+    end: TreeEnd,
     servers: Mutex<Servers>,
 }
 
@@ -57,12 +59,19 @@ impl Default for Launcher {
 impl Launcher {
     /// Creates a launcher whose commands together may have up to `processes` processes and threads. Starts nothing.
     pub const fn new(processes: u32) -> Self {
-        Self { processes, confinement: None, servers: Mutex::new(Servers::NONE) }
+        Self { processes, confinement: None, end: TreeEnd::Kill, servers: Mutex::new(Servers::NONE) }
+    }
+
+    /// Like [`Self::new`], but a tree that is to be killed first gets TERM and half a second, also when this process dies:
+    /// for programs that have to remove their lock files.
+    pub const fn gentle(processes: u32) -> Self {
+        Self { processes, confinement: None, end: TreeEnd::TermFirst, servers: Mutex::new(Servers::NONE) }
     }
 
     /// Like [`Self::new`], but all commands are confined, or do not run.
     pub const fn confined(processes: u32, confinement: Confinement) -> Self {
-        Self { processes, confinement: Some(confinement), servers: Mutex::new(Servers::NONE) }
+        let servers = Mutex::new(Servers::NONE);
+        Self { processes, confinement: Some(confinement), end: TreeEnd::Kill, servers }
     }
 
     /// Whether commands are confined.
@@ -140,7 +149,7 @@ impl Launcher {
 
     fn start_server(&self, previous: Option<PreviousServer>) -> Result<RunningServer, SpawnError> {
         let Some(confinement) = &self.confinement else {
-            let server = ForkServer::start(self.processes)?;
+            let server = ForkServer::start_with(self.processes, self.end)?;
             return Ok(RunningServer { server, tier: Tier::Supervision, listener: None, snapshot: None });
         };
         let snapshot = Some(PathSnapshot::new(confinement));

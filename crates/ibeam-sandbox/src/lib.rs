@@ -60,5 +60,16 @@ pub use existing_paths::paths_that_may_exist;
 pub use launch_request::LaunchSpec;
 pub use launcher::{DEFAULT_PROCESS_LIMIT, Launcher};
 pub use memory::redact_arguments;
+pub use raw::ReportingAllocator;
 pub use server::{ForkServer, SpawnError};
 pub use supervised_tree::SupervisedTree;
+
+/// Whether stdout was closed when the process started. The standard library opens `/dev/null` in its place.
+pub fn was_stdout_closed() -> bool {
+    raw::was_stdout_closed()
+}
+
+/// Sets what reports refused memory and ends the process, for a process whose allocator is [`ReportingAllocator`].
+pub fn report_refused_memory(report: fn()) {
+    raw::set_report(report);
+}

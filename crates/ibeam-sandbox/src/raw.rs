@@ -20,9 +20,13 @@ use rustix::process::Pid;
 
 use crate::launch_request::Layout;
 
+mod allocator;
 mod filters;
 mod notify;
+mod start;
 
+pub use allocator::ReportingAllocator;
+pub(crate) use allocator::set_report;
 #[cfg(test)]
 pub(crate) use filters::any_call;
 pub(crate) use filters::{
@@ -32,6 +36,7 @@ pub(crate) use notify::{
     Notification, answer, connect, install_seccomp_filter_with_listener, is_pending, read_memory,
     receive_notification,
 };
+pub(crate) use start::was_stdout_closed;
 
 /// The system call that creates a child.
 #[derive(Clone, Copy)]

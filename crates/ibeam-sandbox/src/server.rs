@@ -28,6 +28,7 @@ use crate::raw::{self, BlockedSignalsGuard, ForkMode};
 use crate::server_process::{self, ServerSetup};
 use crate::setup_step::SetupStep;
 use crate::supervised_tree::SupervisedTree;
+use crate::supervisor::TreeEnd;
 
 /// Maximum time until a server or command has started. Long enough for a loaded system.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -75,7 +76,12 @@ impl ForkServer {
     /// # Errors
     /// `System`: the system has no processes or descriptors left.
     pub fn start(processes: u32) -> Result<Self, SpawnError> {
-        let limit = ProcessLimit::new(processes);
+        Self::start_with(processes, TreeEnd::Kill)
+    }
+
+    /// Like [`Self::start`], with the way in which its trees are ended.
+    pub(crate) fn start_with(processes: u32, end: TreeEnd) -> Result<Self, SpawnError> {
+        let limit = ProcessLimit { end, ..ProcessLimit::new(processes) };
         // If the namespace is refused, by the system or by an outer sandbox, it is refused every time.
         let namespaces = ForkMode::Namespaces(libc::CLONE_NEWPID | libc::CLONE_NEWNS);
         let (layers, started) = match fork_server(namespaces, &limit, None) {
@@ -157,12 +163,14 @@ impl ForkServer {
 pub(crate) struct ProcessLimit {
     cgroup: Option<Cgroup>,
     processes: u32,
+    /// The way in which the processes are ended.
+    end: TreeEnd,
 }
 
 impl ProcessLimit {
     /// Creates a limit of `processes` processes and threads for all commands together.
     pub(crate) fn new(processes: u32) -> Self {
-        Self { cgroup: Cgroup::new(processes), processes }
+        Self { cgroup: Cgroup::new(processes), processes, end: TreeEnd::Kill }
     }
 }
 
@@ -193,6 +201,7 @@ pub(crate) fn fork_server(
         },
         last_pid: (std::process::id() + STARTED.fetch_add(1, Ordering::Relaxed) * PID_STRIDE).to_string(),
         arguments: ArgumentArea::locate(),
+        end: limit.end,
     };
     let pid = {
         // The child starts with blocked signals, so that no handler of this process runs in it.

@@ -25,7 +25,7 @@ use crate::frame::Frame;
 use crate::memory::{ArgumentArea, discard_inherited_memory};
 use crate::raw::{self, ForkMode, SharedRequest};
 use crate::setup_step::SetupStep;
-use crate::supervisor::{self, PASS_INTERVAL, SIGNAL_FD, drain_signals, wait_for_signal};
+use crate::supervisor::{self, PASS_INTERVAL, SIGNAL_FD, TreeEnd, drain_signals, wait_for_signal};
 
 /// The descriptor of the server's socket.
 const CONTROL_FD: i32 = 0;
@@ -50,19 +50,30 @@ pub(crate) struct ServerSetup<'a> {
     pub(crate) last_pid: String,
     /// The arguments and the environment of the client, which the server overwrites.
     pub(crate) arguments: ArgumentArea,
+    /// The way in which the trees of the server are ended.
+    pub(crate) end: TreeEnd,
 }
 
 /// Handles requests until the socket closes. Returns the exit code of the process.
 pub(crate) fn run(control: BorrowedFd<'_>, setup: &ServerSetup<'_>) -> i32 {
     // Copied to the stack, because the client's heap is discarded.
     let connections = setup.confined.and_then(|confinement| confinement.connections);
+    let end = setup.end;
+    let has_pid_namespace = setup.has_pid_namespace;
     if let Err((step, errno)) = set_up(control, setup) {
         Frame::SetupFailed(step as u8, errno.raw_os_error()).send(raw::fixed_fd(CONTROL_FD));
         return 1;
     }
     Frame::Started(getpid().as_raw_pid()).send(raw::fixed_fd(CONTROL_FD));
-    Server { supervisors: [const { None }; MAX_SUPERVISORS], connections }.serve();
-    if !setup.has_pid_namespace {
+    Server { supervisors: [const { None }; MAX_SUPERVISORS], connections, end }.serve();
+    // The supervisors see the end of the client too, and give their trees the same time.
+    for _ in 0..end.grace_passes() {
+        if !reap(|_, _| {}) {
+            break;
+        }
+        wait_for_signal(&PASS_INTERVAL);
+    }
+    if !has_pid_namespace {
         while reap(|_, _| {}) {
             kill_descendants(|_| false);
             wait_for_signal(&PASS_INTERVAL);
@@ -130,6 +141,7 @@ struct Server {
     supervisors: [Option<(Pid, OwnedFd)>; MAX_SUPERVISORS],
     /// The rules with which supervisors make the connections of commands. `None` without a network namespace.
     connections: Option<ConnectionRules>,
+    end: TreeEnd,
 }
 
 impl Server {
@@ -200,10 +212,11 @@ impl Server {
         };
         let own_pid = getpid();
         let connections = self.connections.as_ref();
+        let end = self.end;
         let mut launch = Some((session, stdio, request));
         let forked = raw::fork(ForkMode::Plain, || {
             launch.take().map_or(1, |(session, stdio, request)| {
-                supervisor::run(own_pid, session, stdio, request, connections)
+                supervisor::run(own_pid, session, stdio, request, connections, end)
             })
         });
         let Some((session, ..)) = launch else { return };

@@ -26,6 +26,27 @@ const LISTENER_FD: i32 = 2;
 /// Pause between two passes over a tree that does not end.
 pub(crate) const PASS_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
+/// Number of passes in which a tree that got TERM may end by itself.
+const GRACE_PASSES: u32 = 25;
+
+/// The way in which a tree is ended that the client wants to kill, or whose client has died.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TreeEnd {
+    Kill,
+    /// TERM, and half a second later KILL.
+    TermFirst,
+}
+
+impl TreeEnd {
+    /// Returns the number of passes before the tree is killed.
+    pub(crate) fn grace_passes(self) -> u32 {
+        match self {
+            Self::Kill => 0,
+            Self::TermFirst => GRACE_PASSES,
+        }
+    }
+}
+
 /// Starts the command and waits until its tree has ended. Returns the exit code of the process.
 ///
 /// With `rules`, makes the connections of the command.
@@ -35,6 +56,7 @@ pub(crate) fn run(
     stdio: [OwnedFd; 3],
     mut request: SharedRequest,
     rules: Option<&ConnectionRules>,
+    end: TreeEnd,
 ) -> i32 {
     // The command must not outlive the server.
     let _ = set_parent_process_death_signal(Some(Signal::HUP));
@@ -74,7 +96,7 @@ pub(crate) fn run(
         let rules = rules.filter(|_| listener.is_some());
         // `keep_descriptors` has closed all of these.
         std::mem::forget((session, stdio, channel, listener));
-        supervise(command, rules);
+        supervise(command, rules, end);
     }
     0
 }
@@ -93,8 +115,9 @@ fn keep_descriptors(session: &OwnedFd, listener: Option<&OwnedFd>) -> Result<(),
 }
 
 /// Waits for the end of the tree. `rules` are set if connections are announced.
-fn supervise(command: Pid, mut rules: Option<&ConnectionRules>) {
+fn supervise(command: Pid, mut rules: Option<&ConnectionRules>, end: TreeEnd) {
     let mut killing = false;
+    let mut grace_passes = 0;
     loop {
         let left = reap(|pid, status| {
             if pid == command {
@@ -104,10 +127,13 @@ fn supervise(command: Pid, mut rules: Option<&ConnectionRules>) {
         if !left {
             return;
         }
-        if killing && !wait_for_signal(&PASS_INTERVAL) {
-            kill_descendants(|_| false);
-        }
         if killing {
+            let has_signal = wait_for_signal(&PASS_INTERVAL);
+            match grace_passes {
+                0 if !has_signal => kill_descendants(|_| false),
+                0 => {}
+                _ => grace_passes -= 1,
+            }
             continue;
         }
         match wait_for_request(&mut rules) {
@@ -118,7 +144,13 @@ fn supervise(command: Pid, mut rules: Option<&ConnectionRules>) {
             }
             StopRequest::Kill => {
                 killing = true;
-                kill_descendants(|_| false);
+                grace_passes = end.grace_passes();
+                match end {
+                    TreeEnd::Kill => kill_descendants(|_| false),
+                    TreeEnd::TermFirst => {
+                        signal_descendants(|_| false, &[Signal::TERM, Signal::CONT]);
+                    }
+                }
             }
         }
     }

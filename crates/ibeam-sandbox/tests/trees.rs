@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use ibeam_sandbox::{ForkServer, LaunchSpec, SpawnError, SupervisedTree};
+use ibeam_sandbox::{ForkServer, LaunchSpec, Launcher, SpawnError, SupervisedTree};
 use ibeam_testkit::{LivenessPipe, Workspace};
 use rustix::io::Errno;
 use rustix::process::DumpableBehavior;
@@ -481,6 +481,34 @@ fn two_servers_use_different_first_process_ids() {
     let [first, second]: [u32; 2] =
         [&fixture, &Fixture::new()].map(|fixture| fixture.run("echo $$").0.trim().parse().unwrap());
     assert!(first > std::process::id() && first.abs_diff(second) > 100, "{first} {second}");
+}
+
+#[test]
+fn a_gentle_launcher_sends_term_before_it_kills() {
+    let workspace = Workspace::new();
+    for (script, expect) in [
+        ("trap 'echo cleaned; exit' TERM; echo ready; sleep 60 & wait", "cleaned\n"),
+        ("trap '' TERM; echo ready; sleep 60", ""),
+    ] {
+        let launcher = Launcher::gentle(FEW);
+        let (reader, writer) = std::io::pipe().unwrap();
+        let null = std::fs::File::open("/dev/null").unwrap();
+        let launch = LaunchSpec {
+            program: Path::new("/bin/bash"),
+            arguments: &["bash", "--norc", "-c", script].map(OsStr::new),
+            environment: &[("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
+            directory: workspace.path(),
+            stdio: [null.as_fd(), writer.as_fd(), writer.as_fd()],
+        };
+        let mut tree = launcher.spawn(&launch).unwrap();
+        drop(writer);
+        let (mut reader, mut line, mut rest) = (BufReader::new(reader), String::new(), String::new());
+        reader.read_line(&mut line).unwrap();
+        tree.kill();
+        assert!(tree.wait_until_gone(Duration::from_secs(5)), "{script}");
+        reader.read_to_string(&mut rest).unwrap();
+        assert_eq!((line.as_str(), rest.as_str()), ("ready\n", expect), "{script}");
+    }
 }
 
 /// Not a test: the process that `a_killed_client_leaves_nothing` kills.

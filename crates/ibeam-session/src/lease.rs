@@ -43,7 +43,17 @@ pub(crate) struct Lease {
 /// # Errors
 /// `Busy` with the holder, `Leased`, `Cancelled`, `Unusable` if the file cannot be created, `Io`.
 pub(crate) fn acquire(directory: &Path, options: &SessionOptions) -> Result<Lease, SessionError> {
-    acquire_with(directory, options, File::try_lock)
+    acquire_with(directory, options, try_lock)
+}
+
+/// Takes the lock of a file. A signal can interrupt the call where a file system has to ask another machine.
+fn try_lock(file: &File) -> Result<(), TryLockError> {
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            locked => return locked,
+        }
+    }
 }
 
 fn acquire_with(

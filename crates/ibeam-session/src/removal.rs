@@ -1,6 +1,7 @@
 //! The removal of a session, and the size of its files.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use ibeam_protocol::SessionId;
@@ -21,10 +22,27 @@ const REMOVED_PREFIX: &str = ".removed.";
 /// `Unknown`, `Busy`, `Leased`, `Unusable`, `Cancelled`, `Io`.
 pub fn remove(sessions: &Path, id: SessionId, options: &SessionOptions) -> Result<(), SessionError> {
     let directory = find_session_directory(sessions, id)?;
-    let lease = lease::acquire(&directory, options)?;
+    remove_directory(sessions, id, &directory, options).map_err(|error| match error {
+        // Another process has removed it meanwhile.
+        SessionError::Io { source, .. } | SessionError::Unusable { source, .. }
+            if source.kind() == ErrorKind::NotFound =>
+        {
+            SessionError::Unknown { path: directory }
+        }
+        error => error,
+    })
+}
+
+fn remove_directory(
+    sessions: &Path,
+    id: SessionId,
+    directory: &Path,
+    options: &SessionOptions,
+) -> Result<(), SessionError> {
+    let lease = lease::acquire(directory, options)?;
     let removed = sessions.join(format!("{REMOVED_PREFIX}{id}"));
     delete(&removed)?;
-    fs::rename(&directory, &removed).map_err(io_error(&directory))?;
+    fs::rename(directory, &removed).map_err(io_error(directory))?;
     // The session does not exist any more. A lease file would be removed at its old path.
     drop(lease);
     for path in unfinished_removals(sessions) {

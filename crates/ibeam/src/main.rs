@@ -19,6 +19,7 @@ mod flag_checks;
 mod frontmatter;
 mod git;
 mod help_page;
+mod helper_process;
 mod hooks;
 mod instructions;
 mod mcp;
@@ -150,7 +151,10 @@ fn main() -> ExitCode {
     }
     let config_use = command.as_ref().map_or(ConfigUse::Needed, command::config_use);
     // The flag concerns runs only.
-    let worktree = if is_run { worktree::enter(&mut flags) } else { Ok(None) };
+    let worktree = match &startup {
+        Some(startup) => worktree::enter(&mut flags, startup.stop()),
+        None => Ok(None),
+    };
     let with_worktree = |worktree| {
         let mut app = AppContext::new(flags, dialect_writer.clone(), config_use, started)?;
         app.worktree = worktree;

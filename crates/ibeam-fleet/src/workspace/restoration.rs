@@ -108,6 +108,7 @@ fn split(base: &str) -> Result<(&str, &str), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::git::Git;
 
     /// Returns the workspaces of a fleet, and a source with one file.
     fn setup(home: &Path) -> (Workspaces, WorkspaceSource) {
@@ -116,7 +117,7 @@ mod tests {
         fs::write(source.join("a.txt"), "a\n").unwrap();
         let fleet = home.join("fleet");
         fs::create_dir_all(&fleet).unwrap();
-        (Workspaces::new("git".into(), fleet), WorkspaceSource::Path(source))
+        (Workspaces::new(Git::of_system(), fleet), WorkspaceSource::Path(source))
     }
 
     fn commit(workspaces: &Workspaces, directory: &Path) {

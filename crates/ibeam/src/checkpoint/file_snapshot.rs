@@ -159,7 +159,7 @@ impl Repository {
             ("GIT_COMMITTER_DATE", &date),
         ]);
         let failed = |detail| CheckpointError::Git { command: "commit-tree".to_owned(), detail };
-        let commit = super::repository::run_command(command, message.as_bytes()).await.map_err(failed)?;
+        let commit = super::repository::run_command(&command, message.as_bytes()).await.map_err(failed)?;
         Ok(line(&commit))
     }
 

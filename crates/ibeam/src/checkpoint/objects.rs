@@ -8,11 +8,13 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use ibeam_process::{PipedProcess, ProcessTree};
 use sha2::Digest as _;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::repository::{CheckpointError, GitSetup, Repository};
+use crate::helper_process;
 
 /// The size of the largest object that is read, in bytes.
 const MAX_OBJECT_BYTES: u64 = 256 << 20;
@@ -51,9 +53,12 @@ enum TreeEntry {
 
 /// Reads objects through one git process.
 pub(super) struct ObjectReader {
-    _child: Child,
-    stdin: ChildStdin,
-    stdout: BufReader<ChildStdout>,
+    /// Ends with this value.
+    _tree: ProcessTree,
+    stdin: Sender,
+    stdout: BufReader<Receiver>,
+    /// Stays open for messages, which are not read.
+    _stderr: Receiver,
 }
 
 impl ObjectReader {
@@ -63,13 +68,11 @@ impl ObjectReader {
     /// `NoGit`, `Git`, and the errors of [`Repository::prepare`].
     pub(super) fn start(repository: &Repository) -> Result<Self, CheckpointError> {
         repository.prepare()?;
-        let mut command = repository.command(GitSetup::Own(None), ["cat-file", "--batch"])?;
-        command.stdin(std::process::Stdio::piped()).stderr(std::process::Stdio::null());
-        let mut child = command.spawn().map_err(failed)?;
-        match (child.stdin.take(), child.stdout.take()) {
-            (Some(stdin), Some(stdout)) => Ok(Self { _child: child, stdin, stdout: BufReader::new(stdout) }),
-            _ => Err(failed(std::io::ErrorKind::BrokenPipe.into())),
-        }
+        let command = repository.command(GitSetup::Own(None), ["cat-file", "--batch"])?;
+        let started = helper_process::start(&command);
+        let (PipedProcess { tree, stdout, stderr }, stdin) =
+            started.map_err(|detail| failed(std::io::Error::other(detail)))?;
+        Ok(Self { _tree: tree, stdin, stdout: BufReader::new(stdout), _stderr: stderr })
     }
 
     /// Returns the content of the object `hash`, checked against the hash.

@@ -10,22 +10,19 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::Command;
 
 use ibeam_config::Dirs;
 use ibeam_files::{private_file, regular_file};
 use ibeam_policy::PathPolicy;
 use sha2::{Digest as _, Sha256};
-use tokio::io::AsyncWriteExt as _;
-use tokio::process::Command;
 
 use crate::git;
+use crate::helper_process;
 use crate::programs::Programs;
 
 /// The size limit of a file with ignore rules, and of the configuration of a repository, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
-/// The number of bytes of git's messages that an error shows.
-const MAX_MESSAGE_BYTES: usize = 400;
 /// The attributes that switch every conversion of file contents off.
 const ATTRIBUTES: &str = "* -text -filter -ident -working-tree-encoding -eol -crlf\n";
 /// Settings that override the configuration of the user.
@@ -237,32 +234,23 @@ impl Repository {
         setup: GitSetup<'_>,
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<Command, CheckpointError> {
-        let mut command = Command::from(self.programs.command("git").ok_or(CheckpointError::NoGit)?);
+        let mut command = self.programs.command("git").ok_or(CheckpointError::NoGit)?;
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_bytes().starts_with(b"GIT_")) {
             command.env_remove(name);
         }
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
-        command
-            .args(arguments)
-            .current_dir(&self.top)
-            .envs([
-                ("GIT_NO_LAZY_FETCH", "1"),
-                ("GIT_NO_REPLACE_OBJECTS", "1"),
-                ("GIT_LITERAL_PATHSPECS", "1"),
-                ("GIT_OPTIONAL_LOCKS", "0"),
-                ("GIT_TERMINAL_PROMPT", "0"),
-                ("GIT_ADVICE", "0"),
-                ("GIT_PAGER", "cat"),
-                ("LC_ALL", "C"),
-            ])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // An interrupt from the terminal must not end git in the middle of a checkpoint.
-            .process_group(0)
-            .kill_on_drop(true);
+        command.args(arguments).current_dir(&self.top).envs([
+            ("GIT_NO_LAZY_FETCH", "1"),
+            ("GIT_NO_REPLACE_OBJECTS", "1"),
+            ("GIT_LITERAL_PATHSPECS", "1"),
+            ("GIT_OPTIONAL_LOCKS", "0"),
+            ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_ADVICE", "0"),
+            ("GIT_PAGER", "cat"),
+            ("LC_ALL", "C"),
+        ]);
         match setup {
             GitSetup::Own(index) => {
                 command.env("GIT_DIR", &self.own_dir).env("GIT_WORK_TREE", &self.top);
@@ -297,7 +285,7 @@ impl Repository {
         let name = arguments.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let failed = |detail: String| CheckpointError::Git { command: name.clone(), detail };
         let command = self.command(setup, &arguments)?;
-        run_command(command, input).await.map_err(failed)
+        run_command(&command, input).await.map_err(failed)
     }
 }
 
@@ -305,28 +293,11 @@ impl Repository {
 ///
 /// # Errors
 /// The message of the command or of the system.
-pub(super) async fn run_command(mut command: Command, input: &[u8]) -> Result<Vec<u8>, String> {
-    if !input.is_empty() {
-        command.stdin(Stdio::piped());
-    }
-    let mut child = command.spawn().map_err(|error| error.to_string())?;
-    let stdin = child.stdin.take();
-    let write = async {
-        if let Some(mut stdin) = stdin {
-            // A command that fails does not read its input to the end.
-            let _ = stdin.write_all(input).await;
-        }
-    };
-    let (output, ()) = tokio::join!(child.wait_with_output(), write);
-    let output = output.map_err(|error| error.to_string())?;
-    if output.status.success() {
-        return Ok(output.stdout);
-    }
-    let message = output.stderr.get(..MAX_MESSAGE_BYTES).unwrap_or(&output.stderr);
-    let message = String::from_utf8_lossy(message).split_whitespace().collect::<Vec<_>>().join(" ");
-    match message.is_empty() {
-        true => Err(output.status.to_string()),
-        false => Err(message),
+pub(super) async fn run_command(command: &Command, input: &[u8]) -> Result<Vec<u8>, String> {
+    let output = helper_process::run(command, input).await?;
+    match output.status.success() {
+        true => Ok(output.stdout),
+        false => Err(helper_process::failure_message(output.status, &output.stderr)),
     }
 }
 

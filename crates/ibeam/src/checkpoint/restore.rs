@@ -27,6 +27,9 @@ const IGNORE_FILE: &str = ".gitignore";
 const FILE_MODE: u32 = 0o666;
 const EXECUTABLE_MODE: u32 = 0o777;
 
+/// The beginning of the names of files that an undo writes and renames. A killed undo leaves at most one.
+const TEMPORARY_PREFIX: &str = ".ibeam-undo-";
+
 /// The effect of an undo on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UndoAction {
@@ -106,11 +109,31 @@ impl Repository {
                     }
                     foreign.extend(reader.changes(&end, &next).await?.into_keys());
                 }
-                // A run that was killed: whatever changed since may be its change or that of somebody else.
+                // A run that was killed: whatever changed since may be its change or that of somebody else. Of an undo that
+                // was interrupted, it is known what it restored.
                 None => {
-                    let paths: Vec<PathBuf> = reader.changes(&start, &next).await?.into_keys().collect();
-                    foreign.extend(paths.iter().cloned());
-                    changed.extend(paths);
+                    let found =
+                        restored.and_then(|position| Some((position, session.changes.get(position)?)));
+                    let unrestored = match found {
+                        Some((_, found)) => {
+                            let wanted = reader.tree_of(&found.start).await?;
+                            Some(reader.changes(&next, &wanted).await?)
+                        }
+                        None => None,
+                    };
+                    let before =
+                        found.and_then(|(position, _)| foreign_before.get(position.checked_sub(first)?));
+                    for path in reader.changes(&start, &next).await?.into_keys() {
+                        let is_own = unrestored
+                            .as_ref()
+                            .is_some_and(|unrestored| !unrestored.contains_key(&path) || is_temporary(&path));
+                        match (is_own, before.map(|before| before.contains(&path))) {
+                            (false, _) | (true, Some(true)) => drop(foreign.insert(path.clone())),
+                            (true, Some(false)) => drop(foreign.remove(&path)),
+                            (true, None) => {}
+                        }
+                        changed.insert(path);
+                    }
                 }
             }
         }
@@ -164,7 +187,7 @@ impl Repository {
         let input: Vec<u8> =
             candidates.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect();
         // Without an ignored path the exit code is 1, and there is no message.
-        let output = super::repository::run_command(command, &input).await;
+        let output = super::repository::run_command(&command, &input).await;
         match output {
             Ok(output) => Ok(paths(&output).map(Path::to_owned).collect()),
             Err(detail) if detail == "exit status: 1" => Ok(BTreeSet::new()),
@@ -321,6 +344,13 @@ impl Drop for TemporaryDirectory {
     }
 }
 
+/// Whether an undo wrote the file to rename it.
+fn is_temporary(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str);
+    let id = name.and_then(|name| name.strip_prefix(TEMPORARY_PREFIX));
+    id.is_some_and(|id| id.parse::<SessionId>().is_ok())
+}
+
 /// Opens the parent directory of `path` below `top` without following links. Creates missing directories with `create`.
 fn open_parent(top: &Path, path: &Path, create: bool) -> io::Result<(OwnedFd, OsString)> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -362,7 +392,7 @@ fn remove(top: &Path, path: &Path) -> io::Result<()> {
 /// executable bits.
 fn write(top: &Path, path: &Path, mode: FileMode, content: &[u8]) -> io::Result<()> {
     let (directory, name) = open_parent(top, path, true)?;
-    let temporary = format!(".ibeam-undo-{}", SessionId::random());
+    let temporary = format!("{TEMPORARY_PREFIX}{}", SessionId::random());
     let done = (|| {
         if mode == FileMode::Link {
             symlinkat(OsStr::from_bytes(content), &directory, &temporary)?;

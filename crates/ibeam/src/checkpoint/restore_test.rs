@@ -155,6 +155,22 @@ impl Fixture {
     }
 }
 
+impl Fixture {
+    /// Begins an undo, and ends it after `count` files and in the middle of the next one.
+    async fn interrupt(&mut self, target: crate::checkpoint::UndoTarget, count: usize) {
+        let repository = self.repository();
+        let (first, turn) = self.changes.resolve(target).unwrap();
+        let mut plan = repository.plan_undo(&self.changes, first).await.unwrap();
+        let at_ms = self.changes.next_seq;
+        let before = repository.save_before_undo(&plan, self.session, turn, at_ms).await.unwrap();
+        self.record(before);
+        plan.files = plan.files.into_iter().take(count).collect();
+        // A file in the place of a directory, which is not removed yet, cannot be written.
+        let _ = repository.restore(&plan).await;
+        self.put(&format!("{TEMPORARY_PREFIX}{}", SessionId::random()), "hal");
+    }
+}
+
 /// An edit of one of a few paths, which may be files, directories and links in turn.
 #[derive(Clone, Debug)]
 enum Edit {
@@ -272,6 +288,55 @@ proptest! {
         prop_assert_eq!(fs::read(fixture.path(".git/index")).unwrap(), index);
         prop_assert!(!fixture.home.path().join("ran").exists(), "a program of the repository ran");
     }
+
+    #[test]
+    fn an_undo_or_redo_that_was_interrupted_is_repeated_or_taken_back(
+        before in edits(),
+        turn in edits(),
+        count in 0..4_usize,
+        is_repeated in any::<bool>(),
+    ) {
+        use crate::checkpoint::UndoTarget::{LastTurn, LastUndo, Turn};
+        let mut fixture = Fixture::new();
+        before.iter().for_each(|edit| edit.apply(&fixture));
+        let old = fixture.files();
+        block_on(async {
+            fixture.turn(|fixture| turn.iter().for_each(|edit| edit.apply(fixture))).await;
+            let new = fixture.files();
+            if fixture.changes.resolve(LastTurn).is_none() {
+                return;
+            }
+            fixture.interrupt(Turn(1), count).await;
+            fixture.interrupt(Turn(1), count).await;
+            if is_repeated {
+                let plan = fixture.undo(LastTurn).await;
+                fixture.check(&plan, &old);
+                fixture.interrupt(LastUndo, count).await;
+            }
+            let plan = fixture.undo(LastUndo).await;
+            fixture.check(&plan, &new);
+            let plan = fixture.undo(LastTurn).await;
+            fixture.check(&plan, &old);
+            fixture.interrupt(LastUndo, count).await;
+            let plan = fixture.undo(LastTurn).await;
+            fixture.check(&plan, &old);
+            let plan = fixture.undo(LastUndo).await;
+            fixture.check(&plan, &new);
+        });
+    }
+}
+
+#[test]
+fn a_file_that_somebody_else_changed_after_an_interruption_is_a_conflict() {
+    let mut fixture = Fixture::new();
+    block_on(async {
+        fixture.turn(|fixture| ["a.c", "data.bin"].iter().for_each(|path| fixture.put(path, "turn"))).await;
+        fixture.interrupt(crate::checkpoint::UndoTarget::LastTurn, 1).await;
+        fixture.put("data.bin", "theirs");
+        let (first, _) = fixture.changes.resolve(crate::checkpoint::UndoTarget::LastTurn).unwrap();
+        let plan = fixture.repository().plan_undo(&fixture.changes, first).await.unwrap();
+        assert_eq!(plan.conflicts, BTreeSet::from([PathBuf::from("data.bin")]));
+    });
 }
 
 #[test]

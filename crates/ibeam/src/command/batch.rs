@@ -39,7 +39,7 @@ pub(super) fn batch(
     stdout: &mut File,
 ) -> Result<(), CliError> {
     let mut rounds = open_rounds(app, directory)?;
-    crate::run::on_runtime(|runtime| {
+    crate::run::run_command(None, async {
         loop {
             let mut printed = Ok(());
             let mut print = |line: Value| {
@@ -47,13 +47,13 @@ pub(super) fn batch(
                     printed = print_line(stdout, &line);
                 }
             };
-            let is_done = runtime.block_on(rounds.run_once(Submission::All, &mut print));
+            let is_done = rounds.run_once(Submission::All, &mut print).await;
             printed?;
             let is_done = is_done?;
             if is_done || !options.wait {
                 return Ok::<_, CliError>(());
             }
-            runtime.block_on(async { tokio::time::sleep(options.interval).await });
+            tokio::time::sleep(options.interval).await;
         }
     })
 }

@@ -26,8 +26,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ibeam_core::Stop;
 use ibeam_fleet::{
-    Budget, DriverOptions, FleetDirectory, FleetEnd, FleetError, HaltReason, Ledger, QueueError, RateLimits,
-    RunProgram, StopFlag, TaskFile, TaskQueue as _, expand_matrix, retry_failed, run_fleet,
+    Budget, DriverOptions, FleetDirectory, FleetEnd, FleetError, Git, HaltReason, Ledger, QueueError,
+    RateLimits, RunProgram, StopFlag, TaskFile, TaskQueue as _, expand_matrix, retry_failed, run_fleet,
 };
 use ibeam_output::escape_to_one_line;
 use ibeam_protocol::{Failure, Reason, sentence};
@@ -44,7 +44,7 @@ use crate::app::AppContext;
 use crate::cli::{FleetCommand, FleetReportFormat, SubmissionFlags};
 use crate::cli_error::CliError;
 use crate::pump::CurrentStop;
-use crate::{run, signals, stderr};
+use crate::{helper_process, run, signals, stderr};
 
 /// The submission of tasks to a queue.
 #[derive(Clone, Copy)]
@@ -177,7 +177,7 @@ fn read_tasks(
         text = expand_matrix(&text).map_err(|error| detail(escape_to_one_line(&error)))?;
     }
     let base = base.canonicalize().map_err(unread)?;
-    let tasks = TaskFile::parse_and_check_commits(&text, &base, &find_git(app)?);
+    let tasks = TaskFile::parse_and_check_commits(&text, &base, &find_git(app, &Stop::default())?);
     for invalid in &tasks.invalid {
         let detail = escape_to_one_line(&app.base.catalogue.in_language(&invalid.detail));
         stderr::write_line(&format!("warning: {source}:{}: {detail}", invalid.line));
@@ -207,7 +207,8 @@ fn run_tasks(
     stdout: &mut File,
 ) -> Result<(), CliError> {
     batch_fleet::refuse_batch_fleet(directory)?;
-    let program = run_program(app)?;
+    let (stop, flag) = (Stop::default(), StopFlag::default());
+    let program = run_program(app, &stop)?;
     check_start(app, &tasks.tasks, options.budget.cost_micros.is_some())?;
     let held = FleetDirectory::open(directory).map_err(fleet_error)?;
     let mut ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
@@ -217,7 +218,6 @@ fn run_tasks(
     }
     // The ledger has them; a fleet runs for hours.
     drop(tasks);
-    let (stop, flag) = (Stop::default(), StopFlag::default());
     watch_signals(&stop, &flag)?;
     let count = ledger.count().map_err(queue_error)?;
     let table = LiveTable::new(count, now_ms());
@@ -228,27 +228,29 @@ fn run_tasks(
     conclude(end?, &stop, directory)
 }
 
-/// Returns the program that executes runs.
+/// Returns the program that executes runs; its git ends when `stop` is requested.
 ///
 /// # Errors
 /// `Usage` for a flag that a fleet cannot have, `NoInput` without git.
-fn run_program(app: &AppContext) -> Result<RunProgram, CliError> {
+fn run_program(app: &AppContext, stop: &Stop) -> Result<RunProgram, CliError> {
     let flags = ForwardedFlags::new(&app.base.flags)?;
     let program = std::env::current_exe().map_err(|error| io_error(Path::new("ibeam"), &error))?;
-    let git = find_git(app)?;
+    let git = find_git(app, stop)?;
     let (sandbox_flags, run_flags) = (flags.sandbox, flags.run);
     Ok(RunProgram { program, git, sandbox_flags, run_flags, key_file: None, parking: None })
 }
 
-/// Returns the program git.
+/// Returns the program git, whose commands end when `stop` is requested and after `timeouts.git`.
 ///
 /// # Errors
 /// `NoInput` without it.
-fn find_git(app: &AppContext) -> Result<PathBuf, Reason> {
-    app.programs.find("git").ok_or_else(|| Reason::NoInput {
+fn find_git(app: &AppContext, stop: &Stop) -> Result<Git, Reason> {
+    let program = app.programs.find("git").ok_or_else(|| Reason::NoInput {
         path: "git".to_owned(),
         detail: "the workspaces of tasks need the program git".to_owned(),
-    })
+    })?;
+    let (stop, limit) = (stop.clone(), app.base.config.timeout("git"));
+    Ok(Git::new(program, move |command| helper_process::run_blocking(command, &stop, limit)))
 }
 
 /// Returns the result of the command for the end of the fleet in `directory`.

@@ -54,7 +54,7 @@ pub(super) fn login(
     }
     let check = match no_check {
         true => None,
-        false => Some(crate::run::on_runtime(|runtime| runtime.block_on(check_key(app, &provider, key)))?),
+        false => Some(crate::run::run_command(None, check_key(app, &provider, key))?),
     };
     let text = store_key(app, &provider, key, check.as_ref())?;
     print_text(stdout, &format!("{text}\n"))?;

@@ -152,12 +152,11 @@ fn available(app: &AppContext, refresh: bool) -> Result<AvailableModels, CliErro
     let asked: Vec<&ConfiguredProvider> = providers.iter().filter(|provider| !is_fresh(provider)).collect();
     let answers = match asked.as_slice() {
         [] => Vec::new(),
-        asked => crate::run::on_runtime(|runtime| {
-            Ok::<_, Failure>(
-                runtime.block_on(join_all(asked.iter().map(|provider| model::list_models(app, provider)))),
-            )
-        })
-        .map_err(|failure| CliError::from(failure.reason))?,
+        asked => {
+            let lists = join_all(asked.iter().map(|provider| model::list_models(app, provider)));
+            let listed = crate::run::run_command(None, async { Ok::<_, Failure>(lists.await) });
+            listed.map_err(|failure| CliError::from(failure.reason))?
+        }
     };
     let mut answers = asked.iter().map(|provider| provider.name.clone()).zip(answers).peekable();
     for provider in &providers {

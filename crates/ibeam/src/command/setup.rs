@@ -184,7 +184,7 @@ mod install {
             }
             Ok::<(), CliError>(())
         };
-        crate::run::on_runtime(|runtime| runtime.block_on(fetching))?;
+        crate::run::run_command(None, fetching)?;
         PartialDownload::finish(partial, on_progress).map_err(failure)
     }
 

@@ -19,7 +19,7 @@ use crate::checkpoint::{CheckpointError, Repository, SessionChanges, UndoAction,
 use crate::cli_error::CliError;
 use crate::clock::now_ms;
 use crate::run::{
-    damaged_session_reason, journal_write_reason, on_runtime, policy_rules, session_error_reason,
+    damaged_session_reason, journal_write_reason, policy_rules, run_git_command, session_error_reason,
     session_options,
 };
 use crate::{session_name, stderr};
@@ -67,43 +67,43 @@ pub(super) fn undo(
         }
     };
     let (first, turn) = changes.resolve(target).ok_or_else(nothing)?;
-    on_runtime(|runtime| {
-        runtime.block_on(async {
-            let plan = repository.plan_undo(&changes, first).await?;
-            let may_overwrite = app.base.flags.force || plan.changes_nothing();
-            if !dry_run && !may_overwrite {
-                check_conflicts(app, &plan, target)?;
+    // What was interrupted is recorded as done, even if it had restored all files.
+    let is_interrupted = changes.is_interrupted();
+    run_git_command(app, async {
+        let plan = repository.plan_undo(&changes, first).await?;
+        let may_overwrite = app.base.flags.force || plan.changes_nothing();
+        if !dry_run && !may_overwrite {
+            check_conflicts(app, &plan, target)?;
+        }
+        show(app, &plan, stdout)?;
+        if plan.changes_nothing() && (dry_run || !is_interrupted) {
+            return print_line(app, &UndoLine::Unchanged, stdout);
+        }
+        if dry_run {
+            return if may_overwrite { Ok(()) } else { check_conflicts(app, &plan, target) };
+        }
+        let mut record = |checkpoint: Checkpoint| {
+            let kind = EventKind::CheckpointTaken(checkpoint);
+            let event = Event { seq: changes.next_seq, at_ms: now_ms(), kind };
+            changes.next_seq += 1;
+            let written = session.append(&event).and_then(|()| session.flush());
+            written.map_err(|error| CliError::from(journal_write_reason(&error)))
+        };
+        let before = repository.save_before_undo(&plan, id, turn, now_ms()).await?;
+        let commit = before.commit.clone();
+        record(before)?;
+        // Without the record of its end, it can be repeated.
+        repository.restore(&plan).await?;
+        record(repository.save_after_undo(id, now_ms()).await?)?;
+        let count = plan.actions().filter(|(_, action)| *action != UndoAction::Keep).count() as u64;
+        let command = redo_command.map_or_else(|| format!("ibeam undo {id} --redo"), str::to_owned);
+        match turn {
+            Some(_) => print_line(app, &UndoLine::Done { count, command: &command }, stdout),
+            None => {
+                report_overwritten(app, &plan, &commit);
+                print_line(app, &UndoLine::Redone { count }, stdout)
             }
-            show(app, &plan, stdout)?;
-            if plan.changes_nothing() {
-                return print_line(app, &UndoLine::Unchanged, stdout);
-            }
-            if dry_run {
-                return if may_overwrite { Ok(()) } else { check_conflicts(app, &plan, target) };
-            }
-            let mut record = |checkpoint: Checkpoint| {
-                let kind = EventKind::CheckpointTaken(checkpoint);
-                let event = Event { seq: changes.next_seq, at_ms: now_ms(), kind };
-                changes.next_seq += 1;
-                let written = session.append(&event).and_then(|()| session.flush());
-                written.map_err(|error| CliError::from(journal_write_reason(&error)))
-            };
-            let before = repository.save_before_undo(&plan, id, turn, now_ms()).await?;
-            let commit = before.commit.clone();
-            record(before)?;
-            let restored = repository.restore(&plan).await;
-            record(repository.save_after_undo(id, now_ms()).await?)?;
-            restored?;
-            let count = plan.actions().filter(|(_, action)| *action != UndoAction::Keep).count() as u64;
-            let command = redo_command.map_or_else(|| format!("ibeam undo {id} --redo"), str::to_owned);
-            match turn {
-                Some(_) => print_line(app, &UndoLine::Done { count, command: &command }, stdout),
-                None => {
-                    report_overwritten(app, &plan, &commit);
-                    print_line(app, &UndoLine::Redone { count }, stdout)
-                }
-            }
-        })
+        }
     })
 }
 
@@ -139,9 +139,8 @@ pub(super) fn diff(
         return if changes.has_changed_files { Err(no_checkpoints) } else { Ok(()) };
     }
     let repository = find_repository(app, &changes, id)?;
-    let diff = on_runtime(|runtime| {
-        runtime.block_on(repository.diff(&changes, only, stat)).map_err(CliError::from)
-    })?;
+    let work = async { repository.diff(&changes, only, stat).await.map_err(CliError::from) };
+    let diff = run_git_command(app, work)?;
     match rustix::termios::isatty(stdout.as_fd()) {
         // The files may contain characters that control a terminal.
         true => print_text(stdout, &String::from_utf8_lossy(&diff)),

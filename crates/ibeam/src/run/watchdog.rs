@@ -75,15 +75,33 @@ impl StartupWatchdog {
     /// # Errors
     /// The errors of `Watchdog::start`, and `System` if too few descriptors are left for a run.
     pub(crate) fn start(flags: &Flags) -> Result<Self, Reason> {
+        // An invalid value is refused once the configuration is read.
+        Self::with_limit(flags.timeout.as_deref().and_then(parse_time))
+    }
+
+    /// Starts the watch with this limit of time.
+    ///
+    /// # Errors
+    /// As for [`Self::start`].
+    pub(super) fn with_limit(limit: Option<Duration>) -> Result<Self, Reason> {
         resource_exhaustion::check_descriptors(OWN_DESCRIPTORS)?;
         let stop = Stop::default();
         let signalled = CurrentStop::new(stop.clone());
         let watchdog = Watchdog::start(&signalled)?;
-        // An invalid value is refused once the configuration is read.
-        let limit = flags.timeout.as_deref().and_then(parse_time);
         let limit = limit.map(|limit| TimeLimit { limit, since: Instant::now() });
         let _watch = watchdog.watch(&stop, limit, DEFAULT_BUDGET);
         Ok(Self { stop, signalled, watchdog, _watch })
+    }
+
+    /// Returns the stop that a signal and a limit of time request.
+    pub(crate) fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    /// Limits the time from now on until the returned watch is dropped.
+    pub(super) fn limit(&self, limit: Option<Duration>) -> Watch {
+        let limit = limit.map(|limit| TimeLimit { limit, since: Instant::now() });
+        self.watchdog.watch(&self.stop, limit, DEFAULT_BUDGET)
     }
 
     /// Replaces the watch by one with the configured limits. Returns the stop of the process, the stop that signals

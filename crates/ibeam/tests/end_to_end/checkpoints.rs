@@ -3,7 +3,8 @@
 use std::fs;
 use std::process::Command;
 
-use ibeam_testkit::Answer;
+use ibeam_protocol::Signal;
+use ibeam_testkit::{Answer, LivenessPipe};
 use serde_json::json;
 
 use crate::scene::{Scene, answer_call, answer_shell, answer_text, journal};
@@ -298,4 +299,38 @@ fn the_changes_of_a_sub_agent_are_those_of_the_turn() {
         assert!(undone.stdout.starts_with("restore: calc.py\n"), "{undone}");
         assert!(scene.workspace.read("calc.py").unwrap().starts_with("def add"));
     }
+}
+
+/// A git that hangs delays neither, and ends with the command.
+#[test]
+fn undo_and_diff_end_in_order_on_a_signal_and_at_the_time_limit() {
+    let scene = repository(shell("echo x > x"));
+    scene.print(["--force"]).run().succeeded();
+    for (command, args, code) in
+        [("undo", &[][..], 143), ("diff", &[], 143), ("undo", &["--timeout", "1"], 33)]
+    {
+        let directory = tempfile::tempdir().unwrap();
+        let mut lifeline = LivenessPipe::new_in(directory.path(), "line");
+        let pipe = directory.path().join("line");
+        let hang = lifeline.command().replace("3>line", &format!("3>{}", pipe.display()));
+        let git = directory.path().join("git");
+        let script = format!(
+            "#!/bin/sh\ncase \"$*\" in *cat-file*) {hang};; *) PATH=/usr/bin:/bin exec git \"$@\";; esac\n"
+        );
+        fs::write(&git, script).unwrap();
+        fs::set_permissions(&git, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let path = format!("{}:/usr/bin:/bin", directory.path().display());
+        let running = scene.ibeam_without_model([command]).args(args).env("PATH", path).start();
+        lifeline.wait_until_held();
+        if args.is_empty() {
+            running.signal(Signal::Term);
+        }
+        let output = running.finish();
+        lifeline.wait_until_gone();
+        assert_eq!(output.code, Some(code), "{command}: {output}");
+        assert_eq!(output.stderr_lines("error: ").len(), 1, "{command}: {output}");
+    }
+    assert_eq!(scene.workspace.read("x").as_deref(), Some("x\n"));
+    scene.ibeam_without_model(["undo"]).run().succeeded();
+    assert_eq!(scene.workspace.read("x"), None);
 }

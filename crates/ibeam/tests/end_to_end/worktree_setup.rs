@@ -177,3 +177,62 @@ fn an_invalid_file_is_an_error_with_its_place_and_a_branch_may_begin_elsewhere()
     let branch = git(&scene, &["log", "--format=%s", "ibeam/b"]);
     assert_eq!(branch, "one\n", "{output}");
 }
+
+/// Several runs start with one new name: one creates the worktree, and the others wait for it.
+#[test]
+fn runs_that_start_at_once_share_a_new_worktree() {
+    let scene = repository((0..6).map(|_| answer_text("done")));
+    let running: Vec<_> = (0..6).map(|_| scene.print(["--worktree=a"]).start()).collect();
+    let outputs: Vec<ProgramOutput> =
+        running.into_iter().map(|running| running.finish().succeeded()).collect();
+    let paths: Vec<PathBuf> = outputs.iter().map(worktree).collect();
+    assert!(paths.iter().all(|path| *path == paths[0] && path.join("calc.py").is_file()), "{paths:?}");
+}
+
+/// Returns a repository with a file for which the user's git runs a filter that takes a minute, and its life line.
+fn slow_repository() -> (Scene, LivenessPipe) {
+    let scene = repository([answer_text("never")]);
+    write(&scene, ".gitattributes", "*.bin filter=slow\n");
+    write(&scene, "a.bin", "x");
+    git(&scene, &["add", ".gitattributes", "a.bin"]);
+    git(&scene, &["commit", "-q", "-m", "two"]);
+    let lifeline = LivenessPipe::new_in(scene.workspace.outside(), "line");
+    let pipe = scene.workspace.outside().join("line");
+    let command = lifeline.command().replace("3>line", &format!("3>{}", pipe.display()));
+    let config = format!("[filter \"slow\"]\n\tsmudge = \"{command}\"\n\tclean = cat\n");
+    fs::write(scene.workspace.home().join(".gitconfig"), config).unwrap();
+    (scene, lifeline)
+}
+
+#[test]
+fn git_and_its_filters_end_with_the_run_that_creates_a_worktree() {
+    for (signal, args, code) in [
+        (None, &["--worktree=a", "--timeout", "2"][..], Some(33)),
+        (Some(Signal::Term), &["--worktree=a"], Some(143)),
+    ] {
+        let (scene, mut lifeline) = slow_repository();
+        let running = scene.print(args).start();
+        lifeline.wait_until_held();
+        if let Some(signal) = signal {
+            running.signal(signal);
+        }
+        let output = running.finish();
+        lifeline.wait_until_gone();
+        assert_eq!(output.code, code, "{output}");
+        assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
+    }
+}
+
+#[test]
+fn a_killed_run_leaves_neither_git_nor_half_a_worktree() {
+    let (scene, mut lifeline) = slow_repository();
+    let running = scene.print(["--worktree=a"]).start();
+    lifeline.wait_until_held();
+    running.kill_alone();
+    drop(running);
+    lifeline.wait_until_gone();
+    fs::remove_file(scene.workspace.home().join(".gitconfig")).unwrap();
+    let scene = again(scene);
+    let path = worktree(&scene.print(["--worktree=a"]).run().succeeded());
+    assert!(path.join("a.bin").is_file() && path.join("calc.py").is_file());
+}

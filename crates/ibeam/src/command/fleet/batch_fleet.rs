@@ -67,7 +67,7 @@ pub(super) fn run_tasks(
 ) -> Result<(), CliError> {
     let deadline = flags.batch_deadline.as_deref().map(parse_deadline).transpose()?;
     check_variables(app, &tasks)?;
-    let program = run_program(app)?;
+    let program = run_program(app, &Stop::default())?;
     check_start(app, &tasks.tasks, options.budget.cost_micros.is_some())?;
     let held = FleetDirectory::open(directory).map_err(fleet_error)?;
     let earlier = read_settings(held.path())?;
@@ -173,9 +173,9 @@ fn drive(
     fs::create_dir_all(&directory).map_err(|error| io_error(&directory, &error))?;
     let rounds = open_rounds(app, &directory)?;
     let parking = Arc::new(Parking::new(directory));
-    let mut program = run_program(app)?;
-    program.parking = Some(Arc::clone(&parking));
     let (stop, flag) = (Stop::default(), StopFlag::default());
+    let mut program = run_program(app, &stop)?;
+    program.parking = Some(Arc::clone(&parking));
     watch_signals(&stop, &flag)?;
     let count = ledger.count().map_err(queue_error)?;
     let (queue, steps) = (BatchQueue::new(ledger), Arc::new(Mutex::new(Vec::new())));

@@ -84,13 +84,13 @@ pub(super) fn submit(
 /// # Errors
 /// `Usage`, `FleetInUse`, `FleetUnfinished` if a key or a quota is exhausted, `Io`; the reason of a signal.
 pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> Result<(), CliError> {
-    let mut program = run_program(app)?;
+    let (stop, flag) = (Stop::default(), StopFlag::default());
+    let mut program = run_program(app, &stop)?;
     program.key_file = key_file(&flags.queue.credentials);
     let address = parse(&flags.queue.queue)?;
     let submitters = SubmitterKeys::parse(&flags.submitter_key)
         .map_err(|error| Reason::Usage { detail: sentence!("`--submitter-key`: {error}", error) })?;
     let held = FleetDirectory::open(&flags.dir).map_err(fleet_error)?;
-    let (stop, flag) = (Stop::default(), StopFlag::default());
     watch_signals(&stop, &flag)?;
     let credentials = connection_options(&flags.queue.credentials);
     let queue = NatsQueue::open_when_created(&address, &credentials, &flag);

@@ -18,7 +18,7 @@ use crate::app::AppContext;
 use crate::checkpoint::{CheckpointError, Repository};
 use crate::cli_error::CliError;
 use crate::clock::now_ms;
-use crate::run::{on_runtime, policy_rules, session_error_reason, session_options};
+use crate::run::{policy_rules, run_git_command, session_error_reason, session_options};
 use crate::session_name::short_id;
 use crate::stderr;
 
@@ -108,11 +108,13 @@ fn remove_all(
     for id in ids {
         match ibeam_session::remove(&app.dirs.sessions(), *id, &options) {
             Ok(()) => print_line(app, &SessionLine::Removed { session: &id.to_string() }, stdout)?,
+            // Another process has removed it first.
+            Err(SessionError::Unknown { .. }) => {}
             Err(error) => kept.push((*id, error)),
         }
     }
     for directory in directories.iter().filter(|directory| directory.is_dir()) {
-        if let Err(error) = remove_checkpoints(app, directory) {
+        if let Err(error) = remove_checkpoints(app, directory)? {
             let (path, detail) = (directory.to_string_lossy(), error.to_string());
             warn(app, &SessionLine::CheckpointsLeft { path: &path, detail: &detail });
         }
@@ -121,18 +123,19 @@ fn remove_all(
 }
 
 /// Removes the references of sessions that do not exist any more from the repository of a workspace.
-fn remove_checkpoints(app: &AppContext, directory: &Path) -> Result<(), CheckpointError> {
+///
+/// # Errors
+/// The reason of a signal and of a time limit.
+fn remove_checkpoints(app: &AppContext, directory: &Path) -> Result<Result<(), CheckpointError>, Failure> {
     let policy = policy_rules::build_policy(app, crate::run::permission_mode(app));
-    let Ok(path_policy) = policy.map(|policy| policy.path_policy()) else { return Ok(()) };
+    let Ok(path_policy) = policy.map(|policy| policy.path_policy()) else { return Ok(Ok(())) };
     let Some(repository) = Repository::find(directory, &app.dirs, &app.programs, path_policy) else {
-        return Ok(());
+        return Ok(Ok(()));
     };
     if !repository.has_references() {
-        return Ok(());
+        return Ok(Ok(()));
     }
-    let pruned =
-        on_runtime(|runtime| Ok::<_, Failure>(runtime.block_on(repository.prune_references(now_ms()))));
-    pruned.unwrap_or(Ok(()))
+    run_git_command(app, async { Ok(repository.prune_references(now_ms()).await) })
 }
 
 /// Asks a person at the terminal. Without one, `--yes` is required. Returns whether the person agrees.

@@ -153,3 +153,84 @@ fn a_kill_at_any_instant_of_a_checkpoint_leaves_the_repository_as_it_was() {
         check_after_kill(scene, &before, &format!("killed after {after:?} of {duration:?}"));
     }
 }
+
+/// Returns a repository in which a turn has changed, created and removed files.
+fn set_up_turn() -> Scene {
+    let scene =
+        repository(shell("rm calc.py; for i in 1 2 3; do echo new > f$i; done; mkdir d; echo x > d/x"));
+    fs::write(scene.workspace.path().join("f1"), "old\n").unwrap();
+    command(&scene).run().succeeded();
+    scene
+}
+
+fn workspace_files(scene: &Scene) -> Vec<(String, String)> {
+    let mut entries: Vec<_> = fs::read_dir(scene.workspace.path()).unwrap().map(Result::unwrap).collect();
+    entries.retain(|entry| entry.file_type().unwrap().is_file());
+    let read = |entry: &fs::DirEntry| fs::read_to_string(entry.path()).unwrap();
+    let mut files: Vec<(String, String)> =
+        entries.iter().map(|entry| (entry.file_name().into_string().unwrap(), read(entry))).collect();
+    files.push(("d".to_owned(), format!("{}", scene.workspace.path().join("d").exists())));
+    files.sort();
+    files
+}
+
+/// Kills `ibeam undo` with these arguments at its steps. Then it is repeated, and taken back with the others.
+fn check_undo_kills(is_redo: bool) {
+    let scene = set_up_turn();
+    let new = workspace_files(&scene);
+    let undo = |scene: &Scene| scene.ibeam_without_model(["undo", UUID]);
+    let redo = |scene: &Scene| scene.ibeam_without_model(["undo", UUID, "--redo"]);
+    undo(&scene).run().succeeded();
+    let old = workspace_files(&scene);
+    assert_ne!(old, new);
+    let prepare = || {
+        let scene = set_up_turn();
+        if is_redo {
+            undo(&scene).run().succeeded();
+        }
+        scene
+    };
+    let killed = |scene: &Scene| if is_redo { redo(scene) } else { undo(scene) };
+    let scene = prepare();
+    let mut disk = Disk::new(scene.workspace.outside());
+    let complete = match killed(&scene).trace(&mut disk, |_| TraceAction::Pass) {
+        Ok(complete) => complete,
+        Err(reason) => return eprintln!("SKIP: {reason}"),
+    };
+    assert_eq!(complete.code, Some(0), "{}{}", complete.stdout, complete.stderr);
+    let mut points = complete.points;
+    points.retain(|point| point.kind == StepKind::Rename || is_checkpoint_step(point));
+    let every = if is_complete_sweep() { 1 } else { points.len().div_ceil(FEW_KILLS) };
+    for (index, point) in points.iter().enumerate().step_by(every) {
+        let context = format!("is_redo {is_redo}, killed before {point}");
+        let scene = prepare();
+        let mut disk = Disk::new(scene.workspace.outside());
+        let act = |found: &TracePoint| match found.is_same_step(point) {
+            true => TraceAction::KillBefore,
+            false => TraceAction::Pass,
+        };
+        killed(&scene).trace(&mut disk, act).unwrap();
+        wait_for_git(&scene);
+        let is_repeated = index % 2 == 0;
+        // The other direction takes back the half.
+        let is_redone = is_redo == is_repeated;
+        let output = if is_redone { redo(&scene).run() } else { undo(&scene).run() };
+        let has_nothing = matches!(output.code, Some(66));
+        assert!(output.code == Some(0) || has_nothing, "{context}: {output}");
+        let expect = if is_redone { &new } else { &old };
+        assert_eq!(workspace_files(&scene), *expect, "{context}: {output}");
+        let (back, expect) = if is_redone { (undo(&scene), &old) } else { (redo(&scene), &new) };
+        back.run().succeeded();
+        assert_eq!(workspace_files(&scene), *expect, "{context}: and back");
+    }
+}
+
+#[test]
+fn an_undo_that_was_killed_can_be_repeated_or_taken_back() {
+    check_undo_kills(false);
+}
+
+#[test]
+fn a_redo_that_was_killed_can_be_repeated_or_taken_back() {
+    check_undo_kills(true);
+}

@@ -175,6 +175,7 @@ fn every_timeout_is_explained() {
         ("tool", "120s"),
         ("tool_longest", "600s"),
         ("background", "600s"),
+        ("git", "600s"),
         ("hook", "60s"),
         ("mcp_start", "10s"),
         ("mcp_call", "120s"),
