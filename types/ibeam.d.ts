@@ -36,6 +36,16 @@ export interface AttachmentEntry {
   media_type: string;
 }
 
+/** The end of a background command that ended by itself. */
+export interface BackgroundEndEntry {
+  /** The call that started it. (since 0.1.0) */
+  call_id: string;
+  /** The command. (since 0.1.0) */
+  command: string;
+  /** The exit code; 128 + number for a signal. (since 0.1.0) */
+  exit_code: number;
+}
+
 /** The file to delete. */
 export interface DeleteArgs {
   /** The path of the file. (since 0.1.0) */
@@ -802,6 +812,8 @@ export interface RunSummary {
   tool_calls: number;
   /** The number of background commands that still ran at the end and were stopped. [count] (since 0.1.0) */
   background_stopped: number;
+  /** The background commands that ended by themselves, in the order of their ends; absent if there were none. (since 0.1.0) */
+  background_ended?: Array<BackgroundEndEntry>;
   /** The final message: the text after the last call, at the end of `result`; absent if the run failed. (since 0.1.0) */
   final?: string;
   /** The final message as a value; only with `--json-schema`, and absent if the run failed. (since 0.1.0) */

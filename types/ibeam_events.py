@@ -36,6 +36,19 @@ class AttachmentEntry(TypedDict):
     """The type of the file: `text/plain` for any text. (since 0.1.0)"""
 
 
+class BackgroundEndEntry(TypedDict):
+    """The end of a background command that ended by itself."""
+
+    call_id: str
+    """The call that started it. (since 0.1.0)"""
+
+    command: str
+    """The command. (since 0.1.0)"""
+
+    exit_code: int
+    """The exit code; 128 + number for a signal. (since 0.1.0)"""
+
+
 class DeleteArgs(TypedDict):
     """The file to delete."""
 
@@ -1052,6 +1065,9 @@ class RunSummary(TypedDict):
 
     background_stopped: int
     """The number of background commands that still ran at the end and were stopped. [count] (since 0.1.0)"""
+
+    background_ended: NotRequired[list["BackgroundEndEntry"]]
+    """The background commands that ended by themselves, in the order of their ends; absent if there were none. (since 0.1.0)"""
 
     final: NotRequired[str]
     """The final message: the text after the last call, at the end of `result`; absent if the run failed. (since 0.1.0)"""

@@ -262,6 +262,7 @@ impl Journal {
                 Notice::AnswerInterrupted { reason } | Notice::ModelFallback { reason, .. },
             ) => self.redactor.redact_value(reason.as_mut()),
             EventKind::PromptRecorded(record) => self.redactor.redact_value(record.as_mut()),
+            EventKind::Notice(Notice::BackgroundEnded { command, .. }) => self.redactor.redact_value(command),
             EventKind::CallInterrupted { evidence, .. } => self.redactor.redact_value(evidence),
             EventKind::RulesAdded { text, .. } | EventKind::HookMessage { text } => {
                 self.redactor.redact_value(text)

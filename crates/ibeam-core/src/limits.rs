@@ -74,8 +74,8 @@ impl LimitTracker {
 pub(crate) const REPETITION_WARN_AT: u32 = 5;
 /// At this count the run ends.
 pub(crate) const REPETITION_STOP_AT: u32 = 10;
-/// The number of recent calls that are compared; two alternating calls still reach `REPETITION_STOP_AT`.
-const REPETITION_WINDOW: usize = 2 * REPETITION_STOP_AT as usize;
+/// The number of recent calls that are compared; three calls in rotation still reach `REPETITION_STOP_AT`.
+const REPETITION_WINDOW: usize = 3 * REPETITION_STOP_AT as usize;
 
 /// Counts calls that were made with the same arguments and the same result, within the last few calls: reading a file
 /// again after fifty other calls is not a loop.

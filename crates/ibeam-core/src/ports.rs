@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_policy::Access;
-use ibeam_protocol::{Checkpoint, CheckpointMoment, Notice, ToolCall, UserPrompt};
+use ibeam_protocol::{BackgroundEnd, Checkpoint, CheckpointMoment, Notice, ToolCall, UserPrompt};
 
 pub use self::hook_event::{
     AnswerEnd, CompactionStart, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks, NoHooks,
@@ -186,6 +186,9 @@ pub trait Background: Send + Sync {
     /// Returns how many commands are running.
     fn running_count(&self) -> u32;
 
+    /// Removes the ends of commands that ended by themselves, and returns them.
+    fn take_ended(&self) -> Vec<BackgroundEnd>;
+
     /// Completes when no command is running any more, and returns how many had to be stopped.
     ///
     /// With `wait` it first lets them end by themselves, within a time limit and until `stop` is requested.
@@ -198,6 +201,10 @@ pub struct NoBackground;
 impl Background for NoBackground {
     fn running_count(&self) -> u32 {
         0
+    }
+
+    fn take_ended(&self) -> Vec<BackgroundEnd> {
+        Vec::new()
     }
 
     fn finish<'a>(&'a self, _: bool, _: &'a Stop) -> BoxFuture<'a, u32> {

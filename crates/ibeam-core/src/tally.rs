@@ -5,8 +5,8 @@ use std::time::Duration;
 use ibeam_protocol::event::{HookRequest, PermissionDecided};
 use ibeam_protocol::run::{Denial, RunTotals};
 use ibeam_protocol::{
-    ClassCosts, EventKind, FailedUsage, ModelFallback, ModelTotals, Notice, ToolFailure, ToolOutcome,
-    ToolOutput, Usage,
+    BackgroundEnd, ClassCosts, EventKind, FailedUsage, ModelFallback, ModelTotals, Notice, ToolFailure,
+    ToolOutcome, ToolOutput, Usage,
 };
 
 /// Number of different reasons that the warning about refused calls lists; more would hide the rest of stderr.
@@ -87,6 +87,12 @@ impl Tally {
             }
             EventKind::Notice(Notice::BackgroundStopped { count }) => {
                 self.totals.background_stopped += count;
+            }
+            EventKind::Notice(Notice::BackgroundEnded { call_id, command, exit_code }) => {
+                let (call_id, command) = (call_id.clone(), command.clone());
+                let end = BackgroundEnd { call_id, command, exit_code: *exit_code };
+                self.totals.failed_tool_calls += u32::from(end.has_failed());
+                self.totals.background_ended.push(end);
             }
             EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }

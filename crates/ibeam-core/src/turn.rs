@@ -20,8 +20,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ibeam_protocol::{
-    Answer, Block, EventKind, Failure, ModelInfo, Notice, PromptPart, Reason, RefusalDetails, RunFinished,
-    RunOutcome, SessionStarted, StopReason, UserPrompt,
+    Answer, BackgroundEnd, Block, EventKind, Failure, ModelInfo, Notice, PromptPart, Reason, RefusalDetails,
+    RunFinished, RunOutcome, SessionStarted, StopReason, UserPrompt,
 };
 
 use crate::budget::Budget;
@@ -300,6 +300,7 @@ impl Run {
             if let Some(near) = limits.next_warning(&journal.tally().totals, journal.elapsed_ms()) {
                 journal.record(EventKind::Notice(near)).await?;
             }
+            self.record_ended_background(journal).await?;
             self.submit_steering(journal).await?;
             let RecordedAnswer { model_call_id, answer } = tokio::select! {
                 biased;
@@ -428,8 +429,18 @@ impl Run {
             journal.record(EventKind::Notice(Notice::BackgroundAwaited { count: running })).await?;
         }
         let count = self.background.finish(wait, &self.stop).await;
+        self.record_ended_background(journal).await?;
         if count > 0 {
             journal.record(EventKind::Notice(Notice::BackgroundStopped { count })).await?;
+        }
+        Ok(())
+    }
+
+    /// Records the ends of commands in the background, which the model is told in the next request.
+    async fn record_ended_background(&self, journal: &mut Journal) -> Result<(), JournalClosed> {
+        for BackgroundEnd { call_id, command, exit_code } in self.background.take_ended() {
+            let notice = Notice::BackgroundEnded { call_id, command, exit_code };
+            journal.record(EventKind::Notice(notice)).await?;
         }
         Ok(())
     }

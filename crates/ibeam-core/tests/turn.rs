@@ -294,6 +294,7 @@ fn fixture(replies: Vec<Reply>) -> Fixture {
         limits: Limits { max_turns: 50, ..Limits::NONE },
         resumed: false,
         continues: false,
+        message_turn: 0,
         journal_gaps: 0,
         parent: None,
         ephemeral: false,

@@ -125,6 +125,7 @@ fn started() -> Event {
         limits: Limits { max_turns: 1, ..Limits::NONE },
         resumed: false,
         continues: false,
+        message_turn: 0,
         journal_gaps: 0,
         parent: None,
         ephemeral: false,

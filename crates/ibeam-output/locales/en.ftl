@@ -414,7 +414,7 @@ notice-calls-denied = { $count ->
         [one] { $count } tool call was refused
        *[other] { $count } tool calls were refused
     }
-notice-unknown-stop-reason = the provider ended its answer for the unknown reason `{ $word }`; it was taken as complete
+notice-unknown-stop-reason = the provider ended its answer for the unknown reason `{ $word }`; its calls are complete and were taken
 notice-answer-cut = the output limit cut the answer; the model was asked to continue
 notice-answer-interrupted = { $message }; the model was asked to continue its answer from there
 notice-websocket-unavailable = `{ $provider }` cannot be used over WebSocket ({ $detail }); requests go over HTTP
@@ -472,6 +472,7 @@ notice-background-awaited = { $count ->
        *[other] waiting for { $count } background commands to end
     }
 notice-network-denied = a command failed, probably because commands have no network here; `--allow-net example.com:443` lets them reach one host (replace the example by the host that is needed)
+notice-background-ended = background command `{ $command }` ended with exit code { $exit_code }
 notice-background-stopped = { $count ->
         [one] { $count } background command was still running and was stopped
        *[other] { $count } background commands were still running and were stopped

@@ -412,7 +412,7 @@ notice-calls-denied = { $count ->
         [one] se denegó { $count } llamada a herramientas
        *[other] se denegaron { $count } llamadas a herramientas
     }
-notice-unknown-stop-reason = el proveedor terminó su respuesta por el motivo desconocido `{ $word }`; se dio por completa
+notice-unknown-stop-reason = el proveedor terminó su respuesta por el motivo desconocido `{ $word }`; sus llamadas están completas y se aceptaron
 notice-answer-cut = el límite de salida cortó la respuesta; se pidió al modelo que siguiera
 notice-answer-interrupted = { $message }; se pidió al modelo que continúe su respuesta desde ese punto
 notice-websocket-unavailable = no se puede usar `{ $provider }` por WebSocket ({ $detail }); las peticiones van por HTTP
@@ -470,6 +470,7 @@ notice-background-awaited = { $count ->
        *[other] esperando a que terminen { $count } comandos en segundo plano
     }
 notice-network-denied = un comando falló, probablemente porque aquí los comandos no tienen red; `--allow-net example.com:443` les permite llegar a un servidor (sustituya el ejemplo por el servidor necesario)
+notice-background-ended = el comando en segundo plano `{ $command }` terminó con el código de salida { $exit_code }
 notice-background-stopped = { $count ->
         [one] { $count } comando en segundo plano seguía en marcha y se detuvo
        *[other] { $count } comandos en segundo plano seguían en marcha y se detuvieron

@@ -412,7 +412,7 @@ notice-calls-denied = { $count ->
         [one] { $count } appel d'outil a été refusé
        *[other] { $count } appels d'outils ont été refusés
     }
-notice-unknown-stop-reason = le fournisseur a terminé sa réponse pour la raison inconnue `{ $word }` ; elle est considérée comme complète
+notice-unknown-stop-reason = le fournisseur a terminé sa réponse pour la raison inconnue `{ $word }` ; ses appels sont complets et ont été acceptés
 notice-answer-cut = la limite de sortie a coupé la réponse ; le modèle a été invité à poursuivre
 notice-answer-interrupted = { $message } ; le modèle a été invité à poursuivre sa réponse à partir de là
 notice-websocket-unavailable = `{ $provider }` n'est pas utilisable par WebSocket ({ $detail }) ; les requêtes passent par HTTP
@@ -470,6 +470,7 @@ notice-background-awaited = { $count ->
        *[other] attente de la fin de { $count } commandes en arrière-plan
     }
 notice-network-denied = une commande a échoué, sans doute parce que les commandes n’ont pas de réseau ici ; `--allow-net example.com:443` leur permet d’atteindre un hôte (remplacez l’exemple par l’hôte nécessaire)
+notice-background-ended = la commande d'arrière-plan `{ $command }` s'est terminée avec le code de sortie { $exit_code }
 notice-background-stopped = { $count ->
         [one] { $count } commande en arrière-plan tournait encore et a été arrêtée
        *[other] { $count } commandes en arrière-plan tournaient encore et ont été arrêtées

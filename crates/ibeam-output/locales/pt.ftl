@@ -412,7 +412,7 @@ notice-calls-denied = { $count ->
         [one] { $count } chamada de ferramenta foi recusada
        *[other] { $count } chamadas de ferramenta foram recusadas
     }
-notice-unknown-stop-reason = o provedor terminou a resposta pelo motivo desconhecido `{ $word }`; ela foi tida como completa
+notice-unknown-stop-reason = o provedor terminou a resposta pelo motivo desconhecido `{ $word }`; suas chamadas estão completas e foram aceitas
 notice-answer-cut = o limite de saída cortou a resposta; pediu-se ao modelo que continuasse
 notice-answer-interrupted = { $message }; pediu-se ao modelo que continuasse a resposta a partir daí
 notice-websocket-unavailable = não é possível usar `{ $provider }` por WebSocket ({ $detail }); os pedidos seguem por HTTP
@@ -470,6 +470,7 @@ notice-background-awaited = { $count ->
        *[other] à espera do fim de { $count } comandos em segundo plano
     }
 notice-network-denied = um comando falhou, provavelmente porque aqui os comandos não têm rede; `--allow-net example.com:443` permite que alcancem um servidor (troque o exemplo pelo servidor necessário)
+notice-background-ended = o comando em segundo plano `{ $command }` terminou com o código de saída { $exit_code }
 notice-background-stopped = { $count ->
         [one] { $count } comando em segundo plano ainda executava e foi interrompido
        *[other] { $count } comandos em segundo plano ainda executavam e foram interrompidos

@@ -4,14 +4,15 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use ibeam_protocol::{
-    ClassCosts, Failure, FailureCode, KeySource, Limits, McpStatus, ModelCallId, ModelFallback, ModelTotals,
-    Notice, PermissionMode, RunFinished, RunTotals, Sandbox, SandboxMode, SessionStarted, ToolCall,
-    ToolOutcome, Usage,
+    BackgroundEnd, ClassCosts, Failure, FailureCode, KeySource, Limits, McpStatus, ModelCallId,
+    ModelFallback, ModelTotals, Notice, PermissionMode, RunFinished, RunTotals, Sandbox, SandboxMode,
+    SessionStarted, ToolCall, ToolOutcome, Usage,
 };
 use ibeam_wire::{
-    ApiKeySource, CallPhase, Contract, DenialEntry, ErrorEvent, FallbackEntry, FallbackSubtype, InitEvent,
-    InitExtras, InitSubtype, LimitValues, ModelCosts, ModelFallbackEvent, ModelTokens, ModelUsage,
-    ResultEvent, ResultSubtype, RunSummary, SandboxEntry, ServerEntry, TokenUsage, ToolCallEvent,
+    ApiKeySource, BackgroundEndEntry, CallPhase, Contract, DenialEntry, ErrorEvent, FallbackEntry,
+    FallbackSubtype, InitEvent, InitExtras, InitSubtype, LimitValues, ModelCosts, ModelFallbackEvent,
+    ModelTokens, ModelUsage, ResultEvent, ResultSubtype, RunSummary, SandboxEntry, ServerEntry, TokenUsage,
+    ToolCallEvent,
 };
 
 use serde::Serialize;
@@ -200,6 +201,14 @@ fn model_usage(totals: &ModelTotals) -> ModelUsage<Cow<'_, str>> {
     }
 }
 
+fn background_end(end: &BackgroundEnd) -> BackgroundEndEntry<Cow<'_, str>> {
+    BackgroundEndEntry {
+        call_id: borrowed(end.call_id.as_str()),
+        command: borrowed(&end.command),
+        exit_code: end.exit_code,
+    }
+}
+
 /// Returns the totals of a run. `final_message` is the text after the last call of a successful run.
 pub(crate) fn run_summary<'a>(
     totals: &'a RunTotals,
@@ -222,6 +231,7 @@ pub(crate) fn run_summary<'a>(
         compactions: totals.compactions.into(),
         tool_calls: totals.tool_calls.into(),
         background_stopped: totals.background_stopped.into(),
+        background_ended: totals.background_ended.iter().map(background_end).collect(),
         final_message: final_message.map(borrowed),
         structured: None,
         unsynced: totals.unsynced,

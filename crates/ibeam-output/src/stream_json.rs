@@ -30,8 +30,6 @@ pub struct StreamJson<W> {
     final_message: FinalMessage,
     /// The segments; only under contract 2.
     segments: Option<Segments>,
-    /// Whether the prompts are messages on stdin. Then `init` is printed once, before the first run.
-    has_turns: bool,
 }
 
 impl<W: Write> StreamJson<W> {
@@ -44,14 +42,7 @@ impl<W: Write> StreamJson<W> {
             result: String::new(),
             final_message: FinalMessage::default(),
             segments: None,
-            has_turns: false,
         }
-    }
-
-    /// Returns the writer for the runs of a process whose prompts are messages on stdin.
-    #[must_use]
-    pub fn with_turns(self) -> Self {
-        Self { has_turns: true, ..self }
     }
 
     /// Returns a writer for one run, under contract 2. With `partial` it prints the deltas of each segment before the segment.
@@ -137,9 +128,10 @@ impl<W: Write> EventWriter for StreamJson<W> {
         match &event.kind {
             EventKind::SessionStarted(started) => {
                 let session_id = started.session_id.to_string();
-                if !self.has_turns || self.session_id.is_none() {
+                // If the prompts are messages on stdin, it is printed once, before the first run.
+                if started.message_turn <= 1 || self.session_id.is_none() {
                     let mut init = init_event(started, &session_id, self.contract());
-                    if let (true, Some(extras)) = (self.has_turns, &mut init.ibeam) {
+                    if let (true, Some(extras)) = (started.message_turn > 0, &mut init.ibeam) {
                         extras.input = Some(borrowed("stream-json"));
                     }
                     self.append_line(&init)?;

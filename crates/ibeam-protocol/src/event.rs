@@ -192,6 +192,9 @@ pub struct SessionStarted {
     /// of that run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub continues: bool,
+    /// The number of the run among those of its process, from 1, if its prompt is a message on stdin; else 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub message_turn: u64,
     /// The number of places where the journal of the resumed session lacks, repeats or moves events.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub journal_gaps: u64,

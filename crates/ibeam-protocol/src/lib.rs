@@ -37,8 +37,9 @@ pub use message::{Answer, Block, Message, OriginalBlock, RefusalDetails, StopRea
 pub use notice::Notice;
 pub use prompt::{PromptOwner, PromptPart, PromptRecord};
 pub use run::{
-    ClassCosts, FailedUsage, KeySource, LimitKind, Limits, McpServer, McpStatus, ModelFallback, ModelInfo,
-    ModelTotals, PermissionMode, RunOutcome, RunTotals, Sandbox, SandboxMode, Usage,
+    BackgroundEnd, ClassCosts, FailedUsage, KeySource, LimitKind, Limits, McpServer, McpStatus,
+    ModelFallback, ModelInfo, ModelTotals, PermissionMode, RunOutcome, RunTotals, Sandbox, SandboxMode,
+    Usage,
 };
 pub use sentence::Sentence;
 pub use tool::{ToolCall, ToolFailure, ToolOutcome, ToolSpec};

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Reason, UnusedKey};
+use crate::id::CallId;
 use crate::run::LimitKind;
 
 /// A notice of a run. Notices with `for_model` are part of the conversation too.
@@ -358,11 +359,32 @@ pub enum Notice {
     },
     /// A command failed in a way that suggests that it needs the network, which the sandbox denies.
     NetworkDenied,
+    /// A command in the background ended by itself.
+    BackgroundEnded {
+        /// The call that started it.
+        call_id: CallId,
+        /// The command.
+        command: String,
+        /// The exit code; 128 + number for a signal.
+        exit_code: i32,
+    },
     /// Commands still ran in the background when the run ended and were stopped.
     BackgroundStopped {
         /// The number of commands.
         count: u32,
     },
+}
+
+/// The number of characters of a command that a message to the model repeats.
+const MAX_COMMAND_CHARS: usize = 200;
+
+/// Returns the beginning of a command on one line.
+fn shortened_command(command: &str) -> String {
+    let command = command.split_whitespace().collect::<Vec<_>>().join(" ");
+    match command.char_indices().nth(MAX_COMMAND_CHARS) {
+        None => command,
+        Some((end, _)) => format!("{}…", command.get(..end).unwrap_or_default()),
+    }
 }
 
 /// The number of files or tools that a notice names.
@@ -411,6 +433,10 @@ impl Notice {
                 "Your last answer does not match the required JSON Schema: {detail}. Answer again with the corrected \
                  JSON document: exactly one document that matches the schema, without other text and without a code \
                  fence."
+            )),
+            Self::BackgroundEnded { command, exit_code, .. } => Some(format!(
+                "The background command `{}` has ended with exit code {exit_code}.",
+                shortened_command(command)
             )),
             Self::RepeatedCall { tool, count } => Some(format!(
                 "You have called `{tool}` {count} times with the same arguments and the same result. Try something \

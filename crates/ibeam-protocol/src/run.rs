@@ -201,6 +201,9 @@ pub struct RunTotals {
     /// Background commands that were still running at the end and were stopped.
     #[serde(default)]
     pub background_stopped: u32,
+    /// The ends of background commands that ended by themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub background_ended: Vec<BackgroundEnd>,
     /// Whether the run ended before the disk had confirmed the last records of the session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsynced: bool,
@@ -242,6 +245,27 @@ pub struct ModelFallback {
     pub to: String,
     /// The last failure of the unavailable model.
     pub reason: Box<Reason>,
+}
+
+/// The end of a background command that ended by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackgroundEnd {
+    /// The call that started it.
+    pub call_id: CallId,
+    /// The command.
+    pub command: String,
+    /// The exit code; 128 + number for a signal.
+    pub exit_code: i32,
+}
+
+impl BackgroundEnd {
+    /// The exit codes after the signals with which a model ends what it started: HUP, INT and TERM.
+    const ENDED_ON_PURPOSE: [i32; 3] = [129, 130, 143];
+
+    /// Whether the command failed, and was not ended on purpose.
+    pub fn has_failed(&self) -> bool {
+        self.exit_code != 0 && !Self::ENDED_ON_PURPOSE.contains(&self.exit_code)
+    }
 }
 
 /// A refused call.

@@ -88,9 +88,12 @@ impl Stream {
         });
         let findings: Vec<String> = findings.collect();
         require(findings.is_empty(), format!("the contract\n{}", findings.join("\n")))?;
-        require(report.is_from_ibeam && !report.is_single_object, "the stream is from ibeam")?;
         let events: Result<Vec<Value>, _> = stdout.lines().map(serde_json::from_str).collect();
         let stream = Self { events: events.map_err(|error| error.to_string())? };
+        if stream.is_unstarted() {
+            return Ok(stream);
+        }
+        require(report.is_from_ibeam && !report.is_single_object, "the stream is from ibeam")?;
         for (number, event) in (1..).zip(&stream.events) {
             check_keys(event).map_err(|broken| format!("line {number}: {broken}"))?;
             let answer = event["type"] == "assistant" && event.get("model_call_id").is_some();
@@ -102,6 +105,11 @@ impl Stream {
         )?;
         stream.check_messages()?;
         Ok(stream)
+    }
+
+    /// Whether the stream is the failure of a run that did not start.
+    pub fn is_unstarted(&self) -> bool {
+        matches!(self.events.as_slice(), [only] if only["type"] == "error" && only["session_id"].is_null())
     }
 
     /// Returns the `system`/`init` event.

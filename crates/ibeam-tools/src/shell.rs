@@ -272,7 +272,8 @@ impl CommandRunner {
             "{}(runs in the background with pid {pid}{place}; `kill -- -{pid}` ends it)\n",
             with_newline(&output.interleaved)
         );
-        self.background.adopt(running, self.monitor.clone());
+        let call = (context.call_id.clone(), args.command.clone());
+        self.background.adopt(running, call, self.monitor.clone());
         (ToolOutcome::Success { output: ToolOutput::Shell(output), for_model: for_model.into() }, true)
     }
 }

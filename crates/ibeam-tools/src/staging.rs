@@ -110,13 +110,18 @@ fn remove_if_unlocked(directory: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
     if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) != FileType::RegularFile {
         return Ok(());
     }
-    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    lock(&file)?;
     rustix::fs::unlinkat(directory, name, AtFlags::empty())
 }
 
 /// Locks the file; `true` also on a file system without locks, where leftovers are not removed either.
 fn try_lock(file: impl AsFd) -> bool {
-    flock(file, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
+    lock(file) != Err(Errno::WOULDBLOCK)
+}
+
+/// Locks the file. A signal can interrupt the call where a file system has to ask another machine.
+fn lock(file: impl AsFd) -> Result<(), Errno> {
+    rustix::io::retry_on_intr(|| flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive))
 }
 
 fn temporary_name() -> OsString {

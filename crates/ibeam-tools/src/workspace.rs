@@ -100,11 +100,14 @@ impl Workspace {
         inside.iter().map(|held| (held.path.as_path(), held.directory.as_fd()))
     }
 
-    /// Whether the root was removed. A root that was moved is still the root.
-    pub fn is_root_removed(&self) -> bool {
-        self.anchors
-            .first()
-            .is_some_and(|root| rustix::fs::fstat(&root.directory).is_ok_and(|stat| stat.st_nlink == 0))
+    /// Whether the root was removed, or was moved and nothing is at its path. A root whose path leads to another directory
+    /// is still the root.
+    pub fn is_root_gone(&self) -> bool {
+        let is_removed = |root: &HeldDirectory| {
+            rustix::fs::fstat(&root.directory).is_ok_and(|stat| stat.st_nlink == 0)
+                || rustix::fs::lstat(&root.path).is_err_and(|errno| errno == rustix::io::Errno::NOENT)
+        };
+        self.anchors.first().is_some_and(is_removed)
     }
 
     /// Whether a path without links lies in the workspace.

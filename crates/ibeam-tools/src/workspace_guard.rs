@@ -1,7 +1,6 @@
-//! Refuses calls in a workspace that was removed.
+//! Refuses calls in a workspace that was removed or moved away.
 //!
-//! The workspace is held by descriptor: a directory that was moved is still the workspace, and another directory at
-//! its old path is not.
+//! The workspace is held by descriptor: another directory at its old path is not the workspace.
 
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use serde_json::Value;
 use crate::blocking;
 use crate::workspace::Workspace;
 
-/// A tool whose calls are refused once the workspace is removed.
+/// A tool whose calls are refused once the workspace is gone.
 pub(crate) struct RequireWorkspace {
     tool: Arc<dyn Tool>,
     workspace: Arc<Workspace>,
@@ -36,7 +35,7 @@ impl Tool for RequireWorkspace {
         let PreparedCall { arguments, access, run } = self.tool.prepare(arguments)?;
         let workspace = Arc::clone(&self.workspace);
         let run: CallRunner = Box::new(move |context| {
-            if workspace.is_root_removed() {
+            if workspace.is_root_gone() {
                 let root = workspace.root().display();
                 let message = format!("the workspace `{root}` is gone (ENOENT); nothing can run there");
                 return Box::pin(std::future::ready(ToolOutcome::error(message)));
@@ -52,7 +51,7 @@ impl Tool for RequireWorkspace {
         access: &'a Access,
         context: ToolContext,
     ) -> BoxFuture<'a, CallPreview> {
-        match self.workspace.is_root_removed() {
+        match self.workspace.is_root_gone() {
             true => blocking::unknown_preview(),
             false => self.tool.preview(arguments, access, context),
         }
@@ -74,22 +73,27 @@ mod tests {
     use crate::fixture::{Fixture, failure, success};
 
     #[test]
-    fn no_tool_works_in_a_workspace_that_was_removed() {
+    fn no_tool_works_in_a_workspace_that_was_removed_or_moved_away() {
         for (tool, arguments) in [
             ("read", json!({"path": "f"})),
             ("write", json!({"path": "f", "fileText": "x"})),
             ("shell", json!({"command": "pwd"})),
             ("ls", json!({"path": "."})),
         ] {
-            let fixture = Fixture::with("f", "x");
-            std::fs::remove_dir_all(fixture.root()).unwrap();
-            let (_, for_model) = failure(fixture.call(tool, arguments));
-            assert!(for_model.contains("is gone"), "{tool}: {for_model}");
+            for is_moved in [false, true] {
+                let fixture = Fixture::with("f", "x");
+                match is_moved {
+                    true => std::fs::rename(fixture.root(), fixture.outside("moved")).unwrap(),
+                    false => std::fs::remove_dir_all(fixture.root()).unwrap(),
+                }
+                let (_, for_model) = failure(fixture.call(tool, arguments.clone()));
+                assert!(for_model.contains("is gone"), "{tool}: {for_model}");
+            }
         }
     }
 
     #[test]
-    fn a_workspace_that_was_moved_is_not_gone() {
+    fn a_workspace_whose_path_was_replaced_is_not_gone() {
         let fixture = Fixture::with("d/f", "text");
         std::fs::create_dir_all(fixture.outside("other/d")).unwrap();
         std::fs::rename(fixture.root(), fixture.outside("moved")).unwrap();

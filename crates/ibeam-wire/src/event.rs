@@ -12,8 +12,8 @@ use serde_json::Value;
 
 pub(crate) use self::ending::RUN_KEYS;
 pub use self::ending::{
-    DenialEntry, ErrorEvent, FAILURE_CLASSES, FailureClass, FallbackEntry, ModelCosts, ModelTokens,
-    ModelUsage, ResultEvent, ResultObject, ResultSubtype, RunSummary, TokenUsage,
+    BackgroundEndEntry, DenialEntry, ErrorEvent, FAILURE_CLASSES, FailureClass, FallbackEntry, ModelCosts,
+    ModelTokens, ModelUsage, ResultEvent, ResultObject, ResultSubtype, RunSummary, TokenUsage,
 };
 pub use self::init::{
     ApiKeySource, InitEvent, InitExtras, InitSubtype, LimitValues, SandboxEntry, ServerEntry,

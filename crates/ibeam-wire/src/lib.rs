@@ -38,11 +38,11 @@ mod schema;
 pub mod tool;
 
 pub use event::{
-    ApiKeySource, AssistantEvent, AttachmentEntry, CallPhase, DeltaEvent, DenialEntry, ErrorEvent, Event,
-    FAILURE_CLASSES, FailureClass, FallbackEntry, FallbackSubtype, InitEvent, InitExtras, InitSubtype,
-    LimitValues, Message, ModelCosts, ModelFallbackEvent, ModelTokens, ModelUsage, ResultEvent, ResultObject,
-    ResultSubtype, RunSummary, SandboxEntry, ServerEntry, TextBlock, TokenUsage, ToolCallBody, ToolCallEvent,
-    UserEvent, UserExtras,
+    ApiKeySource, AssistantEvent, AttachmentEntry, BackgroundEndEntry, CallPhase, DeltaEvent, DenialEntry,
+    ErrorEvent, Event, FAILURE_CLASSES, FailureClass, FallbackEntry, FallbackSubtype, InitEvent, InitExtras,
+    InitSubtype, LimitValues, Message, ModelCosts, ModelFallbackEvent, ModelTokens, ModelUsage, ResultEvent,
+    ResultObject, ResultSubtype, RunSummary, SandboxEntry, ServerEntry, TextBlock, TokenUsage, ToolCallBody,
+    ToolCallEvent, UserEvent, UserExtras,
 };
 pub use input::{
     Delivery, Input, InputBlock, InputError, InputErrorKind, InputMessage, InputOptions, InputReader,

@@ -9,12 +9,14 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::panic::PanicHookInfo;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use ibeam_output::{Catalogue, EventWriter, Explanation, escape_invisible_in_json};
-use ibeam_protocol::{Event, EventKind, Failure, Reason, RunFinished, RunOutcome, RunTotals, SessionStarted};
+use ibeam_protocol::{
+    Event, EventKind, Failure, FailureCode, Reason, RunFinished, RunOutcome, RunTotals, SessionStarted,
+};
 use rustix::fs::OFlags;
 
 use crate::cli::ErrorFormat;
@@ -81,7 +83,11 @@ pub(crate) struct ErrorOutput {
 /// The format and file that the flags set. A panic is reported in the same way.
 static ERROR_OUTPUT: OnceLock<ErrorOutput> = OnceLock::new();
 
-/// Sets how failures are reported from now on, and empties the error file, so that it has no error of an earlier
+/// The content of the error file until the process reports its end, which a killed process never does.
+const RUNNING: &str =
+    r#"{"type":"running","message":"the process has not reported its end: it runs, or was killed"}"#;
+
+/// Sets how failures are reported from now on, and replaces the content of the error file, which may be of an earlier
 /// process.
 ///
 /// # Errors
@@ -93,7 +99,31 @@ pub(crate) fn configure_error_output(output: ErrorOutput) -> Result<(), Reason> 
         path: path.display().to_string(),
         detail: error.to_string(),
     };
-    open_truncated(path).map(drop).map_err(cannot)
+    write_running(path).map_err(cannot)
+}
+
+fn write_running(path: &Path) -> io::Result<()> {
+    let mut file = open_truncated(path)?;
+    // A reader of a pipe waits for the end.
+    match file.metadata()?.is_file() {
+        true => writeln!(file, "{RUNNING}"),
+        false => Ok(()),
+    }
+}
+
+/// Empties the error file of a process that reported no failure.
+pub(crate) fn complete_error_file() {
+    if EXITING_THREAD.get().is_none()
+        && let Some(ErrorOutput { file: Some(path), .. }) = ERROR_OUTPUT.get()
+    {
+        // It could be written when the process started.
+        let _ = open_truncated(path);
+    }
+}
+
+/// Ends the process because the system refused memory.
+pub(crate) fn report_refused_memory() {
+    force_exit(&Reason::System { what: "memory".to_owned(), detail: "out of memory (ENOMEM)".to_owned() })
 }
 
 /// The catalogue for messages to people, once the configuration is read.
@@ -113,22 +143,46 @@ pub(crate) fn set_catalogue(catalogue: &Arc<Catalogue>) {
     let _ = CATALOGUE.set(Arc::clone(catalogue));
 }
 
-/// Prints a failure on stdout while no head of a run is known.
-type EarlyFailurePrinter = Box<dyn FnOnce(&Failure) + Send>;
-static EARLY_FAILURE_PRINTER: Mutex<Option<EarlyFailurePrinter>> = Mutex::new(None);
-
-/// Sets the printer of a failure on stdout while no head of a run is known.
-pub(crate) fn set_early_failure_printer(print: EarlyFailurePrinter) {
-    *EARLY_FAILURE_PRINTER.lock().unwrap_or_else(PoisonError::into_inner) = Some(print);
+/// Prints on stdout the failure of a run that has not started.
+pub(crate) struct EarlyFailurePrinter {
+    /// Whether the head of the run comes before, where it is known.
+    pub(crate) with_head: bool,
+    pub(crate) print: Box<dyn FnOnce(&CliError) + Send>,
 }
 
-/// Prints the end of a run that did not start: as a stream where its head is known, else as a single failure.
-pub(crate) fn print_early_failure(failure: &Failure) -> Option<RunFinished> {
-    let run = print_expected_run(failure);
-    if run.is_none()
-        && let Some(print) = EARLY_FAILURE_PRINTER.lock().unwrap_or_else(PoisonError::into_inner).take()
-    {
-        print(failure);
+static EARLY_FAILURE_PRINTER: Mutex<Option<EarlyFailurePrinter>> = Mutex::new(None);
+
+fn early_failure_printer() -> MutexGuard<'static, Option<EarlyFailurePrinter>> {
+    EARLY_FAILURE_PRINTER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sets the printer of the failure of a run that has not started.
+pub(crate) fn set_early_failure_printer(printer: EarlyFailurePrinter) {
+    *early_failure_printer() = Some(printer);
+}
+
+/// Forgets the printer: a run has started, and its stream has its end.
+pub(crate) fn forget_early_failure_printer() {
+    *early_failure_printer() = None;
+}
+
+/// Prints on stdout the failure of a process that has started no run: one line, whatever ended it. Wrong usage has none.
+pub(crate) fn print_early_failure(error: &CliError) {
+    if error.code() == FailureCode::Usage {
+        return;
+    }
+    let printer = early_failure_printer().take();
+    if let Some(EarlyFailurePrinter { print, .. }) = printer {
+        print(error);
+    }
+}
+
+/// Prints the end of a run that was stopped before it started.
+pub(crate) fn print_unstarted_run(failure: &Failure) -> Option<RunFinished> {
+    let with_head = early_failure_printer().as_ref().is_none_or(|printer| printer.with_head);
+    let run = if with_head { print_expected_run(failure) } else { None };
+    if run.is_none() {
+        print_early_failure(&failure.clone().into());
     }
     run
 }
@@ -145,7 +199,7 @@ pub(crate) fn set_expected_run(head: SessionStarted, prompt: Vec<String>) {
 }
 
 /// Prints the expected run, which failed before it started; `None` where its head is not known.
-pub(crate) fn print_expected_run(failure: &Failure) -> Option<RunFinished> {
+fn print_expected_run(failure: &Failure) -> Option<RunFinished> {
     let (head, prompt) = EXPECTED_RUN.get()?;
     let finished = RunFinished {
         session_id: head.session_id,
@@ -210,7 +264,7 @@ pub(crate) fn force_exit(reason: &Reason) -> ! {
     let failure = Failure::from(reason.clone());
     let run = match printer::current() {
         Some(printer) => printer.force_end(&failure, PRINT_TIMEOUT),
-        None => print_early_failure(&failure),
+        None => print_unstarted_run(&failure),
     };
     let error = ExitFailure { failure, run: run.map(Box::new) }.into();
     let catalogue = CATALOGUE.get().cloned().unwrap_or_else(|| Arc::new(crate::environment::catalogue(None)));

@@ -63,14 +63,26 @@ use crate::cli::{Cli, Command, ErrorFormat, Flags, Format, ParseExit};
 use crate::cli_error::CliError;
 use crate::debug_log::DebugLog;
 use crate::dialect::{DialectWriter, PromptSource};
-use crate::exit::ErrorOutput;
+use crate::exit::{EarlyFailurePrinter, ErrorOutput};
 use crate::mode::{ModeInputs, RunMode};
 use crate::run::{InteractiveStart, SessionTarget, StartupWatchdog};
+
+/// Refused memory ends the program like any other failure.
+#[global_allocator]
+static ALLOCATOR: ibeam_sandbox::ReportingAllocator = ibeam_sandbox::ReportingAllocator;
 
 fn main() -> ExitCode {
     let started = Instant::now();
     keep_memory_private();
     exit::install_panic_hook();
+    ibeam_sandbox::report_refused_memory(exit::report_refused_memory);
+    let code = run(started);
+    exit::complete_error_file();
+    code
+}
+
+/// Runs the program and returns its exit code.
+fn run(started: Instant) -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     let stdout_terminal = rustix::termios::isatty(std::io::stdout().as_fd());
     let mut stdout = match stdout::take() {
@@ -119,14 +131,21 @@ fn main() -> ExitCode {
         options.and_then(|options| Some(DialectWriter::new(options, stdout.try_clone().ok()?)));
     let fail = |error: CliError, catalogue: &Catalogue| {
         let error = error.in_command(command_path.as_deref());
-        dialect_writer.iter().for_each(|dialect_writer| dialect_writer.write_failure(&error));
+        match &dialect_writer {
+            Some(dialect_writer) => dialect_writer.write_failure(&error),
+            None => exit::print_early_failure(&error),
+        }
         exit::report_failure(&error, catalogue)
     };
     let unstarted = |reason: Reason| fail(reason.into(), &environment::catalogue(lang.as_deref()));
+    let is_run = matches!(command, None | Some(Command::Resume { .. })) && !flags.list_models;
+    let stdin_terminal = rustix::termios::isatty(std::io::stdin().as_fd());
+    if is_run && mode::is_print_mode(flags.print, stdout_terminal, stdin_terminal) {
+        print_early_failures_on_stdout(&flags, dialect_writer.as_ref(), &stdout);
+    }
     if let Err(reason) = exit::configure_error_output(report) {
         return unstarted(reason);
     }
-    let is_run = matches!(command, None | Some(Command::Resume { .. })) && !flags.list_models;
     if !is_run && (flags.record.is_some() || flags.replay.is_some()) {
         let detail = sentence!("`--record` and `--replay` are for runs; no command uses them");
         return unstarted(Reason::Usage { detail });
@@ -138,12 +157,8 @@ fn main() -> ExitCode {
             Err(reason) => unstarted(reason),
         };
     }
-    let stdin_terminal = rustix::termios::isatty(std::io::stdin().as_fd());
     let mut startup = None;
     if is_run {
-        if mode::is_print_mode(flags.print, stdout_terminal, stdin_terminal) {
-            print_early_failures_on_stdout(&flags, dialect_writer.as_ref(), &stdout);
-        }
         match StartupWatchdog::start(&flags) {
             Ok(watchdog) => startup = Some(watchdog),
             Err(reason) => return unstarted(reason),
@@ -200,15 +215,13 @@ fn print_early_failures_on_stdout(flags: &Flags, dialect_writer: Option<&Dialect
         flags.output_format.unwrap_or(mode::default_format(app::contract_or_default(flags, dialect_writer)));
     match (dialect_writer.cloned(), stdout.try_clone()) {
         (Some(dialect_writer), _) => {
-            exit::set_early_failure_printer(Box::new(move |failure| {
-                dialect_writer.write_failure(&failure.clone().into())
-            }));
+            let print = move |error: &CliError| dialect_writer.write_failure(error);
+            exit::set_early_failure_printer(EarlyFailurePrinter { with_head: true, print: Box::new(print) });
         }
         (None, Ok(mut stdout)) if format == Format::StreamJson => {
-            exit::set_early_failure_printer(Box::new(move |failure| {
-                // A failure of stdout is ignored: stderr reports the failure in any case.
-                drop(writeln!(stdout, "{}", ibeam_output::error_object(failure, None)));
-            }));
+            // A failure of stdout is ignored: stderr reports the failure in any case.
+            let print = move |error: &CliError| drop(writeln!(stdout, "{}", error.to_object()));
+            exit::set_early_failure_printer(EarlyFailurePrinter { with_head: false, print: Box::new(print) });
         }
         (None, _) => {}
     }

@@ -22,6 +22,7 @@ use ibeam_session::Session;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::now_ms;
+use crate::exit;
 use crate::progress_line;
 use crate::pump::CurrentStop;
 use crate::stderr;
@@ -346,6 +347,7 @@ impl PrinterState {
         let kind = &event.kind;
         match kind {
             EventKind::SessionStarted(started) => {
+                exit::forget_early_failure_printer();
                 self.run = Some(OpenRun {
                     session_id: started.session_id,
                     ephemeral: started.ephemeral,

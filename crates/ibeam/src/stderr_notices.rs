@@ -52,6 +52,7 @@ impl NoticePrinter {
     fn warnings(&mut self, kind: &EventKind) -> Vec<String> {
         let line = match kind {
             EventKind::Notice(Notice::CallsDenied { .. }) if !self.has_refusals => return Vec::new(),
+            EventKind::Notice(Notice::BackgroundEnded { exit_code: 0, .. }) => return Vec::new(),
             EventKind::Notice(notice) => {
                 let line = format!("warning: {}", self.catalogue.notice(notice));
                 if !matches!(notice, Notice::CallsDenied { .. } | Notice::BackgroundStopped { .. }) {

@@ -28,6 +28,9 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// # Errors
 /// The system's error if stdout is closed or no descriptor is left.
 pub(crate) fn take() -> io::Result<File> {
+    if ibeam_sandbox::was_stdout_closed() {
+        return Err(Errno::BADF.into());
+    }
     let private = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), 3)?;
     rustix::stdio::dup2_stdout(rustix::stdio::stderr())?;
     Ok(File::from(private))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_policy::Access;
-use ibeam_protocol::{Notice, ToolOutcome, ToolSpec};
+use ibeam_protocol::{CallId, Notice, ToolOutcome, ToolSpec};
 use serde_json::Value;
 
 use crate::budget::Budget;
@@ -140,12 +140,20 @@ pub struct ToolContext {
     pub notices: Notices,
     /// The budget that the sub-agents of these calls share.
     pub budget: Budget,
+    /// The call; empty outside of a turn.
+    pub call_id: CallId,
 }
 
 impl ToolContext {
     /// Returns the context of a call without notices.
     pub fn new(stop: Stop, file_timeout: Duration) -> Self {
-        Self { stop, file_timeout, notices: Notices::default(), budget: Budget::unlimited() }
+        Self {
+            stop,
+            file_timeout,
+            notices: Notices::default(),
+            budget: Budget::unlimited(),
+            call_id: "".into(),
+        }
     }
 }
 

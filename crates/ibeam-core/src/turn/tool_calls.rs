@@ -243,7 +243,7 @@ impl Run {
                                     | Access::Task { .. }
                                     | Access::Nothing => None,
                                 };
-                                let context = context.clone();
+                                let context = ToolContext { call_id: call.id.clone(), ..context.clone() };
                                 running.push(async move {
                                     let began = self.clock.monotonic();
                                     let mut outcome = run(context).await;

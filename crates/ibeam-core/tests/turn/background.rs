@@ -1,8 +1,10 @@
 //! Background commands: a run never ends before them.
 
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use ibeam_core::Background;
+use ibeam_protocol::BackgroundEnd;
 
 use super::*;
 
@@ -10,11 +12,17 @@ use super::*;
 #[derive(Default)]
 struct TwoCommands {
     waited: AtomicBool,
+    /// The exit codes of the commands that have ended by themselves, and are not reported.
+    ended: Mutex<Vec<i32>>,
 }
 
 impl Background for TwoCommands {
     fn running_count(&self) -> u32 {
         2
+    }
+    fn take_ended(&self) -> Vec<BackgroundEnd> {
+        let end = |exit_code| BackgroundEnd { call_id: "1".into(), command: "make".to_owned(), exit_code };
+        self.ended.lock().unwrap().drain(..).map(end).collect()
     }
     fn finish<'a>(&'a self, wait: bool, _: &'a Stop) -> BoxFuture<'a, u32> {
         self.waited.store(wait, Ordering::SeqCst);
@@ -57,6 +65,31 @@ fn stopped_background_commands_can_fail_the_run() {
     let (mut fixture, _) = with_two_commands(vec![text_reply(&["ok"])], false);
     fixture.run.fail_on.background = true;
     check(&fixture, "Started User Text(ok) Answer BackgroundStopped Failed(denied)");
+}
+
+#[test]
+fn the_model_learns_the_end_of_a_background_command_and_a_failure_counts() {
+    for (exit_code, failed) in [(0, 0), (4, 1), (143, 0)] {
+        let (fixture, commands) = with_two_commands(vec![text_reply(&["ok"])], true);
+        commands.ended.lock().unwrap().push(exit_code);
+        let events =
+            check(&fixture, "Started User BackgroundEnded Text(ok) Answer BackgroundAwaited Completed");
+        let Some(EventKind::RunFinished(end)) = events.last().map(|event| &event.kind) else { panic!() };
+        assert_eq!(end.totals.failed_tool_calls, failed, "{exit_code}");
+        let ends: Vec<i32> = end.totals.background_ended.iter().map(|end| end.exit_code).collect();
+        assert_eq!(ends, [exit_code]);
+        let message = format!("The background command `make` has ended with exit code {exit_code}.");
+        let sent = format!("{:?}", fixture.provider.requests.lock().unwrap());
+        assert!(sent.contains(&message), "{sent}");
+    }
+}
+
+#[test]
+fn a_background_command_that_failed_can_fail_the_run() {
+    let (mut fixture, commands) = with_two_commands(vec![text_reply(&["ok"])], true);
+    fixture.run.fail_on.tool_error = true;
+    commands.ended.lock().unwrap().push(4);
+    check(&fixture, "Started User BackgroundEnded Text(ok) Answer BackgroundAwaited Failed(denied)");
 }
 
 #[test]

@@ -71,6 +71,17 @@ fn the_same_calls_in_answer_after_answer_are_a_loop() {
 }
 
 #[test]
+fn up_to_three_calls_in_rotation_are_a_loop() {
+    for length in [1, 2, 3] {
+        let turn = |number: usize| look_calls(&[json!({ "number": number % length })]);
+        let fixture = fixture((0..40).map(turn).collect());
+        let (outcome, _) = run_turn(&fixture, &[]);
+        let reason = Reason::LoopGuard { tool: "look".into(), count: 10 };
+        assert_eq!(outcome, RunOutcome::Failed(reason.into()), "{length}");
+    }
+}
+
+#[test]
 fn three_answers_in_a_row_with_invalid_arguments_end_the_run() {
     let broken = |number: usize| look_calls(&[json!(format!("{{broken {number}")), json!("{also")]);
     let fixture = fixture((0..10).map(broken).collect());

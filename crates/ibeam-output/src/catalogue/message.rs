@@ -49,10 +49,11 @@ impl Message {
         self
     }
 
-    /// Adds milliseconds as seconds to one decimal, under the name `seconds`.
+    /// Adds milliseconds as seconds, under the name `seconds`: to one decimal, and less than a second exactly.
     pub(crate) fn seconds(mut self, ms: u64) -> Self {
         let tenths = ms.saturating_add(50) / 100;
         let shown = match (tenths / 10, tenths % 10) {
+            _ if ms < 1000 => format!("0.{ms:03}").trim_end_matches('0').trim_end_matches('.').to_owned(),
             (whole, 0) => whole.to_string(),
             (whole, tenth) => format!("{whole}.{tenth}"),
         };

@@ -394,6 +394,7 @@ pub(crate) fn every_notice() -> Vec<Notice> {
         Notice::McpToolsLeftOut { server: s(), tools: s() },
         Notice::NetworkDenied,
         Notice::BackgroundAwaited { count: 1 },
+        Notice::BackgroundEnded { call_id: "a".into(), command: s(), exit_code: 4 },
         Notice::BackgroundStopped { count: 1 },
     ]
 }

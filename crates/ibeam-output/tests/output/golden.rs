@@ -12,9 +12,9 @@ use ibeam_protocol::tool_output::{
     McpOutput, ReadOutput, ShellOutput, Todo, TodoStatus, WebFetchOutput, WriteOutput,
 };
 use ibeam_protocol::{
-    CallId, ClassCosts, Event, EventKind, Failure, KeySource, Limits, ModelFallback, ModelTotals,
-    PermissionMode, Reason, RunOutcome, RunTotals, Sandbox, SandboxMode, ToolCall, ToolFailure, ToolOutcome,
-    ToolOutput, Usage,
+    BackgroundEnd, CallId, ClassCosts, Event, EventKind, Failure, KeySource, Limits, ModelFallback,
+    ModelTotals, PermissionMode, Reason, RunOutcome, RunTotals, Sandbox, SandboxMode, ToolCall, ToolFailure,
+    ToolOutcome, ToolOutput, Usage,
 };
 use serde_json::{Value, json};
 
@@ -292,6 +292,11 @@ fn totals() -> RunTotals {
         models: models_of_a_run(),
         tool_calls: 5,
         background_stopped: 6,
+        background_ended: vec![BackgroundEnd {
+            call_id: "toolu_2".into(),
+            command: "make".to_owned(),
+            exit_code: 2,
+        }],
         unsynced: true,
         effort_used: None,
         request_id: Some("req_1".into()),

@@ -25,6 +25,7 @@ fn totals() -> RunTotals {
         models: models_of_a_run(),
         tool_calls: 4,
         background_stopped: 0,
+        background_ended: Vec::new(),
         unsynced: false,
         effort_used: None,
         request_id: Some("req_1".into()),

@@ -50,6 +50,7 @@ pub(crate) fn session_started() -> SessionStarted {
         limits: Limits { max_turns: 100, ..Limits::NONE },
         resumed: false,
         continues: false,
+        message_turn: 0,
         journal_gaps: 0,
         parent: None,
         ephemeral: false,

@@ -2,15 +2,17 @@
 
 use std::fmt;
 use std::os::unix::process::ExitStatusExt as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{Background, Stop};
 use ibeam_process::{CommandSpec, Launcher, PipedProcess, StartProcessError};
+use ibeam_protocol::{BackgroundEnd, CallId};
 use tokio::sync::{Notify, watch};
 
 use super::path_monitor::ProtectedPathMonitor;
+use super::report::status_parts;
 use super::spawn::RunningCommand;
 
 /// The time limit for the end of killed processes; the system may hold one for longer.
@@ -49,6 +51,8 @@ struct SharedState {
     launcher: Launcher,
     started: Notify,
     running: watch::Sender<u32>,
+    /// The commands that ended by themselves, until they are reported.
+    ended: Mutex<Vec<BackgroundEnd>>,
     request: watch::Sender<Request>,
 }
 
@@ -80,6 +84,7 @@ impl BackgroundProcesses {
             launcher,
             started: Notify::new(),
             running: watch::Sender::new(0),
+            ended: Mutex::default(),
             request: watch::Sender::new(Request::KeepRunning),
         }))
     }
@@ -112,10 +117,16 @@ impl BackgroundProcesses {
 
     /// Reads the output of a command, so that the command never blocks, until no process of its tree is left. Then the
     /// monitor scans.
-    pub(super) fn adopt(&self, mut running: RunningCommand, monitor: ProtectedPathMonitor) {
+    pub(super) fn adopt(
+        &self,
+        mut running: RunningCommand,
+        (call_id, command): (CallId, String),
+        monitor: ProtectedPathMonitor,
+    ) {
         let counted = RunningCount::new(self);
         let mut request = self.0.request.subscribe();
         tokio::spawn(async move {
+            let mut is_stopped = false;
             while !running.tree.is_gone() {
                 tokio::select! {
                     () = running.tree.wait_for_change() => {
@@ -125,16 +136,28 @@ impl BackgroundProcesses {
                         }
                     }
                     () = running.output.read(), if running.output.is_open() => {}
-                    Ok(()) = request.changed() => match *request.borrow_and_update() {
-                        Request::KeepRunning => {}
-                        Request::Terminate => running.tree.terminate(),
-                        Request::Kill => running.tree.kill(),
+                    Ok(()) = request.changed() => {
+                        let request = *request.borrow_and_update();
+                        is_stopped |= !matches!(request, Request::KeepRunning);
+                        match request {
+                            Request::KeepRunning => {}
+                            Request::Terminate => running.tree.terminate(),
+                            Request::Kill => running.tree.kill(),
+                        }
                     }
                 }
             }
             monitor.scan_after_background().await;
+            if let Some(status) = running.tree.status().filter(|_| !is_stopped) {
+                let (exit_code, _) = status_parts(status);
+                counted.0.ended().push(BackgroundEnd { call_id, command, exit_code });
+            }
             drop(counted);
         });
+    }
+
+    fn ended(&self) -> MutexGuard<'_, Vec<BackgroundEnd>> {
+        self.0.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until no command is running, for at most `time`.
@@ -148,6 +171,10 @@ impl BackgroundProcesses {
 impl Background for BackgroundProcesses {
     fn running_count(&self) -> u32 {
         *self.0.running.borrow()
+    }
+
+    fn take_ended(&self) -> Vec<BackgroundEnd> {
+        std::mem::take(&mut *self.ended())
     }
 
     fn finish<'a>(&'a self, wait: bool, stop: &'a Stop) -> BoxFuture<'a, u32> {

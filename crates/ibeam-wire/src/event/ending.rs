@@ -184,6 +184,8 @@ contract_object! {
         expected tool_calls("tool_calls", unit: "count"): u64,
         /// The number of background commands that still ran at the end and were stopped.
         expected background_stopped("background_stopped", unit: "count"): u64,
+        /// The background commands that ended by themselves, in the order of their ends; absent if there were none.
+        optional background_ended("background_ended"): Vec<BackgroundEndEntry<S>>,
         /// The final message: the text after the last call, at the end of `result`; absent if the run failed.
         optional final_message("final"): Option<S>,
         /// The final message as a value; only with `--json-schema`, and absent if the run failed.
@@ -196,6 +198,18 @@ contract_object! {
         optional fallbacks("fallbacks"): Vec<FallbackEntry<S>>,
         /// The level of reasoning that was used, if the model does not accept the one of `--effort`; otherwise absent.
         optional effort_used("effort_used"): Option<S>,
+    }
+}
+
+contract_object! {
+    /// The end of a background command that ended by itself.
+    pub struct BackgroundEndEntry<S: Default = String> {
+        /// The call that started it.
+        required call_id("call_id"): S,
+        /// The command.
+        required command("command"): S,
+        /// The exit code; 128 + number for a signal.
+        required exit_code("exit_code"): i32,
     }
 }
 

@@ -34,6 +34,7 @@ impl RunEvents {
             limits: Limits { max_turns: 100, timeout_ms: Some(1), ..Limits::NONE },
             resumed: false,
             continues: false,
+            message_turn: 0,
             journal_gaps: 0,
             parent: None,
             ephemeral: false,

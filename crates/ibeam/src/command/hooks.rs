@@ -189,6 +189,7 @@ fn runner(app: &Arc<AppContext>, config: HookConfig) -> Arc<HookRunner> {
         limits: Limits::NONE,
         resumed: false,
         continues: false,
+        message_turn: 0,
         journal_gaps: 0,
         ephemeral: true,
         parent: None,

@@ -61,6 +61,11 @@ pub(super) trait FrontEnd {
         None
     }
 
+    /// Whether the prompts are messages on stdin, and the runs the turns of one stream.
+    fn has_message_turns(&self) -> bool {
+        false
+    }
+
     /// Returns the notices of the front end, which the first run reports.
     fn notices(&self) -> Vec<Notice> {
         Vec::new()

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use ibeam_core::{Approver, NoApprover, Steering};
-use ibeam_output::{Contract, EventWriter, StreamJson, error_object};
+use ibeam_output::error_object;
 use ibeam_protocol::{Attachment, Failure, Reason, UserPrompt};
 use ibeam_wire::{Input, InputBlock, InputError, InputErrorKind, InputMessage, InputReader, MediaSource};
 
@@ -19,8 +19,9 @@ use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
 use super::turn_loop::{TurnSource, run_turns};
 use super::watchdog::StartupWatchdog;
-use super::{on_runtime, system_error, thread_error};
-use crate::app::{AppContext, BaseContext};
+use super::{event_writer, on_runtime, system_error, thread_error};
+use crate::app::AppContext;
+use crate::cli::Format;
 use crate::exit::ExitFailure;
 use crate::message_queue::{MessageQueue, QueuedMessage};
 use crate::model::{self, FallbackChain};
@@ -38,6 +39,10 @@ impl FrontEnd for InputStream {
 
     fn steering(&self) -> Arc<dyn Steering> {
         Arc::clone(&self.queue) as _
+    }
+
+    fn has_message_turns(&self) -> bool {
+        true
     }
 }
 
@@ -72,7 +77,7 @@ pub(crate) fn run_input_stream(
     startup: StartupWatchdog,
 ) -> Result<(), ExitFailure> {
     let spare = stdout.try_clone().map_err(|error| system_error("descriptor", &error))?;
-    let new_writer: NewWriter<'_> = Box::new(|stdout| stream_writer(&app.base, stdout));
+    let new_writer: NewWriter<'_> = Box::new(|stdout| event_writer(&app.base, Format::StreamJson, stdout));
     let outcome = on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Hosted, startup, stdout, new_writer)?;
         // The sandbox starts while the first message is awaited.
@@ -96,15 +101,6 @@ pub(crate) fn run_input_stream(
         drop(writeln!(&spare, "{}", error_object(&failed.failure, None)));
     }
     outcome
-}
-
-/// Returns the writer of all turns.
-fn stream_writer<'a>(base: &BaseContext, out: impl Write + Send + 'a) -> Box<dyn EventWriter + Send + 'a> {
-    let writer = match base.contract() {
-        Contract::One => StreamJson::new(out),
-        Contract::Two => StreamJson::for_contract_two(out, base.flags.stream_partial_output),
-    };
-    Box::new(writer.with_turns())
 }
 
 /// Starts the thread that reads stdin, for models that accept `media`. The thread ends with stdin, at the first line

@@ -107,6 +107,7 @@ fn head_of(app: &AppContext, id: SessionId, choice: &ModelChoice) -> SessionStar
         },
         resumed: false,
         continues: app.base.flags.unpark,
+        message_turn: 0,
         journal_gaps: 0,
         ephemeral: is_ephemeral(app),
         parent: None,

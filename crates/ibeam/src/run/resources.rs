@@ -352,7 +352,7 @@ pub(super) fn waits_for_background(app: &AppContext) -> Result<bool, Reason> {
 fn workspace_exists(workspace: Workspace) -> RunPrecondition {
     Arc::new(move || {
         let path = || workspace.root().display().to_string();
-        workspace.is_root_removed().then(|| Reason::WorkspaceGone { path: path() })
+        workspace.is_root_gone().then(|| Reason::WorkspaceGone { path: path() })
     })
 }
 

@@ -114,7 +114,7 @@ impl<'a> RunSession<'a> {
         app.log_step("sandbox ready");
         let stop = process.new_stop();
         let opened = runtime.block_on(process.with_limits(&stop, opener.open_cancellable(&stop)));
-        let opened = opened.map_err(|failure| print_unstarted_run(app, &stop, failure))?;
+        let opened = opened.map_err(|failure| print_unstarted_run(&stop, failure))?;
         let PreparedRun {
             mut head,
             provider,
@@ -127,6 +127,7 @@ impl<'a> RunSession<'a> {
             mut notices,
         } = prepare::prepare(app, opened, model, chain)?;
         head.sandbox.clone_from(&sandbox.report);
+        head.message_turn = front_end.has_message_turns().into();
         notices.extend(sandbox.notices.iter().cloned());
         notices.extend(first.notice.clone());
         let servers = runtime.block_on(async {
@@ -214,7 +215,7 @@ impl<'a> RunSession<'a> {
         if let Some(shell) = worktree_shell {
             let set_up = set_up_worktree(app, &run, shell.as_ref());
             let set_up = runtime.block_on(process.with_limits(&run.stop, set_up));
-            notices.extend(set_up.map_err(|reason| print_unstarted_run(app, &run.stop, reason.into()))?);
+            notices.extend(set_up.map_err(|reason| print_unstarted_run(&run.stop, reason.into()))?);
         }
         match process.kind {
             // The watch starts only now, so that a run whose stdout is closed from the start still creates its session.
@@ -313,6 +314,9 @@ impl<'a> RunSession<'a> {
             }
         }));
         self.run.head.resumed = true;
+        if self.run.head.message_turn > 0 {
+            self.run.head.message_turn += 1;
+        }
         if let Some(directory) = &self.parking_dir {
             directory.finish_run(&outcome);
         }
@@ -562,15 +566,11 @@ fn end_open_run(failed: ExitFailure, printer: &Printer, shutdown: &Shutdown) -> 
 }
 
 /// Prints on stdout a run that a stop ended before it started.
-fn print_unstarted_run(app: &AppContext, stop: &Stop, failure: Failure) -> ExitFailure {
+fn print_unstarted_run(stop: &Stop, failure: Failure) -> ExitFailure {
     if stop.reason().is_none() {
         return failure.into();
     }
-    // Without a head of the run, the writer of the dialect prints the failure.
-    let run = match app.dialect_writer {
-        Some(_) => exit::print_expected_run(&failure),
-        None => exit::print_early_failure(&failure),
-    };
+    let run = exit::print_unstarted_run(&failure);
     ExitFailure { failure, run: run.map(Box::new) }
 }
 

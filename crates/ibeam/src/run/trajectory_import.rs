@@ -39,6 +39,7 @@ pub(super) fn load(app: &AppContext, id: SessionId) -> Result<Vec<Event>, Reason
         limits: Limits::NONE,
         resumed: false,
         continues: false,
+        message_turn: 0,
         journal_gaps: 0,
         ephemeral: false,
         parent: None,

@@ -363,3 +363,15 @@ fn the_image_of_a_message_reaches_the_model() {
     assert_eq!(replay.stdout, output.stdout);
     assert!(scene.server.requests()[0].body.to_string().contains(PNG_BASE64), "{output}");
 }
+
+/// The journal says which runs were the turns of one stream.
+#[test]
+fn a_replay_prints_the_bytes_of_each_stream_of_a_session() {
+    let scene = Scene::new([answer_text("one"), answer_text("two")]);
+    let first = with_input(&scene, &[], &[message("a"), message("b")]).run().succeeded();
+    let id = events(&first)[0]["session_id"].as_str().unwrap().to_owned();
+    let scene = scene.with_answers([answer_text("three"), answer_text("four")]);
+    let second = with_input(&scene, &["--resume", &id], &[message("c"), message("d")]).run().succeeded();
+    let replay = scene.ibeam_without_model(["replay", &id, "--output-format", "stream-json"]);
+    assert_eq!(replay.run().succeeded().stdout, first.stdout + &second.stdout);
+}

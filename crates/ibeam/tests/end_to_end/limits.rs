@@ -235,6 +235,16 @@ fn the_error_file_holds_the_failure_and_is_empty_after_a_success() {
 }
 
 #[test]
+fn the_error_file_of_a_killed_process_is_not_that_of_a_success() {
+    let scene = Scene::new([answer_text("one ").stall()]);
+    let running = scene.print(["--error-file", "error.json"]).start();
+    running.wait_for_stdout("one ");
+    running.kill_alone();
+    drop(running);
+    assert_eq!(error_file(&scene).unwrap()["type"], "running");
+}
+
+#[test]
 fn the_error_file_is_written_before_any_run_too() {
     for args in [
         &["-p", "x", "--no-such-flag", "--error-file", "error.json"][..],

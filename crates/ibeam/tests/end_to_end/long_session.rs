@@ -32,6 +32,7 @@ pub(crate) fn record(workspace: &Workspace, turns: usize) -> SessionId {
         limits: Limits::NONE,
         resumed: false,
         continues: false,
+        message_turn: 0,
         journal_gaps: 0,
         parent: None,
         ephemeral: false,

@@ -7,7 +7,7 @@ use ibeam_testkit::{Answer, ProgramOutput, Stdin, Workspace};
 use serde_json::{Value, json};
 
 use crate::input_stream::{FLAGS, message};
-use crate::scene::{KEY, Scene, answer_call, answer_text};
+use crate::scene::{KEY, Scene, answer_call, answer_text, check_unstarted};
 
 pub(crate) const SERVER: &str = include_str!("mcp/server.py");
 
@@ -309,7 +309,7 @@ fn an_invalid_file_of_ibeam_ends_the_run_with_its_position() {
         for (workspace, args) in [(users, &[][..]), (of_project, &["--trust"])] {
             let scene = Scene::new([]).with_workspace(workspace);
             let output = scene.print(args.iter().copied()).run();
-            assert_eq!((output.code, output.stdout.as_str()), (Some(78), ""), "{output}");
+            check_unstarted(&output, 78);
             assert!(output.stderr_lines("error: ")[0].contains(place), "{place}: {output}");
         }
     }

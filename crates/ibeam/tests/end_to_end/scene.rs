@@ -94,6 +94,15 @@ impl Scene {
     }
 }
 
+/// Checks that a run did not start, and that its failure is the only line of its stream.
+#[track_caller]
+pub(crate) fn check_unstarted(output: &ProgramOutput, exit: i32) {
+    assert_eq!(output.code, Some(exit), "{output}");
+    let stream = output.stream();
+    assert!(stream.is_unstarted() && stream.last()["exit_code"] == exit, "{output}");
+    assert_eq!(output.stderr_lines("error: ").len(), 1, "{output}");
+}
+
 /// Checks that the journal of the session contains the printed text and calls.
 #[track_caller]
 pub(crate) fn check_journaled(scene: &Scene, output: &ProgramOutput) {

@@ -5,14 +5,14 @@
 use ibeam_protocol::run::Denial;
 use ibeam_protocol::tool_output::ShellOutput;
 use ibeam_protocol::{
-    Attachment, ClassCosts, EventKind, KeySource, Limits, ModelFallback, ModelInfo, ModelTotals, Notice,
-    PermissionMode, Reason, RunFinished, RunOutcome, RunTotals, Sandbox, SessionId, SessionStarted, ToolCall,
-    ToolFailure, ToolOutcome, ToolOutput, Usage,
+    Attachment, BackgroundEnd, ClassCosts, EventKind, KeySource, Limits, ModelFallback, ModelInfo,
+    ModelTotals, Notice, PermissionMode, Reason, RunFinished, RunOutcome, RunTotals, Sandbox, SessionId,
+    SessionStarted, ToolCall, ToolFailure, ToolOutcome, ToolOutput, Usage,
 };
 use ibeam_wire::tool::{self, CallArm, Tool};
 use ibeam_wire::{
-    AttachmentEntry, CallPhase, ErrorEvent, Event, FallbackEntry, InitEvent, Message, ModelUsage, NewText,
-    ResultEvent, RunSummary, ToolCallBody,
+    AttachmentEntry, BackgroundEndEntry, CallPhase, ErrorEvent, Event, FallbackEntry, InitEvent, Message,
+    ModelUsage, NewText, ResultEvent, RunSummary, ToolCallBody,
 };
 use serde_json::{Value, json};
 
@@ -94,6 +94,7 @@ fn session_started(init: InitEvent) -> Result<SessionStarted, String> {
         limits: Limits::NONE,
         resumed: false,
         continues: false,
+        message_turn: 0,
         journal_gaps: 0,
         parent: None,
     })
@@ -244,6 +245,10 @@ fn model_totals(model: ModelUsage) -> ModelTotals {
     }
 }
 
+fn background_end(end: BackgroundEndEntry) -> BackgroundEnd {
+    BackgroundEnd { call_id: end.call_id.as_str().into(), command: end.command, exit_code: end.exit_code }
+}
+
 fn run_totals(summary: Option<RunSummary>) -> RunTotals {
     let Some(summary) = summary else { return RunTotals::default() };
     let saturated = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
@@ -269,6 +274,7 @@ fn run_totals(summary: Option<RunSummary>) -> RunTotals {
         continuations: saturated(summary.continuations),
         compactions: saturated(summary.compactions),
         background_stopped: saturated(summary.background_stopped),
+        background_ended: summary.background_ended.into_iter().map(background_end).collect(),
         unsynced: summary.unsynced,
         effort_used: summary.effort_used,
         request_id: None,

@@ -81,8 +81,10 @@ impl<'a> ReplayPrinter<'a> {
     /// `RequestedRunShown` after the only requested run; the error of stdout.
     pub(super) fn show(&mut self, event: Option<&Event>, line: &[u8]) -> Result<(), ReplayEnd> {
         let kind = event.map(|event| &event.kind);
-        if matches!(kind, Some(EventKind::SessionStarted(_))) || self.runs == 0 {
-            self.begin_run()?;
+        match kind {
+            Some(EventKind::SessionStarted(head)) => self.begin_run(head.message_turn > 1)?,
+            _ if self.runs == 0 => self.begin_run(false)?,
+            _ => {}
         }
         if self.is_requested() {
             // An event without a time is due at once.
@@ -126,7 +128,8 @@ impl<'a> ReplayPrinter<'a> {
         self.options.run.is_none_or(|run| run.get() == self.runs)
     }
 
-    fn begin_run(&mut self) -> Result<(), ReplayEnd> {
+    /// Begins the output of a run, which is the next turn of a stream of messages if `is_turn`.
+    fn begin_run(&mut self, is_turn: bool) -> Result<(), ReplayEnd> {
         self.finish_incomplete()?;
         self.runs += 1;
         self.is_open = true;
@@ -134,7 +137,9 @@ impl<'a> ReplayPrinter<'a> {
         // An export contains all runs; the other formats contain one.
         let has_output = match self.output {
             ReplayOutput::None => false,
-            ReplayOutput::Events(_) => self.options.format.is_export(),
+            ReplayOutput::Events(_) => {
+                self.options.format.is_export() || (is_turn && self.options.format == Format::StreamJson)
+            }
             ReplayOutput::Lines(_) => true,
         };
         if self.is_requested() && !has_output {

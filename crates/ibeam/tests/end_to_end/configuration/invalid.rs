@@ -7,7 +7,7 @@ use std::path::Path;
 use ibeam_testkit::{Stdin, Workspace};
 
 use crate::faults::{is_root, launcher_works, make_accessible_to_all, skip};
-use crate::scene::{KEY, Scene};
+use crate::scene::{KEY, Scene, check_unstarted};
 
 /// A configuration with a value of the wrong type in line 3, between two valid values.
 const INVALID: &str = "[limits]\nmax_tool_calls = 7\nmax_turns = \"many\"\nmax_tokens = 9\n";
@@ -169,14 +169,9 @@ fn commands_that_need_no_configuration_run_and_warn() {
 #[test]
 fn runs_and_commands_that_use_rules_or_a_provider_fail() {
     let scene = scene_with_config(INVALID);
-    for args in [
-        &["-p", "x"][..],
-        &["models"],
-        &["--list-models"],
-        &["policy", "list"],
-        &["mcp", "list"],
-        &["create-chat"],
-    ] {
+    check_unstarted(&scene.ibeam(["-p", "x"]).run(), 78);
+    for args in [&["models"][..], &["--list-models"], &["policy", "list"], &["mcp", "list"], &["create-chat"]]
+    {
         let output = scene.ibeam(args).run();
         assert_eq!((output.code, output.stdout.as_str()), (Some(78), ""), "{args:?}: {output}");
     }

@@ -76,7 +76,7 @@ fn f135_a_journal_that_cannot_be_written_ends_the_run_with_an_error() {
         is_journal,
         |scene, context, output| {
             // Before the session exists, the error is another one.
-            let expect = if output.stdout.is_empty() { 73 } else { 74 };
+            let expect = if output.stream().is_unstarted() { 73 } else { 74 };
             assert_eq!(output.code, Some(expect), "{context}");
             assert_eq!(output.stderr_lines("error: ").len(), 1, "{context}");
             if expect == 74 {

@@ -5,7 +5,7 @@ use ibeam_testkit::{LivenessPipe, ProgramOutput, Workspace};
 use serde_json::json;
 
 use crate::mcp::{call, offered, results, servers, table, workspace};
-use crate::scene::{Scene, answer_text};
+use crate::scene::{Scene, answer_text, check_unstarted};
 
 /// More bytes than a run without servers uses, and fewer than a flood.
 const MAX_MEMORY: u64 = 200 << 20;
@@ -66,7 +66,7 @@ fn f172_a_required_server_that_is_missing_ends_the_run() {
     let config = "[mcp_servers.test]\ncommand = \"/nowhere/server\"\nrequired = true\n";
     let scene = Scene::new([]).with_workspace(Workspace::new().user_config(config));
     let output = scene.print::<&str>([]).run();
-    assert_eq!((output.code, output.stdout.as_str()), (Some(78), ""), "{output}");
+    check_unstarted(&output, 78);
     assert!(output.stderr_lines("error: ")[0].contains("the MCP server `test` did not start"), "{output}");
     assert!(output.stderr_lines("hint: ")[0].contains("required = true"), "{output}");
     assert_eq!(scene.server.requests().len(), 0);
@@ -231,5 +231,5 @@ fn f173_the_timeout_of_the_run_limits_the_start_of_servers() {
     let Some(workspace) = workspace(&["hang"]) else { return };
     let scene = Scene::new([]).with_workspace(workspace);
     let output = scene.print(["--timeout", "500ms"]).run();
-    assert_eq!((output.code, output.stdout.as_str()), (Some(33), ""), "{output}");
+    check_unstarted(&output, 33);
 }

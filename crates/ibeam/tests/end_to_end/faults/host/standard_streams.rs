@@ -51,21 +51,30 @@ fn f128_a_reader_that_never_reads_does_not_delay_a_signal() {
 
 #[test]
 fn f131_the_descriptor_of_a_closed_stdin_is_not_reused() {
-    for script in ["exec <&-", "exec <&- 2>&-", "exec <&- >&- 2>&-"] {
+    for script in ["exec <&-", "exec <&- 2>&-"] {
         let scene = Scene::new([answer_text("one "), answer_text("never")]);
         let id = scene.ibeam_without_model(["create-chat"]).run().succeeded().stdout.trim().to_owned();
         let output = scene.print(["--resume", &id]).after(script).run().succeeded();
         let events = journal(&scene, &id);
         assert!(!events.last().unwrap()["kind"]["run_finished"].is_null(), "{script}");
-        if !script.contains(">&- 2") {
-            assert_eq!(output.stream().deltas(), ["one "], "{script}");
-        }
+        assert_eq!(output.stream().deltas(), ["one "], "{script}");
     }
     let scene = Scene::new([answer_text("one ").stall()]);
     let running = scene.print::<&str>([]).after("exec <&-").start();
     running.wait_for_stdout("one ");
     let stdin = std::fs::read_link(format!("/proc/{}/fd/0", running.pid())).unwrap();
     assert_eq!(stdin, Path::new("/dev/null"));
+}
+
+/// Without stdout nothing can be printed, so the run is not a success.
+#[test]
+fn a_run_whose_stdout_is_closed_is_a_failure() {
+    for script in ["exec >&-", "exec <&- >&- 2>&-"] {
+        let scene = Scene::new([answer_text("never")]);
+        let output = scene.print::<&str>([]).after(script).run();
+        assert_eq!(output.code, Some(74), "{script}: {output}");
+        assert!(scene.server.requests().is_empty(), "{script}");
+    }
 }
 
 /// The stream does not depend on a terminal, `nohup`, `PATH` or the XDG variables.

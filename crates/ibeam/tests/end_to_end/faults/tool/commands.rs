@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::call_shell;
 use crate::faults::build_program;
-use crate::scene::{Scene, answer_shell, answer_text};
+use crate::scene::{Scene, answer_shell, answer_text, check_unstarted};
 
 /// Whether a character other than a line end controls a terminal.
 fn is_control(c: char) -> bool {
@@ -106,8 +106,7 @@ fn f115_a_run_without_its_sandbox_never_starts() {
     // The sandbox is required by default and by flag.
     for flags in [&["--force"][..], &["--force", "--sandbox", "enabled"], &[]] {
         let output = run(flags);
-        assert_eq!(output.code, Some(40), "{output}");
-        assert_eq!((output.stdout.as_str(), output.stderr_lines("error: ").len()), ("", 1), "{output}");
+        check_unstarted(&output, 40);
         assert_eq!(output.stderr_lines("hint: ").len(), 2, "{output}");
         assert_eq!(scene.server.requests().len(), 0);
         assert!(!scene.workspace.home().join(".local/share/ibeam/sessions").exists(), "{output}");
