@@ -133,7 +133,8 @@ fn session_id(output: &ProgramOutput) -> Option<String> {
 fn refused_memory_is_a_failure_with_an_error_line() {
     let text = "a".repeat(1_000_000);
     let scene = Scene::new([(0..40).fold(Answer::new(), |answer, _| answer.text(text.clone()))]);
-    let output = scene.print::<&str>([]).after("ulimit -v 400000").run();
+    let run = scene.print(["--output-format", "json"]).after("ulimit -v 400000");
+    let output = run.run();
     if output.code != Some(0) {
         assert_eq!(output.code, Some(71), "{}", output.stderr);
         assert_eq!(output.stderr_lines("error: ").len(), 1, "{}", output.stderr);
