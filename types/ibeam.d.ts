@@ -42,7 +42,7 @@ export interface BackgroundEndEntry {
   call_id: string;
   /** The command. (since 0.1.0) */
   command: string;
-  /** The exit code; 128 + number for a signal. (since 0.1.0) */
+  /** The exit code; 128 + number for a signal. [exit code] (since 0.1.0) */
   exit_code: number;
 }
 

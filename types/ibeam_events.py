@@ -46,7 +46,7 @@ class BackgroundEndEntry(TypedDict):
     """The command. (since 0.1.0)"""
 
     exit_code: int
-    """The exit code; 128 + number for a signal. (since 0.1.0)"""
+    """The exit code; 128 + number for a signal. [exit code] (since 0.1.0)"""
 
 
 class DeleteArgs(TypedDict):

@@ -145,7 +145,8 @@ fn milliseconds_are_shown_as_seconds() {
     assert_eq!(waited(3000), sentence("3"));
     assert_eq!(waited(100), sentence("0.1"));
     assert_eq!(waited(1234), sentence("1.2"));
-    assert_eq!(waited(950), sentence("1"));
+    assert_eq!(waited(950), sentence("0.95"));
+    assert_eq!(waited(50), sentence("0.05"));
     assert_eq!(waited(30_000), sentence("30"));
 }
 

@@ -209,7 +209,7 @@ contract_object! {
         /// The command.
         required command("command"): S,
         /// The exit code; 128 + number for a signal.
-        required exit_code("exit_code"): i32,
+        required exit_code("exit_code", unit: "exit code"): i32,
     }
 }
 
