@@ -22,14 +22,35 @@ pub(crate) fn has_thinking(message: &Message) -> bool {
     }
 }
 
+/// Whether a block is nothing but the signature of what follows it, as Google's services send the thinking that led to a
+/// call.
+fn is_signature(block: &Block) -> bool {
+    let fields = match block {
+        Block::Opaque(original) => original.raw.as_object(),
+        Block::Text(_) | Block::Thinking { .. } | Block::ToolCall(_) => None,
+    };
+    fields.is_some_and(|fields| {
+        fields.len() == 1 && fields.keys().all(|name| name.to_lowercase().ends_with("signature"))
+    })
+}
+
+/// Whether a message has thinking that later requests contain, or signatures of it.
+pub(crate) fn has_signed_thinking(message: &Message) -> bool {
+    match message {
+        Message::Assistant(blocks) => blocks.iter().any(|block| is_sent_back(block) || is_signature(block)),
+        Message::User(_) | Message::ToolResults(_) | Message::Instructions(_) => false,
+    }
+}
+
 /// Removes the thinking of messages. A message of thinking alone stays, without blocks: no request contains it, and the
 /// messages keep their positions.
 pub(crate) fn omit_thinking<'a>(messages: impl Iterator<Item = &'a mut Arc<Message>>) {
     for message in messages {
         if let Message::Assistant(blocks) = message.as_ref()
-            && has_thinking(message)
+            && has_signed_thinking(message)
         {
-            let rest = blocks.iter().filter(|block| !is_sent_back(block)).cloned().collect();
+            let is_kept = |block: &&Block| !is_sent_back(block) && !is_signature(block);
+            let rest = blocks.iter().filter(is_kept).cloned().collect();
             *message = Arc::new(Message::Assistant(rest));
         }
     }

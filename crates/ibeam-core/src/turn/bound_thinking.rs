@@ -10,7 +10,7 @@ use super::{Run, TurnError};
 use crate::journal::{Journal, JournalClosed};
 use crate::ports::ModelRequest;
 use crate::prefix::PrefixChain;
-use crate::thinking::{has_thinking, is_sent_back, refused_messages};
+use crate::thinking::{has_signed_thinking, has_thinking, is_sent_back, refused_messages};
 
 impl Run {
     /// Leaves out the thinking that does not come after its own prefix in `request`, if the model binds its thinking.
@@ -40,7 +40,7 @@ impl Run {
         journal: &mut Journal,
         request: &ModelRequest,
     ) -> Result<bool, JournalClosed> {
-        if !contains_thinking(request) {
+        if !request.messages.iter().any(|message| has_signed_thinking(message)) {
             return Ok(false);
         }
         let messages = journal.history().messages().len();

@@ -229,3 +229,19 @@ fn a_service_that_refuses_everything_is_not_asked_for_ever() {
     assert!(matches!(run_turn(&fixture, &[]).0, RunOutcome::Failed(_)));
     assert_eq!(fixture.provider.requests.lock().unwrap().len(), 10);
 }
+
+/// Google's services sign calls: without the thinking, the signatures go too.
+#[test]
+fn refused_thinking_is_left_out_with_its_signatures() {
+    let original = |raw: Value| OriginalBlock { wire: "w".to_owned(), raw };
+    let signature = Block::Opaque(original(json!({ "thoughtSignature": "s" })));
+    let kept = Block::Opaque(original(json!({ "executableCode": { "code": "1" } })));
+    let blocks = vec![kept, signature, Block::ToolCall(call("1", "look", json!({})))];
+    let signed = Reply::Complete(vec![finished(blocks, StopReason::ToolUse)]);
+    let fixture = fixture(vec![signed, refusal(RefusedPart::Thinking), text_reply(&["ok"])]);
+    assert_eq!(run_turn(&fixture, &[]).0, RunOutcome::Completed);
+    let requests = fixture.provider.requests.lock().unwrap();
+    let sent = |request: usize| format!("{:?}", requests[request].messages);
+    assert!(sent(1).contains("thoughtSignature"));
+    assert!(!sent(2).contains("thoughtSignature") && sent(2).contains("executableCode"), "{}", sent(2));
+}
