@@ -79,7 +79,7 @@ fn a_tool_loop_sends_only_new_items_over_one_connection() {
     assert_eq!(
         messages.iter().map(outline).collect::<Vec<_>>(),
         [
-            (None, vec!["user"]),
+            (None, vec!["developer", "user"]),
             (Some("resp_0000"), vec!["function_call_output"]),
             (Some("resp_0001"), vec!["function_call_output", "function_call_output"]),
         ]
@@ -89,8 +89,8 @@ fn a_tool_loop_sends_only_new_items_over_one_connection() {
         assert_eq!(fields["type"], "response.create");
         assert_eq!((&fields["store"], fields.get("stream")), (&json!(false), None));
         assert_eq!(
-            (&fields["tools"], &fields["instructions"]),
-            (&messages[0]["tools"], &messages[0]["instructions"])
+            (&fields["tools"], fields.get("instructions")),
+            (&messages[0]["tools"], messages[0].get("instructions"))
         );
         assert!(fields.remove("model").is_some());
     }
@@ -143,9 +143,9 @@ fn a_lost_response_is_repeated_with_the_complete_input() {
     assert_eq!(
         messages.iter().map(outline).collect::<Vec<_>>(),
         [
-            (None, vec!["user"]),
+            (None, vec!["developer", "user"]),
             (Some("resp_0000"), vec!["function_call_output"]),
-            (None, vec!["user", "function_call", "function_call_output"]),
+            (None, vec!["developer", "user", "function_call", "function_call_output"]),
             (Some("resp_0002"), vec!["function_call_output"]),
         ]
     );
@@ -159,7 +159,7 @@ fn a_connection_at_its_maximum_age_is_replaced() {
     let scene = scene([read("t1", "a"), limit(), answer_text("done")]);
     let output = scene.print::<&str>([]).run().succeeded();
     let messages = messages(&scene);
-    assert_eq!(outline(&messages[2]), (None, vec!["user", "function_call", "function_call_output"]));
+    assert_eq!(outline(&messages[2]), (None, vec!["developer", "user", "function_call", "function_call_output"]));
     assert_eq!((scene.server.connections(), notices(&output).len()), (2, 0), "{output}");
 }
 
