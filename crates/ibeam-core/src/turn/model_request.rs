@@ -102,8 +102,9 @@ impl Run {
         journal: &mut Journal,
         current: &CurrentPrompt,
     ) -> Result<Arc<ModelRequest>, JournalClosed> {
-        // The service continues an answer only if nothing follows it: a change waits for the next request.
-        let may_append = !journal.history().ends_with_answer();
+        // The service continues an answer only if nothing follows it, and a parked answer is found only by the request that
+        // was sent: a change waits for the next request, or the next run.
+        let may_append = !self.head.continues && !journal.history().ends_with_answer();
         let record = current.record(journal.history());
         if let Some(record) =
             record.filter(|record| may_append || matches!(record, PromptRecord::Complete { .. }))

@@ -159,7 +159,10 @@ fn a_connection_at_its_maximum_age_is_replaced() {
     let scene = scene([read("t1", "a"), limit(), answer_text("done")]);
     let output = scene.print::<&str>([]).run().succeeded();
     let messages = messages(&scene);
-    assert_eq!(outline(&messages[2]), (None, vec!["developer", "user", "function_call", "function_call_output"]));
+    assert_eq!(
+        outline(&messages[2]),
+        (None, vec!["developer", "user", "function_call", "function_call_output"])
+    );
     assert_eq!((scene.server.connections(), notices(&output).len()), (2, 0), "{output}");
 }
 
