@@ -150,7 +150,7 @@ fn merge_properties(schema: &mut Map<String, Value>, other: Map<String, Value>) 
     }
 }
 
-/// Tells the model which properties belong together, because the schema no longer does.
+/// Adds to the description which properties belong together, because the schema no longer does.
 fn describe_alternatives(schema: &mut Map<String, Value>, alternatives: &[Map<String, Value>]) {
     let describe = |names: BTreeSet<String>| {
         names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ")

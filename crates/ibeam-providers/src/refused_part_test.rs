@@ -128,7 +128,7 @@ fn a_refused_tool_is_found_by_its_position_or_its_name() {
 }
 
 #[test]
-fn the_limit_of_tools_is_the_number_below_theirs() {
+fn the_limit_of_tools_is_the_number_below_the_sent_ones() {
     let beyond = |limit| Retry::without(RefusedPart::ToolsBeyond(limit));
     let find = |message: &str| located(OPENAI_CHAT, RefusedPart::Tools(Vec::new()), message);
     let openai = "Invalid 'tools': array too long. Expected an array with maximum length 2, but got an array with length 3";
