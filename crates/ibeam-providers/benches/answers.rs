@@ -150,6 +150,8 @@ const BEDROCK_STREAM: Stream = Stream {
         "\n",
     ),
     end: concat!(
+        r#"contentBlockStop {"contentBlockIndex":0,"p":"abcdef"}"#,
+        "\n",
         r#"messageStop {"p":"abcdef","stopReason":"end_turn"}"#,
         "\n",
         r#"metadata {"metrics":{"latencyMs":5},"usage":{"inputTokens":100,"outputTokens":9,"totalTokens":109}}"#,

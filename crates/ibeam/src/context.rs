@@ -12,10 +12,12 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use sha2::{Digest, Sha256};
 
+use crate::clock::is_pinned;
 use crate::git;
 use crate::instructions::Instructions;
 use crate::skills::Skills;
 use crate::text_sources::{TextOwner, mark_untrusted, untrusted_preamble};
+use crate::time_zone::local_zone;
 
 const ROLE: &str =
     "You are ibeam, a coding agent that works in a directory of the user's machine through tools. ";
@@ -289,7 +291,8 @@ pub(crate) fn date_of(now_ms: u64) -> Option<String> {
 /// Returns the date in the zone of the user, which "today" of a prompt means. A pinned time is that of a recording, whose
 /// requests must be the same in every zone.
 fn local_date(now_ms: u64) -> Option<String> {
-    let zone = if crate::clock::is_pinned() { TimeZone::UTC } else { TimeZone::system() };
+    let variable = std::env::var_os("TZ");
+    let zone = if is_pinned() { TimeZone::UTC } else { local_zone(variable.as_deref()) };
     date_in(now_ms, zone)
 }
 

@@ -95,6 +95,11 @@ pub(crate) fn check_server(flags: &Flags, command: &str) -> Result<(), Reason> {
     }
 }
 
+/// Returns the failure of a flag whose value is empty.
+pub(crate) fn empty_value(flag: &str) -> Reason {
+    Reason::Usage { detail: sentence!("`{flag}` is empty; give it a value or leave it out", flag) }
+}
+
 /// Rejects flags with an empty value or a period of 0. An empty environment variable counts as not set, but an empty
 /// flag is most likely a mistake: a script used a variable that was not set.
 ///
@@ -135,8 +140,6 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
         .into_iter()
         .filter_map(|(flag, text)| Some((flag, text.clone()?)))
         .chain(lists.into_iter().flat_map(|(flag, texts)| texts.iter().map(move |text| (flag, text.clone()))))
-        // Without a name, the flag has the value "".
-        .chain(flags.worktree.clone().filter(|name| !name.is_empty()).map(|name| ("--worktree", name)))
         .chain(flags.workspace.iter().map(|found| path("--workspace", found)))
         .chain(flags.json_schema.iter().map(|found| path("--json-schema", found)))
         .chain(flags.file.iter().map(|found| path("--file", found)))
@@ -149,9 +152,7 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
         .chain(flags.replay.iter().map(|found| path("--replay", found)));
     for (flag, text) in given {
         if text.trim().is_empty() {
-            return Err(Reason::Usage {
-                detail: sentence!("`{flag}` is empty; give it a value or leave it out", flag),
-            });
+            return Err(empty_value(flag));
         }
     }
     if flags.from_atif.is_some() && (flags.resume.is_some() || flags.continue_) {

@@ -44,6 +44,7 @@ mod stderr;
 mod stderr_notices;
 mod stdout;
 mod text_sources;
+mod time_zone;
 mod worktree;
 mod wrap;
 

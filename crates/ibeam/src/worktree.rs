@@ -18,6 +18,7 @@ use sha2::{Digest as _, Sha256};
 use crate::app::resolve_workspace;
 use crate::cli::Flags;
 use crate::environment::variable;
+use crate::flag_checks::empty_value;
 use crate::git;
 use crate::programs::Programs;
 
@@ -126,6 +127,7 @@ fn checked_name(name: String) -> Result<String, Reason> {
         && !name.contains("..");
     match is_valid {
         true => Ok(name),
+        false if name.trim().is_empty() => Err(empty_value("--worktree")),
         false => Err(Reason::Usage {
             detail: sentence!(
                 "`--worktree={name}`: a name has at most {count} letters, digits, `-`, `_` and `.`",

@@ -106,7 +106,7 @@ fn commands_with_nothing_to_do_say_so_in_plain_words() {
         ("/context", "tool web_fetch"),
         ("/status", "mode: agent"),
         ("/mode ask", "mode: ask"),
-        ("/context", "    mode"),
+        ("/context", "    changes"),
     ] {
         running.type_text(&format!("{line}\n"));
         running.wait_for_stdout(printed);

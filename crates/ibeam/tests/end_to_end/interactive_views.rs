@@ -88,7 +88,8 @@ fn the_picker_of_a_conversation_filters_and_opens_another_session() {
     running.wait_for_stdout("Third answer.");
     running.type_text("/exit\r");
     check_restored(&running.finish().succeeded());
-    assert_eq!(scene.server.requests()[2].transcript().len(), 3);
+    // The last message before the prompt says that a person is there now.
+    assert_eq!(scene.server.requests()[2].transcript().len(), 4);
 }
 
 #[test]
@@ -106,7 +107,8 @@ fn the_session_that_is_open_stays_open_if_it_is_picked() {
     let output = running.finish().succeeded();
     check_restored(&output);
     assert_eq!(output.stdout.matches("Second answer.").count(), 1, "{output}");
-    assert_eq!(scene.server.requests()[2].transcript().len(), 3);
+    // The last message before the prompt says that a person is there now.
+    assert_eq!(scene.server.requests()[2].transcript().len(), 4);
 }
 
 #[test]
@@ -139,7 +141,8 @@ fn line_mode_offers_sessions_by_number() {
     running.type_text("\n\u{4}");
     let output = running.finish().succeeded();
     assert!(!output.stdout.contains('\u{1b}'), "{output}");
-    assert_eq!(scene.server.requests()[2].transcript().len(), 3);
+    // The last message before the prompt says that a person is there now.
+    assert_eq!(scene.server.requests()[2].transcript().len(), 4);
 }
 
 #[test]

@@ -84,7 +84,8 @@ fn a_conversation_lasts_until_the_end_of_input() {
     assert_eq!(requests[1].transcript(), ["user: say one", "assistant: One it is.\n", "user: say two"]);
     let scene = scene.with_answers([answer_text("three")]);
     scene.print(["--continue"]).run().succeeded();
-    assert_eq!(scene.server.requests()[0].transcript().len(), 5, "all runs are in one session");
+    // The last message before the prompt says that no person is there now.
+    assert_eq!(scene.server.requests()[0].transcript().len(), 6, "all runs are in one session");
 }
 
 /// A journal that cannot be written ends any run, not only the first one.
@@ -415,7 +416,8 @@ fn a_session_that_is_resumed_shows_its_conversation() {
     running.wait_for_stdout("Second answer.");
     running.type_text("/exit\r");
     let output = running.finish().succeeded();
-    assert_eq!(scene.server.requests()[1].transcript().len(), 3, "{output}");
+    // The last message before the prompt says that a person is there now.
+    assert_eq!(scene.server.requests()[1].transcript().len(), 4, "{output}");
 }
 
 #[test]
