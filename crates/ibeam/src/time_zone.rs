@@ -42,9 +42,9 @@ fn zone_of_variable(text: &OsStr) -> Option<TimeZone> {
 }
 
 fn read_zone(path: &Path) -> Option<TimeZone> {
-    let is_small = fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() <= MAX_BYTES);
-    let bytes = fs::read(path).ok().filter(|_| is_small)?;
-    TimeZone::tzif("", &bytes).ok()
+    // A device or a pipe has no end.
+    let file = fs::metadata(path).ok().filter(|file| file.is_file() && file.len() <= MAX_BYTES);
+    file.and_then(|_| TimeZone::tzif("", &fs::read(path).ok()?).ok())
 }
 
 #[cfg(test)]
