@@ -69,11 +69,11 @@ pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> ReorderedArgs
             continue;
         }
         if text == "--resume" {
-            let value = rest.clone().next().map(|(_, next)| next).filter(|next| is_session_argument(next));
+            let value = rest.clone().next().and_then(|(_, next)| session_argument(next));
             flags.push(match value {
                 Some(value) => {
                     rest.next();
-                    [OsStr::new("--resume="), value.as_os_str()].iter().copied().collect()
+                    format!("--resume={value}").into()
                 }
                 None => arg.clone(),
             });
@@ -139,11 +139,12 @@ fn names_command(word: &str) -> bool {
     word == "help" || Cli::command().get_subcommands().any(is_named)
 }
 
-/// Whether the word is a session ID, or `-1`, `-2` … for the newest session, the one before …
-fn is_session_argument(word: &OsStr) -> bool {
-    let Some(word) = word.to_str() else { return false };
-    let id = word.trim();
-    is_ordinal(id) || (!id.starts_with('-') && !id.is_empty() && !id.contains(char::is_whitespace))
+/// Returns the session ID of a word, or its `-1`, `-2` … for the newest session, the one before …; without the end of
+/// line that a script may have read with it.
+fn session_argument(word: &OsStr) -> Option<&str> {
+    let id = word.to_str()?.trim();
+    let is_id = !id.starts_with('-') && !id.is_empty() && !id.contains(char::is_whitespace);
+    (is_id || is_ordinal(id)).then_some(id)
 }
 
 /// Whether the word is `-1`, `-2` … for the newest session, the one before …
@@ -222,5 +223,14 @@ mod tests {
         check("ibeam --wrong");
         check("ibeam --output-format wrong");
         check("ibeam --plan --mode wrong");
+    }
+
+    #[test]
+    fn the_end_of_line_is_no_part_of_a_session_id() {
+        let rows =
+            [("ab12\n", Some("ab12")), ("-1\n", Some("-1")), ("do it", None), ("", None), ("-p", None)];
+        for (word, expect) in rows {
+            assert_eq!(session_argument(OsStr::new(word)), expect, "{word:?}");
+        }
     }
 }
