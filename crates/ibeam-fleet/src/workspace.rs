@@ -14,6 +14,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::git::Git;
@@ -26,6 +27,9 @@ const TREE: &str = "tree";
 const SHA1_DIGITS: usize = 40;
 /// The time for which a repository that could not be copied is not tried again, so that its tasks do not all wait for it.
 const UNAVAILABLE_TIME: Duration = Duration::from_secs(60);
+
+/// The time for which the git of a driver that was killed may go on; longer than the grace that it has to end.
+const LOCK_TIME: Duration = Duration::from_secs(2);
 
 /// Prepares workspaces.
 #[derive(Debug)]
@@ -232,6 +236,7 @@ impl Workspaces {
         let (git_dir, work_tree_flag) = (git_dir(repository)?, format!("--work-tree={}", utf8(work_tree)?));
         let flags = [git_dir.as_str(), work_tree_flag.as_str(), "-c", "core.bare=false"];
         let arguments: Vec<&str> = flags.into_iter().chain(["add", "--all", "--", "."]).collect();
+        release_index(repository);
         self.git.run(work_tree, &arguments).map(drop)
     }
 
@@ -307,6 +312,17 @@ fn base_file(workspace: &Path) -> PathBuf {
 /// Returns the repository with the index and the objects for the changes of a workspace.
 fn index_repository(workspace: &Path) -> PathBuf {
     workspace.with_file_name("base.git")
+}
+
+/// Removes the lock of the index that the git of a killed driver has left. That git ends soon after its driver, and only
+/// the driver of a task changes its index.
+fn release_index(repository: &Path) {
+    let (lock, started) = (repository.join("index.lock"), Instant::now());
+    while lock.exists() && started.elapsed() < LOCK_TIME {
+        thread::sleep(Duration::from_millis(50));
+    }
+    // It is missing nearly always; if it cannot be removed, git reports that.
+    let _ = fs::remove_file(lock);
 }
 
 /// Returns the argument that names a repository.
@@ -426,6 +442,20 @@ mod tests {
             assert_eq!(fs::read(source.join(name)).unwrap(), fs::read(path.join(name)).unwrap(), "{name:?}");
         }
         assert!(!source.join("gone.txt").exists() && !source.join("out.log").exists());
+    }
+
+    #[test]
+    fn the_lock_of_a_git_that_was_killed_is_removed() {
+        let home = tempfile::tempdir().unwrap();
+        let source = source(home.path());
+        let workspaces = Workspaces::new(Git::of_system(), home.path().join("fleet"));
+        let (source, path) = (WorkspaceSource::Path(source), home.path().join("task/workspace"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let start = workspaces.prepare(&source, &path).unwrap();
+        fs::write(start.join("new.txt"), "new\n").unwrap();
+        fs::write(index_repository(&path).join("index.lock"), "").unwrap();
+        let changes = workspaces.changes(&source, &path, &home.path().join("patch")).unwrap();
+        assert_eq!(changes.files, ["new.txt"]);
     }
 
     #[test]
