@@ -436,7 +436,7 @@ impl Run {
         Ok(())
     }
 
-    /// Records the ends of commands in the background, which the model is told in the next request.
+    /// Records the ends of commands in the background. The next request contains them.
     async fn record_ended_background(&self, journal: &mut Journal) -> Result<(), JournalClosed> {
         for BackgroundEnd { call_id, command, exit_code } in self.background.take_ended() {
             let notice = Notice::BackgroundEnded { call_id, command, exit_code };

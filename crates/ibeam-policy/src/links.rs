@@ -92,7 +92,7 @@ impl LinkReader {
                         if read > MAX_ENTRIES {
                             return None;
                         }
-                        let matching = names.into_iter().filter(|entry| matches_name(name, entry));
+                        let matching = names.into_iter().filter(|entry| may_match(name, entry));
                         next.extend(matching.map(|entry| self.enter(&place, &entry, is_linked)));
                     }
                     Component::Normal(name) => next.push(self.enter(&place, name, is_linked)),
@@ -149,35 +149,23 @@ fn has_wildcard(name: &OsStr) -> bool {
     name.as_encoded_bytes().iter().any(|byte| b"*?[".contains(byte))
 }
 
-/// Whether a pattern may match a name. A bracket expression matches any byte, and a wildcard a leading dot too, as some
-/// options of the shell let it.
-fn matches_name(pattern: &OsStr, name: &OsStr) -> bool {
-    let (pattern, name) = (pattern.as_encoded_bytes(), name.as_encoded_bytes());
-    // Each `*` first matches nothing. When a later part does not match, the last `*` takes one byte more.
-    let (mut at, mut from, mut retry) = (0, 0, None);
-    loop {
-        match (pattern.get(at), name.get(from)) {
-            (Some(b'*'), _) => {
-                at += 1;
-                retry = Some((at, from));
-            }
-            (Some(b'['), Some(_)) => {
-                let rest = pattern.get(at + 2..).unwrap_or_default();
-                at += rest.iter().position(|byte| *byte == b']').map_or(1, |end| end + 3);
-                from += 1;
-            }
-            (Some(b'?'), Some(_)) => (at, from) = (at + 1, from + 1),
-            (Some(byte), Some(other)) if byte.eq_ignore_ascii_case(other) => (at, from) = (at + 1, from + 1),
-            (None, None) => return true,
-            (Some(_) | None, _) => match retry {
-                Some((after, tried)) if tried < name.len() => {
-                    retry = Some((after, tried + 1));
-                    (at, from) = (after, tried + 1);
-                }
-                Some(_) | None => return false,
-            },
-        }
+/// Whether a pattern of the shell may match a name. Only its literal beginning, middle parts and end are compared: `?` may
+/// be several bytes, a bracket expression has many forms, and options of the shell decide about dots and case.
+fn may_match(pattern: &OsStr, name: &OsStr) -> bool {
+    let pattern = pattern.as_encoded_bytes().to_ascii_lowercase();
+    let name = name.as_encoded_bytes().to_ascii_lowercase();
+    // What follows a bracket may belong to it.
+    let bracket = pattern.iter().position(|byte| *byte == b'[');
+    let known = pattern.get(..bracket.unwrap_or(pattern.len())).unwrap_or_default();
+    let mut literals = known.split(|byte| matches!(byte, b'*' | b'?'));
+    let Some(mut rest) = name.strip_prefix(literals.next().unwrap_or_default()) else { return false };
+    let mut literals: Vec<&[u8]> = literals.collect();
+    let end = if bracket.is_none() { literals.pop() } else { None };
+    for literal in literals.into_iter().filter(|literal| !literal.is_empty()) {
+        let Some(at) = rest.windows(literal.len()).position(|window| window == literal) else { return false };
+        rest = rest.get(at + literal.len()..).unwrap_or_default();
     }
+    rest.ends_with(end.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -260,10 +248,12 @@ mod tests {
         };
         assert_eq!(expand("*.txt"), [""; 0]);
         assert_eq!(expand("l*"), ["/h"]);
-        assert_eq!(expand("?/.ssh/id"), ["/h/.ssh/id", "/usr/bin/box/.ssh/id", "/usr/bin/box/.ssh/id"]);
+        let behind = ["/h/.ssh/id", "/.ssh/id", "/usr/bin/box/.ssh/id", "/usr/bin/box/.ssh/id"];
+        assert_eq!(expand("?/.ssh/id"), behind);
         assert_eq!(expand("d/*"), ["/h"]);
         assert_eq!(expand("l/*"), ["/h/.ssh", "/h/notes"]);
-        assert_eq!(expand("/w/[x-z]p"), ["/"]);
+        // What a bracket expression matches is not compared.
+        assert_eq!(expand("/w/[x-z]p"), ["/h", "/", "/usr/bin/box", "/usr/bin/box"]);
     }
 
     #[test]
@@ -274,21 +264,25 @@ mod tests {
     }
 
     #[test]
-    fn names_match_as_in_the_shell() {
+    fn a_pattern_may_match_what_the_shell_matches() {
         let rows = [
             ("*", "a", true),
             ("*", ".a", true),
             ("a*c", "abbc", true),
             ("a*c", "abb", false),
             ("*a*b*", "xaxbx", true),
-            ("?", "ab", false),
+            ("a?c", "a\u{e9}c", true),
+            ("a?c", "abd", false),
+            ("a*a", "a", false),
             ("[a-c]x", "bx", true),
+            ("[[:alpha:]]x", "bx", true),
             ("[]]x", "]x", true),
-            ("[ab", "a", false),
-            ("a", "A", true),
+            ("k[ab]*", "b", false),
+            ("*b[", "ab[", true),
+            ("a*", "A", true),
         ];
         for (pattern, name, expect) in rows {
-            assert_eq!(matches_name(OsStr::new(pattern), OsStr::new(name)), expect, "{pattern} {name}");
+            assert_eq!(may_match(OsStr::new(pattern), OsStr::new(name)), expect, "{pattern} {name}");
         }
     }
 }

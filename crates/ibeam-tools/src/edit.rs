@@ -11,6 +11,7 @@ mod str_replace;
 
 use std::borrow::Cow;
 use std::io::Read as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use encoding_rs::UTF_8;
@@ -169,17 +170,10 @@ fn edit(files: &Files, call: &EditCall, target: TargetPath, end: &EndFlag) -> Re
     files.replace(entry, resolved, &new.bytes, Some(stat), *is_unsaved, end)?;
     files.known_contents().record(resolved, ContentDigest::from_bytes(&new.bytes));
 
-    let Diff { lines_added, lines_removed, unified } = diff(requested, &new.old_text, &new.new_text);
-    let message =
-        format!("edited `{requested}`: {} added, {lines_removed} removed", format_line_count(lines_added));
-    let output = EditOutput {
-        path: resolved.real.clone(),
-        lines_added,
-        lines_removed,
-        diff: unified,
-        message: message.clone(),
-    };
-    Ok(ToolOutcome::Success { output: ToolOutput::Edit(output), for_model: message.into() })
+    let diff = diff(requested, &new.old_text, &new.new_text);
+    let (added, removed) = (format_line_count(diff.lines_added), diff.lines_removed);
+    let message = format!("edited `{requested}`: {added} added, {removed} removed");
+    Ok(success(&resolved.real, diff, message))
 }
 
 /// Creates the file that a patch adds.
@@ -201,16 +195,16 @@ fn create(
     }
     files.replace(&entry, &resolved, content.as_bytes(), None, false, end)?;
     files.known_contents().record(&resolved, ContentDigest::from_bytes(content.as_bytes()));
-    let Diff { lines_added, lines_removed, unified } = diff(requested, b"", content.as_bytes());
-    let message = format!("created `{requested}`: {}", format_line_count(lines_added));
-    let output = EditOutput {
-        path: resolved.real.clone(),
-        lines_added,
-        lines_removed,
-        diff: unified,
-        message: message.clone(),
-    };
-    Ok(ToolOutcome::Success { output: ToolOutput::Edit(output), for_model: message.into() })
+    let diff = diff(requested, b"", content.as_bytes());
+    let message = format!("created `{requested}`: {}", format_line_count(diff.lines_added));
+    Ok(success(&resolved.real, diff, message))
+}
+
+fn success(path: &Path, diff: Diff, message: String) -> ToolOutcome {
+    let Diff { lines_added, lines_removed, unified } = diff;
+    let path = path.to_owned();
+    let output = EditOutput { path, lines_added, lines_removed, diff: unified, message: message.clone() };
+    ToolOutcome::Success { output: ToolOutput::Edit(output), for_model: message.into() }
 }
 
 /// A file before and after the change, as text, and its new bytes.

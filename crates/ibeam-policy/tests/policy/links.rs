@@ -75,6 +75,8 @@ fn a_link_to_a_credential_is_a_credential() {
         "cat ?/.ssh/id_rsa",
         "cat */.ssh/id_rsa",
         "cat [k]ey",
+        "cat [[:alpha:]]ey",
+        "cat [!a]ey",
     ];
     for mode in [PermissionMode::Default, PermissionMode::Force] {
         check_all(&linked(mode, READERS, &[]), &commands, Outcome::Deny);

@@ -28,7 +28,7 @@ impl Placeholders<'_> {
     /// Fills a path: a leading `~/` is the home directory.
     ///
     /// # Errors
-    /// Those of `fill`.
+    /// The errors of [`Self::fill`].
     pub(super) fn fill_path(&self, text: &str, variable: &Variable<'_>) -> Result<String, String> {
         match text.strip_prefix("~/") {
             Some(rest) => Ok(format!("{}/{}", self.home.to_string_lossy(), self.fill(rest, variable)?)),
