@@ -9,8 +9,13 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
+#[path = "src/request_rules.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the crate uses the rest")]
+mod request_rules;
+
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
+use request_rules::RequestRule;
 use serde_json::Value;
 
 /// The largest size of a block before compression, in bytes: a compromise between the size of the program and the time to
@@ -22,20 +27,6 @@ const ABILITIES: [&str; 5] = ["tools", "images", "documents", "reasoning", "stru
 
 /// The levels of reasoning, in the order of their digits from 0.
 const LEVELS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
-
-/// The rules for the parts of a request, in the order of their letters.
-const RULES: [&str; 10] = [
-    "developer_prompt",
-    "interleaved_beta",
-    "media_in_results",
-    "omitted_thinking",
-    "reasoning_content",
-    "result_status",
-    "separate_text",
-    "signed_calls",
-    "summaries",
-    "tool_stream",
-];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let data = Path::new(&std::env::var("CARGO_MANIFEST_DIR")?).join("data");
@@ -142,11 +133,12 @@ fn current_line(id: &str, row: &Value) -> String {
         prices(row.get("prices")),
         tiers.join(";"),
         number("batch_percent"),
+        number("max_images"),
         abilities.collect(),
         text("/wire"),
         text("/cache"),
         text("/schema"),
-        packed("/rules", &RULES, b'a').unwrap_or_default(),
+        packed("/rules", &RequestRule::ALL.map(RequestRule::as_str), b'a').unwrap_or_default(),
         text("/instruction_role"),
         text("/thinking/form"),
         text("/thinking/off"),

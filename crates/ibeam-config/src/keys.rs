@@ -81,7 +81,9 @@ const SCHEMA_FORMS: &[&str] = &["prompt", "json_schema", "output_config"];
 const INSTRUCTION_ROLES: &[&str] = &["user", "system", "developer"];
 /// The rules for the parts of a request.
 const REQUEST_RULES: &[&str] = &[
+    "added_tools",
     "developer_prompt",
+    "effort_updates",
     "interleaved_beta",
     "media_in_results",
     "omitted_thinking",
@@ -121,6 +123,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("models.*.prices", Kind::NonBlankText, None, ProjectScope::Trusted),
     key("models.*.tiers", Kind::List, None, ProjectScope::Trusted),
     key("models.*.batch_percent", Kind::Number, None, ProjectScope::Trusted),
+    key("models.*.max_images", Kind::Number, None, ProjectScope::Trusted),
     key("models.*.tools", Kind::Switch, None, ProjectScope::Trusted),
     key("models.*.images", Kind::Switch, None, ProjectScope::Trusted),
     key("models.*.documents", Kind::Switch, None, ProjectScope::Trusted),

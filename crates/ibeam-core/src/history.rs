@@ -12,7 +12,7 @@ use ibeam_protocol::{
     ToolCall, ToolOutcome, ToolResult, UserPart,
 };
 
-use crate::omitted_parts::omit_media;
+use crate::omitted_parts::{omit_added_tools, omit_media};
 use crate::session_prompt::SessionPrompt;
 use crate::thinking::omit_thinking;
 
@@ -174,8 +174,8 @@ impl History {
                     // If messages are missing, the cut may be between calls and their results.
                     let is_result = |message: &Arc<Message>| matches!(**message, Message::ToolResults(_));
                     let retained = retained.into_iter().skip_while(is_result);
-                    // The next prompt has the current instructions.
-                    self.messages.extend(retained.filter(|message| !is_instructions(message)));
+                    // The next prompt has the current instructions and tools.
+                    self.messages.extend(retained.filter(|message| !is_prompt_change(message)));
                     self.has_answered_prompt = false;
                     self.prompt.iter_mut().for_each(SessionPrompt::forget_changes);
                 }
@@ -192,7 +192,10 @@ impl History {
                 self.omitted_tools.extend(tools.iter().cloned());
                 self.prompt.iter_mut().for_each(|prompt| prompt.omit_tools(tools));
                 self.omitted_media.extend(media);
-                self.messages.iter_mut().for_each(|message| omit_media(message, &self.omitted_media));
+                self.messages.iter_mut().for_each(|message| {
+                    omit_added_tools(message, tools);
+                    omit_media(message, &self.omitted_media);
+                });
             }
             // The service completes an answer that ends in a block of its own only if nothing follows the block.
             EventKind::Notice(Notice::AnswerPaused) if self.ends_in_opaque_block() => {}
@@ -219,17 +222,18 @@ impl History {
 
     fn fold_prompt(&mut self, record: &PromptRecord) {
         match record {
-            PromptRecord::Complete { parts, tools } => {
-                self.prompt = Some(SessionPrompt::new(parts.clone(), tools.clone()));
+            PromptRecord::Complete { parts, tools, effort } => {
+                self.prompt = Some(SessionPrompt::new(parts.clone(), tools.clone(), effort.clone()));
                 self.has_answered_prompt = false;
             }
-            PromptRecord::Change { parts, removed, tools } => {
-                let texts = self.prompt.as_mut().map(|prompt| prompt.apply(parts, removed, tools));
-                let Some(texts) = texts else { return };
+            PromptRecord::Change { parts, removed, tools, effort } => {
+                let Some(prompt) = self.prompt.as_mut() else { return };
+                let change = prompt.apply(parts, removed, tools, effort.as_ref());
                 self.close_answer();
-                let content = texts.content.map(|text| Message::User(vec![text.into()]));
-                let instructions = texts.instructions.map(|text| Message::Instructions(vec![text.into()]));
-                content.into_iter().chain(instructions).for_each(|message| self.push(message));
+                let update = (!change.update.is_empty()).then_some(Message::Update(change.update));
+                let content = change.content.map(|text| Message::User(vec![text.into()]));
+                let instructions = change.instructions.map(|text| Message::Instructions(vec![text.into()]));
+                [update, content, instructions].into_iter().flatten().for_each(|message| self.push(message));
             }
         }
     }
@@ -238,7 +242,10 @@ impl History {
     pub(crate) fn ends_with_answer(&self) -> bool {
         match self.messages.last().map(Arc::as_ref) {
             Some(Message::Assistant(_)) => true,
-            Some(Message::User(_) | Message::Instructions(_) | Message::ToolResults(_)) | None => false,
+            Some(
+                Message::User(_) | Message::Instructions(_) | Message::Update(_) | Message::ToolResults(_),
+            )
+            | None => false,
         }
     }
 
@@ -251,7 +258,10 @@ impl History {
     fn ends_in_opaque_block(&self) -> bool {
         match self.messages.last().map(Arc::as_ref) {
             Some(Message::Assistant(blocks)) => matches!(blocks.last(), Some(Block::Opaque(_))),
-            Some(Message::User(_) | Message::Instructions(_) | Message::ToolResults(_)) | None => false,
+            Some(
+                Message::User(_) | Message::Instructions(_) | Message::Update(_) | Message::ToolResults(_),
+            )
+            | None => false,
         }
     }
 
@@ -335,9 +345,9 @@ impl History {
     }
 }
 
-fn is_instructions(message: &Message) -> bool {
+fn is_prompt_change(message: &Message) -> bool {
     match message {
-        Message::Instructions(_) => true,
+        Message::Instructions(_) | Message::Update(_) => true,
         Message::User(_) | Message::Assistant(_) | Message::ToolResults(_) => false,
     }
 }
@@ -359,8 +369,11 @@ pub(crate) fn shorten_results(messages: &mut [Arc<Message>], shortened: Shortene
                 }
                 *message = Arc::new(Message::ToolResults(results));
             }
-            Message::ToolResults(_) | Message::User(_) | Message::Instructions(_) | Message::Assistant(_) => {
-            }
+            Message::ToolResults(_)
+            | Message::User(_)
+            | Message::Instructions(_)
+            | Message::Update(_)
+            | Message::Assistant(_) => {}
         }
     }
 }

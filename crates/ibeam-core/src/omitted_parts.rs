@@ -1,11 +1,12 @@
-//! The images and documents that requests no longer contain, and the line of text in place of each.
+//! The images, documents and added tools that requests no longer contain. A line of text is in place of each image and
+//! document.
 //!
 //! Pure. What was left out never comes back: not in a later request, and not when a tool reads the same file again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ibeam_protocol::{Media, Message, ToolResult, UserPart};
+use ibeam_protocol::{Media, Message, RequestUpdate, ToolResult, UserPart};
 
 use crate::prefix::media_fingerprint;
 
@@ -25,7 +26,22 @@ pub(crate) fn omit_media(message: &mut Arc<Message>, omitted: &BTreeSet<u64>) {
             results.iter_mut().for_each(|result| omit_media_of_result(result, is_omitted));
             *message = Arc::new(Message::ToolResults(results));
         }
-        Message::User(_) | Message::Instructions(_) | Message::ToolResults(_) | Message::Assistant(_) => {}
+        Message::User(_)
+        | Message::Instructions(_)
+        | Message::Update(_)
+        | Message::ToolResults(_)
+        | Message::Assistant(_) => {}
+    }
+}
+
+/// Removes added tools by their names.
+pub(crate) fn omit_added_tools(message: &mut Arc<Message>, omitted: &[String]) {
+    if let Message::Update(RequestUpdate { tools, effort }) = message.as_ref()
+        && tools.iter().any(|tool| omitted.iter().any(|name| *name == *tool.name))
+    {
+        let kept = tools.iter().filter(|tool| omitted.iter().all(|name| *name != *tool.name));
+        let (tools, effort) = (kept.cloned().collect(), effort.clone());
+        *message = Arc::new(Message::Update(RequestUpdate { tools, effort }));
     }
 }
 
@@ -61,7 +77,9 @@ pub(crate) fn placed_media(messages: &[Arc<Message>]) -> impl Iterator<Item = Pl
         let (parts, results) = match message.as_ref() {
             Message::User(parts) => (parts.as_slice(), [].as_slice()),
             Message::ToolResults(results) => ([].as_slice(), results.as_slice()),
-            Message::Instructions(_) | Message::Assistant(_) => ([].as_slice(), [].as_slice()),
+            Message::Instructions(_) | Message::Update(_) | Message::Assistant(_) => {
+                ([].as_slice(), [].as_slice())
+            }
         };
         let attached =
             media_of_parts(parts).map(move |media| PlacedMedia { message: index, tool: None, media });

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use ibeam_protocol::{Block, Media, Message, ToolSpec, UserPart};
+use ibeam_protocol::{Block, Media, Message, RequestUpdate, ToolSpec, UserPart};
 use serde_json::Value;
 
 use crate::ports::ModelRequest;
@@ -76,14 +76,10 @@ impl Links {
 
 /// Returns the fingerprint before the first message. The order of the tools does not matter.
 fn seed(provider: &str, request: &ModelRequest) -> u64 {
-    let mut tools: Vec<u64> = request.tools.iter().map(tool_hash).collect();
-    tools.sort_unstable();
     let mut hash = Fnv::EMPTY;
     hash.add_text(provider);
     hash.add_text(&request.system);
-    for tool in tools {
-        hash.add(&tool.to_le_bytes());
-    }
+    hash.add_tools(&request.tools);
     hash.0
 }
 
@@ -138,6 +134,13 @@ impl Fnv {
                 self.add(b"I");
                 parts.iter().for_each(|part| self.add_part(part));
             }
+            // No request shows an empty one.
+            Message::Update(update) if update.is_empty() => {}
+            Message::Update(RequestUpdate { tools, effort }) => {
+                self.add(b"C");
+                self.add_tools(tools);
+                self.add_text(effort.as_deref().unwrap_or_default());
+            }
             Message::Assistant(blocks) => {
                 // A message of thinking alone disappears from requests when its thinking is left out.
                 if blocks.iter().any(|block| !matches!(block, Block::Thinking { original: None, .. })) {
@@ -156,6 +159,13 @@ impl Fnv {
                 }
             }
         }
+    }
+
+    /// Adds tools, whose order does not matter.
+    fn add_tools(&mut self, tools: &[ToolSpec]) {
+        let mut hashes: Vec<u64> = tools.iter().map(tool_hash).collect();
+        hashes.sort_unstable();
+        hashes.iter().for_each(|hash| self.add(&hash.to_le_bytes()));
     }
 
     fn add_part(&mut self, part: &UserPart) {
@@ -238,6 +248,7 @@ mod tests {
             messages: messages.into_iter().map(Arc::new).collect(),
             max_output_tokens: None,
             answer_schema: None,
+            effort: None,
         }
     }
 

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use ibeam_protocol::{PromptOwner, PromptPart, PromptRecord, ToolSpec};
+use ibeam_protocol::{PromptOwner, PromptPart, PromptRecord, RequestUpdate, ToolSpec};
 
 use crate::history::History;
 use crate::redact::Redactor;
@@ -27,31 +27,43 @@ pub struct SessionPrompt {
     pub(crate) system: Arc<str>,
     /// Text before the first message, with no more authority than a user's text.
     pub(crate) preface: Option<Arc<str>>,
-    pub(crate) tools: Arc<[ToolSpec]>,
+    /// The tools before the conversation.
+    first_tools: Arc<[ToolSpec]>,
+    /// All tools: the first ones, and those that were added later.
+    all_tools: Arc<[ToolSpec]>,
+    /// The level of reasoning before the conversation, if messages change it.
+    first_effort: Option<String>,
+    /// The level of reasoning that holds now.
+    current_effort: Option<String>,
     /// The parts that the system prompt and the preface consist of.
     sent_parts: Vec<PromptPart>,
     /// The parts that hold now: with the changes that later messages have.
     current_parts: Vec<PromptPart>,
 }
 
-/// The texts of a change.
-pub(crate) struct ChangeTexts {
+/// The messages of a change.
+pub(crate) struct AppliedChange {
+    pub(crate) update: RequestUpdate,
     /// The texts that others can write.
     pub(crate) content: Option<String>,
     pub(crate) instructions: Option<String>,
 }
 
 impl SessionPrompt {
-    pub(crate) fn new(parts: Vec<PromptPart>, tools: Vec<ToolSpec>) -> Self {
+    pub(crate) fn new(parts: Vec<PromptPart>, tools: Vec<ToolSpec>, effort: Option<String>) -> Self {
         let joined = |is_system: bool| -> String {
             let parts = parts.iter().filter(|part| (part.owner != PromptOwner::Repository) == is_system);
             parts.map(|part| part.text.as_str()).collect()
         };
         let preface = Some(joined(false)).filter(|preface| !preface.is_empty());
+        let tools: Arc<[ToolSpec]> = tools.into();
         Self {
             system: joined(true).into(),
             preface: preface.map(Into::into),
-            tools: tools.into(),
+            first_tools: Arc::clone(&tools),
+            all_tools: tools,
+            current_effort: effort.clone(),
+            first_effort: effort,
             sent_parts: parts.clone(),
             current_parts: parts,
         }
@@ -64,22 +76,38 @@ impl SessionPrompt {
 
     /// Returns the tools, as they are sent.
     pub fn sent_tools(&self) -> &[ToolSpec] {
-        &self.tools
+        &self.all_tools
+    }
+
+    /// Returns the list of tools of a request: without those that its messages add, if they do.
+    pub(crate) fn tool_list(&self, messages_add_tools: bool) -> Arc<[ToolSpec]> {
+        Arc::clone(if messages_add_tools { &self.first_tools } else { &self.all_tools })
+    }
+
+    /// Returns the level of reasoning before the conversation.
+    pub(crate) fn first_effort(&self) -> Option<&str> {
+        self.first_effort.as_deref()
     }
 
     /// Forgets the changes: a compaction has removed their messages.
     pub(crate) fn forget_changes(&mut self) {
         self.current_parts.clone_from(&self.sent_parts);
+        self.all_tools = Arc::clone(&self.first_tools);
+        self.current_effort.clone_from(&self.first_effort);
     }
 
-    /// Applies a recorded change. Returns its texts for the model.
+    /// Applies a recorded change. Returns its messages.
     pub(crate) fn apply(
         &mut self,
         changed: &[PromptPart],
         removed: &[String],
         tools: &[ToolSpec],
-    ) -> ChangeTexts {
-        let texts = ChangeTexts {
+        effort: Option<&String>,
+    ) -> AppliedChange {
+        // The first level is stated before the conversation.
+        let changed_effort = effort.filter(|_| self.first_effort.is_some()).cloned();
+        let applied = AppliedChange {
+            update: RequestUpdate { tools: tools.to_vec(), effort: changed_effort },
             content: change_text(CHANGED_TEXTS, &self.current_parts, changed, removed, |owner| {
                 owner != PromptOwner::User
             }),
@@ -95,38 +123,47 @@ impl SessionPrompt {
             }
         }
         if !tools.is_empty() {
-            self.tools = self.tools.iter().chain(tools).cloned().collect();
+            self.all_tools = self.all_tools.iter().chain(tools).cloned().collect();
         }
-        texts
+        if let Some(effort) = effort {
+            self.first_effort.get_or_insert_with(|| effort.clone());
+            self.current_effort = Some(effort.clone());
+        }
+        applied
     }
 
     /// Removes tools that the service has refused. That is final.
     pub(crate) fn omit_tools(&mut self, omitted: &[String]) {
-        if self.tools.iter().any(|tool| omitted.iter().any(|name| *name == *tool.name)) {
-            let kept = self.tools.iter().filter(|tool| omitted.iter().all(|name| *name != *tool.name));
-            self.tools = kept.cloned().collect();
+        for tools in [&mut self.first_tools, &mut self.all_tools] {
+            if tools.iter().any(|tool| omitted.iter().any(|name| *name == *tool.name)) {
+                let kept = tools.iter().filter(|tool| omitted.iter().all(|name| *name != *tool.name));
+                *tools = kept.cloned().collect();
+            }
         }
     }
 
     /// Returns the difference to the prompt of a run; `None` if there is none.
-    fn change(&self, current: &CurrentPrompt) -> Option<PromptRecord> {
+    fn change(&self, current: &CurrentPrompt, effort: Option<&str>) -> Option<PromptRecord> {
         let mut wanted = current.parts.clone();
-        wanted.extend(tool_parts(&self.tools, &current.tools));
+        wanted.extend(tool_parts(&self.all_tools, &current.tools));
         let is_known = |part: &PromptPart| self.current_parts.contains(part);
         let is_gone = |part: &&PromptPart| wanted.iter().all(|wanted| wanted.name != part.name);
         let removed: Vec<String> =
             self.current_parts.iter().filter(is_gone).map(|part| part.name.clone()).collect();
-        let is_new = |tool: &&ToolSpec| self.tools.iter().all(|sent| sent.name != tool.name);
+        let is_new = |tool: &&ToolSpec| self.all_tools.iter().all(|sent| sent.name != tool.name);
         let tools: Vec<ToolSpec> = current.tools.iter().filter(is_new).cloned().collect();
         wanted.retain(|part| !is_known(part));
-        if wanted.is_empty() && removed.is_empty() && tools.is_empty() {
+        let effort = effort.filter(|effort| self.current_effort.as_deref() != Some(effort));
+        if wanted.is_empty() && removed.is_empty() && tools.is_empty() && effort.is_none() {
             return None;
         }
-        Some(PromptRecord::Change { parts: wanted, removed, tools })
+        Some(PromptRecord::Change { parts: wanted, removed, tools, effort: effort.map(str::to_owned) })
     }
 
-    fn is_equal(&self, current: &CurrentPrompt) -> bool {
-        self.sent_parts == current.parts && *self.tools == *current.tools
+    fn is_equal(&self, current: &CurrentPrompt, effort: Option<&str>) -> bool {
+        self.sent_parts == current.parts
+            && *self.all_tools == *current.tools
+            && (effort.is_none() || self.first_effort.as_deref() == effort)
     }
 }
 
@@ -141,10 +178,10 @@ impl CurrentPrompt {
     /// Returns the prompt of a run with these parts and tools. Empty parts are left out.
     pub fn new(parts: Vec<PromptPart>, tools: Vec<ToolSpec>, redactor: &Redactor) -> Self {
         let parts = parts.into_iter().filter(|part| !part.text.is_empty()).collect();
-        let mut complete = PromptRecord::Complete { parts, tools };
+        let mut complete = PromptRecord::Complete { parts, tools, effort: None };
         redactor.redact_value(&mut complete);
         match complete {
-            PromptRecord::Complete { parts, tools } | PromptRecord::Change { parts, tools, .. } => {
+            PromptRecord::Complete { parts, tools, .. } | PromptRecord::Change { parts, tools, .. } => {
                 Self { parts, tools }
             }
         }
@@ -162,14 +199,15 @@ impl CurrentPrompt {
         sent.iter().chain(self.tools.iter().filter(is_new)).map(|tool| tool.name.to_string()).collect()
     }
 
-    /// Returns what is to be recorded before the next request of the session; `None` if it is sent as before.
-    pub fn record(&self, history: &History) -> Option<PromptRecord> {
+    /// Returns what is to be recorded before the next request of the session; `None` if it is sent as before. `effort` is the
+    /// level of reasoning to ask for, if messages can change it.
+    pub fn record(&self, history: &History, effort: Option<&str>) -> Option<PromptRecord> {
         match history.prompt() {
-            Some(prompt) if !history.may_renew_prompt() => prompt.change(self),
-            Some(prompt) if prompt.is_equal(self) => None,
+            Some(prompt) if !history.may_renew_prompt() => prompt.change(self, effort),
+            Some(prompt) if prompt.is_equal(self, effort) => None,
             Some(_) | None => {
                 let (parts, tools) = (self.parts.clone(), self.tools.clone());
-                Some(PromptRecord::Complete { parts, tools })
+                Some(PromptRecord::Complete { parts, tools, effort: effort.map(str::to_owned) })
             }
         }
     }

@@ -18,7 +18,7 @@ pub(crate) fn is_sent_back(block: &Block) -> bool {
 pub(crate) fn has_thinking(message: &Message) -> bool {
     match message {
         Message::Assistant(blocks) => blocks.iter().any(is_sent_back),
-        Message::User(_) | Message::Instructions(_) | Message::ToolResults(_) => false,
+        Message::User(_) | Message::Instructions(_) | Message::Update(_) | Message::ToolResults(_) => false,
     }
 }
 
@@ -38,7 +38,7 @@ fn is_signature(block: &Block) -> bool {
 pub(crate) fn has_signed_thinking(message: &Message) -> bool {
     match message {
         Message::Assistant(blocks) => blocks.iter().any(|block| is_sent_back(block) || is_signature(block)),
-        Message::User(_) | Message::ToolResults(_) | Message::Instructions(_) => false,
+        Message::User(_) | Message::ToolResults(_) | Message::Instructions(_) | Message::Update(_) => false,
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Pure. Answers that report their usage calibrate the estimate; before the first such answer it is deliberately high.
 
-use ibeam_protocol::{Block, Media, Message, ToolResult, Usage, UserPart};
+use ibeam_protocol::{Block, Media, Message, ToolResult, ToolSpec, Usage, UserPart};
 
 use crate::history::History;
 use crate::ports::ModelRequest;
@@ -74,11 +74,11 @@ impl TokenEstimator {
 
 /// Returns the bytes of the instructions and the tools of a request.
 pub(crate) fn overhead_bytes(request: &ModelRequest) -> usize {
-    let tools = request
-        .tools
-        .iter()
-        .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len());
-    request.system.len() + tools.sum::<usize>()
+    request.system.len() + request.tools.iter().map(tool_bytes).sum::<usize>()
+}
+
+fn tool_bytes(tool: &ToolSpec) -> usize {
+    tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
 }
 
 /// Returns the bytes of messages in the form that a model reads.
@@ -97,6 +97,7 @@ fn message_bytes(message: &Message) -> usize {
                 Block::Opaque(opaque) => opaque.raw.to_string().len(),
             })
             .sum(),
+        Message::Update(update) => update.tools.iter().map(tool_bytes).sum(),
         Message::ToolResults(results) => results.iter().map(result_bytes).sum(),
     }
 }

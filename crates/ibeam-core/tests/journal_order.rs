@@ -130,7 +130,10 @@ fn violation(messages: &[Arc<Message>]) -> Option<String> {
         let calls = calls_of(message);
         let results: Vec<CallId> = match messages.get(at + 1).map(Arc::as_ref) {
             Some(Message::ToolResults(results)) => results.iter().map(|it| it.call_id.clone()).collect(),
-            Some(Message::User(_) | Message::Instructions(_) | Message::Assistant(_)) | None => Vec::new(),
+            Some(
+                Message::User(_) | Message::Instructions(_) | Message::Update(_) | Message::Assistant(_),
+            )
+            | None => Vec::new(),
         };
         if calls != results {
             return Some(format!("calls {calls:?} have the results {results:?}"));
@@ -146,7 +149,7 @@ fn violation(messages: &[Arc<Message>]) -> Option<String> {
 fn result_text(messages: &[Arc<Message>], id: &str) -> String {
     let results = messages.iter().filter_map(|message| match &**message {
         Message::ToolResults(results) => Some(results),
-        Message::User(_) | Message::Instructions(_) | Message::Assistant(_) => None,
+        Message::User(_) | Message::Instructions(_) | Message::Update(_) | Message::Assistant(_) => None,
     });
     results
         .flatten()

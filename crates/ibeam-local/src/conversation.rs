@@ -109,8 +109,8 @@ impl Conversation {
                     this.task = blocks.next().unwrap_or_default();
                     this.input = blocks.collect();
                 }
-                // The embedded model has instructions of its own.
-                Message::Instructions(_) => {}
+                // The embedded model has instructions and tools of its own.
+                Message::Instructions(_) | Message::Update(_) => {}
                 Message::Assistant(blocks) => {
                     for block in blocks {
                         match block {
@@ -200,6 +200,7 @@ mod tests {
             messages,
             max_output_tokens: None,
             answer_schema: None,
+            effort: None,
         };
         Conversation::from_request(&request)
     }

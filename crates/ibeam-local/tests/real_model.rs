@@ -60,6 +60,7 @@ fn ask(provider: &LocalProvider, messages: &[Arc<Message>]) -> (Answer, String) 
         messages: messages.to_vec(),
         max_output_tokens: None,
         answer_schema: None,
+        effort: None,
     };
     let mut stream = provider.stream(Arc::new(request));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -143,6 +144,7 @@ fn the_real_model_reads_a_file_writes_its_summary_and_answers() {
         messages: vec![messages[0].clone()],
         max_output_tokens: None,
         answer_schema: None,
+        effort: None,
     };
     let mut dropped = provider.stream(Arc::new(request));
     assert!(dropped.next().now_or_never().is_none());
@@ -165,6 +167,7 @@ fn a_missing_model_is_reported_as_not_installed() {
         messages: Vec::new(),
         max_output_tokens: None,
         answer_schema: None,
+        effort: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let events: Vec<_> = runtime.block_on(provider.stream(Arc::new(request)).collect());

@@ -33,7 +33,9 @@ pub use id::{CallId, ModelCallId, SessionId};
 pub use invisible::{escape_invisible, escape_invisible_in_json, escape_to_one_line};
 pub use json::{FromJson, JsonParser, parse_json};
 pub use media::{AcceptedMedia, Attachment, Media, MediaType, UserPrompt};
-pub use message::{Answer, Block, Message, OriginalBlock, RefusalDetails, StopReason, ToolResult, UserPart};
+pub use message::{
+    Answer, Block, Message, OriginalBlock, RefusalDetails, RequestUpdate, StopReason, ToolResult, UserPart,
+};
 pub use notice::Notice;
 pub use prompt::{PromptOwner, PromptPart, PromptRecord};
 pub use run::{

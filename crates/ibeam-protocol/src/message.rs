@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::id::CallId;
 use crate::media::{Attachment, Media};
 use crate::run::Usage;
-use crate::tool::ToolCall;
+use crate::tool::{ToolCall, ToolSpec};
 
 /// One entry of the conversation, oldest first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,10 +20,31 @@ pub enum Message {
     /// Instructions that were added after the beginning, with the authority of the system prompt if the model has a form
     /// for that. They hold from here on.
     Instructions(Vec<UserPart>),
+    /// A change of what a request states beside its messages. It is empty in requests to services that accept no such
+    /// change in a message.
+    Update(RequestUpdate),
     /// The blocks of an answer, in order.
     Assistant(Vec<Block>),
     /// The results of all calls of the previous answer, in the order of the calls.
     ToolResults(Vec<ToolResult>),
+}
+
+/// A change of what a request states beside its messages. It holds from its place in the conversation on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RequestUpdate {
+    /// The tools that were added.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolSpec>,
+    /// The new level of reasoning; `default` for that of the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+}
+
+impl RequestUpdate {
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty() && self.effort.is_none()
+    }
 }
 
 /// A part of a message of the user.

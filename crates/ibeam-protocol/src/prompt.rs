@@ -14,6 +14,9 @@ pub enum PromptRecord {
         parts: Vec<PromptPart>,
         /// The tools, in their order.
         tools: Vec<ToolSpec>,
+        /// The level of reasoning, for a provider that takes a change of it as a message; `default` for that of the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        effort: Option<String>,
     },
     /// The changes since the last record. The model receives their texts as later messages.
     Change {
@@ -26,6 +29,9 @@ pub enum PromptRecord {
         /// The tools that were added.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tools: Vec<ToolSpec>,
+        /// The new level of reasoning.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        effort: Option<String>,
     },
 }
 

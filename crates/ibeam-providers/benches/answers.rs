@@ -34,6 +34,7 @@ fn request() -> ModelRequest {
         messages: Vec::new(),
         max_output_tokens: None,
         answer_schema: None,
+        effort: None,
     }
 }
 

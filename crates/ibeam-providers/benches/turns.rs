@@ -100,6 +100,7 @@ impl Session {
             messages: (0..kilobytes).map(message).collect(),
             max_output_tokens: None,
             answer_schema: None,
+            effort: None,
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let mut session = Self { runtime, provider, request };

@@ -15,17 +15,20 @@ pub enum Adaptation {
     EchoReasoning,
     /// The service accepts only ids of calls with nine letters and digits.
     ShortCallIds,
+    /// The service accepts tools and the level of reasoning only beside the messages.
+    NoUpdates,
 }
 
 impl Adaptation {
     /// All deviations.
-    pub const ALL: [Self; 2] = [Self::EchoReasoning, Self::ShortCallIds];
+    pub const ALL: [Self; 3] = [Self::EchoReasoning, Self::ShortCallIds, Self::NoUpdates];
 
     /// Returns the name, as the cache of the user has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::EchoReasoning => "echo_reasoning",
             Self::ShortCallIds => "short_call_ids",
+            Self::NoUpdates => "no_updates",
         }
     }
 
@@ -43,6 +46,11 @@ impl Adaptation {
         if is_missing && has(&["reasoning_content", "reasoning content"]) {
             return Some(Self::EchoReasoning);
         }
+        let is_unknown =
+            has(&["does not match any", "unexpected value", "invalid value", "unknown", "support"]);
+        if is_unknown && has(&["tool_addition", "inline-tools", "additional_tools", "configuration_update"]) {
+            return Some(Self::NoUpdates);
+        }
         let is_about_ids =
             has(&["tool call id", "tool_call_id", "tool_calls", "call_id", "tool_use.id", "tool_use_id"]);
         let is_about_form = has(&["length of 9", "string too long", "match pattern"]);
@@ -55,6 +63,7 @@ impl Adaptation {
         match self {
             Self::EchoReasoning => quirks.echo_reasoning = true,
             Self::ShortCallIds => quirks.call_ids = Some(CallIdForm::NineAlphanumeric),
+            Self::NoUpdates => quirks.updates = false,
         }
         *quirks != before
     }
@@ -90,6 +99,19 @@ mod tests {
                 "messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
                 Some(Adaptation::ShortCallIds),
             ),
+            (
+                "messages.2.content.0: Input tag 'tool_addition' found using 'type' does not match any of the expected tags",
+                Some(Adaptation::NoUpdates),
+            ),
+            (
+                "Unexpected value(s) `inline-tools-2026-09-15` for the `anthropic-beta` header.",
+                Some(Adaptation::NoUpdates),
+            ),
+            (
+                "Invalid value: 'additional_tools'. Supported values are: 'message', 'reasoning'.",
+                Some(Adaptation::NoUpdates),
+            ),
+            ("messages.2.content.0.tool_addition.tool.definition.input_schema: Field required", None),
             ("property 'reasoning_content' is unsupported", None),
             ("Invalid 'tools[0].function.description': string too long", None),
             ("bad role", None),

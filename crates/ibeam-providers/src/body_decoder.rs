@@ -135,6 +135,7 @@ mod tests {
             messages: Vec::new(),
             max_output_tokens: None,
             answer_schema: None,
+            effort: None,
         };
         let mut decoder = BodyDecoder::new(protocol, protocol.decoder(&request, Quirks::DEFAULT));
         for (event, expect) in events {

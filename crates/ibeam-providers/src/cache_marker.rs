@@ -74,7 +74,7 @@ impl CacheMarker {
 fn is_input(message: &Message) -> bool {
     match message {
         Message::User(_) | Message::ToolResults(_) => true,
-        Message::Instructions(_) | Message::Assistant(_) => false,
+        Message::Instructions(_) | Message::Update(_) | Message::Assistant(_) => false,
     }
 }
 

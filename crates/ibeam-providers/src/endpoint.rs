@@ -71,6 +71,12 @@ pub enum TransportKind {
 }
 
 impl Endpoint {
+    /// Whether requests may have messages that some services with the protocol do not accept.
+    pub fn appends_updates(&self) -> bool {
+        let settings = self.request_settings();
+        self.protocol.appends_tools(&settings) || self.protocol.appends_effort(&settings)
+    }
+
     /// Returns the settings of requests to this endpoint.
     pub(crate) fn request_settings(&self) -> RequestSettings<'_> {
         RequestSettings {

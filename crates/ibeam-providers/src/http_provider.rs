@@ -3,13 +3,17 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::{StreamExt, stream};
-use ibeam_core::{JsonSchema, ModelEvent, ModelRequest, ModelStream, Provider, ProviderError};
+use ibeam_core::{
+    JsonSchema, ModelEvent, ModelRequest, ModelStream, Provider, ProviderError, RefusedPart, Retry,
+};
+use ibeam_protocol::Message;
 
 use crate::adaptation::Adaptation;
 use crate::answer_reader::AnswerReader;
 use crate::body_decoder::BodyDecoder;
 use crate::endpoint::Endpoint;
 use crate::listed_model::ListedModel;
+use crate::reasoning::Effort;
 use crate::recording::TrafficMode;
 use crate::refused_part::locate;
 use crate::request_body::{RequestBodyBuilder, build_request_body};
@@ -71,17 +75,23 @@ impl HttpProvider {
             Err(error) => error,
         };
         while let Some(adaptation) = Adaptation::from_error(&error).filter(|found| route.adapt(*found)) {
+            if adaptation == Adaptation::NoUpdates {
+                // The request has to be built in another way.
+                route.notify(adaptation);
+                return Err(ProviderError { retry: Retry::without(RefusedPart::Update), ..error });
+            }
             error = match route.open(&request).await {
                 Ok(reader) => {
-                    if let Some(observer) = &route.transport.endpoint().on_adaptation {
-                        observer.notify(adaptation);
-                    }
+                    route.notify(adaptation);
                     return Ok(reader);
                 }
                 Err(error) => error,
             };
         }
         let Some(other) = self.routes.change_from(route) else { return Err(error) };
+        if request.messages.iter().any(|message| is_update(message)) {
+            return Err(ProviderError { retry: Retry::without(RefusedPart::Update), ..error });
+        }
         let reader = other.open(&request).await?;
         self.routes.confirm_change();
         Ok(reader)
@@ -151,6 +161,13 @@ impl Route {
         has_changed
     }
 
+    /// Reports a deviation that the service has shown.
+    fn notify(&self, adaptation: Adaptation) {
+        if let Some(observer) = &self.transport.endpoint().on_adaptation {
+            observer.notify(adaptation);
+        }
+    }
+
     async fn open(&self, request: &Arc<ModelRequest>) -> Result<AnswerReader, ProviderError> {
         let endpoint = self.transport.endpoint();
         let settings = self.settings();
@@ -173,6 +190,18 @@ impl Provider for HttpProvider {
         let endpoint = self.routes.first.transport.endpoint();
         endpoint.other_protocol.is_none()
             && endpoint.protocol.enforces_schema(schema, &endpoint.request_settings())
+    }
+
+    fn appends_tools(&self) -> bool {
+        let route = self.routes.current();
+        route.transport.endpoint().protocol.appends_tools(&route.settings())
+    }
+
+    fn appended_effort(&self) -> Option<&'static str> {
+        let route = self.routes.current();
+        let settings = route.settings();
+        let is_appended = route.transport.endpoint().protocol.appends_effort(&settings);
+        is_appended.then(|| settings.reasoning.level().map_or("default", Effort::as_str))
     }
 
     fn stream(&self, request: Arc<ModelRequest>) -> ModelStream {
@@ -210,6 +239,16 @@ impl Provider for HttpProvider {
         .flatten()
         .map(move |item| item.map_err(|error| provider.locate(&sent, error)))
         .boxed()
+    }
+}
+
+/// Whether a message has changes that a protocol without such messages would lose.
+fn is_update(message: &Message) -> bool {
+    match message {
+        Message::Update(update) => !update.is_empty(),
+        Message::User(_) | Message::Instructions(_) | Message::Assistant(_) | Message::ToolResults(_) => {
+            false
+        }
     }
 }
 

@@ -84,13 +84,16 @@ pub(crate) fn locate(
                 **part = RefusedPart::Media(media);
             }
         }
-        RefusedPart::Thinking | RefusedPart::ToolsBeyond(_) | RefusedPart::MediaSize => {}
+        RefusedPart::Thinking
+        | RefusedPart::Update
+        | RefusedPart::ToolsBeyond(_)
+        | RefusedPart::MediaSize => {}
     }
     error
 }
 
 fn refused_tools(text: &str, request: &ModelRequest, body: Option<Value>) -> RefusedPart {
-    let names = || request.tools.iter().map(|tool| &*tool.name);
+    let names = || request.offered_tools().map(|tool| &*tool.name);
     let named: Vec<_> = names().filter(|name| names_tool(text, name)).map(str::to_owned).collect();
     if !named.is_empty() {
         return RefusedPart::Tools(named);
@@ -110,7 +113,7 @@ fn refused_tools(text: &str, request: &ModelRequest, body: Option<Value>) -> Ref
     let is_about_count =
         ["too long", "too many", "maximum length", "maximum number", "at most", "maximum of"];
     match is_about_count.iter().any(|phrase| words.contains(phrase)) {
-        true => RefusedPart::ToolsBeyond(tool_limit(text, request.tools.len())),
+        true => RefusedPart::ToolsBeyond(tool_limit(text, request.offered_tools().count())),
         false => RefusedPart::Tools(Vec::new()),
     }
 }
@@ -167,7 +170,7 @@ fn media_of(message: &Message) -> Vec<&Media> {
             })
             .collect(),
         Message::ToolResults(results) => results.iter().flat_map(|result| &result.media).collect(),
-        Message::Instructions(_) | Message::Assistant(_) => Vec::new(),
+        Message::Instructions(_) | Message::Update(_) | Message::Assistant(_) => Vec::new(),
     }
 }
 

@@ -45,6 +45,7 @@ fn request() -> ModelRequest {
         messages: messages.into_iter().map(Arc::new).collect(),
         max_output_tokens: None,
         answer_schema: None,
+        effort: None,
     }
 }
 

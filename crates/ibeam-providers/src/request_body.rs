@@ -143,6 +143,7 @@ mod tests {
             messages: Vec::new(),
             max_output_tokens: None,
             answer_schema: None,
+            effort: None,
         }
     }
 

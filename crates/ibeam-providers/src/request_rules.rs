@@ -4,8 +4,12 @@
 /// A rule for a part of a request. A model without the rule has the opposite one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestRule {
+    /// A message can add tools.
+    AddedTools,
     /// The system prompt is a message of the developer: the service bills `instructions` without its cache.
     DeveloperPrompt,
+    /// A message can change the level of reasoning.
+    EffortUpdates,
     /// Reasoning between calls needs a beta version of the Messages API.
     InterleavedBeta,
     /// Images and documents of a result are inside the result.
@@ -28,8 +32,10 @@ pub enum RequestRule {
 
 impl RequestRule {
     /// All rules.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
+        Self::AddedTools,
         Self::DeveloperPrompt,
+        Self::EffortUpdates,
         Self::InterleavedBeta,
         Self::MediaInResults,
         Self::OmittedThinking,
@@ -44,7 +50,9 @@ impl RequestRule {
     /// Returns the word for the rule, as the table and configuration files spell it.
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::AddedTools => "added_tools",
             Self::DeveloperPrompt => "developer_prompt",
+            Self::EffortUpdates => "effort_updates",
             Self::InterleavedBeta => "interleaved_beta",
             Self::MediaInResults => "media_in_results",
             Self::OmittedThinking => "omitted_thinking",

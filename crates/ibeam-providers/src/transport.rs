@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use ibeam_core::{Notices, ProviderError, Retry};
+use ibeam_core::{ModelRequest, Notices, ProviderError, Retry};
 use ibeam_http::{ClientSettings, Secret, build_client, tls};
 use ibeam_protocol::Notice;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -131,7 +131,7 @@ impl Transport {
 
     /// Returns the headers of a request that is not a request to the model.
     pub(crate) fn service_headers(&self, method: &str, url: &str) -> Result<HeaderMap, ProviderError> {
-        let headers = self.headers(&OutgoingRequest { method, url, body: &[] });
+        let headers = self.headers(&OutgoingRequest { method, url, body: &[] }, None);
         headers.map_err(|message| self.error_builder.invalid_configuration(&message))
     }
 
@@ -245,8 +245,7 @@ impl Transport {
                 SocketOutcome::Unavailable(reason) => unavailable = reason,
             }
         }
-        let response =
-            self.send_http(method, url, conversation.map(|conversation| conversation.body)).await?;
+        let response = self.send_http(method, url, conversation).await?;
         // A service that HTTP cannot reach either may offer WebSocket connections later.
         if let Some(reason) = unavailable.filter(|_| response.status().is_success()) {
             self.fall_back(&reason);
@@ -262,12 +261,14 @@ impl Transport {
         &self,
         method: &Method,
         url: &str,
-        body: Option<&Bytes>,
+        conversation: Option<&Conversation<'_>>,
     ) -> Result<Response, ProviderError> {
         let invalid = |message: String| self.error_builder.invalid_configuration(&message);
+        let body = conversation.map(|conversation| conversation.body);
         let content = body.map(|body| &body[..]).unwrap_or_default();
         let outgoing = OutgoingRequest { method: method.as_str(), url, body: content };
-        let headers = self.headers(&outgoing).map_err(invalid)?;
+        let model_request = conversation.map(|conversation| conversation.request.as_ref());
+        let headers = self.headers(&outgoing, model_request).map_err(invalid)?;
         let upload = body.map_or(Duration::ZERO, upload_time);
         let limit = self.endpoint.timeouts.first_byte + upload;
         let response = loop {
@@ -354,13 +355,17 @@ impl Transport {
 
     /// Returns the headers of the request for a WebSocket connection, without those of the upgrade.
     pub(crate) fn upgrade_headers(&self, url: &str) -> Result<HeaderMap, String> {
-        let mut headers = self.headers(&OutgoingRequest { method: "GET", url, body: &[] })?;
+        let mut headers = self.headers(&OutgoingRequest { method: "GET", url, body: &[] }, None)?;
         headers.remove(CONTENT_TYPE);
         headers.remove(ACCEPT);
         Ok(headers)
     }
 
-    fn headers(&self, request: &OutgoingRequest<'_>) -> Result<HeaderMap, String> {
+    fn headers(
+        &self,
+        request: &OutgoingRequest<'_>,
+        model_request: Option<&ModelRequest>,
+    ) -> Result<HeaderMap, String> {
         let protocol = self.endpoint.protocol;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -368,8 +373,9 @@ impl Transport {
         for (name, value) in protocol.fixed_headers() {
             headers.insert(*name, HeaderValue::from_static(value));
         }
-        if let Some((name, value)) = protocol.model_header(&self.endpoint.request_settings()) {
-            headers.insert(name, HeaderValue::from_static(value));
+        let settings = self.endpoint.request_settings();
+        if let Some((name, value)) = protocol.model_header(model_request, &settings) {
+            headers.insert(name, secret_value(&value)?);
         }
         if let Some(key) = self.keys.current() {
             let key = Secret::expose(&key);

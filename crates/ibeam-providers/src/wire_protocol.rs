@@ -43,9 +43,24 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
         &[]
     }
 
-    /// Returns a header that requests to the model need with these settings.
-    fn model_header(&self, _settings: &RequestSettings<'_>) -> Option<(&'static str, &'static str)> {
+    /// Returns a header that a request to the model needs with these settings. `request` is `None` for a request about
+    /// others, such as a batch.
+    fn model_header(
+        &self,
+        _request: Option<&ModelRequest>,
+        _settings: &RequestSettings<'_>,
+    ) -> Option<(&'static str, String)> {
         None
+    }
+
+    /// Whether a message can add tools to those of the request.
+    fn appends_tools(&self, _settings: &RequestSettings<'_>) -> bool {
+        false
+    }
+
+    /// Whether a message can change the level of reasoning.
+    fn appends_effort(&self, _settings: &RequestSettings<'_>) -> bool {
+        false
     }
 
     /// Whether the service makes the answer match a schema, so that the model needs no instruction about it.
@@ -306,6 +321,8 @@ pub struct Quirks {
     pub reasoning_form: ReasoningForm,
     /// The ids of calls that the service accepts; `None` for those of the protocol.
     pub call_ids: Option<CallIdForm>,
+    /// Whether the service accepts messages that change what a request states, where its protocol and the model have them.
+    pub updates: bool,
 }
 
 impl Quirks {
@@ -322,6 +339,7 @@ impl Quirks {
         cache_breakpoints: false,
         reasoning_form: ReasoningForm::Effort,
         call_ids: None,
+        updates: true,
     };
 
     /// Removes what only the service at its own address is known to accept for its cache.
@@ -370,7 +388,7 @@ pub(crate) fn count_calls(request: &ModelRequest) -> usize {
             Message::Assistant(blocks) => {
                 blocks.iter().filter(|block| matches!(block, Block::ToolCall(_))).count()
             }
-            Message::User(_) | Message::Instructions(_) | Message::ToolResults(_) => 0,
+            Message::User(_) | Message::Instructions(_) | Message::Update(_) | Message::ToolResults(_) => 0,
         })
         .sum()
 }

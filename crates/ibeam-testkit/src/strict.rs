@@ -4,6 +4,7 @@
 //! that of OpenAI, and the errors that its client libraries document. A request that a service would refuse gets the
 //! error of the service instead of an answer of the script.
 
+mod added_tools;
 mod bound_thinking;
 mod models;
 mod parts;
@@ -24,6 +25,8 @@ use crate::wire::Wire;
 pub struct StrictService {
     models: Vec<ServiceModel>,
     has_responses: bool,
+    /// Whether messages may add tools.
+    has_added_tools: bool,
     /// The account to which thinking is bound.
     account: &'static str,
 }
@@ -42,13 +45,24 @@ pub(crate) struct Refusal {
 impl StrictService {
     /// Returns a service with these models, with a Responses API and without retired models.
     pub fn new(models: impl IntoIterator<Item = ServiceModel>) -> Self {
-        Self { models: models.into_iter().collect(), has_responses: true, account: "first" }
+        Self {
+            models: models.into_iter().collect(),
+            has_responses: true,
+            has_added_tools: true,
+            account: "first",
+        }
     }
 
     /// Removes the Responses API, as of a server that implements only Chat Completions.
     #[must_use]
     pub fn without_responses(self) -> Self {
         Self { has_responses: false, ..self }
+    }
+
+    /// Removes the messages that add tools, as of a service that has an earlier version of the API.
+    #[must_use]
+    pub fn without_added_tools(self) -> Self {
+        Self { has_added_tools: false, ..self }
     }
 
     /// Changes the account. The service refuses the thinking of any other.
@@ -71,6 +85,10 @@ impl StrictService {
             return Some(Refusal::new(404, "not_found_error", "Not Found".to_owned()));
         }
         let Some(model) = self.model(request) else { return Some(unknown_model(request)) };
+        let added_tools = added_tools::refusal(self.has_added_tools, request);
+        if added_tools.is_some() {
+            return added_tools;
+        }
         let of_api = match request.wire {
             Wire::Anthropic => output_limit_refusal(model, request)
                 .or_else(|| thinking_type_refusal(model, request))

@@ -115,6 +115,7 @@ fn request(record: &Record) -> ModelRequest {
         messages: Vec::new(),
         max_output_tokens: None,
         answer_schema: None,
+        effort: None,
     }
 }
 

@@ -24,6 +24,8 @@ pub(super) struct Facts {
     pub(super) prices: Option<RowPrices>,
     pub(super) tiers: Vec<Tier>,
     pub(super) batch_percent: Option<u64>,
+    /// The number of images in a request.
+    pub(super) max_images: Option<u64>,
     pub(super) abilities: BTreeMap<&'static str, Option<bool>>,
     pub(super) levels: Option<Vec<String>>,
     pub(super) off: Option<Off>,
@@ -178,6 +180,7 @@ impl JoinedTable {
         row.prices = merge_prices(prices.0, prices.1, &mut conflicts);
         row.tiers = merge_tiers(first, second, &mut conflicts);
         row.batch_percent = first.and_then(|facts| facts.batch_percent);
+        row.max_images = second.and_then(|facts| facts.max_images);
         for ability in ["tools", "images", "documents", "reasoning", "structured_output"] {
             let value = |facts: Option<&Facts>| facts.and_then(|facts| *facts.abilities.get(ability)?);
             match (value(first), value(second)) {

@@ -60,6 +60,7 @@ fn facts(entry: &Value) -> Facts {
         prices: prices(entry, ""),
         tiers: tiers(entry),
         batch_percent: batch_percent(entry),
+        max_images: None,
         abilities: [
             ("tools", flag("supports_function_calling")),
             ("images", flag("supports_vision")),

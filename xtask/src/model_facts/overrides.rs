@@ -133,8 +133,10 @@ impl Override {
                 "max_output_tokens" => row.max_output_tokens = value.as_u64(),
                 "prices" => row.prices = prices(value),
                 "tiers" if value.is_null() => row.tiers.clear(),
+                // The row keeps the ability that one of the sources states; the line only says that this was decided.
                 "abilities" => {}
                 "batch_percent" => row.batch_percent = value.as_u64(),
+                "max_images" => row.max_images = value.as_u64(),
                 "wire" => row.wire = text(),
                 "cache" => row.cache = text(),
                 "schema" => row.schema = text(),

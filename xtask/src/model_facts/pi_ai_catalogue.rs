@@ -66,7 +66,14 @@ fn facts(entry: &Value) -> Facts {
     let rules = [
         ("zaiToolStream", "tool_stream"),
         ("requiresReasoningContentOnAssistantMessages", "reasoning_content"),
+        ("supportsAdditionalTools", "added_tools"),
+        ("supportsMidConvoToolChanges", "added_tools"),
     ];
+    let is_responses = text("api") == Some("openai-responses");
+    // The Messages API takes another level at any time: it is no part of the prefix.
+    let effort_updates = compat("supportsMidConvoEffort")
+        .is_some_and(|has| has == true && is_responses)
+        .then_some("effort_updates");
     let reasons = entry.get("reasoning").and_then(Value::as_bool);
     let map = entry.get("thinkingLevelMap").and_then(Value::as_object);
     Facts {
@@ -76,6 +83,7 @@ fn facts(entry: &Value) -> Facts {
         prices: entry.get("cost").and_then(prices),
         tiers: tiers(entry),
         batch_percent: None,
+        max_images: entry.pointer("/inputLimits/images/maxPerRequest").and_then(Value::as_u64),
         // Every model of the catalogue is one for agents.
         abilities: [("tools", Some(true)), ("images", accepts("image")), ("reasoning", reasons)].into(),
         levels: if has_no_levels { Some(Vec::new()) } else { map.map(levels) },
@@ -88,7 +96,7 @@ fn facts(entry: &Value) -> Facts {
         form,
         default_level: None,
         is_adaptive: Some(compat("forceAdaptiveThinking").is_some_and(|force| force == true)),
-        is_responses: text("api") == Some("openai-responses") && reasons == Some(true),
+        is_responses: is_responses && reasons == Some(true),
         lacks_chat: false,
         has_breakpoints: compat("supportsExplicitPromptCacheMode").is_some_and(|has| has == true),
         has_later_system: false,
@@ -98,7 +106,9 @@ fn facts(entry: &Value) -> Facts {
         rules: rules
             .iter()
             .filter(|(name, _)| compat(name).is_some_and(|has| has == true))
-            .map(|(_, rule)| (*rule).to_owned())
+            .map(|(_, rule)| *rule)
+            .chain(effort_updates)
+            .map(str::to_owned)
             .collect(),
         retires: None,
         successor: None,

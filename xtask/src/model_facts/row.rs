@@ -21,6 +21,9 @@ pub(super) struct Row {
     /// The price of a request of a batch, in percent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) batch_percent: Option<u64>,
+    /// The number of images in a request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) max_images: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) has: Vec<&'static str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

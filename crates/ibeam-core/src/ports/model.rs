@@ -16,7 +16,8 @@ use crate::turn::FallbackModel;
 pub struct ModelRequest {
     /// Instructions, the same for the whole session.
     pub system: Arc<str>,
-    /// The tools offered, the same for the whole run.
+    /// The tools offered from the beginning, the same for the whole run. For a provider that does not append tools, it has
+    /// those that were added later too.
     pub tools: Arc<[ToolSpec]>,
     /// The conversation so far, oldest first; it only grows.
     pub messages: Vec<Arc<Message>>,
@@ -24,6 +25,22 @@ pub struct ModelRequest {
     pub max_output_tokens: Option<u32>,
     /// The schema of the final answer, for services that can enforce one.
     pub answer_schema: Option<Arc<JsonSchema>>,
+    /// The level of reasoning at the beginning, for a provider that takes a change of it as a message; `default` for that of
+    /// the model.
+    pub effort: Option<String>,
+}
+
+impl ModelRequest {
+    /// Returns all tools that the model may call, in the order in which they are offered.
+    pub fn offered_tools(&self) -> impl Iterator<Item = &ToolSpec> {
+        let added = self.messages.iter().flat_map(|message| match message.as_ref() {
+            Message::Update(update) => update.tools.as_slice(),
+            Message::User(_) | Message::Instructions(_) | Message::Assistant(_) | Message::ToolResults(_) => {
+                &[]
+            }
+        });
+        self.tools.iter().chain(added)
+    }
 }
 
 /// A part of an answer as it arrives.
@@ -56,6 +73,18 @@ pub trait Provider: Send + Sync {
     /// validated in any case.
     fn enforces_schema(&self, _schema: &JsonSchema) -> bool {
         false
+    }
+
+    /// Whether a message can add tools. Otherwise a request has all tools before its messages, and a new tool changes the
+    /// beginning of the conversation.
+    fn appends_tools(&self) -> bool {
+        false
+    }
+
+    /// Returns the level of reasoning to ask for, `default` for that of the model, if a message can change it; `None` if it
+    /// is only stated beside the messages.
+    fn appended_effort(&self) -> Option<&'static str> {
+        None
     }
 }
 
@@ -131,6 +160,8 @@ pub enum RefusedPart {
     Thinking,
     /// Tools, by their names; empty if the service does not say which.
     Tools(Vec<String>),
+    /// Messages that change what the request states. The provider does not append such changes any more.
+    Update,
     /// The tools beyond this number.
     ToolsBeyond(usize),
     /// Images and documents, by their fingerprints; empty if the service does not say which.

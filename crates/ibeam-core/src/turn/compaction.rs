@@ -221,6 +221,7 @@ impl Run {
             self.token_budget(journal).map_or(MAX_TRANSCRIPT_BYTES, |room| estimator.bytes(room / 2));
         let summary_request = Arc::new(ModelRequest {
             answer_schema: None,
+            effort: None,
             system: SUMMARY_SYSTEM_PROMPT.into(),
             tools: Arc::new([]),
             messages: vec![Arc::new(Message::User(vec![
@@ -314,7 +315,9 @@ fn first_retained_index(messages: &[Arc<Message>], bytes: usize) -> usize {
             break;
         }
         match message.as_ref() {
-            Message::User(_) | Message::Instructions(_) | Message::Assistant(_) => first = index,
+            Message::User(_) | Message::Instructions(_) | Message::Update(_) | Message::Assistant(_) => {
+                first = index;
+            }
             Message::ToolResults(_) => {}
         }
     }
@@ -325,7 +328,7 @@ fn first_retained_index(messages: &[Arc<Message>], bytes: usize) -> usize {
 fn longest_result_bytes(message: &Arc<Message>) -> usize {
     match message.as_ref() {
         Message::ToolResults(results) => results.iter().map(result_bytes).max().unwrap_or(0),
-        Message::User(_) | Message::Instructions(_) | Message::Assistant(_) => 0,
+        Message::User(_) | Message::Instructions(_) | Message::Update(_) | Message::Assistant(_) => 0,
     }
 }
 
@@ -333,7 +336,9 @@ fn longest_result_bytes(message: &Arc<Message>) -> usize {
 fn summary_message(older: &[Arc<Message>], summary_text: &str) -> String {
     let prompt = older.iter().rev().find_map(|message| match message.as_ref() {
         Message::User(parts) => Some(joined_text(parts)),
-        Message::Instructions(_) | Message::Assistant(_) | Message::ToolResults(_) => None,
+        Message::Instructions(_) | Message::Update(_) | Message::Assistant(_) | Message::ToolResults(_) => {
+            None
+        }
     });
     let mut text = format!("The conversation so far was shortened. Summary:\n\n{}", summary_text.trim());
     if let Some(prompt) = prompt {
@@ -358,8 +363,8 @@ fn transcript(older: &[Arc<Message>], bytes: usize) -> String {
     };
     for message in older {
         match message.as_ref() {
-            // The next prompt has the current instructions.
-            Message::Instructions(_) => {}
+            // The next prompt has the current instructions and tools.
+            Message::Instructions(_) | Message::Update(_) => {}
             Message::User(parts) => parts.iter().for_each(|part| put("user", &part.as_text())),
             Message::Assistant(blocks) => {
                 for block in blocks {

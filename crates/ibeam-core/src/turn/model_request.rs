@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use ibeam_protocol::{
     Answer, ClassCosts, EventKind, FailedUsage, Failure, Message, ModelCallId, Notice, PromptRecord, Reason,
-    Usage, UserPart,
+    RequestUpdate, Usage, UserPart,
 };
 
 use super::structured_answer::StructuredAnswer;
@@ -87,13 +87,17 @@ impl Run {
         journal: &mut Journal,
         current: &CurrentPrompt,
     ) -> Result<(), JournalClosed> {
-        match current.record(journal.history()) {
+        match self.prompt_record(journal, current) {
             Some(change @ PromptRecord::Change { .. }) => {
                 journal.record(EventKind::PromptRecorded(Box::new(change))).await
             }
             // A complete prompt is recorded with the request that contains it.
             Some(PromptRecord::Complete { .. }) | None => Ok(()),
         }
+    }
+
+    fn prompt_record(&self, journal: &Journal, current: &CurrentPrompt) -> Option<PromptRecord> {
+        current.record(journal.history(), self.active_model(journal).provider.appended_effort())
     }
 
     /// Records the prompt where that is due, and builds the request for the conversation so far.
@@ -105,7 +109,7 @@ impl Run {
         // The service continues an answer only if nothing follows it, and a parked answer is found only by the request that
         // was sent: a change waits for the next request, or the next run.
         let may_append = !self.head.continues && !journal.history().ends_with_answer();
-        let record = current.record(journal.history());
+        let record = self.prompt_record(journal, current);
         if let Some(record) =
             record.filter(|record| may_append || matches!(record, PromptRecord::Complete { .. }))
         {
@@ -117,12 +121,18 @@ impl Run {
     /// Builds the request for the conversation so far, whose prompt is recorded.
     pub(super) fn build_request(&self, journal: &Journal) -> ModelRequest {
         let prompt = journal.history().prompt();
+        let provider = &self.active_model(journal).provider;
+        let (appends_tools, appends_effort) =
+            (provider.appends_tools(), provider.appended_effort().is_some());
         ModelRequest {
             system: prompt.map(|prompt| Arc::clone(&prompt.system)).unwrap_or_default(),
-            tools: prompt.map(|prompt| Arc::clone(&prompt.tools)).unwrap_or_default(),
-            messages: messages_with_preface(journal.history()),
+            tools: prompt.map(|prompt| prompt.tool_list(appends_tools)).unwrap_or_default(),
+            messages: messages_to_send(journal.history(), appends_tools, appends_effort),
             max_output_tokens: self.active_model(journal).max_output_tokens,
             answer_schema: self.answer_schema.clone(),
+            effort: prompt
+                .filter(|_| appends_effort)
+                .and_then(|prompt| prompt.first_effort().map(str::to_owned)),
         }
     }
 
@@ -348,9 +358,20 @@ impl Run {
     }
 }
 
-/// Returns the conversation with the preface in its first message: some services require alternating roles.
-fn messages_with_preface(history: &History) -> Vec<Arc<Message>> {
+/// Returns the conversation with the preface in its first message: some services require alternating roles. Changes that the
+/// provider does not append are stated beside the messages, and not in them.
+fn messages_to_send(history: &History, appends_tools: bool, appends_effort: bool) -> Vec<Arc<Message>> {
     let mut messages = history.messages().to_vec();
+    for message in &mut messages {
+        let Message::Update(update) = message.as_ref() else { continue };
+        let sent = RequestUpdate {
+            tools: if appends_tools { update.tools.clone() } else { Vec::new() },
+            effort: update.effort.clone().filter(|_| appends_effort),
+        };
+        if sent != *update {
+            *message = Arc::new(Message::Update(sent));
+        }
+    }
     let preface = history.prompt().and_then(|prompt| prompt.preface.as_deref());
     if let (Some(preface), Some(first)) = (preface, messages.first_mut())
         && let Message::User(parts) = first.as_ref()

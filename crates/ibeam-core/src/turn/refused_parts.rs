@@ -28,8 +28,12 @@ impl Run {
                 self.omit_tools(journal, tools).await
             }
             RefusedPart::ToolsBeyond(limit) => {
-                let tools = self.tools_beyond(*limit, request.tools.iter().map(|tool| &*tool.name));
+                let tools = self.tools_beyond(*limit, request.offered_tools().map(|tool| &*tool.name));
                 self.omit_tools(journal, tools).await
+            }
+            RefusedPart::Update => {
+                let provider = &self.active_model(journal).provider;
+                Ok(!provider.appends_tools() && provider.appended_effort().is_none())
             }
             RefusedPart::Media(fingerprints) => {
                 let media = refused_media(request, fingerprints);
@@ -48,7 +52,7 @@ impl Run {
 
     /// Returns the tools of a request with these names, or all those of MCP servers: the other ones are known to be accepted.
     fn refused_tools(&self, request: &ModelRequest, names: &[String]) -> Vec<String> {
-        let offered = || request.tools.iter().map(|tool| tool.name.to_string());
+        let offered = || request.offered_tools().map(|tool| tool.name.to_string());
         let named: Vec<_> = offered().filter(|name| names.contains(name)).collect();
         let is_of_server = |name: &String| self.tools.get(name).is_some_and(|tool| tool.origin().is_some());
         if named.is_empty() { offered().filter(is_of_server).collect() } else { named }

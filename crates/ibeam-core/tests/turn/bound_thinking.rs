@@ -50,7 +50,9 @@ fn thoughts(request: &ModelRequest) -> String {
     };
     let of_message = |message: &Arc<Message>| match message.as_ref() {
         Message::Assistant(blocks) => blocks.iter().filter_map(of_block).collect(),
-        Message::User(_) | Message::Instructions(_) | Message::ToolResults(_) => Vec::new(),
+        Message::User(_) | Message::Instructions(_) | Message::Update(_) | Message::ToolResults(_) => {
+            Vec::new()
+        }
     };
     request.messages.iter().flat_map(of_message).collect::<Vec<_>>().join(" ")
 }

@@ -1,5 +1,7 @@
 //! The text before the conversation and the tools: recorded once, sent as they were, and continued with messages.
 
+use std::sync::atomic::AtomicBool;
+
 use super::*;
 
 fn requests(fixture: &Fixture) -> Vec<Arc<ModelRequest>> {
@@ -24,6 +26,10 @@ fn shown(request: &ModelRequest) -> Vec<String> {
     let line = |message: &Arc<Message>| match message.as_ref() {
         Message::User(parts) => format!("U {}", text(parts)),
         Message::Instructions(parts) => format!("I {}", text(parts)),
+        Message::Update(RequestUpdate { tools, effort }) => {
+            let names: Vec<_> = tools.iter().map(|tool| &*tool.name).chain(effort.as_deref()).collect();
+            format!("C {}", names.join(" "))
+        }
         Message::Assistant(_) => "A".to_owned(),
         Message::ToolResults(results) => format!("R {}", results[0].text),
     };
@@ -131,6 +137,91 @@ fn a_new_tool_is_added_after_the_others_and_a_lost_one_stays() {
     assert_eq!(tool_names(&second), expect);
     let (third, _) = run_after(&session, |_| ());
     assert_eq!(tool_names(&third), expect);
+}
+
+/// A model for which messages add tools until its service refuses that.
+struct Appending {
+    scripted: Arc<ScriptedProvider>,
+    effort: Option<&'static str>,
+    is_refused: AtomicBool,
+}
+
+impl Provider for Appending {
+    fn appends_tools(&self) -> bool {
+        !self.is_refused.load(Ordering::SeqCst)
+    }
+
+    fn appended_effort(&self) -> Option<&'static str> {
+        self.effort.filter(|_| self.appends_tools())
+    }
+
+    fn stream(&self, request: Arc<ModelRequest>) -> ModelStream {
+        let adds = request.messages.iter().any(|message| matches!(message.as_ref(), Message::Update(_)));
+        let refuses = self.scripted.replies.lock().unwrap().len() > 1;
+        self.is_refused.fetch_or(adds && refuses, Ordering::SeqCst);
+        self.scripted.stream(request)
+    }
+}
+
+fn append_tools(run: &mut Run, fixture: &Arc<ScriptedProvider>) {
+    append_updates(run, fixture, None);
+}
+
+fn append_updates(run: &mut Run, fixture: &Arc<ScriptedProvider>, effort: Option<&'static str>) {
+    let scripted = Arc::clone(fixture);
+    run.provider = Arc::new(Appending { scripted, effort, is_refused: AtomicBool::new(false) });
+}
+
+#[test]
+fn a_model_that_appends_tools_gets_a_new_tool_in_a_message() {
+    let (first, session) = run_after(&[], |run| drop(run.tools.remove("change")));
+    let mut fixture = fixture(vec![text_reply(&["ok"])]);
+    append_tools(&mut fixture.run, &fixture.provider);
+    let (_, events) = run_turn(&fixture, &session);
+    let second = requests(&fixture).pop().unwrap();
+    assert_eq!(first.tools, second.tools);
+    assert_eq!(shown(&second), ["U do it", "A", "C change", "U do it"]);
+    // Another model of the session gets the same tools in its list.
+    let session: Vec<Event> = session.into_iter().chain(events).collect();
+    let (third, _) = run_after(&session, |_| ());
+    assert_eq!(shown(&third), ["U do it", "A", "C ", "U do it", "A", "U do it"]);
+    assert_eq!(tool_names(&third).last(), Some(&"change"));
+}
+
+#[test]
+fn a_changed_effort_is_a_message_and_the_first_one_stays() {
+    let mut session = Vec::new();
+    let mut shown_efforts = Vec::new();
+    for effort in [Some("default"), Some("default"), Some("high"), Some("default"), None] {
+        let mut fixture = fixture(vec![text_reply(&["ok"])]);
+        append_updates(&mut fixture.run, &fixture.provider, effort);
+        session.extend(run_turn(&fixture, &session).1);
+        let request = requests(&fixture).pop().unwrap();
+        let changes = shown(&request).into_iter().filter(|line| line.starts_with('C'));
+        shown_efforts.push((request.effort.clone(), changes.collect::<Vec<_>>().join(", ")));
+    }
+    let first = || Some("default".to_owned());
+    let expect = [
+        (first(), String::new()),
+        (first(), String::new()),
+        (first(), "C high".to_owned()),
+        (first(), "C high, C default".to_owned()),
+        // Another model of the session states the level beside the messages.
+        (None, "C , C ".to_owned()),
+    ];
+    assert_eq!(shown_efforts, expect);
+}
+
+#[test]
+fn a_tool_in_a_message_that_the_service_refuses_comes_in_the_list() {
+    let (_, session) = run_after(&[], |run| drop(run.tools.remove("change")));
+    let refused = failed_reply(Retry::without(RefusedPart::Update));
+    let mut fixture = fixture(vec![refused, text_reply(&["ok"])]);
+    append_tools(&mut fixture.run, &fixture.provider);
+    assert_eq!(run_turn(&fixture, &session).0, RunOutcome::Completed);
+    let requests = requests(&fixture);
+    assert_eq!((shown(&requests[0])[2].as_str(), requests.len()), ("C change", 2));
+    assert_eq!((shown(&requests[1])[2].as_str(), tool_names(&requests[1]).last()), ("C ", Some(&"change")));
 }
 
 /// A tool with another description.

@@ -28,6 +28,7 @@ fn describe(message: &Message) -> String {
             format!("user: {}", texts.join(" | "))
         }
         Message::Instructions(_) => "instructions".to_owned(),
+        Message::Update(_) => "tools".to_owned(),
         Message::Assistant(blocks) => format!("assistant: {} blocks", blocks.len()),
         Message::ToolResults(results) => format!("results: {}", results[0].text.len()),
     }
@@ -86,7 +87,9 @@ fn result_bytes(fixture: &Fixture) -> Vec<Vec<usize>> {
     let requests = fixture.provider.requests.lock().unwrap();
     let of_message = |message: &Arc<Message>| match message.as_ref() {
         Message::ToolResults(results) => results.iter().map(|result| result.text.len()).collect(),
-        Message::User(_) | Message::Instructions(_) | Message::Assistant(_) => Vec::new(),
+        Message::User(_) | Message::Instructions(_) | Message::Update(_) | Message::Assistant(_) => {
+            Vec::new()
+        }
     };
     requests.iter().map(|request| request.messages.iter().flat_map(of_message).collect()).collect()
 }

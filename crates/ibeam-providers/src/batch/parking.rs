@@ -183,9 +183,12 @@ fn place(request: &ModelRequest) -> String {
     let end = match request.messages.last().map(AsRef::as_ref) {
         Some(Message::User(parts)) if request.tools.is_empty() => serde_json::to_vec(parts),
         Some(Message::User(parts)) => serde_json::to_vec(&parts.last()),
-        Some(last @ (Message::Instructions(_) | Message::Assistant(_) | Message::ToolResults(_))) => {
-            serde_json::to_vec(last)
-        }
+        Some(
+            last @ (Message::Instructions(_)
+            | Message::Update(_)
+            | Message::Assistant(_)
+            | Message::ToolResults(_)),
+        ) => serde_json::to_vec(last),
         None => Ok(Vec::new()),
     };
     // The types of messages have no value that cannot be serialised.
@@ -269,6 +272,7 @@ mod tests {
             messages: vec![Arc::new(Message::User(vec!["hi".into()]))],
             max_output_tokens: None,
             answer_schema: None,
+            effort: None,
         });
         let first = provider(&store);
         assert!(matches!(error(&first, &request).await.failure.reason, Reason::Parked { .. }));

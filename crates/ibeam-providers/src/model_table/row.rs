@@ -24,6 +24,8 @@ pub struct KnownModel {
     pub prices: Option<Prices>,
     /// The price of a request of a batch, in percent of another request.
     pub batch_percent: Option<u64>,
+    /// The number of images that a request may have, where it is not that of the provider.
+    pub max_images: Option<u32>,
     /// The abilities of the model.
     pub abilities: Abilities,
     /// The API of the model, if it is not that of its provider.
@@ -169,6 +171,7 @@ impl KnownModel {
         max_output_tokens: None,
         prices: None,
         batch_percent: None,
+        max_images: None,
         abilities: Abilities {
             tools: None,
             images: None,
@@ -199,6 +202,7 @@ impl KnownModel {
             max_output_tokens: next().parse().ok(),
             prices: prices(next(), next()),
             batch_percent: next().parse().ok(),
+            max_images: next().parse().ok(),
             abilities: Abilities::parse(next()),
             wire: ModelWire::from_name(next()),
             cache: CacheForm::from_name(next()),
@@ -250,6 +254,7 @@ impl KnownModel {
         Self {
             prices: self.prices.filter(|_| has_same_price),
             batch_percent: None,
+            max_images: None,
             retires: None,
             successor: None,
             ..self

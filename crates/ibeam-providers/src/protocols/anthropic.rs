@@ -13,12 +13,13 @@ use ibeam_protocol::Message;
 
 use crate::answer_format::messages_schema;
 use crate::batch::{AnthropicBatches, BatchApi};
+use crate::request_rules::RequestRule;
 use crate::wire_protocol::{
     AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
 };
 
 pub(super) use decoder::Decoder;
-pub(super) use request::{Envelope, MOVING_BREAKPOINTS, beta_headers, write_messages, write_request};
+pub(super) use request::{Envelope, MOVING_BREAKPOINTS, beta_header, write_messages, write_request};
 
 const ENVELOPE: Envelope = Envelope {
     anthropic_version: None,
@@ -57,8 +58,16 @@ impl WireProtocol for AnthropicMessages {
         vec![("x-api-key", key.to_owned())]
     }
 
-    fn model_header(&self, settings: &RequestSettings<'_>) -> Option<(&'static str, &'static str)> {
-        beta_headers(settings)
+    fn model_header(
+        &self,
+        request: Option<&ModelRequest>,
+        settings: &RequestSettings<'_>,
+    ) -> Option<(&'static str, String)> {
+        beta_header(request, settings)
+    }
+
+    fn appends_tools(&self, settings: &RequestSettings<'_>) -> bool {
+        settings.quirks.updates && settings.traits.has(RequestRule::AddedTools)
     }
 
     fn enforces_schema(&self, schema: &JsonSchema, settings: &RequestSettings<'_>) -> bool {

@@ -15,6 +15,7 @@ use ibeam_core::ModelRequest;
 use ibeam_protocol::Message;
 
 use crate::batch::{BatchApi, OpenAiBatches};
+use crate::request_rules::RequestRule;
 use crate::response_error::{FailureClass, ReportedError, status_from_kind};
 use crate::wire_protocol::{
     AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WebSocketMode, WireProtocol,
@@ -62,6 +63,14 @@ impl WireProtocol for OpenAiResponses {
         body: &mut Vec<u8>,
     ) -> Result<StablePrefix, serde_json::Error> {
         request::write_messages(messages, settings, body)
+    }
+
+    fn appends_tools(&self, settings: &RequestSettings<'_>) -> bool {
+        settings.quirks.updates && settings.traits.has(RequestRule::AddedTools)
+    }
+
+    fn appends_effort(&self, settings: &RequestSettings<'_>) -> bool {
+        settings.quirks.updates && settings.traits.has(RequestRule::EffortUpdates)
     }
 
     fn websocket_mode(&self) -> Option<&'static dyn WebSocketMode> {

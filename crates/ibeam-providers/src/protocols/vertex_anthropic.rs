@@ -8,7 +8,7 @@ use ibeam_core::{JsonSchema, ModelRequest};
 use ibeam_protocol::Message;
 use serde_json::Value;
 
-use super::anthropic::{Decoder, Envelope, beta_headers, write_messages, write_request};
+use super::anthropic::{Decoder, Envelope, beta_header, write_messages, write_request};
 use crate::answer_format::messages_schema;
 use crate::listed_model::ListedModel;
 use crate::response_error::{ReportedError, ResponseError};
@@ -52,8 +52,12 @@ impl WireProtocol for VertexAnthropic {
         vec![("authorization", format!("Bearer {key}"))]
     }
 
-    fn model_header(&self, settings: &RequestSettings<'_>) -> Option<(&'static str, &'static str)> {
-        beta_headers(settings)
+    fn model_header(
+        &self,
+        request: Option<&ModelRequest>,
+        settings: &RequestSettings<'_>,
+    ) -> Option<(&'static str, String)> {
+        beta_header(request, settings)
     }
 
     fn enforces_schema(&self, schema: &JsonSchema, settings: &RequestSettings<'_>) -> bool {

@@ -29,7 +29,7 @@ impl Chain {
 
     /// Returns the id of the last response and the messages after it, if `request` continues the conversation.
     pub(super) fn continuation<'a>(&self, request: &'a ModelRequest) -> Option<(&str, &'a [Arc<Message>])> {
-        let ModelRequest { system, tools, messages, max_output_tokens, answer_schema } =
+        let ModelRequest { system, tools, messages, max_output_tokens, answer_schema, effort } =
             self.request.as_ref();
         let (earlier, later) = request.messages.split_at_checked(messages.len())?;
         let (answer, new) = later.split_first()?;
@@ -37,6 +37,7 @@ impl Chain {
         let continues = Arc::ptr_eq(system, &request.system)
             && Arc::ptr_eq(tools, &request.tools)
             && *max_output_tokens == request.max_output_tokens
+            && *effort == request.effort
             && answer_schema.as_ref().map(Arc::as_ptr) == request.answer_schema.as_ref().map(Arc::as_ptr)
             && messages.iter().zip(earlier).all(is_same)
             // The answer in the conversation may have been redacted.
@@ -57,6 +58,7 @@ mod tests {
             messages: messages.into_iter().map(Arc::new).collect(),
             max_output_tokens: None,
             answer_schema: None,
+            effort: None,
         }
     }
 

@@ -18,6 +18,7 @@ pub(crate) fn request(messages: Vec<Message>) -> ModelRequest {
         messages: messages.into_iter().map(Arc::new).collect(),
         max_output_tokens: None,
         answer_schema: None,
+        effort: None,
     }
 }
 

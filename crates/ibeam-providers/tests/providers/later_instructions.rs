@@ -1,6 +1,7 @@
 //! Instructions that follow later in a conversation, in the form that the model takes.
 
-use ibeam_protocol::{Block, Message};
+use ibeam_core::ModelRequest;
+use ibeam_protocol::{Block, Message, RequestUpdate, ToolSpec};
 use ibeam_providers::protocols::{ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES, PROTOCOLS};
 use ibeam_providers::wire_protocol::RequestSettings;
 use ibeam_providers::{InstructionRole, ModelTraits, WireProtocol, build_request_body};
@@ -87,6 +88,87 @@ fn other_models_get_the_role_that_they_have_or_a_text_of_the_user() {
         let found: Vec<&str> =
             found.iter().map(String::as_str).filter(|line| !line.ends_with(": Be brief.")).collect();
         assert_eq!(found, [&start[..], expect].concat(), "{protocol:?} {model:?}");
+    }
+}
+
+/// Returns a request to a model with a tool that is added after an answer, and the header that it needs.
+fn with_added_tool(
+    protocol: &dyn WireProtocol,
+    model: (&'static str, &'static str),
+) -> (Value, Option<String>) {
+    let traits = ModelTraits::find(model.0, model.1);
+    let settings = RequestSettings { traits, ..RequestSettings::for_unknown_model(model.1) };
+    let tool =
+        ToolSpec { name: "new".into(), description: "d".into(), parameters: json!({ "type": "object" }) };
+    let added = Message::Update(RequestUpdate { tools: vec![tool], effort: None });
+    let conversation = vec![user("1"), answer(), added, instructions("a"), user("2")];
+    let request = request(conversation);
+    let body = build_request_body(protocol, &request, &settings).unwrap();
+    let header =
+        protocol.model_header(Some(&request), &settings).map(|(name, value)| format!("{name}: {value}"));
+    (serde_json::from_slice(&body).unwrap(), header)
+}
+
+#[test]
+fn claude_gets_an_added_tool_in_a_message_with_its_beta_version() {
+    let (body, header) = with_added_tool(ANTHROPIC, SONNET);
+    let definition = json!({ "name": "new", "description": "d", "input_schema": { "type": "object" } });
+    let tool = json!({ "type": "tool_definition", "definition": definition });
+    let content = json!([{ "type": "tool_addition", "tool": tool }, { "type": "text", "text": "a" }]);
+    assert_eq!(body["messages"][3], json!({ "role": "system", "content": content }));
+    assert_eq!(header.as_deref(), Some("anthropic-beta: inline-tools-2026-09-15"));
+}
+
+#[test]
+fn gpt_gets_an_added_tool_in_an_item() {
+    let (body, header) = with_added_tool(OPENAI_RESPONSES, GPT);
+    let parameters = json!({ "type": "object" });
+    let tool = json!({ "type": "function", "name": "new", "description": "d", "parameters": parameters, "strict": false });
+    let items = body["input"].as_array().unwrap();
+    let added = items.iter().find(|item| item["type"] == "additional_tools").unwrap();
+    assert_eq!(*added, json!({ "type": "additional_tools", "role": "developer", "tools": [tool] }));
+    assert_eq!(header, None);
+}
+
+#[test]
+fn gpt_gets_another_level_of_reasoning_in_an_item_and_keeps_the_first_one() {
+    let settings = RequestSettings {
+        traits: ModelTraits::find(GPT.0, GPT.1),
+        ..RequestSettings::for_unknown_model(GPT.1)
+    };
+    let level =
+        |level: &str| Message::Update(RequestUpdate { tools: vec![], effort: Some(level.to_owned()) });
+    let conversation =
+        vec![user("1"), answer(), level("max"), user("2"), answer(), level("default"), user("3")];
+    let items = |effort: &str| {
+        let request = ModelRequest { effort: Some(effort.to_owned()), ..request(conversation.clone()) };
+        let body = build_request_body(OPENAI_RESPONSES, &request, &settings).unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        let updates = body["input"].as_array().unwrap().iter();
+        let updates: Vec<_> =
+            updates.filter(|item| item["type"] == "configuration_update").cloned().collect();
+        (body["reasoning"]["effort"].clone(), updates)
+    };
+    let update = |level: &str| json!({ "type": "configuration_update", "reasoning": { "effort": level } });
+    let updates = vec![update("max"), update("medium")];
+    assert_eq!(items("default"), (Value::Null, updates.clone()));
+    assert_eq!(items("none"), (json!("low"), updates));
+}
+
+#[test]
+fn models_append_tools_by_the_table() {
+    for (protocol, (provider, model), expect) in [
+        (ANTHROPIC, SONNET, true),
+        (ANTHROPIC, OLDER_SONNET, false),
+        (OPENAI_RESPONSES, GPT, true),
+        (OPENAI_RESPONSES, ("xai", "grok-4.7"), false),
+        (OPENAI_CHAT, GPT, false),
+    ] {
+        let traits = ModelTraits::find(provider, model);
+        let mut settings = RequestSettings { traits, ..RequestSettings::for_unknown_model(model) };
+        assert_eq!(protocol.appends_tools(&settings), expect, "{protocol:?} {model}");
+        settings.quirks.updates = false;
+        assert!(!protocol.appends_tools(&settings), "{protocol:?} {model}");
     }
 }
 

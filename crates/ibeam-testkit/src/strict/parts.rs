@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::Refusal;
+use super::added_tools::added_tools;
 use crate::request::Request;
 use crate::wire::Wire;
 
@@ -36,7 +37,8 @@ pub(super) fn refusal(request: &Request) -> Option<Refusal> {
 }
 
 fn tools_refusal(request: &Request, is_anthropic: bool) -> Option<String> {
-    let tools = request.body["tools"].as_array()?;
+    let listed = request.body["tools"].as_array().into_iter().flatten();
+    let tools: Vec<&Value> = listed.chain(added_tools(request)).collect();
     if !is_anthropic && tools.len() > MAX_TOOLS {
         return Some(format!(
             "Invalid 'tools': array too long. Expected an array with maximum length {MAX_TOOLS}, but got an array with \

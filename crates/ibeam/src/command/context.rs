@@ -133,7 +133,7 @@ impl Continuation {
         });
         let changes = changes.iter().flat_map(|message| match message.as_ref() {
             Message::User(parts) | Message::Instructions(parts) => parts.as_slice(),
-            Message::Assistant(_) | Message::ToolResults(_) => &[],
+            Message::Update(_) | Message::Assistant(_) | Message::ToolResults(_) => &[],
         });
         let changes = changes.map(|text| part("changes", None, text.as_text().into_owned()));
         let conversation = sized.chain(changes).filter(|part| part.bytes > 0).collect();
@@ -145,7 +145,8 @@ impl Continuation {
 /// a run would have is not known before its MCP servers are started, so no change of a tool is among them.
 fn sent_prompt(app: &AppContext, preview: &ContextPreview, history: &mut History) -> Option<SessionPrompt> {
     let tools = history.prompt()?.sent_tools().to_vec();
-    let record = CurrentPrompt::new(preview.context.prompt_parts(), tools, app.redactor()).record(history);
+    let record =
+        CurrentPrompt::new(preview.context.prompt_parts(), tools, app.redactor()).record(history, None);
     match record {
         None => {}
         Some(change @ PromptRecord::Change { .. }) => {

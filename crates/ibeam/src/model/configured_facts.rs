@@ -122,14 +122,15 @@ pub(super) fn configured_wires(config: &Config) -> Result<Vec<(String, &'static 
 /// # Errors
 /// The form that the value should have; for a field that no row has, its name.
 fn set(row: &mut KnownModel, field: &str, value: &Value) -> Result<(), String> {
-    let tokens = || number(value).map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX));
+    let size = || number(value).map(|size| u32::try_from(size).unwrap_or(u32::MAX));
     let word = text(value);
     match field {
-        "context_window" => row.context_window = tokens(),
-        "max_output_tokens" => row.max_output_tokens = tokens(),
+        "context_window" => row.context_window = size(),
+        "max_output_tokens" => row.max_output_tokens = size(),
         "prices" => row.prices = Some(parse_prices(word).ok_or_else(|| not_prices(word))?),
         "tiers" => set_tiers(row, list(value))?,
         "batch_percent" => row.batch_percent = number(value),
+        "max_images" => row.max_images = size(),
         "tools" => row.abilities.tools = switch(value),
         "images" => row.abilities.images = switch(value),
         "documents" => row.abilities.documents = switch(value),

@@ -250,7 +250,8 @@ fn use_remembered_protocol(app: &AppContext, provider: &ConfiguredProvider, endp
 /// Begins with the deviations that the service has shown in earlier runs, and stores those that it shows in this run.
 /// Recordings must not depend on earlier runs.
 fn use_remembered_adaptations(app: &AppContext, provider: &ConfiguredProvider, endpoint: &mut Endpoint) {
-    if !matches!(app.traffic, TrafficMode::Live) || endpoint.protocol.name() != DEFAULT_PROTOCOL.name() {
+    let may_deviate = endpoint.protocol.name() == DEFAULT_PROTOCOL.name() || endpoint.appends_updates();
+    if !matches!(app.traffic, TrafficMode::Live) || !may_deviate {
         return;
     }
     let cache_dir = app.dirs.cache.clone();

@@ -56,6 +56,14 @@ impl Provider for GovernedProvider {
         self.inner.enforces_schema(schema)
     }
 
+    fn appends_tools(&self) -> bool {
+        self.inner.appends_tools()
+    }
+
+    fn appended_effort(&self) -> Option<&'static str> {
+        self.inner.appended_effort()
+    }
+
     fn stream(&self, request: Arc<ModelRequest>) -> ModelStream {
         let (inner, socket, ask) = (Arc::clone(&self.inner), self.socket.clone(), self.ask.clone());
         let (prices, provider) = (self.prices, self.provider.clone());

@@ -102,6 +102,7 @@ impl PromptModel for HookModel {
                 messages: vec![Arc::new(Message::User(vec![text.into()]))],
                 max_output_tokens: Some(max_output_tokens),
                 answer_schema: None,
+                effort: None,
             };
             let started = Instant::now();
             let mut events = model.provider.stream(Arc::new(request));

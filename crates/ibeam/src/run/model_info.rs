@@ -39,9 +39,12 @@ pub(crate) fn binds_thinking(app: &AppContext, model: &ModelInfo) -> bool {
     current_model(app, &model.provider, &model.id).is_some_and(|known| known.thinking.is_bound)
 }
 
-/// Returns the limits of the service of the model for the parts of a request.
-pub(crate) fn request_limits(model: &ModelInfo) -> RequestLimits {
-    known_provider(&model.provider).map_or(RequestLimits::default(), |known| known.limits)
+/// Returns the limits of the service for the parts of a request to the model.
+pub(crate) fn request_limits(app: &AppContext, model: &ModelInfo) -> RequestLimits {
+    let limits = known_provider(&model.provider).map_or(RequestLimits::default(), |known| known.limits);
+    let of_model = current_model(app, &model.provider, &model.id).and_then(|known| known.max_images);
+    let images = of_model.and_then(|images| usize::try_from(images).ok());
+    RequestLimits { images: images.or(limits.images), ..limits }
 }
 
 /// Returns the limit of an answer that the user set, in tokens.

@@ -237,7 +237,7 @@ pub(super) fn build(
         max_output_tokens: model_info::configured_output_tokens(app),
         context_window: model_info::economic_window(app, &head_model),
         binds_thinking: model_info::binds_thinking(app, &head_model),
-        limits: model_info::request_limits(&head_model),
+        limits: model_info::request_limits(app, &head_model),
         prices,
         checkpoints,
         background: Arc::new(background.clone()),
@@ -287,7 +287,7 @@ pub(super) fn change_model(app: &AppContext, run: &mut Run, choice: ModelChoice)
     run.prices = prices;
     run.context_window = model_info::economic_window(app, &info);
     run.binds_thinking = model_info::binds_thinking(app, &info);
-    run.limits = model_info::request_limits(&info);
+    run.limits = model_info::request_limits(app, &info);
     set_dialect_limits(app, &info);
     run.provider = provider;
     run.default_model = None;
@@ -308,7 +308,7 @@ pub(super) fn connect_fallback(
     let (provider, model, _) = choice.connect(app, session)?;
     let context_window = model_info::economic_window(app, &model);
     let binds_thinking = model_info::binds_thinking(app, &model);
-    let limits = model_info::request_limits(&model);
+    let limits = model_info::request_limits(app, &model);
     set_dialect_limits(app, &model);
     // The limit is set for the first model; a larger one than that of the next model would be an error there.
     let known = current_model(app, &model.provider, &model.id);

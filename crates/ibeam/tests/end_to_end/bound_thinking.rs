@@ -95,16 +95,14 @@ struct Change {
     name: &'static str,
     file: Option<(&'static str, String)>,
     flags: &'static [&'static str],
-    /// Whether the next run has a tool that no earlier one had.
-    adds_tool: bool,
 }
 
 fn flags(name: &'static str, flags: &'static [&'static str]) -> Change {
-    Change { name, file: None, flags, adds_tool: false }
+    Change { name, file: None, flags }
 }
 
 fn file(path: &'static str, text: &str) -> Change {
-    Change { name: path, file: Some((path, text.to_owned())), flags: &["--trust"], adds_tool: false }
+    Change { name: path, file: Some((path, text.to_owned())), flags: &["--trust"] }
 }
 
 /// The changes of a session, in the order of its runs. Flags are those of one run, files stay.
@@ -117,24 +115,21 @@ fn changes() -> Vec<Change> {
             name: "schema",
             file: Some(("schema.json", schema.to_owned())),
             flags: &["--json-schema", "schema.json"],
-            adds_tool: false,
         },
         flags("system prompt", &["--append-system-prompt", "Be brief."]),
         file("AGENTS.md", "Use tabs.\n"),
         file(".cursor/rules/style.mdc", "---\nalwaysApply: true\n---\nUse short names.\n"),
         file(".git/HEAD", "ref: refs/heads/trunk\n"),
         flags("sandbox", &["--trust", "--sandbox", "disabled"]),
-        Change {
-            adds_tool: true,
-            ..file(".claude/skills/review/SKILL.md", "---\nname: review\ndescription: Reviews\n---\nRead.\n")
-        },
-        Change { adds_tool: true, ..flags("force", &["--trust", "--force"]) },
+        // A new tool each.
+        file(".claude/skills/review/SKILL.md", "---\nname: review\ndescription: Reviews\n---\nRead.\n"),
+        flags("force", &["--trust", "--force"]),
     ];
     if let Some(python) = crate::mcp::python() {
         let server = json!({ "mcpServers": { "test": { "command": python, "args": ["server.py"] } } });
         let file = Some(("servers.json", server.to_string()));
         let flags = &["--trust", "--mcp-config", "servers.json"];
-        changes.push(Change { name: "server", file, flags, adds_tool: true });
+        changes.push(Change { name: "server", file, flags });
     }
     changes
 }
@@ -146,7 +141,7 @@ fn write(workspace: &Workspace, path: &str, text: &str) {
 }
 
 #[test]
-fn a_session_of_fifty_turns_keeps_its_thinking_with_every_change_but_a_new_tool() {
+fn a_session_of_fifty_turns_keeps_its_thinking_with_every_change() {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let log = Arc::clone(&seen);
     let server = ModelServer::strict_with_rule(service(), move |request, number| {
@@ -160,8 +155,8 @@ fn a_session_of_fifty_turns_keeps_its_thinking_with_every_change_but_a_new_tool(
         .file("server.py", crate::mcp::SERVER);
     let scene = Scene { wire: Wire::Anthropic, workspace, server };
     let mut session: Option<String> = None;
-    let (mut turns, mut compactions, mut added) = (0, 0, 0);
-    for Change { name, file, flags, adds_tool } in changes() {
+    let (mut turns, mut compactions) = (0, 0);
+    for Change { name, file, flags } in changes() {
         if let Some((path, text)) = file {
             write(&scene.workspace, path, &text);
         }
@@ -175,14 +170,13 @@ fn a_session_of_fifty_turns_keeps_its_thinking_with_every_change_but_a_new_tool(
         assert_eq!((results.len(), output.stderr_lines("error").len()), (PROMPTS, 0), "{name}: {output}");
         let shortened =
             results.iter().filter_map(|result| result["ibeam"]["compactions"].as_u64()).sum::<u64>();
-        added += usize::from(adds_tool);
         (turns, compactions) = (turns + results.len(), compactions + shortened);
         let mut seen = seen.lock().unwrap();
-        // Without thinking are the first request, those for a summary, and the first one after a summary or a new tool.
+        // Without thinking are the first request, those for a summary, and the first one after a summary.
         let thoughtless = std::mem::take(&mut seen.thoughtless);
-        let most = u64::from(session.is_none() || adds_tool) + 2 * shortened;
+        let most = u64::from(session.is_none()) + 2 * shortened;
         assert!(thoughtless <= most, "{name}: {thoughtless} requests without thinking");
-        assert!(seen.losses <= compactions + added as u64, "{name}: {} losses", seen.losses);
+        assert!(seen.losses <= compactions, "{name}: {} losses", seen.losses);
         // A compaction makes the current prompt that of the session.
         assert!(
             seen.systems.len() <= 1 + compactions as usize,
@@ -190,13 +184,30 @@ fn a_session_of_fifty_turns_keeps_its_thinking_with_every_change_but_a_new_tool(
             seen.systems.len()
         );
         let tools = seen.tools.len();
-        assert!(
-            (1 + added..=1 + added + compactions as usize).contains(&tools),
-            "{name}: {tools} lists of tools"
-        );
+        assert!(tools <= 1 + compactions as usize, "{name}: {tools} lists of tools");
         session = lines[0]["session_id"].as_str().map(str::to_owned);
     }
     assert!(turns >= 50 && compactions >= 2, "{turns} turns, {compactions} compactions");
+}
+
+/// The service has an earlier version of the API: the tool comes in the list, which costs the earlier thinking.
+#[test]
+fn a_new_tool_comes_in_the_list_where_the_service_accepts_no_messages_with_tools() {
+    let answers = [answer_text("one"), answer_text("two"), answer_text("three")];
+    let server = ModelServer::strict(service().without_added_tools(), answers);
+    let scene = Scene { wire: Wire::Anthropic, workspace: Workspace::new(), server };
+    ibeam(&scene, ["-p", "begin"]).run().succeeded();
+    let output = ibeam(&scene, ["-p", "go on", "--continue", "--force"]).run().succeeded();
+    assert_eq!((thoughts(&scene), scene.server.refusals().len()), (vec![0, 1, 0], 1), "{output}");
+    let lists_tool = |request: &Request| request.body["tools"].to_string().contains("web_fetch");
+    assert_eq!(scene.server.requests().iter().map(lists_tool).collect::<Vec<_>>(), [false, false, true]);
+    assert_eq!(output.stderr, "");
+    // The next process does not try again.
+    let skill = ".claude/skills/review/SKILL.md";
+    write(&scene.workspace, skill, "---\nname: review\ndescription: Reviews\n---\nRead.\n");
+    let args = ["-p", "go on", "--continue", "--force", "--trust"];
+    ibeam(&scene, args).run().succeeded();
+    assert_eq!((scene.server.requests().len(), scene.server.refusals().len()), (4, 1));
 }
 
 /// The prefix is equal, but the service refuses the thinking: its account has changed.
@@ -247,4 +258,37 @@ fn thinking_stays_bound_after_answers_that_are_cut_invalid_or_empty() {
     // The thinking of the answer that broke off is lost.
     assert_eq!(thoughts(&scene), [0, 0, 1, 2, 3, 4, 5, 6, 7]);
     scene.server.assert_all_answers_sent();
+}
+
+/// Another level beside the messages would cost GPT-6 its earlier reasoning.
+#[test]
+fn a_session_of_gpt_6_states_a_new_tool_and_another_level_in_its_input() {
+    let answers = ["one", "two", "three", "four"].map(answer_text);
+    let server = ModelServer::strict(StrictService::new([ServiceModel::GPT_6_2_SOL]), answers);
+    let scene = Scene { wire: Wire::Responses, workspace: Workspace::new(), server };
+    let run = |args: &[&'static str]| {
+        let ibeam = scene.ibeam_without_model(["-p", "go on"]).args(args.iter().copied());
+        let ibeam = ibeam.args(["--model", "openai/gpt-6.2-sol"]).env("OPENAI_API_KEY", KEY);
+        ibeam.env("OPENAI_BASE_URL", scene.server.url()).run().succeeded();
+    };
+    run(&[]);
+    run(&["--continue", "--effort", "high"]);
+    run(&["--continue", "--effort", "high", "--force"]);
+    run(&["--continue", "--force"]);
+    assert_eq!(scene.server.refusals(), Vec::<String>::new());
+    let requests = scene.server.requests();
+    for (earlier, later) in requests.iter().zip(&requests[1..]) {
+        assert!(later.messages().starts_with(earlier.messages()));
+        assert_eq!(
+            (&earlier.body["tools"], &earlier.body["reasoning"]),
+            (&later.body["tools"], &later.body["reasoning"])
+        );
+    }
+    let shown = |item: &Value| match item["type"].as_str() {
+        Some("configuration_update") => Some(item["reasoning"]["effort"].to_string()),
+        Some("additional_tools") => Some(item["tools"][0]["name"].to_string()),
+        _ => None,
+    };
+    let changes: Vec<String> = requests[3].messages().iter().filter_map(shown).collect();
+    assert_eq!(changes, ["\"high\"", "\"web_fetch\"", "\"medium\""]);
 }

@@ -47,7 +47,7 @@ fn a_table_with_the_provider_takes_precedence_and_each_field_stands_alone() {
 fn a_wrong_value_ends_with_its_place_and_the_accepted_form() {
     for (setting, expect) in [
         ("context_window = \"big\"", "a whole number above 0"),
-        ("rules = [\"fast\"]", "a list of some of \"developer_prompt\""),
+        ("rules = [\"fast\"]", "a list of some of \"added_tools\""),
         ("thinking.form = \"deep\"", "one of \"none\", \"adaptive\""),
         ("thinking.levels = [\"none\"]", "a list of some of \"minimal\""),
         ("prices = \"cheap\"", "should be dollars for a million tokens"),

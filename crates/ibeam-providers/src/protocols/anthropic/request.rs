@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use ibeam_core::ModelRequest;
-use ibeam_protocol::{Block, Message, ToolResult, ToolSpec, UserPart};
+use ibeam_protocol::{Block, Message, RequestUpdate, ToolResult, ToolSpec, UserPart};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -32,6 +32,10 @@ const CALL_IDS: CallIdForm = CallIdForm::Word;
 
 /// The API requires a limit. Every model accepts this one.
 const FALLBACK_MAX_TOKENS: u32 = 8192;
+
+/// The beta version in which a message can define a tool. Source: `BetaRequestToolAdditionBlockParam` of the package anthropic
+/// 2.14.0 (2026-11-29).
+const ADDED_TOOLS_BETA: &str = "inline-tools-2026-09-15";
 
 /// The number of breakpoints that move. The API accepts four: those of the system prompt and the tools are fixed.
 pub(in crate::protocols) const MOVING_BREAKPOINTS: usize = 2;
@@ -160,6 +164,16 @@ enum KnownContent<'a> {
         source: Source<'a>,
         title: &'a str,
     },
+    ToolAddition {
+        tool: ToolDefinition<'a>,
+    },
+}
+
+/// A tool that a message defines.
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "tool_definition")]
+struct ToolDefinition<'a> {
+    definition: Tool<'a>,
 }
 
 #[derive(Serialize)]
@@ -211,13 +225,22 @@ pub(in crate::protocols) fn write_request(
     })
 }
 
-/// Returns the headers with the beta versions that a request needs.
-pub(in crate::protocols) fn beta_headers(
+/// Returns the header with the beta versions that a request needs.
+pub(in crate::protocols) fn beta_header(
+    request: Option<&ModelRequest>,
     settings: &RequestSettings<'_>,
-) -> Option<(&'static str, &'static str)> {
+) -> Option<(&'static str, String)> {
     let max_tokens = settings.max_output_tokens.unwrap_or(FALLBACK_MAX_TOKENS);
     let thinking = settings.reasoning.over_messages(&settings.traits, max_tokens);
-    Some(("anthropic-beta", thinking.beta(&settings.traits)?))
+    let adds_tools = |request: &ModelRequest| {
+        request
+            .messages
+            .iter()
+            .any(|message| matches!(message.as_ref(), Message::Update(update) if !update.tools.is_empty()))
+    };
+    let added_tools = request.is_some_and(adds_tools).then_some(ADDED_TOOLS_BETA);
+    let versions: Vec<_> = thinking.beta(&settings.traits).into_iter().chain(added_tools).collect();
+    (!versions.is_empty()).then(|| ("anthropic-beta", versions.join(",")))
 }
 
 /// Appends messages to the list that `body` ends in. The stable prefix ends before the first message with a breakpoint
@@ -283,12 +306,13 @@ fn wire_messages<'a>(
         let (role, content) = match message.as_ref() {
             Message::User(parts) => (Role::User, user_content(parts, support)),
             Message::Instructions(parts) if has_system_role => {
-                let content = user_content(parts, support);
-                match &mut waiting {
-                    _ if content.is_empty() => {}
-                    Some(waiting) => waiting.content.extend(content),
-                    None => waiting = Some(WireMessage { first_index, role: Role::System, content }),
-                }
+                wait(&mut waiting, first_index, user_content(parts, support));
+                continue;
+            }
+            Message::Update(RequestUpdate { tools, effort: _ }) => {
+                let added =
+                    |spec| KnownContent::ToolAddition { tool: ToolDefinition { definition: tool(spec) } };
+                wait(&mut waiting, first_index, tools.iter().map(added).map(known_content).collect());
                 continue;
             }
             Message::Instructions(parts) => (Role::User, user_content(parts, support)),
@@ -320,11 +344,24 @@ fn wire_messages<'a>(
     messages
 }
 
+/// Adds content to the message with the role `system` that waits for its place.
+fn wait<'a>(waiting: &mut Option<WireMessage<'a>>, first_index: usize, content: Vec<Content<'a>>) {
+    match waiting {
+        _ if content.is_empty() => {}
+        Some(waiting) => waiting.content.extend(content),
+        None => *waiting = Some(WireMessage { first_index, role: Role::System, content }),
+    }
+}
+
 /// Adds a message with the role `system`, or a message of the user where the service would refuse that role.
 fn push_instructions<'a>(messages: &mut Vec<WireMessage<'a>>, instructions: Option<WireMessage<'a>>) {
     let Some(instructions) = instructions else { return };
     let follows_user = messages.last().is_some_and(|last| last.role == Role::User);
-    let role = if follows_user { Role::System } else { Role::User };
+    let adds_tools = instructions
+        .content
+        .iter()
+        .any(|content| matches!(content.kind, ContentKind::Known(KnownContent::ToolAddition { .. })));
+    let role = if follows_user || adds_tools { Role::System } else { Role::User };
     messages.push(WireMessage { role, ..instructions });
 }
 

@@ -259,6 +259,7 @@ fn wire_messages<'a>(
     let mut messages: Vec<WireMessage<'_>> = Vec::new();
     for (first_index, message) in conversation.iter().enumerate() {
         let (role, content) = match message.as_ref() {
+            Message::Update(_) => continue,
             Message::User(parts) | Message::Instructions(parts) => {
                 (Role::User, shown_parts(parts, support).map(user_block).collect())
             }

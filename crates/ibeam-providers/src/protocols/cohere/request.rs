@@ -124,6 +124,7 @@ pub(super) fn write_messages(
 
 fn wire_messages(message: &Message, support: MediaSupport, ids: CallIdForm) -> Vec<WireMessage<'_>> {
     match message {
+        Message::Update(_) => Vec::new(),
         Message::User(parts) | Message::Instructions(parts) => {
             vec![WireMessage::User { content: UserContent::new(parts, support) }]
         }

@@ -202,6 +202,7 @@ pub(super) fn write_messages(
     let support = MediaSupport::new(settings);
     for message in messages {
         let (role, parts) = match message.as_ref() {
+            Message::Update(_) => continue,
             Message::User(parts) | Message::Instructions(parts) => {
                 ("user", shown_parts(parts, support).map(user_part).collect())
             }

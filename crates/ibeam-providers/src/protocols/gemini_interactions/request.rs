@@ -141,6 +141,7 @@ pub(super) fn write_messages(
     let support = MediaSupport::new(settings);
     for message in messages {
         let steps = match message.as_ref() {
+            Message::Update(_) => Vec::new(),
             Message::User(parts) | Message::Instructions(parts) => {
                 let content: Vec<_> = shown_parts(parts, support).map(user_content).collect();
                 match content.is_empty() {

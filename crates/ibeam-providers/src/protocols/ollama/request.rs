@@ -142,6 +142,7 @@ pub(super) fn write_messages(
 
 fn wire_messages<'a>(message: &'a Message, support: MediaSupport) -> Vec<WireMessage<'a>> {
     match message {
+        Message::Update(_) => Vec::new(),
         Message::User(parts) | Message::Instructions(parts) => {
             let (content, media) = text_and_media(parts, support);
             vec![user_message(content, &media)]

@@ -283,6 +283,7 @@ fn wire_messages<'a>(
     (marker, is_marked): (Option<CacheMarker>, bool),
 ) -> Vec<WireMessage<'a>> {
     match message {
+        Message::Update(_) => Vec::new(),
         Message::Instructions(parts)
             if settings.traits.instruction_role == Some(InstructionRole::Developer) =>
         {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use ibeam_core::ModelRequest;
-use ibeam_protocol::{Block, Message, ToolCall, ToolResult, ToolSpec};
+use ibeam_protocol::{Block, Message, RequestUpdate, ToolCall, ToolResult, ToolSpec};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
@@ -62,8 +62,12 @@ struct ReasoningOptions {
 
 impl ReasoningOptions {
     /// Returns the options; `None` if there is nothing to ask for.
-    fn new(settings: &RequestSettings<'_>) -> Option<Self> {
-        let effort = settings.reasoning.level();
+    fn new(request: &ModelRequest, settings: &RequestSettings<'_>) -> Option<Self> {
+        // Later levels are in the input, so that the request begins as before.
+        let effort = match request.effort.as_deref() {
+            Some(first) => Effort::from_name(first).map(|level| settings.traits.thinking.nearest(level)),
+            None => settings.reasoning.level(),
+        };
         let is_read = settings.traits.has(RequestRule::OmittedThinking) && effort != Some(Effort::None);
         let summary = is_read.then_some("auto");
         (effort.is_some() || summary.is_some()).then_some(Self { effort, summary })
@@ -113,6 +117,18 @@ enum Item<'a> {
         call_id: Cow<'a, str>,
         output: Output<'a>,
     },
+    AdditionalTools {
+        role: Role,
+        tools: Vec<Tool<'a>>,
+    },
+    ConfigurationUpdate {
+        reasoning: EffortUpdate,
+    },
+}
+
+#[derive(Serialize)]
+struct EffortUpdate {
+    effort: Effort,
 }
 
 #[derive(Serialize)]
@@ -194,7 +210,7 @@ pub(super) fn write_request(
         text: AnswerFormat::new(request, settings.quirks)
             .map(|format| TextOptions { format: TextFormat { format } }),
         prompt_cache_key: settings.prompt_cache_key(),
-        reasoning: ReasoningOptions::new(settings),
+        reasoning: ReasoningOptions::new(request, settings),
         instructions: if system.is_empty() { &request.system } else { "" },
         tools: request.tools.iter().map(tool).collect(),
         input: system,
@@ -232,6 +248,16 @@ pub(super) fn write_messages(
                     push_element(&Item::Message { role: Role::User, content, attributes }, body)?;
                 }
             }
+            Message::Update(RequestUpdate { tools, effort }) => {
+                if !tools.is_empty() {
+                    let tools = tools.iter().map(tool).collect();
+                    push_element(&Item::AdditionalTools { role: Role::Developer, tools }, body)?;
+                }
+                let effort = effort.as_deref().and_then(|level| later_effort(level, settings));
+                if let Some(effort) = effort {
+                    push_element(&Item::ConfigurationUpdate { reasoning: EffortUpdate { effort } }, body)?;
+                }
+            }
             Message::Assistant(blocks) => write_answer(blocks, ids, body)?,
             Message::ToolResults(results) => {
                 for result in results {
@@ -243,6 +269,12 @@ pub(super) fn write_messages(
         }
     }
     Ok(StablePrefix { messages: messages.len(), bytes: body.len() })
+}
+
+/// Returns the level of reasoning that a message sets; `None` if the default of the model is meant and not known.
+fn later_effort(level: &str, settings: &RequestSettings<'_>) -> Option<Effort> {
+    let thinking = &settings.traits.thinking;
+    Effort::from_name(level).map(|level| thinking.nearest(level)).or(thinking.default)
 }
 
 /// Returns the system prompt as a message, with a breakpoint at its end if the service accepts one.
