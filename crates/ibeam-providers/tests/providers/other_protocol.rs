@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures_util::{StreamExt, future};
-use ibeam_core::{ModelEvent, Provider as _, ProviderError};
-use ibeam_protocol::Reason;
+use ibeam_core::{ModelEvent, Provider as _, ProviderError, RefusedPart, Retry};
+use ibeam_protocol::{Message, Reason, RequestUpdate};
 use ibeam_providers::protocols::{OPENAI_CHAT, OPENAI_RESPONSES};
 use ibeam_providers::{
     Endpoint, HttpProvider, ModelTraits, Quirks, Reasoning, Timeouts, TlsSettings, TransportKind,
@@ -18,6 +18,15 @@ const MODEL: ServiceModel = ServiceModel::GPT_5;
 
 /// Returns a model of the server with its protocols in their order.
 fn provider(server: &ModelServer, model: &str, protocols: [&'static dyn WireProtocol; 2]) -> HttpProvider {
+    provider_with(server, model, protocols, ModelTraits::UNKNOWN)
+}
+
+fn provider_with(
+    server: &ModelServer,
+    model: &str,
+    protocols: [&'static dyn WireProtocol; 2],
+    traits: ModelTraits,
+) -> HttpProvider {
     let [protocol, other] = protocols;
     HttpProvider::new(Endpoint {
         provider: "openai".into(),
@@ -40,7 +49,7 @@ fn provider(server: &ModelServer, model: &str, protocols: [&'static dyn WireProt
         near_models: None,
         cache_key: None,
         reasoning: Reasoning::DEFAULT,
-        traits: ModelTraits::UNKNOWN,
+        traits,
     })
 }
 
@@ -61,6 +70,23 @@ async fn a_refused_protocol_is_not_used_again() {
     let provider = provider(&server, MODEL.id, [OPENAI_RESPONSES, OPENAI_CHAT]);
     assert_eq!((ask(&provider).await, ask(&provider).await), (None, None));
     assert_eq!(wires(&server), [Wire::Responses, Wire::OpenAi, Wire::OpenAi]);
+}
+
+#[tokio::test]
+async fn a_request_that_changes_its_tools_in_a_message_is_built_again_for_the_other_protocol() {
+    let server =
+        ModelServer::strict(StrictService::new([MODEL]).without_responses(), [Answer::new().text("yes")]);
+    let traits = ModelTraits::find("openai", "gpt-6.2-sol");
+    let provider = provider_with(&server, MODEL.id, [OPENAI_RESPONSES, OPENAI_CHAT], traits);
+    assert!(provider.appends_tools() && provider.appended_effort() == Some("default"));
+    let level = RequestUpdate { tools: vec![], effort: Some("high".to_owned()) };
+    let messages = vec![user("hi"), Message::Update(level)];
+    let events: Vec<_> = provider.stream(Arc::new(request(messages))).collect().await;
+    let error = events.into_iter().find_map(Result::err).unwrap();
+    assert_eq!(error.retry, Retry::without(RefusedPart::Update));
+    assert!(!provider.appends_tools() && provider.appended_effort().is_none());
+    assert_eq!(ask(&provider).await, None);
+    assert_eq!(wires(&server), [Wire::Responses, Wire::OpenAi]);
 }
 
 #[tokio::test]

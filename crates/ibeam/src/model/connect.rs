@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::ready;
 use ibeam_config::Credentials;
-use ibeam_core::Provider;
+use ibeam_core::{JsonSchema, Provider};
 use ibeam_protocol::{Failure, KeySource, ModelInfo, Notice, Reason, SessionId, sentence};
 use ibeam_providers::batch::ParkingProvider;
 use ibeam_providers::recording::{AnswerSource, RecordedProvider};
@@ -86,6 +86,13 @@ impl ModelChoice {
         let endpoint = self.endpoint(app, provider, session);
         let provider = Arc::new(ParkingProvider::new(endpoint, Arc::clone(&store) as _));
         Ok(Some(Parking { provider, directory: store }))
+    }
+
+    /// Whether the service makes each answer match a schema, so that the model needs no instruction about it.
+    pub(crate) fn enforces_schema(&self, app: &AppContext, schema: &JsonSchema) -> bool {
+        let endpoint =
+            self.provider.as_ref().map(|provider| self.endpoint(app, provider, SessionId::random()));
+        endpoint.is_some_and(|endpoint| HttpProvider::new(endpoint).enforces_schema(schema))
     }
 
     /// Returns the endpoint of the requests of a session.

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ibeam_core::{Clock, Gate, NoApprover, Stop, Tool};
+use ibeam_core::{Clock, Gate, JsonSchema, NoApprover, Stop, Tool};
 use ibeam_protocol::{
     Environment, Failure, McpServer, McpStatus, ModelInfo, Notice, Reason, Sandbox, SandboxMode, ToolSpec,
     UserPrompt,
@@ -71,8 +71,10 @@ impl ContextPreview {
         environment: Option<Environment>,
     ) -> Result<Self, Failure> {
         let choice = model::choose_model(app).ok();
+        let chain = choice.as_ref().and_then(|choice| FallbackChain::choose(app, choice).ok());
+        let chain = chain.unwrap_or_default();
         let media = match &choice {
-            Some(choice) => RunMedia::new(choice, &FallbackChain::choose(app, choice).unwrap_or_default()),
+            Some(choice) => RunMedia::new(choice, &chain),
             None => RunMedia::unknown(),
         };
         let mode = permission_mode(app);
@@ -107,7 +109,12 @@ impl ContextPreview {
             tools.retain(|tool| !app.base.flags.without.iter().any(|name| **name == *tool.name));
         }
         let SystemPromptFlags { replacement, mut appended } = SystemPromptFlags::load(&app.base.flags)?;
-        appended.extend(answer_schema::load(app)?.map(|schema| answer_schema::instruction(&schema)));
+        let is_enforced = |schema: &JsonSchema| {
+            chain.choices.is_empty()
+                && choice.as_ref().is_some_and(|choice| choice.enforces_schema(app, schema))
+        };
+        let schema = answer_schema::load(app)?.filter(|schema| !is_enforced(schema));
+        appended.extend(schema.map(|schema| answer_schema::instruction(&schema)));
         // The layers of the sandbox do not change the prompt.
         let sandbox_mode = if policy.sandboxed { SandboxMode::Namespaces } else { SandboxMode::Off };
         let sandbox = Sandbox { mode: sandbox_mode, network: web.is_granted(), ..Sandbox::default() };

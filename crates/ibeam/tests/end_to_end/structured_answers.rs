@@ -135,3 +135,17 @@ fn every_api_gives_the_same_document() {
         assert_eq!(output.stream().last()["result"], VALID, "{wire:?}: {output}");
     }
 }
+
+/// The preview has the instruction only where the model gets it.
+#[test]
+fn the_context_has_the_instruction_for_services_that_enforce_no_schema() {
+    let scene = scene([]);
+    for (model, key, expect) in [
+        ("anthropic/claude-sonnet-5-5", "ANTHROPIC_API_KEY", false),
+        ("deepseek/deepseek-v4-pro", "DEEPSEEK_API_KEY", true),
+    ] {
+        let args = ["context", "--full", "--json-schema", "schema.json", "--model", model];
+        let output = scene.ibeam_without_model(args).env(key, KEY).run().succeeded();
+        assert_eq!(output.stdout.contains("# Form of the final answer"), expect, "{model}: {output}");
+    }
+}
