@@ -74,8 +74,8 @@ pub(crate) fn enter(flags: &mut Flags, stop: &Stop) -> Result<Option<Worktree>, 
             path = workspace.display(),
         ),
     };
-    let top = git::repository_root(&workspace).ok_or_else(no_repository)?;
-    let common = git::git_dir(top).and_then(|found| git::common_dir(&found)).ok_or_else(no_repository)?;
+    let (top, git_dir) = git::worktree_source(&workspace).ok_or_else(no_repository)?;
+    let common = git::common_dir(&git_dir).ok_or_else(no_repository)?;
     let programs = Programs::new(std::env::var_os("PATH").as_deref(), vec![workspace.clone()]);
     let state = variable("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let state = state.unwrap_or_else(|| dirs.home.join(".local/state")).join("ibeam");
@@ -145,8 +145,9 @@ fn worktree_path(state: &Path, common: &Path, name: &str) -> PathBuf {
         .take(4)
         .map(|byte| format!("{byte:02x}"))
         .collect();
-    // `.git` lies in the work tree; a bare repository has a name of its own.
-    let named = if common.ends_with(".git") { common.parent() } else { Some(common) };
+    // `.git` and `.bare` lie in the directory that has the name.
+    let is_hidden = common.file_name().is_some_and(|name| name.as_bytes().starts_with(b"."));
+    let named = if is_hidden { common.parent() } else { Some(common) };
     let repository = named.and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
     state.join("worktrees").join(format!("{repository}-{hash}")).join(name)
 }
