@@ -13,6 +13,7 @@ mod grant;
 mod host;
 mod html;
 mod html_table;
+mod no_proxy;
 mod page;
 mod pin;
 mod proxy;

@@ -7,19 +7,18 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hyper::Uri;
 use hyper::header::HeaderValue;
-use hyper_util::client::proxy::matcher::Matcher;
 use percent_encoding::percent_decode_str;
 use url::{Host, Url};
+
+use crate::no_proxy::NoProxy;
 
 /// The proxies of the environment, if any.
 #[derive(Debug)]
 pub struct UpstreamProxies {
     http: Option<Result<ProxyRoute, InvalidProxy>>,
     https: Option<Result<ProxyRoute, InvalidProxy>>,
-    /// Matches the hosts that `NO_PROXY` does not contain.
-    proxied: Matcher,
+    none: NoProxy,
 }
 
 /// The protocol between this program and a proxy.
@@ -128,8 +127,7 @@ impl UpstreamProxies {
             Some(ProxyRoute::parse(&name, &value))
         };
         let none = find("NO_PROXY").map(|(_, value)| value).unwrap_or_default();
-        let proxied = Matcher::builder().all("http://proxy.invalid").no(none).build();
-        Self { http: route("HTTP_PROXY"), https: route("HTTPS_PROXY"), proxied }
+        Self { http: route("HTTP_PROXY"), https: route("HTTPS_PROXY"), none: NoProxy::new(&none) }
     }
 
     /// Creates the value for an environment without a proxy.
@@ -142,10 +140,11 @@ impl UpstreamProxies {
     /// # Errors
     /// `InvalidProxy` with the name of the variable.
     pub fn route_for_url(&self, url: &str) -> Result<Option<ProxyRoute>, InvalidProxy> {
-        let Ok(url) = url.parse::<Uri>() else { return Ok(None) };
-        let configured = if url.scheme_str() == Some("https") { &self.https } else { &self.http };
+        let Ok(url) = Url::parse(url) else { return Ok(None) };
+        let Some(host) = url.host() else { return Ok(None) };
+        let configured = if url.scheme() == "https" { &self.https } else { &self.http };
         match configured {
-            Some(proxy) if self.proxied.intercept(&url).is_some() => proxy.clone().map(Some),
+            Some(proxy) if !self.none.contains(&host, url.port_or_known_default()) => proxy.clone().map(Some),
             Some(_) | None => Ok(None),
         }
     }
@@ -207,7 +206,14 @@ mod tests {
         check(&none, "b.a.test", true, Ok(None));
         check(&none, "10.1.2.3", true, Ok(None));
         check(&none, "ba.test", true, Ok(Some("proxy:80")));
-        check(&[("ALL_PROXY", "http://proxy"), ("no_proxy", "*")], "a.test", true, Ok(None));
+        for host in ["a.test", "10.1.2.3", "[fd00::1]"] {
+            check(&[("ALL_PROXY", "http://proxy"), ("no_proxy", "*")], host, true, Ok(None));
+        }
+        let port = [("ALL_PROXY", "http://proxy"), ("no_proxy", "a.test:443,10.1.2.3:443")];
+        check(&port, "a.test", true, Ok(None));
+        check(&port, "10.1.2.3", false, Ok(None));
+        let other_port = [("ALL_PROXY", "http://proxy"), ("no_proxy", "a.test:8443")];
+        check(&other_port, "a.test", true, Ok(Some("proxy:80")));
     }
 
     #[test]
