@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ibeam_files::{private_file, regular_file};
+use ibeam_files::{file_lock, private_file, regular_file};
 use serde::{Deserialize, Serialize};
 
 use crate::policy_files::Fingerprints;
@@ -232,7 +232,7 @@ impl TrustStore {
 fn lock(directory: &File) -> Result<(), String> {
     let started = Instant::now();
     loop {
-        match directory.try_lock() {
+        match file_lock::try_lock(directory) {
             Ok(()) => return Ok(()),
             Err(TryLockError::WouldBlock) if started.elapsed() < LOCK_TIMEOUT => thread::sleep(LOCK_PAUSE),
             Err(TryLockError::WouldBlock) => return Err("another process holds its lock".to_owned()),

@@ -1,7 +1,9 @@
-//! Reads small files that another program may have written, and replaces files that are for their owner alone.
+//! Reads small files that another program may have written, replaces files that are for their owner alone, and locks
+//! files.
 //!
 //! Shared by the configuration, the tools, the hooks and the binary. Knows no permissions of a run.
 
+pub mod file_lock;
 pub mod json_with_comments;
 pub mod private_file;
 pub mod regular_file;

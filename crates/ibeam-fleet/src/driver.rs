@@ -13,6 +13,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use ibeam_files::file_lock;
+
 use crate::budget::Budget;
 use crate::child::{Children, ExtraLimits, RunProgram};
 use crate::error::FleetError;
@@ -65,7 +67,7 @@ impl FleetDirectory {
         let path = path.canonicalize().map_err(FleetError::at(path))?;
         let lock_path = path.join("driver.lock");
         let lock = File::create(&lock_path).map_err(FleetError::at(&lock_path))?;
-        match lock.try_lock() {
+        match file_lock::try_lock(&lock) {
             Ok(()) => Ok(Self { path, _lock: lock }),
             Err(TryLockError::WouldBlock) => Err(FleetError::InUse(path)),
             Err(TryLockError::Error(error)) => Err(FleetError::at(&lock_path)(error)),

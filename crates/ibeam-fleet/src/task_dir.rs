@@ -9,6 +9,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use ibeam_files::file_lock;
 use serde::{Deserialize, Serialize};
 
 use crate::error::FleetError;
@@ -133,7 +134,7 @@ impl TaskDir {
             .read(true)
             .open(&path)
             .map_err(FleetError::at(&path))?;
-        match file.try_lock() {
+        match file_lock::try_lock(&file) {
             Ok(()) => Ok(CurrentStream::Free(file)),
             Err(TryLockError::WouldBlock) => Ok(CurrentStream::InUse),
             Err(TryLockError::Error(error)) => Err(FleetError::at(&path)(error)),

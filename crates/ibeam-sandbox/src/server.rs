@@ -223,7 +223,7 @@ pub(crate) fn fork_server(
         Ok((Frame::SpawnFailed(_) | Frame::Ended(_) | Frame::Listening, _)) | Err(_) => failed(Errno::CHILD),
     };
     let _ = kill_process(pid, Signal::KILL);
-    let _ = waitpid(Some(pid), WaitOptions::empty());
+    let _ = rustix::io::retry_on_intr(|| waitpid(Some(pid), WaitOptions::empty()));
     Err(refusal)
 }
 
@@ -281,7 +281,10 @@ impl Drop for ForkServer {
         // The server ends when the socket closes.
         drop(self.control.get_mut().unwrap_or_else(PoisonError::into_inner).take());
         if let Ok(server) = pidfd_open(self.pid, PidfdFlags::empty()) {
-            let ends = |time| poll(&mut [PollFd::new(&server, PollFlags::IN)], Some(time)) != Ok(0);
+            let ends = |time| {
+                rustix::io::retry_on_intr(|| poll(&mut [PollFd::new(&server, PollFlags::IN)], Some(time)))
+                    != Ok(0)
+            };
             if !ends(&DROP_TIMEOUT) {
                 // The server may be stopped.
                 kill_tree(self.pid);

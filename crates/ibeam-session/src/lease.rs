@@ -11,6 +11,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ibeam_files::file_lock;
 use rustix::io::Errno;
 
 use crate::error::{SessionError, io_error, unusable_error};
@@ -43,17 +44,7 @@ pub(crate) struct Lease {
 /// # Errors
 /// `Busy` with the holder, `Leased`, `Cancelled`, `Unusable` if the file cannot be created, `Io`.
 pub(crate) fn acquire(directory: &Path, options: &SessionOptions) -> Result<Lease, SessionError> {
-    acquire_with(directory, options, try_lock)
-}
-
-/// Takes the lock of a file. A signal can interrupt the call where a file system has to ask another machine.
-fn try_lock(file: &File) -> Result<(), TryLockError> {
-    loop {
-        match file.try_lock() {
-            Err(TryLockError::Error(error)) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            locked => return locked,
-        }
-    }
+    acquire_with(directory, options, |file| file_lock::try_lock(file))
 }
 
 fn acquire_with(

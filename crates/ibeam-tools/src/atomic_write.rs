@@ -77,7 +77,9 @@ impl DirEntryAt {
     /// Best effort: an attribute that the system refuses to set does not prevent the write.
     fn copy_extended_attributes(&self, new: &File) -> Result<(), Errno> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let old = rustix::fs::openat(&self.directory, &self.name, flags, Mode::empty())?;
+        let old = rustix::io::retry_on_intr(|| {
+            rustix::fs::openat(&self.directory, &self.name, flags, Mode::empty())
+        })?;
         let mut names = vec![0u8; 64 << 10];
         let length = rustix::fs::flistxattr(&old, &mut names)?;
         for name in names.get(..length).unwrap_or_default().split(|byte| *byte == 0) {

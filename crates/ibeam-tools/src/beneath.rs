@@ -54,7 +54,7 @@ fn open_with_openat2(from: BorrowedFd<'_>, rel_path: &Path, flags: OFlags) -> Re
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
     // With `NOFOLLOW`, `O_PATH` would open a symbolic link in the last place itself.
     let flags = flags.difference(OFlags::NOFOLLOW);
-    rustix::fs::openat2(from, rel_path, flags, Mode::empty(), resolve)
+    rustix::io::retry_on_intr(|| rustix::fs::openat2(from, rel_path, flags, Mode::empty(), resolve))
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -79,7 +79,9 @@ fn open_name_by_name(from: BorrowedFd<'_>, rel_path: &Path, flags: OFlags) -> Re
             Component::CurDir => continue,
             Component::ParentDir | Component::RootDir | Component::Prefix(_) => return Err(Errno::XDEV),
         };
-        let opened = rustix::fs::openat(at, name, if last { flags } else { search }, Mode::empty())?;
+        let opened = rustix::io::retry_on_intr(|| {
+            rustix::fs::openat(at, name, if last { flags } else { search }, Mode::empty())
+        })?;
         if last {
             return refuse_link(opened, flags);
         }

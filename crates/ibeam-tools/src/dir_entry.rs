@@ -116,7 +116,7 @@ impl DirEntryAt {
 pub(crate) fn open_regular(directory: BorrowedFd<'_>, name: &OsStr) -> Result<(File, Stat), Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
     for _ in 0..OPEN_ATTEMPTS {
-        let file = rustix::fs::openat(directory, name, flags, Mode::empty())?;
+        let file = rustix::io::retry_on_intr(|| rustix::fs::openat(directory, name, flags, Mode::empty()))?;
         let opened = rustix::fs::fstat(&file)?;
         let named = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
         if identity(&opened) == identity(&named) {
@@ -130,8 +130,10 @@ pub(crate) fn open_regular(directory: BorrowedFd<'_>, name: &OsStr) -> Result<(F
 pub(crate) fn sync_directory(directory: &OwnedFd) {
     // `directory` may be open for searching only.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    if let Ok(directory) = rustix::fs::openat(directory, ".", flags, Mode::empty()) {
-        let _ = rustix::fs::fsync(&directory);
+    if let Ok(directory) =
+        rustix::io::retry_on_intr(|| rustix::fs::openat(directory, ".", flags, Mode::empty()))
+    {
+        let _ = rustix::io::retry_on_intr(|| rustix::fs::fsync(&directory));
     }
 }
 

@@ -24,7 +24,9 @@ impl DirEntryAt {
     pub(crate) fn name_collision(&self) -> Option<NameCollision> {
         let own_name = self.name.to_str()?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let listed = rustix::fs::openat(&self.directory, ".", flags, Mode::empty()).ok()?;
+        let listed =
+            rustix::io::retry_on_intr(|| rustix::fs::openat(&self.directory, ".", flags, Mode::empty()))
+                .ok()?;
         Dir::new(listed).ok()?.take(ENTRY_LIMIT).find_map(|entry| {
             let name = entry.ok()?.file_name().to_str().ok()?.to_owned();
             let difference = difference(own_name, &name)?;

@@ -5,11 +5,12 @@
 //! writer, possibly on another machine, and the next writer in the directory removes it.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
-use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, flock};
+use ibeam_files::file_lock;
+use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 const PREFIX: &[u8] = b".ibeam-";
@@ -37,7 +38,9 @@ impl StagedFile {
         // The final name is given through /proc.
         rustix::fs::accessat(CWD, "/proc/self/fd", Access::EXISTS, AtFlags::empty())?;
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(directory, ".", flags, Mode::from_raw_mode(0o666))?;
+        let file = rustix::io::retry_on_intr(|| {
+            rustix::fs::openat(directory, ".", flags, Mode::from_raw_mode(0o666))
+        })?;
         try_lock(&file);
         Ok(Self { file: File::from(file), name: None })
     }
@@ -51,7 +54,9 @@ impl StagedFile {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for _ in 0..8 {
             let name = temporary_name();
-            let file = rustix::fs::openat(directory, &name, flags, Mode::from_raw_mode(0o666))?;
+            let file = rustix::io::retry_on_intr(|| {
+                rustix::fs::openat(directory, &name, flags, Mode::from_raw_mode(0o666))
+            })?;
             // Another writer may have removed the name before the lock, taking the file for a leftover.
             if try_lock(&file) && rustix::fs::fstat(&file)?.st_nlink > 0 {
                 return Ok(Self { file: File::from(file), name: Some(name) });
@@ -92,7 +97,10 @@ impl StagedFile {
 /// Removes the temporary files that killed writers left in `directory`.
 pub(crate) fn remove_leftovers(directory: &OwnedFd) {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(listed) = rustix::fs::openat(directory, ".", flags, Mode::empty()) else { return };
+    let Ok(listed) = rustix::io::retry_on_intr(|| rustix::fs::openat(directory, ".", flags, Mode::empty()))
+    else {
+        return;
+    };
     let Ok(entries) = Dir::new(listed) else { return };
     for entry in entries.take(SWEEP_LIMIT) {
         let Ok(entry) = entry else { return };
@@ -106,22 +114,19 @@ pub(crate) fn remove_leftovers(directory: &OwnedFd) {
 
 fn remove_if_unlocked(directory: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(directory, name, flags, Mode::empty())?;
+    let file = rustix::io::retry_on_intr(|| rustix::fs::openat(directory, name, flags, Mode::empty()))?;
     if FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) != FileType::RegularFile {
         return Ok(());
     }
-    lock(&file)?;
+    if file_lock::try_lock(&file).is_err() {
+        return Ok(());
+    }
     rustix::fs::unlinkat(directory, name, AtFlags::empty())
 }
 
 /// Locks the file; `true` also on a file system without locks, where leftovers are not removed either.
 fn try_lock(file: impl AsFd) -> bool {
-    lock(file) != Err(Errno::WOULDBLOCK)
-}
-
-/// Locks the file. A signal can interrupt the call where a file system has to ask another machine.
-fn lock(file: impl AsFd) -> Result<(), Errno> {
-    rustix::io::retry_on_intr(|| flock(file.as_fd(), FlockOperation::NonBlockingLockExclusive))
+    !matches!(file_lock::try_lock(file), Err(TryLockError::WouldBlock))
 }
 
 fn temporary_name() -> OsString {

@@ -38,7 +38,7 @@ struct HeldDirectory {
 impl HeldDirectory {
     fn open(path: PathBuf) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = rustix::fs::open(&path, flags, Mode::empty())?;
+        let directory = rustix::io::retry_on_intr(|| rustix::fs::open(&path, flags, Mode::empty()))?;
         Ok(Self { path, directory })
     }
 }

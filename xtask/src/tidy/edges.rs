@@ -30,7 +30,7 @@ const CRATE_RULES: &[CrateRule] = &[
     },
     CrateRule {
         name: "ibeam-local",
-        may_use: &["ibeam-protocol", "ibeam-core"],
+        may_use: &["ibeam-protocol", "ibeam-core", "ibeam-files"],
         exclusive: &["candle-core", "candle-nn", "tokenizers"],
     },
     CrateRule {
@@ -75,7 +75,7 @@ const CRATE_RULES: &[CrateRule] = &[
         may_use: &["ibeam-protocol", "ibeam-policy", "ibeam-files"],
         exclusive: &[],
     },
-    CrateRule { name: "ibeam-session", may_use: &["ibeam-protocol"], exclusive: &[] },
+    CrateRule { name: "ibeam-session", may_use: &["ibeam-protocol", "ibeam-files"], exclusive: &[] },
     CrateRule {
         name: "ibeam-output",
         may_use: &["ibeam-protocol", "ibeam-wire"],
@@ -121,7 +121,7 @@ const CRATE_RULES: &[CrateRule] = &[
         ],
         exclusive: &["clap", "clap_complete"],
     },
-    CrateRule { name: "ibeam-fleet", may_use: &[], exclusive: &["rusqlite"] },
+    CrateRule { name: "ibeam-fleet", may_use: &["ibeam-files"], exclusive: &["rusqlite"] },
     CrateRule { name: "ibeam-fleet-nats", may_use: &["ibeam-fleet"], exclusive: &["async-nats"] },
     CrateRule { name: "ibeam-wire", may_use: &[], exclusive: &[] },
     CrateRule { name: "ibeam-dialects", may_use: &["ibeam-wire"], exclusive: &[] },

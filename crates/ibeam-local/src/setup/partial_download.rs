@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use ibeam_files::file_lock;
 use sha2::{Digest, Sha256};
 
 use super::{BUFFER_BYTES, Phase, PinnedModel, Progress, ProgressCallback, SetupError};
@@ -27,7 +28,7 @@ impl PartialDownload {
         fs::create_dir_all(directory).map_err(io)?;
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
-        match file.try_lock() {
+        match file_lock::try_lock(&file) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(SetupError::Busy { path: directory.to_owned() }),
             Err(TryLockError::Error(source)) => return Err(io(source)),

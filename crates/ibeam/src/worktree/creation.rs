@@ -5,13 +5,13 @@
 //! removed first.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ibeam_core::Stop;
+use ibeam_files::file_lock;
 use ibeam_protocol::{Reason, sentence};
 
 use crate::helper_process;
@@ -88,10 +88,9 @@ impl WorktreeSpec<'_> {
         let file = opened.map_err(|error| self.failed(error.to_string()))?;
         let since = Instant::now();
         loop {
-            match file.try_lock() {
+            match file_lock::try_lock(&file) {
                 Ok(()) => return Ok(file),
                 Err(TryLockError::WouldBlock) if since.elapsed() < TIMEOUT => {}
-                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(self.failed(error.to_string())),
             }
             if let Some(reason) = self.stop.reason() {

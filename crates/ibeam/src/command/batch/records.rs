@@ -6,7 +6,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use ibeam_files::private_file;
+use ibeam_files::{file_lock, private_file};
 use ibeam_providers::batch::BatchContent;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ impl Records {
     pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
         fs::create_dir_all(path)?;
         let lock = File::create(path.join("lock"))?;
-        match lock.try_lock() {
+        match file_lock::try_lock(&lock) {
             Ok(()) => Ok(Some(Self { path: path.to_owned(), _lock: lock })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
