@@ -1,5 +1,5 @@
-//! Reads small files that another program may have written, replaces files that are for their owner alone, and locks
-//! files.
+//! Reads small files that another program may have written, replaces files that are for their owner alone, locks files,
+//! and chooses the directories in which programs are found.
 //!
 //! Shared by the configuration, the tools, the hooks and the binary. Knows no permissions of a run.
 
@@ -7,6 +7,7 @@ pub mod file_lock;
 pub mod json_with_comments;
 pub mod private_file;
 pub mod regular_file;
+pub mod search_path;
 
 use std::io;
 

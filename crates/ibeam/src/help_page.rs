@@ -80,14 +80,10 @@ fn pager() -> Option<Command> {
         Ok(line) if matches!(line.trim(), "" | "cat") => return None,
         Ok(line) => {
             let mut shell = Command::new("/bin/sh");
-            shell.args(["-c", &line]);
+            shell.args(["-c", &line]).env("PATH", Programs::outside_working_directory().path());
             shell
         }
-        Err(_) => {
-            let directory = std::env::current_dir().and_then(|directory| directory.canonicalize());
-            let path = std::env::var_os("PATH");
-            Programs::new(path.as_deref(), directory.into_iter().collect()).command("less")?
-        }
+        Err(_) => Programs::outside_working_directory().command("less")?,
     };
     // As git does: with colours, without a second screen, and without waiting at the end of a short page. The page is
     // UTF-8 in any locale.

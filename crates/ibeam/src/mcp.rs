@@ -30,6 +30,7 @@ use ibeam_protocol::{McpServer, McpStatus, Notice, PermissionMode, Reason, ToolS
 use tokio::io::DuplexStream;
 
 use crate::app::AppContext;
+use crate::programs::Programs;
 pub(crate) use declaration::{
     ServerDeclaration, ServerDeclarations, ServerTransport, check_files, declaration_errors, declared_servers,
 };
@@ -398,10 +399,11 @@ fn stdio_config(
         Some(directory) => app.workspace.join(PathBuf::from(filler.fill_path(directory)?)),
         None => app.workspace.clone(),
     };
-    let program_directories = program_directories(app, environment, &filler)?;
+    let programs = server_programs(app, environment, &filler)?;
     let command = filler.fill_path(command)?;
     let args = args.iter().map(|word| filler.fill_path(word)).collect::<Result<_, _>>()?;
-    let (command, args) = command_line::split(command, args, &directory, &program_directories);
+    let (command, args) = command_line::split(command, args, &directory, programs.directories());
+    let program_directories = programs.usable_directories(&command).cloned().collect();
     let mut variables = inherited_environment(app);
     if let Some(file) = environment_file {
         let path = app.workspace.join(filler.fill_path(file)?);
@@ -417,17 +419,16 @@ fn stdio_config(
 }
 
 /// Returns the directories in which the program of a server is looked up: those of its own `PATH`, if it has one.
-fn program_directories(
+fn server_programs(
     app: &AppContext,
     environment: &[(String, String)],
     filler: &Filler<'_>,
-) -> Result<Vec<PathBuf>, String> {
+) -> Result<Programs, String> {
     let own_path = environment.iter().rfind(|(name, _)| name == "PATH").map(|(_, path)| filler.fill(path));
-    let programs = match own_path.transpose()? {
+    Ok(match own_path.transpose()? {
         Some(path) => app.programs.with_path(path.as_ref()),
         None => app.programs.clone(),
-    };
-    Ok(programs.directories().to_vec())
+    })
 }
 
 /// Fills the placeholders of one declaration.

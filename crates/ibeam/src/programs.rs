@@ -4,15 +4,13 @@
 //! repository, or the model in an earlier run, could choose which program runs.
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
+use ibeam_files::search_path::{DEFAULT_DIRECTORIES, directories_outside, is_outside};
 use rustix::fs::{Access, access};
 
-/// The directories that are always searched, after those of `PATH`.
-const DEFAULT_DIRECTORIES: [&str; 3] = ["/usr/local/bin", "/usr/bin", "/bin"];
-
-/// The directories that are searched for programs, in order.
+/// The directories that are searched for programs, in order: those of `PATH`, then the usual ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Programs {
     directories: Vec<PathBuf>,
@@ -23,15 +21,16 @@ pub(crate) struct Programs {
 impl Programs {
     /// Returns the directories of `path`, a value of `PATH`, that are outside of `roots`, which are real paths.
     pub(crate) fn new(path: Option<&OsStr>, roots: Vec<PathBuf>) -> Self {
-        let is_outside = |path: &Path| !roots.iter().any(|root| path.starts_with(root));
-        let is_allowed = |directory: &PathBuf| {
-            directory.is_absolute()
-                && is_outside(directory)
-                && directory.canonicalize().is_ok_and(|real| is_outside(&real))
-        };
-        let given = std::env::split_paths(path.unwrap_or_default()).filter(is_allowed);
-        let directories = given.chain(DEFAULT_DIRECTORIES.map(PathBuf::from)).collect();
+        let mut directories = directories_outside(path.unwrap_or_default(), &roots);
+        directories.extend(DEFAULT_DIRECTORIES.map(PathBuf::from));
         Self { directories, roots }
+    }
+
+    /// Returns the directories of this process's `PATH` that are outside of the working directory, for programs of the
+    /// person.
+    pub(crate) fn outside_working_directory() -> Self {
+        let directory = std::env::current_dir().and_then(|directory| directory.canonicalize());
+        Self::new(std::env::var_os("PATH").as_deref(), directory.into_iter().collect())
     }
 
     /// Returns the directories for another value of `PATH`, with the same roots.
@@ -42,7 +41,16 @@ impl Programs {
     /// Returns the path of a program; `None` if it is not found.
     pub(crate) fn find(&self, name: &str) -> Option<PathBuf> {
         let is_program = |path: &PathBuf| path.is_file() && access(path, Access::EXEC_OK).is_ok();
-        self.directories.iter().map(|directory| directory.join(name)).find(is_program)
+        self.usable_directories(name).map(|directory| directory.join(name)).find(is_program)
+    }
+
+    /// Returns the directories in which the file `name` is no link into a root.
+    pub(crate) fn usable_directories(&self, name: &str) -> impl Iterator<Item = &PathBuf> {
+        // In the workspace `/` the usual directories are searched although they lie in it.
+        let is_usable = move |directory: &&PathBuf| {
+            is_outside(&directory.join(name), &self.roots) || !is_outside(directory, &self.roots)
+        };
+        self.directories.iter().filter(is_usable)
     }
 
     /// Returns a command for a program, with a `PATH` and a working directory outside of the roots.
@@ -67,6 +75,7 @@ impl Programs {
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
 
     use super::*;
 
@@ -99,6 +108,24 @@ mod tests {
             let programs = Programs::new(Some(&path), roots.clone());
             assert_eq!(programs.find("tool-of-a-test"), Some(tools.join("tool-of-a-test")));
         }
+    }
+
+    #[test]
+    fn a_program_that_is_a_link_into_the_workspace_is_skipped() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().canonicalize().unwrap();
+        let (workspace, own) = (root.join("workspace"), root.join("own"));
+        for directory in [&workspace, &own] {
+            fs::create_dir_all(directory).unwrap();
+        }
+        fs::write(workspace.join("sh"), "#!/bin/false\n").unwrap();
+        fs::set_permissions(workspace.join("sh"), fs::Permissions::from_mode(0o755)).unwrap();
+        symlink(workspace.join("sh"), own.join("sh")).unwrap();
+        symlink(workspace.join("later"), own.join("later")).unwrap();
+        let programs = Programs::new(Some(own.as_os_str()), vec![workspace]);
+        assert_ne!(programs.find("sh"), Some(own.join("sh")));
+        assert!(!programs.usable_directories("later").any(|directory| *directory == own));
+        assert!(programs.usable_directories("other").any(|directory| *directory == own));
     }
 
     #[test]

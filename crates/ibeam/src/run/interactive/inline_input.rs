@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 use super::inline_screen::InlineScreen;
 use crate::app::AppContext;
 use crate::environment::variable;
+use crate::programs::Programs;
 use crate::pump::CurrentStop;
 
 /// The time between two draws of the seconds of what runs.
@@ -156,7 +157,11 @@ fn editor_command() -> String {
 /// The error of the system, or the exit code of the editor.
 fn edit_externally(editor: &str, text: &str, terminal: Option<&File>) -> io::Result<String> {
     let mut words = editor.split_whitespace();
-    let program = words.next().unwrap_or("vi");
+    let name = words.next().unwrap_or("vi");
+    let program = match name.contains('/') {
+        true => PathBuf::from(name),
+        false => Programs::outside_working_directory().find(name).ok_or(io::ErrorKind::NotFound)?,
+    };
     let name = format!("ibeam-prompt-{}.md", unique_name());
     let path = std::env::temp_dir().join(name);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;

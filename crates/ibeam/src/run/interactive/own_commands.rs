@@ -196,7 +196,8 @@ pub(super) fn run_shell(
     }
     let app: &AppContext = &process.app;
     screen.echo(Style::BOLD, &format!("! {text}"));
-    let mut command = Command::new("bash");
+    // The command itself has the `PATH` of the person.
+    let mut command = Command::new(app.programs.find("bash").unwrap_or_else(|| "/bin/bash".into()));
     command.arg("-c").arg(text);
     let output = run(process, screen, &format!("! {text}"), command, MAX_KEPT)?;
     screen.print(Style::PLAIN, &output.last_lines(&app.base.catalogue));
