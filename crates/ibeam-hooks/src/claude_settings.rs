@@ -26,7 +26,7 @@ impl HookConfig {
         path: &Path,
         directory: &Path,
     ) -> Result<(), HooksFileError> {
-        let Settings { disable_all_hooks, hooks } = parse_object(bytes)?;
+        let Settings { disable_all_hooks, hooks } = parse_object::<Settings<Vec<Group>>>(bytes)?;
         if disable_all_hooks {
             return Ok(());
         }
@@ -42,17 +42,29 @@ impl HookConfig {
                 continue;
             };
             for entry in entries {
-                match entry {
-                    Entry::Supported(settings) if settings.action.can_run_at(event) => {
-                        self.add(event, source, settings);
-                    }
-                    Entry::Supported(_) => unsupported.push(format!("{name} of type \"prompt\"")),
-                    Entry::Unsupported { what } => unsupported.push(format!("{name} {what}")),
-                }
+                unsupported.extend(self.add_settings_entry(&name, event, source, entry));
             }
         }
         self.add_unsupported(path, &unsupported);
         Ok(())
+    }
+
+    /// Adds a hook. Returns what is not supported of it.
+    pub(crate) fn add_settings_entry(
+        &mut self,
+        name: &str,
+        event: EventName,
+        source: HookSource<'_>,
+        entry: Entry,
+    ) -> Option<String> {
+        match entry {
+            Entry::Supported(settings) if settings.action.can_run_at(event) => {
+                self.add(event, source, settings);
+                None
+            }
+            Entry::Supported(_) => Some(format!("{name} of type \"prompt\"")),
+            Entry::Unsupported { what } => Some(format!("{name} {what}")),
+        }
     }
 }
 
@@ -72,25 +84,25 @@ pub fn compile_claude_matcher(matcher: &str) -> Result<Option<Regex>, regex::Err
 
 /// The keys of the settings that concern hooks.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Settings {
+#[serde(rename_all = "camelCase", bound(deserialize = "T: Deserialize<'de>"))]
+pub(crate) struct Settings<T> {
     #[serde(default)]
-    disable_all_hooks: bool,
+    pub(crate) disable_all_hooks: bool,
     #[serde(default)]
-    hooks: EventList<Group>,
+    pub(crate) hooks: EventList<T>,
 }
 
 /// Hooks with a common matcher.
 #[derive(Deserialize)]
 #[serde(try_from = "RawGroup")]
-struct Group {
+pub(crate) struct Group {
     matcher: Option<Regex>,
     entries: Vec<Entry>,
 }
 
 impl Group {
     /// Returns the hooks, each with the matcher.
-    fn into_entries(self) -> impl Iterator<Item = Entry> {
+    pub(crate) fn into_entries(self) -> impl Iterator<Item = Entry> {
         let Self { matcher, entries } = self;
         entries.into_iter().map(move |entry| match entry {
             Entry::Supported(settings) => {
@@ -123,7 +135,7 @@ impl TryFrom<RawGroup> for Group {
 /// A hook of the settings.
 #[derive(Deserialize)]
 #[serde(try_from = "RawEntry")]
-enum Entry {
+pub(crate) enum Entry {
     /// A hook of a supported type.
     Supported(HookSettings),
     /// A hook that is not run. The text names its type or the key that is not supported.

@@ -47,6 +47,8 @@ pub(crate) enum HookAction {
         /// The name of the model; `None` for the model of the run.
         model: Option<String>,
     },
+    /// A hook that cannot be read, with the message why. It must agree to what it could refuse, and it never does.
+    Unreadable(String),
 }
 
 impl HookAction {
@@ -78,13 +80,14 @@ impl HookAction {
         match self {
             Self::Command(_) => true,
             Self::Prompt { .. } => event.can_refuse() || event.can_continue(),
+            Self::Unreadable(_) => event.can_refuse(),
         }
     }
 
-    /// Returns the command or the prompt.
+    /// Returns the command or the prompt, or why there is none.
     pub(crate) fn text(&self) -> &str {
         match self {
-            Self::Command(text) | Self::Prompt { text, .. } => text,
+            Self::Command(text) | Self::Prompt { text, .. } | Self::Unreadable(text) => text,
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::runner::{FinishedHook, HookRunner};
 pub struct HookListing {
     /// The event, as the file of the hook spells it.
     pub event: &'static str,
-    /// `command` or `prompt`.
+    /// `command`, `prompt` or `unreadable`.
     pub kind: &'static str,
     /// The command or the prompt.
     pub text: String,
@@ -35,6 +35,7 @@ impl HookListing {
             kind: match hook.action {
                 HookAction::Command(_) => "command",
                 HookAction::Prompt { .. } => "prompt",
+                HookAction::Unreadable(_) => "unreadable",
             },
             text: hook.action.text().to_owned(),
             matcher: hook.matcher.as_ref().map(|matcher| matcher.as_str().to_owned()),

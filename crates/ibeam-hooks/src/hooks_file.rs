@@ -23,7 +23,7 @@ impl HookConfig {
     /// # Errors
     /// The line, the column and the message of a file that is not a valid hook file.
     pub fn add_file(&mut self, bytes: &[u8], path: &Path, directory: &Path) -> Result<(), HooksFileError> {
-        let HooksFile { hooks, .. } = parse_object(bytes)?;
+        let HooksFile { hooks, .. } = parse_object::<HooksFile<Vec<HookEntry>>>(bytes)?;
         let source = HookSource { path, directory, format: HookFormat::HooksFile };
         let mut unsupported = Vec::new();
         for (name, entries) in hooks.0 {
@@ -33,17 +33,29 @@ impl HookConfig {
             }
             let Some(event) = event else { continue };
             for entry in entries {
-                match entry {
-                    HookEntry::Supported(settings) if settings.action.can_run_at(event) => {
-                        self.add(event, source, settings);
-                    }
-                    HookEntry::Supported(_) => unsupported.push(format!("{name} of type \"prompt\"")),
-                    HookEntry::Unsupported { kind } => unsupported.push(format!("{name} of type {kind:?}")),
-                }
+                unsupported.extend(self.add_entry(&name, event, source, entry));
             }
         }
         self.add_unsupported(path, &unsupported);
         Ok(())
+    }
+
+    /// Adds a hook. Returns what is not supported of it.
+    pub(crate) fn add_entry(
+        &mut self,
+        name: &str,
+        event: EventName,
+        source: HookSource<'_>,
+        entry: HookEntry,
+    ) -> Option<String> {
+        match entry {
+            HookEntry::Supported(settings) if settings.action.can_run_at(event) => {
+                self.add(event, source, settings);
+                None
+            }
+            HookEntry::Supported(_) => Some(format!("{name} of type \"prompt\"")),
+            HookEntry::Unsupported { kind } => Some(format!("{name} of type {kind:?}")),
+        }
     }
 }
 
@@ -61,12 +73,12 @@ pub struct HooksFileError {
 
 /// The content of a hook file.
 #[derive(Deserialize)]
-#[serde(expecting = "an object with `hooks`")]
-struct HooksFile {
+#[serde(expecting = "an object with `hooks`", bound(deserialize = "T: Deserialize<'de>"))]
+pub(crate) struct HooksFile<T> {
     #[serde(default, rename = "version")]
     _version: Version,
     #[serde(default)]
-    hooks: EventList<HookEntry>,
+    pub(crate) hooks: EventList<T>,
 }
 
 /// Parses a file that contains one JSON object, with comments and trailing commas, which cannot hide a hook.
@@ -80,15 +92,19 @@ pub(crate) fn parse_object<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Resu
         return Err(HooksFileError { line: 1, column: 1, message });
     }
     serde_json::from_slice(&bytes).map_err(|error| {
-        // serde_json appends the position, which is a field of the error.
-        let message = error.to_string();
-        let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-        HooksFileError { line: error.line(), column: error.column(), message: message.to_owned() }
+        let message = message_of(&error);
+        HooksFileError { line: error.line(), column: error.column(), message }
     })
 }
 
+/// Returns the message of an error without the position, which is a field of the error.
+pub(crate) fn message_of(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message).to_owned()
+}
+
 /// The events in the order of the file, with their entries. The entries of an event that the file names twice all count.
-pub(crate) struct EventList<T>(pub(crate) Vec<(String, Vec<T>)>);
+pub(crate) struct EventList<T>(pub(crate) Vec<(String, T)>);
 
 impl<T> Default for EventList<T> {
     fn default() -> Self {
@@ -136,7 +152,7 @@ impl TryFrom<u64> for Version {
 /// A hook entry of the file.
 #[derive(Deserialize)]
 #[serde(try_from = "RawEntry")]
-enum HookEntry {
+pub(crate) enum HookEntry {
     /// A hook of a supported type.
     Supported(HookSettings),
     /// A hook of a type that is not supported.

@@ -17,6 +17,7 @@ mod hooks_file;
 mod payload;
 mod process;
 mod prompt_hook;
+mod readable_part;
 mod response;
 mod runner;
 

@@ -220,13 +220,14 @@ impl HookRunner {
                     Err(_) => Err(format!("the model did not answer within {} s", timeout.as_secs_f64())),
                 }
             }
+            HookAction::Unreadable(message) => Err(message.clone()),
         }
     }
 
     /// Returns the time limit of a hook.
     fn timeout_of(&self, hook: &Hook) -> Duration {
         let default = match hook.action {
-            HookAction::Command(_) => self.timeout,
+            HookAction::Command(_) | HookAction::Unreadable(_) => self.timeout,
             HookAction::Prompt { .. } => prompt_hook::DEFAULT_TIMEOUT.min(self.timeout),
         };
         hook.timeout.unwrap_or(default)

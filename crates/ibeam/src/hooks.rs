@@ -81,6 +81,28 @@ impl HookFile {
         })
     }
 
+    /// Adds the hooks of the file, and for a file of a project that is not valid, those that can be read: what the others
+    /// could refuse is refused.
+    ///
+    /// # Errors
+    /// As [`Self::add_to`]; the files of the user and the administrator must be valid.
+    fn add_readable_to(&self, config: &mut HookConfig, app: &AppContext) -> Result<(), Reason> {
+        let added = self.add_to(config, app);
+        match (self.owner, added) {
+            (FileOwner::Project, Err(error)) => {
+                let Some(bytes) = self.read(app)? else { return Err(error) };
+                let read = match self.format {
+                    FileFormat::Hooks => config.add_readable_file(&bytes, &self.path, &self.directory),
+                    FileFormat::ClaudeSettings => {
+                        config.add_readable_claude_settings(&bytes, &self.path, &self.directory)
+                    }
+                };
+                read.map_err(|_| error)
+            }
+            (FileOwner::Project | FileOwner::Administrator | FileOwner::User, added) => added,
+        }
+    }
+
     /// Whether the file belongs to a project that is not trusted, so that no run reads it.
     fn is_untrusted(&self, app: &AppContext) -> bool {
         match self.owner {
@@ -98,7 +120,7 @@ pub(crate) fn load(app: &AppContext) -> Result<HookConfig, Reason> {
     let mut config = HookConfig::default();
     for file in files(app) {
         if !file.is_untrusted(app) {
-            file.add_to(&mut config, app)?;
+            file.add_readable_to(&mut config, app)?;
         } else if has_untrusted_hooks(app, &file) {
             config.notices.push(Notice::HooksUntrusted { path: file.path.display().to_string() });
         }
@@ -178,7 +200,7 @@ pub(crate) fn project_hooks(app: &AppContext) -> Result<Vec<(PathBuf, String, St
     let mut found = Vec::new();
     for file in project_files(app) {
         let mut config = HookConfig::default();
-        file.add_to(&mut config, app)?;
+        file.add_readable_to(&mut config, app)?;
         let hooks = config.commands();
         found.extend(hooks.map(|(event, command)| (file.path.clone(), event.to_owned(), command.to_owned())));
     }

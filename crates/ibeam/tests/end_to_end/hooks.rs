@@ -347,6 +347,33 @@ fn an_invalid_hook_file_ends_the_run_with_its_position() {
     }
 }
 
+/// Leniency never widens what is allowed.
+#[test]
+fn a_wrong_hook_of_a_trusted_project_refuses_what_it_could_refuse_and_the_others_run() {
+    for (file, hooks) in [
+        (
+            ".cursor/hooks.json",
+            json!({"beforeShellExecution": [{"commnd": "./check.sh"}], "stop": [{"command": "touch ended"}]}),
+        ),
+        (
+            ".claude/settings.json",
+            json!({"PreToolUse": [{"matcher": "Bash(", "hooks": [{"command": "./check.sh"}]}],
+                "Stop": [{"hooks": [{"command": "touch ended"}]}]}),
+        ),
+    ] {
+        let scene = Scene::new([answer_shell("touch made"), answer_text("done")]);
+        write_file(&scene.workspace.path().join(file), &hooks);
+        let output = scene.print(["--force", "--trust"]).run().succeeded();
+        assert_eq!(result(&output).0, "rejected", "{output}");
+        assert!(output.stderr.contains(file) && output.stderr.contains("is refused"), "{output}");
+        assert_eq!((scene.workspace.read("made"), scene.workspace.read("ended").is_some()), (None, true));
+    }
+    let scene = Scene::new([]);
+    write_file(&scene.workspace.path().join(".cursor/hooks.json"), &json!([]));
+    let output = scene.print(["--force", "--trust"]).run();
+    assert_eq!(output.code, Some(78), "it could refuse the prompt itself: {output}");
+}
+
 #[test]
 fn a_fifo_in_place_of_a_hook_file_does_not_block() {
     let scene = Scene::new([]);
