@@ -1,9 +1,10 @@
 //! Removes secrets from text that is stored or shown.
 //!
-//! Pure. Finds a secret unchanged, reversed, percent-encoded, escaped for JSON, in hexadecimal digits, and in base64 of
-//! both alphabets, alone or inside longer text. Does not find a secret that was split, encrypted or encoded otherwise.
+//! Pure. Finds a secret unchanged, reversed, escaped for JSON, in hexadecimal digits, and in base64 of both alphabets,
+//! alone or inside longer text, and each of these with any characters percent-encoded. Does not find a secret that was split, encrypted or encoded otherwise.
 
 mod model_text;
+mod percent;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -23,10 +24,6 @@ const MASK: &str = "***";
 const MIN_FORM_BYTES: usize = 8;
 /// Shorter secrets are not searched for in the model's own text.
 const MIN_MODEL_SECRET_BYTES: usize = 16;
-/// The punctuation that no URL encoder escapes.
-const UNRESERVED: &[u8] = b"-._~";
-/// The punctuation that `encodeURIComponent` of browsers does not escape.
-const UNRESERVED_IN_BROWSERS: &[u8] = b"-._~!*'()";
 
 /// Finds the forms of some secrets in any text. The search is fast if a text contains none.
 ///
@@ -111,10 +108,15 @@ impl Search {
     }
 
     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let decoded = if self.finders.is_empty() { None } else { percent::decode(text.as_bytes()) };
         let mut found: Vec<(usize, usize)> = Vec::new();
         for finder in &self.finders {
             let length = finder.needle().len();
             found.extend(finder.find_iter(text.as_bytes()).map(|start| (start, start + length)));
+            if let Some((bytes, places)) = &decoded {
+                let in_text = |start: usize| Some((*places.get(start)?, *places.get(start + length)?));
+                found.extend(finder.find_iter(bytes).filter_map(in_text));
+            }
         }
         if found.is_empty() {
             return Cow::Borrowed(text);
@@ -164,15 +166,10 @@ fn searchable_forms(forms: impl Iterator<Item = String>) -> Vec<String> {
     forms
 }
 
-/// Returns the forms in which a secret can be written.
+/// Returns the forms in which a secret can be written. In each, any character may be percent-encoded.
 fn forms(secret: &str) -> Vec<String> {
     let json = serde_json::Value::from(secret).to_string();
     let mut forms = vec![secret.to_owned(), json.get(1..json.len() - 1).unwrap_or_default().to_owned()];
-    for unescaped in [UNRESERVED, UNRESERVED_IN_BROWSERS] {
-        let percent = percent_encode(secret, unescaped);
-        forms.push(lower_case_escapes(&percent));
-        forms.push(percent);
-    }
     for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD] {
         forms.push(engine.encode(secret));
     }
@@ -198,28 +195,6 @@ fn base64_core(engine: &impl Engine, secret: &str, before: usize) -> String {
     let first = (before * 8).div_ceil(6);
     let end = shifted.len() * 8 / 6;
     encoded.get(first..end).unwrap_or_default().to_owned()
-}
-
-fn percent_encode(secret: &str, unescaped: &[u8]) -> String {
-    let mut encoded = String::with_capacity(secret.len());
-    for byte in secret.bytes() {
-        if byte.is_ascii_alphanumeric() || unescaped.contains(&byte) {
-            encoded.push(char::from(byte));
-        } else {
-            encoded.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    encoded
-}
-
-/// Returns `%2F` as `%2f`.
-fn lower_case_escapes(percent: &str) -> String {
-    let mut since_percent = 3;
-    let lower = |c: char| {
-        since_percent = if c == '%' { 0 } else { since_percent + 1 };
-        if since_percent <= 2 { c.to_ascii_lowercase() } else { c }
-    };
-    percent.chars().map(lower).collect()
 }
 
 #[cfg(test)]
@@ -303,6 +278,19 @@ mod tests {
         assert!(shown.ends_with("forms)") && !shown.contains("sk-"), "{shown}");
     }
 
+    /// Returns a text whose bytes are escaped as `escaped` says, in turn: not (0), or with digits of either case. A byte
+    /// outside of ASCII is always escaped.
+    fn percent_encode(text: &str, escaped: &[u8]) -> String {
+        let bytes = text.bytes().zip(escaped.iter().cycle());
+        bytes
+            .map(|(byte, escaped)| match escaped {
+                0 if byte.is_ascii() => char::from(byte).to_string(),
+                1 => format!("%{byte:02x}"),
+                _ => format!("%{byte:02X}"),
+            })
+            .collect()
+    }
+
     fn secret() -> impl Strategy<Value = String> {
         "[!-)+-~äß→🔑]{8,60}"
     }
@@ -316,11 +304,12 @@ mod tests {
             after in prop::collection::vec(any::<u8>(), 0..9),
             around in ".{0,20}",
             form in 0..9,
+            escaped in prop::collection::vec(0..3_u8, 1..9),
         ) {
             let bytes = [&before[..], secret.as_bytes(), &after[..]].concat();
             let written = match form {
                 0 => secret.clone(),
-                1 => percent_encode(&secret, UNRESERVED),
+                1 => percent_encode(&secret, &escaped),
                 2 => STANDARD.encode(&bytes),
                 3 => STANDARD_NO_PAD.encode(&bytes),
                 4 => URL_SAFE.encode(&bytes),

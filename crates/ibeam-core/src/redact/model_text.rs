@@ -12,6 +12,7 @@ use ibeam_protocol::{Answer, Block, RefusalDetails, ToolCall};
 use serde_json::Value;
 
 use super::MASK;
+use super::percent::{self, Start};
 
 /// The number of bytes of a secret that are released: most keys begin with such a prefix, which names their provider.
 const RELEASED_PREFIX_BYTES: usize = 3;
@@ -36,21 +37,21 @@ impl Forms {
         self.sorted.get(range).unwrap_or_default()
     }
 
+    /// Whether a form may begin with `byte`, the first one of an escape included.
     fn has_form_with(&self, byte: u8) -> bool {
-        self.beginning_with.get(usize::from(byte)).is_some_and(|range| !range.is_empty())
+        byte == b'%' || self.beginning_with.get(usize::from(byte)).is_some_and(|range| !range.is_empty())
     }
 
     /// Returns the forms that `text` begins with.
     fn match_start(&self, text: &[u8]) -> FormMatch {
-        let mut found = FormMatch::default();
-        for form in text.first().map_or(&[][..], |byte| self.beginning_with(*byte)) {
-            if text.starts_with(form.as_bytes()) {
-                found.complete = found.complete.max(Some(form.len()));
-            } else {
-                found.may_continue |= form.as_bytes().starts_with(text);
-            }
-        }
-        found
+        let escaped = match Start::of_text(text) {
+            Start::Incomplete => return FormMatch::CONTINUES,
+            Start::Escape(byte) => self.beginning_with(byte),
+            Start::Plain => &[],
+        };
+        let plain = text.first().map_or(&[][..], |byte| self.beginning_with(*byte));
+        let forms = plain.iter().chain(escaped);
+        forms.fold(FormMatch::default(), |found, form| found.or(percent::match_form(form.as_bytes(), text)))
     }
 
     /// Whether the text contains a form, or ends in the beginning of one.
@@ -76,12 +77,30 @@ impl Forms {
 }
 
 /// The forms at the beginning of a text.
-#[derive(Default)]
-struct FormMatch {
+#[derive(Clone, Copy, Default)]
+pub(super) struct FormMatch {
     /// The length of the longest complete form.
-    complete: Option<usize>,
+    pub(super) complete: Option<usize>,
     /// Whether the text is the beginning of a form.
-    may_continue: bool,
+    pub(super) may_continue: bool,
+}
+
+impl FormMatch {
+    /// The text is the beginning of a form.
+    pub(super) const CONTINUES: Self = Self { complete: None, may_continue: true };
+
+    /// Returns the forms of both.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self {
+            complete: self.complete.max(other.complete),
+            may_continue: self.may_continue || other.may_continue,
+        }
+    }
+
+    /// Returns the same forms of a text with `length` more bytes before it.
+    pub(super) fn after(self, length: usize) -> Self {
+        Self { complete: self.complete.map(|complete| complete + length), ..self }
+    }
 }
 
 impl ModelTextRedactor {
@@ -305,13 +324,20 @@ mod tests {
         check(&["x key-01"], &["x key", "-01"]);
     }
 
+    fn escape_some(at: usize, byte: u8) -> String {
+        if at % 3 == 1 { format!("%{byte:02X}") } else { char::from(byte).to_string() }
+    }
+
     #[test]
     fn encoded_forms_in_pieces_are_masked() {
         use base64::Engine;
         let base64 = base64::engine::general_purpose::STANDARD.encode(format!("u:{KEY}:t"));
         let hex: String = KEY.bytes().map(|byte| format!("{byte:02x}")).collect();
         let reversed: String = KEY.chars().rev().collect();
-        for form in [base64.as_str(), &hex, &hex.to_uppercase(), &reversed] {
+        let dashes = KEY.replace('-', "%2D");
+        let all: String = KEY.bytes().map(|byte| format!("%{byte:02x}")).collect();
+        let mixed: String = KEY.bytes().enumerate().map(|(at, byte)| escape_some(at, byte)).collect();
+        for form in [base64.as_str(), &hex, &hex.to_uppercase(), &reversed, &dashes, &all, &mixed] {
             let redactor = redactor(&[KEY]);
             for at in 1..form.len() {
                 let (one, other) = form.split_at(at);
