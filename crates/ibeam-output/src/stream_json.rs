@@ -123,6 +123,14 @@ impl<W: Write> StreamJson<W> {
 }
 
 impl<W: Write> EventWriter for StreamJson<W> {
+    fn forget_text(&mut self) {
+        // The segments are parts of the text.
+        if self.segments.is_none() {
+            self.result = String::new();
+            self.final_message = FinalMessage::default();
+        }
+    }
+
     fn write(&mut self, event: &Event) -> io::Result<()> {
         let timestamp_ms = event.at_ms;
         match &event.kind {

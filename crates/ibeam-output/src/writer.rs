@@ -29,6 +29,9 @@ pub trait EventWriter {
         Ok(())
     }
 
+    /// Forgets the text that the last line repeats, because the system refuses memory. What is pending stays.
+    fn forget_text(&mut self) {}
+
     /// Ends a run without a last event: writes all pending bytes and flushes.
     ///
     /// # Errors

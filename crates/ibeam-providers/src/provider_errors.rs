@@ -151,7 +151,13 @@ impl ErrorBuilder {
         let (reason, retry) = match error {
             ResponseError::Truncated => (Reason::AnswerTruncated { provider }, Retry::Fast),
             ResponseError::Protocol(detail) => {
-                (Reason::ProviderFailed { provider, detail: self.sanitize(&detail) }, Retry::Once)
+                // The sign-in page of a network, or a base URL that leads to a site for people.
+                let is_page = detail.trim_start().starts_with('<');
+                let mut detail = self.sanitize(&detail);
+                if is_page {
+                    detail = format!("a web page came instead of an answer{}: {detail}", self.asked_url());
+                }
+                (Reason::ProviderFailed { provider, detail }, Retry::Once)
             }
             ResponseError::TooLarge(detail) | ResponseError::Garbled(detail) => {
                 (Reason::ProviderFailed { provider, detail: self.sanitize(&detail) }, Retry::Never)

@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::panic::PanicHookInfo;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -134,6 +135,8 @@ static UNSTARTED_RUN_WRITER: Mutex<Option<Box<dyn EventWriter + Send>>> = Mutex:
 /// The head (`SessionStarted`) of the run that is about to start, and its prompt.
 static EXPECTED_RUN: OnceLock<(SessionStarted, Vec<String>)> = OnceLock::new();
 
+/// Whether the line of the failure is on stderr, or about to be.
+static IS_REPORTED: AtomicBool = AtomicBool::new(false);
 /// The only thread that reports the end of the process.
 static EXITING_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
@@ -255,19 +258,24 @@ pub(crate) fn force_exit(reason: &Reason) -> ! {
     if let Some(restore) = TERMINAL_RESTORER.get() {
         restore();
     }
+    let failure = Failure::from(reason.clone());
+    let catalogue = CATALOGUE.get().cloned().unwrap_or_else(|| Arc::new(crate::environment::catalogue(None)));
+    let line = failure_line(&failure.clone().into(), &catalogue).unwrap_or_default();
     let timer = thread::Builder::new().name("exit".to_owned());
     // Without the timer thread, the exit still follows the report below.
     drop(timer.spawn(move || {
         thread::sleep(FORCED_EXIT_TIMEOUT);
+        if !IS_REPORTED.swap(true, Ordering::Relaxed) {
+            // Another thread may hold the lock of stderr.
+            let _ = rustix::io::write(rustix::stdio::stderr(), format!("{line}\n").as_bytes());
+        }
         std::process::exit(code);
     }));
-    let failure = Failure::from(reason.clone());
     let run = match printer::current() {
         Some(printer) => printer.force_end(&failure, PRINT_TIMEOUT),
         None => print_unstarted_run(&failure),
     };
     let error = ExitFailure { failure, run: run.map(Box::new) }.into();
-    let catalogue = CATALOGUE.get().cloned().unwrap_or_else(|| Arc::new(crate::environment::catalogue(None)));
     print_failure(&error, &catalogue);
     std::process::exit(code)
 }
@@ -286,7 +294,7 @@ pub(crate) fn report_failure(error: &CliError, catalogue: &Catalogue) -> ExitCod
 fn print_failure(error: &CliError, catalogue: &Catalogue) {
     progress_line::stop();
     let default = ErrorOutput::default();
-    let ErrorOutput { format, file } = ERROR_OUTPUT.get().unwrap_or(&default);
+    let ErrorOutput { file, .. } = ERROR_OUTPUT.get().unwrap_or(&default);
     if let Some(path) = file {
         let object = error.to_object();
         let written = open_truncated(path).and_then(|mut file| writeln!(file, "{object}"));
@@ -294,12 +302,19 @@ fn print_failure(error: &CliError, catalogue: &Catalogue) {
             stderr::write_line(&format!("warning: `{}`: {io_error}", path.display()));
         }
     }
-    match format {
-        ErrorFormat::Text if matches!(error, CliError::Run(failed) if failed.is_reader_done()) => {}
-        ErrorFormat::Text => stderr::write_line(&error.explain(catalogue).to_string()),
-        ErrorFormat::Json => {
-            stderr::write_line(&escape_invisible_in_json(&error.to_object()));
-        }
+    if let Some(line) = failure_line(error, catalogue)
+        && !IS_REPORTED.swap(true, Ordering::Relaxed)
+    {
+        stderr::write_line(&line);
+    }
+}
+
+/// Returns the line of a failure on stderr, in the format that the flags set; `None` if nobody needs it.
+fn failure_line(error: &CliError, catalogue: &Catalogue) -> Option<String> {
+    match ERROR_OUTPUT.get().map(|output| output.format).unwrap_or_default() {
+        ErrorFormat::Text if matches!(error, CliError::Run(failed) if failed.is_reader_done()) => None,
+        ErrorFormat::Text => Some(error.explain(catalogue).to_string()),
+        ErrorFormat::Json => Some(escape_invisible_in_json(&error.to_object()).into_owned()),
     }
 }
 

@@ -217,14 +217,20 @@ impl Printer {
                 Err(TryLockError::WouldBlock) => thread::sleep(LOCK_RETRY_INTERVAL),
             }
         };
-        // The pending events have happened, whether or not they are recorded.
+        let is_short_of_memory = matches!(&failure.reason, Reason::System { what, .. } if what == "memory");
+        if is_short_of_memory {
+            state.writer.forget_text();
+        }
+        // The pending events have happened, whether or not they are recorded. They may be what needs the memory.
         let pending = state.pending.take();
         if pending.is_some() {
             state.is_unsynced = true;
         }
         let unrecorded =
             pending.map(|held| held.events).or_else(|| state.taken.take().map(|(events, _)| events));
-        if let Some(events) = &unrecorded {
+        if let Some(events) = &unrecorded
+            && !is_short_of_memory
+        {
             state.deliver(events, Vec::new(), &self.stop);
         }
         state.is_closed = true;

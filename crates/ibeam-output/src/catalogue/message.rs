@@ -49,9 +49,10 @@ impl Message {
         self
     }
 
-    /// Adds milliseconds as seconds, under the name `seconds`: to one decimal, and less than a second exactly.
+    /// Adds milliseconds as seconds, under the name `seconds`: to one decimal, and less than a second exactly. Not rounded
+    /// up, because what took longer than a limit may have taken less than the next decimal.
     pub(crate) fn seconds(mut self, ms: u64) -> Self {
-        let tenths = ms.saturating_add(50) / 100;
+        let tenths = ms / 100;
         let shown = match (tenths / 10, tenths % 10) {
             _ if ms < 1000 => format!("0.{ms:03}").trim_end_matches('0').trim_end_matches('.').to_owned(),
             (whole, 0) => whole.to_string(),
