@@ -28,11 +28,6 @@ impl<W: Write> Json<W> {
 }
 
 impl<W: Write> EventWriter for Json<W> {
-    fn forget_text(&mut self) {
-        self.result = String::new();
-        self.final_message = FinalMessage::default();
-    }
-
     fn write(&mut self, event: &Event) -> io::Result<()> {
         match &event.kind {
             EventKind::TextDelta { text } => {

@@ -10,11 +10,10 @@ use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter};
 use serde_json::{Serializer, Value};
 
-/// Appends `value` and `\n` to `bytes`.
-pub(crate) fn write_line(bytes: &mut Vec<u8>, value: &impl Serialize) -> io::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(&mut *bytes, LineSafeFormatter))?;
-    bytes.push(b'\n');
-    Ok(())
+/// Writes `value` and `\n`.
+pub(crate) fn write_line(out: &mut impl io::Write, value: &impl Serialize) -> io::Result<()> {
+    value.serialize(&mut Serializer::with_formatter(&mut *out, LineSafeFormatter))?;
+    out.write_all(b"\n")
 }
 
 /// Formats JSON without spaces and with the escapes of this module.

@@ -2,7 +2,11 @@
 //!
 //! After an error nothing more is written, because a complete line must not follow an incomplete one.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
+
+use serde::Serialize;
+
+use crate::json_line::write_line;
 
 /// The number of pending bytes above which lines are written without waiting for `flush`. A longer line stays complete.
 const MAX_PENDING_BYTES: usize = 64 * 1024;
@@ -41,6 +45,16 @@ impl<W: Write> LineBuffer<W> {
         self.write_out()?;
         let flushed = self.out.flush();
         self.record_error(flushed)
+    }
+
+    /// Writes all lines, and then `value` as a line in small pieces, which needs little memory.
+    pub(crate) fn write_in_pieces(&mut self, value: &impl Serialize) -> io::Result<()> {
+        self.flush()?;
+        let mut pieces = BufWriter::with_capacity(MAX_PENDING_BYTES, &mut self.out);
+        let written = write_line(&mut pieces, value).and_then(|()| pieces.flush());
+        // What a failed writer holds is written nowhere.
+        drop(pieces.into_parts());
+        self.record_error(written)
     }
 
     fn write_out(&mut self) -> io::Result<()> {

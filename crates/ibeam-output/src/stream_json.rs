@@ -28,6 +28,8 @@ pub struct StreamJson<W> {
     /// The text of all deltas so far, which the last line repeats.
     result: String,
     final_message: FinalMessage,
+    /// Whether the last line is written in pieces.
+    spares_memory: bool,
     /// The segments; only under contract 2.
     segments: Option<Segments>,
 }
@@ -41,6 +43,7 @@ impl<W: Write> StreamJson<W> {
             delta: None,
             result: String::new(),
             final_message: FinalMessage::default(),
+            spares_memory: false,
             segments: None,
         }
     }
@@ -101,7 +104,11 @@ impl<W: Write> StreamJson<W> {
             }),
             RunOutcome::Failed(failure) => {
                 let message = crate::catalogue::english().failure(failure).message;
-                self.append_line(&error_event(failure, &message, Some(run), Some(result)))
+                let event = error_event(failure, &message, Some(run), Some(result));
+                match self.spares_memory {
+                    true => self.lines.write_in_pieces(&event),
+                    false => self.append_line(&event),
+                }
             }
         }
     }
@@ -123,12 +130,8 @@ impl<W: Write> StreamJson<W> {
 }
 
 impl<W: Write> EventWriter for StreamJson<W> {
-    fn forget_text(&mut self) {
-        // The segments are parts of the text.
-        if self.segments.is_none() {
-            self.result = String::new();
-            self.final_message = FinalMessage::default();
-        }
+    fn spare_memory(&mut self) {
+        self.spares_memory = true;
     }
 
     fn write(&mut self, event: &Event) -> io::Result<()> {

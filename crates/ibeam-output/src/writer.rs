@@ -29,8 +29,8 @@ pub trait EventWriter {
         Ok(())
     }
 
-    /// Forgets the text that the last line repeats, because the system refuses memory. What is pending stays.
-    fn forget_text(&mut self) {}
+    /// Writes the last line with as little memory as possible, because the system refuses memory.
+    fn spare_memory(&mut self) {}
 
     /// Ends a run without a last event: writes all pending bytes and flushes.
     ///

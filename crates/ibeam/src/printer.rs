@@ -219,7 +219,7 @@ impl Printer {
         };
         let is_short_of_memory = matches!(&failure.reason, Reason::System { what, .. } if what == "memory");
         if is_short_of_memory {
-            state.writer.forget_text();
+            state.writer.spare_memory();
         }
         // The pending events have happened, whether or not they are recorded. They may be what needs the memory.
         let pending = state.pending.take();

@@ -139,4 +139,13 @@ fn refused_memory_is_a_failure_with_an_error_line() {
         assert_eq!(output.code, Some(71), "{}", output.stderr);
         assert_eq!(output.stderr_lines("error: ").len(), 1, "{}", output.stderr);
     }
+    let answer = (0..30).fold(Answer::new().text("begun "), |answer, _| answer.text(text.clone()));
+    let scene = scene.with_answers([answer]);
+    let output = scene.print::<&str>([]).after("ulimit -v 400000").run();
+    if output.code != Some(0) {
+        assert_eq!(output.code, Some(71), "{}", output.stderr);
+        assert_eq!(output.stderr_lines("error: ").len(), 1, "{}", output.stderr);
+        let last = output.stdout.lines().last().unwrap_or_default();
+        assert!(!output.stdout.contains("begun ") || last.starts_with("{\"type\":\"error\""), "{last:.200}");
+    }
 }
