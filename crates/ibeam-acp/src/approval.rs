@@ -80,11 +80,15 @@ pub struct QuestionView<'a> {
     pub catalogue: &'a Catalogue,
     /// The optional features of the client.
     pub features: ClientFeatures,
+    /// Why the call needs approval.
+    pub cause: &'a str,
+    /// The directory in which the command of the call starts; `None` for other calls.
+    pub directory: Option<&'a Path>,
 }
 
 impl<'a> QuestionView<'a> {
     fn call_view(self) -> CallView<'a> {
-        let Self { cwd, catalogue, features } = self;
+        let Self { cwd, catalogue, features, .. } = self;
         CallView { cwd, detail: Detail::Full, catalogue, has_terminals: features.terminal_output }
     }
 }
@@ -98,5 +102,9 @@ pub fn permission_request(
 ) -> RequestPermissionRequest {
     let options = PermissionAnswer::ALL.into_iter().filter(|answer| can_last || !answer.is_lasting());
     let options = options.map(|answer| answer.option(view.catalogue)).collect();
-    RequestPermissionRequest::new(session_id.to_owned(), tool_call::question(call, view.call_view()), options)
+    RequestPermissionRequest::new(
+        session_id.to_owned(),
+        tool_call::question(call, view.call_view(), view.cause, view.directory),
+        options,
+    )
 }

@@ -9,7 +9,7 @@ use agent_client_protocol_schema::v1::{
 };
 use ibeam_output::{Catalogue, EditorLine};
 use ibeam_protocol::tool_output::{ShellOutput, Todo, TodoStatus};
-use ibeam_protocol::{Elision, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
+use ibeam_protocol::{Elision, ToolCall, ToolFailure, ToolOutcome, ToolOutput, escape_invisible};
 use serde_json::{Value, json};
 
 use crate::diff;
@@ -73,7 +73,7 @@ pub(crate) fn started(call: &ToolCall, view: CallView<'_>) -> ShownCall {
     let CallView { cwd, detail, catalogue, .. } = view;
     let arguments = Arguments { call, cwd };
     let terminal = view.is_terminal(call).then(|| {
-        let info = json!({ "terminal_id": call.id.as_str(), "cwd": cwd });
+        let info = json!({ "terminal_id": call.id.as_str(), "cwd": arguments.directory() });
         Meta::from_iter([("terminal_info".to_owned(), info)])
     });
     ShownCall::new(call.id.as_str().to_owned(), arguments.title(catalogue))
@@ -96,16 +96,30 @@ pub(crate) fn approved(call_id: &str) -> ToolCallUpdate {
     ToolCallUpdate::new(call_id.to_owned(), ToolCallUpdateFields::new().status(ToolCallStatus::InProgress))
 }
 
-/// Returns the call in a question for approval.
-pub(crate) fn question(call: &ToolCall, view: CallView<'_>) -> ToolCallUpdate {
+/// Returns the call in a question for approval, with its cause. A command is shown whole, with the `directory` in which it
+/// starts: clients shorten a title, and some show nothing else of a call.
+pub(crate) fn question(
+    call: &ToolCall,
+    view: CallView<'_>,
+    cause: &str,
+    directory: Option<&Path>,
+) -> ToolCallUpdate {
     let arguments = Arguments { call, cwd: view.cwd };
+    let command = directory.zip(arguments.text("command"));
+    let command = command.map(|(directory, command)| {
+        fenced(&escape_invisible(&format!("{}$ {command}", directory.display())))
+    });
+    let about = [Some(cause.to_owned()), command].into_iter().flatten().collect::<Vec<_>>().join("\n\n");
+    let content = std::iter::once(text(&about)).chain(view.first_content(call));
+    let mut locations = arguments.locations();
+    locations.extend(directory.map(ToolCallLocation::new));
     let fields = ToolCallUpdateFields::new()
         .title(arguments.title(view.catalogue))
         .name(call.name.clone())
         .kind(kind(&call.name))
         .status(ToolCallStatus::Pending)
-        .locations(arguments.locations())
-        .content(view.first_content(call))
+        .locations(locations)
+        .content(content.collect::<Vec<_>>())
         .raw_input(call.arguments.clone());
     ToolCallUpdate::new(call.id.as_str().to_owned(), fields)
 }
@@ -113,11 +127,7 @@ pub(crate) fn question(call: &ToolCall, view: CallView<'_>) -> ToolCallUpdate {
 /// Returns the update of a call that has ended.
 pub(crate) fn finished(call: &ToolCall, outcome: &ToolOutcome, view: CallView<'_>) -> ToolCallUpdate {
     let status = if outcome.is_error() { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
-    let fields = ToolCallUpdateFields::new().status(status);
-    let fields = match content(call, outcome, view) {
-        Some(content) => fields.content(content),
-        None => fields,
-    };
+    let fields = ToolCallUpdateFields::new().status(status).content(content(call, outcome, view));
     let fields = match outcome {
         ToolOutcome::Success { output: ToolOutput::Edit(output), .. } => {
             let line = diff::hunks(&output.diff).first().and_then(|hunk| hunk.line);
@@ -183,8 +193,8 @@ fn kind(tool: &str) -> ToolKind {
     }
 }
 
-/// Returns the content of a finished call; `None` leaves what the start of the call showed.
-fn content(call: &ToolCall, outcome: &ToolOutcome, view: CallView<'_>) -> Option<Vec<ToolCallContent>> {
+/// Returns the content of a finished call. It replaces what its start, or the question about it, showed.
+fn content(call: &ToolCall, outcome: &ToolOutcome, view: CallView<'_>) -> Vec<ToolCallContent> {
     let CallView { cwd, detail, catalogue, .. } = view;
     if let Some(output) = shell_output(outcome) {
         let code = output.exit_code.to_string();
@@ -197,26 +207,26 @@ fn content(call: &ToolCall, outcome: &ToolOutcome, view: CallView<'_>) -> Option
         };
         let end = outcome.is_error().then(|| catalogue.line(&end));
         if view.is_terminal(call) {
-            return Some(std::iter::once(terminal(call)).chain(end.as_deref().map(text)).collect());
+            return std::iter::once(terminal(call)).chain(end.as_deref().map(text)).collect();
         }
         let shown = [Some(fenced(&detail.text(&output.interleaved))), end].into_iter().flatten();
-        return Some(vec![text(&shown.collect::<Vec<_>>().join("\n"))]);
+        return vec![text(&shown.collect::<Vec<_>>().join("\n"))];
     }
     match outcome {
         ToolOutcome::Success { output: ToolOutput::Edit(output), .. } => {
             let is_shown = detail.allows(output.diff.len());
             let hunks = if is_shown { diff::hunks(&output.diff) } else { Vec::new() };
             if hunks.is_empty() {
-                return Some(vec![text(&output.message)]);
+                return vec![text(&output.message)];
             }
             let diff = |hunk: diff::Hunk| {
                 ToolCallContent::Diff(Diff::new(output.path.clone(), hunk.new).old_text(hunk.old))
             };
-            Some(hunks.into_iter().map(diff).collect())
+            hunks.into_iter().map(diff).collect()
         }
         ToolOutcome::Success { output: ToolOutput::Write(_), .. } => {
             let diffs = Arguments { call, cwd }.diffs(detail);
-            if diffs.is_empty() { Some(vec![text(&outcome.for_model())]) } else { None }
+            if diffs.is_empty() { vec![text(&outcome.for_model())] } else { diffs }
         }
         ToolOutcome::Success { .. } | ToolOutcome::Failure { .. } | ToolOutcome::Rejected { .. } => {
             let mut content = vec![text(&detail.text(&outcome.for_model()))];
@@ -227,7 +237,7 @@ fn content(call: &ToolCall, outcome: &ToolOutcome, view: CallView<'_>) -> Option
                     ToolCallContent::Content(Content::new(ContentBlock::Image(image)))
                 }));
             }
-            Some(content)
+            content
         }
     }
 }
@@ -316,6 +326,12 @@ impl Arguments<'_> {
         let line = self.call.arguments.get("offset").and_then(Value::as_u64).filter(|line| *line > 0);
         let line = line.and_then(|line| u32::try_from(line).ok());
         vec![ToolCallLocation::new(self.absolute(path)).line(line)]
+    }
+
+    /// Returns the directory in which a command starts.
+    fn directory(&self) -> PathBuf {
+        let given = self.text("workingDirectory").filter(|given| !given.is_empty());
+        given.map_or_else(|| self.cwd.to_owned(), |given| self.absolute(given))
     }
 
     fn absolute(&self, path: &str) -> PathBuf {
@@ -421,6 +437,24 @@ mod tests {
         let (start, end) = shown(false);
         assert!(start.get("_meta").is_none() && end.get("_meta").is_none(), "{start} {end}");
         assert_eq!(end["content"][0]["content"]["text"], "```console\nout\n```\nExit code 1");
+    }
+
+    #[test]
+    fn a_question_has_its_cause_the_whole_command_and_its_directory() {
+        let call = call("shell", json!({ "command": "make\nmake \u{202e}x", "workingDirectory": "sub" }));
+        let shown = |has_terminals| {
+            let view = view(Detail::Full, has_terminals);
+            serde_json::to_value(question(&call, view, "asked", Some(Path::new("/w/sub")))).unwrap()
+        };
+        let question = shown(true);
+        let content = &question["content"];
+        let expect = "asked\n\n```console\n/w/sub$ make\nmake <U+202E>x\n```";
+        assert_eq!(
+            (&content[0]["content"]["text"], &content[1]["type"]),
+            (&json!(expect), &json!("terminal"))
+        );
+        assert_eq!(question["locations"], json!([{ "path": "/w/sub" }]));
+        assert_eq!(shown(false)["content"].as_array().unwrap().len(), 1);
     }
 
     #[test]

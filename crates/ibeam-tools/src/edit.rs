@@ -25,6 +25,7 @@ use serde_json::Value;
 use crate::arguments;
 use crate::blocking::{self, EndFlag};
 use crate::dir_entry::{DirEntryAt, Parents};
+use crate::editor_files::EditorTurn;
 use crate::evidence::FileState;
 use crate::file_error::FileError;
 use crate::files::{Files, TargetPath};
@@ -108,21 +109,20 @@ impl Tool for Edit {
 }
 
 /// The file of an edit before the change.
-struct EditSource {
+struct EditSource<'a> {
     entry: DirEntryAt,
     resolved: ResolvedPath,
     stat: Stat,
     content: Vec<u8>,
-    /// Whether an editor has not saved the content.
-    is_unsaved: bool,
+    turn: EditorTurn<'a>,
 }
 
-impl EditSource {
+impl<'a> EditSource<'a> {
     /// Reads the file if it may be changed.
     ///
     /// # Errors
     /// The file cannot be read or must not be changed.
-    fn open(files: &Files, requested: &str, target: TargetPath, end: &EndFlag) -> Result<Self, FileError> {
+    fn open(files: &'a Files, requested: &str, target: TargetPath, end: &EndFlag) -> Result<Self, FileError> {
         let resolved = check_writable(files, requested, target)?;
         let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
         let (file, stat) = entry.open()?;
@@ -137,11 +137,11 @@ impl EditSource {
         file.take(MAX_FILE_BYTES)
             .read_to_end(&mut saved)
             .map_err(|error| FileError::io("read", requested, &error))?;
-        let unsaved = files.unsaved_text(&entry, &resolved, end)?;
-        let is_unsaved = unsaved.is_some();
+        let mut turn = files.editor_turn();
+        let unsaved = turn.unsaved_text(&entry, &resolved, end)?;
         let content = unsaved.map_or(saved, String::into_bytes);
         files.known_contents().check_bytes(requested, &resolved, &stat, &content)?;
-        Ok(Self { entry, resolved, stat, content, is_unsaved })
+        Ok(Self { entry, resolved, stat, content, turn })
     }
 
     /// Returns the file after the change.
@@ -166,8 +166,8 @@ fn edit(files: &Files, call: &EditCall, target: TargetPath, end: &EndFlag) -> Re
     }
     let source = EditSource::open(files, requested, target, end)?;
     let new = source.apply(call)?;
-    let EditSource { entry, resolved, stat, is_unsaved, .. } = &source;
-    files.replace(entry, resolved, &new.bytes, Some(stat), *is_unsaved, end)?;
+    let EditSource { entry, resolved, stat, turn, .. } = &source;
+    turn.replace(entry, resolved, &new.bytes, Some(stat), end)?;
     files.known_contents().record(resolved, ContentDigest::from_bytes(&new.bytes));
 
     let diff = diff(requested, &new.old_text, &new.new_text);
@@ -193,7 +193,7 @@ fn create(
             "exists already, and the patch adds it; give a patch that changes it, or use `write`",
         ));
     }
-    files.replace(&entry, &resolved, content.as_bytes(), None, false, end)?;
+    files.editor_turn().replace(&entry, &resolved, content.as_bytes(), None, end)?;
     files.known_contents().record(&resolved, ContentDigest::from_bytes(content.as_bytes()));
     let diff = diff(requested, b"", content.as_bytes());
     let message = format!("created `{requested}`: {}", format_line_count(diff.lines_added));

@@ -1,7 +1,8 @@
 //! Files through an editor: the text of a buffer that is not saved yet, and writes that the editor carries out.
 //!
-//! Policy has decided about the path before. The editor opens the file by its name, so the entry is looked up again, beneath
-//! the held directory, before a write and after a read: a link that was put there in between is refused.
+//! Policy has decided about the path before. The editor opens the file by its name, so no command of the model runs
+//! meanwhile (`editor_lock.rs`), and the entry is looked up again, beneath the held directory, before a write and after a
+//! read: a link that was put there before is refused.
 
 use std::fmt::Debug;
 use std::io::Read as _;
@@ -11,6 +12,7 @@ use rustix::fs::Stat;
 
 use crate::blocking::EndFlag;
 use crate::dir_entry::{DirEntryAt, Parents};
+use crate::editor_lock::{EditorLock, RequestPermit};
 use crate::file_error::FileError;
 use crate::files::{Files, identity};
 use crate::text_format::TextFormat;
@@ -21,6 +23,9 @@ const MAX_BYTES: u64 = 16 << 20;
 
 /// The files of an editor.
 pub trait EditorFiles: Debug + Send + Sync {
+    /// Returns the lock that all sessions of the editor share.
+    fn lock(&self) -> &EditorLock;
+
     /// Requests the text of the file at `path`, and waits for it unless `is_stopped`.
     ///
     /// # Errors
@@ -45,18 +50,35 @@ pub enum EditorFileError {
     Unanswered(String),
 }
 
+/// The editor during one call. No command runs until it is dropped.
+pub(crate) struct EditorTurn<'a> {
+    files: &'a Files,
+    /// `None` outside of an editor, and while a command runs.
+    editor: Option<(&'a dyn EditorFiles, RequestPermit)>,
+    /// Whether the editor has other text than the file, so that it must write.
+    is_unsaved: bool,
+}
+
 impl Files {
+    /// Returns the editor for one call. While a command runs, the call uses the disk only.
+    pub(crate) fn editor_turn(&self) -> EditorTurn<'_> {
+        let editor = self.editor().and_then(|editor| Some((editor, editor.lock().try_begin_request()?)));
+        EditorTurn { files: self, editor, is_unsaved: false }
+    }
+}
+
+impl EditorTurn<'_> {
     /// Returns the text that the editor has for the file at `entry`, if it differs from the file by more than line ends.
     ///
     /// # Errors
     /// The editor does not answer, or the file was replaced meanwhile.
     pub(crate) fn unsaved_text(
-        &self,
+        &mut self,
         entry: &DirEntryAt,
         path: &ResolvedPath,
         end: &EndFlag,
     ) -> Result<Option<String>, FileError> {
-        let Some(editor) = self.editor() else { return Ok(None) };
+        let Some((editor, _)) = &self.editor else { return Ok(None) };
         let requested = entry.requested.as_str();
         let (file, stat) = entry.open()?;
         if u64::try_from(stat.st_size).is_ok_and(|size| size > MAX_BYTES) {
@@ -80,12 +102,12 @@ impl Files {
             return Ok(None);
         }
         self.check_still_there(entry, path, Some(&stat))?;
+        self.is_unsaved = true;
         Ok(Some(text))
     }
 
     /// Makes `bytes` the content of the file at `entry`: through the editor where it writes this file, else on the disk.
-    /// `old` is the metadata of the file that was there before, if any. `is_unsaved`: the editor has other text than the
-    /// file, so it must write.
+    /// `old` is the metadata of the file that was there before, if any.
     ///
     /// # Errors
     /// As [`DirEntryAt::replace`], and if the editor does not write text that only it has, or does not answer.
@@ -95,19 +117,18 @@ impl Files {
         path: &ResolvedPath,
         bytes: &[u8],
         old: Option<&Stat>,
-        is_unsaved: bool,
         end: &EndFlag,
     ) -> Result<(), FileError> {
         let requested = entry.requested.as_str();
         let format = TextFormat::detect(bytes, true);
         let text = format.ok().and_then(|format| format.decode(bytes));
         let text = text.and_then(|text| String::from_utf8(text.into_owned()).ok());
-        if let (Some(editor), Some(text)) = (self.editor(), text.filter(|_| bytes.len() as u64 <= MAX_BYTES))
-        {
+        let text = text.filter(|_| bytes.len() as u64 <= MAX_BYTES);
+        if let (Some((editor, _)), Some(text)) = (&self.editor, text) {
             self.check_still_there(entry, path, old)?;
             match editor.write(&path.real, &text, &|| end.is_stopped()) {
                 Ok(()) => return Ok(()),
-                Err(EditorFileError::Refused(_)) if !is_unsaved => {}
+                Err(EditorFileError::Refused(_)) if !self.is_unsaved => {}
                 Err(error @ EditorFileError::Refused(_)) => {
                     let reason =
                         format!("has changes in the editor that are not saved, and was not changed: {error}");
@@ -130,7 +151,8 @@ impl Files {
         stat: Option<&Stat>,
     ) -> Result<(), FileError> {
         let requested = entry.requested.as_str();
-        let now = DirEntryAt::find(self.workspace(), requested, &path.real, Parents::Required)?.stat()?;
+        let now =
+            DirEntryAt::find(self.files.workspace(), requested, &path.real, Parents::Required)?.stat()?;
         if now.as_ref().map(identity) == stat.map(identity) {
             return Ok(());
         }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value, json};
 
 use super::{EditorFileError, EditorFiles};
-use crate::CommandTimeouts;
-use crate::fixture::{Fixture, failure, success};
+use crate::fixture::{Fixture, failure, runtime, success};
+use crate::{CommandTimeouts, EditorLock};
 
 /// An editor with buffers that are not saved. It writes files, unless it only reads.
 #[derive(Debug, Default)]
@@ -17,6 +17,7 @@ struct FakeEditor {
     is_read_only: bool,
     is_silent: bool,
     writes: Mutex<Vec<PathBuf>>,
+    lock: EditorLock,
 }
 
 impl FakeEditor {
@@ -26,6 +27,10 @@ impl FakeEditor {
 }
 
 impl EditorFiles for FakeEditor {
+    fn lock(&self) -> &EditorLock {
+        &self.lock
+    }
+
     fn read(&self, path: &Path, _: &dyn Fn() -> bool) -> Result<String, EditorFileError> {
         self.unanswered()?;
         let buffers = self.buffers.lock().unwrap();
@@ -118,6 +123,24 @@ fn a_new_file_is_written_by_the_editor_and_a_silent_editor_is_an_error() {
         let (_, text) = failure(fixture.call(tool, arguments));
         assert!(text.contains("did not answer"), "{text}");
     }
+}
+
+#[test]
+fn no_file_is_opened_by_the_editor_while_a_command_runs() {
+    let (fixture, editor) = scene(FakeEditor::default(), "saved\n", Some("unsaved\n"));
+    runtime().block_on(async {
+        let call = async |tool, arguments| success(fixture.run(fixture.prepare(tool, arguments)).await).1;
+        call("shell", json!({ "command": "sleep 600", "isBackground": true })).await;
+        let text = call("read", json!({ "path": "a" })).await;
+        assert!(text.contains("saved") && !text.contains("unsaved"), "{text}");
+        call("edit", edit("saved", "edited")).await;
+        call("write", json!({ "path": "b", "fileText": "new\n" })).await;
+        assert_eq!((fixture.bytes("a"), fixture.bytes("b")), (b"edited\n".to_vec(), b"new\n".to_vec()));
+        assert!(editor.writes.lock().unwrap().is_empty());
+        fixture.background.stop_all().await;
+        let text = call("read", json!({ "path": "a" })).await;
+        assert!(text.contains("unsaved"), "{text}");
+    });
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn read(
     if end.is_stopped() {
         return Ok(blocking::interrupted_outcome());
     }
-    if let Some(text) = files.unsaved_text(&entry, &resolved, end)? {
+    if let Some(text) = files.editor_turn().unsaved_text(&entry, &resolved, end)? {
         let mut window = line_window(args);
         window.feed(&text);
         window.is_complete = true;

@@ -29,6 +29,8 @@ use crate::ToolSettings;
 use crate::arguments::{self, Arguments, lenient};
 use crate::blocking;
 use crate::descriptors::{acquire_descriptors, end_run_if_exhausted};
+use crate::editor_files::EditorFiles;
+use crate::editor_lock::CommandPermit;
 use crate::file_error::FileError;
 use crate::files::TargetPath;
 use crate::offload::run_within_time_limit;
@@ -60,6 +62,8 @@ struct CommandRunner {
     log_directory: Option<PathBuf>,
     path_policy: PathPolicy,
     network_hint: NetworkHint,
+    /// The editor that opens files of the workspace by their names.
+    editor: Option<Arc<dyn EditorFiles>>,
 }
 
 #[derive(Deserialize, Serialize, JsonSchema)]
@@ -94,7 +98,7 @@ impl Shell {
     pub(crate) fn new(workspace: &Arc<Workspace>, settings: ToolSettings) -> Self {
         let launcher = BashLauncher::new(workspace, &settings);
         let monitor = ProtectedPathMonitor::new(workspace, &settings);
-        let ToolSettings { background, log_directory, path_policy, .. } = settings;
+        let ToolSettings { background, log_directory, path_policy, editor_files: editor, .. } = settings;
         let network_hint = NetworkHint::new(background.launcher().is_confined());
         let workspace = Arc::clone(workspace);
         let runner = CommandRunner {
@@ -105,13 +109,19 @@ impl Shell {
             log_directory,
             path_policy,
             network_hint,
+            editor,
         };
         Self { runner: Arc::new(runner) }
     }
 }
 
 impl CommandRunner {
-    fn start(&self, args: &ShellArguments, target: TargetPath) -> Result<RunningCommand, Box<ToolOutcome>> {
+    fn start(
+        &self,
+        args: &ShellArguments,
+        target: TargetPath,
+        editor_permit: Option<CommandPermit>,
+    ) -> Result<RunningCommand, Box<ToolOutcome>> {
         let path = args.directory_path();
         let (workspace, own_path) = (Arc::clone(&self.workspace), path.to_owned());
         let found = run_within_time_limit(move || SearchRoot::for_command(&workspace, &own_path, target))
@@ -136,7 +146,8 @@ impl CommandRunner {
         })?;
         let access = working_directory::access(&self.workspace, &args.command, &directory.path);
         working_directory::check(&self.path_policy, &access, &directory.path)?;
-        self.launcher.start(&args.command, &directory.path, &self.background).map_err(|message| {
+        let started = self.launcher.start(&args.command, &directory.path, &self.background, editor_permit);
+        started.map_err(|message| {
             Box::new(ToolOutcome::Failure {
                 for_model: message.as_str().into(),
                 failure: ToolFailure::SpawnFailed { message },
@@ -179,8 +190,16 @@ enum CommandEnd {
 impl CommandRunner {
     async fn run(&self, args: &ShellArguments, target: TargetPath, context: &ToolContext) -> ToolOutcome {
         let Some(permit) = acquire_descriptors(context).await else { return blocking::interrupted_outcome() };
+        let editor_permit = match &self.editor {
+            Some(editor) => tokio::select! {
+                biased;
+                _ = context.stop.wait() => return blocking::interrupted_outcome(),
+                permit = editor.lock().begin_command() => Some(permit),
+            },
+            None => None,
+        };
         self.monitor.scan_before().await;
-        let started = self.start(args, target);
+        let started = self.start(args, target, editor_permit);
         drop(permit);
         if let Err(outcome) = &started {
             end_run_if_exhausted(context, outcome);

@@ -20,6 +20,7 @@ use crate::arguments::{self, Arguments};
 use crate::blocking::{self, EndFlag};
 use crate::dir_entry::{DirEntryAt, Parents};
 use crate::edit::diff::diff;
+use crate::editor_files::EditorTurn;
 use crate::evidence::FileState;
 use crate::file_error::FileError;
 use crate::files::{Files, TargetPath};
@@ -118,25 +119,24 @@ impl Tool for Write {
 }
 
 /// A file that is about to be written.
-struct WritePlan {
+struct WritePlan<'a> {
     resolved: ResolvedPath,
     entry: DirEntryAt,
     /// The existing file.
     old: Option<Stat>,
     bytes: Vec<u8>,
     diff: String,
-    /// Whether an editor has not saved the existing content.
-    is_unsaved: bool,
+    turn: EditorTurn<'a>,
 }
 
-impl WritePlan {
+impl<'a> WritePlan<'a> {
     /// Determines the new content of the file if it may be written. `parents` is the treatment of missing directories in the
     /// workspace.
     ///
     /// # Errors
     /// The file must not be written.
     fn new(
-        files: &Files,
+        files: &'a Files,
         args: &WriteArguments,
         target: TargetPath,
         parents: Parents,
@@ -154,11 +154,12 @@ impl WritePlan {
             error => error,
         })?;
         let old = entry.stat_regular_file()?;
+        let mut turn = files.editor_turn();
         let Some(stat) = &old else {
             let bytes = args.file_text.clone().into_bytes();
-            return Ok(Self { resolved, entry, old, bytes, diff: String::new(), is_unsaved: false });
+            return Ok(Self { resolved, entry, old, bytes, diff: String::new(), turn });
         };
-        let unsaved = files.unsaved_text(&entry, &resolved, end)?;
+        let unsaved = turn.unsaved_text(&entry, &resolved, end)?;
         match &unsaved {
             Some(text) => {
                 files.known_contents().check_bytes(requested, &resolved, stat, text.as_bytes())?;
@@ -168,7 +169,7 @@ impl WritePlan {
         let content = read_content(files, &entry)?;
         let bytes = encode_like(&content, content.len() < CONVENTION_LIMIT, &args.file_text);
         let diff = text_diff(requested, unsaved.as_deref().map_or(&content, str::as_bytes), &bytes);
-        Ok(Self { resolved, entry, old, bytes, diff, is_unsaved: unsaved.is_some() })
+        Ok(Self { resolved, entry, old, bytes, diff, turn })
     }
 }
 
@@ -180,8 +181,9 @@ fn write(
 ) -> Result<ToolOutcome, FileError> {
     let requested = args.path.as_str();
     let planned = WritePlan::new(files, args, target, Parents::Created, end)?;
-    let WritePlan { resolved, entry, old, bytes, diff, is_unsaved } = planned;
-    files.replace(&entry, &resolved, &bytes, old.as_ref(), is_unsaved, end)?;
+    let WritePlan { resolved, entry, old, bytes, diff, turn } = planned;
+    turn.replace(&entry, &resolved, &bytes, old.as_ref(), end)?;
+    drop(turn);
     files.known_contents().record(&resolved, ContentDigest::from_bytes(&bytes));
 
     let lines_created = count_lines(args.file_text.as_bytes());

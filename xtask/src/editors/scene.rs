@@ -20,13 +20,16 @@ pub(super) struct Scene<'a> {
     _model: ModelServer,
 }
 
+/// The configuration of the user. Confined commands are not asked about, but for those of this rule.
+const ASKING: &str = "[permissions]\nask = [\"Shell(touch)\"]\n";
+
 impl<'a> Scene<'a> {
     /// Creates the scene. The program is started under the name `cursor-agent`, as the links of `ibeam shim` do.
     pub(super) fn new(
         clients: &'a Clients,
         answers: impl IntoIterator<Item = Answer>,
     ) -> Result<Self, ConformanceError> {
-        let (model, workspace) = (ModelServer::start(answers), Workspace::new());
+        let (model, workspace) = (ModelServer::start(answers), Workspace::new().user_config(ASKING));
         let outside = workspace.outside();
         let (records, bin) = (outside.join("records"), outside.join("bin"));
         for directory in [&records, &bin] {

@@ -119,13 +119,15 @@ impl BackgroundProcesses {
     /// monitor scans.
     pub(super) fn adopt(
         &self,
-        mut running: RunningCommand,
+        running: RunningCommand,
         (call_id, command): (CallId, String),
         monitor: ProtectedPathMonitor,
     ) {
         let counted = RunningCount::new(self);
         let mut request = self.0.request.subscribe();
         tokio::spawn(async move {
+            // As a whole: what the command holds is released at its end, not when the fields that are used here move.
+            let mut running = running;
             let mut is_stopped = false;
             while !running.tree.is_gone() {
                 tokio::select! {

@@ -11,6 +11,7 @@ use super::background::BackgroundProcesses;
 use super::environment::{self, find_bash};
 use super::output_capture::OutputCapture;
 use crate::ToolSettings;
+use crate::editor_lock::CommandPermit;
 use crate::file_error::errno_name;
 use crate::workspace::Workspace;
 
@@ -31,6 +32,8 @@ pub(super) struct RunningCommand {
     pub(super) directory: PathBuf,
     /// When the command started.
     pub(super) started: Instant,
+    /// Keeps an editor from opening files while the command runs.
+    _editor_permit: Option<CommandPermit>,
 }
 
 impl BashLauncher {
@@ -54,7 +57,8 @@ impl BashLauncher {
         Self { bash: find_bash(own_environment, &roots), environment }
     }
 
-    /// Starts bash with `command` in `directory`, which exists. Must be called within an async runtime.
+    /// Starts bash with `command` in `directory`, which exists. `editor_permit` is kept as long as the command runs. Must be
+    /// called within an async runtime.
     ///
     /// # Errors
     /// One line for the model: bash is missing, or the system's error.
@@ -63,6 +67,7 @@ impl BashLauncher {
         command: &str,
         directory: &Path,
         processes: &BackgroundProcesses,
+        editor_permit: Option<CommandPermit>,
     ) -> Result<RunningCommand, String> {
         let bash = self.bash.as_ref().ok_or("`bash` is not installed, and commands need it")?;
         let mut environment = self.environment.clone();
@@ -75,7 +80,13 @@ impl BashLauncher {
         let PipedProcess { tree, stdout, stderr } =
             processes.spawn(&command).map_err(|error| error_text(&error))?;
         let output = OutputCapture::new(stdout, stderr);
-        Ok(RunningCommand { tree, output, directory: directory.to_owned(), started })
+        Ok(RunningCommand {
+            tree,
+            output,
+            directory: directory.to_owned(),
+            started,
+            _editor_permit: editor_permit,
+        })
     }
 }
 

@@ -104,7 +104,7 @@ pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) 
 }
 
 pub(super) fn doctor(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
-    let pending = RunSandbox::spawn(app, true).map_err(|failure| failure.reason);
+    let pending = RunSandbox::spawn(app).map_err(|failure| failure.reason);
     let sandbox = pending.and_then(PendingSandbox::join);
     if app.base.flags.sandbox == Some(Switch::Enabled) {
         return print_layers(app, format, stdout, &sandbox?);

@@ -38,6 +38,7 @@ use ibeam_json_rpc::{
 };
 use ibeam_protocol::{Failure, Reason, SessionId, Signal};
 use ibeam_session::Session;
+use ibeam_tools::EditorLock;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
@@ -91,6 +92,7 @@ pub(crate) fn serve_editor(app: &AppContext, stdout: File) -> Result<(), Failure
             peer: Arc::clone(&peer),
             features: None,
             sessions: HashMap::new(),
+            editor_lock: EditorLock::default(),
             turns: Arc::default(),
         };
         runtime.block_on(async {
@@ -159,6 +161,8 @@ struct Server<'a> {
     /// `None` before `initialize`.
     features: Option<ClientFeatures>,
     sessions: HashMap<String, OpenSession>,
+    /// Keeps the files of the editor and the commands of the sessions apart.
+    editor_lock: EditorLock,
     turns: OpenTurns,
 }
 
@@ -448,6 +452,7 @@ impl Server<'_> {
             catalogue: Arc::clone(&self.app.base.catalogue),
             features,
             control: control.clone(),
+            editor_lock: self.editor_lock.clone(),
             requests: received,
         };
         let (give, take) = std::sync::mpsc::channel();

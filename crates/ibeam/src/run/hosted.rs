@@ -98,7 +98,10 @@ pub(crate) fn run_hosted(
         let front_end = HostFrontEnd { app, dialect, host: Arc::clone(&host), additions: host.additions() };
         let first_model = source.model.choose_for_first_prompt()?;
         let prompt = Prompt { blocks: first.prompt.texts.clone(), notice: None };
-        let sandbox = RunSandbox::spawn(app, true)?;
+        let sandbox = match dialect_writer.options().ask_host {
+            true => RunSandbox::spawn_for_person(app)?,
+            false => RunSandbox::spawn(app)?,
+        };
         let mut session = RunSession::open(process, target, first_model, sandbox, &prompt, &front_end)?;
         let outcome = run_turns(&mut session, first, &mut source);
         session.close(outcome)

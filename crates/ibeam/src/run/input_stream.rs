@@ -81,7 +81,7 @@ pub(crate) fn run_input_stream(
     let outcome = on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Hosted, startup, stdout, new_writer)?;
         // The sandbox starts while the first message is awaited.
-        let sandbox = RunSandbox::spawn(app, true)?;
+        let sandbox = RunSandbox::spawn(app)?;
         let model = model::choose_model(app)?;
         let media = RunMedia::new(&model, &FallbackChain::choose(app, &model)?);
         let queue = read_stdin(media).map_err(thread_error)?;

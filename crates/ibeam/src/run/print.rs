@@ -105,7 +105,7 @@ pub(crate) fn print(
     let printed = on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Single, startup, stdout, new_writer)?;
         // The sandbox starts while the prompt is read.
-        let sandbox = RunSandbox::spawn(app, true)?;
+        let sandbox = RunSandbox::spawn(app)?;
         let read_prompt = || runtime.block_on(read_prompt(app, words, &process.stop));
         // If the words are a prompt, a wrong model is reported before the wait for stdin. Otherwise a missing prompt is
         // reported first.

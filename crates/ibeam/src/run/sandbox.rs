@@ -52,11 +52,9 @@ pub(crate) struct PendingSandbox {
 /// The one who answers for calls that no rule decides.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Respondent {
-    /// Nobody: such calls are refused, and commands are confined by default.
+    /// Nobody: such calls are refused.
     Nobody,
-    /// The user of an editor. Commands are confined only on request.
-    Editor,
-    /// The person at the terminal. Commands are confined by default.
+    /// A person at a terminal, in an editor or behind a host, who decides about files outside the workspace too.
     Person,
 }
 
@@ -65,9 +63,8 @@ impl RunSandbox {
     ///
     /// # Errors
     /// `NoInput` for a directory, `Usage` or `BadConfig` for an invalid rule or value.
-    pub(crate) fn spawn(app: &AppContext, is_print: bool) -> Result<PendingSandbox, Failure> {
-        let respondent = if is_print { Respondent::Nobody } else { Respondent::Editor };
-        Self::spawn_with(app, respondent, resources::command_timeouts(app)?)
+    pub(crate) fn spawn(app: &AppContext) -> Result<PendingSandbox, Failure> {
+        Self::spawn_with(app, Respondent::Nobody, resources::command_timeouts(app)?)
     }
 
     /// Starts to set up the sandbox of a check, which may have `timeout` for its command.
@@ -83,12 +80,11 @@ impl RunSandbox {
         Self::spawn_with(app, Respondent::Nobody, CommandTimeouts { max, ..timeouts })
     }
 
-    /// Starts to set up the sandbox of a session at a terminal, where commands are confined by default as in print mode, and
-    /// the person decides about files outside the workspace.
+    /// Starts to set up the sandbox of a session with a person, who decides about files outside the workspace.
     ///
     /// # Errors
     /// The errors of [`Self::spawn`].
-    pub(crate) fn spawn_for_terminal(app: &AppContext) -> Result<PendingSandbox, Failure> {
+    pub(crate) fn spawn_for_person(app: &AppContext) -> Result<PendingSandbox, Failure> {
         Self::spawn_with(app, Respondent::Person, resources::command_timeouts(app)?)
     }
 
@@ -107,7 +103,7 @@ impl RunSandbox {
         let web = Web::new(app, &policy, respondent == Respondent::Nobody)?;
         let processes = app.base.config.process_limit();
         let (mut notices, mut reason, mut notes) = (Vec::new(), Sentence::from(""), Vec::new());
-        let (report, launcher) = match sandbox_choice(app, mode, respondent != Respondent::Editor) {
+        let (report, launcher) = match sandbox_choice(app, mode) {
             SandboxChoice::Off(off) => {
                 reason = off;
                 (Sandbox { reason: reason.to_string(), ..Sandbox::default() }, Launcher::new(processes))
@@ -193,9 +189,9 @@ impl PendingSandbox {
     }
 }
 
-/// Whether a run in print mode would confine its commands.
+/// Whether a run would confine its commands.
 pub(crate) fn is_sandbox_enabled(app: &AppContext) -> bool {
-    matches!(sandbox_choice(app, super::prepare::permission_mode(app), true), SandboxChoice::On)
+    matches!(sandbox_choice(app, super::prepare::permission_mode(app)), SandboxChoice::On)
 }
 
 /// Whether commands are confined; if not, the reason.
@@ -204,9 +200,8 @@ enum SandboxChoice {
     Off(Sentence),
 }
 
-/// Returns whether flags, configuration and the mode of the run ask for a sandbox. `is_default`: whether commands are
-/// confined where neither asks.
-fn sandbox_choice(app: &AppContext, mode: PermissionMode, is_default: bool) -> SandboxChoice {
+/// Returns whether commands are confined: unless the flags, the configuration or the mode of the run exclude it.
+fn sandbox_choice(app: &AppContext, mode: PermissionMode) -> SandboxChoice {
     if matches!(mode, PermissionMode::Plan | PermissionMode::Ask) {
         return SandboxChoice::Off(sentence!("no command runs in this mode"));
     }
@@ -214,9 +209,7 @@ fn sandbox_choice(app: &AppContext, mode: PermissionMode, is_default: bool) -> S
         Some("disabled") => {
             SandboxChoice::Off(sentence!("switched off; commands are confined by permission rules only"))
         }
-        Some(_) => SandboxChoice::On,
-        None if is_default || mode == PermissionMode::Force => SandboxChoice::On,
-        None => SandboxChoice::Off(sentence!("a person is asked before each command that no rule allows")),
+        Some(_) | None => SandboxChoice::On,
     }
 }
 

@@ -200,7 +200,7 @@ fn the_user_of_the_editor_approves_a_command_once_or_always() {
         answer_text("Done."),
     ]);
     let id = stored_session(&scene, "first");
-    let mut editor = Editor::start(&scene, &[]);
+    let mut editor = Editor::start(&scene, &["--sandbox", "disabled"]);
     editor.open("session/resume", &scene, &id);
     let prompt = editor.send_prompt(&id, "go");
     for (question, option) in [(1, "allow-always"), (2, "reject-once")] {
@@ -220,6 +220,41 @@ fn the_user_of_the_editor_approves_a_command_once_or_always() {
     let sent = scene.server.requests().last().unwrap().transcript().join("\n");
     assert!(sent.contains("result the user refused this call"), "{sent}");
     assert!(!sent.contains("--allow"), "the answer is not an invitation to try again: {sent}");
+}
+
+#[test]
+fn an_editor_has_the_defaults_of_a_terminal() {
+    let outside = "the command is confined, so nobody is asked";
+    let directory = json!({ "command": "mkdir sub && ls", "workingDirectory": "sub" });
+    let scene = Scene::new([
+        answer_text("Hello."),
+        answer_call("t1", "shell", &json!({ "command": "mkdir -p sub; ls" })),
+        answer_call("t2", "shell", &directory),
+        answer_call("t3", "write", &json!({ "path": "../outside.txt", "fileText": "x" })),
+        answer_text("Done."),
+    ]);
+    let workspace = Workspace::new().user_config("[permissions]\nask = [\"Shell(mkdir:sub*)\"]\n");
+    let scene = scene.with_workspace(workspace);
+    let id = stored_session(&scene, "first");
+    let mut editor = Editor::start(&scene, &[]);
+    editor.open("session/resume", &scene, &id);
+    let prompt = editor.send_prompt(&id, "go");
+    editor.decide(1, "allow-once");
+    editor.decide(2, "allow-once");
+    editor.wait_for_response(prompt);
+    let messages = editor.end();
+    let questions: Vec<&Value> =
+        messages.iter().filter(|message| message["method"] == "session/request_permission").collect();
+    assert_eq!(questions.len(), 2, "{outside}: {questions:?}");
+    let call = &questions[0]["params"]["toolCall"];
+    let text = call["content"][0]["content"]["text"].as_str().unwrap();
+    let sub = scene.workspace.path().canonicalize().unwrap().join("sub");
+    assert!(text.starts_with("asked because of the rule `Shell(mkdir:sub*)`"), "{text}");
+    assert!(text.ends_with(&format!("```console\n{}$ mkdir sub && ls\n```", sub.display())), "{text}");
+    assert_eq!(call["locations"], json!([{ "path": sub }]));
+    let text = questions[1]["params"]["toolCall"]["content"][0]["content"]["text"].to_string();
+    assert!(text.contains("asked because it reaches outside the workspace"), "{text}");
+    assert!(scene.workspace.path().join("../outside.txt").exists());
 }
 
 #[test]

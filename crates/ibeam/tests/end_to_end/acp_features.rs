@@ -17,7 +17,8 @@ fn labels_and_titles_are_in_the_language_of_the_user() {
     ]);
     std::fs::write(scene.workspace.path().join("a.txt"), "x").unwrap();
     let id = stored_session(&scene, "premier");
-    let mut editor = Editor::start_with(scene.ibeam::<&str>([]).env("IBEAM_LANG", "fr"), &json!({}));
+    let mut editor =
+        Editor::start_with(scene.ibeam(["--sandbox", "disabled"]).env("IBEAM_LANG", "fr"), &json!({}));
     editor.open("session/resume", &scene, &id);
     let prompt = editor.send_prompt(&id, "va");
     editor.decide(1, "allow-once");

@@ -1,7 +1,7 @@
 //! Asks the user of the editor about calls that no rule decides.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
@@ -12,7 +12,7 @@ use ibeam_output::Catalogue;
 use ibeam_protocol::ToolCall;
 
 use super::turn_control::lock;
-use crate::run::answered_calls::AnsweredCalls;
+use crate::run::answered_calls::{AnsweredCalls, HOOK_RULE};
 
 /// The answers that last until the session is closed.
 pub(super) type LastingAnswers = Arc<Mutex<HashMap<AnsweredCalls, PermissionAnswer>>>;
@@ -40,7 +40,14 @@ impl Approver for EditorApprover {
             if let Some(answer) = lasting {
                 return approval(answer);
             }
-            let view = QuestionView { cwd: &self.cwd, catalogue: &self.catalogue, features: self.features };
+            let cause = self.cause(request);
+            let view = QuestionView {
+                cwd: &self.cwd,
+                catalogue: &self.catalogue,
+                features: self.features,
+                cause: &cause,
+                directory: command_directory(access, &self.cwd),
+            };
             let question = permission_request(&self.session_id, call, view, similar.is_some());
             let Ok(response) = self.peer.request("session/request_permission", question).await else {
                 return Approval::Unanswered;
@@ -52,6 +59,32 @@ impl Approver for EditorApprover {
             }
             approval(answer)
         })
+    }
+}
+
+impl EditorApprover {
+    /// Returns why the user is asked: the cause as at a terminal, and what the rule says about this call.
+    fn cause(&self, request: ApprovalRequest<'_>) -> String {
+        let ApprovalRequest { rule, reason, .. } = request;
+        let cause = self.catalogue.question_cause(rule, reason);
+        match rule.starts_with(HOOK_RULE) {
+            // The cause has the reason of the hook.
+            true => cause,
+            false => format!("{cause}\n\n{}", self.catalogue.in_language(reason)),
+        }
+    }
+}
+
+/// Returns the directory in which a command starts; `None` for other calls.
+fn command_directory<'a>(access: &'a Access, cwd: &'a Path) -> Option<&'a Path> {
+    match access {
+        Access::Command { directory, .. } => Some(directory.as_deref().unwrap_or(cwd)),
+        Access::Nothing
+        | Access::Read(_)
+        | Access::Write(_)
+        | Access::Fetch { .. }
+        | Access::Mcp { .. }
+        | Access::Task { .. } => None,
     }
 }
 

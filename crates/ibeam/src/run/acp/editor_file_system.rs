@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ibeam_acp::ClientFeatures;
 use ibeam_acp::schema::{ReadTextFileRequest, ReadTextFileResponse, WriteTextFileRequest};
 use ibeam_json_rpc::{Peer, RequestError};
-use ibeam_tools::{EditorFileError, EditorFiles};
+use ibeam_tools::{EditorFileError, EditorFiles, EditorLock};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::runtime::Handle;
@@ -29,6 +29,8 @@ pub(super) struct EditorFileSystem {
     pub(super) given: PathBuf,
     /// The longest wait for an answer.
     pub(super) timeout: Duration,
+    /// The lock of the connection.
+    pub(super) lock: EditorLock,
 }
 
 impl fmt::Debug for EditorFileSystem {
@@ -38,6 +40,10 @@ impl fmt::Debug for EditorFileSystem {
 }
 
 impl EditorFiles for EditorFileSystem {
+    fn lock(&self) -> &EditorLock {
+        &self.lock
+    }
+
     fn read(&self, path: &Path, is_stopped: &dyn Fn() -> bool) -> Result<String, EditorFileError> {
         if !self.features.reads_files {
             return Err(EditorFileError::Refused("it reads no files".to_owned()));

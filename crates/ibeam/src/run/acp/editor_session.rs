@@ -19,6 +19,7 @@ use ibeam_acp::{
 use ibeam_json_rpc::{INTERNAL_ERROR, INVALID_PARAMS, Peer, Responder, RpcError};
 use ibeam_output::Catalogue;
 use ibeam_protocol::{Attachment, Failure, PermissionMode, Reason, RunOutcome, SessionId, UserPrompt};
+use ibeam_tools::EditorLock;
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 
@@ -82,6 +83,8 @@ pub(super) struct EditorSession {
     pub(super) catalogue: Arc<Catalogue>,
     pub(super) features: ClientFeatures,
     pub(super) control: SessionControl,
+    /// Keeps the files of the editor and the commands of all its sessions apart.
+    pub(super) editor_lock: EditorLock,
     pub(super) requests: mpsc::Receiver<SessionRequest>,
 }
 
@@ -332,6 +335,7 @@ impl<'a> ServedSession<'a> {
                 workspace: app.workspace.clone(),
                 given: self.session.flags.workspace.clone().unwrap_or_else(|| app.workspace.clone()),
                 timeout: app.base.config.timeout("files"),
+                lock: self.session.editor_lock.clone(),
             })
         });
         let questioner = self.session.features.forms.then(|| {
@@ -350,7 +354,7 @@ impl<'a> ServedSession<'a> {
         let process =
             RunProcess::for_connection(self.runtime, app, RunKind::Editor, stop, Box::new(new_writer));
         let choice = model::choose_model(app)?.with_shown_thinking();
-        let sandbox = RunSandbox::spawn(app, false)?;
+        let sandbox = RunSandbox::spawn_for_person(app)?;
         let target = SessionTarget::Named(self.session.id.to_string());
         let no_prompt = Prompt { blocks: Vec::new(), notice: None };
         RunSession::open(process, &target, choice, sandbox, &no_prompt, &front_end)

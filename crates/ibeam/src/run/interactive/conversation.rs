@@ -232,7 +232,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
     fn open_now(&self, target: &SessionTarget) -> Result<RunSession<'a>, ExitFailure> {
         let app = &self.process.app;
         let model = model::choose_model(app)?;
-        let sandbox = RunSandbox::spawn_for_terminal(app)?;
+        let sandbox = RunSandbox::spawn_for_person(app)?;
         let policy = build_policy(app, permission_mode(app))?;
         let questioner = self.screen.questioner(&app.base.catalogue);
         let front_end = PersonFrontEnd {

@@ -63,7 +63,7 @@ fn run_prompt(
         let process =
             RunProcess::for_connection(runtime, app, RunKind::Served, stop.clone(), Box::new(new_writer));
         let model = model::choose_model(app)?;
-        let sandbox = RunSandbox::spawn(app, true)?;
+        let sandbox = RunSandbox::spawn(app)?;
         let no_prompt = Prompt { blocks: Vec::new(), notice: None };
         let mut session = RunSession::open(process, target, model, sandbox, &no_prompt, &ServedFrontEnd)?;
         let prompt = UserPrompt { texts: vec![prompt.to_owned()], ..UserPrompt::default() };
