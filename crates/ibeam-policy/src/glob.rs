@@ -27,7 +27,7 @@ pub struct PathGlob {
     pattern: String,
     /// The pattern for allow rules, which compare names exactly.
     exact: Pattern,
-    /// The pattern for deny rules, which compare folded names.
+    /// The pattern for deny rules, which compare folded names and also take names with brackets literally.
     folded: Pattern,
     /// Pairs of characters that occur in every path that the pattern matches.
     pairs: CharPairs,
@@ -53,13 +53,10 @@ impl PathGlob {
             Some(directory) => format!("{directory}/**"),
             None => rest.to_owned(),
         };
-        let whole = match pattern.strip_suffix("/**") {
-            // `dir/**` covers the directory too, because a tool that walks it requests access to the directory.
-            Some(directory) if !directory.is_empty() => format!("{{{directory},{pattern}}}"),
-            Some(_) | None => pattern.clone(),
-        };
-        let exact = Pattern::new(&whole, true, false)?;
-        let folded = Pattern::new(&fold_case(&whole), true, true)?;
+        let exact = Pattern::new(&with_directory(&pattern), true, false)?;
+        let denied = |pattern: &str| Pattern::new(&fold_case(&with_directory(pattern)), true, true);
+        // The additional alternatives may exceed the limits of a pattern.
+        let folded = denied(&with_literal_names(&pattern)).or_else(|_| denied(&pattern))?;
         let pairs = CharPairs::required_by(&pattern);
         Ok(Self { text: text.to_owned(), anchor, pattern, exact, folded, pairs })
     }
@@ -70,8 +67,8 @@ impl PathGlob {
     }
 
     /// Whether a deny rule with this pattern covers `path`. A deny rule covers more than an allow rule: it covers
-    /// everything below a match and compares folded names, and a pattern without `/` matches a name at any depth,
-    /// inside and outside the workspace.
+    /// everything below a match and compares folded names, a name with brackets such as `[id]` is a pattern and also that
+    /// very name, and a pattern without `/` matches a name at any depth, inside and outside the workspace.
     pub(crate) fn denies(&self, path: &Path, workspace: &Path, home: &Path) -> bool {
         if self.covers(path, workspace, home) {
             return true;
@@ -173,6 +170,59 @@ impl fmt::Display for PathGlob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
+}
+
+/// Returns the pattern that covers the directory of `dir/**` too, because a tool that walks it requests access to the
+/// directory.
+fn with_directory(pattern: &str) -> String {
+    match pattern.strip_suffix("/**") {
+        Some(directory) if !directory.is_empty() => format!("{{{directory},{pattern}}}"),
+        Some(_) | None => pattern.to_owned(),
+    }
+}
+
+/// Returns the pattern whose names with brackets or braces also match themselves: projects have directories such as
+/// `[id]`. A pattern with a bracket that spans names, or that escapes one, is returned unchanged.
+fn with_literal_names(pattern: &str) -> String {
+    let count = |name: &str, c: char| name.matches(c).count();
+    let is_closed = |name: &str| count(name, '[') == count(name, ']') && count(name, '{') == count(name, '}');
+    if pattern.contains('\\') || !pattern.split('/').all(is_closed) {
+        return pattern.to_owned();
+    }
+    let names = pattern.split('/').map(|name| match name.contains(['[', '{']) {
+        true => format!("{{{},{}}}", escape_commas(name), escape_brackets(name)),
+        false => name.to_owned(),
+    });
+    names.collect::<Vec<_>>().join("/")
+}
+
+/// Returns the name as an alternative within braces: a comma of its own is a character.
+fn escape_commas(name: &str) -> String {
+    let (mut depth, mut is_class, mut escaped) = (0_usize, false, String::new());
+    for c in name.chars() {
+        match c {
+            ',' if depth == 0 && !is_class => {
+                escaped.push_str("[,]");
+                continue;
+            }
+            '[' => is_class = true,
+            ']' => is_class = false,
+            '{' if !is_class => depth += 1,
+            '}' if !is_class => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+/// Returns the pattern of the name in which brackets, braces and commas are characters; `*` and `?` stay wildcards.
+fn escape_brackets(name: &str) -> String {
+    let escape = |c| match c {
+        '[' | ']' | '{' | '}' | ',' => format!("[{c}]"),
+        c => String::from(c),
+    };
+    name.chars().map(escape).collect()
 }
 
 fn has_wildcard(text: &str) -> bool {
@@ -278,5 +328,66 @@ impl TextGlob {
 impl fmt::Display for TextGlob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(pattern: &str, path: &str, expect: bool) {
+        let glob = PathGlob::new(pattern).unwrap();
+        let (workspace, home) = (Path::new("/w"), Path::new("/h"));
+        assert_eq!(glob.denies(&workspace.join(path), workspace, home), expect, "{pattern} {path}");
+    }
+
+    #[test]
+    fn a_deny_rule_covers_a_name_with_brackets_as_pattern_and_as_name() {
+        for (pattern, path, expect) in [
+            ("app/[id]/**", "app/[id]/x", true),
+            ("app/[id]/**", "app/[ID]", true),
+            ("app/[id]/**", "app/i/x", true),
+            ("app/[id]/**", "app/z/x", false),
+            ("app/[id]/", "app/[id]/a/b", true),
+            ("[...slug]", "a/[...slug]/b", true),
+            ("app/[id].*", "app/[id].tsx", true),
+            ("{a,b}/[id]/x", "a/[id]/x", true),
+            ("{a,b}/[id]/x", "{a,b}/i/x", true),
+            ("{a,b}/[id]/x", "c/[id]/x", false),
+            ("x,[id]", "x,[id]", true),
+            ("x,[id]", "x,i", true),
+            ("x,[id]", "i", false),
+            ("{a/x,[id]/y}", "a/x", true),
+            ("{a/x,[id]/y}", "d/y", true),
+        ] {
+            check(pattern, path, expect);
+        }
+    }
+
+    #[test]
+    fn an_allow_rule_takes_a_name_with_brackets_as_a_pattern_only() {
+        let glob = PathGlob::new("app/[id]/x").unwrap();
+        let allows = |path: &str| glob.allows(Path::new(path), Path::new("/w"), Path::new("/h"));
+        assert!(allows("/w/app/i/x") && !allows("/w/app/[id]/x"));
+    }
+
+    proptest! {
+        #[test]
+        fn names_taken_literally_only_add_to_what_a_pattern_matches(
+            pattern in r"[ab\[\]{},*?!/\\-]{1,12}",
+            path in r"[ab\[\]{},/]{1,8}",
+        ) {
+            if let Ok(plain) = Pattern::new(&pattern, true, true)
+                && plain.is_match(&path)
+            {
+                let literal = Pattern::new(&with_literal_names(&pattern), true, true);
+                prop_assert!(literal.is_ok_and(|literal| literal.is_match(&path)));
+            }
+        }
     }
 }
