@@ -63,6 +63,7 @@ pub(crate) use interactive::{InteractiveStart, conversation_commands, run_intera
 pub(crate) use mcp_serve::{McpServeOptions, serve_mcp};
 pub(crate) use prepare::{config_errors, permission_mode};
 pub(crate) use print::{PrintInput, print};
+pub(crate) use sandbox::computed_sizes;
 pub(crate) use session_opener::{
     SessionTarget, damaged_session_reason, is_ephemeral, journal_write_reason, nth_newest,
     session_error_reason, session_options, session_store_reason,

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use ibeam_config::Value;
+use ibeam_config::{Setting, Value};
 use ibeam_providers::{Timeouts, is_secret_header};
 use serde_json::json;
 
@@ -10,6 +10,7 @@ use super::{print_text, report};
 use crate::app::AppContext;
 use crate::cli::{ConfigCommand, ReportFormat};
 use crate::cli_error::CliError;
+use crate::run::computed_sizes;
 
 pub(super) fn config(app: &AppContext, what: &ConfigCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
@@ -39,6 +40,7 @@ impl Row {
 
 fn explain(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let mut rows = Vec::new();
+    let lowered = computed_sizes(app);
     for (path, settings) in app.base.config.all_settings() {
         let is_secret = match path {
             [table, _, group, name] if table == "mcp_servers" => match group.as_str() {
@@ -61,7 +63,10 @@ fn explain(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<
             // Environment variables of MCP servers, and headers of providers, may be secrets.
             let hidden = is_secret.then(|| Value::Text("…".to_owned()));
             let value = hidden.as_ref().unwrap_or(&setting.value);
-            rows.push(Row::new(path.clone(), value, setting.origin.to_string()));
+            rows.push(
+                lowered_row(&lowered, &path, setting)
+                    .unwrap_or_else(|| Row::new(path.clone(), value, setting.origin.to_string())),
+            );
         }
     }
     rows.extend(default_timeouts(app));
@@ -85,6 +90,14 @@ fn explain(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<
         ReportFormat::Text => print_text(stdout, &text),
         ReportFormat::Json => report(stdout, format, "", &json!(json)),
     }
+}
+
+/// Returns the row of a size that a project sets above the computed default, which a project may only lower.
+fn lowered_row(sizes: &[([&str; 2], u64)], path: &str, setting: &Setting) -> Option<Row> {
+    let (_, size) = sizes.iter().find(|(key, _)| key.join(".") == path)?;
+    let value = Value::Number(*size);
+    let origin = format!("default; {} may only lower it", setting.origin);
+    (setting.value != value).then(|| Row::new(path.to_owned(), &value, origin))
 }
 
 /// Returns the timeouts that are not configured: the defaults for the model in use.

@@ -40,6 +40,10 @@ pub(crate) struct RunSandbox {
 const MAX_SCRATCH: u64 = 4 << 30;
 /// The smallest default size, however little memory there is.
 const MIN_SCRATCH: u64 = 64 << 20;
+/// The key of the limit for the size of a file.
+const FILE_SIZE: [&str; 2] = ["limits", "file_size"];
+/// The key of the size of the private directories for temporary files.
+const SCRATCH_SIZE: [&str; 2] = ["sandbox", "scratch_size"];
 /// The file with the memory limit of a container.
 const MEMORY_LIMIT_FILE: &str = "/sys/fs/cgroup/memory.max";
 
@@ -260,18 +264,23 @@ fn configured_paths(app: &AppContext, list: &str) -> Vec<PathBuf> {
     entries.into_iter().filter_map(|(entry, _)| resolved(entry).canonicalize().ok()).collect()
 }
 
+/// Returns the keys whose default is computed, with the values in force.
+pub(crate) fn computed_sizes(app: &AppContext) -> [([&'static str; 2], u64); 2] {
+    [(FILE_SIZE, max_file_size(app)), (SCRATCH_SIZE, scratch_size(app))]
+}
+
 /// Returns the limit for the size of a file that a command writes, in bytes: as configured, else half of the free space
 /// up to a limit.
 fn max_file_size(app: &AppContext) -> u64 {
     let default = || free_bytes(&app.workspace).map_or(MAX_FILE_SIZE, |free| (free / 2).min(MAX_FILE_SIZE));
-    app.base.config.number_or(&["limits", "file_size"], default)
+    app.base.config.number_or(&FILE_SIZE, default)
 }
 
 /// Returns the size of the private directories for temporary files, in bytes: as configured, else a quarter of the
 /// memory within limits.
 fn scratch_size(app: &AppContext) -> u64 {
     let default = || (available_memory() / 4).clamp(MIN_SCRATCH, MAX_SCRATCH);
-    app.base.config.number_or(&["sandbox", "scratch_size"], default)
+    app.base.config.number_or(&SCRATCH_SIZE, default)
 }
 
 /// Returns the bytes of memory that this process and its commands may use.

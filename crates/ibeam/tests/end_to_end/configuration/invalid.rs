@@ -204,3 +204,18 @@ fn an_unreadable_path_is_not_reported_as_invalid() {
         assert!(output.stderr.starts_with("error: cannot read `locked`: Permission denied"), "{output}");
     }
 }
+
+#[test]
+fn a_size_that_an_untrusted_project_may_only_lower_is_explained_with_the_value_in_force() {
+    let config = "[limits]\nfile_size = \"900000G\"\n[sandbox]\nscratch_size = \"900000G\"\n";
+    let workspace = Workspace::new().file(".ibeam/config.toml", config);
+    let scene = Scene::new([]).with_workspace(workspace);
+    let output = scene.ibeam_without_model(["config", "explain", "--format", "json"]).run().succeeded();
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&output.stdout).unwrap();
+    for key in ["limits.file_size", "sandbox.scratch_size"] {
+        let row = rows.iter().find(|row| row["key"] == key).unwrap();
+        assert!(row["value"].as_u64().unwrap() <= 8 << 30, "{row}");
+        let origin = row["origin"].as_str().unwrap();
+        assert!(origin.starts_with("default; ") && origin.contains(".ibeam/config.toml"), "{row}");
+    }
+}
