@@ -147,7 +147,12 @@ impl Policy {
     /// Returns the allow rule that covers a step, `None` if the step does not need a rule, or the reason why no rule
     /// covers it.
     pub(crate) fn covering_rule(&self, step: &CommandStep) -> Result<Option<&Rule>, String> {
+        let shell_rules = self.allow.iter().filter_map(|rule| Some((rule, shell_rule(rule)?)));
+        let covering = || shell_rules.clone().find(|(_, shell)| allows(shell, step)).map(|(rule, _)| rule);
         if let Some(variable) = step.assigned_variables.first() {
+            if let Some(rule) = covering().filter(|_| step.is_unread_export) {
+                return Ok(Some(rule));
+            }
             return Err(format!(
                 "the command sets the variable `{variable}`, which can change what programs do; leave it out, or \
                  {ALLOW_HINT} `--force`"
@@ -157,8 +162,7 @@ impl Policy {
             return Ok(None);
         };
         let hazard = hazard::hazard(call);
-        let shell_rules = self.allow.iter().filter_map(|rule| Some((rule, shell_rule(rule)?)));
-        if let Some((rule, _)) = shell_rules.clone().find(|(_, shell)| allows(shell, step)) {
+        if let Some(rule) = covering() {
             return Ok(Some(rule));
         }
         if builtins::needs_no_rule(call) {
@@ -232,7 +236,9 @@ pub(crate) fn restricting_shell_rule<'r, 's>(
 
 /// Whether an allow rule covers a step, or covers a wrapper around it with any arguments.
 pub(crate) fn allows(rule: &ShellRule, step: &CommandStep) -> bool {
-    let Some((call, wrappers)) = step.call_chain.split_last() else { return false };
+    let Some((call, wrappers)) = step.call_chain.split_last() else {
+        return step.is_unread_export && rule.program == "export" && rule.arguments.is_none();
+    };
     wrappers.iter().any(|wrapper| rule.arguments.is_some() && is_covered(rule, wrapper, None))
         || is_covered(rule, call, hazard::hazard(call).as_deref())
 }

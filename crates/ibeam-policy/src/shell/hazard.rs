@@ -47,7 +47,7 @@ fn known_hazard(call: &Call) -> Option<String> {
         return objection("can run other programs, change the shell or open connections");
     }
     if builtins::is_unlisted_use(call) {
-        return objection("evaluates or runs what it is given");
+        return objection("has arguments that the shell may evaluate or run");
     }
     match name {
         "git" => return ordinary_git::objection(call),

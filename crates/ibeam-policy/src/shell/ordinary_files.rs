@@ -222,6 +222,15 @@ pub(crate) const FILES: &[ProgramOptions] = &[
         "sort= format= pid= user= User= ppid= forest no-headers headers width= cols=",
     )
     .with_operands(Operands::ProcessOptions),
+    // Not `-r`, which connects, `-K`, `-D`, `-F` and `-N`. An operand may have names that are looked up.
+    program(
+        &["ss"],
+        "anltuwdxSMpeomiszbEHO046",
+        "",
+        "all numeric listening tcp udp raw dccp unix sctp mptcp processes extended options memory info summary no-header \
+         oneline ipv4 ipv6 packet vsock tipc xdp",
+    )
+    .with_operands(Operands::AtMost(0)),
     program(
         &["md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "cksum", "sum", "shasum"],
         "bctwzrs",

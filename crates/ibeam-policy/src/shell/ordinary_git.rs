@@ -176,11 +176,45 @@ const GIT: &[ProgramOptions] = &[
     .with_message(),
     // `git remote -v update` connects.
     git(&["remote"], "v", "", "verbose").with_operands(Operands::AtMost(0)),
+    // Not `-f`, `-i` and `-e`.
+    git(&["clean"], "ndxXq", "", "dry-run quiet"),
+    // Not `--apply`, `--no-check`, `--reject`, `--3way` and `--unsafe-paths`.
+    git(
+        &["apply"],
+        "vqRz",
+        "pC",
+        "check stat numstat summary verbose quiet reverse recount unidiff-zero ignore-space-change ignore-whitespace \
+         allow-empty include= exclude= directory= whitespace=",
+    ),
+    // It runs no more than `git status`, which looks into submodules too.
+    git(&["submodule"], "", "", "cached recursive"),
     git(&["worktree"], "v", "", "verbose porcelain").with_operands(Operands::AtMost(1)),
 ];
 
-/// Second-level sub-commands that neither change nor connect anything. All others of these commands are not ordinary.
+/// First arguments with which these commands neither change nor connect anything. All others are not ordinary. An option
+/// that prevents a change comes first, because after another option it may be the value of that.
 const LISTING: &[(&str, &[&str])] = &[
+    ("apply", &["--check", "--stat", "--numstat", "--summary"]),
+    (
+        "clean",
+        &[
+            "-n",
+            "--dry-run",
+            "-nd",
+            "-dn",
+            "-nx",
+            "-xn",
+            "-nX",
+            "-Xn",
+            "-ndx",
+            "-dxn",
+            "-xdn",
+            "-ndX",
+            "-dXn",
+            "-Xdn",
+        ],
+    ),
+    ("submodule", &["status"]),
     ("config", &["--get", "--get-all", "--list", "-l", "get", "list"]),
     ("worktree", &["list"]),
     ("remote", &["-v", "--verbose"]),
@@ -231,14 +265,14 @@ pub(crate) fn objection(call: &Call) -> Option<String> {
     let known = match (listed, first) {
         (None, _) => programs.clone().count() > 0,
         // Without arguments these sub-commands only list, and so does `reflog` with an option.
-        (Some(_), None) => command != "config",
+        (Some(_), None) => !matches!(command, "config" | "clean" | "apply"),
         (Some((name, words)), Some(first)) => {
             words.contains(&first) || (*name == "reflog" && first.starts_with('-'))
         }
     };
     if !known {
         return Some(format!(
-            "uses the sub-command `{command}` in a way that can run programs, write elsewhere or open connections"
+            "uses the sub-command `{command}` in a way that can change or delete files, run programs or open connections"
         ));
     }
     // `git log -p` shows a patch, but `git stash -p` is interactive and runs an editor.

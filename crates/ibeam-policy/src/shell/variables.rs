@@ -47,6 +47,7 @@ impl Walk<'_> {
             simple.words.push(Word::literal(keyword));
             self.push_words(others, &mut simple)?;
         }
+        simple.is_export = exported && simple.words.is_empty();
         self.push(simple);
         Ok(())
     }

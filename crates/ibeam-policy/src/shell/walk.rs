@@ -17,10 +17,22 @@ pub(crate) struct SimpleCommand {
     pub(crate) redirects: Vec<Redirect>,
     /// Variables set for this command, or from here on, that programs may read.
     pub(crate) assigned_variables: Vec<String>,
+    /// Whether the command is `export` with assignments only.
+    pub(crate) is_export: bool,
     /// Whether the command certainly calls a function of the text.
     pub(crate) calls_function: bool,
     /// Whether the command may run again, in a loop or a function, so that its changes affect earlier commands.
     pub(crate) may_repeat: bool,
+}
+
+impl SimpleCommand {
+    /// Whether the command may run a program: all but assignments and built-ins that only print.
+    pub(crate) fn may_run_program(&self) -> bool {
+        const PRINTING: &[&str] = &["echo", "printf", "pwd", "true", "false", ":"];
+        let prints =
+            |word: &Word| word.is_known() && !word.has_glob && PRINTING.contains(&word.text.as_str());
+        self.calls_function || !self.words.first().is_none_or(prints)
+    }
 }
 
 /// The commands of a text.

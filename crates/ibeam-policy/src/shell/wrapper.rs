@@ -38,6 +38,8 @@ pub(crate) struct CommandStep {
     pub(crate) redirects: Vec<Redirect>,
     /// Variables that the command sets and that programs may read.
     pub(crate) assigned_variables: Vec<String>,
+    /// Whether the command is `export` with assignments only, in a text that runs no program which could read them.
+    pub(crate) is_unread_export: bool,
     /// Whether the command calls a function of the text, whose body is among the other steps.
     pub(crate) calls_function: bool,
     /// Whether the command may run again after later steps.
@@ -162,6 +164,10 @@ fn expand_text(
     }
     let script = walk::parse_script(text, posix)?;
     expanded.defines_functions |= script.defines_functions;
+    // A shell within the text reads what is exported before it.
+    let runs_programs = depth > 0
+        || script.defines_functions
+        || script.commands.iter().any(walk::SimpleCommand::may_run_program);
     for simple in script.commands {
         let first = expanded.steps.len();
         if simple.calls_function {
@@ -184,6 +190,7 @@ fn expand_text(
         if let Some(step) = expanded.steps.get_mut(first) {
             step.redirects.extend(simple.redirects);
             step.assigned_variables.extend(simple.assigned_variables);
+            step.is_unread_export = simple.is_export && !runs_programs;
         }
     }
     Ok(())

@@ -299,3 +299,114 @@ fn the_reason_contains_the_argument() {
         assert!(reason.contains(argument) && reason.contains(":*)'"), "{reason}");
     }
 }
+
+#[test]
+fn dry_runs_and_lists_are_ordinary() {
+    check_all_covered(&[
+        ("git", "git clean -n"),
+        ("git", "git clean -nd src"),
+        ("git", "git clean --dry-run -xd -- '*.o'"),
+        ("git", "git submodule status --recursive"),
+        ("git", "git submodule"),
+        ("git", "git apply --check a.patch"),
+        ("git", "git apply --stat -p1 --directory=src a.patch"),
+        ("git", "git -C src apply --numstat a.patch b.patch"),
+        ("ss", "ss -ltn"),
+        ("ss", "ss -s"),
+        ("ss", "ss --listening --tcp --processes"),
+        ("pwd", "pwd"),
+        ("pwd", "pwd -P"),
+        ("printf", "printf '%s\\n' a \"$x\""),
+        ("printf", "printf -- '-v'"),
+        ("kill", "kill %1"),
+        ("kill", "kill -TERM %2"),
+    ]);
+}
+
+#[test]
+fn what_a_dry_run_or_a_list_becomes_with_other_words_is_not_ordinary() {
+    check_none_covered(&[
+        ("git", "git clean"),
+        ("git", "git clean -f"),
+        ("git", "git clean -fd"),
+        ("git", "git clean -d -n"),
+        ("git", "git clean -nf"),
+        ("git", "git clean -n --no-dry-run"),
+        ("git", "git clean -n --no-dry -f"),
+        ("git", "git clean -n -i"),
+        ("git", "git clean -e -n"),
+        ("git", "git clean -en"),
+        ("git", "git clean -- -n"),
+        ("git", "git clean $x -n"),
+        ("git", "git -c clean.requireForce=false clean -n"),
+        ("git", "git submodule update"),
+        ("git", "git submodule foreach id"),
+        ("git", "git submodule --quiet foreach id"),
+        ("git", "git submodule add x"),
+        ("git", "git submodule sync"),
+        ("git", "git submodule deinit ."),
+        ("git", "git submodule absorbgitdirs"),
+        ("git", "git submodule set-url a b"),
+        ("git", "git apply"),
+        ("git", "git apply a.patch"),
+        ("git", "git apply a.patch --check"),
+        ("git", "git apply -p --check a.patch"),
+        ("git", "git apply --check --apply a.patch"),
+        ("git", "git apply --check --no-check a.patch"),
+        ("git", "git apply --check --no-ch a.patch"),
+        ("git", "git apply --stat --app a.patch"),
+        ("git", "git apply --check --build-fake-ancestor=x a.patch"),
+        ("git", "git apply --check --unsafe-paths a.patch"),
+        ("git", "git apply --3way a.patch"),
+        ("git", "git apply --check $x"),
+        ("ss", "ss -K"),
+        ("ss", "ss -ltnK"),
+        ("ss", "ss --kill dst 127.0.0.1"),
+        ("ss", "ss -D out"),
+        ("ss", "ss --diag=out"),
+        ("ss", "ss -F f"),
+        ("ss", "ss -N x"),
+        ("ss", "ss -r"),
+        ("ss", "ss -tr"),
+        ("ss", "ss dst example.com"),
+        ("printf", "printf -v PATH x"),
+        ("printf", "printf -v 'a[$(id)]' x"),
+        ("printf", "printf $x"),
+    ]);
+}
+
+#[test]
+fn an_export_is_covered_where_no_program_reads_it() {
+    check_all_covered(&[
+        ("export", "export A=1"),
+        ("export", "export PATH=/x B=\"two words\""),
+        ("export", "export A=1 && true"),
+    ]);
+    check_none_covered(&[
+        ("export", "export -f f"),
+        ("export", "export A"),
+        ("export", "export -n PATH"),
+        ("export", "export 'a[$(id)]=1'"),
+        ("export", "export A=$(id)"),
+        ("export", "A=1"),
+        ("export", "declare -x A=1"),
+        ("export", "export BASH_ENV=./e; bash -c 'export B=2'"),
+        ("export", "export BASH_ENV=./e; sh -c :"),
+        ("export", "export PATH=.; f() { id; }; f"),
+        ("export", "export PATH=. | id"),
+    ]);
+    for (rules, command, expect) in [
+        (&["Shell(export)", "Shell(echo)"][..], "export A=1; echo \"$A\"", true),
+        (&["Shell(export)", "Shell(make)"], "export CC=./evil; make", false),
+        (&["Shell(export)", "Shell(git)"], "export GIT_EXTERNAL_DIFF=./evil && git diff", false),
+        (&["Shell(export)", "Shell(ls)"], "export LD_PRELOAD=./e.so; ls", false),
+        (&["Shell(export)", "Shell(ls)"], "export PATH=bin; echo $(ls)", false),
+        (&["Shell(export)", "Shell(ls)"], "export PATH=bin; cat <(ls)", false),
+        (&["Shell(export)", "Shell(bash)"], "export BASH_ENV=./e; bash x.sh", false),
+        (&["Shell(export)", "Shell(cd)"], "export CDPATH=/; cd etc", false),
+        (&["Shell(echo)"], "export A=1; echo a", false),
+    ] {
+        let verdict = decide_command(rules, command);
+        assert_eq!(matches!(verdict, Verdict::Allow { .. }), expect, "{rules:?} {command}: {verdict:?}");
+    }
+}
