@@ -359,6 +359,13 @@ pub enum Notice {
     },
     /// A command failed in a way that suggests that it needs the network, which the sandbox denies.
     NetworkDenied,
+    /// A command failed in a way that suggests that it writes where the sandbox does not let it.
+    WriteDenied {
+        /// A directory that the user could add.
+        example: String,
+    },
+    /// A command failed in a way that suggests that it needs a service of this machine, whose socket the sandbox hides.
+    SocketDenied,
     /// A command in the background ended by itself.
     BackgroundEnded {
         /// The call that started it.
@@ -501,6 +508,8 @@ impl Notice {
             | Self::McpToolsChanged { .. }
             | Self::McpToolsLeftOut { .. }
             | Self::NetworkDenied
+            | Self::WriteDenied { .. }
+            | Self::SocketDenied
             | Self::BackgroundAwaited { .. }
             | Self::BackgroundStopped { .. } => None,
         }

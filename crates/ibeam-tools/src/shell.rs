@@ -5,10 +5,10 @@
 
 pub(crate) mod background;
 pub(crate) mod environment;
-mod network_hint;
 mod output_capture;
 mod path_monitor;
 mod report;
+mod sandbox_hints;
 pub(crate) mod spawn;
 mod working_directory;
 
@@ -37,10 +37,10 @@ use crate::offload::run_within_time_limit;
 use crate::tree_search::SearchRoot;
 use crate::workspace::Workspace;
 use background::{BackgroundProcesses, CommandTimeouts, KILL_TIMEOUT};
-use network_hint::NetworkHint;
 pub(crate) use path_monitor::inventory;
 use path_monitor::{ProtectedPathMonitor, incomplete_scan_note};
 use report::{add_findings, finished_outcome, shell_output, status_parts, with_newline, with_note};
+use sandbox_hints::SandboxHints;
 use spawn::{BashLauncher, RunningCommand};
 
 /// The time limit for reading output after the command itself has ended.
@@ -61,7 +61,7 @@ struct CommandRunner {
     background: BackgroundProcesses,
     log_directory: Option<PathBuf>,
     path_policy: PathPolicy,
-    network_hint: NetworkHint,
+    hints: SandboxHints,
     /// The editor that opens files of the workspace by their names.
     editor: Option<Arc<dyn EditorFiles>>,
 }
@@ -99,7 +99,7 @@ impl Shell {
         let launcher = BashLauncher::new(workspace, &settings);
         let monitor = ProtectedPathMonitor::new(workspace, &settings);
         let ToolSettings { background, log_directory, path_policy, editor_files: editor, .. } = settings;
-        let network_hint = NetworkHint::new(background.launcher().is_confined());
+        let hints = SandboxHints::new(background.launcher().is_confined(), workspace.root());
         let workspace = Arc::clone(workspace);
         let runner = CommandRunner {
             workspace,
@@ -108,7 +108,7 @@ impl Shell {
             background,
             log_directory,
             path_policy,
-            network_hint,
+            hints,
             editor,
         };
         Self { runner: Arc::new(runner) }
@@ -215,7 +215,7 @@ impl CommandRunner {
         if !keeps_running {
             findings.extend(self.monitor.scan_after().await);
         }
-        let outcome = self.network_hint.add_to(outcome, &context.notices);
+        let outcome = self.hints.add_to(outcome, &context.notices);
         let outcome = add_findings(outcome, &findings);
         if self.monitor.take_incomplete_scan() { with_note(outcome, incomplete_scan_note()) } else { outcome }
     }

@@ -395,6 +395,8 @@ pub(crate) fn every_notice() -> Vec<Notice> {
         Notice::McpToolsChanged { server: s(), tools: s() },
         Notice::McpToolsLeftOut { server: s(), tools: s() },
         Notice::NetworkDenied,
+        Notice::WriteDenied { example: s() },
+        Notice::SocketDenied,
         Notice::BackgroundAwaited { count: 1 },
         Notice::BackgroundEnded { call_id: "a".into(), command: s(), exit_code: 4 },
         Notice::BackgroundStopped { count: 1 },

@@ -324,6 +324,26 @@ pub(super) fn add_git_settings(environment: &mut Vec<(OsString, OsString)>) {
     }
 }
 
+/// Settings of package managers that fail at once without a network. They would repeat each request for a minute or more.
+const OFFLINE_SETTINGS: &[(&str, &str)] = &[
+    ("BUNDLE_RETRY", "0"),
+    ("CARGO_NET_RETRY", "0"),
+    ("PIP_RETRIES", "0"),
+    ("UV_HTTP_RETRIES", "0"),
+    ("YARN_HTTP_RETRY", "0"),
+    ("npm_config_fetch_retries", "0"),
+    ("pnpm_config_fetch_retries", "0"),
+];
+
+/// Adds those of [`OFFLINE_SETTINGS`] that the environment does not have, for commands without a network.
+pub(super) fn add_offline_settings(environment: &mut Vec<(OsString, OsString)>) {
+    for (name, value) in OFFLINE_SETTINGS {
+        if !environment.iter().any(|(known, _)| known.eq_ignore_ascii_case(name)) {
+            environment.push((name.into(), value.into()));
+        }
+    }
+}
+
 /// Returns the bash that `PATH` finds, else one in a usual directory; never one in a root.
 pub(super) fn find_bash(environment: &[(OsString, OsString)], roots: &[&Path]) -> Option<PathBuf> {
     let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
@@ -381,7 +401,7 @@ mod tests {
     use std::ffi::OsString;
     use std::path::Path;
 
-    use super::{add_git_settings, filter_environment, find_bash};
+    use super::{OFFLINE_SETTINGS, add_git_settings, add_offline_settings, filter_environment, find_bash};
 
     fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
         pairs.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
@@ -411,6 +431,18 @@ mod tests {
             check(&[], name, "value", true);
         }
         check(&[], "HTTPS_PROXY", "http://proxy.example.org:3128", true);
+    }
+
+    #[test]
+    fn a_setting_of_the_user_is_kept_without_a_network() {
+        let mut environment = variables(&[("CARGO_NET_RETRY", "7"), ("NPM_CONFIG_FETCH_RETRIES", "1")]);
+        add_offline_settings(&mut environment);
+        assert_eq!(environment.len(), OFFLINE_SETTINGS.len());
+        assert_eq!(
+            environment[..2],
+            variables(&[("CARGO_NET_RETRY", "7"), ("NPM_CONFIG_FETCH_RETRIES", "1")])
+        );
+        assert!(environment.contains(&("PIP_RETRIES".into(), "0".into())));
     }
 
     #[test]

@@ -54,6 +54,10 @@ impl BashLauncher {
             environment.push((name, value));
         }
         environment::add_git_settings(&mut environment);
+        let has_proxy = settings.command_environment.iter().any(|(name, _)| name == "HTTPS_PROXY");
+        if settings.background.launcher().is_confined() && !has_proxy {
+            environment::add_offline_settings(&mut environment);
+        }
         Self { bash: find_bash(own_environment, &roots), environment }
     }
 
