@@ -81,6 +81,11 @@ impl Dirs {
         self.data.join("sessions")
     }
 
+    /// Returns the directory of the views of repositories, in which git runs.
+    pub fn git_views(&self) -> PathBuf {
+        self.data.join("git")
+    }
+
     /// Returns the directory of the output of background commands.
     pub fn background_logs(&self) -> PathBuf {
         self.cache.join("background")

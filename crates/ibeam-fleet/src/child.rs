@@ -13,12 +13,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
-use crate::git::Git;
 use crate::governor_wire::{GOVERNOR_VARIABLE, KEY_FILE_VARIABLE, TASK_VARIABLE};
 use crate::parking::Parking;
 use crate::queue::Spend;
 use crate::task::Task;
 use crate::task_totals::TotalsScope;
+use ibeam_git::Git;
 
 /// The longest prompt that is passed as an argument, in bytes. The system allows 128 KiB.
 const MAX_ARGUMENT_BYTES: usize = 100 << 10;

@@ -11,7 +11,6 @@ mod comparison;
 mod driver;
 mod error;
 mod event_publisher;
-mod git;
 mod governor;
 mod governor_server;
 mod governor_wire;
@@ -47,11 +46,11 @@ pub use comparison::{ChangedTask, FleetComparison, RateDifference};
 pub use driver::{DriverOptions, FleetDirectory, FleetEnd, FleetObserver, HaltReason, run_fleet};
 pub use error::FleetError;
 pub use event_publisher::{EventSink, StreamEvent, random_id};
-pub use git::Git;
 pub use governor::RateLimits;
 pub use governor_wire::{
     Ask, GOVERNOR_VARIABLE, KEY_FILE_VARIABLE, Permission, RequestOutcome, RequestReport, TASK_VARIABLE,
 };
+pub use ibeam_git::Git;
 pub use ledger::{Ledger, TaskStatus};
 pub use matrix::expand_matrix;
 pub use parking::Parking;

@@ -305,8 +305,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use ibeam_git::Git;
+
     use super::*;
-    use crate::git::Git;
     use crate::queue::{QueueError, Spend};
     use crate::task::Task;
 
@@ -347,13 +348,13 @@ mod tests {
         let program = RunProgram {
             // Accepts every session.
             program: "true".into(),
-            git: Git::of_system(),
+            git: Git::of_system(at("views")),
             sandbox_flags: Vec::new(),
             run_flags: Vec::new(),
             key_file: None,
             parking: None,
         };
-        let workspaces = Workspaces::new(Git::of_system(), fleet.clone());
+        let workspaces = Workspaces::new(Git::of_system(at("views")), fleet.clone());
         // The snapshot of another machine.
         let (workspace, patch) = (at("other/workspace"), at("patch"));
         workspaces.prepare(&claim.task.workspace, &workspace).unwrap();

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use crate::git::Git;
 use crate::task::{GitSource, Task, WorkspaceSource};
 use crate::workspace::has_commit;
+use ibeam_git::Git;
 
 /// The number of characters of the longest id.
 const MAX_ID_CHARS: usize = 100;
@@ -349,7 +349,8 @@ mod tests {
             format!(r#"{{"id":"{id}","prompt":"p","workspace":{{"git":"ws","ref":"{reference}"}}}}"#)
         };
         let text = [task("a", "main"), task("b", "gone"), task("c", "HEAD")].join("\n");
-        let file = TaskFile::parse_and_check_commits(&text, home.path(), &Git::of_system());
+        let file =
+            TaskFile::parse_and_check_commits(&text, home.path(), &Git::of_system(home.path().join("views")));
         let ids: Vec<&str> = file.tasks.iter().map(|task| task.id.as_str()).collect();
         assert_eq!((ids.as_slice(), file.invalid.len()), (["a", "c"].as_slice(), 1), "{:?}", file.invalid);
         assert!(file.invalid[0].line == 2 && file.invalid[0].detail.contains("`gone` is no commit of"));

@@ -17,12 +17,15 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::git::Git;
+use ibeam_git::{Git, Place, RemoteSettings, RepositoryLocation, RepositoryView, local_path};
+
 use crate::task::WorkspaceSource;
 
 /// The kinds of bases of changes, in the file `base`.
 const COMMIT: &str = "commit";
 const TREE: &str = "tree";
+/// The mode of a repository inside a work tree, in the index.
+const REPOSITORY_MODE: &[u8] = b"160000 ";
 /// The number of digits of a SHA-1 hash. Other hashes are longer.
 const SHA1_DIGITS: usize = 40;
 /// The time for which a repository that could not be copied is not tried again, so that its tasks do not all wait for it.
@@ -108,7 +111,9 @@ impl Workspaces {
         let Some(top) = directory.ancestors().find(|above| above.join(".git").exists()) else {
             return Ok(None);
         };
-        if self.git.run(top, &["rev-parse", "-q", "--verify", "HEAD"]).is_err() {
+        let Some(location) = RepositoryLocation::of_source(top) else { return Ok(None) };
+        let view = RepositoryView::open(&self.git, &location, RemoteSettings::References)?;
+        if self.git.run(view.place(), &find_commit("HEAD")).is_err() {
             return Ok(None);
         }
         let prefix = directory.strip_prefix(top).unwrap_or(Path::new("")).to_owned();
@@ -123,15 +128,16 @@ impl Workspaces {
         reference: &str,
         path: &Path,
     ) -> Result<(), WorkspaceError> {
-        let commit = self.git.line(mirror, &find_commit(&peeled(reference)));
+        let commit = self.git.line(Place::bare(mirror), &find_commit(&peeled(reference)));
         let commit = commit.map_err(|_| WorkspaceError::NoCommit {
             repository: repository.to_owned(),
             reference: reference.to_owned(),
         })?;
         let new = fresh_sibling(path)?;
         let clone = ["clone", "--quiet", "--no-checkout", "--template=", "--", utf8(mirror)?, utf8(&new)?];
-        self.git.run(Path::new("/"), &clone)?;
-        self.git.run(&new, &["checkout", "--quiet", "--detach", &commit])?;
+        self.git.run(Place::default(), &clone)?;
+        let place = new.join(".git");
+        self.git.run(Place::with_work_tree(&place, &new), &["checkout", "--quiet", "--detach", &commit])?;
         let repository = fresh_repository(&index_repository(path), &commit)?;
         borrow_objects(&repository, &mirror.join("objects"))?;
         fs::copy(new.join(".git/index"), repository.join("index")).map_err(|error| error.to_string())?;
@@ -148,7 +154,7 @@ impl Workspaces {
         self.copy_directory(directory, &new).map_err(|error| error.to_string())?;
         let repository = fresh_repository(&index_repository(path), "")?;
         self.add_files(&repository, &new)?;
-        let tree = self.git.line(&new, &[git_dir(&repository)?.as_str(), "write-tree"])?;
+        let tree = self.git.line(Place::bare(&repository), &["write-tree"])?;
         fs::write(base_file(path), format!("{TREE} {tree}")).map_err(|error| error.to_string())?;
         fs::rename(&new, path).map_err(|error| error.to_string())
     }
@@ -206,11 +212,10 @@ impl Workspaces {
 
     /// Returns the differences from a commit or tree to the index of a repository, as a patch.
     fn diff(&self, repository: &Path, base: &str, extra: &[&str]) -> Result<Vec<u8>, String> {
-        let git_dir = git_dir(repository)?;
-        let fixed = [git_dir.as_str(), "diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-renames"];
+        let fixed = ["diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-renames"];
         let patch = ["--patch", "--binary", base, "--"];
         let arguments: Vec<&str> = fixed.into_iter().chain(extra.iter().copied()).chain(patch).collect();
-        self.git.run(Path::new("/"), &arguments)
+        self.git.run(Place::bare(repository), &arguments)
     }
 
     /// Returns the directory of the objects from which a workspace was cloned.
@@ -227,17 +232,37 @@ impl Workspaces {
 
     /// Sets the index of a repository to a commit or tree.
     fn read_base(&self, repository: &Path, base: &str) -> Result<(), String> {
-        self.git.run(Path::new("/"), &[git_dir(repository)?.as_str(), "read-tree", base]).map(drop)
+        self.git.run(Place::bare(repository), &["read-tree", base]).map(drop)
     }
 
     /// Sets the index of a repository to the files in `work_tree`. Of the files that git ignores, it has only those that it
     /// had before.
+    ///
+    /// In a repository inside the work tree, `git add` would run `git status` with the configuration of that repository. So
+    /// such repositories are left out of it, and only their commits are recorded.
     fn add_files(&self, repository: &Path, work_tree: &Path) -> Result<(), String> {
-        let (git_dir, work_tree_flag) = (git_dir(repository)?, format!("--work-tree={}", utf8(work_tree)?));
-        let flags = [git_dir.as_str(), work_tree_flag.as_str(), "-c", "core.bare=false"];
-        let arguments: Vec<&str> = flags.into_iter().chain(["add", "--all", "--", "."]).collect();
+        let place = Place::with_work_tree(repository, work_tree);
         release_index(repository);
-        self.git.run(work_tree, &arguments).map(drop)
+        let listed = self.git.run(place, &["ls-files", "--stage", "-z"])?;
+        let entries = listed.split(|byte| *byte == 0);
+        let inner: Vec<&[u8]> = entries
+            .filter(|entry| entry.starts_with(REPOSITORY_MODE))
+            .filter_map(|entry| entry.splitn(2, |byte| *byte == b'\t').nth(1))
+            .collect();
+        let mut paths = b".\0".to_vec();
+        for path in &inner {
+            paths.extend_from_slice(&[b":(top,exclude,literal)", *path, b"\0"].concat());
+        }
+        let from_stdin = ["--pathspec-from-file=-", "--pathspec-file-nul"];
+        let arguments: Vec<&str> = ["add", "--all"].into_iter().chain(from_stdin).collect();
+        self.git.run_with_input(place, &arguments, &paths)?;
+        for path in inner {
+            let input = [path, b"\0"].concat();
+            let arguments = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
+            // One that cannot be recorded stays as it was.
+            let _ = self.git.run_with_input(place, &arguments, &input);
+        }
+        Ok(())
     }
 
     /// Returns the fleet's copy of a repository. It is fetched again if it lacks the commit.
@@ -256,14 +281,49 @@ impl Workspaces {
 
     /// Copies a repository to `path`, or fetches what is new, if it lacks the commit.
     fn fetch(&self, url: &str, reference: &str, path: &Path) -> Result<(), String> {
+        if let Some(local) = local_path(url).filter(|local| !local.is_file()) {
+            return self.fetch_local(&local, reference, path);
+        }
         if !path.exists() {
             let new = fresh_sibling(path)?;
             // A local source is copied too: workspaces have hard links to the files of the mirror.
             let clone = ["clone", "--quiet", "--mirror", "--no-local", "--template=", "--", url, utf8(&new)?];
-            self.git.run(Path::new("/"), &clone)?;
+            self.git.run(Place::default(), &clone)?;
             fs::rename(&new, path).map_err(|error| error.to_string())?;
-        } else if !has_commit(&self.git, path, reference) {
-            self.git.run(path, &["fetch", "--quiet", "--prune", "origin"])?;
+        } else if !is_commit(&self.git, Place::bare(path), reference) {
+            self.git.run(Place::bare(path), &["fetch", "--quiet", "--prune", "origin"])?;
+        }
+        Ok(())
+    }
+
+    /// Copies a repository on this machine through a view of it, or fetches what is new, if the copy lacks the commit.
+    fn fetch_local(&self, source: &Path, reference: &str, path: &Path) -> Result<(), String> {
+        let is_new = !path.exists();
+        if !is_new && is_commit(&self.git, Place::bare(path), reference) {
+            return Ok(());
+        }
+        let location = RepositoryLocation::of_source(source)
+            .ok_or_else(|| format!("`{}` is not a repository", source.display()))?;
+        let view = RepositoryView::open(&self.git, &location, RemoteSettings::References)?;
+        let head = self.git.line(view.place(), &["rev-parse", "--verify", "--quiet", "HEAD"]);
+        let new = match is_new {
+            true => fresh_repository(&fresh_sibling(path)?, head.as_deref().unwrap_or_default())?,
+            false => path.to_owned(),
+        };
+        // The files that checkpoints of earlier versions saved stay where they are.
+        let mut arguments = vec!["fetch", "--quiet", "--prune", "--no-write-fetch-head", "--update-shallow"];
+        arguments.extend(["--", utf8(view.path())?, "+refs/*:refs/*", "^refs/ibeam/*"]);
+        if head.is_ok() {
+            arguments.push("+HEAD:refs/fleet/head");
+        }
+        self.git.run(Place::bare(&new), &arguments)?;
+        if is_new {
+            let branch = self.git.line(view.place(), &["symbolic-ref", "--quiet", "HEAD"]);
+            let line = branch.map(|name| format!("ref: {name}")).or(head);
+            if let Ok(line) = line {
+                fs::write(new.join("HEAD"), line + "\n").map_err(|error| error.to_string())?;
+            }
+            fs::rename(&new, path).map_err(|error| error.to_string())?;
         }
         Ok(())
     }
@@ -289,9 +349,16 @@ pub(crate) fn discard(path: &Path, with_files: bool) {
     }
 }
 
-/// Whether a local repository has the commit of a reference.
+/// Whether a repository of the user has the commit of a reference.
 pub(crate) fn has_commit(git: &Git, repository: &Path, reference: &str) -> bool {
-    git.run(repository, &find_commit(&peeled(reference))).is_ok()
+    let Some(location) = RepositoryLocation::of_source(repository) else { return false };
+    let view = RepositoryView::open(git, &location, RemoteSettings::References);
+    view.is_ok_and(|view| is_commit(git, view.place(), reference))
+}
+
+/// Whether the repository at a place has the commit of a reference.
+fn is_commit(git: &Git, place: Place<'_>, reference: &str) -> bool {
+    git.run(place, &find_commit(&peeled(reference))).is_ok()
 }
 
 /// Returns the revision that is the commit of a reference.
@@ -323,11 +390,6 @@ fn release_index(repository: &Path) {
     }
     // It is missing nearly always; if it cannot be removed, git reports that.
     let _ = fs::remove_file(lock);
-}
-
-/// Returns the argument that names a repository.
-fn git_dir(repository: &Path) -> Result<String, String> {
-    Ok(format!("--git-dir={}", utf8(repository)?))
 }
 
 /// Creates an empty repository instead of what is at `path`, for hashes like `hash`.
@@ -406,6 +468,17 @@ mod tests {
     use super::*;
     use crate::task::GitSource;
 
+    /// Runs git in a directory of the user.
+    pub(super) fn run_git(directory: &Path, arguments: &[&str]) {
+        let mut command = std::process::Command::new("git");
+        let status = command.args(arguments).current_dir(directory).status().unwrap();
+        assert!(status.success(), "{arguments:?}");
+    }
+
+    fn workspaces(home: &Path) -> Workspaces {
+        Workspaces::new(Git::of_system(home.join("views")), home.join("fleet"))
+    }
+
     /// Creates the files of a source in `home`.
     fn source(home: &Path) -> PathBuf {
         let source = home.join("source");
@@ -436,8 +509,7 @@ mod tests {
             assert!(changes.has_patch);
             assert_eq!(changes.files, ["a.txt", "data", "gone.txt", odd]);
         }
-        let git = Git::of_system();
-        git.run(source, &["apply", "--binary", utf8(&patch).unwrap()]).unwrap();
+        run_git(source, &["apply", "--binary", utf8(&patch).unwrap()]);
         for name in ["a.txt", odd, "data", "kept.txt"] {
             assert_eq!(fs::read(source.join(name)).unwrap(), fs::read(path.join(name)).unwrap(), "{name:?}");
         }
@@ -448,7 +520,7 @@ mod tests {
     fn the_lock_of_a_git_that_was_killed_is_removed() {
         let home = tempfile::tempdir().unwrap();
         let source = source(home.path());
-        let workspaces = Workspaces::new(Git::of_system(), home.path().join("fleet"));
+        let workspaces = workspaces(home.path());
         let (source, path) = (WorkspaceSource::Path(source), home.path().join("task/workspace"));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let start = workspaces.prepare(&source, &path).unwrap();
@@ -462,7 +534,7 @@ mod tests {
     fn the_changes_of_a_copy_are_found() {
         let home = tempfile::tempdir().unwrap();
         let source = source(home.path());
-        let workspaces = Workspaces::new(Git::of_system(), home.path().join("fleet"));
+        let workspaces = workspaces(home.path());
         check(&workspaces, &WorkspaceSource::Path(source.clone()), &source, home.path());
     }
 
@@ -471,15 +543,51 @@ mod tests {
         for format in ["sha1", "sha256"] {
             let home = tempfile::tempdir().unwrap();
             let source = source(home.path());
-            let git = Git::of_system();
-            let run = |arguments: &[&str]| git.run(&source, arguments).unwrap();
+            let run = |arguments: &[&str]| run_git(&source, arguments);
             run(&["init", "--quiet", &format!("--object-format={format}")]);
             run(&["add", "--all"]);
             let person = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
             run(&[&person[..], &["commit", "--quiet", "--message", "one"]].concat());
-            let workspaces = Workspaces::new(Git::of_system(), home.path().join("fleet"));
+            let workspaces = workspaces(home.path());
             let git = GitSource { git: source.to_str().unwrap().to_owned(), reference: "HEAD".to_owned() };
             check(&workspaces, &WorkspaceSource::Git(git), &source, home.path());
+        }
+    }
+
+    /// Returns settings with which git runs a program that creates `ran`.
+    fn evil_settings(ran: &Path) -> String {
+        let run = format!("touch {}; cat", ran.display());
+        format!("[filter \"evil\"]\n\tclean = {run}\n\tsmudge = {run}\n[core]\n\tfsmonitor = {run}\n")
+    }
+
+    #[test]
+    fn no_program_of_a_source_or_of_a_repository_inside_it_runs() {
+        for is_repository in [false, true] {
+            let home = tempfile::tempdir().unwrap();
+            let home = home.path().canonicalize().unwrap();
+            let (source, ran) = (source(&home), home.join("ran"));
+            fs::write(source.join(".gitattributes"), "* filter=evil\n").unwrap();
+            let person = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
+            for directory in [Some(source.join("inner")), is_repository.then(|| source.clone())] {
+                let Some(directory) = directory else { continue };
+                fs::create_dir_all(&directory).unwrap();
+                fs::write(directory.join("b.txt"), "b\n").unwrap();
+                run_git(&directory, &["init", "--quiet"]);
+                run_git(&directory, &["add", "b.txt"]);
+                run_git(&directory, &[&person[..], &["commit", "--quiet", "--message", "one"]].concat());
+                let config = directory.join(".git/config");
+                let text = fs::read_to_string(&config).unwrap() + &evil_settings(&ran);
+                fs::write(config, text).unwrap();
+                fs::write(directory.join(".git/info/attributes"), "* filter=evil\n").unwrap();
+                fs::write(directory.join("b.txt"), "changed\n").unwrap();
+            }
+            let (workspaces, path) = (workspaces(&home), home.join("task/workspace"));
+            let source = WorkspaceSource::Path(source);
+            workspaces.prepare(&source, &path).unwrap();
+            for _ in 0..2 {
+                workspaces.changes(&source, &path, &home.join("patch")).unwrap();
+            }
+            assert!(!ran.exists(), "a program of the repository ran");
         }
     }
 

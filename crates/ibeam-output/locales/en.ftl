@@ -262,7 +262,7 @@ cli-files-changed-since-undo = { $count ->
     }
     .hint = `--force` overwrites them; `--redo` then names the commit that has what was overwritten
 cli-checkpoint-failed = cannot use the checkpoint: { $detail }
-    .hint = `ibeam doctor` checks the installation; the checkpoints are commits under `refs/ibeam/`
+    .hint = `ibeam doctor` checks the installation; the checkpoints are in `checkpoints` of ibeam's data directory
 cli-invalid-tasks = { $count ->
         [one] `{ $source }` line { $line } is not a valid task: { $detail }
        *[other] `{ $source }` has { $count } invalid tasks; the first is line { $line }: { $detail }
@@ -546,7 +546,7 @@ undo-restores = restore: { $path }
 undo-removes = remove: { $path }
 undo-keeps = leave alone: { $path } (it was ignored or too large to be saved)
 undo-changed-since = changed since by somebody else: `{ $path }`
-undo-overwritten = overwritten: `{ $path }`; `git show { $commit }:{ $path }` prints what was there
+undo-overwritten = overwritten: `{ $path }`; `git --git-dir={ $directory } show { $commit }:{ $path }` prints what was there
 undo-unchanged = the files are as they were already
 undo-done = { $count ->
         [one] { $count } file; to take this back: { $command }

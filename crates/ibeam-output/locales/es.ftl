@@ -260,7 +260,7 @@ cli-files-changed-since-undo = { $count ->
     }
     .hint = `--force` los sobrescribe; `--redo` indica entonces el commit con lo sobrescrito
 cli-checkpoint-failed = no se puede usar el punto de control: { $detail }
-    .hint = `ibeam doctor` comprueba la instalación; los puntos de control son commits en `refs/ibeam/`
+    .hint = `ibeam doctor` comprueba la instalación; los puntos de control están en `checkpoints` del directorio de datos de ibeam
 cli-invalid-tasks = { $count ->
         [one] la línea { $line } de `{ $source }` no es una tarea válida: { $detail }
        *[other] `{ $source }` tiene { $count } tareas no válidas; la primera es la línea { $line }: { $detail }
@@ -544,7 +544,7 @@ undo-restores = restaurar: { $path }
 undo-removes = eliminar: { $path }
 undo-keeps = no tocar: { $path } (se ignoraba o era demasiado grande para guardarlo)
 undo-changed-since = cambiado desde entonces por otra persona o programa: `{ $path }`
-undo-overwritten = sobrescrito: `{ $path }`; `git show { $commit }:{ $path }` muestra lo que había
+undo-overwritten = sobrescrito: `{ $path }`; `git --git-dir={ $directory } show { $commit }:{ $path }` muestra lo que había
 undo-unchanged = los archivos ya están como estaban
 undo-done = { $count ->
         [one] { $count } archivo; para revertir esto: { $command }

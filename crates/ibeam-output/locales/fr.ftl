@@ -260,7 +260,7 @@ cli-files-changed-since-undo = { $count ->
     }
     .hint = `--force` les écrase ; `--redo` indique alors le commit qui contient ce qui a été écrasé
 cli-checkpoint-failed = impossible d'utiliser le point de contrôle : { $detail }
-    .hint = `ibeam doctor` vérifie l'installation ; les points de contrôle sont des commits sous `refs/ibeam/`
+    .hint = `ibeam doctor` vérifie l'installation ; les points de contrôle sont dans `checkpoints` du répertoire de données d'ibeam
 cli-invalid-tasks = { $count ->
         [one] la ligne { $line } de `{ $source }` n'est pas une tâche valide : { $detail }
        *[other] `{ $source }` contient { $count } tâches non valides ; la première est à la ligne { $line } : { $detail }
@@ -544,7 +544,7 @@ undo-restores = restaurer : { $path }
 undo-removes = supprimer : { $path }
 undo-keeps = laisser tel quel : { $path } (il était ignoré ou trop grand pour être enregistré)
 undo-changed-since = modifié depuis par quelqu'un d'autre : `{ $path }`
-undo-overwritten = écrasé : `{ $path }` ; `git show { $commit }:{ $path }` affiche ce qu'il y avait
+undo-overwritten = écrasé : `{ $path }` ; `git --git-dir={ $directory } show { $commit }:{ $path }` affiche ce qu'il y avait
 undo-unchanged = les fichiers sont déjà dans cet état
 undo-done = { $count ->
         [one] { $count } fichier ; pour revenir en arrière : { $command }

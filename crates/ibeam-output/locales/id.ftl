@@ -233,7 +233,7 @@ cli-files-changed-since = { $count } file telah diubah pihak lain sejak itu, sep
 cli-files-changed-since-undo = { $count } file telah diubah pihak lain sejak itu, seperti `{ $path }`; tidak ada yang dipulihkan
     .hint = `--force` menimpanya; `--redo` lalu menyebutkan commit yang menyimpan isi yang tertimpa
 cli-checkpoint-failed = titik pemeriksaan tidak dapat digunakan: { $detail }
-    .hint = `ibeam doctor` memeriksa instalasi; titik pemeriksaan adalah commit di bawah `refs/ibeam/`
+    .hint = `ibeam doctor` memeriksa instalasi; titik pemeriksaan ada di `checkpoints` dalam direktori data ibeam
 cli-invalid-tasks = `{ $source }` berisi { $count } tugas yang tidak valid; yang pertama di baris { $line }: { $detail }
     .hint = perbaiki file itu, atau jalankan tugas yang valid dengan `--skip-invalid`; formatnya: `ibeam help fleet`
 cli-no-tasks = berkas tugas `{ $source }` tidak berisi tugas
@@ -481,7 +481,7 @@ undo-restores = pulihkan: { $path }
 undo-removes = hapus: { $path }
 undo-keeps = biarkan: { $path } (diabaikan atau terlalu besar untuk disimpan)
 undo-changed-since = diubah pihak lain sejak itu: `{ $path }`
-undo-overwritten = tertimpa: `{ $path }`; `git show { $commit }:{ $path }` menampilkan isi sebelumnya
+undo-overwritten = tertimpa: `{ $path }`; `git --git-dir={ $directory } show { $commit }:{ $path }` menampilkan isi sebelumnya
 undo-unchanged = file sudah seperti semula
 undo-done = { $count } file; untuk mengembalikan ini: { $command }
 undo-redone = { $count } file; pembatalan telah dikembalikan

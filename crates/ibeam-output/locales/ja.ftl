@@ -233,7 +233,7 @@ cli-files-changed-since = { $count } 個のファイル (`{ $path }` など) が
 cli-files-changed-since-undo = { $count } 個のファイル (`{ $path }` など) がその後ほかから変更されています。何も復元していません
     .hint = `--force` で上書きします。上書きされた内容を持つコミットは `--redo` が表示します
 cli-checkpoint-failed = チェックポイントを使用できません: { $detail }
-    .hint = `ibeam doctor` でインストールを確認できます。チェックポイントは `refs/ibeam/` にあるコミットです
+    .hint = `ibeam doctor` でインストールを確認できます。チェックポイントは ibeam のデータディレクトリの `checkpoints` にあります
 cli-invalid-tasks = `{ $source }` に無効なタスクが { $count } 個あります。最初は { $line } 行目です: { $detail }
     .hint = ファイルを修正するか、`--skip-invalid` で有効なタスクだけを実行してください。形式は `ibeam help fleet` にあります
 cli-no-tasks = タスクファイル `{ $source }` にタスクがありません
@@ -481,7 +481,7 @@ undo-restores = 復元: { $path }
 undo-removes = 削除: { $path }
 undo-keeps = そのまま: { $path } (無視されていたか、大きすぎて保存されていません)
 undo-changed-since = その後ほかから変更されています: `{ $path }`
-undo-overwritten = 上書きしました: `{ $path }`。元の内容は `git show { $commit }:{ $path }` で表示できます
+undo-overwritten = 上書きしました: `{ $path }`。元の内容は `git --git-dir={ $directory } show { $commit }:{ $path }` で表示できます
 undo-unchanged = ファイルはすでに元のとおりです
 undo-done = { $count } 個のファイル。元に戻すには: { $command }
 undo-redone = { $count } 個のファイル。取り消しを元に戻しました

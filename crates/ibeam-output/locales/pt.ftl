@@ -260,7 +260,7 @@ cli-files-changed-since-undo = { $count ->
     }
     .hint = `--force` os sobrescreve; `--redo` então indica o commit com o que foi sobrescrito
 cli-checkpoint-failed = não é possível usar o ponto de verificação: { $detail }
-    .hint = `ibeam doctor` verifica a instalação; os pontos de verificação são commits em `refs/ibeam/`
+    .hint = `ibeam doctor` verifica a instalação; os pontos de verificação estão em `checkpoints` do diretório de dados do ibeam
 cli-invalid-tasks = { $count ->
         [one] a linha { $line } de `{ $source }` não é uma tarefa válida: { $detail }
        *[other] `{ $source }` tem { $count } tarefas inválidas; a primeira é a linha { $line }: { $detail }
@@ -544,7 +544,7 @@ undo-restores = restaurar: { $path }
 undo-removes = remover: { $path }
 undo-keeps = manter: { $path } (era ignorado ou grande demais para ser salvo)
 undo-changed-since = alterado desde então por outra pessoa ou programa: `{ $path }`
-undo-overwritten = sobrescrito: `{ $path }`; `git show { $commit }:{ $path }` mostra o que havia
+undo-overwritten = sobrescrito: `{ $path }`; `git --git-dir={ $directory } show { $commit }:{ $path }` mostra o que havia
 undo-unchanged = os arquivos já estão como estavam
 undo-done = { $count ->
         [one] { $count } arquivo; para reverter isto: { $command }

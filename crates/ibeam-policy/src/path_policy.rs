@@ -45,6 +45,12 @@ impl PathPolicy {
         self.0.as_ref().is_none_or(|policy| policy.allows_read(path))
     }
 
+    /// Whether commands and the helpers of this program must not see the file at `path`, which is absolute and resolved:
+    /// a deny rule covers it, or it is a credential that no rule allows by name.
+    pub fn hides(&self, path: &Path) -> bool {
+        self.0.as_ref().is_some_and(|policy| matches!(policy.decide_read(path), Verdict::Deny { .. }))
+    }
+
     /// Returns the verdict about reading or writing `path`; `None` without a policy.
     pub fn verdict(&self, path: &Path, writes: bool) -> Option<Verdict> {
         let path = path.to_owned();

@@ -9,6 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use ibeam_policy::{PathPolicy, read_only_git_entries};
@@ -157,6 +158,43 @@ pub(crate) fn denied_files(path_policy: &PathPolicy) -> FileIds {
         }
     }
     found
+}
+
+/// The files that commands do not see, for helpers outside of the sandbox that save or copy files. Decided by the same
+/// policy as the mounts of the sandbox.
+#[derive(Debug)]
+pub struct HiddenFiles {
+    path_policy: PathPolicy,
+    /// The hidden files, by device and inode; found when the first file with several names is checked.
+    ids: OnceLock<FileIds>,
+}
+
+impl HiddenFiles {
+    /// Returns the files that this policy hides.
+    pub fn new(path_policy: PathPolicy) -> Self {
+        Self { path_policy, ids: OnceLock::new() }
+    }
+
+    /// Whether the file at `path`, which is absolute and resolved, is hidden.
+    pub fn contains(&self, path: &Path) -> bool {
+        self.path_policy.hides(path)
+    }
+
+    /// Whether a file with this metadata has several names, and is hidden under one of them.
+    pub fn has_other_name(&self, file: &Metadata) -> bool {
+        let ids = || self.ids.get_or_init(|| denied_files(&self.path_policy));
+        file.is_file() && file.nlink() > 1 && ids().contains(&(file.dev(), file.ino()))
+    }
+
+    /// Whether a file below `directory` may be hidden.
+    pub fn may_be_below(&self, directory: &Path) -> bool {
+        self.path_policy.has_read_denials()
+            || self
+                .path_policy
+                .hidden_paths()
+                .iter()
+                .any(|hidden| hidden.starts_with(directory) || directory.starts_with(hidden))
+    }
 }
 
 /// Whether the file is a hard link to one that may not be read. Searches only where it has several names.

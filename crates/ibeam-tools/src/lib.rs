@@ -59,7 +59,9 @@ use ibeam_protocol::AcceptedMedia;
 use self::arguments::Arguments;
 
 pub use attachment::{AttachmentError, load_attachment, media_from_base64};
-pub use confinement::{ConfinementPlan, HiddenGitObjects, is_hard_link_to_denied, plan_confinement};
+pub use confinement::{
+    ConfinementPlan, HiddenFiles, HiddenGitObjects, is_hard_link_to_denied, plan_confinement,
+};
 pub use dir_walk::list_files;
 pub use editor_files::{EditorFileError, EditorFiles};
 pub use editor_lock::EditorLock;

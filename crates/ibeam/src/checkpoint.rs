@@ -1,11 +1,12 @@
-//! Checkpoints: the files of a workspace before and after each turn that may change them, as commits under `refs/ibeam/`
-//! of the user's repository.
+//! Checkpoints: the files of a workspace before and after each turn that may change them, as commits of a git directory of
+//! this program, which borrows the objects of the user's repository.
 //!
-//! The loop requests checkpoints through its port ([`RunCheckpoints`]), and the journal records their hashes. `ibeam diff`
-//! and `ibeam undo` read the hashes from the journal: references can be changed by commands in the sandbox.
+//! The loop requests checkpoints through its port ([`RunCheckpoints`]), and the journal records their hashes, which
+//! `ibeam diff` and `ibeam undo` read.
 
 mod file_snapshot;
 mod objects;
+mod references;
 mod repository;
 mod restore;
 mod session_changes;
@@ -117,7 +118,7 @@ impl RunCheckpoints {
             self.state().start = Some((tree, commit.clone(), reference));
         } else if !std::mem::replace(&mut self.state().has_pruned, true) {
             // A later turn tries again.
-            let _ = repository.prune_references(unix_ms).await;
+            let _ = repository.prune_references().await;
             repository.remove_index_copies();
         }
         Ok(Checkpoint { moment, commit, left_out })

@@ -3,15 +3,13 @@
 //! The author of the repository may have written these files. Links are not followed. A `.git` file counts only if it
 //! names a directory of git that names the `.git` file in turn. The result is a valid branch name or a hash.
 
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ibeam_files::regular_file;
+use ibeam_git::git_dir;
 
 /// The size limit of `.git/HEAD` and of a `.git` file in bytes; each is one line.
 const MAX_BYTES: u64 = 4096;
-/// The size limit of the configuration of a git directory in bytes.
-const MAX_CONFIG_BYTES: u64 = 1024 * 1024;
 /// The number of characters of the longest branch name that is used.
 const MAX_BRANCH_CHARS: usize = 200;
 
@@ -29,103 +27,6 @@ pub(crate) fn describe_head(top: &Path) -> String {
         None if is_hash(&head) => format!(" (detached at {})", head.get(..12).unwrap_or(&head)),
         Some(_) | None => String::new(),
     }
-}
-
-/// Returns the directory with the objects and references of the git directory `git_dir`: that of a linked work tree shares
-/// those of the main one.
-pub(crate) fn common_dir(git_dir: &Path) -> Option<PathBuf> {
-    let pointer = git_dir.join("commondir");
-    let common = match pointer.symlink_metadata() {
-        Ok(_) => git_dir.join(read_line(&pointer)?).canonicalize().ok()?,
-        Err(_) => return Some(git_dir.to_owned()),
-    };
-    (git_dir.parent() == Some(&common.join("worktrees"))).then_some(common)
-}
-
-/// Returns the git directory of the work tree `top`.
-pub(crate) fn git_dir(top: &Path) -> Option<PathBuf> {
-    let dot_git = top.join(".git");
-    if dot_git.symlink_metadata().ok()?.is_dir() {
-        return Some(dot_git);
-    }
-    let target = read_line(&dot_git)?;
-    let directory = top.join(target.strip_prefix("gitdir: ")?).canonicalize().ok()?;
-    let points_back = || {
-        let back = directory.join(read_line(&directory.join("gitdir"))?);
-        Some(back.parent()?.canonicalize().ok()? == top && back.file_name()? == ".git")
-    };
-    // The git directory of a submodule is inside that of the outer repository.
-    let is_module = || {
-        let mut around = top.ancestors().skip(1).map(|outer| outer.join(".git/modules"));
-        around.any(|modules| directory.starts_with(modules))
-    };
-    (points_back() == Some(true) || is_module()).then_some(directory)
-}
-
-/// Returns the directory in which git creates a worktree for `workspace`, a real path, and the git directory there.
-///
-/// The user asks for the worktree, so that two more layouts count than in [`git_dir`]: a git directory of its own, which
-/// `git init --separate-git-dir` makes and which does not name its work tree, and a bare repository: the workspace
-/// itself, or one directly in the root (`.git` is a file that names it). A `.git` file never leads to the git directory
-/// of another work tree, nor to a bare repository elsewhere.
-pub(crate) fn worktree_source(workspace: &Path) -> Option<(&Path, PathBuf)> {
-    match repository_root(workspace) {
-        Some(top) => git_dir(top).or_else(|| separate_git_dir(top)).map(|found| (top, found)),
-        None => (configured_layout(workspace)? == Layout::Bare).then(|| (workspace, workspace.to_owned())),
-    }
-}
-
-/// Returns the git directory that the file `.git` in `top` names, if it belongs to no other work tree.
-fn separate_git_dir(top: &Path) -> Option<PathBuf> {
-    let target = read_line(&top.join(".git"))?;
-    let directory = top.join(target.strip_prefix("gitdir: ")?).canonicalize().ok()?;
-    let is_of_another = directory.ancestors().any(|part| part.file_name().is_some_and(|name| name == ".git"));
-    let fits = match configured_layout(&directory)? {
-        Layout::Bare => directory.parent() == Some(top),
-        Layout::WorkTree(named) => named
-            .is_none_or(|named| directory.join(named).canonicalize().is_ok_and(|work_tree| work_tree == top)),
-    };
-    (!is_of_another && fits).then_some(directory)
-}
-
-/// The layout that the configuration of a git directory states.
-#[derive(Debug, PartialEq, Eq)]
-enum Layout {
-    Bare,
-    /// With the value of `core.worktree`.
-    WorkTree(Option<PathBuf>),
-}
-
-/// Returns the layout of the git directory `directory`, which belongs to this user; `None` if it is none, or linked to
-/// another one.
-fn configured_layout(directory: &Path) -> Option<Layout> {
-    let is_own_directory = |path: &Path| {
-        let found = path.symlink_metadata();
-        found.is_ok_and(|found| found.is_dir() && found.uid() == rustix::process::geteuid().as_raw())
-    };
-    let parts = [directory.to_owned(), directory.join("objects"), directory.join("refs")];
-    let is_linked = directory.join("commondir").symlink_metadata().is_ok();
-    if is_linked
-        || !parts.iter().all(|part| is_own_directory(part))
-        || read_line(&directory.join("HEAD")).is_none()
-    {
-        return None;
-    }
-    let config = regular_file::open(&directory.join("config"), false).ok()?;
-    let config = String::from_utf8(regular_file::read_all(&config, MAX_CONFIG_BYTES).ok()?).ok()?;
-    let (mut is_core, mut is_bare, mut work_tree) = (false, false, None);
-    for line in config.lines().map(str::trim) {
-        if line.starts_with('[') {
-            is_core = line.eq_ignore_ascii_case("[core]");
-        }
-        let Some((key, value)) = line.split_once('=').filter(|_| is_core) else { continue };
-        match key.trim().to_ascii_lowercase().as_str() {
-            "bare" => is_bare = value.trim().eq_ignore_ascii_case("true"),
-            "worktree" => work_tree = Some(PathBuf::from(value.trim().trim_matches('"'))),
-            _ => {}
-        }
-    }
-    Some(if is_bare { Layout::Bare } else { Layout::WorkTree(work_tree) })
 }
 
 /// Returns the line of a small regular file with one line; does not follow links.
@@ -155,6 +56,7 @@ fn is_hash(text: &str) -> bool {
 mod tests {
     use std::fs;
     use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
 
     use super::*;
 
@@ -211,41 +113,6 @@ mod tests {
         fs::write(top.join(".git/modules/sub/HEAD"), "ref: refs/heads/module").unwrap();
         fs::write(module, "gitdir: ../.git/modules/sub").unwrap();
         assert_eq!(describe_head(&inner), " (branch module)");
-    }
-
-    /// Writes a git directory with this section `core`.
-    fn write_git_dir(path: &Path, core: &str) {
-        for part in ["objects", "refs"] {
-            fs::create_dir_all(path.join(part)).unwrap();
-        }
-        fs::write(path.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-        fs::write(path.join("config"), format!("[core]\n\t{core}\n[other]\n\tbare = true\n")).unwrap();
-    }
-
-    #[test]
-    fn a_worktree_is_created_from_separate_and_bare_repositories_and_not_from_those_of_others() {
-        for (directory, core, is_accepted) in [
-            ("sep.git", "bare = false", true),
-            ("sep.git", "worktree = ../top", true),
-            ("sep.git", "worktree = ../other", false),
-            ("sep.git", "bare = true", false),
-            ("top/.bare", "bare = true", true),
-            ("top/deep/.bare", "bare = true", false),
-            ("other/.git", "bare = false", false),
-            ("other/.git/modules/sep", "bare = false", false),
-        ] {
-            let (home, top) = temp_repository();
-            let git = home.path().canonicalize().unwrap().join(directory);
-            write_git_dir(&git, core);
-            fs::write(top.join(".git"), format!("gitdir: {}\n", git.display())).unwrap();
-            let found = worktree_source(&top);
-            assert_eq!(found, is_accepted.then_some((top.as_path(), git)), "{directory} {core}");
-            assert_eq!(git_dir(&top), None, "without a request: {directory} {core}");
-        }
-        let (_home, top) = temp_repository();
-        assert_eq!(worktree_source(&top), None);
-        write_git_dir(&top, "bare = true");
-        assert_eq!(worktree_source(&top), Some((top.as_path(), top.clone())), "a bare repository");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::{Command, ExitStatus, Output};
 use std::time::Duration;
@@ -21,6 +21,8 @@ static LAUNCHER: Launcher = Launcher::gentle(MAX_PROCESSES);
 const MAX_PROCESSES: u32 = 4096;
 /// The time limit for the end of what a program has left, with the time for TERM.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
+/// The time after which a git with a work tree may be waiting at a file that is none.
+const SLOW_AFTER: Duration = Duration::from_millis(400);
 
 /// Starts a program with pipes for its standard streams. Dropping the process ends it and everything that it started.
 ///
@@ -54,6 +56,8 @@ fn environment(command: &Command) -> Vec<(OsString, OsString)> {
 pub(crate) async fn run(command: &Command, input: &[u8]) -> Result<Output, String> {
     let (PipedProcess { mut tree, mut stdout, mut stderr }, mut stdin) = start(command)?;
     let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut blocked = pin!(blocking_file(command));
+    let mut is_searched = false;
     let status = {
         let write = async {
             // A program that fails does not read its input to the end.
@@ -67,6 +71,10 @@ pub(crate) async fn run(command: &Command, input: &[u8]) -> Result<Output, Strin
             tokio::select! {
                 status = tree.wait_for_exit() => break status,
                 _ = &mut streams, if !is_closed => is_closed = true,
+                found = &mut blocked, if !is_searched => match found {
+                    Some(path) => return Err(format!("`{}` is not a regular file", path.display())),
+                    None => is_searched = true,
+                },
             }
         };
         tree.kill();
@@ -83,11 +91,25 @@ pub(crate) async fn run(command: &Command, input: &[u8]) -> Result<Output, Strin
     Ok(Output { status, stdout: out, stderr: err })
 }
 
-/// Runs a program without input on a thread that may wait. It ends when `stop` is requested, and after `limit`.
+/// Returns the file of the work tree at which a slow git waits forever; `None` if there is none.
+async fn blocking_file(command: &Command) -> Option<PathBuf> {
+    let (_, work_tree) = command.get_envs().find(|(name, _)| *name == "GIT_WORK_TREE")?;
+    let work_tree = PathBuf::from(work_tree?);
+    tokio::time::sleep(SLOW_AFTER).await;
+    let found = tokio::task::spawn_blocking(move || ibeam_git::find_blocking_file(&work_tree));
+    found.await.ok().flatten()
+}
+
+/// Runs a program with `input` on stdin on a thread that may wait. It ends when `stop` is requested, and after `limit`.
 ///
 /// # Errors
 /// `Interrupted`, `TimedOut`; the reason why it cannot be started.
-pub(crate) fn run_blocking(command: &Command, stop: &Stop, limit: Duration) -> io::Result<Output> {
+pub(crate) fn run_blocking(
+    command: &Command,
+    input: &[u8],
+    stop: &Stop,
+    limit: Duration,
+) -> io::Result<Output> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         tokio::select! {
@@ -97,7 +119,7 @@ pub(crate) fn run_blocking(command: &Command, stop: &Stop, limit: Duration) -> i
                 io::ErrorKind::TimedOut,
                 format!("it took longer than {limit:?}"),
             )),
-            done = run(command, b"") => done.map_err(io::Error::other),
+            done = run(command, input) => done.map_err(io::Error::other),
         }
     })
 }
@@ -136,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_program_ends_at_its_limit_and_at_a_stop() {
-        let ended = |stop: &Stop| run_blocking(&bash("sleep 60"), stop, Duration::from_millis(100));
+        let ended = |stop: &Stop| run_blocking(&bash("sleep 60"), b"", stop, Duration::from_millis(100));
         let stop = Stop::default();
         assert_eq!(ended(&stop).unwrap_err().kind(), io::ErrorKind::TimedOut);
         stop.request(ibeam_protocol::Reason::OutputClosed);

@@ -1,8 +1,8 @@
 //! `--worktree`: a run in a git worktree of its own, with a branch of its own.
 //!
 //! The worktree lies in the state directory, `$XDG_STATE_HOME/ibeam/worktrees/REPOSITORY-HASH/NAME`, and stays after the
-//! run: commands must not see the data directory. The user's git creates it without hooks and without programs that the
-//! configuration of the repository names. The set-up commands of a new worktree run later, with the tools of the run.
+//! run: commands must not see the data directory. The user's git creates it without hooks and without the configuration of
+//! the repository. The set-up commands of a new worktree run later, with the tools of the run.
 
 mod creation;
 mod setup_commands;
@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use ibeam_config::{Trust, TrustRequest};
 use ibeam_core::Stop;
+use ibeam_git::RepositoryLocation;
 use ibeam_protocol::{Notice, Reason, SessionId, sentence};
 use sha2::{Digest as _, Sha256};
 
@@ -74,33 +75,37 @@ pub(crate) fn enter(flags: &mut Flags, stop: &Stop) -> Result<Option<Worktree>, 
             path = workspace.display(),
         ),
     };
-    let (top, git_dir) = git::worktree_source(&workspace).ok_or_else(no_repository)?;
-    let common = git::common_dir(&git_dir).ok_or_else(no_repository)?;
+    let top = git::repository_root(&workspace);
+    let location = RepositoryLocation::of_worktree_source(&workspace, top).ok_or_else(no_repository)?;
+    let top = top.unwrap_or(&workspace);
     let programs = Programs::new(std::env::var_os("PATH").as_deref(), vec![workspace.clone()]);
     let state = variable("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let state = state.unwrap_or_else(|| dirs.home.join(".local/state")).join("ibeam");
-    let (path, branch) = (worktree_path(&state, &common, &name), format!("ibeam/{name}"));
+    let (path, branch) = (worktree_path(&state, &location.common_dir, &name), format!("ibeam/{name}"));
     // No name begins with a dot.
     let marker = path.with_file_name(format!(".{name}.not-set-up"));
+    // `--trust` trusts the worktree, for whose run the commands are.
+    let request = match flags.trust_request() {
+        TrustRequest::Remember => TrustRequest::ThisRun,
+        request @ (TrustRequest::UseStored | TrustRequest::ThisRun) => request,
+    };
+    let trust = || Trust::evaluate(request, &dirs, &workspace);
     let spec = WorktreeSpec {
         programs: &programs,
-        top,
+        views: dirs.git_views(),
+        location: &location,
         path: &path,
         branch: &branch,
         base: flags.worktree_base.as_deref(),
         marker: &marker,
+        is_trusted: &|| trust().is_trusted(),
         stop,
     };
     spec.create()?;
     let mut notices = vec![Notice::WorktreeUsed { path: path.display().to_string(), branch }];
     let (mut setup, mut untrusted) = (None, None);
     if !flags.skip_worktree_setup && marker.exists() {
-        // `--trust` trusts the worktree, for whose run the commands are.
-        let request = match flags.trust_request() {
-            TrustRequest::Remember => TrustRequest::ThisRun,
-            request @ (TrustRequest::UseStored | TrustRequest::ThisRun) => request,
-        };
-        let trust = Trust::evaluate(request, &dirs, &workspace);
+        let trust = trust();
         let origin = SetupOrigin { root: workspace.clone(), marker };
         match WorktreeSetup::load(&workspace, &trust, &origin)? {
             Ok(found) => setup = found,

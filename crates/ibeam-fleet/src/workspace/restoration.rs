@@ -5,6 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ibeam_git::Place;
+
 use super::{COMMIT, TREE, Workspaces, base_file, borrow_objects, fresh_repository, index_repository, utf8};
 use crate::task::WorkspaceSource;
 
@@ -72,20 +74,9 @@ impl Workspaces {
             return Ok(());
         }
         let git_dir = if kind == TREE { index_repository(path) } else { path.join(".git") };
-        let (git_dir, work_tree) =
-            (format!("--git-dir={}", utf8(&git_dir)?), format!("--work-tree={}", utf8(path)?));
         // git refuses paths outside of the workspace, in `.git` and behind links.
-        let arguments = [
-            git_dir.as_str(),
-            work_tree.as_str(),
-            "-c",
-            "core.bare=false",
-            "apply",
-            "--binary",
-            "--whitespace=nowarn",
-            utf8(patch)?,
-        ];
-        self.git.run(path, &arguments).map(drop)
+        let arguments = ["apply", "--binary", "--whitespace=nowarn", utf8(patch)?];
+        self.git.run(Place::with_work_tree(&git_dir, path), &arguments).map(drop)
     }
 }
 
@@ -107,8 +98,10 @@ fn split(base: &str) -> Result<(&str, &str), String> {
 
 #[cfg(test)]
 mod tests {
+    use ibeam_git::Git;
+
+    use super::super::tests::run_git;
     use super::*;
-    use crate::git::Git;
 
     /// Returns the workspaces of a fleet, and a source with one file.
     fn setup(home: &Path) -> (Workspaces, WorkspaceSource) {
@@ -117,16 +110,16 @@ mod tests {
         fs::write(source.join("a.txt"), "a\n").unwrap();
         let fleet = home.join("fleet");
         fs::create_dir_all(&fleet).unwrap();
-        (Workspaces::new(Git::of_system(), fleet), WorkspaceSource::Path(source))
+        (Workspaces::new(Git::of_system(home.join("views")), fleet), WorkspaceSource::Path(source))
     }
 
-    fn commit(workspaces: &Workspaces, directory: &Path) {
+    fn commit(directory: &Path) {
         for arguments in [
             ["init", "--quiet", "."].as_slice(),
             &["add", "."],
             &["-c", "user.name=n", "-c", "user.email=e", "commit", "--quiet", "--message", "m"],
         ] {
-            workspaces.git.run(directory, arguments).unwrap();
+            run_git(directory, arguments);
         }
     }
 
@@ -138,7 +131,7 @@ mod tests {
             let (workspaces, source) = setup(&home);
             fs::write(home.join("source/gone.txt"), "gone\n").unwrap();
             if is_repository {
-                commit(&workspaces, &home.join("source"));
+                commit(&home.join("source"));
             }
             let (first, second) = (home.join("1/workspace"), home.join("2/workspace"));
             workspaces.prepare(&source, &first).unwrap();
@@ -165,7 +158,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let home = home.path().canonicalize().unwrap();
         let (workspaces, source) = setup(&home);
-        commit(&workspaces, &home.join("source"));
+        commit(&home.join("source"));
         let first = home.join("1/workspace");
         workspaces.prepare(&source, &first).unwrap();
         let patch = home.join("patch");

@@ -347,8 +347,8 @@ pub enum UndoLine<'a> {
     Keeps { path: &'a str },
     /// A file was changed since by somebody else.
     ChangedSince { path: &'a str },
-    /// A redo has overwritten a file that somebody else had changed; the commit has its content.
-    Overwritten { path: &'a str, commit: &'a str },
+    /// A redo has overwritten a file that somebody else had changed; the commit in this git directory has its content.
+    Overwritten { path: &'a str, commit: &'a str, directory: &'a str },
     /// The files are as they were already.
     Unchanged,
     /// The undo is done; `command` takes it back.

@@ -1,4 +1,4 @@
-//! Saves the files of a workspace as a tree of git objects, and as a commit under `refs/ibeam/`.
+//! Saves the files of a workspace as a tree of git objects, and as a commit.
 //!
 //! The index of the repository, its branches and `HEAD` are not changed. This program keeps an index of its own, so that
 //! the next snapshot reads only files that changed. A process that is killed leaves at most unreferenced objects.
@@ -60,10 +60,24 @@ impl Repository {
     /// Saves the files of the workspace.
     ///
     /// # Errors
-    /// `NoGit`, `Git`, `Io`, `Unsafe`, `TooLarge`.
+    /// `NoGit`, `Git`, `Io`, `TooLarge`.
     pub(super) async fn snapshot(&self, ignored: IgnoredFiles) -> Result<Snapshot, CheckpointError> {
         self.prepare()?;
-        let index = IndexCopy::new(&self.index())?;
+        match self.snapshot_with(IndexCopy::new(&self.index())?, ignored).await {
+            // The repository may have removed an object that the index names: without the index, all files are read again.
+            Err(CheckpointError::Git { .. }) if self.index().exists() => {
+                self.snapshot_with(IndexCopy::empty(&self.index()), ignored).await
+            }
+            done => done,
+        }
+    }
+
+    /// Saves the files with this copy of the index.
+    async fn snapshot_with(
+        &self,
+        index: IndexCopy,
+        ignored: IgnoredFiles,
+    ) -> Result<Snapshot, CheckpointError> {
         let own = GitSetup::Own(Some(&index.path));
         let changes = self.index_changes(own, ignored).await?;
         let IndexChanges { removed, updated, left_out } = changes;
@@ -121,13 +135,15 @@ impl Repository {
             let dropped = paths(&saved).filter(|path| !tracked.contains(path));
             changes.removed.extend(dropped.map(Path::to_owned));
         }
-        if self.has_exclusions() {
+        let has_exclusions = self.has_exclusions();
+        if has_exclusions {
             let saved = self.list(own, &["-c"]).await?;
             let denied = paths(&saved).filter(|path| self.is_excluded(&self.top.join(path)));
             changes.removed.extend(denied.map(Path::to_owned));
         }
         let changed = self.list(own, &["-m", "-d", "-o", "--exclude-standard"]).await?;
-        let mut classifier = Classifier { repository: self, parents: BTreeMap::new(), bytes: 0 };
+        let mut classifier =
+            Classifier { repository: self, has_exclusions, parents: BTreeMap::new(), bytes: 0 };
         for path in paths(&changed).chain(tracked.iter().copied()) {
             // A directory is a repository of its own.
             if !path.as_os_str().as_bytes().ends_with(b"/") && !changes.removed.contains(path) {
@@ -149,68 +165,17 @@ impl Repository {
     ) -> Result<String, CheckpointError> {
         let mut command = self.command(GitSetup::Own(None), ["commit-tree", "--no-gpg-sign", tree])?;
         let date = format!("@{} +0000", unix_ms / 1000);
-        let email = format!("{}@ibeam", self.store_id()?);
         command.envs([
             ("GIT_AUTHOR_NAME", "ibeam"),
-            ("GIT_AUTHOR_EMAIL", &email),
+            ("GIT_AUTHOR_EMAIL", "ibeam"),
             ("GIT_AUTHOR_DATE", &date),
             ("GIT_COMMITTER_NAME", "ibeam"),
-            ("GIT_COMMITTER_EMAIL", &email),
+            ("GIT_COMMITTER_EMAIL", "ibeam"),
             ("GIT_COMMITTER_DATE", &date),
         ]);
         let failed = |detail| CheckpointError::Git { command: "commit-tree".to_owned(), detail };
         let commit = super::repository::run_command(&command, message.as_bytes()).await.map_err(failed)?;
         Ok(line(&commit))
-    }
-
-    /// Sets a reference to a commit of a checkpoint.
-    ///
-    /// # Errors
-    /// `NoGit`, `Git`.
-    pub(super) async fn set_reference(&self, name: &str, commit: &str) -> Result<(), CheckpointError> {
-        self.run(GitSetup::References, ["update-ref", name, commit], b"").await.map(drop)
-    }
-
-    /// Deletes a reference.
-    ///
-    /// # Errors
-    /// `NoGit`, `Git`.
-    pub(super) async fn delete_reference(&self, name: &str) -> Result<(), CheckpointError> {
-        self.run(GitSetup::References, ["update-ref", "-d", name], b"").await.map(drop)
-    }
-
-    /// Deletes the references of sessions that no longer exist. Those of another data directory are deleted when they
-    /// are older than `MAX_FOREIGN_AGE`.
-    ///
-    /// # Errors
-    /// `NoGit`, `Git`, `Io`.
-    pub(crate) async fn prune_references(&self, unix_ms: u64) -> Result<(), CheckpointError> {
-        /// Seconds.
-        const MAX_FOREIGN_AGE: u64 = 30 * 24 * 60 * 60;
-        let format = "--format=%(refname) %(authoremail) %(committerdate:unix)";
-        let arguments = ["for-each-ref", format, "refs/ibeam/"];
-        let listed = self.run(GitSetup::References, arguments, b"").await?;
-        let own = format!("<{}@ibeam>", self.store_id()?);
-        let mut input = String::new();
-        for line in String::from_utf8_lossy(&listed).lines() {
-            let mut words = line.split(' ');
-            let (Some(name), Some(email), Some(date)) = (words.next(), words.next(), words.next()) else {
-                continue;
-            };
-            let id = name.strip_prefix("refs/ibeam/").and_then(|rest| rest.split('/').next());
-            let Some(id) = id.and_then(|id| id.parse::<SessionId>().ok()) else { continue };
-            let age = (unix_ms / 1000).saturating_sub(date.parse().unwrap_or(u64::MAX));
-            let is_gone = !ibeam_session::exists(&self.sessions, id);
-            if is_gone && (email == own || age > MAX_FOREIGN_AGE) {
-                input.push_str(&format!("delete {name}\n"));
-            }
-        }
-        match input.is_empty() {
-            true => Ok(()),
-            false => {
-                self.run(GitSetup::References, ["update-ref", "--stdin"], input.as_bytes()).await.map(drop)
-            }
-        }
     }
 
     /// Deletes the copies of the index that killed processes left.
@@ -226,24 +191,13 @@ impl Repository {
             }
         }
     }
-
-    /// Returns the random name of the data directory, which the commits of checkpoints carry.
-    fn store_id(&self) -> Result<String, CheckpointError> {
-        let path = self.sessions.with_file_name("checkpoints").join("store-id");
-        if let Ok(text) = fs::read_to_string(&path)
-            && text.parse::<SessionId>().is_ok()
-        {
-            return Ok(text);
-        }
-        let id = SessionId::random().to_string();
-        ibeam_files::private_file::replace(&path, id.as_bytes()).map_err(CheckpointError::io(&path))?;
-        Ok(id)
-    }
 }
 
 /// Decides for each path how the index changes.
 struct Classifier<'a> {
     repository: &'a Repository,
+    /// Whether some files of the work tree are never saved.
+    has_exclusions: bool,
     /// Whether each parent directory is a directory and not a link.
     parents: BTreeMap<PathBuf, bool>,
     /// The size of all files that are saved.
@@ -254,7 +208,7 @@ impl Classifier<'_> {
     /// Adds a path that may have changed.
     fn add(&mut self, path: &Path, changes: &mut IndexChanges) -> Result<(), CheckpointError> {
         let full = self.repository.top.join(path);
-        if self.repository.is_excluded(&full) {
+        if self.has_exclusions && self.repository.is_excluded(&full) {
             changes.removed.insert(path.to_owned());
             return Ok(());
         }
@@ -266,6 +220,10 @@ impl Classifier<'_> {
             changes.removed.insert(path.to_owned());
             return Ok(());
         };
+        if self.repository.is_hidden_by_another_name(&found) {
+            changes.removed.insert(path.to_owned());
+            return Ok(());
+        }
         if found.is_file() {
             let is_readable = accessat(CWD, &full, Access::READ_OK, AtFlags::EACCESS).is_ok();
             if found.size() > MAX_FILE_BYTES || !is_readable {
@@ -314,10 +272,15 @@ struct IndexCopy {
 }
 
 impl IndexCopy {
+    /// Returns an index without files.
+    fn empty(original: &Path) -> Self {
+        let path = original.with_file_name(format!("{INDEX_COPY_PREFIX}{}", SessionId::random()));
+        Self { path, original: original.to_owned() }
+    }
+
     /// Copies the index, with its time: git compares the time with those of the files.
     fn new(original: &Path) -> Result<Self, CheckpointError> {
-        let path = original.with_file_name(format!("{INDEX_COPY_PREFIX}{}", SessionId::random()));
-        let copy = Self { path, original: original.to_owned() };
+        let copy = Self::empty(original);
         match fs::copy(original, &copy.path) {
             Ok(_) => {
                 let times = fs::metadata(original).and_then(|found| found.modified());

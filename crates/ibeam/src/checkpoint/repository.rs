@@ -1,8 +1,10 @@
-//! The repository of a workspace, and git commands that run no program of the repository.
+//! The repository of a workspace, and the one of this program with its checkpoints.
 //!
-//! Commands run in a git directory of this program, `<data>/checkpoints/<hash>`, which shares only the objects of the
-//! repository. So git reads neither the configuration of the repository nor its hooks, filters, remotes and index. The
-//! attributes of the files are without effect: what is saved are the bytes of the files.
+//! Commands run in a git directory of this program, `<data>/checkpoints/<hash>.git`, which borrows the objects of the
+//! repository and has its own objects and references. So git reads neither the configuration of the repository nor its
+//! hooks, filters, remotes and index, nothing is written to the repository, and commands of models, which cannot see the
+//! data directory, can neither read nor change what was saved. The attributes of the files are without effect: what is
+//! saved are the bytes of the files.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder};
@@ -14,7 +16,9 @@ use std::process::Command;
 
 use ibeam_config::Dirs;
 use ibeam_files::{private_file, regular_file};
+use ibeam_git::{Place, RepositoryLocation};
 use ibeam_policy::PathPolicy;
+use ibeam_tools::HiddenFiles;
 use sha2::{Digest as _, Sha256};
 
 use crate::git;
@@ -23,12 +27,12 @@ use crate::programs::Programs;
 
 /// The size limit of a file with ignore rules, and of the configuration of a repository, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
+/// The size limit of the file of packed references, in bytes.
+const MAX_PACKED_BYTES: u64 = 64 << 20;
 /// The attributes that switch every conversion of file contents off.
 const ATTRIBUTES: &str = "* -text -filter -ident -working-tree-encoding -eol -crlf\n";
-/// Settings that override the configuration of the user.
-const SETTINGS: [&str; 16] = [
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
+/// Settings that override the configuration of the user, besides those of every command.
+const SETTINGS: [&str; 12] = [
     "core.untrackedCache=false",
     "core.splitIndex=false",
     "core.sparseCheckout=false",
@@ -41,8 +45,6 @@ const SETTINGS: [&str; 16] = [
     "core.logAllRefUpdates=false",
     "core.fsyncMethod=batch",
     "index.version=2",
-    "gc.auto=0",
-    "maintenance.auto=false",
 ];
 
 /// The reason why files could not be saved, compared or restored.
@@ -55,7 +57,7 @@ pub(crate) enum CheckpointError {
     #[error("{path}: {source}")]
     Io { path: String, source: io::Error },
     #[error("{0}")]
-    Unsafe(String),
+    Earlier(String),
     #[error("the workspace has more than {limit} new or changed {unit}")]
     TooLarge { limit: u64, unit: &'static str },
     #[error("it took longer than {0:?}")]
@@ -79,18 +81,18 @@ pub(crate) struct Repository {
     pub(super) top: PathBuf,
     /// The workspace relative to `top`; empty if it is `top`.
     pub(super) prefix: PathBuf,
-    /// The git directory of the work tree.
-    git_dir: PathBuf,
-    /// The directory of the objects and references.
-    common_dir: PathBuf,
+    /// The directories of the repository.
+    pub(super) location: RepositoryLocation,
     /// The git directory of this program.
     own_dir: PathBuf,
+    /// The directory of the views of repositories.
+    pub(super) views: PathBuf,
     /// The directory of the stored sessions.
     pub(super) sessions: PathBuf,
     /// The directories of this program, which are never saved.
     own_directories: Vec<PathBuf>,
-    /// The rules that deny to read files, which are then not saved.
-    path_policy: PathPolicy,
+    /// The files that commands do not see, which are not saved.
+    hidden: HiddenFiles,
 }
 
 /// The git directory and index of a command.
@@ -100,8 +102,6 @@ pub(super) enum GitSetup<'a> {
     Own(Option<&'a Path>),
     /// The git directory of this program with the index of the repository, for reading.
     UserIndex,
-    /// The git directory of the repository, for its references.
-    References,
 }
 
 impl Repository {
@@ -114,18 +114,19 @@ impl Repository {
         path_policy: PathPolicy,
     ) -> Option<Self> {
         let top = git::repository_root(workspace)?;
-        let git_dir = git::git_dir(top)?;
-        let common_dir = git::common_dir(&git_dir)?;
+        let location = RepositoryLocation::of_work_tree(top)?;
         let is_own_directory = |path: &Path| {
             let found = path.symlink_metadata();
             found.is_ok_and(|found| found.is_dir() && found.uid() == rustix::process::geteuid().as_raw())
         };
-        let parts = [common_dir.clone(), common_dir.join("objects"), common_dir.join("refs")];
-        if !parts.iter().all(|path| is_own_directory(path)) {
+        let objects = location.common_dir.join("objects");
+        let is_usable = is_own_directory(&location.common_dir) && is_own_directory(&objects);
+        // Git reads the path as a line of a file.
+        if !is_usable || objects.as_os_str().as_bytes().contains(&b'\n') {
             return None;
         }
         let mut hash = Sha256::new();
-        for path in [&common_dir, workspace] {
+        for path in [&location.common_dir, workspace] {
             hash.update(path.as_os_str().as_bytes());
             hash.update([0]);
         }
@@ -135,9 +136,9 @@ impl Repository {
             programs: programs.clone(),
             top: top.to_owned(),
             prefix: workspace.strip_prefix(top).ok()?.to_owned(),
-            git_dir,
-            common_dir,
-            own_dir: dirs.data.join("checkpoints").join(name),
+            location,
+            own_dir: dirs.data.join("checkpoints").join(format!("{name}.git")),
+            views: dirs.git_views(),
             sessions: dirs.sessions(),
             own_directories: own
                 .into_iter()
@@ -145,31 +146,62 @@ impl Repository {
                 // A worktree of this program lies in its data directory.
                 .filter(|own| own.starts_with(top))
                 .collect(),
-            path_policy,
+            hidden: HiddenFiles::new(path_policy),
         })
     }
 
-    /// Whether the repository may have references of checkpoints.
+    /// Whether there may be checkpoints of the workspace.
     pub(crate) fn has_references(&self) -> bool {
-        let has_file = |name| self.common_dir.join(name).exists();
-        self.own_dir.exists() && (has_file("refs/ibeam") || has_file("packed-refs"))
+        self.own_dir.join("refs/ibeam").exists() || self.has_earlier_references()
+    }
+
+    /// Whether the repository may have the references of an earlier version, which kept checkpoints there.
+    pub(super) fn has_earlier_references(&self) -> bool {
+        let packed = regular_file::read(&self.location.common_dir.join("packed-refs"), MAX_PACKED_BYTES);
+        let is_packed = packed.is_ok_and(|lines| {
+            lines
+                .split(|byte| *byte == b'\n')
+                .any(|line| line.windows(12).any(|part| part == b" refs/ibeam/"))
+        });
+        is_packed || self.location.common_dir.join("refs/ibeam").exists()
+    }
+
+    /// Returns the git directory of this program.
+    pub(crate) fn own_dir(&self) -> &Path {
+        &self.own_dir
+    }
+
+    /// Returns the program git and its `PATH`.
+    ///
+    /// # Errors
+    /// `NoGit`.
+    pub(super) fn program(&self) -> Result<(PathBuf, OsString), CheckpointError> {
+        let program = self.programs.find("git").ok_or(CheckpointError::NoGit)?;
+        Ok((program, self.programs.path()))
     }
 
     /// Returns the name of the hash of this repository's objects.
     pub(super) fn uses_sha256(&self) -> bool {
-        let config = regular_file::read(&self.common_dir.join("config"), MAX_FILE_BYTES).unwrap_or_default();
+        let config =
+            regular_file::read(&self.location.common_dir.join("config"), MAX_FILE_BYTES).unwrap_or_default();
         let text: String = String::from_utf8_lossy(&config).to_lowercase().split_whitespace().collect();
         text.contains("objectformat=sha256")
     }
 
-    /// Whether the file at `path`, absolute, is never saved.
+    /// Whether the file at `path`, absolute, is never saved and never restored: it is hidden from commands, or one of this
+    /// program.
     pub(super) fn is_excluded(&self, path: &Path) -> bool {
-        self.own_directories.iter().any(|own| path.starts_with(own)) || self.path_policy.denies_read(path)
+        self.own_directories.iter().any(|own| path.starts_with(own)) || self.hidden.contains(path)
     }
 
-    /// Whether some files are never saved.
+    /// Whether a file with this metadata is another name of a hidden one.
+    pub(super) fn is_hidden_by_another_name(&self, metadata: &fs::Metadata) -> bool {
+        self.hidden.has_other_name(metadata)
+    }
+
+    /// Whether some files of the work tree are never saved.
     pub(super) fn has_exclusions(&self) -> bool {
-        self.path_policy.has_read_denials() || !self.own_directories.is_empty()
+        !self.own_directories.is_empty() || self.hidden.may_be_below(&self.top)
     }
 
     /// Returns the path of the index that this program keeps.
@@ -180,11 +212,9 @@ impl Repository {
     /// Creates the git directory of this program, and updates its copy of the ignore rules.
     ///
     /// # Errors
-    /// `Io`; `Unsafe` for a link among the directories of the repository that are written.
+    /// `Io`.
     pub(super) fn prepare(&self) -> Result<(), CheckpointError> {
-        self.reject_links()?;
-        for directory in [self.own_dir.join("refs"), self.own_dir.join("objects"), self.own_dir.join("info")]
-        {
+        for directory in ["refs", "objects/info", "info"].map(|name| self.own_dir.join(name)) {
             DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
@@ -195,13 +225,16 @@ impl Repository {
             true => "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n",
             false => "[core]\n\trepositoryformatversion = 0\n",
         };
-        let excluded = regular_file::read(&self.common_dir.join("info/exclude"), MAX_FILE_BYTES);
+        let excluded = regular_file::read(&self.location.common_dir.join("info/exclude"), MAX_FILE_BYTES);
         let excluded = excluded.unwrap_or_default();
-        let files: [(&str, &[u8]); 4] = [
+        let borrowed = self.location.common_dir.join("objects");
+        let borrowed = [borrowed.as_os_str().as_bytes(), b"\n"].concat();
+        let files: [(&str, &[u8]); 5] = [
             ("HEAD", b"ref: refs/heads/none\n"),
             ("config", config.as_bytes()),
             ("info/attributes", ATTRIBUTES.as_bytes()),
             ("info/exclude", &excluded),
+            ("objects/info/alternates", &borrowed),
         ];
         for (name, content) in files {
             let path = self.own_dir.join(name);
@@ -210,19 +243,6 @@ impl Repository {
             }
         }
         Ok(())
-    }
-
-    /// Refuses links at which git would leave the repository while it writes objects and references.
-    fn reject_links(&self) -> Result<(), CheckpointError> {
-        let objects = self.common_dir.join("objects");
-        let mut entries = fs::read_dir(&objects).map_err(CheckpointError::io(&objects))?.flatten();
-        let link = entries.find(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
-        let references = self.common_dir.join("refs/ibeam");
-        let is_link = references.symlink_metadata().is_ok_and(|found| found.is_symlink());
-        match link.map(|entry| entry.path()).or_else(|| is_link.then_some(references)) {
-            Some(path) => Err(CheckpointError::Unsafe(format!("`{}` is a symbolic link", path.display()))),
-            None => Ok(()),
-        }
     }
 
     /// Returns a git command with these arguments.
@@ -234,39 +254,21 @@ impl Repository {
         setup: GitSetup<'_>,
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<Command, CheckpointError> {
-        let mut command = self.programs.command("git").ok_or(CheckpointError::NoGit)?;
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_bytes().starts_with(b"GIT_")) {
-            command.env_remove(name);
-        }
+        let (program, search_path) = self.program()?;
+        let mut command = ibeam_git::command(&program, Place::with_work_tree(&self.own_dir, &self.top));
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
-        command.args(arguments).current_dir(&self.top).envs([
-            ("GIT_NO_LAZY_FETCH", "1"),
+        command.args(arguments).env("PATH", search_path).envs([
             ("GIT_NO_REPLACE_OBJECTS", "1"),
             ("GIT_LITERAL_PATHSPECS", "1"),
-            ("GIT_OPTIONAL_LOCKS", "0"),
-            ("GIT_TERMINAL_PROMPT", "0"),
             ("GIT_ADVICE", "0"),
-            ("GIT_PAGER", "cat"),
-            ("LC_ALL", "C"),
         ]);
-        match setup {
-            GitSetup::Own(index) => {
-                command.env("GIT_DIR", &self.own_dir).env("GIT_WORK_TREE", &self.top);
-                command.env("GIT_OBJECT_DIRECTORY", self.common_dir.join("objects"));
-                command
-                    .env("GIT_INDEX_FILE", index.map_or_else(|| self.own_dir.join("none"), Path::to_owned));
-            }
-            GitSetup::UserIndex => {
-                command.env("GIT_DIR", &self.own_dir).env("GIT_WORK_TREE", &self.top);
-                command.env("GIT_OBJECT_DIRECTORY", self.common_dir.join("objects"));
-                command.env("GIT_INDEX_FILE", self.git_dir.join("index"));
-            }
-            GitSetup::References => {
-                command.env("GIT_DIR", &self.common_dir).current_dir("/");
-            }
-        }
+        let index = match setup {
+            GitSetup::Own(index) => index.map_or_else(|| self.own_dir.join("none"), Path::to_owned),
+            GitSetup::UserIndex => self.location.git_dir.join("index"),
+        };
+        command.env("GIT_INDEX_FILE", index);
         Ok(command)
     }
 

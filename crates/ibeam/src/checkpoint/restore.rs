@@ -139,7 +139,13 @@ impl Repository {
         }
         let target = reader.tree_of(&oldest.start).await?;
         let wanted = reader.changes(&current.tree, &target).await?;
-        let wanted: TreeChanges = wanted.into_iter().filter(|(path, _)| changed.contains(path)).collect();
+        // A file that is hidden since was saved before.
+        let is_hidden = |path: &Path| {
+            let found = path.symlink_metadata();
+            self.is_excluded(path) || found.is_ok_and(|found| self.is_hidden_by_another_name(&found))
+        };
+        let is_restored = |path: &PathBuf| changed.contains(path) && !is_hidden(&self.top.join(path));
+        let wanted: TreeChanges = wanted.into_iter().filter(|(path, _)| is_restored(path)).collect();
         let removed =
             wanted.iter().filter(|(_, (_, wanted))| wanted.is_none()).map(|(path, _)| path.as_path());
         let removed: Vec<&Path> = removed.collect();

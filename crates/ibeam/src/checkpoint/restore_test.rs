@@ -70,6 +70,10 @@ impl Fixture {
     }
 
     fn repository(&self) -> Repository {
+        self.repository_with(PathPolicy::default())
+    }
+
+    fn repository_with(&self, path_policy: PathPolicy) -> Repository {
         let outside = self.home.path().canonicalize().unwrap();
         let dirs = Dirs {
             user_config: outside.join("config/config.toml"),
@@ -83,7 +87,7 @@ impl Fixture {
             home: outside,
         };
         let programs = Programs::new(std::env::var_os("PATH").as_deref(), vec![self.root()]);
-        Repository::find(&self.root(), &dirs, &programs, PathPolicy::default()).unwrap()
+        Repository::find(&self.root(), &dirs, &programs, path_policy).unwrap()
     }
 
     fn files(&self) -> Files {
@@ -378,7 +382,8 @@ fn objects_that_were_changed_in_the_repository_are_not_restored() {
         let mut reader = ObjectReader::start(&fixture.repository()).unwrap();
         let tree = reader.tree_of(&fixture.changes.changes[0].start).await.unwrap();
         let old = reader.files_named(&tree, Path::new("a.c")).await.unwrap()[Path::new("a.c")].hash.clone();
-        let object = |hash: &str| fixture.path(".git/objects").join(&hash[..2]).join(&hash[2..]);
+        let objects = fixture.repository().own_dir().join("objects");
+        let object = |hash: &str| objects.join(&hash[..2]).join(&hash[2..]);
         fs::remove_file(object(&old)).unwrap();
         fs::copy(object(&new), object(&old)).unwrap();
         let plan = fixture.repository().plan_undo(&fixture.changes, 0).await.unwrap();
@@ -392,8 +397,9 @@ fn objects_that_were_changed_in_the_repository_are_not_restored() {
 fn references_of_deleted_sessions_are_removed() {
     let mut fixture = Fixture::new();
     let references = |fixture: &Fixture| {
+        let directory = fixture.repository().own_dir().to_owned();
         let arguments = ["for-each-ref", "refs/ibeam/"];
-        let output = Command::new("git").args(arguments).current_dir(fixture.root()).output().unwrap();
+        let output = Command::new("git").arg("--git-dir").arg(directory).args(arguments).output().unwrap();
         output.stdout.split(|byte| *byte == b'\n').count() - 1
     };
     block_on(async {
@@ -402,10 +408,10 @@ fn references_of_deleted_sessions_are_removed() {
         let session = fixture.path("../data/sessions").join(fixture.session.to_string());
         fs::create_dir(&session).unwrap();
         fs::write(session.join("events.jsonl"), "").unwrap();
-        fixture.repository().prune_references(0).await.unwrap();
+        fixture.repository().prune_references().await.unwrap();
         assert_eq!(references(&fixture), 2);
         fs::remove_dir_all(session).unwrap();
-        fixture.repository().prune_references(0).await.unwrap();
+        fixture.repository().prune_references().await.unwrap();
         assert_eq!(references(&fixture), 0);
     });
 }
@@ -441,4 +447,104 @@ fn an_empty_directory_in_the_place_of_a_file_is_replaced() {
         fixture.undo(crate::checkpoint::UndoTarget::LastTurn).await;
     });
     assert_eq!(fixture.files(), old);
+}
+
+#[test]
+fn nothing_is_written_to_the_repository_of_the_user() {
+    let mut fixture = Fixture::new();
+    let entries = |fixture: &Fixture| {
+        let mut found = Vec::new();
+        let mut pending = vec![fixture.path(".git")];
+        while let Some(directory) = pending.pop() {
+            for entry in fs::read_dir(directory).unwrap().flatten() {
+                // Git renews the time of an object that it needs, and so keeps it longer.
+                match entry.file_type().unwrap().is_dir() {
+                    true => pending.push(entry.path()),
+                    false => found.push((entry.path(), fs::read(entry.path()).unwrap())),
+                }
+            }
+        }
+        found.sort();
+        found
+    };
+    let before = entries(&fixture);
+    block_on(async {
+        fixture.turn(|fixture| fixture.put("a.c", "turn")).await;
+        fixture.undo(crate::checkpoint::UndoTarget::LastTurn).await;
+        fixture.repository().prune_references().await.unwrap();
+    });
+    assert_eq!(entries(&fixture), before);
+}
+
+/// Returns a policy that hides these files as credentials.
+fn policy_that_hides(fixture: &Fixture, names: &[&str]) -> PathPolicy {
+    let home = fixture.home.path().canonicalize().unwrap().join("home");
+    let mode = ibeam_protocol::PermissionMode::Force;
+    let mut policy = ibeam_policy::Policy::new(mode, fixture.root(), home);
+    policy.credential_files = names.iter().map(|name| fixture.path(name)).collect();
+    policy.path_policy()
+}
+
+#[test]
+fn a_hidden_file_is_not_saved_under_any_name_and_not_restored_once_it_is_hidden() {
+    let mut fixture = Fixture::new();
+    fixture.put("kube.yaml", "token: SECRET");
+    fs::hard_link(fixture.path("kube.yaml"), fixture.path("other.yaml")).unwrap();
+    let hidden = policy_that_hides(&fixture, &["kube.yaml"]);
+    block_on(async {
+        let repository = fixture.repository_with(hidden.clone());
+        let tree = repository.snapshot(IgnoredFiles::Drop).await.unwrap().tree;
+        let mut reader = ObjectReader::start(&repository).unwrap();
+        for (name, count) in [("kube.yaml", 0), ("other.yaml", 0), ("a.c", 1)] {
+            assert_eq!(reader.files_named(&tree, Path::new(name)).await.unwrap().len(), count, "{name}");
+        }
+        // It was saved before the policy hid it.
+        fixture.turn(|fixture| fixture.put("kube.yaml", "changed")).await;
+        let plan = fixture.repository_with(hidden).plan_undo(&fixture.changes, 0).await.unwrap();
+        let names: Vec<&Path> = plan.actions().map(|(path, _)| path).collect();
+        assert!(names.is_empty(), "{names:?}");
+    });
+}
+
+#[test]
+fn files_are_saved_again_when_the_repository_has_removed_their_objects() {
+    let mut fixture = Fixture::new();
+    block_on(async {
+        fixture.turn(|fixture| fixture.put("a.c", "turn")).await;
+        // The file is staged, so the index of checkpoints names an object of the repository.
+        fs::remove_dir_all(fixture.path(".git/objects")).unwrap();
+        fs::create_dir(fixture.path(".git/objects")).unwrap();
+        fixture.put("new", "new");
+        fixture.turn(|fixture| fixture.put("tracked.txt", "turn")).await;
+        fixture.undo(crate::checkpoint::UndoTarget::LastTurn).await;
+    });
+    assert_eq!(fs::read(fixture.path("tracked.txt")).unwrap(), b"one\r\ntwo\n");
+}
+
+#[test]
+fn a_file_at_which_git_would_wait_is_named_at_once() {
+    let fixture = Fixture::new();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    let path = fixture.path("inner");
+    fs::create_dir(&path).unwrap();
+    let fifo = path.join(".gitignore");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    let started = std::time::Instant::now();
+    let error = block_on(fixture.repository().snapshot(IgnoredFiles::Drop)).unwrap_err();
+    assert!(error.to_string().contains("inner/.gitignore` is not a regular file"), "{error}");
+    assert!(started.elapsed() < std::time::Duration::from_secs(8), "{:?}", started.elapsed());
+}
+
+#[test]
+fn references_of_an_earlier_version_are_removed_from_the_repository_with_their_sessions() {
+    let fixture = Fixture::new();
+    let person = ["-c", "user.name=n", "-c", "user.email=e"];
+    fixture.git(&[&person[..], &["commit", "-q", "-m", "m"]].concat());
+    let reference = format!("refs/ibeam/{}/1-turn-start", fixture.session);
+    fixture.git(&["update-ref", &reference, "HEAD"]);
+    fixture.git(&["pack-refs", "--all"]);
+    block_on(fixture.repository().prune_references()).unwrap();
+    let output = Command::new("git").arg("for-each-ref").current_dir(fixture.root()).output().unwrap();
+    let listed = String::from_utf8(output.stdout).unwrap();
+    assert!(!listed.contains("refs/ibeam") && listed.contains("refs/heads/"), "{listed}");
 }

@@ -21,6 +21,7 @@ use std::future::pending;
 use std::io::{self, Read as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -250,7 +251,9 @@ fn find_git(app: &AppContext, stop: &Stop) -> Result<Git, Reason> {
         detail: "the workspaces of tasks need the program git".to_owned(),
     })?;
     let (stop, limit) = (stop.clone(), app.base.config.timeout("git"));
-    Ok(Git::new(program, move |command| helper_process::run_blocking(command, &stop, limit)))
+    let run =
+        move |command: &Command, input: &[u8]| helper_process::run_blocking(command, input, &stop, limit);
+    Ok(Git::new(program, app.dirs.git_views(), run).with_variable("PATH", app.programs.path()))
 }
 
 /// Returns the result of the command for the end of the fleet in `directory`.

@@ -100,7 +100,7 @@ pub(super) fn undo(
         match turn {
             Some(_) => print_line(app, &UndoLine::Done { count, command: &command }, stdout),
             None => {
-                report_overwritten(app, &plan, &commit);
+                report_overwritten(app, &repository, &plan, &commit);
                 print_line(app, &UndoLine::Redone { count }, stdout)
             }
         }
@@ -215,9 +215,10 @@ fn check_conflicts(app: &AppContext, plan: &UndoPlan, target: UndoTarget) -> Res
 }
 
 /// States on stderr where the content of files is that a redo has overwritten: no command of this program restores it.
-fn report_overwritten(app: &AppContext, plan: &UndoPlan, commit: &str) {
+fn report_overwritten(app: &AppContext, repository: &Repository, plan: &UndoPlan, commit: &str) {
+    let directory = repository.own_dir().to_string_lossy();
     for path in plan.conflicts.iter().take(MAX_LISTED_CONFLICTS) {
-        let line = UndoLine::Overwritten { path: &path.to_string_lossy(), commit };
+        let line = UndoLine::Overwritten { path: &path.to_string_lossy(), commit, directory: &directory };
         stderr::write_line(&app.base.catalogue.line(&line));
     }
 }

@@ -1,17 +1,20 @@
-//! Creates a worktree with the user's git: without hooks, and without programs that the configuration of the repository
-//! names.
+//! Creates a worktree with the user's git, which reads nothing of the repository's configuration but how its files are
+//! stored: see `ibeam_git`.
 //!
 //! One process at a time creates the worktree of a name; the others wait for it. What a killed process has left of one is
 //! removed first.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ibeam_core::Stop;
 use ibeam_files::file_lock;
+use ibeam_git::{Git, NewWorktree, RemoteSettings, RepositoryLocation, RepositoryView, create_branch};
 use ibeam_protocol::{Reason, sentence};
 
 use crate::helper_process;
@@ -25,14 +28,17 @@ const LOCK_INTERVAL: Duration = Duration::from_millis(20);
 /// A worktree to create.
 pub(super) struct WorktreeSpec<'a> {
     pub(super) programs: &'a Programs,
-    /// The work tree of the repository.
-    pub(super) top: &'a Path,
+    /// The directory of the views of repositories.
+    pub(super) views: PathBuf,
+    pub(super) location: &'a RepositoryLocation,
     pub(super) path: &'a Path,
     pub(super) branch: &'a str,
     /// The commit at which a new branch begins, instead of `HEAD`.
     pub(super) base: Option<&'a str>,
     /// Set until the set-up commands have run.
     pub(super) marker: &'a Path,
+    /// Whether the user trusts the repository.
+    pub(super) is_trusted: &'a dyn Fn() -> bool,
     pub(super) stop: &'a Stop,
 }
 
@@ -46,7 +52,12 @@ impl WorktreeSpec<'_> {
         if self.is_complete(&incomplete) {
             return Ok(());
         }
-        self.check_base()?;
+        let remotes =
+            if (self.is_trusted)() { RemoteSettings::Addresses } else { RemoteSettings::References };
+        let git = self.git(remotes).map_err(|detail| self.failed(detail))?;
+        let view = RepositoryView::open(&git, self.location, remotes);
+        let view = view.map_err(|detail| self.failed(detail))?;
+        let commit = self.find_base(&git, &view)?;
         let parent = self.path.parent().unwrap_or(self.path);
         let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
         made.map_err(|error| self.failed(error.to_string()))?;
@@ -55,14 +66,28 @@ impl WorktreeSpec<'_> {
         if self.is_complete(&incomplete) {
             return Ok(());
         }
-        let is_left = incomplete.exists();
-        if is_left {
-            self.remove_rest();
+        if incomplete.exists() {
+            // The branch stays.
+            let _ = fs::remove_dir_all(self.path);
         }
         let written = fs::write(self.marker, "").and_then(|()| fs::write(&incomplete, ""));
         written.map_err(|error| self.failed(error.to_string()))?;
-        self.add(is_left).map_err(|detail| self.failed(detail))?;
+        self.add(&git, &view, &commit).map_err(|detail| self.failed(detail))?;
         fs::remove_file(&incomplete).map_err(|error| self.failed(error.to_string()))
+    }
+
+    /// Returns git, whose commands end with the run. Where the repository is not trusted, Git LFS fetches nothing.
+    fn git(&self, remotes: RemoteSettings) -> Result<Git, String> {
+        let program = self.programs.find("git").ok_or("`git` is not installed")?;
+        let stop = self.stop.clone();
+        let run = move |command: &Command, input: &[u8]| {
+            helper_process::run_blocking(command, input, &stop, TIMEOUT)
+        };
+        let git = Git::new(program, self.views.clone(), run).with_variable("PATH", self.programs.path());
+        Ok(match remotes {
+            RemoteSettings::Addresses => git,
+            RemoteSettings::References => git.with_variable("GIT_LFS_SKIP_SMUDGE", "1"),
+        })
     }
 
     /// Returns the path of a file about this worktree. No name begins with a dot.
@@ -100,21 +125,12 @@ impl WorktreeSpec<'_> {
         }
     }
 
-    /// Removes what a killed process has left. The branch stays.
-    fn remove_rest(&self) {
-        if let Some(path) = self.path.to_str() {
-            // It may not be registered yet.
-            let _ = self.git(&[], &["worktree", "remove", "--force", "--force", "--", path]);
-        }
-        let _ = fs::remove_dir_all(self.path);
-    }
-
-    /// Refuses a base that is no commit of the repository.
-    fn check_base(&self) -> Result<(), Reason> {
+    /// Returns the hash of the commit at which a new branch begins; refuses a base that is no commit.
+    fn find_base(&self, git: &Git, view: &RepositoryView) -> Result<String, Reason> {
         let commit = format!("{}^{{commit}}", self.base.unwrap_or("HEAD"));
-        let found = self.git(&[], &["rev-parse", "--quiet", "--verify", "--end-of-options", &commit]);
-        let detail = match (found, self.base) {
-            (Ok(_), _) => return Ok(()),
+        let arguments = ["rev-parse", "--quiet", "--verify", "--end-of-options", &commit];
+        let detail = match (git.line(view.place(), &arguments), self.base) {
+            (Ok(found), _) => return Ok(found),
             (Err(_), _) if self.stop.reason().is_some() => return Err(self.failed(String::new())),
             (Err(_), Some(base)) => sentence!("`--worktree-base {base}` is not a branch or commit", base),
             (Err(_), None) => {
@@ -124,79 +140,12 @@ impl WorktreeSpec<'_> {
         Err(Reason::Usage { detail })
     }
 
-    /// Adds the worktree with its branch, which is created at the base, if it does not exist. With `is_left`, its path
-    /// may still be registered.
-    fn add(&self, is_left: bool) -> Result<(), String> {
-        let mut settings = Vec::new();
-        for filter in self.repository_filters()? {
-            for key in ["clean=", "smudge=", "process=", "required=false"] {
-                settings.push(format!("filter.{filter}.{key}"));
-            }
-        }
+    /// Adds the worktree with its branch, which is created at `commit`, if it does not exist.
+    fn add(&self, git: &Git, view: &RepositoryView, commit: &str) -> Result<(), String> {
         let reference = format!("refs/heads/{}", self.branch);
-        let exists = self.git(&[], &["show-ref", "--quiet", "--verify", &reference]).is_ok();
-        let path = self.path.to_str().ok_or("the path is not UTF-8")?;
-        let force: &[&str] = if is_left { &["--force", "--force"] } else { &[] };
-        let mut arguments = [&["worktree", "add", "--quiet"], force].concat();
-        match exists {
-            true => arguments.extend(["--", path, self.branch]),
-            false => {
-                arguments.extend(["--no-track", "-b", self.branch, "--", path, self.base.unwrap_or("HEAD")])
-            }
+        if git.run(view.place(), &["show-ref", "--quiet", "--verify", &reference]).is_err() {
+            create_branch(git, view, self.location, self.branch, commit)?;
         }
-        self.git(&settings, &arguments).map(drop)
-    }
-
-    /// Returns the names of the filters that the configuration of the repository defines. Those of the user are their own
-    /// programs.
-    fn repository_filters(&self) -> Result<Vec<String>, String> {
-        let arguments = ["config", "--show-scope", "-z", "--name-only", "--get-regexp", "^filter\\."];
-        // Without a filter the exit code is 1, and there is no message.
-        let listed = match self.git(&[], &arguments) {
-            Ok(listed) => listed,
-            Err(message) if message == "git: exit status: 1" => String::new(),
-            Err(message) => return Err(message),
-        };
-        let mut names = Vec::new();
-        let mut words = listed.split('\0');
-        while let (Some(scope), Some(key)) = (words.next(), words.next()) {
-            let name =
-                key.strip_prefix("filter.").and_then(|rest| rest.rsplit_once('.')).map(|(name, _)| name);
-            if !["system", "global"].contains(&scope)
-                && let Some(name) = name
-                && !names.iter().any(|found| found == name)
-            {
-                if name.contains('=') {
-                    return Err(format!("the configuration of the repository has a filter `{name}`"));
-                }
-                names.push(name.to_owned());
-            }
-        }
-        Ok(names)
-    }
-
-    /// Runs git in the work tree and returns its stdout.
-    fn git(&self, settings: &[String], arguments: &[&str]) -> Result<String, String> {
-        let mut command = self.programs.command("git").ok_or("`git` is not installed")?;
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_bytes().starts_with(b"GIT_")) {
-            command.env_remove(name);
-        }
-        let fixed =
-            ["core.hooksPath=/dev/null", "core.fsmonitor=false", "submodule.recurse=false", "gc.auto=0"];
-        for setting in fixed.into_iter().chain(settings.iter().map(String::as_str)) {
-            command.args(["-c", setting]);
-        }
-        command
-            .args(arguments)
-            .current_dir(self.top)
-            .env("GIT_NO_LAZY_FETCH", "1")
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .env("LC_ALL", "C");
-        let output = helper_process::run_blocking(&command, self.stop, TIMEOUT);
-        let output = output.map_err(|error| format!("git: {error}"))?;
-        match output.status.success() {
-            true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
-            false => Err(format!("git: {}", helper_process::failure_message(output.status, &output.stderr))),
-        }
+        NewWorktree { location: self.location, path: self.path, branch: self.branch }.create(git, view)
     }
 }

@@ -36,6 +36,19 @@ pub(crate) fn repository(answers: impl IntoIterator<Item = Answer>) -> Scene {
     scene
 }
 
+/// Returns the references of all checkpoints, a line each. None of them is in the repository.
+pub(crate) fn references(scene: &Scene) -> String {
+    assert_eq!(git(scene, &["for-each-ref", "refs/ibeam/"]), "");
+    let directory = scene.workspace.home().join(".local/share/ibeam/checkpoints");
+    let stores = fs::read_dir(directory).into_iter().flatten().flatten();
+    stores
+        .map(|store| {
+            let directory = format!("--git-dir={}", store.path().display());
+            git(scene, &[&directory, "for-each-ref", "refs/ibeam/"])
+        })
+        .collect()
+}
+
 fn rename() -> Answer {
     answer_call("e1", "edit", &json!({ "path": "calc.py", "oldText": "def add", "newText": "def sum" }))
 }
@@ -94,7 +107,7 @@ fn a_command_is_undone_with_all_its_files_while_index_and_branch_stay() {
     let output = scene.print(["--force"]).run().succeeded();
     assert_eq!(output.stderr, "");
     let session = output.stream().events[0]["session_id"].as_str().unwrap().to_owned();
-    assert_eq!(git(&scene, &["for-each-ref", "refs/ibeam/"]).lines().count(), 2);
+    assert_eq!(references(&scene).lines().count(), 2);
     let moments: Vec<_> = journal(&scene, &session)
         .iter()
         .filter_map(|event| event["kind"]["checkpoint_taken"]["moment"].as_str().map(str::to_owned))
@@ -150,9 +163,9 @@ fn a_redo_names_the_commit_with_what_it_overwrites() {
     assert!(refused.stderr.contains("names the commit"), "{refused}");
     let redone = scene.ibeam_without_model(["undo", "--redo", "--force"]).run().succeeded();
     assert_eq!(scene.workspace.read("calc.py").as_deref(), Some("turn\n"));
-    let (_, object) = redone.stderr.split_once("git show ").unwrap();
-    let (object, _) = object.split_once('`').unwrap();
-    assert_eq!(git(&scene, &["show", object]), "mine\n");
+    let (_, arguments) = redone.stderr.split_once("`git ").unwrap();
+    let (arguments, _) = arguments.split_once('`').unwrap();
+    assert_eq!(git(&scene, &arguments.split(' ').collect::<Vec<_>>()), "mine\n");
     let nothing = scene.ibeam_without_model(["undo", "--redo"]).run();
     assert!(nothing.code == Some(66) && nothing.stderr.contains("nothing to redo"), "{nothing}");
     // What was overwritten is no change of somebody else any more.
@@ -176,7 +189,7 @@ fn a_redo_that_brings_back_changes_of_somebody_else_leaves_them_a_conflict() {
 fn turns_without_changes_leave_nothing_and_unknown_turns_are_named() {
     let scene = repository([answer_call("r1", "read", &json!({ "path": "calc.py" })), answer_text("read")]);
     scene.print([""; 0]).run().succeeded();
-    assert_eq!(git(&scene, &["for-each-ref", "refs/ibeam/"]), "");
+    assert_eq!(references(&scene), "");
     assert!(!scene.workspace.home().join(".local/share/ibeam/checkpoints").exists());
     for (arguments, code) in
         [(["diff", "--turn", "1"], 0), (["diff", "--turn", "2"], 66), (["undo", "--to", "1"], 66)]
@@ -186,7 +199,7 @@ fn turns_without_changes_leave_nothing_and_unknown_turns_are_named() {
     }
     let scene = scene.with_answers(shell("true"));
     scene.print(["--force", "--continue"]).run().succeeded();
-    assert_eq!(git(&scene, &["for-each-ref", "refs/ibeam/"]), "", "the command changed nothing");
+    assert_eq!(references(&scene), "", "the command changed nothing");
     assert_eq!(scene.ibeam_without_model(["undo"]).run().code, Some(66));
 }
 
@@ -206,20 +219,21 @@ fn changes_without_checkpoints_are_not_shown_as_no_changes() {
 fn configuration_and_ephemeral_runs_switch_checkpoints_off() {
     let scene = repository(shell("echo x > x"));
     scene.print(["--force", "--ephemeral"]).run().succeeded();
-    assert_eq!(git(&scene, &["for-each-ref", "refs/ibeam/"]), "");
+    assert_eq!(references(&scene), "");
     let scene = scene.with_answers(shell("echo y > x"));
     let config = scene.workspace.home().join(".config/ibeam/config.toml");
     fs::create_dir_all(config.parent().unwrap()).unwrap();
     fs::write(config, "[session]\ncheckpoints = false\n").unwrap();
     scene.print(["--force"]).run().succeeded();
-    assert_eq!(git(&scene, &["for-each-ref", "refs/ibeam/"]), "");
+    assert_eq!(references(&scene), "");
 }
 
 #[test]
 fn a_repository_that_cannot_be_saved_gives_a_warning_and_the_run_continues() {
     let scene = repository(shell("echo x > x"));
-    let objects = scene.workspace.path().join(".git/objects");
-    std::os::unix::fs::symlink("/tmp", objects.join("zz")).unwrap();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    let path = scene.workspace.path().join(".gitignore");
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     let output = scene.print(["--force"]).run().succeeded();
     let warnings = output.stderr_lines("warning: ");
     assert!(warnings.len() == 1 && warnings[0].contains("cannot be undone"), "{output}");

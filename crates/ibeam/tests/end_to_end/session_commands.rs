@@ -220,13 +220,13 @@ fn a_session_in_use_is_not_removed() {
 
 #[test]
 fn a_removal_deletes_the_checkpoints_of_the_session_only() {
-    use crate::checkpoints::{git, repository, shell};
+    use crate::checkpoints::{references, repository, shell};
     let scene = repository(shell("echo one > calc.py"));
     let first = scene.print(["--force"]).run().succeeded().stream().session_id().to_owned();
     let scene = scene.with_answers(shell("echo two > calc.py"));
     let second = scene.print(["--force"]).run().succeeded().stream().session_id().to_owned();
     sessions(&scene, &["rm", &first, "--yes"]).succeeded();
-    let references = git(&scene, &["for-each-ref", "refs/ibeam/"]);
+    let references = references(&scene);
     assert!(!references.contains(&first) && references.contains(&second), "{references}");
     assert_eq!(scene.workspace.read("calc.py").as_deref(), Some("two\n"));
 }

@@ -135,7 +135,7 @@ fn remove_checkpoints(app: &AppContext, directory: &Path) -> Result<Result<(), C
     if !repository.has_references() {
         return Ok(Ok(()));
     }
-    run_git_command(app, async { Ok(repository.prune_references(now_ms()).await) })
+    run_git_command(app, async { Ok(repository.prune_references().await) })
 }
 
 /// Asks a person at the terminal. Without one, `--yes` is required. Returns whether the person agrees.
