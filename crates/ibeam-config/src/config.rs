@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ibeam_protocol::Notice;
 
+use crate::keys::Key;
 use crate::{ConfigError, Value};
 
 /// The number of processes that commands, hooks and servers may each have, unless the configuration sets another.
@@ -178,6 +179,20 @@ impl Config {
         }
     }
 
+    /// Returns the paths of files with secrets that any layer names, except for files of the project: the table of keys says
+    /// which keys name one.
+    pub fn secret_files(&self) -> Vec<&str> {
+        let is_secret = |path: &[String]| Key::find(path).is_some_and(|key| key.names_secret);
+        let named = self.settings.iter().filter(|(path, _)| is_secret(path));
+        let settings = named.flat_map(|(_, settings)| settings);
+        let of_user = settings.filter(|setting| !matches!(setting.origin, Origin::Project { .. }));
+        let texts = of_user.filter_map(|setting| match &setting.value {
+            Value::Text(text) => Some(text.as_str()),
+            Value::Number(_) | Value::Switch(_) | Value::Time(_) | Value::Money(_) | Value::List(_) => None,
+        });
+        texts.collect()
+    }
+
     /// Returns the duration in force.
     pub fn time(&self, path: &[&str]) -> Option<Duration> {
         match &self.get(path)?.value {
@@ -246,6 +261,24 @@ fn compare<S: AsRef<str>>(key: &[String], path: &[S]) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_with_secrets_of_every_layer_but_the_project_are_returned() {
+        let user = Origin::User { path: "c".into(), line: 1 };
+        let project = Origin::Project { path: "c".into(), line: 1 };
+        let mut config = Config::default();
+        for (path, text, origin) in [
+            ("providers.a.api_key_file", "weak", user.clone()),
+            ("providers.a.api_key_file", "strong", Origin::Flag("--x".to_owned())),
+            ("providers.a.base_url", "none", user.clone()),
+            ("mcp_servers.m.auth.assertion_file", "assertion", user),
+            ("mcp_servers.m.auth.private_key_file", "of the project", project),
+        ] {
+            let path = path.split('.').map(str::to_owned).collect();
+            config.add(path, Setting { value: Value::Text(text.to_owned()), origin });
+        }
+        assert_eq!(config.secret_files(), ["assertion", "weak", "strong"]);
+    }
 
     #[test]
     fn an_untrusted_project_may_only_lower_a_computed_default() {

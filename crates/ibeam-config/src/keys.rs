@@ -36,6 +36,8 @@ pub(crate) struct Key {
     pub(crate) variable: Option<&'static str>,
     /// The values that a project's file may set.
     pub(crate) project_scope: ProjectScope,
+    /// Whether the value is the path of a file with a secret. Such a file is hidden from the model and its commands.
+    pub(crate) names_secret: bool,
 }
 
 const fn key(
@@ -44,7 +46,12 @@ const fn key(
     default: Option<&'static str>,
     project_scope: ProjectScope,
 ) -> Key {
-    Key { path, kind, default, variable: None, project_scope }
+    Key { path, kind, default, variable: None, project_scope, names_secret: false }
+}
+
+/// Returns a key whose value is the path of a file with a secret.
+const fn secret_file(path: &'static str, project_scope: ProjectScope) -> Key {
+    Key { names_secret: true, ..key(path, Kind::NonBlankText, None, project_scope) }
 }
 
 const fn with_variable(key: Key, variable: &'static str) -> Key {
@@ -59,6 +66,12 @@ pub fn choices(path: &str) -> &'static [&'static str] {
     } else {
         &[]
     }
+}
+
+/// Whether the value of the key at `path`, names joined by `.`, is the path of a file with a secret.
+pub fn names_secret(path: &str) -> bool {
+    let path: Vec<String> = path.split('.').map(str::to_owned).collect();
+    Key::find(&path).is_some_and(|key| key.names_secret)
 }
 
 /// Returns the fields that `[models.NAME]` may set, names joined by `.`.
@@ -146,7 +159,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("providers.*.key_variable", Kind::NonBlankText, None, ProjectScope::Trusted),
     // A command of a project would run without the sandbox, and a file of a project could be anyone's key.
     key("providers.*.api_key_command", Kind::List, None, ProjectScope::Never),
-    key("providers.*.api_key_file", Kind::NonBlankText, None, ProjectScope::Never),
+    secret_file("providers.*.api_key_file", ProjectScope::Never),
     key("providers.*.headers.*", Kind::Text, None, ProjectScope::Trusted),
     key("providers.*.transport", Kind::Choice(&["http", "websocket"]), None, ProjectScope::Trusted),
     key("providers.*.text_tool_calls", Kind::Switch, None, ProjectScope::Trusted),
@@ -173,8 +186,9 @@ pub(crate) const KEYS: &[Key] = &[
     key("network.allow", Kind::Set, None, ProjectScope::Trusted),
     // Another authority could read API keys on their way.
     with_variable(key("tls.ca_file", Kind::NonBlankText, None, ProjectScope::Never), "IBEAM_CA_FILE"),
-    key("tls.client_cert", Kind::NonBlankText, None, ProjectScope::Never),
-    key("tls.client_key", Kind::NonBlankText, None, ProjectScope::Never),
+    // The file of the certificate may have its key too.
+    secret_file("tls.client_cert", ProjectScope::Never),
+    secret_file("tls.client_key", ProjectScope::Never),
     // An API key would be sent unencrypted.
     key("network.insecure_hosts", Kind::Set, None, ProjectScope::Never),
     // The address of a name decides who receives keys and where pages come from.
@@ -248,6 +262,8 @@ pub(crate) const KEYS: &[Key] = &[
     ),
     key("mcp_servers.*.auth.scopes", Kind::List, None, ProjectScope::Delegated),
     key("mcp_servers.*.auth.redirect_port", Kind::Number, None, ProjectScope::Delegated),
+    secret_file("mcp_servers.*.auth.private_key_file", ProjectScope::Delegated),
+    secret_file("mcp_servers.*.auth.assertion_file", ProjectScope::Delegated),
     key("mcp_servers.*.auth.*", Kind::Text, None, ProjectScope::Delegated),
     key("mcp_servers.*.start_timeout", Kind::Time, None, ProjectScope::Delegated),
     key("mcp_servers.*.call_timeout", Kind::Time, None, ProjectScope::Delegated),
@@ -264,7 +280,7 @@ pub(crate) const KEYS: &[Key] = &[
     key("web_search.tool", Kind::NonBlankText, None, ProjectScope::Never),
     key("web_search.key_variable", Kind::NonBlankText, None, ProjectScope::Never),
     key("web_search.api_key_command", Kind::List, None, ProjectScope::Never),
-    key("web_search.api_key_file", Kind::NonBlankText, None, ProjectScope::Never),
+    secret_file("web_search.api_key_file", ProjectScope::Never),
     with_variable(key("local.model", Kind::NonBlankText, None, ProjectScope::Trusted), "IBEAM_LOCAL_MODEL"),
     // A project must not be able to prevent the recording of a run.
     with_variable(key("session.ephemeral", Kind::Switch, None, ProjectScope::Trusted), "IBEAM_EPHEMERAL"),
@@ -373,6 +389,20 @@ mod tests {
                 assert!(Value::parse(key.kind, default).is_some(), "{}", key.path);
             }
         }
+    }
+
+    /// A name that ends so is that of a file with a secret, unless it is listed here with the reason.
+    #[test]
+    fn every_key_for_a_file_with_a_secret_is_marked() {
+        // The certificates of authorities are public.
+        let public = ["tls.ca_file"];
+        for key in KEYS.iter().filter(|key| !public.contains(&key.path)) {
+            let is_file = ["_file", "_key", "_cert"].iter().any(|end| key.path.ends_with(end));
+            assert_eq!(key.names_secret, is_file, "{}", key.path);
+        }
+        assert!(
+            names_secret("mcp_servers.a.auth.private_key_file") && !names_secret("mcp_servers.a.auth.issuer")
+        );
     }
 
     #[test]

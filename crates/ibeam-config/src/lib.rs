@@ -23,7 +23,7 @@ pub use config::{Config, Origin, Setting};
 pub use credentials::Credentials;
 pub use dirs::{Dirs, home_from_user_database};
 pub use error::ConfigError;
-pub use keys::{choices, model_fields};
+pub use keys::{choices, model_fields, names_secret};
 pub use load::{FlagInput, FlagSetting};
 pub use mcp_edit::{NewMcpServer, add_mcp_server, remove_mcp_server, set_mcp_server_enabled};
 pub use policy_files::{PolicyFiles, fingerprint};

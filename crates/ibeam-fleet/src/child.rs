@@ -13,10 +13,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
-use crate::governor_wire::{GOVERNOR_VARIABLE, KEY_FILE_VARIABLE, TASK_VARIABLE};
+use crate::file_filter::FileFilter;
+use crate::governor_wire::{
+    DIRECTORY_VARIABLE, GOVERNOR_VARIABLE, KEY_FILE_VARIABLE, TASK_FILE_VARIABLE, TASK_VARIABLE,
+};
 use crate::parking::Parking;
 use crate::queue::Spend;
 use crate::task::Task;
+use crate::task_files;
 use crate::task_totals::TotalsScope;
 use ibeam_git::Git;
 
@@ -36,6 +40,8 @@ pub struct RunProgram {
     pub run_flags: Vec<OsString>,
     /// The file with the key of this process, which neither runs nor copies of workspaces get.
     pub key_file: Option<PathBuf>,
+    /// The files that runs do not see, and that copies of workspaces do not have.
+    pub hidden: FileFilter,
     /// The place where the requests of runs wait for batches; `None` if they are sent directly.
     pub parking: Option<Arc<Parking>>,
 }
@@ -102,7 +108,7 @@ impl RunProgram {
     /// Returns the command of a run.
     pub(crate) fn run(&self, task: &Task, workspace: &Path, inputs: &RunInputs<'_>) -> Command {
         let RunInputs { start, parking, extra, error_file, governor } = *inputs;
-        let mut command = self.command(task, workspace);
+        let mut command = self.command(task, workspace, governor.parent());
         command.args(&self.run_flags);
         command.env(GOVERNOR_VARIABLE, governor).env(TASK_VARIABLE, &task.id);
         if let Some(model) = &task.model {
@@ -152,8 +158,8 @@ impl RunProgram {
     }
 
     /// Returns the command that runs the check of a task in the sandbox of a run.
-    pub(crate) fn check(&self, task: &Task, workspace: &Path, check: &str) -> Command {
-        let mut command = self.command(task, workspace);
+    pub(crate) fn check(&self, task: &Task, workspace: &Path, fleet: Option<&Path>, check: &str) -> Command {
+        let mut command = self.command(task, workspace, fleet);
         command.args(["fleet", "run-check"]);
         if let Some(seconds) = task.limits.check_timeout_s {
             command.arg("--timeout-s").arg(seconds.to_string());
@@ -191,13 +197,16 @@ impl RunProgram {
         command
     }
 
-    fn command(&self, task: &Task, workspace: &Path) -> Command {
+    fn command(&self, task: &Task, workspace: &Path, fleet: Option<&Path>) -> Command {
         let mut command = Command::new(&self.program);
         command.args(&self.sandbox_flags).arg("--workspace").arg(workspace);
+        command.envs(task.env.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value))));
         if let Some(path) = &self.key_file {
             command.env(KEY_FILE_VARIABLE, path);
         }
-        command.envs(task.env.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value))));
+        if let Some(fleet) = fleet {
+            command.env(DIRECTORY_VARIABLE, fleet).env(TASK_FILE_VARIABLE, task_files::recorded_lines(fleet));
+        }
         // The directory stays that of the driver, where relative paths in flags start.
         command.stdin(Stdio::null()).process_group(0);
         command

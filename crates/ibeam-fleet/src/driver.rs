@@ -26,6 +26,7 @@ use crate::retry::begin_numbered_attempt;
 use crate::snapshots::{SharingNote, Snapshots};
 use crate::stop::StopFlag;
 use crate::task_dir::{Attempt, TaskDir};
+use crate::task_files::recorded_files;
 use crate::task_result::{Outcome, TaskResult};
 use crate::task_run::{Conclusion, TaskRunner};
 use crate::task_totals::TotalsScope;
@@ -224,7 +225,8 @@ pub fn run_fleet<Q: TaskQueue>(
     let _socket = governor.serve(&directory.path).map_err(FleetError::at(&socket_path(&directory.path)))?;
     let children = Children::default();
     let workspaces = Workspaces::new(program.git.clone(), directory.path.clone())
-        .without_file(program.key_file.as_deref());
+        .without_files(program.key_file.iter().cloned().chain(recorded_files(&directory.path)))
+        .without_hidden(program.hidden.clone());
     let snapshots = queue.snapshots().map(|store| Snapshots {
         store,
         program,

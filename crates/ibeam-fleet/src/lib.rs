@@ -11,6 +11,7 @@ mod comparison;
 mod driver;
 mod error;
 mod event_publisher;
+mod file_filter;
 mod governor;
 mod governor_server;
 mod governor_wire;
@@ -34,6 +35,7 @@ mod stream_tail;
 mod task;
 mod task_dir;
 mod task_file;
+mod task_files;
 mod task_result;
 mod task_run;
 mod task_totals;
@@ -46,9 +48,11 @@ pub use comparison::{ChangedTask, FleetComparison, RateDifference};
 pub use driver::{DriverOptions, FleetDirectory, FleetEnd, FleetObserver, HaltReason, run_fleet};
 pub use error::FleetError;
 pub use event_publisher::{EventSink, StreamEvent, random_id};
+pub use file_filter::FileFilter;
 pub use governor::RateLimits;
 pub use governor_wire::{
-    Ask, GOVERNOR_VARIABLE, KEY_FILE_VARIABLE, Permission, RequestOutcome, RequestReport, TASK_VARIABLE,
+    Ask, DIRECTORY_VARIABLE, GOVERNOR_VARIABLE, KEY_FILE_VARIABLE, Permission, RequestOutcome, RequestReport,
+    TASK_FILE_VARIABLE, TASK_VARIABLE,
 };
 pub use ibeam_git::Git;
 pub use ledger::{Ledger, TaskStatus};

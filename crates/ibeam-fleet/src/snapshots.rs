@@ -352,6 +352,7 @@ mod tests {
             sandbox_flags: Vec::new(),
             run_flags: Vec::new(),
             key_file: None,
+            hidden: crate::FileFilter::default(),
             parking: None,
         };
         let workspaces = Workspaces::new(Git::of_system(at("views")), fleet.clone());

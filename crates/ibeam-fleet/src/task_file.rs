@@ -17,6 +17,8 @@ pub struct TaskFile {
     pub tasks: Vec<Task>,
     /// The other lines, in the order of the file.
     pub invalid: Vec<InvalidTask>,
+    /// The file, which may have variables of tasks.
+    pub source: Option<PathBuf>,
 }
 
 /// A line that is not a valid task.
@@ -67,6 +69,7 @@ impl TaskFile {
         Self {
             tasks: tasks.into_iter().map(|(_, task)| task).collect(),
             invalid: invalid.into_iter().map(|(line, detail)| InvalidTask { line, detail }).collect(),
+            source: None,
         }
     }
 }

@@ -324,7 +324,7 @@ impl TaskRunner<'_> {
         let _ = fs::remove_file(&log);
         let report = dir.path().join("check.json");
         let file = fs::File::create(&report).map_err(FleetError::at(&report))?;
-        let mut process = self.program.check(task, start, command);
+        let mut process = self.program.check(task, start, self.governor.parent(), command);
         process.stdout(Stdio::from(file)).stderr(Stdio::from(dir.open_log("check.log")?));
         let started = self.children.start(&mut process);
         drop(process);

@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use ibeam_git::{Git, Place, RemoteSettings, RepositoryLocation, RepositoryView, local_path};
 
+use crate::file_filter::FileFilter;
 use crate::task::WorkspaceSource;
 
 /// The kinds of bases of changes, in the file `base`.
@@ -40,8 +41,10 @@ pub(crate) struct Workspaces {
     git: Git,
     /// The directory of the fleet, which no copy includes.
     fleet: PathBuf,
-    /// A secret file, which no copy includes.
-    secret: Option<FileId>,
+    /// Secret files, which no copy includes, whatever their names there are.
+    secrets: Vec<FileId>,
+    /// The files that runs do not see.
+    hidden: FileFilter,
     /// The repositories that could not be copied, with the time and the reason. One is fetched at a time, and none is tried
     /// again soon.
     unavailable: Mutex<HashMap<String, (Instant, String)>>,
@@ -74,12 +77,19 @@ pub(crate) struct Changes {
 
 impl Workspaces {
     pub(crate) fn new(git: Git, fleet: PathBuf) -> Self {
-        Self { git, fleet, secret: None, unavailable: Mutex::default() }
+        let (secrets, hidden) = (Vec::new(), FileFilter::default());
+        Self { git, fleet, secrets, hidden, unavailable: Mutex::default() }
     }
 
-    /// Leaves a file out of copies of directories, whatever its name there is.
-    pub(crate) fn without_file(self, path: Option<&Path>) -> Self {
-        Self { secret: path.and_then(|path| fs::metadata(path).ok()).map(|file| file_id(&file)), ..self }
+    /// Leaves files out of copies of directories, whatever their names there are.
+    pub(crate) fn without_files(self, paths: impl Iterator<Item = PathBuf>) -> Self {
+        let files = paths.filter_map(|path| fs::metadata(path).ok());
+        Self { secrets: files.map(|file| file_id(&file)).collect(), ..self }
+    }
+
+    /// Leaves the files that runs do not see out of copies of directories.
+    pub(crate) fn without_hidden(self, hidden: FileFilter) -> Self {
+        Self { hidden, ..self }
     }
 
     /// Creates the workspace at `path`, unless it exists, and returns the directory in which the run starts.
@@ -151,7 +161,8 @@ impl Workspaces {
             return Ok(());
         }
         let new = fresh_sibling(path)?;
-        self.copy_directory(directory, &new).map_err(|error| error.to_string())?;
+        let copied = directory.canonicalize().and_then(|directory| self.copy_directory(&directory, &new));
+        copied.map_err(|error| error.to_string())?;
         let repository = fresh_repository(&index_repository(path), "")?;
         self.add_files(&repository, &new)?;
         let tree = self.git.line(Place::bare(&repository), &["write-tree"])?;
@@ -159,8 +170,8 @@ impl Workspaces {
         fs::rename(&new, path).map_err(|error| error.to_string())
     }
 
-    /// Copies a directory with its links and permissions, without the directory of the fleet, the secret file, devices and
-    /// sockets.
+    /// Copies a directory, a real path, with its links and permissions, without the directory of the fleet, secret and hidden
+    /// files, devices and sockets.
     fn copy_directory(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::create_dir(to)?;
         for entry in fs::read_dir(from)? {
@@ -169,13 +180,15 @@ impl Workspaces {
             if kind.is_symlink() {
                 symlink(fs::read_link(&path)?, &target)?;
             } else if kind.is_dir() {
-                if path != self.fleet {
+                if path != self.fleet && !self.hidden.hides(&path, &entry.metadata()?) {
                     self.copy_directory(&path, &target)?;
                 }
-            } else if kind.is_file()
-                && (self.secret.is_none() || self.secret != Some(file_id(&entry.metadata()?)))
-            {
-                fs::copy(&path, &target)?;
+            } else if kind.is_file() {
+                let metadata = entry.metadata()?;
+                let is_secret = self.secrets.contains(&file_id(&metadata));
+                if !is_secret && !self.hidden.hides(&path, &metadata) {
+                    fs::copy(&path, &target)?;
+                }
             }
         }
         fs::set_permissions(to, fs::metadata(from)?.permissions())
@@ -589,6 +602,20 @@ mod tests {
             }
             assert!(!ran.exists(), "a program of the repository ran");
         }
+    }
+
+    #[test]
+    fn a_copy_has_no_hidden_and_no_secret_file() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let (source, path) = (source(&home), home.join("task/workspace"));
+        let hidden = source.clone();
+        let workspaces = workspaces(&home)
+            .without_files([source.join("kept.txt")].into_iter())
+            .without_hidden(FileFilter::new(move |path, _| path == hidden.join("a.txt")));
+        workspaces.prepare(&WorkspaceSource::Path(source), &path).unwrap();
+        let found = ["a.txt", "kept.txt", "gone.txt"].map(|name| path.join(name).exists());
+        assert_eq!(found, [false, false, true]);
     }
 
     #[test]

@@ -92,6 +92,11 @@ impl PathPolicy {
         hidden
     }
 
+    /// Returns the directories of which commands see only the workspace and the additional directories.
+    pub fn surrounding_dirs(&self) -> &[PathBuf] {
+        self.0.as_ref().map(|policy| policy.surrounding_dirs.as_slice()).unwrap_or_default()
+    }
+
     /// Whether an allow rule may cover something below `hidden`, so that it must not be hidden completely.
     pub fn may_allow_read_below(&self, hidden: &Path) -> bool {
         self.0.as_ref().is_some_and(|policy| {

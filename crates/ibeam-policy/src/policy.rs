@@ -27,6 +27,9 @@ pub struct Policy {
     pub home: PathBuf,
     /// Directories of ibeam for keys and sessions, which must neither be read nor written.
     pub private_dirs: Vec<PathBuf>,
+    /// Directories of ibeam around the workspace: like `private_dirs`, but the workspace and the additional directories in
+    /// them can be used.
+    pub surrounding_dirs: Vec<PathBuf>,
     /// Credential files of other programs that environment variables name, in addition to those of the table. They must
     /// neither be read nor written.
     pub credential_files: Vec<PathBuf>,
@@ -166,6 +169,7 @@ impl Policy {
             extra_dirs: Vec::new(),
             home,
             private_dirs: Vec::new(),
+            surrounding_dirs: Vec::new(),
             credential_files: Vec::new(),
             other_home: None,
             protected_paths: Vec::new(),

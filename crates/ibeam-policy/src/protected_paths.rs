@@ -16,6 +16,10 @@ impl Policy {
         if self.private_dirs.iter().any(|private| path.starts_with(private)) {
             return Some("ibeam's own directory");
         }
+        if self.surrounding_dirs.iter().any(|around| path.starts_with(around)) && !self.is_in_workspace(path)
+        {
+            return Some("the directory of the fleet");
+        }
         if self.credential_files.iter().any(|named| path.starts_with(named)) {
             return Some("credentials that the environment or the configuration names");
         }

@@ -27,6 +27,8 @@ pub struct Confinement {
     pub read_only: Vec<PathBuf>,
     /// Files and directories that appear empty: credentials and denied reads.
     pub hidden: Vec<PathBuf>,
+    /// Directories that appear empty except for the writable and visible paths in them.
+    pub covered: Vec<PathBuf>,
     /// Paths that do not exist yet. When one is created, it is hidden from the next command on.
     pub hidden_when_created: Vec<PathBuf>,
     /// Paths that stay visible, but read-only, although commands have their own directory above them (`/tmp`, `/run`):
@@ -68,6 +70,7 @@ impl Confinement {
             hidden: resolve(&paths_that_may_exist(
                 &[self.hidden.as_slice(), &self.hidden_when_created].concat(),
             )),
+            covered: resolve(&self.covered),
             hidden_when_created: Vec::new(),
             visible: resolve(&self.visible),
             sockets: resolve(&self.sockets),

@@ -145,7 +145,9 @@ impl LandlockRules {
         if abi >= 4 {
             rules.handled.network = right::BIND_TCP | right::CONNECT_TCP;
         }
-        let hidden: HashSet<&Path> = confinement.hidden.iter().map(PathBuf::as_path).collect();
+        // The writable directories in a covered one are granted below.
+        let hidden = confinement.hidden.iter().chain(&confinement.covered);
+        let hidden: HashSet<&Path> = hidden.map(PathBuf::as_path).collect();
         let ancestors = ancestors_of(&hidden);
         for path in confinement.writable.iter().flat_map(|path| writable_parts(path)) {
             let leads_to_hidden = hidden.contains(&*path) || ancestors.contains(&*path);

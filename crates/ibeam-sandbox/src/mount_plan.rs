@@ -9,7 +9,8 @@
 //!    `/proc/sys` even without capabilities. Elsewhere the directories of existing processes are masked; those of later
 //!    processes are visible.
 //! 4. Directories of one tmpfs are mounted over directories of the system: `/tmp`, `/var/tmp` and `/dev/shm` are
-//!    private and empty, `/dev` has only harmless devices, `/run` has no sockets.
+//!    private and empty, `/dev` has only harmless devices, `/run` has no sockets. Directories around the workspace that
+//!    commands must not see are covered in the same way.
 //! 5. The clones of step 1 are mounted at their own paths.
 //! 6. Each read-only path becomes a read-only mount, and each directory between it and the writable root becomes a
 //!    mount too. A mount point cannot be renamed, so a protected path cannot be moved away. The same holds for hidden
@@ -189,6 +190,9 @@ impl MountPlan {
             plan.read_only_system.extend(system.map(c_string));
         }
         plan.overmount_system_dirs();
+        for (number, path) in confinement.covered.iter().enumerate() {
+            plan.overmount(path, &format!("covered-{number}"), true);
+        }
         plan.add_bind_mounts(confinement);
         plan.pin_protected_paths(confinement);
         plan.mask_hidden_paths(confinement);

@@ -51,6 +51,8 @@ impl PathSnapshot {
             writable,
             read_only,
             hidden,
+            // Nothing of it is visible, whatever is there.
+            covered: _,
             hidden_when_created,
             visible,
             sockets,

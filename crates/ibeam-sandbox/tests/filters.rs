@@ -375,6 +375,20 @@ everywhere! {
         }
     }
 
+    fn of_a_covered_directory_only_the_workspace_is_visible() {
+        let fixture = Fixture::with(|confinement, workspace| {
+            let around = workspace.path().parent().unwrap().to_owned();
+            std::fs::write(around.join("ledger"), "SECRET-CANARY\n").unwrap();
+            confinement.covered = vec![around];
+        });
+        std::fs::write(fixture.workspace.path().parent().unwrap().join("later"), "SECRET-CANARY\n").unwrap();
+        for attempt in ["cat ../ledger ../later", "cat ../*", "grep -r CANARY ..", "ln ../ledger l; cat l"] {
+            let (output, _) = fixture.run(&format!("{attempt} 2>/dev/null; true"));
+            assert!(!output.contains("CANARY"), "{attempt}: {output}");
+        }
+        fixture.prints("echo made >src/file && cat src/file README.md", "made\nreadme");
+    }
+
     fn a_hidden_path_that_is_created_later_cannot_be_read() {
         let fixture = Fixture::with(|confinement, workspace| {
             confinement.hidden_when_created =

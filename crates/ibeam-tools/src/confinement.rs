@@ -116,6 +116,7 @@ pub fn plan_confinement(workspace: &Workspace, path_policy: &PathPolicy) -> Conf
         read_only: read_only.iter().filter(below_writable).cloned().collect(),
         hidden: hidden.iter().filter(|path| !hides(path)).cloned().collect(),
         hidden_when_created,
+        covered: path_policy.surrounding_dirs().to_vec(),
         visible: path_policy.home().and_then(|home| home.canonicalize().ok()).into_iter().collect(),
         writable: writable.into_iter().collect(),
         ..Confinement::default()

@@ -12,6 +12,7 @@ mod json_file;
 mod login;
 mod placeholder;
 pub(crate) mod plain_secret;
+mod secret_files;
 mod tool_fingerprint;
 
 use std::collections::BTreeSet;
@@ -35,6 +36,7 @@ pub(crate) use declaration::{
     ServerDeclaration, ServerDeclarations, ServerTransport, check_files, declaration_errors, declared_servers,
 };
 pub(crate) use login::{TerminalUser, login_file};
+pub(crate) use secret_files::secret_files;
 
 use placeholder::Placeholders;
 use tool_fingerprint::tool_fingerprint;

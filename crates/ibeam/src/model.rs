@@ -35,9 +35,9 @@ pub(crate) use configured_provider::{
     key_variable_names, overriding_key, provider_names, unused_key,
 };
 pub(crate) use connect::{Parking, batch_endpoint, list_models};
-pub(crate) use connection::{ServiceConnection, secret_files, tls_settings};
+pub(crate) use connection::{ServiceConnection, tls_settings};
 pub(crate) use current_facts::{current_model, model_with_listed};
-pub(crate) use deferred_key::{DeferredKey, DeferredKeys, KeyCommandRunner};
+pub(crate) use deferred_key::{DeferredKey, DeferredKeys, KeyCommandRunner, expand_home};
 pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file, set_load_observer};
 pub(crate) use fallback_chain::FallbackChain;
 pub(crate) use list_cache::{ListCache, MAX_AGE as LIST_MAX_AGE};

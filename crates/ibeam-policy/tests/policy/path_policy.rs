@@ -44,6 +44,29 @@ fn credentials_private_directories_and_named_denials_are_hidden() {
 }
 
 #[test]
+fn of_a_directory_around_the_workspace_only_the_workspace_can_be_read() {
+    let mut policy = Policy::new(
+        PermissionMode::Force,
+        PathBuf::from("/fleet/tasks/a/workspace"),
+        PathBuf::from("/home/ann"),
+    );
+    policy.surrounding_dirs = vec![PathBuf::from("/fleet")];
+    policy.extra_dirs = vec![PathBuf::from("/fleet/extra")];
+    let path_policy = policy.path_policy();
+    for (path, expect) in [
+        ("/fleet", true),
+        ("/fleet/ledger.sqlite", true),
+        ("/fleet/tasks/a", true),
+        ("/fleet/tasks/b/workspace/x", true),
+        ("/fleet/tasks/a/workspace/x", false),
+        ("/fleet/extra/x", false),
+        ("/other", false),
+    ] {
+        assert_eq!(path_policy.hides(Path::new(path)), expect, "{path}");
+    }
+}
+
+#[test]
 fn a_rule_for_one_credential_exempts_only_its_directory() {
     let path_policy = path_policy(&["Read(~/.ssh/config)"], &[]);
     assert!(path_policy.may_allow_read_below(Path::new("/home/ann/.ssh")));

@@ -27,11 +27,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ibeam_core::Stop;
 use ibeam_fleet::{
-    Budget, DriverOptions, FleetDirectory, FleetEnd, FleetError, Git, HaltReason, Ledger, QueueError,
-    RateLimits, RunProgram, StopFlag, TaskFile, TaskQueue as _, expand_matrix, retry_failed, run_fleet,
+    Budget, DriverOptions, FileFilter, FleetDirectory, FleetEnd, FleetError, Git, HaltReason, Ledger,
+    QueueError, RateLimits, RunProgram, StopFlag, TaskFile, TaskQueue as _, expand_matrix, retry_failed,
+    run_fleet,
 };
 use ibeam_output::escape_to_one_line;
 use ibeam_protocol::{Failure, Reason, sentence};
+use ibeam_tools::HiddenFiles;
 
 use self::batch_fleet::Polling;
 use self::export::TraceFormat;
@@ -45,6 +47,7 @@ use crate::app::AppContext;
 use crate::cli::{FleetCommand, FleetReportFormat, SubmissionFlags};
 use crate::cli_error::CliError;
 use crate::pump::CurrentStop;
+use crate::run::policy_rules::build_policy;
 use crate::{helper_process, run, signals, stderr};
 
 /// The submission of tasks to a queue.
@@ -178,7 +181,8 @@ fn read_tasks(
         text = expand_matrix(&text).map_err(|error| detail(escape_to_one_line(&error)))?;
     }
     let base = base.canonicalize().map_err(unread)?;
-    let tasks = TaskFile::parse_and_check_commits(&text, &base, &find_git(app, &Stop::default())?);
+    let mut tasks = TaskFile::parse_and_check_commits(&text, &base, &find_git(app, &Stop::default())?);
+    tasks.source = path.canonicalize().ok().filter(|_| path != Path::new("-"));
     for invalid in &tasks.invalid {
         let detail = escape_to_one_line(&app.base.catalogue.in_language(&invalid.detail));
         stderr::write_line(&format!("warning: {source}:{}: {detail}", invalid.line));
@@ -214,6 +218,7 @@ fn run_tasks(
     let held = FleetDirectory::open(directory).map_err(fleet_error)?;
     let mut ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
     ledger.submit(&tasks.tasks).map_err(|error| submission_error(error, directory))?;
+    held.record_task_file(tasks.source.as_deref()).map_err(fleet_error)?;
     if retries_failed {
         retry_failed(&held, &mut ledger).map_err(fleet_error)?;
     }
@@ -238,7 +243,10 @@ fn run_program(app: &AppContext, stop: &Stop) -> Result<RunProgram, CliError> {
     let program = std::env::current_exe().map_err(|error| io_error(Path::new("ibeam"), &error))?;
     let git = find_git(app, stop)?;
     let (sandbox_flags, run_flags) = (flags.sandbox, flags.run);
-    Ok(RunProgram { program, git, sandbox_flags, run_flags, key_file: None, parking: None })
+    let policy = build_policy(app, crate::run::permission_mode(app))?;
+    let hidden = HiddenFiles::new(policy.path_policy());
+    let hidden = FileFilter::new(move |path, file| hidden.contains(path) || hidden.has_other_name(file));
+    Ok(RunProgram { program, git, sandbox_flags, run_flags, key_file: None, hidden, parking: None })
 }
 
 /// Returns the program git, whose commands end when `stop` is requested and after `timeouts.git`.

@@ -28,19 +28,28 @@ impl AuthDeclaration {
     /// # Errors
     /// The end of a sentence that begins with the name of the server.
     pub(super) fn set(&mut self, key: &str, text: &str) -> Result<(), String> {
-        let field = match key {
-            "grant" => &mut self.grant,
-            "issuer" => &mut self.issuer,
-            "client_id" => &mut self.client_id,
-            "client_secret" => &mut self.client_secret,
-            "private_key_file" => &mut self.private_key_file,
-            "client_metadata_url" => &mut self.client_metadata_url,
-            "assertion_file" => &mut self.assertion_file,
-            "idp_token_endpoint" => &mut self.idp_token_endpoint,
-            "idp_client_id" => &mut self.idp_client_id,
-            key => return Err(format!("has the unknown key `auth.{key}`")),
-        };
+        let field = self.texts_mut().into_iter().find(|(name, _)| *name == key);
+        let (_, field) = field.ok_or_else(|| format!("has the unknown key `auth.{key}`"))?;
         *field = Some(text.to_owned());
         Ok(())
+    }
+
+    /// Returns the texts with their names in `config.toml`.
+    pub(super) fn texts(&self) -> Vec<(&'static str, Option<String>)> {
+        self.clone().texts_mut().into_iter().map(|(name, text)| (name, text.clone())).collect()
+    }
+
+    fn texts_mut(&mut self) -> [(&'static str, &mut Option<String>); 9] {
+        [
+            ("grant", &mut self.grant),
+            ("issuer", &mut self.issuer),
+            ("client_id", &mut self.client_id),
+            ("client_secret", &mut self.client_secret),
+            ("private_key_file", &mut self.private_key_file),
+            ("client_metadata_url", &mut self.client_metadata_url),
+            ("assertion_file", &mut self.assertion_file),
+            ("idp_token_endpoint", &mut self.idp_token_endpoint),
+            ("idp_client_id", &mut self.idp_client_id),
+        ]
     }
 }

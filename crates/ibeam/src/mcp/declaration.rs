@@ -181,6 +181,19 @@ pub(crate) fn declared_servers(app: &AppContext) -> Result<ServerDeclarations, R
     Ok(ServerDeclarations { servers: servers.into_values().collect(), notices })
 }
 
+/// Returns all servers that the user declares in JSON, also those that other declarations replace. What is wrong in a file
+/// is left out.
+pub(super) fn users_json_servers(app: &AppContext) -> Vec<ServerDeclaration> {
+    let mut notices = Vec::new();
+    let mut found = Vec::new();
+    for file in user_files(app) {
+        let servers = JsonFile { is_strict: false, ..file }.servers(app, &|_| None, &mut notices);
+        found.extend(servers.unwrap_or_default().into_values());
+    }
+    found.extend(servers_of_flag(app, &|_| None, &mut notices).unwrap_or_default().into_values());
+    found
+}
+
 /// Returns the path of each JSON file that a run reads, with its error if the run ends for it. A file that is used only in
 /// part is left out.
 pub(crate) fn check_files(app: &AppContext) -> Vec<(PathBuf, Option<Reason>)> {

@@ -2,7 +2,7 @@
 //!
 //! Files are read only for `https://`. An error names the setting, the file and the reason.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ibeam_config::Setting;
 use ibeam_protocol::Reason;
@@ -82,25 +82,6 @@ pub(crate) fn tls_settings(app: &AppContext) -> Result<TlsSettings, Reason> {
         }
     }
     Ok(tls)
-}
-
-/// Returns the files of the configuration that have keys: of providers, of the search service, and of the client certificate. The model and its
-/// commands may not read them.
-pub(crate) fn secret_files(app: &AppContext) -> Vec<PathBuf> {
-    let config = &app.base.config;
-    let of_providers = config
-        .children(&["providers"])
-        .into_iter()
-        .filter_map(|name| config.text(&["providers", name, "api_key_file"]));
-    let of_search = config.text(&["web_search", "api_key_file"]);
-    let of_certificate = config.text(&["tls", "client_key"]).or_else(|| config.text(&["tls", "client_cert"]));
-    let absolute = |path: &str| std::path::absolute(expand_home(app, path)).ok();
-    of_providers
-        .chain(of_search)
-        .chain(of_certificate)
-        .filter_map(absolute)
-        .filter(|path| !path.is_dir())
-        .collect()
 }
 
 /// Adds the authorities of `NODE_EXTRA_CA_CERTS`, which many networks set for other programs. A file that cannot be used

@@ -138,7 +138,7 @@ impl DeferredKey {
 }
 
 /// Returns a path of the configuration with the home directory instead of `~/`.
-pub(super) fn expand_home(app: &AppContext, path: &str) -> PathBuf {
+pub(crate) fn expand_home(app: &AppContext, path: &str) -> PathBuf {
     match path.strip_prefix("~/") {
         Some(rest) => app.dirs.home.join(rest),
         None => PathBuf::from(path),

@@ -9,6 +9,7 @@ use ibeam_policy::{
 use ibeam_protocol::{PermissionMode, Reason};
 
 use crate::app::AppContext;
+use crate::model::expand_home;
 
 /// Reads the links of the file system.
 const LINKS: LinkReader = LinkReader {
@@ -42,6 +43,11 @@ pub(crate) fn build_policy(app: &AppContext, mode: PermissionMode) -> Result<Pol
     let roots: Vec<_> = std::iter::once(&policy.workspace).chain(&policy.extra_dirs).cloned().collect();
     policy.protected_paths = ibeam_tools::paths_named_by_git(&roots, &dirs.home);
     policy.private_dirs.extend(dirs.user_cursor.iter().cloned());
+    // A run of a fleet sees its own workspace and nothing else of the fleet.
+    policy.surrounding_dirs = std::env::var_os(ibeam_fleet::DIRECTORY_VARIABLE)
+        .and_then(|fleet| PathBuf::from(fleet).canonicalize().ok())
+        .into_iter()
+        .collect();
     policy.credential_files = named_credentials(app);
     // Where HOME names another directory, the user's keys are still in the real home directory.
     policy.other_home = home_from_user_database().filter(|home| *home != dirs.home);
@@ -65,14 +71,24 @@ pub(crate) fn build_policy(app: &AppContext, mode: PermissionMode) -> Result<Pol
 fn named_credentials(app: &AppContext) -> Vec<PathBuf> {
     let (home, workspace) = (&app.dirs.home, &app.workspace);
     let mut named = credentials_from_environment(|name| std::env::var_os(name), home, workspace);
-    named.extend(crate::model::secret_files(app));
-    // A worker protects the key that it connects with.
+    named.extend(secret_files(app));
+    // A worker protects the key that it connects with, and a driver the file with its tasks.
     named.extend(std::env::var_os(ibeam_fleet::KEY_FILE_VARIABLE).map(PathBuf::from));
+    let task_files = std::env::var(ibeam_fleet::TASK_FILE_VARIABLE).unwrap_or_default();
+    named.extend(task_files.lines().map(PathBuf::from));
     let resolved = named.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
     named.extend(resolved);
     named.sort();
     named.dedup();
     named
+}
+
+/// Returns the files with secrets that the configuration and the files with MCP servers name.
+fn secret_files(app: &AppContext) -> Vec<PathBuf> {
+    let of_config = app.base.config.secret_files().into_iter().map(|path| expand_home(app, path));
+    let of_servers = crate::mcp::secret_files(app);
+    let absolute = of_config.chain(of_servers).filter_map(|path| std::path::absolute(path).ok());
+    absolute.filter(|path| !path.is_dir()).collect()
 }
 
 /// Returns every rule, by precedence of the list and then by the source of the rule (file or flag).

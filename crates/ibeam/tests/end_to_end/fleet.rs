@@ -104,6 +104,43 @@ fn each_task_runs_in_its_own_copy_and_leaves_a_patch_and_the_result_of_its_check
     );
 }
 
+/// The variables of tasks are in the ledger and in the task file; another task may have what a run must not see.
+#[test]
+fn a_run_and_a_check_see_neither_the_fleet_nor_the_file_of_its_tasks() {
+    let workspace = ibeam_testkit::Workspace::new().file("a.txt", "a\n").file("kube.yaml", "CANARY-kube\n");
+    let scene = Scene::new([]).with_workspace(workspace);
+    let file = scene.workspace.path().join("tasks.jsonl");
+    let search = format!(
+        "cat '{0}' tasks.jsonl kube.yaml; cat ../../../ledger.sqlite* ../../other/*; grep -rs CANARY .. ; \
+         ls -A ../../.. ../.. ..; echo searched",
+        file.display()
+    );
+    let scene = scene.with_answers([
+        answer_call("s", "shell", &json!({ "command": search })),
+        answer_call("r", "read", &json!({ "path": file })),
+        answer_call("l", "read", &json!({ "path": "../../../ledger.sqlite" })),
+        answer_call("g", "grep", &json!({ "pattern": "CANARY", "path": "../../.." })),
+        answer_text("done"),
+        answer_text("done"),
+    ]);
+    let check = format!("! {{ {search}; }} 2>&1 | grep CANARY");
+    let env = json!({ "IT": "CANARY-env" });
+    let tasks = [
+        with(with(task(&scene, "searches"), "env", env.clone()), "check", json!(check)),
+        with(with(task(&scene, "other"), "env", env), "needs", json!(["searches"])),
+    ];
+    fs::write(&file, tasks.map(|task| format!("{task}\n")).concat()).unwrap();
+    let fleet = scene.workspace.outside().join("runs.fleet");
+    let kube = scene.workspace.path().join("kube.yaml");
+    let args = ["fleet", "run", file.to_str().unwrap(), "--force", "--dir", fleet.to_str().unwrap()];
+    let output = scene.ibeam(args).env("KUBECONFIG", kube).timeout(Duration::from_secs(120)).run();
+    let results = results(&output);
+    assert_eq!(results["searches"]["outcome"], "passed", "{output}");
+    let requests = scene.server.requests();
+    let last = requests.get(4).unwrap().body.to_string();
+    assert!(last.contains("searched") && !last.contains("CANARY-"), "{last}");
+}
+
 #[test]
 fn the_lines_of_a_fleet_are_in_the_language_of_the_user_and_its_objects_in_english() {
     let scene = repository([answer_text("done")]);
