@@ -27,7 +27,7 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_capabilities_secure_bits, set_no_new_privs,
 };
 
-use crate::connections::ConnectionRules;
+use crate::call_answers::CallRules;
 use crate::frame::Frame;
 use crate::mount_plan::MountPlan;
 use crate::raw;
@@ -51,8 +51,8 @@ pub(crate) struct PreparedConfinement {
     /// `None` where the system does not have Landlock.
     pub(crate) landlock: Option<landlock::LandlockRules>,
     pub(crate) filter: seccomp::ServerFilter,
-    /// The rules by which supervisors make the connections of commands. `None` where commands have no sockets.
-    pub(crate) connections: Option<ConnectionRules>,
+    /// The rules by which calls of commands are answered.
+    pub(crate) call_rules: CallRules,
     /// The process that commands must not signal. `None` where commands have their own pid namespace.
     pub(crate) client: Option<ProtectedClient>,
 }

@@ -13,10 +13,12 @@ use rustix::io::Errno;
 use rustix::process::{getegid, geteuid, getpgrp, getpid};
 
 use crate::apply_confinement::{IdMaps, PreparedConfinement};
+use crate::call_answers::CallRules;
+use crate::change_record::ChangeRecord;
 use crate::confinement::{BackendFailure, Confinement, SandboxUnavailable, Tier};
 use crate::connections::ConnectionRules;
 use crate::mount_plan::{MountPlan, ProcessVisibility};
-use crate::raw::ForkMode;
+use crate::raw::{self, ForkMode};
 use crate::seccomp::FilterContext;
 use crate::seccomp::process_filter::ProtectedClient;
 use crate::server::{ForkServer, ProcessLimit, StartedServer, fork_server};
@@ -87,6 +89,8 @@ pub(crate) struct ConfinedServer {
     pub(crate) tier: Tier,
     /// The socket for the proxy, in the network namespace of the commands.
     pub(crate) listener: Option<TcpListener>,
+    /// Paths that are mounts which no command can change, or remove, or put something else at.
+    pub(crate) fixed_paths: Vec<PathBuf>,
 }
 
 /// The values that a later server takes over from the first server of its launcher.
@@ -103,6 +107,7 @@ pub(crate) fn start_confined(
     processes: u32,
     confinement: &Confinement,
     previous: Option<PreviousServer>,
+    record: Option<ChangeRecord>,
 ) -> Result<ConfinedServer, SandboxUnavailable> {
     let confinement = confinement.with_canonical_paths();
     let landlock = landlock::abi();
@@ -110,7 +115,8 @@ pub(crate) fn start_confined(
     for backend in
         BACKENDS.iter().filter(|backend| previous.is_none_or(|previous| backend.tier == previous.tier))
     {
-        match backend.start(processes, &confinement, landlock, previous.and_then(|previous| previous.port)) {
+        let port = previous.and_then(|previous| previous.port);
+        match backend.start(processes, &confinement, landlock, port, record) {
             Ok(confined) => return Ok(confined),
             Err((step, errno)) => {
                 failures.push(BackendFailure { backend: backend.name, step: step.name(), errno })
@@ -127,6 +133,7 @@ impl Backend {
         confinement: &Confinement,
         landlock: Result<u32, Errno>,
         port: Option<u16>,
+        record: Option<ChangeRecord>,
     ) -> Result<ConfinedServer, (SetupStep, Errno)> {
         let namespaces = match self.tier {
             Tier::Namespaces => true,
@@ -155,9 +162,10 @@ impl Backend {
                 .then(|| ProtectedClient { pid: getpid(), group: getpgrp() }),
             filter: seccomp::server_filter(filter_context)
                 .map_err(|_other_machine| (SetupStep::Filter, Errno::NOSYS))?,
-            connections: namespaces
+            call_rules: namespaces
                 .then(|| ConnectionRules::new(&confinement.sockets))
                 .transpose()
+                .and_then(|connections| CallRules::new(connections, record))
                 .map_err(|errno| (SetupStep::Sockets, errno))?,
         };
         let limit = ProcessLimit::new(processes);
@@ -166,7 +174,12 @@ impl Backend {
         let names = self.layer_names(landlock.ok().filter(|_| prepared.landlock.is_some()));
         let mut server = ForkServer::new(pid, control, limit, names);
         server.set_private_tmp(private_tmp);
-        Ok(ConfinedServer { server, tier: self.tier, listener: listener.map(TcpListener::from) })
+        let fixed_paths = match self.tier {
+            Tier::Namespaces => [confinement.read_only.as_slice(), &confinement.hidden].concat(),
+            Tier::Supervision | Tier::Landlock => Vec::new(),
+        };
+        let listener = listener.map(TcpListener::from);
+        Ok(ConfinedServer { server, tier: self.tier, listener, fixed_paths })
     }
 
     fn fork_mode(&self) -> ForkMode {
@@ -206,6 +219,16 @@ impl Backend {
             .chain(always)
             .collect()
     }
+}
+
+/// Whether a supervisor can read the memory of its descendants, which it needs to record the calls of a command. A
+/// filter around this process, or Yama in its strictest modes, may forbid that.
+pub(crate) fn can_read_callers() -> bool {
+    let own = 1_u8;
+    let thread = rustix::thread::gettid().as_raw_pid().cast_unsigned();
+    let is_read = raw::read_memory(thread, &raw const own as u64, &mut [0]) == Ok(1);
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    is_read && matches!(scope.trim(), "" | "0" | "1")
 }
 
 /// Returns the port at which a socket listens.

@@ -9,17 +9,18 @@ use rustix::process::{
     setsid,
 };
 
-use crate::connections::ConnectionRules;
+use crate::call_answers::CallRules;
 use crate::launch_request::{self, Layout};
 use crate::raw::{self, SharedRequest};
 
-/// Executes the command of `request`. With `rules`, the supervisor makes its connections. Returns only on failure:
+/// Executes the command of `request`. With `rules`, a process of the sandbox answers some
+/// of its calls. Returns only on failure:
 /// stores the error in the request and returns the exit code of the child.
 pub(crate) fn become_command(
     request: &mut SharedRequest,
     stdio: &[OwnedFd; 3],
     supervisor: Pid,
-    rules: Option<(&ConnectionRules, BorrowedFd<'_>)>,
+    rules: Option<(&CallRules, BorrowedFd<'_>)>,
 ) -> i32 {
     let errno = exec_command(request, stdio, supervisor, rules);
     launch_request::set_error(request.bytes(), errno.raw_os_error());
@@ -30,7 +31,7 @@ fn exec_command(
     request: &mut SharedRequest,
     stdio: &[OwnedFd; 3],
     supervisor: Pid,
-    rules: Option<(&ConnectionRules, BorrowedFd<'_>)>,
+    rules: Option<(&CallRules, BorrowedFd<'_>)>,
 ) -> Errno {
     let Some(layout) = Layout::parse(request.bytes()) else { return Errno::INVAL };
     if let Err(errno) = prepare_process(request, layout.directory, stdio, supervisor) {

@@ -1,4 +1,4 @@
-//! Connections of a command in namespaces, made by its supervisor.
+//! Connections of a command in namespaces, made by the process that answers its calls (`call_answers.rs`).
 //!
 //! A network namespace covers everything except Unix sockets with a path. A process that can reach the file can
 //! connect, regardless of mounts and Landlock, and a socket can be created, moved or linked anywhere while a command
@@ -31,11 +31,11 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketFlags, SocketType, netlink, recv, recvmsg, send, sendmsg,
     socket_with, socketpair,
 };
-use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-use crate::descendants::{ProcPath, parse_number, to_own_pid, to_proc_pid};
+use crate::caller::process_of;
+use crate::descendants::{ProcPath, to_proc_pid};
 use crate::raw::{self, ForkMode, Notification};
-use crate::seccomp::{CommandFilter, Connections, command_filter};
 
 /// Maximum length of all granted paths together, in bytes.
 const MAX_GRANTED_BYTES: usize = 4096;
@@ -44,13 +44,9 @@ const MAX_ADDRESS: usize = 128;
 /// Offset of the path in a Unix address, after the family.
 const PATH_OFFSET: usize = 2;
 
-/// The seccomp filters and granted paths that decide about connections of commands.
+/// The granted paths that decide about connections of commands.
 #[derive(Clone, Copy)]
 pub(crate) struct ConnectionRules {
-    /// The filter that hands connections to the supervisor.
-    checked: CommandFilter,
-    /// The filter for a command whose connections the supervisor cannot check.
-    unchecked: CommandFilter,
     /// The granted paths, each ended by NUL.
     granted: [u8; MAX_GRANTED_BYTES],
 }
@@ -59,31 +55,13 @@ impl ConnectionRules {
     /// Creates rules that allow connections to the commands' own sockets and to the `granted` paths.
     ///
     /// # Errors
-    /// `NAMETOOLONG`: the paths are longer than 4 KiB together. `NOSYS`: this machine does not have a filter.
+    /// `NAMETOOLONG`: the paths are longer than 4 KiB together.
     pub(crate) fn new(granted: &[PathBuf]) -> Result<Self, Errno> {
-        let compile = |connections| command_filter(connections).map_err(|_other_machine| Errno::NOSYS);
         let mut texts = [0; MAX_GRANTED_BYTES];
         let bytes: Vec<u8> =
             granted.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect();
         texts.get_mut(..bytes.len()).ok_or(Errno::NAMETOOLONG)?.copy_from_slice(&bytes);
-        Ok(Self {
-            checked: compile(Connections::Checked)?,
-            unchecked: compile(Connections::Unchecked)?,
-            granted: texts,
-        })
-    }
-
-    /// Restricts the calling process, which is about to execute a command, and hands its connections to the supervisor.
-    ///
-    /// # Errors
-    /// Errors of seccomp(2) or sendmsg(2). The process must not execute the command then.
-    pub(crate) fn restrict(&self, supervisor: BorrowedFd<'_>) -> Result<(), Errno> {
-        match self.checked.install_with_listener() {
-            Ok(listener) => send_descriptor(supervisor, listener.as_fd()),
-            // An outer sandbox already has a listener, so the supervisor cannot answer these calls.
-            Err(Errno::BUSY) => self.unchecked.install(),
-            Err(errno) => Err(errno),
-        }
+        Ok(Self { granted: texts })
     }
 
     /// Whether the file is at one of the granted paths at this moment.
@@ -107,7 +85,8 @@ pub(crate) fn listener_channel() -> Result<(OwnedFd, OwnedFd), Errno> {
     socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
 }
 
-fn send_descriptor(socket: BorrowedFd<'_>, descriptor: BorrowedFd<'_>) -> Result<(), Errno> {
+/// Sends a descriptor over a socket.
+pub(crate) fn send_descriptor(socket: BorrowedFd<'_>, descriptor: BorrowedFd<'_>) -> Result<(), Errno> {
     let descriptors = [descriptor];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -127,22 +106,28 @@ pub(crate) fn receive_listener(socket: BorrowedFd<'_>) -> Option<OwnedFd> {
     })
 }
 
-/// Answers the next `connect` of the command. A connection that may block is made by a child of this process.
-pub(crate) fn answer_next_connect(listener: BorrowedFd<'_>, rules: &ConnectionRules) {
-    let Ok(call) = raw::receive_notification(listener) else { return };
-    match Connection::read(listener, &call) {
-        Ok(connection) if connection.may_wait => {
-            let forked = raw::fork(ForkMode::Plain, || {
-                raw::answer(listener, &call, connection.connect(rules));
-                0
-            });
-            if let Err(errno) = forked {
-                raw::answer(listener, &call, Err(errno));
-            }
+/// Answers a `connect` of the command. A connection that may block is made by a child of this process; returns whether
+/// there is such a child.
+pub(crate) fn answer_connect(listener: BorrowedFd<'_>, call: &Notification, rules: &ConnectionRules) -> bool {
+    let connection = match Connection::read(listener, call) {
+        Ok(connection) => connection,
+        Err(errno) => {
+            raw::answer(listener, call, Err(errno));
+            return false;
         }
-        Ok(connection) => raw::answer(listener, &call, connection.connect(rules)),
-        Err(errno) => raw::answer(listener, &call, Err(errno)),
+    };
+    if !connection.may_wait {
+        raw::answer(listener, call, connection.connect(rules));
+        return false;
     }
+    let forked = raw::fork(ForkMode::Plain, || {
+        raw::answer(listener, call, connection.connect(rules));
+        0
+    });
+    if let Err(errno) = forked {
+        raw::answer(listener, call, Err(errno));
+    }
+    true
 }
 
 /// A connection that a command requested, copied from the command.
@@ -229,18 +214,6 @@ fn open(thread: u32, path: &CStr) -> Result<OwnedFd, Errno> {
     directory.text(b"/proc/").number(shown).text(b"/cwd");
     let directory = openat(CWD, directory.as_c_str().ok_or(Errno::SRCH)?, flags, Mode::empty())?;
     find(directory.as_fd())
-}
-
-/// Returns the process that a thread belongs to.
-fn process_of(thread: u32) -> Option<Pid> {
-    let mut path = ProcPath::new();
-    path.text(b"/proc/").number(to_proc_pid(thread.cast_signed())?).text(b"/status");
-    let file = openat(CWD, path.as_c_str()?, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let mut status = [0; 1024];
-    let count = rustix::io::read(file, &mut status).ok()?;
-    let mut lines = status.get(..count)?.split(|byte| *byte == b'\n');
-    let digits = lines.find_map(|line| line.strip_prefix(b"Tgid:\t"))?;
-    to_own_pid(parse_number(digits)?)
 }
 
 /// Whether a socket of this network namespace listens at the file.

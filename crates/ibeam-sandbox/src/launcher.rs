@@ -1,11 +1,13 @@
 //! The launcher, which starts the commands of a run.
 
 use std::net::TcpListener;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::io::Errno;
 
 use crate::backend::{self, ConfinedServer, PreviousServer};
+use crate::change_record::ChangeRecord;
 use crate::confinement::{BackendFailure, Confinement, Layers, SandboxUnavailable, Tier};
 use crate::launch_request::LaunchSpec;
 use crate::path_snapshot::PathSnapshot;
@@ -29,6 +31,8 @@ pub struct Launcher {
     confinement: Option<Confinement>,
     end: TreeEnd,
     servers: Mutex<Servers>,
+    /// Allocated with the first server.
+    record: OnceLock<Option<ChangeRecord>>,
 }
 
 #[derive(Debug)]
@@ -36,7 +40,7 @@ struct Servers {
     /// The server that starts commands.
     current: Option<RunningServer>,
     /// Servers with an outdated view of the files, whose trees have not ended.
-    outdated: Vec<ForkServer>,
+    outdated: Vec<RunningServer>,
     /// The values that every later server takes over from the first one.
     previous: Option<PreviousServer>,
 }
@@ -48,6 +52,8 @@ struct RunningServer {
     tier: Tier,
     listener: Option<TcpListener>,
     snapshot: Option<PathSnapshot>,
+    /// Paths that are mounts which no command can change.
+    fixed_paths: Vec<PathBuf>,
 }
 
 impl Default for Launcher {
@@ -59,19 +65,38 @@ impl Default for Launcher {
 impl Launcher {
     /// Creates a launcher whose commands together may have up to `processes` processes and threads. Starts nothing.
     pub const fn new(processes: u32) -> Self {
-        Self { processes, confinement: None, end: TreeEnd::Kill, servers: Mutex::new(Servers::NONE) }
+        Self::with(processes, None, TreeEnd::Kill)
     }
 
     /// Like [`Self::new`], but a tree that is to be killed first gets TERM and half a second, also when this process dies:
     /// for programs that have to remove their lock files.
     pub const fn gentle(processes: u32) -> Self {
-        Self { processes, confinement: None, end: TreeEnd::TermFirst, servers: Mutex::new(Servers::NONE) }
+        Self::with(processes, None, TreeEnd::TermFirst)
     }
 
     /// Like [`Self::new`], but all commands are confined, or do not run.
     pub const fn confined(processes: u32, confinement: Confinement) -> Self {
+        Self::with(processes, Some(confinement), TreeEnd::Kill)
+    }
+
+    const fn with(processes: u32, confinement: Option<Confinement>, end: TreeEnd) -> Self {
         let servers = Mutex::new(Servers::NONE);
-        Self { processes, confinement: Some(confinement), end: TreeEnd::Kill, servers }
+        Self { processes, confinement, end, servers, record: OnceLock::new() }
+    }
+
+    /// Returns the record of what commands have changed. `None` if there is none: no confined command has run, or the
+    /// system does not allow it.
+    pub fn change_record(&self) -> Option<ChangeRecord> {
+        self.record.get().copied().flatten()
+    }
+
+    /// Whether no command that runs or may run next can change what is at `path`, because it is or lies in a read-only
+    /// mount.
+    pub fn is_fixed(&self, path: &Path) -> bool {
+        let servers = self.lock();
+        let mut all = servers.current.iter().chain(&servers.outdated).peekable();
+        all.peek().is_some()
+            && all.all(|running| running.fixed_paths.iter().any(|fixed| path.starts_with(fixed)))
     }
 
     /// Whether commands are confined.
@@ -132,9 +157,9 @@ impl Launcher {
 
     /// Returns the server for the next command.
     fn current_server<'a>(&self, servers: &'a mut Servers) -> Result<&'a mut RunningServer, SpawnError> {
-        servers.outdated.retain(|server| !server.is_idle());
+        servers.outdated.retain(|outdated| !outdated.server.is_idle());
         if let Some(outdated) = servers.current.take_if(|server| !server.is_up_to_date()) {
-            servers.outdated.push(outdated.server);
+            servers.outdated.push(RunningServer { listener: None, ..outdated });
         }
         match &mut servers.current {
             Some(running) => Ok(running),
@@ -150,12 +175,17 @@ impl Launcher {
     fn start_server(&self, previous: Option<PreviousServer>) -> Result<RunningServer, SpawnError> {
         let Some(confinement) = &self.confinement else {
             let server = ForkServer::start_with(self.processes, self.end)?;
-            return Ok(RunningServer { server, tier: Tier::Supervision, listener: None, snapshot: None });
+            let (tier, fixed_paths) = (Tier::Supervision, Vec::new());
+            return Ok(RunningServer { server, tier, listener: None, snapshot: None, fixed_paths });
         };
         let snapshot = Some(PathSnapshot::new(confinement));
-        let ConfinedServer { server, tier, listener } =
-            backend::start_confined(self.processes, confinement, previous).map_err(SpawnError::Sandbox)?;
-        Ok(RunningServer { server, tier, listener, snapshot })
+        // Without memory for it, changes are not recorded.
+        let new_record = || backend::can_read_callers().then(ChangeRecord::new)?.ok();
+        let record = *self.record.get_or_init(new_record);
+        let ConfinedServer { server, tier, listener, fixed_paths } =
+            backend::start_confined(self.processes, confinement, previous, record)
+                .map_err(SpawnError::Sandbox)?;
+        Ok(RunningServer { server, tier, listener, snapshot, fixed_paths })
     }
 
     fn lock(&self) -> MutexGuard<'_, Servers> {

@@ -33,7 +33,10 @@
 
 mod apply_confinement;
 mod backend;
+mod call_answers;
+mod caller;
 mod cgroup;
+mod change_record;
 mod command;
 mod confinement;
 mod connections;
@@ -55,6 +58,7 @@ mod setup_step;
 mod supervised_tree;
 mod supervisor;
 
+pub use change_record::{ChangeRecord, FileId};
 pub use confinement::{BackendFailure, Confinement, Layers, SandboxUnavailable, Tier};
 pub use existing_paths::paths_that_may_exist;
 pub use launch_request::LaunchSpec;

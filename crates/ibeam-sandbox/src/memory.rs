@@ -109,7 +109,8 @@ impl MapsLine {
     /// Reads the next byte. Returns whether the line is complete.
     fn feed(&mut self, byte: u8) -> bool {
         if self.is_complete {
-            let of_file = self.inode != 0 || self.start == self.file_end;
+            // The zeroed data of a program follows its private mapping. Memory shared with children has an inode too.
+            let of_file = self.private && (self.inode != 0 || self.start == self.file_end);
             let file_end = if of_file { self.end } else { self.file_end };
             *self = Self { file_end, ..Self::default() };
         }
@@ -162,6 +163,7 @@ mod tests {
 7f000000-7f100000 rw-p 00000000 00:00 0 
 7f100000-7f200000 r--p 00000000 fe:00 99                         /usr/lib/libc.so.6
 7f300000-7f400000 rw-s 00000000 00:01 55                         /dev/zero (deleted)
+7f400000-7f500000 rw-p 00000000 00:00 0 
 7ffc0000-7ffd0000 rw-p 00000000 00:00 0                          [stack]
 7ffe0000-7ffe1000 r-xp 00000000 00:00 0                          [vdso]
 ";
@@ -172,6 +174,7 @@ mod tests {
                 heap.push((line.range().start, line.range().end));
             }
         }
-        assert_eq!(heap, [(0x55d1_0000, 0x55d3_1000), (0x7f00_0000, 0x7f10_0000)]);
+        let expected = [(0x55d1_0000, 0x55d3_1000), (0x7f00_0000, 0x7f10_0000), (0x7f40_0000, 0x7f50_0000)];
+        assert_eq!(heap, expected);
     }
 }

@@ -23,6 +23,7 @@ use crate::launch_request::Layout;
 mod allocator;
 mod filters;
 mod notify;
+mod shared_words;
 mod start;
 
 pub use allocator::ReportingAllocator;
@@ -33,9 +34,10 @@ pub(crate) use filters::{
     HandledRights, install_seccomp_filter, landlock_abi, landlock_grant, landlock_restrict, landlock_ruleset,
 };
 pub(crate) use notify::{
-    Notification, answer, connect, install_seccomp_filter_with_listener, is_pending, read_memory,
-    receive_notification,
+    Notification, allow, answer, connect, install_seccomp_filter_with_listener, is_pending, read_memory,
+    receive_notification, wake_receiver_on_same_processor,
 };
+pub(crate) use shared_words::{clear_words, shared_words};
 pub(crate) use start::was_stdout_closed;
 
 /// The system call that creates a child.

@@ -13,14 +13,16 @@
 //! Unix sockets (`connections.rs`), cover connections. Many of the refused calls also need a dropped capability,
 //! because each layer has to be sufficient alone.
 //!
-//! There are two programs. One applies to the fork server and everything below it. In namespaces each command gets a
-//! second one, which refuses calls that supervisors need, and hands the command's connections to its supervisor.
+//! There are two programs. One applies to the fork server and everything below it. Each command gets a second one, which
+//! refuses calls that supervisors need, and announces to its supervisor the calls that change files and, in namespaces,
+//! the command's connections.
 //!
 //! `prctl` and `seccomp` are allowed, because another filter can only restrict further.
 //!
 //! The parent builds the program, because that allocates. The child only installs it.
 
 mod call_lists;
+pub(crate) mod change_calls;
 pub(crate) mod process_filter;
 
 use std::collections::BTreeMap;
@@ -56,13 +58,24 @@ pub(crate) enum Connections {
     Checked,
     /// No check takes place, so Unix sockets are refused.
     Unchecked,
+    /// The filter of the server refuses all sockets.
+    Refused,
+}
+
+/// Whether the files that a command creates or changes are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Changes {
+    /// The supervisor records them.
+    Recorded,
+    /// They are not known.
+    Unrecorded,
 }
 
 /// A compiled filter, ready for [`install`].
 pub(crate) struct ServerFilter(Vec<libc::sock_filter>);
 
 /// Maximum number of instructions of a [`CommandFilter`].
-const MAX_INSTRUCTIONS: usize = 128;
+const MAX_INSTRUCTIONS: usize = 256;
 
 /// A filter for commands, in memory of a fixed size, because the fork server has no heap.
 #[derive(Clone, Copy)]
@@ -82,27 +95,33 @@ pub(crate) fn server_filter(context: FilterContext) -> Result<ServerFilter, Back
     Ok(ServerFilter(steps.collect()))
 }
 
-/// Compiles the additional filter of commands in namespaces.
+/// Compiles the additional filter of commands.
 ///
 /// # Errors
 /// This machine is neither x86-64 nor 64-bit ARM.
-pub(crate) fn command_filter(connections: Connections) -> Result<CommandFilter, BackendError> {
-    let notify = match connections {
+pub(crate) fn command_filter(
+    connections: Connections,
+    changes: Changes,
+) -> Result<CommandFilter, BackendError> {
+    let mut compiled = match connections {
         Connections::Checked => vec![
             statement(LOAD, CALL_NUMBER_OFFSET),
             skip_next_unless(libc::BPF_JEQ, libc::SYS_connect as u32),
             statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_USER_NOTIF),
         ],
-        Connections::Unchecked => Vec::new(),
+        Connections::Unchecked | Connections::Refused => Vec::new(),
     };
-    let mut steps = [statement(0, 0); MAX_INSTRUCTIONS];
-    let mut length = 0;
-    let compiled = notify.into_iter().chain(compile(call_lists::calls_refused_to_commands(connections))?);
-    for (place, step) in steps.iter_mut().zip(compiled) {
-        *place = step;
-        length += 1;
+    match changes {
+        Changes::Recorded => compiled.extend(change_calls::announcement()),
+        Changes::Unrecorded => {}
     }
-    Ok(CommandFilter { steps, length })
+    compiled.extend(compile(call_lists::calls_refused_to_commands(connections))?);
+    let mut steps = [statement(0, 0); MAX_INSTRUCTIONS];
+    steps
+        .get_mut(..compiled.len())
+        .ok_or(BackendError::FilterTooLarge(compiled.len()))?
+        .copy_from_slice(&compiled);
+    Ok(CommandFilter { steps, length: compiled.len() })
 }
 
 fn compile(
@@ -139,7 +158,7 @@ impl CommandFilter {
         raw::install_seccomp_filter(self.steps())
     }
 
-    /// Installs the filter. Returns the descriptor on which connections are announced.
+    /// Installs the filter. Returns the descriptor on which calls are announced.
     ///
     /// # Errors
     /// The errors of [`install`]; `BUSY` if an outer filter already has such a descriptor.

@@ -19,7 +19,7 @@ use rustix::process::{
 };
 
 use crate::apply_confinement::{self, PreparedConfinement};
-use crate::connections::ConnectionRules;
+use crate::call_answers::CallRules;
 use crate::descendants::{detect_pid_level, has_children, kill_descendants, reap, reap_and_report_stops};
 use crate::frame::Frame;
 use crate::memory::{ArgumentArea, discard_inherited_memory};
@@ -57,7 +57,7 @@ pub(crate) struct ServerSetup<'a> {
 /// Handles requests until the socket closes. Returns the exit code of the process.
 pub(crate) fn run(control: BorrowedFd<'_>, setup: &ServerSetup<'_>) -> i32 {
     // Copied to the stack, because the client's heap is discarded.
-    let connections = setup.confined.and_then(|confinement| confinement.connections);
+    let call_rules = setup.confined.map(|confinement| confinement.call_rules);
     let end = setup.end;
     let has_pid_namespace = setup.has_pid_namespace;
     if let Err((step, errno)) = set_up(control, setup) {
@@ -65,7 +65,7 @@ pub(crate) fn run(control: BorrowedFd<'_>, setup: &ServerSetup<'_>) -> i32 {
         return 1;
     }
     Frame::Started(getpid().as_raw_pid()).send(raw::fixed_fd(CONTROL_FD));
-    Server { supervisors: [const { None }; MAX_SUPERVISORS], connections, end }.serve();
+    Server { supervisors: [const { None }; MAX_SUPERVISORS], call_rules, end }.serve();
     // The supervisors see the end of the client too, and give their trees the same time.
     for _ in 0..end.grace_passes() {
         if !reap(|_, _| {}) {
@@ -139,8 +139,8 @@ struct Server {
     /// Living supervisors, each with a copy of its socket, so that the client sees the end of a tree only after the
     /// descendants of a killed supervisor have ended too.
     supervisors: [Option<(Pid, OwnedFd)>; MAX_SUPERVISORS],
-    /// The rules with which supervisors make the connections of commands. `None` without a network namespace.
-    connections: Option<ConnectionRules>,
+    /// The rules by which calls of commands are answered. `None` if commands are not confined.
+    call_rules: Option<CallRules>,
     end: TreeEnd,
 }
 
@@ -211,12 +211,12 @@ impl Server {
             return Frame::SpawnFailed(Errno::AGAIN.raw_os_error()).send(&session);
         };
         let own_pid = getpid();
-        let connections = self.connections.as_ref();
+        let call_rules = self.call_rules.as_ref();
         let end = self.end;
         let mut launch = Some((session, stdio, request));
         let forked = raw::fork(ForkMode::Plain, || {
             launch.take().map_or(1, |(session, stdio, request)| {
-                supervisor::run(own_pid, session, stdio, request, connections, end)
+                supervisor::run(own_pid, session, stdio, request, call_rules, end)
             })
         });
         let Some((session, ..)) = launch else { return };

@@ -4,14 +4,15 @@
 //! kills all of them when the other side of its socket is closed. It makes no decisions: the client decides when the
 //! tree is ended.
 
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid, getppid, set_child_subreaper, set_parent_process_death_signal};
 
+use crate::call_answers::CallRules;
 use crate::command::become_command;
-use crate::connections::{self, ConnectionRules};
+use crate::connections;
 use crate::descendants::{kill_descendants, reap, signal_descendants};
 use crate::frame::Frame;
 use crate::launch_request;
@@ -21,7 +22,7 @@ use crate::raw::{self, ForkMode, SharedRequest};
 const SESSION_FD: i32 = 0;
 /// The descriptor from which signals are read; inherited from the server.
 pub(crate) const SIGNAL_FD: i32 = 1;
-/// The descriptor on which connections of the command are announced, if they are checked.
+/// The descriptor on which calls of the command are announced, until a child answers them.
 const LISTENER_FD: i32 = 2;
 /// Pause between two passes over a tree that does not end.
 pub(crate) const PASS_INTERVAL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
@@ -49,13 +50,13 @@ impl TreeEnd {
 
 /// Starts the command and waits until its tree has ended. Returns the exit code of the process.
 ///
-/// With `rules`, makes the connections of the command.
+/// With `rules`, has the calls of the command answered.
 pub(crate) fn run(
     server: Pid,
     session: OwnedFd,
     stdio: [OwnedFd; 3],
     mut request: SharedRequest,
-    rules: Option<&ConnectionRules>,
+    rules: Option<&CallRules>,
     end: TreeEnd,
 ) -> i32 {
     // The command must not outlive the server.
@@ -114,8 +115,8 @@ fn keep_descriptors(session: &OwnedFd, listener: Option<&OwnedFd>) -> Result<(),
     Ok(())
 }
 
-/// Waits for the end of the tree. `rules` are set if connections are announced.
-fn supervise(command: Pid, mut rules: Option<&ConnectionRules>, end: TreeEnd) {
+/// Waits for the end of the tree. `rules` are set if calls are announced.
+fn supervise(command: Pid, mut rules: Option<&CallRules>, end: TreeEnd) {
     let mut killing = false;
     let mut grace_passes = 0;
     loop {
@@ -163,8 +164,8 @@ enum StopRequest {
     Kill,
 }
 
-/// Waits for a signal, a request of the client, or a connection of the command. A connection is made at once.
-fn wait_for_request(rules: &mut Option<&ConnectionRules>) -> StopRequest {
+/// Waits for a signal, a request of the client, or a call of the command that has to be answered.
+fn wait_for_request(rules: &mut Option<&CallRules>) -> StopRequest {
     let (session, signals) = (raw::fixed_fd(SESSION_FD), raw::fixed_fd(SIGNAL_FD));
     let listener = if rules.is_some() { raw::fixed_fd(LISTENER_FD) } else { signals };
     let mut all =
@@ -173,9 +174,9 @@ fn wait_for_request(rules: &mut Option<&ConnectionRules>) -> StopRequest {
     let [from_session, from_signals, from_listener] = all.map(|descriptor| descriptor.revents());
     if let Some(given) = *rules {
         if from_listener.contains(PollFlags::IN) {
-            connections::answer_next_connect(listener, given);
+            start_answering(listener, given, rules);
         } else if !from_listener.is_empty() {
-            // All processes that could connect have ended.
+            // All processes that could make such a call have ended.
             *rules = None;
         }
     }
@@ -195,6 +196,24 @@ fn wait_for_request(rules: &mut Option<&ConnectionRules>) -> StopRequest {
         Ok(0) => StopRequest::Kill,
         Err(Errno::INTR | Errno::AGAIN) => StopRequest::None,
         Err(_) => StopRequest::Kill,
+    }
+}
+
+/// Starts the child that answers the calls, unless there are too many processes at the moment.
+fn start_answering(listener: BorrowedFd<'_>, given: &CallRules, rules: &mut Option<&CallRules>) {
+    let own_pid = getpid();
+    match raw::fork(ForkMode::Plain, || given.answer_all(own_pid, listener)) {
+        Ok(_) => {
+            *rules = None;
+            // The listener is closed here, so that the calls fail if the child is killed.
+            let signals = raw::fixed_fd(SIGNAL_FD);
+            let _ = raw::dup_to(signals, LISTENER_FD);
+        }
+        Err(errno) => {
+            if let Ok(call) = raw::receive_notification(listener) {
+                raw::answer(listener, &call, Err(errno));
+            }
+        }
     }
 }
 

@@ -170,9 +170,8 @@ pub(super) const REFUSED_WITH_ARGUMENTS: &[RefusedCall] = &[
     ),
 ];
 
-/// Calls that read memory and descriptors of other processes, which supervisors need to make the connections of
-/// commands (`connections.rs`). In namespaces these calls are refused only to commands, by their own filter. Elsewhere
-/// they are refused to all processes.
+/// Calls that read memory and descriptors of other processes, which supervisors need to answer calls of commands
+/// (`call_answers.rs`). They are refused only to commands, by their own filter.
 pub(super) const SUPERVISOR_CALLS: &[c_long] = &[libc::SYS_process_vm_readv, libc::SYS_pidfd_getfd];
 
 /// Calls that are refused to commands in a network namespace, but not to supervisors: sockets of the kernel (netlink,
@@ -263,27 +262,26 @@ const READ_AND_TRUNCATE: i32 = libc::O_RDONLY | libc::O_TRUNC;
 /// Returns every call that is refused to the fork server and all its descendants, with its groups of tests. A call
 /// without groups is refused with any arguments. Groups of one call add up.
 pub(super) fn refused_calls(context: FilterContext) -> impl Iterator<Item = RefusedCall> {
-    let (supervision, more): (&[c_long], &[&[RefusedCall]]) = match context {
-        FilterContext::Namespaces => (&[], &[]),
-        FilterContext::Landlock { handles_truncation: true } => {
-            (SUPERVISOR_CALLS, &[REFUSED_WITHOUT_NAMESPACES])
-        }
+    let more: &[&[RefusedCall]] = match context {
+        FilterContext::Namespaces => &[],
+        FilterContext::Landlock { handles_truncation: true } => &[REFUSED_WITHOUT_NAMESPACES],
         FilterContext::Landlock { handles_truncation: false } => {
-            (SUPERVISOR_CALLS, &[REFUSED_WITHOUT_NAMESPACES, REFUSED_TRUNCATION])
+            &[REFUSED_WITHOUT_NAMESPACES, REFUSED_TRUNCATION]
         }
     };
-    let whole = REFUSED_CALLS.iter().chain(supervision).map(|call| -> RefusedCall { (*call, &[]) });
+    let whole = REFUSED_CALLS.iter().map(|call| -> RefusedCall { (*call, &[]) });
     whole.chain(REFUSED_WITH_ARGUMENTS.iter().chain(more.iter().copied().flatten()).copied())
 }
 
-/// Returns the calls that are additionally refused to a command in namespaces.
+/// Returns the calls that are additionally refused to a command.
 pub(super) fn calls_refused_to_commands(connections: Connections) -> impl Iterator<Item = RefusedCall> {
-    let sockets: &[RefusedCall] = match connections {
-        Connections::Checked => &[],
-        Connections::Unchecked => REFUSED_UNIX_SOCKETS,
+    let sockets: &[&[RefusedCall]] = match connections {
+        Connections::Checked => &[REFUSED_TO_COMMANDS],
+        Connections::Unchecked => &[REFUSED_TO_COMMANDS, REFUSED_UNIX_SOCKETS],
+        Connections::Refused => &[],
     };
     let whole = SUPERVISOR_CALLS.iter().map(|call| -> RefusedCall { (*call, &[]) });
-    whole.chain(REFUSED_TO_COMMANDS.iter().chain(sockets).copied())
+    whole.chain(sockets.iter().copied().flatten().copied())
 }
 
 /// Returns calls whose arguments lie in memory and so cannot be checked. They fail as if they did not exist, so that

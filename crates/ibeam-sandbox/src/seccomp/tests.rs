@@ -9,7 +9,7 @@ use rustix::thread::set_no_new_privs;
 
 use super::call_lists::{self, NEWEST, REFUSED_CALLS};
 use super::{
-    CommandFilter, Connections, FilterContext, ServerFilter, command_filter, install, server_filter,
+    Changes, CommandFilter, Connections, FilterContext, ServerFilter, command_filter, install, server_filter,
 };
 use crate::raw::{self, ForkMode, any_call};
 
@@ -31,8 +31,11 @@ struct Filters {
 
 impl Filters {
     fn new(context: FilterContext) -> Self {
-        let command =
-            (context == FilterContext::Namespaces).then(|| command_filter(Connections::Checked).unwrap());
+        let connections = match context {
+            FilterContext::Namespaces => Connections::Checked,
+            FilterContext::Landlock { .. } => Connections::Refused,
+        };
+        let command = Some(command_filter(connections, Changes::Unrecorded).unwrap());
         Self { all: server_filter(context).unwrap(), command }
     }
 
@@ -219,7 +222,7 @@ fn only_sockets_that_other_layers_limit_are_allowed() {
 fn without_connection_checks_unix_sockets_are_refused() {
     let filters = Filters {
         all: server_filter(FilterContext::Namespaces).unwrap(),
-        command: Some(command_filter(Connections::Unchecked).unwrap()),
+        command: Some(command_filter(Connections::Unchecked, Changes::Unrecorded).unwrap()),
     };
     let call = |call, given| call_result(Some(&filters), call, given);
     let socket = |domain| call(libc::SYS_socket, arguments([domain, libc::SOCK_STREAM]));
@@ -245,6 +248,39 @@ fn supervisors_may_read_memory_that_commands_may_not() {
         let filters = Filters { all: server_filter(FilterContext::Namespaces).unwrap(), command: None };
         assert_ne!(call_result(Some(&filters), *call, [BAD; 6]), Err(Errno::PERM));
     }
+}
+
+#[test]
+fn calls_that_change_files_are_announced_and_reading_is_not() {
+    use libc::{O_CREAT, O_DIRECTORY, O_PATH, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY};
+    let filters = Filters {
+        all: server_filter(FilterContext::Namespaces).unwrap(),
+        command: Some(command_filter(Connections::Checked, Changes::Recorded).unwrap()),
+    };
+    let announced = |call, given| call_result(Some(&filters), call, given) == Err(Errno::NOSYS);
+    let flags = |flags: i32| usize::try_from(flags).unwrap();
+    for changing in
+        [O_WRONLY, O_RDWR, O_CREAT, O_TRUNC, O_WRONLY | O_CREAT | O_TRUNC, libc::O_TMPFILE | O_RDWR]
+    {
+        assert!(announced(libc::SYS_openat, [BAD, BAD, flags(changing), 0, 0, 0]), "{changing:#o}");
+        #[cfg(target_arch = "x86_64")]
+        assert!(announced(libc::SYS_open, [BAD, flags(changing), 0, 0, 0, 0]), "{changing:#o}");
+    }
+    for reading in [O_RDONLY, O_DIRECTORY, O_PATH] {
+        assert!(!announced(libc::SYS_openat, [BAD, BAD, flags(reading), 0, 0, 0]), "{reading:#o}");
+    }
+    for call in
+        [libc::SYS_mkdirat, libc::SYS_renameat2, libc::SYS_unlinkat, libc::SYS_bind, libc::SYS_openat2]
+    {
+        assert!(announced(call, [BAD; 6]), "{call}");
+    }
+    for call in [libc::SYS_read, libc::SYS_getcwd, libc::SYS_readlinkat, libc::SYS_utimensat] {
+        assert!(!announced(call, [BAD; 6]), "{call}");
+    }
+    assert_eq!(
+        call_result(Some(&filters), libc::SYS_socket, arguments([libc::AF_NETLINK, 3])),
+        Err(Errno::PERM)
+    );
 }
 
 #[test]
