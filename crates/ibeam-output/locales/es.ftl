@@ -472,6 +472,8 @@ notice-background-awaited = { $count ->
 notice-network-denied = un comando falló, probablemente porque aquí los comandos no tienen red; `--allow-net example.com:443` les permite llegar a un servidor (sustituya el ejemplo por el servidor necesario)
 notice-write-denied = un comando falló, probablemente porque aquí los comandos solo escriben en el espacio de trabajo, y no en archivos protegidos; `--add-dir { $example }` (sustituya el ejemplo por el directorio necesario) o el ajuste `sandbox.writable` permite escribir en un directorio, y `--allow 'Write(.git/config)'` en un archivo protegido
 notice-socket-denied = un comando falló, probablemente porque aquí los comandos no llegan a ningún servicio de este equipo; `--allow-socket /var/run/docker.sock` les permite conectarse a un socket (sustituya el ejemplo por el socket necesario)
+notice-protected-paths-restored = unos comandos cambiaron rutas protegidas y eso se deshizo: { $paths } (lo que crearon está en la cuarentena: `ibeam quarantine list`)
+notice-protected-paths-appeared = aparecieron rutas protegidas mientras se ejecutaba un comando, y el sandbox no vio que las creara ningún comando: { $paths } (no se tocaron; revise lo que no haya creado usted)
 notice-background-ended = el comando en segundo plano `{ $command }` terminó con el código de salida { $exit_code }
 notice-background-stopped = { $count ->
         [one] { $count } comando en segundo plano seguía en marcha y se detuvo

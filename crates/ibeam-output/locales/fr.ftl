@@ -472,6 +472,8 @@ notice-background-awaited = { $count ->
 notice-network-denied = une commande a échoué, sans doute parce que les commandes n’ont pas de réseau ici ; `--allow-net example.com:443` leur permet d’atteindre un hôte (remplacez l’exemple par l’hôte nécessaire)
 notice-write-denied = une commande a échoué, sans doute parce que les commandes n’écrivent ici que dans l’espace de travail, et pas dans les fichiers protégés ; `--add-dir { $example }` (remplacez l’exemple par le répertoire nécessaire) ou le réglage `sandbox.writable` permet d’écrire dans un répertoire, et `--allow 'Write(.git/config)'` dans un fichier protégé
 notice-socket-denied = une commande a échoué, sans doute parce que les commandes n’atteignent ici aucun service de cette machine ; `--allow-socket /var/run/docker.sock` leur permet de se connecter à un socket (remplacez l’exemple par le socket nécessaire)
+notice-protected-paths-restored = des commandes ont modifié des chemins protégés, ce qui a été annulé : { $paths } (ce qu’elles ont créé est en quarantaine : `ibeam quarantine list`)
+notice-protected-paths-appeared = des chemins protégés sont apparus pendant une commande, sans que le bac à sable ait vu une commande les créer : { $paths } (ils sont restés tels quels ; vérifiez ce que vous n’avez pas créé vous-même)
 notice-background-ended = la commande d'arrière-plan `{ $command }` s'est terminée avec le code de sortie { $exit_code }
 notice-background-stopped = { $count ->
         [one] { $count } commande en arrière-plan tournait encore et a été arrêtée

@@ -472,6 +472,8 @@ notice-background-awaited = { $count ->
 notice-network-denied = um comando falhou, provavelmente porque aqui os comandos não têm rede; `--allow-net example.com:443` permite que alcancem um servidor (troque o exemplo pelo servidor necessário)
 notice-write-denied = um comando falhou, provavelmente porque aqui os comandos só escrevem no espaço de trabalho, e não em arquivos protegidos; `--add-dir { $example }` (troque o exemplo pelo diretório necessário) ou a configuração `sandbox.writable` permite escrever em um diretório, e `--allow 'Write(.git/config)'` em um arquivo protegido
 notice-socket-denied = um comando falhou, provavelmente porque aqui os comandos não alcançam nenhum serviço desta máquina; `--allow-socket /var/run/docker.sock` permite que se conectem a um socket (troque o exemplo pelo socket necessário)
+notice-protected-paths-restored = comandos alteraram caminhos protegidos, e isso foi desfeito: { $paths } (o que criaram está na quarentena: `ibeam quarantine list`)
+notice-protected-paths-appeared = caminhos protegidos surgiram enquanto um comando executava, e o sandbox não viu nenhum comando criá-los: { $paths } (nada foi feito; verifique o que você mesmo não criou)
 notice-background-ended = o comando em segundo plano `{ $command }` terminou com o código de saída { $exit_code }
 notice-background-stopped = { $count ->
         [one] { $count } comando em segundo plano ainda executava e foi interrompido

@@ -366,6 +366,16 @@ pub enum Notice {
     },
     /// A command failed in a way that suggests that it needs a service of this machine, whose socket the sandbox hides.
     SocketDenied,
+    /// Commands changed protected paths. What they created is in the quarantine, what they changed was restored.
+    ProtectedPathsRestored {
+        /// Some of the paths, separated by commas.
+        paths: String,
+    },
+    /// Protected names appeared while commands ran, and no command is known to have made them. They were left alone.
+    ProtectedPathsAppeared {
+        /// Some of the paths, separated by commas.
+        paths: String,
+    },
     /// A command in the background ended by itself.
     BackgroundEnded {
         /// The call that started it.
@@ -510,6 +520,8 @@ impl Notice {
             | Self::NetworkDenied
             | Self::WriteDenied { .. }
             | Self::SocketDenied
+            | Self::ProtectedPathsRestored { .. }
+            | Self::ProtectedPathsAppeared { .. }
             | Self::BackgroundAwaited { .. }
             | Self::BackgroundStopped { .. } => None,
         }

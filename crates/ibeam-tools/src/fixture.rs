@@ -3,19 +3,23 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ibeam_core::{CallPreview, Notices, PreparedCall, Stop, ToolContext, ToolSet};
 use ibeam_policy::{Policy, Rule};
 use ibeam_protocol::{PermissionMode, ToolFailure, ToolOutcome, ToolOutput};
+use ibeam_sandbox::Launcher;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::{BackgroundProcesses, CommandTimeouts, PastFileAccess, ToolSettings, Workspace, all};
+use crate::{
+    BackgroundProcesses, CommandTimeouts, PastFileAccess, ToolSettings, Workspace, all, plan_confinement,
+};
 
 /// A workspace with its tools.
 pub(crate) struct Fixture {
-    directory: TempDir,
+    directory: Arc<TempDir>,
     pub(crate) tools: ToolSet,
     pub(crate) background: BackgroundProcesses,
     pub(crate) stop: Stop,
@@ -63,6 +67,36 @@ impl Fixture {
         Self { tools: all(Workspace::new(&root, &[]).unwrap(), settings), ..self }
     }
 
+    /// Like [`Self::guarded`], with commands in the sandbox that this system allows. `prepare` fills the workspace before
+    /// the sandbox is made.
+    pub(crate) fn confined(allow: &[&str], prepare: impl FnOnce(&Path)) -> Self {
+        Self::guarded_with(allow, &[], |settings| {
+            let root = settings.quarantine.as_ref().unwrap().with_file_name("ws");
+            prepare(&root);
+            settings.background = confined_commands(&root, settings);
+        })
+    }
+
+    /// Returns a second run with these rules in the same workspace, which has its own quarantine.
+    pub(crate) fn second_run(&self, allow: &[&str]) -> Self {
+        let mut policy = Policy::new(PermissionMode::Force, self.root(), self.outside("home"));
+        policy.allow = allow.iter().map(|token| token.parse::<Rule>().unwrap()).collect();
+        let mut settings = ToolSettings {
+            environment: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
+            path_policy: policy.path_policy(),
+            quarantine: Some(self.outside("quarantine-2")),
+            ..ToolSettings::default()
+        };
+        settings.background = confined_commands(&self.root(), &settings);
+        Self {
+            directory: Arc::clone(&self.directory),
+            background: settings.background.clone(),
+            tools: all(Workspace::new(&self.root(), &[]).unwrap(), settings),
+            stop: Stop::default(),
+            notices: Notices::default(),
+        }
+    }
+
     /// Returns the same workspace with the tools of a resumed run, whose earlier runs read or wrote files at these
     /// times.
     pub(crate) fn with_past(self, past_ms: HashMap<PathBuf, u64>) -> Self {
@@ -75,7 +109,6 @@ impl Fixture {
         let directory = TempDir::with_prefix("ibeam-tools-").unwrap();
         std::fs::create_dir(directory.path().join("ws")).unwrap();
         let workspace = Workspace::new(&directory.path().join("ws"), &[]).unwrap();
-        let background = BackgroundProcesses::new(timeouts, ibeam_sandbox::Launcher::default());
         let variable = |name: &str, value: &str| (OsString::from(name), OsString::from(value));
         let mut settings = ToolSettings {
             environment: vec![
@@ -89,13 +122,14 @@ impl Fixture {
             extra_variables: vec!["KEPT".to_owned()],
             secret_variables: vec!["OTHER_TOKEN".to_owned()],
             log_directory: Some(directory.path().join("logs")),
-            background: background.clone(),
+            background: BackgroundProcesses::new(timeouts, Launcher::default()),
             ..ToolSettings::default()
         };
         change(&mut settings, workspace.root());
+        let background = settings.background.clone();
         Self {
             tools: all(workspace, settings),
-            directory,
+            directory: Arc::new(directory),
             background,
             stop: Stop::default(),
             notices: Notices::default(),
@@ -171,6 +205,15 @@ impl Fixture {
         // No test may hang.
         tokio::time::timeout(Duration::from_secs(60), (prepared.run)(context)).await.unwrap()
     }
+}
+
+/// Returns the commands of a run in the sandbox.
+fn confined_commands(root: &Path, settings: &ToolSettings) -> BackgroundProcesses {
+    let workspace = Workspace::new(root, &[]).unwrap();
+    let confinement = plan_confinement(&workspace, &settings.path_policy).confinement;
+    let launcher = Launcher::confined(ibeam_sandbox::DEFAULT_PROCESS_LIMIT, confinement);
+    launcher.start().unwrap();
+    BackgroundProcesses::new(CommandTimeouts::default(), launcher)
 }
 
 /// Returns a runtime like that of the binary.

@@ -211,12 +211,13 @@ impl CommandRunner {
             Ok(running) => (self.run_in_foreground(args, running, context).await, false),
             Err(outcome) => (*outcome, false),
         };
-        let mut findings = self.monitor.take_pending_findings();
+        let mut report = self.monitor.take_pending();
         if !keeps_running {
-            findings.extend(self.monitor.scan_after().await);
+            report.extend(self.monitor.scan_after().await);
         }
+        report.notices().for_each(|notice| context.notices.add(notice));
         let outcome = self.hints.add_to(outcome, &context.notices);
-        let outcome = add_findings(outcome, &findings);
+        let outcome = add_findings(outcome, &report.findings);
         if self.monitor.take_incomplete_scan() { with_note(outcome, incomplete_scan_note()) } else { outcome }
     }
 
@@ -365,6 +366,8 @@ impl RunningCommand {
     }
 }
 
+#[cfg(test)]
+mod attribution_test;
 #[cfg(test)]
 #[path = "shell_test.rs"]
 mod tests;

@@ -397,6 +397,8 @@ pub(crate) fn every_notice() -> Vec<Notice> {
         Notice::NetworkDenied,
         Notice::WriteDenied { example: s() },
         Notice::SocketDenied,
+        Notice::ProtectedPathsRestored { paths: s() },
+        Notice::ProtectedPathsAppeared { paths: s() },
         Notice::BackgroundAwaited { count: 1 },
         Notice::BackgroundEnded { call_id: "a".into(), command: s(), exit_code: 4 },
         Notice::BackgroundStopped { count: 1 },

@@ -54,6 +54,8 @@ struct SharedState {
     /// The commands that ended by themselves, until they are reported.
     ended: Mutex<Vec<BackgroundEnd>>,
     request: watch::Sender<Request>,
+    /// Commands whose changes are being recorded.
+    recorded: Mutex<u32>,
 }
 
 /// A request to all background commands.
@@ -86,6 +88,7 @@ impl BackgroundProcesses {
             running: watch::Sender::new(0),
             ended: Mutex::default(),
             request: watch::Sender::new(Request::KeepRunning),
+            recorded: Mutex::new(0),
         }))
     }
 
@@ -102,6 +105,23 @@ impl BackgroundProcesses {
     /// Waits until a command is started after the last such wait. For one waiting task at a time. Cancel safe.
     pub async fn started(&self) {
         self.0.started.notified().await;
+    }
+
+    /// Announces a command whose changes are to be recorded. The record begins anew if no other one runs.
+    pub(super) fn begin_record(&self) {
+        let mut recorded = self.0.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        if *recorded == 0
+            && let Some(record) = self.0.launcher.change_record()
+        {
+            record.clear();
+        }
+        *recorded += 1;
+    }
+
+    /// Ends what [`Self::begin_record`] began, when the record is not needed any more.
+    pub(super) fn end_record(&self) {
+        let mut recorded = self.0.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        *recorded = recorded.saturating_sub(1);
     }
 
     pub(super) fn timeouts(&self) -> &CommandTimeouts {

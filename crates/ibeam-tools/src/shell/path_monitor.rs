@@ -4,6 +4,9 @@
 //! the system allows no mounts. So the monitor scans before and after each command, when no process of the command is
 //! running. What it removes is moved to the quarantine; nothing is deleted.
 //!
+//! Only the changes of commands are undone: see [`attribution`]. Without a sandbox nobody knows them, so nothing is
+//! monitored.
+//!
 //! It watches the protected names in each directory of each root, and in each git directory the entries that make git
 //! run programs. A command may still create a repository, and make the changes to its own repositories that git makes:
 //! see [`git_dir_rules`]. It may move or remove a directory with protected entries. A rule that names a path
@@ -12,6 +15,7 @@
 //! A scan of a root is limited. What lies beyond a limit and existed before the first command is not watched, which is
 //! reported. What a command created beyond a limit is moved away completely.
 
+mod attribution;
 mod git_dir_rules;
 pub(crate) mod inventory;
 mod mode_overrides;
@@ -28,11 +32,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ibeam_policy::PathPolicy;
+use ibeam_protocol::Notice;
 
 use crate::ToolSettings;
 use crate::git_directory::GitDirectories;
 use crate::offload::offload;
 use crate::workspace::Workspace;
+use attribution::{Attribution, Author};
 use quarantine::Quarantine;
 use snapshot::{Snapshot, SnapshotEntry, WatchKind};
 use snapshot_diff::SnapshotDiff;
@@ -50,6 +56,7 @@ struct Inner {
     repositories: Vec<(PathBuf, OwnedFd, WatchKind)>,
     path_policy: PathPolicy,
     quarantine: PathBuf,
+    attribution: Attribution,
     state: Mutex<MonitorState>,
 }
 
@@ -64,7 +71,19 @@ struct MonitorState {
     /// Running commands that may write.
     commands: usize,
     /// Findings after a background command, which were not reported yet.
-    pending_findings: Vec<PathFinding>,
+    pending: ScanReport,
+    /// Foreign changes that were reported.
+    reported: BTreeSet<PathBuf>,
+}
+
+/// The result of a scan after a command.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct ScanReport {
+    /// What commands changed.
+    pub(super) findings: Vec<PathFinding>,
+    /// Protected names that appeared meanwhile, and that no command is known to have made; they are left alone. Where
+    /// the changes of commands are not known, also those that changed.
+    pub(super) foreign: Vec<PathBuf>,
 }
 
 /// A change of a protected path by a command.
@@ -86,8 +105,19 @@ struct WatchedDirectory<'a> {
 }
 
 impl ProtectedPathMonitor {
-    /// Returns a monitor for the roots of `workspace`, which does nothing without a quarantine.
+    /// Returns a monitor for the roots of `workspace`, which does nothing without a sandbox or a quarantine.
     pub(super) fn new(workspace: &Arc<Workspace>, settings: &ToolSettings) -> Self {
+        if !settings.background.launcher().is_confined() {
+            return Self(None);
+        }
+        Self::with_attribution(workspace, settings, Attribution::Recorded(settings.background.clone()))
+    }
+
+    fn with_attribution(
+        workspace: &Arc<Workspace>,
+        settings: &ToolSettings,
+        attribution: Attribution,
+    ) -> Self {
         let Some(quarantine) = settings.quarantine.clone() else { return Self(None) };
         let mut repositories = Vec::new();
         for root in workspace.directories() {
@@ -108,6 +138,7 @@ impl ProtectedPathMonitor {
             repositories,
             path_policy: settings.path_policy.clone(),
             quarantine,
+            attribution,
             state: Mutex::default(),
         })))
     }
@@ -120,22 +151,22 @@ impl ProtectedPathMonitor {
     }
 
     /// Scans after a command whose processes have ended, and restores what it changed.
-    pub(super) async fn scan_after(&self) -> Vec<PathFinding> {
-        let Some(inner) = self.0.clone() else { return Vec::new() };
+    pub(super) async fn scan_after(&self) -> ScanReport {
+        let Some(inner) = self.0.clone() else { return ScanReport::default() };
         offload(move || inner.scan_after_blocking()).await.unwrap_or_default()
     }
 
-    /// Like [`Self::scan_after`]; the findings are reported with the next command, if there is one.
+    /// Like [`Self::scan_after`]; the report is given with the next command, if there is one.
     pub(super) async fn scan_after_background(&self) {
         let found = self.scan_after().await;
         if let Some(inner) = &self.0 {
-            inner.lock().pending_findings.extend(found);
+            inner.lock().pending.extend(found);
         }
     }
 
-    /// Removes and returns the findings that were not reported yet.
-    pub(super) fn take_pending_findings(&self) -> Vec<PathFinding> {
-        self.0.as_ref().map(|inner| std::mem::take(&mut inner.lock().pending_findings)).unwrap_or_default()
+    /// Removes and returns what was not reported yet.
+    pub(super) fn take_pending(&self) -> ScanReport {
+        self.0.as_ref().map(|inner| std::mem::take(&mut inner.lock().pending)).unwrap_or_default()
     }
 
     /// Whether the first scan was incomplete; `true` once.
@@ -168,6 +199,7 @@ impl Inner {
     }
 
     fn scan_before_blocking(&self) {
+        self.attribution.begin_command();
         let mut state = self.lock();
         if state.commands > 0 {
             // A change since the last scan may be the work of a command that is still running, so it is not accepted.
@@ -188,36 +220,36 @@ impl Inner {
         }
     }
 
-    fn scan_after_blocking(&self) -> Vec<PathFinding> {
+    fn scan_after_blocking(&self) -> ScanReport {
         let mut state = self.lock();
         state.commands = state.commands.saturating_sub(1);
-        let mut quarantine = Quarantine::new(&self.quarantine);
-        let mut findings = Vec::new();
-        let old_snapshots = std::mem::take(&mut state.snapshots);
-        let (empty, none) = (Snapshot::default(), BTreeSet::new());
-        for (index, watched) in self.watched_directories().enumerate() {
-            let old = old_snapshots.get(index).unwrap_or(&empty);
-            let repositories_at_start = state.repositories.get(index).unwrap_or(&none);
-            let mut new = Snapshot::take(&watched, Some(old), &self.path_policy);
-            // If the root was removed, everything is gone, and nothing can be restored.
-            let is_there = rustix::fs::fstat(watched.directory).is_ok_and(|stat| stat.st_nlink > 0);
-            let diff = SnapshotDiff { watched: &watched, old, new: &new, repositories_at_start };
-            if is_there && self.restore(&diff, &mut quarantine, &mut findings) {
-                new = Snapshot::take(&watched, Some(&new), &self.path_policy);
+        let mut report = ScanReport::default();
+        if !self.attribution.is_unchanged() {
+            let mut quarantine = Quarantine::new(&self.quarantine);
+            let old_snapshots = std::mem::take(&mut state.snapshots);
+            let (empty, none) = (Snapshot::default(), BTreeSet::new());
+            for (index, watched) in self.watched_directories().enumerate() {
+                let old = old_snapshots.get(index).unwrap_or(&empty);
+                let repositories_at_start = state.repositories.get(index).unwrap_or(&none);
+                let mut new = Snapshot::take(&watched, Some(old), &self.path_policy);
+                // If the root was removed, everything is gone, and nothing can be restored.
+                let is_there = rustix::fs::fstat(watched.directory).is_ok_and(|stat| stat.st_nlink > 0);
+                let diff = SnapshotDiff { watched: &watched, old, new: &new, repositories_at_start };
+                if is_there && self.restore(&diff, &mut quarantine, &mut report) {
+                    new = Snapshot::take(&watched, Some(&new), &self.path_policy);
+                }
+                state.snapshots.push(new);
             }
-            state.snapshots.push(new);
         }
-        findings
+        report.foreign.retain(|path| state.reported.insert(path.clone()));
+        self.attribution.end_command();
+        report
     }
 
-    /// Moves away and restores what changed; returns whether there was anything to do.
-    fn restore(
-        &self,
-        diff: &SnapshotDiff<'_>,
-        quarantine: &mut Quarantine,
-        findings: &mut Vec<PathFinding>,
-    ) -> bool {
+    /// Moves away and restores what commands changed; returns whether there was anything to do.
+    fn restore(&self, diff: &SnapshotDiff<'_>, quarantine: &mut Quarantine, report: &mut ScanReport) -> bool {
         let SnapshotDiff { watched, old, new, .. } = *diff;
+        let ScanReport { findings, foreign } = report;
         let before = findings.len();
         let mut moved_away: Vec<&Path> = Vec::new();
         let mut restored: Vec<&Path> = Vec::new();
@@ -228,6 +260,10 @@ impl Inner {
             let path = watched.path.join(rel_path);
             if moved_away.iter().any(|above| rel_path.starts_with(above)) {
                 continue;
+            }
+            match self.attribution.author_of_tree(watched, rel_path, new.directories_below(rel_path)) {
+                Author::Command => {}
+                Author::Other | Author::Person => continue,
             }
             let result = quarantine.move_in(watched, rel_path);
             moved_away.push(rel_path);
@@ -247,6 +283,17 @@ impl Inner {
             if existed_before || self.is_permitted(diff, rel_path, old_entry, entry) {
                 continue;
             }
+            match self.attribution.author(watched, rel_path, [old_entry, Some(entry)]) {
+                Author::Command => {}
+                Author::Other => {
+                    let is_listed = foreign.iter().any(|above| path.starts_with(above));
+                    if !is_listed && (old_entry.is_none() || !self.attribution.is_known()) {
+                        foreign.push(path);
+                    }
+                    continue;
+                }
+                Author::Person => continue,
+            }
             let result = quarantine.move_in(watched, rel_path);
             moved_away.push(rel_path);
             let verb = if old_entry.is_some() { "was changed" } else { "was created" };
@@ -260,7 +307,8 @@ impl Inner {
             let missing = is_gone
                 && !self.may_be_missing(diff, rel_path, old_entry)
                 && !old.may_have_missed(rel_path)
-                && !new.may_have_missed(rel_path);
+                && !new.may_have_missed(rel_path)
+                && self.attribution.author(watched, rel_path, [Some(old_entry), None]) == Author::Command;
             if !was_moved_away && !missing {
                 continue;
             }
@@ -350,6 +398,23 @@ impl Inner {
             Some(inner) => inner.is_gone || git_dir_rules::may_be_missing(inner.rel_path, old_entry),
             None => false,
         }
+    }
+}
+
+impl ScanReport {
+    /// Adds what a later scan found.
+    pub(super) fn extend(&mut self, later: Self) {
+        self.findings.extend(later.findings);
+        self.foreign.extend(later.foreign);
+    }
+
+    /// Returns the notices for people.
+    pub(super) fn notices(&self) -> impl Iterator<Item = Notice> {
+        let list = |paths: Vec<String>| (!paths.is_empty()).then(|| Notice::list(&paths));
+        let undone = list(self.findings.iter().map(|found| found.path.display().to_string()).collect());
+        let foreign = list(self.foreign.iter().map(|path| path.display().to_string()).collect());
+        let undone = undone.map(|paths| Notice::ProtectedPathsRestored { paths });
+        undone.into_iter().chain(foreign.map(|paths| Notice::ProtectedPathsAppeared { paths }))
     }
 }
 

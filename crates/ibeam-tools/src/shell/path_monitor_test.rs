@@ -6,7 +6,8 @@ use std::sync::Arc;
 use ibeam_policy::{Policy, Rule};
 use ibeam_protocol::PermissionMode;
 
-use super::{PathFinding, ProtectedPathMonitor, findings_text};
+use super::attribution::Attribution;
+use super::{PathFinding, ProtectedPathMonitor, ScanReport, findings_text};
 use crate::ToolSettings;
 use crate::fixture::{Fixture, runtime};
 use crate::workspace::Workspace;
@@ -19,6 +20,10 @@ struct Guarded {
 
 impl Guarded {
     fn with_rules(allow: &[&str], deny: &[&str], fixture: Fixture) -> Self {
+        Self::with_attribution(allow, deny, fixture, Attribution::Commands)
+    }
+
+    fn with_attribution(allow: &[&str], deny: &[&str], fixture: Fixture, attribution: Attribution) -> Self {
         let rules = |tokens: &[&str]| tokens.iter().map(|token| token.parse::<Rule>().unwrap()).collect();
         let mut policy = Policy::new(PermissionMode::Force, fixture.root(), fixture.outside("home"));
         policy.allow = rules(allow);
@@ -29,7 +34,7 @@ impl Guarded {
             ..ToolSettings::default()
         };
         let workspace = Arc::new(Workspace::new(&fixture.root(), &[]).unwrap());
-        Self { monitor: ProtectedPathMonitor::new(&workspace, &settings), fixture }
+        Self { monitor: ProtectedPathMonitor::with_attribution(&workspace, &settings, attribution), fixture }
     }
 
     fn new(fixture: Fixture) -> Self {
@@ -39,6 +44,10 @@ impl Guarded {
     /// Returns the findings after `command`, and checks that a further scan has none.
     #[track_caller]
     fn after(&self, command: &str) -> Vec<PathFinding> {
+        self.report_after(command).findings
+    }
+
+    fn report_after(&self, command: &str) -> ScanReport {
         let found = runtime().block_on(async {
             self.monitor.scan_before().await;
             bash(&self.fixture.root(), command);
@@ -48,7 +57,7 @@ impl Guarded {
             self.monitor.scan_before().await;
             self.monitor.scan_after().await
         });
-        assert_eq!(again, [], "after `{command}`");
+        assert_eq!(again, ScanReport::default(), "after `{command}`");
         found
     }
 
@@ -305,12 +314,33 @@ fn changes_of_a_running_background_command_are_not_accepted_as_the_state_before(
         guarded.monitor.scan_before().await;
         bash(&guarded.fixture.root(), "mkdir .cursor");
         guarded.monitor.scan_before().await;
-        assert_eq!(guarded.monitor.scan_after().await.len(), 1);
+        assert_eq!(guarded.monitor.scan_after().await.findings.len(), 1);
         bash(&guarded.fixture.root(), "mkdir .cursor");
         guarded.monitor.scan_after_background().await;
-        assert_eq!(guarded.monitor.take_pending_findings().len(), 1);
-        assert_eq!(guarded.monitor.take_pending_findings(), []);
+        assert_eq!(guarded.monitor.take_pending().findings.len(), 1);
+        assert_eq!(guarded.monitor.take_pending(), ScanReport::default());
     });
+}
+
+#[test]
+fn what_no_command_made_is_reported_once_and_left_alone() {
+    let fixture = repository();
+    fixture.put(".envrc", "mine");
+    fixture.put("sub/.vscode/tasks.json", "{}");
+    let guarded = Guarded::with_attribution(&[], &["Write(kept/**)"], fixture, Attribution::Others);
+    let report = guarded.report_after(
+        "rm .envrc; git config core.pager x; git remote add o x; echo 1 > sub/.vscode/tasks.json; mkdir -p .idea kept; \
+         echo > .idea/a; echo > .idea/b; echo > kept/file; mkdir .husky",
+    );
+    let foreign = [".husky", ".idea", "kept"].map(|name| guarded.fixture.path(name));
+    assert_eq!(report, ScanReport { findings: Vec::new(), foreign: foreign.into() });
+    assert!(!guarded.exists(".envrc") && guarded.exists(".idea/a") && guarded.exists(".husky"));
+    assert_eq!(guarded.fixture.bytes("sub/.vscode/tasks.json"), b"1\n");
+    assert!(String::from_utf8(guarded.fixture.bytes(".git/config")).unwrap().contains("pager"));
+    assert_eq!(guarded.quarantined(), [""; 0]);
+    // A later change is not a report again.
+    assert_eq!(guarded.report_after("rm -r .husky; true"), ScanReport::default());
+    assert_eq!(guarded.report_after("mkdir .husky"), ScanReport::default());
 }
 
 #[test]

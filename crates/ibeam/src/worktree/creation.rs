@@ -5,8 +5,6 @@
 //! removed first.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -11,9 +11,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ibeam_policy::{PathPolicy, read_only_git_entries};
+use ibeam_sandbox::FileId;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use super::attribution::file_id;
 use super::inventory::{Inventory, InventoryScan, ListedDirectory, ScanLimits};
 use super::mode_overrides::ModeOverrides;
 use super::{WatchedDirectory, rebase};
@@ -71,6 +73,8 @@ pub(super) struct SnapshotEntry {
     is_fresh: bool,
     mode: u32,
     kind: EntryKind,
+    /// Device and inode of the directory in which it is.
+    pub(super) parent: FileId,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -109,6 +113,12 @@ impl SnapshotEntry {
             (one, another) => one == another,
         };
         same_file && (self.mode == other.mode || self.is_directory())
+    }
+
+    /// Returns the device and inode, as numbers of the system.
+    pub(super) fn id(&self) -> FileId {
+        let (device, inode) = self.identity();
+        (u64::try_from(device).unwrap_or_default(), u64::try_from(inode).unwrap_or_default())
     }
 
     /// Returns the device and inode.
@@ -203,6 +213,16 @@ impl Snapshot {
     /// Whether `rel_path` lies in a submodule, according to the index of the repository.
     pub(super) fn is_in_gitlink(&self, rel_path: &Path) -> bool {
         rel_path.ancestors().any(|above| self.gitlinks.contains(above))
+    }
+
+    /// Returns the known directories below a protected path, and itself.
+    pub(super) fn directories_below<'a>(
+        &'a self,
+        rel_path: &'a Path,
+    ) -> impl Iterator<Item = &'a SnapshotEntry> {
+        let below =
+            self.entries.range(rel_path.to_owned()..).take_while(move |(path, _)| path.starts_with(rel_path));
+        below.map(|(_, entry)| entry).filter(|entry| entry.is_directory())
     }
 
     /// Returns the git directory in which `rel_path` lies.
@@ -411,6 +431,7 @@ impl Scanner<'_> {
         stat: &Stat,
     ) -> SnapshotEntry {
         let fingerprint = fingerprint(stat);
+        let parent_id = rustix::fs::fstat(parent).map(|found| file_id(&found)).unwrap_or_default();
         let is_fresh = i128::from(stat.st_ctime) >= self.fresh_from;
         if let Some(known) =
             self.old.entries.get(rel_path).filter(|known| known.fingerprint == fingerprint && !known.is_fresh)
@@ -418,7 +439,7 @@ impl Scanner<'_> {
             self.remaining_bytes = self
                 .remaining_bytes
                 .saturating_sub(known.content().map_or(0, |content| content.len() as u64));
-            return known.clone();
+            return SnapshotEntry { parent: parent_id, ..known.clone() };
         }
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => EntryKind::Directory,
@@ -437,7 +458,7 @@ impl Scanner<'_> {
             | FileType::Socket
             | FileType::Unknown => EntryKind::Other,
         };
-        SnapshotEntry { fingerprint, is_fresh, mode: stat.st_mode, kind }
+        SnapshotEntry { fingerprint, is_fresh, mode: stat.st_mode, kind, parent: parent_id }
     }
 }
 
