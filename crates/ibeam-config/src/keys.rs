@@ -286,6 +286,8 @@ pub(crate) const KEYS: &[Key] = &[
     with_variable(key("session.ephemeral", Kind::Switch, None, ProjectScope::Trusted), "IBEAM_EPHEMERAL"),
     // A project must not be able to prevent an undo.
     key("session.checkpoints", Kind::Switch, Some("true"), ProjectScope::Trusted),
+    // Only a person knows whether all of a home directory is meant.
+    key("session.cover_home", Kind::Switch, Some("false"), ProjectScope::Never),
     key("session.durability", Kind::NonBlankText, Some("default"), ProjectScope::IfEqual("strict")),
 ];
 

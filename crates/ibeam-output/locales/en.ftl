@@ -237,6 +237,10 @@ cli-unknown-run = `{ $source }` has no run { $run }; it has { $runs }
     .hint = leave `--run` out to see all of them
 cli-no-session-or-file = `{ $name }` is neither a session nor a file
     .hint = `ibeam ls` lists the sessions; the beginning of an ID needs at least 4 characters
+cli-not-in-quarantine = `{ $id }` is not in the quarantine
+    .hint = `ibeam quarantine list` shows the names
+cli-origin-unknown = it is not known where `{ $id }` came from
+    .hint = `--to PATH` moves it to another place
 cli-nothing-to-undo = session `{ $session }` has nothing to undo
     .hint = checkpoints exist in git repositories, for turns that ran tools which may change files; `ibeam diff` shows what a session changed; `ibeam undo ID` takes another session, and `ibeam ls` lists them
 cli-nothing-to-redo = session `{ $session }` has nothing to redo
@@ -474,6 +478,7 @@ notice-background-awaited = { $count ->
 notice-network-denied = a command failed, probably because commands have no network here; `--allow-net example.com:443` lets them reach one host (replace the example by the host that is needed)
 notice-write-denied = a command failed, probably because commands write only in the workspace here, and not to protected files; `--add-dir { $example }` (replace the example by the directory that is needed) or the setting `sandbox.writable` makes a directory writable, `--allow 'Write(.git/config)'` a protected file
 notice-socket-denied = a command failed, probably because commands reach no service of this machine here; `--allow-socket /var/run/docker.sock` lets them connect to a socket (replace the example by the socket that is needed)
+notice-home-workspace = the workspace `{ $path }` contains your home directory: nothing that commands create in it under protected names is moved away, and no checkpoints are saved (`session.cover_home = true` changes both; a workspace of its own is safer)
 notice-protected-paths-restored = commands changed protected paths, which was undone: { $paths } (what they created is in the quarantine: `ibeam quarantine list`)
 notice-protected-paths-appeared = protected paths appeared while a command ran, and the sandbox saw no command make them: { $paths } (nothing was done about them; look at what you did not make yourself)
 notice-background-ended = background command `{ $command }` ended with exit code { $exit_code }
@@ -708,6 +713,8 @@ command-approved-tools = { $count ->
        *[other] approved on { $since }, { $count } tools
     }
 command-no-servers = no MCP servers are configured; `ibeam help mcp` explains how to add one
+command-quarantine-empty = the quarantine is empty
+command-quarantine-restored = restored: `{ $path }`
 command-no-hooks = no hooks are configured; `ibeam help hooks` explains how to add one
 command-report-written = wrote `{ $path }`; it contains parts of prompts and files, so read it before you publish it
 command-report-of-machine-written = wrote `{ $path }`; it contains names of files and settings of this machine, but no prompts

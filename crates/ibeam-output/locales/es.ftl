@@ -235,6 +235,10 @@ cli-unknown-run = `{ $source }` no tiene la ejecución { $run }; tiene { $runs }
     .hint = sin `--run` se muestran todas
 cli-no-session-or-file = `{ $name }` no es ni una sesión ni un archivo
     .hint = `ibeam ls` enumera las sesiones; el comienzo de un ID necesita al menos 4 caracteres
+cli-not-in-quarantine = `{ $id }` no está en la cuarentena
+    .hint = `ibeam quarantine list` muestra los nombres
+cli-origin-unknown = no se sabe de dónde procede `{ $id }`
+    .hint = `--to PATH` lo mueve a otro lugar
 cli-nothing-to-undo = la sesión `{ $session }` no tiene nada que deshacer
     .hint = hay puntos de control en repositorios de git, para turnos con herramientas que pueden cambiar archivos; `ibeam diff` muestra lo que cambió una sesión; `ibeam undo ID` toma otra sesión, e `ibeam ls` las enumera
 cli-nothing-to-redo = la sesión `{ $session }` no tiene nada que rehacer
@@ -472,6 +476,7 @@ notice-background-awaited = { $count ->
 notice-network-denied = un comando falló, probablemente porque aquí los comandos no tienen red; `--allow-net example.com:443` les permite llegar a un servidor (sustituya el ejemplo por el servidor necesario)
 notice-write-denied = un comando falló, probablemente porque aquí los comandos solo escriben en el espacio de trabajo, y no en archivos protegidos; `--add-dir { $example }` (sustituya el ejemplo por el directorio necesario) o el ajuste `sandbox.writable` permite escribir en un directorio, y `--allow 'Write(.git/config)'` en un archivo protegido
 notice-socket-denied = un comando falló, probablemente porque aquí los comandos no llegan a ningún servicio de este equipo; `--allow-socket /var/run/docker.sock` les permite conectarse a un socket (sustituya el ejemplo por el socket necesario)
+notice-home-workspace = el espacio de trabajo `{ $path }` contiene su directorio personal: lo que los comandos creen en él con nombres protegidos no se aparta y no se guardan puntos de control (`session.cover_home = true` cambia ambas cosas; un espacio de trabajo propio es más seguro)
 notice-protected-paths-restored = unos comandos cambiaron rutas protegidas y eso se deshizo: { $paths } (lo que crearon está en la cuarentena: `ibeam quarantine list`)
 notice-protected-paths-appeared = aparecieron rutas protegidas mientras se ejecutaba un comando, y el sandbox no vio que las creara ningún comando: { $paths } (no se tocaron; revise lo que no haya creado usted)
 notice-background-ended = el comando en segundo plano `{ $command }` terminó con el código de salida { $exit_code }
@@ -708,6 +713,8 @@ command-approved-tools = { $count ->
        *[other] aprobado el { $since }, { $count } herramientas
     }
 command-no-servers = no hay servidores MCP configurados; `ibeam help mcp` explica cómo añadir uno
+command-quarantine-empty = la cuarentena está vacía
+command-quarantine-restored = restaurado: `{ $path }`
 command-no-hooks = no hay hooks configurados; `ibeam help hooks` explica cómo añadir uno
 command-report-written = se escribió `{ $path }`; contiene partes de prompts y archivos: léelo antes de publicarlo
 command-report-of-machine-written = se escribió `{ $path }`; contiene nombres de archivos y ajustes de esta máquina, pero ninguna instrucción

@@ -235,6 +235,10 @@ cli-unknown-run = `{ $source }` n'a pas d'exécution { $run } ; il y en a { $run
     .hint = sans `--run`, toutes sont montrées
 cli-no-session-or-file = `{ $name }` n'est ni une session ni un fichier
     .hint = `ibeam ls` énumère les sessions ; le début d'un ID doit avoir au moins 4 caractères
+cli-not-in-quarantine = `{ $id }` n'est pas en quarantaine
+    .hint = `ibeam quarantine list` affiche les noms
+cli-origin-unknown = on ne sait pas d'où vient `{ $id }`
+    .hint = `--to PATH` le déplace ailleurs
 cli-nothing-to-undo = la session `{ $session }` n'a rien à annuler
     .hint = il y a des points de contrôle dans les dépôts git, pour les tours dont les outils peuvent modifier des fichiers ; `ibeam diff` montre ce qu'une session a modifié ; `ibeam undo ID` prend une autre session, et `ibeam ls` les énumère
 cli-nothing-to-redo = la session `{ $session }` n'a rien à rétablir
@@ -472,6 +476,7 @@ notice-background-awaited = { $count ->
 notice-network-denied = une commande a échoué, sans doute parce que les commandes n’ont pas de réseau ici ; `--allow-net example.com:443` leur permet d’atteindre un hôte (remplacez l’exemple par l’hôte nécessaire)
 notice-write-denied = une commande a échoué, sans doute parce que les commandes n’écrivent ici que dans l’espace de travail, et pas dans les fichiers protégés ; `--add-dir { $example }` (remplacez l’exemple par le répertoire nécessaire) ou le réglage `sandbox.writable` permet d’écrire dans un répertoire, et `--allow 'Write(.git/config)'` dans un fichier protégé
 notice-socket-denied = une commande a échoué, sans doute parce que les commandes n’atteignent ici aucun service de cette machine ; `--allow-socket /var/run/docker.sock` leur permet de se connecter à un socket (remplacez l’exemple par le socket nécessaire)
+notice-home-workspace = l’espace de travail `{ $path }` contient votre dossier personnel : ce que les commandes y créent sous des noms protégés n’est pas mis à l’écart, et aucun point de contrôle n’est enregistré (`session.cover_home = true` change les deux ; un espace de travail distinct est plus sûr)
 notice-protected-paths-restored = des commandes ont modifié des chemins protégés, ce qui a été annulé : { $paths } (ce qu’elles ont créé est en quarantaine : `ibeam quarantine list`)
 notice-protected-paths-appeared = des chemins protégés sont apparus pendant une commande, sans que le bac à sable ait vu une commande les créer : { $paths } (ils sont restés tels quels ; vérifiez ce que vous n’avez pas créé vous-même)
 notice-background-ended = la commande d'arrière-plan `{ $command }` s'est terminée avec le code de sortie { $exit_code }
@@ -708,6 +713,8 @@ command-approved-tools = { $count ->
        *[other] approuvé le { $since }, { $count } outils
     }
 command-no-servers = aucun serveur MCP n'est configuré ; `ibeam help mcp` explique comment en ajouter un
+command-quarantine-empty = la quarantaine est vide
+command-quarantine-restored = restauré : `{ $path }`
 command-no-hooks = aucun hook n'est configuré ; `ibeam help hooks` explique comment en ajouter un
 command-report-written = `{ $path }` a été écrit ; il contient des parties de prompts et de fichiers : lisez-le avant de le publier
 command-report-of-machine-written = `{ $path }` a été écrit ; il contient des noms de fichiers et des réglages de cette machine, mais aucune demande

@@ -235,6 +235,10 @@ cli-unknown-run = `{ $source }` não tem a execução { $run }; tem { $runs }
     .hint = sem `--run` todas são mostradas
 cli-no-session-or-file = `{ $name }` não é uma sessão nem um arquivo
     .hint = `ibeam ls` lista as sessões; o começo de um ID precisa de pelo menos 4 caracteres
+cli-not-in-quarantine = `{ $id }` não está na quarentena
+    .hint = `ibeam quarantine list` mostra os nomes
+cli-origin-unknown = não se sabe de onde veio `{ $id }`
+    .hint = `--to PATH` move para outro lugar
 cli-nothing-to-undo = a sessão `{ $session }` não tem nada para desfazer
     .hint = há pontos de verificação em repositórios git, para turnos com ferramentas que podem alterar arquivos; `ibeam diff` mostra o que uma sessão alterou; `ibeam undo ID` usa outra sessão, e `ibeam ls` as enumera
 cli-nothing-to-redo = a sessão `{ $session }` não tem nada para refazer
@@ -472,6 +476,7 @@ notice-background-awaited = { $count ->
 notice-network-denied = um comando falhou, provavelmente porque aqui os comandos não têm rede; `--allow-net example.com:443` permite que alcancem um servidor (troque o exemplo pelo servidor necessário)
 notice-write-denied = um comando falhou, provavelmente porque aqui os comandos só escrevem no espaço de trabalho, e não em arquivos protegidos; `--add-dir { $example }` (troque o exemplo pelo diretório necessário) ou a configuração `sandbox.writable` permite escrever em um diretório, e `--allow 'Write(.git/config)'` em um arquivo protegido
 notice-socket-denied = um comando falhou, provavelmente porque aqui os comandos não alcançam nenhum serviço desta máquina; `--allow-socket /var/run/docker.sock` permite que se conectem a um socket (troque o exemplo pelo socket necessário)
+notice-home-workspace = o espaço de trabalho `{ $path }` contém seu diretório pessoal: o que os comandos criam nele com nomes protegidos não é afastado, e nenhum ponto de verificação é salvo (`session.cover_home = true` muda ambos; um espaço de trabalho próprio é mais seguro)
 notice-protected-paths-restored = comandos alteraram caminhos protegidos, e isso foi desfeito: { $paths } (o que criaram está na quarentena: `ibeam quarantine list`)
 notice-protected-paths-appeared = caminhos protegidos surgiram enquanto um comando executava, e o sandbox não viu nenhum comando criá-los: { $paths } (nada foi feito; verifique o que você mesmo não criou)
 notice-background-ended = o comando em segundo plano `{ $command }` terminou com o código de saída { $exit_code }
@@ -708,6 +713,8 @@ command-approved-tools = { $count ->
        *[other] aprovado em { $since }, { $count } ferramentas
     }
 command-no-servers = não há servidores MCP configurados; `ibeam help mcp` explica como adicionar um
+command-quarantine-empty = a quarentena está vazia
+command-quarantine-restored = restaurado: `{ $path }`
 command-no-hooks = não há hooks configurados; `ibeam help hooks` explica como adicionar um
 command-report-written = `{ $path }` foi gravado; ele contém partes de prompts e arquivos: leia-o antes de publicá-lo
 command-report-of-machine-written = `{ $path }` foi gravado; contém nomes de arquivos e configurações desta máquina, mas nenhum pedido

@@ -366,6 +366,11 @@ pub enum Notice {
     },
     /// A command failed in a way that suggests that it needs a service of this machine, whose socket the sandbox hides.
     SocketDenied,
+    /// The workspace is, or contains, the home directory, so that some protections do not apply to it.
+    HomeWorkspace {
+        /// The workspace.
+        path: String,
+    },
     /// Commands changed protected paths. What they created is in the quarantine, what they changed was restored.
     ProtectedPathsRestored {
         /// Some of the paths, separated by commas.
@@ -520,6 +525,7 @@ impl Notice {
             | Self::NetworkDenied
             | Self::WriteDenied { .. }
             | Self::SocketDenied
+            | Self::HomeWorkspace { .. }
             | Self::ProtectedPathsRestored { .. }
             | Self::ProtectedPathsAppeared { .. }
             | Self::BackgroundAwaited { .. }

@@ -23,9 +23,9 @@ use crate::raw;
 const PATH_MAX: usize = 4096;
 /// Maximum number of links that are followed.
 const MAX_LINKS: usize = 40;
-/// Memory is read in parts that cross no page, because the next page may not exist.
+/// Size of the parts in which memory is read: a part crosses no page, because the next page may not exist.
 const PAGE: u64 = 4096;
-/// How directories on the way are opened.
+/// Flags with which directories on the way are opened.
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// The thread that made a call.

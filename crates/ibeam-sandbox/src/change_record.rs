@@ -48,7 +48,7 @@ impl std::fmt::Debug for ChangeRecord {
     }
 }
 
-/// What is recorded.
+/// A fact of the record.
 #[derive(Clone, Copy)]
 enum Key<'a> {
     /// A name in a directory was created, removed, replaced or opened for writing.

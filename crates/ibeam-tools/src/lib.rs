@@ -69,6 +69,7 @@ pub use git_references::paths_named_by_git;
 pub use ibeam_sandbox::DEFAULT_PROCESS_LIMIT;
 pub use past_file_access::PastFileAccess;
 pub use path_glob::PathGlob;
+pub use shell::QuarantinedFile;
 pub use shell::background::{BackgroundProcesses, CommandTimeouts};
 pub use workspace::{PathError, ResolvedPath, Workspace};
 pub use write::diff_of_file;
@@ -90,6 +91,8 @@ pub struct ToolSettings {
     /// The directory for files that a command created at protected paths: they are moved here. `None` disables the
     /// monitoring of protected paths.
     pub quarantine: Option<PathBuf>,
+    /// Whether protected paths are also monitored in a directory that is, or contains, the home directory.
+    pub monitors_home: bool,
     /// The directory for the logs of background commands; `None` writes no logs.
     pub log_directory: Option<PathBuf>,
     /// The background commands, and the timeouts of all commands. The caller keeps a clone, and ends the commands when

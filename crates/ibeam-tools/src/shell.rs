@@ -37,6 +37,7 @@ use crate::offload::run_within_time_limit;
 use crate::tree_search::SearchRoot;
 use crate::workspace::Workspace;
 use background::{BackgroundProcesses, CommandTimeouts, KILL_TIMEOUT};
+pub use path_monitor::QuarantinedFile;
 pub(crate) use path_monitor::inventory;
 use path_monitor::{ProtectedPathMonitor, incomplete_scan_note};
 use report::{add_findings, finished_outcome, shell_output, status_parts, with_newline, with_note};

@@ -35,7 +35,7 @@ use self::argument_order::{FirstWord, ReorderedArgs};
 pub(crate) use self::batch_flags::BatchFlags;
 pub(crate) use self::commands::{Command, ReportFormat};
 pub(crate) use self::configuration_commands::{
-    ConfigCommand, HooksCommand, PolicyCommand, TestedAccess, TrustCommand,
+    ConfigCommand, HooksCommand, PolicyCommand, QuarantineCommand, TestedAccess, TrustCommand,
 };
 pub(crate) use self::flag_values::{
     BackgroundArg, ErrorFormat, FailOnArg, Format, InputFormat, Mode, Stdin, Switch,

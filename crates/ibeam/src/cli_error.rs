@@ -39,6 +39,10 @@ pub(crate) enum CliError {
     MistypedTopic { word: String, near: String },
     /// A command creates only new files, and there is one with this name.
     FileExists { path: String },
+    /// A name is not in the list of the quarantine.
+    NotInQuarantine { id: String },
+    /// Where a file in the quarantine came from is not known.
+    OriginUnknown { id: String },
     /// A name where `shim` creates a link or script is taken by another program.
     NameTaken { path: String },
     /// The embedded model could not be fetched or installed.
@@ -133,6 +137,8 @@ impl CliError {
             | Self::InvalidHookInput { .. }
             | Self::FleetTaskChanged { .. } => FailureCode::Data,
             Self::NoSessionOrFile { .. }
+            | Self::NotInQuarantine { .. }
+            | Self::OriginUnknown { .. }
             | Self::UnknownRun { .. }
             | Self::NothingToUndo { .. }
             | Self::NothingToRedo { .. }
@@ -233,7 +239,7 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 37] {
+    fn every_command_error() -> [CliError; 39] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s().into() },
@@ -249,6 +255,8 @@ mod tests {
             CliError::SetupFailed { detail: s() },
             CliError::StreamDamaged { source: s(), line: 1, detail: s() },
             CliError::NoSessionOrFile { name: s() },
+            CliError::NotInQuarantine { id: s() },
+            CliError::OriginUnknown { id: s() },
             CliError::UnknownRun { source: s(), run: 3, runs: 2 },
             CliError::NothingToUndo { session: s() },
             CliError::NothingToRedo { session: s() },

@@ -18,6 +18,7 @@ mod mcp;
 mod models;
 mod policy;
 mod providers;
+mod quarantine;
 mod reference;
 mod replay;
 mod sessions;
@@ -116,6 +117,7 @@ pub(crate) fn execute(
             context::context(app, words, options, stdout)
         }
         Command::Hooks { what } => hooks::hooks(app, what, stdout),
+        Command::Quarantine { what } => quarantine::quarantine(app, what, stdout),
         Command::Mcp { what } => mcp::mcp(app, what, stdout),
         Command::Trust { what } => trust::trust(app, what, stdout),
         Command::Acp => acp(app, stdout),
@@ -160,6 +162,7 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         | Command::Logout { .. }
         | Command::Ls { .. }
         | Command::Offline(_)
+        | Command::Quarantine { .. }
         | Command::Report { .. }
         | Command::Sessions { .. }
         | Command::Setup { .. }

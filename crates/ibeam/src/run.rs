@@ -11,6 +11,7 @@ mod default_replacement;
 mod event_tap;
 mod from_plan;
 mod front_end;
+mod home_workspace;
 mod hook_model;
 mod host_model;
 mod hosted;

@@ -114,6 +114,13 @@ pub enum SubcommandLine<'a> {
     NoServers,
     /// `hooks` found no configured hook.
     NoHooks,
+    /// `quarantine list` found nothing.
+    QuarantineEmpty,
+    /// `quarantine restore` moved a file or directory back.
+    QuarantineRestored {
+        /// Where it is now.
+        path: &'a str,
+    },
     /// `report` wrote its file.
     ReportWritten {
         /// The file.

@@ -397,6 +397,7 @@ pub(crate) fn every_notice() -> Vec<Notice> {
         Notice::NetworkDenied,
         Notice::WriteDenied { example: s() },
         Notice::SocketDenied,
+        Notice::HomeWorkspace { path: s() },
         Notice::ProtectedPathsRestored { paths: s() },
         Notice::ProtectedPathsAppeared { paths: s() },
         Notice::BackgroundAwaited { count: 1 },
@@ -456,6 +457,8 @@ fn every_subcommand_line_exists_in_every_language() {
         SubcommandLine::ApprovedTools { since: "2026-01-31", count: 2 },
         SubcommandLine::NoServers,
         SubcommandLine::NoHooks,
+        SubcommandLine::QuarantineEmpty,
+        SubcommandLine::QuarantineRestored { path: "a" },
     ];
     for locale in Locale::ALL {
         for line in &lines {

@@ -16,7 +16,7 @@ const WITHOUT_NAMESPACES: &str = "IBEAM_TEST_LANDLOCK";
 const NO_NAMESPACES: &str = "set -e; for limit in /proc/sys/user/max_*_namespaces; do echo 0 >$limit; done; \
     exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all \"$@\"";
 
-/// What the user, an editor or another run does while a command runs, and what shows that it was not undone.
+/// Changes by the user, an editor or another run while a command runs, each with a test that it was not undone.
 const CHANGES_OF_OTHERS: [(&str, &str); 11] = [
     ("git remote add origin https://example.com/x", "git remote | grep -q origin"),
     ("git config user.name other", "grep -q other .git/config"),
@@ -81,7 +81,7 @@ fn repository(root: &Path) {
 }
 
 /// Runs `command`, and `others` while it runs. Returns the outcome.
-fn run_beside(fixture: &Fixture, command: &str, others: &str) -> ibeam_protocol::ToolOutcome {
+fn run_with_others(fixture: &Fixture, command: &str, others: &str) -> ibeam_protocol::ToolOutcome {
     let root = fixture.root();
     let command = format!("touch started; while [ ! -e go ]; do sleep 0.01; done; {command}");
     std::thread::scope(|scope| {
@@ -102,7 +102,7 @@ fn changes_of_others_are_left_alone() {
     everywhere("changes_of_others_are_left_alone", || {
         for (others, expected) in CHANGES_OF_OTHERS {
             let fixture = Fixture::confined(&[], repository);
-            success(run_beside(
+            success(run_with_others(
                 &fixture,
                 "echo x > own; mkdir -p sub/dir; git status --short > status",
                 others,
@@ -120,7 +120,7 @@ fn changes_of_others_are_left_alone() {
 fn only_the_part_of_a_command_is_undone_while_an_editor_writes() {
     everywhere("only_the_part_of_a_command_is_undone_while_an_editor_writes", || {
         let fixture = Fixture::confined(&[], repository);
-        let outcome = run_beside(
+        let outcome = run_with_others(
             &fixture,
             "mkdir .cursor; echo '{}' > .cursor/mcp.json; echo evil > .idea/evil.xml",
             "mkdir .idea; echo '<x/>' > .idea/workspace.xml",
@@ -245,7 +245,7 @@ fn without_a_sandbox_nothing_is_undone() {
     for (others, expected) in CHANGES_OF_OTHERS {
         let fixture = Fixture::guarded(&[], &[]);
         repository(&fixture.root());
-        success(run_beside(&fixture, "echo x > own", others));
+        success(run_with_others(&fixture, "echo x > own", others));
         assert!(bash(&fixture.root(), expected), "`{others}` was undone");
     }
     let fixture = Fixture::guarded(&[], &[]);
@@ -260,7 +260,11 @@ fn two_runs_in_one_workspace_undo_only_their_own_changes() {
         let root = first.root();
         std::thread::scope(|scope| {
             let waits = scope.spawn(|| {
-                run_beside(&first, "echo x > own", "touch begun; while [ ! -e second ]; do sleep 0.01; done")
+                run_with_others(
+                    &first,
+                    "echo x > own",
+                    "touch begun; while [ ! -e second ]; do sleep 0.01; done",
+                )
             });
             while !root.join("begun").exists() {
                 std::thread::sleep(Duration::from_millis(2));

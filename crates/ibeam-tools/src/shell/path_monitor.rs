@@ -20,6 +20,7 @@ mod git_dir_rules;
 pub(crate) mod inventory;
 mod mode_overrides;
 mod quarantine;
+mod quarantined_files;
 mod rebase;
 mod snapshot;
 mod snapshot_diff;
@@ -40,6 +41,7 @@ use crate::offload::offload;
 use crate::workspace::Workspace;
 use attribution::{Attribution, Author};
 use quarantine::Quarantine;
+pub use quarantined_files::QuarantinedFile;
 use snapshot::{Snapshot, SnapshotEntry, WatchKind};
 use snapshot_diff::SnapshotDiff;
 
@@ -57,6 +59,8 @@ struct Inner {
     path_policy: PathPolicy,
     quarantine: PathBuf,
     attribution: Attribution,
+    /// The home directory, if directories that are or contain it are not monitored.
+    home: Option<PathBuf>,
     state: Mutex<MonitorState>,
 }
 
@@ -79,7 +83,7 @@ struct MonitorState {
 /// The result of a scan after a command.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ScanReport {
-    /// What commands changed.
+    /// Changes of commands.
     pub(super) findings: Vec<PathFinding>,
     /// Protected names that appeared meanwhile, and that no command is known to have made; they are left alone. Where
     /// the changes of commands are not known, also those that changed.
@@ -133,12 +137,15 @@ impl ProtectedPathMonitor {
                 }
             }
         }
+        let home = settings.path_policy.home().filter(|_| !settings.monitors_home);
+        let home = home.map(|home| home.canonicalize().unwrap_or_else(|_| home.to_owned()));
         Self(Some(Arc::new(Inner {
             workspace: Arc::clone(workspace),
             repositories,
             path_policy: settings.path_policy.clone(),
             quarantine,
             attribution,
+            home,
             state: Mutex::default(),
         })))
     }
@@ -183,7 +190,10 @@ impl Inner {
 
     fn watched_directories(&self) -> impl Iterator<Item = WatchedDirectory<'_>> {
         let quarantine = self.quarantine.as_path();
-        let roots = self.workspace.held_directories().map(move |(path, directory)| WatchedDirectory {
+        // In a home directory, and in `/`, most of what appears belongs to other programs.
+        let is_covered = |path: &Path| self.home.as_ref().is_none_or(|home| !home.starts_with(path));
+        let roots = self.workspace.held_directories().filter(move |(path, _)| is_covered(path));
+        let roots = roots.map(move |(path, directory)| WatchedDirectory {
             path,
             directory,
             watch: WatchKind::Root,

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
 
-use super::configuration_commands::{ConfigCommand, HooksCommand, PolicyCommand, TrustCommand};
+use super::configuration_commands::{
+    ConfigCommand, HooksCommand, PolicyCommand, QuarantineCommand, TrustCommand,
+};
 use super::fleet_commands::FleetCommand;
 use super::mcp_commands::McpCommand;
 use super::offline_commands::OfflineCommand;
@@ -209,6 +211,11 @@ pub(crate) enum Command {
     Hooks {
         #[command(subcommand)]
         what: HooksCommand,
+    },
+    /// List and restore what was moved away because commands made it under protected names
+    Quarantine {
+        #[command(subcommand)]
+        what: QuarantineCommand,
     },
     /// List, add, remove, enable and disable MCP servers, list their tools, log in
     Mcp {

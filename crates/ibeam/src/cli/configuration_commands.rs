@@ -1,4 +1,5 @@
-//! The arguments of the commands on what configures a run: `config`, `policy`, `hooks` and `trust`.
+//! The arguments of the commands on what configures a run: `config`, `policy`, `hooks`,
+//! `quarantine` and `trust`.
 
 use std::path::PathBuf;
 
@@ -23,6 +24,29 @@ pub(crate) enum HooksCommand {
         /// A file with a JSON object, whose keys replace those of the sample
         #[arg(long, value_name = "FILE")]
         input: Option<PathBuf>,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+}
+
+/// The commands of `quarantine`.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum QuarantineCommand {
+    /// List what was moved to the quarantine, with the place that it came from
+    List {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// Move a file or directory back; nothing is overwritten
+    Restore {
+        /// Its name in the list
+        #[arg(value_name = "ID")]
+        id: String,
+        /// Another place for it [default: where it came from]
+        #[arg(long, value_name = "PATH")]
+        to: Option<PathBuf>,
         /// Text or JSON
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,

@@ -70,6 +70,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("policy list", &["ibeam policy list"]),
     ("policy test", &["ibeam policy test 'git push'", "ibeam policy test --write .env"]),
     ("providers", &["ibeam providers", "ibeam providers --json"]),
+    ("quarantine list", &["ibeam quarantine list", "ibeam quarantine list --format json"]),
+    ("quarantine restore", &["ibeam quarantine restore 1795930000000-a1b2/.idea"]),
     (
         "replay",
         &["ibeam replay -1 --output-format text --verbose", "ibeam replay run.ndjson --output-format html"],

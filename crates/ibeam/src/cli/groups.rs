@@ -72,7 +72,7 @@ pub(super) const GROUPS: [Group; 6] = [
     },
     Group {
         title: "permissions",
-        commands: &["policy", "trust", "hooks", "mcp"],
+        commands: &["policy", "trust", "quarantine", "hooks", "mcp"],
         flags: &[
             "add_dir",
             "allow",

@@ -25,6 +25,7 @@ pub(super) const LISTED_FLAGS: &[(&str, &[&str])] = &[
     ("models", &["api_key", "ca_file", "client_cert", "client_key", "endpoint", "header", "workspace"]),
     ("policy", POLICY_FLAGS),
     ("providers", &["api_key", "workspace"]),
+    ("quarantine", &[]),
     ("replay", &["contract", "output_format", "stream_partial_output", "verbose", "workspace"]),
     ("report", &["workspace"]),
     ("schema", &["contract"]),

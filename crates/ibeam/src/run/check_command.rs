@@ -49,6 +49,7 @@ pub(crate) fn run_check(
                 .unwrap_or_default(),
             path_policy,
             quarantine: None,
+            monitors_home: false,
             background: background.clone(),
             past_file_access: PastFileAccess::default(),
             accepted_media: AcceptedMedia::default(),

@@ -20,7 +20,7 @@ use ibeam_tools::{
 
 use super::sandbox::RunSandbox;
 use super::subagents::{SubagentHost, SubagentSettings, ToolFactory};
-use super::{answer_schema, model_info};
+use super::{answer_schema, home_workspace, model_info};
 use crate::app::AppContext;
 use crate::checkpoint::RunCheckpoints;
 use crate::cli::FailOnArg;
@@ -157,6 +157,7 @@ pub(super) fn build(
         command_environment,
         path_policy: path_policy.clone(),
         quarantine: Some(app.dirs.quarantine()),
+        monitors_home: home_workspace::is_covered(app),
         background: background.clone(),
         past_file_access,
         accepted_media,
@@ -172,11 +173,13 @@ pub(super) fn build(
     let mut tools = ibeam_tools::all(workspace, settings);
     tools.extend(servers.tools());
     tools.extend(web_tools);
-    let checkpoints: Arc<dyn Checkpoints> =
-        match !head.ephemeral && app.base.config.is_enabled(&["session", "checkpoints"]) {
-            true => Arc::new(RunCheckpoints::new(app, head.session_id, path_policy.clone())),
-            false => Arc::new(NoCheckpoints),
-        };
+    let checkpoints: Arc<dyn Checkpoints> = match !head.ephemeral
+        && app.base.config.is_enabled(&["session", "checkpoints"])
+        && (home_workspace::is_covered(app) || !home_workspace::holds_home(app))
+    {
+        true => Arc::new(RunCheckpoints::new(app, head.session_id, path_policy.clone())),
+        false => Arc::new(NoCheckpoints),
+    };
     let ProjectTexts { sources: text_sources, instructions, skills } = ProjectTexts::load(app, path_policy);
     let notices = instructions.notices().iter().chain(skills.notices()).cloned().collect();
     if skills.has_offered() {

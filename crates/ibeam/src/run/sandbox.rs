@@ -13,7 +13,7 @@ use ibeam_sandbox::{Launcher, Layers, SandboxUnavailable, Tier};
 use ibeam_tools::{BackgroundProcesses, CommandTimeouts, ConfinementPlan, Workspace, plan_confinement};
 
 use super::web::Web;
-use super::{policy_rules, resources, thread_error, writable_dirs};
+use super::{home_workspace, policy_rules, resources, thread_error, writable_dirs};
 use crate::app::AppContext;
 
 /// The largest default limit for the size of a file that a command writes, in bytes.
@@ -106,7 +106,8 @@ impl RunSandbox {
         let path_policy = policy.path_policy();
         let web = Web::new(app, &policy, respondent == Respondent::Nobody)?;
         let processes = app.base.config.process_limit();
-        let (mut notices, mut reason, mut notes) = (Vec::new(), Sentence::from(""), Vec::new());
+        let mut notices: Vec<Notice> = home_workspace::notice(app).into_iter().collect();
+        let (mut reason, mut notes) = (Sentence::from(""), Vec::new());
         let (report, launcher) = match sandbox_choice(app, mode) {
             SandboxChoice::Off(off) => {
                 reason = off;

@@ -16,18 +16,18 @@ use super::WatchedDirectory;
 use super::snapshot::{SnapshotEntry, parent_of};
 use crate::shell::background::BackgroundProcesses;
 
-/// Who made a change.
+/// The author of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Author {
     /// A command of this run.
     Command,
-    /// Nothing that the sandbox saw: usually another program.
+    /// Usually another program: the sandbox saw no command do it.
     Other,
     /// Another program, because no command could.
     Person,
 }
 
-/// Decides who made a change.
+/// The source from which the author of a change is known.
 #[derive(Clone)]
 pub(super) enum Attribution {
     /// By the record of the launcher of these commands.

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 
 use super::WatchedDirectory;
 use super::mode_overrides::ModeOverrides;
+use super::quarantined_files::record_origin;
 use super::snapshot::{list_names, parent_of};
 use crate::beneath;
 
@@ -31,9 +32,16 @@ pub(super) struct Quarantine {
 }
 
 /// The remaining number of bytes and files that may be copied.
-struct CopyBudget {
+pub(super) struct CopyBudget {
     bytes: u64,
     entries: usize,
+}
+
+impl CopyBudget {
+    /// Returns a budget for what was copied before.
+    pub(super) fn unlimited() -> Self {
+        Self { bytes: u64::MAX, entries: usize::MAX }
+    }
 }
 
 impl Quarantine {
@@ -53,7 +61,15 @@ impl Quarantine {
         let taken = self.move_or_copy(from.as_fd(), name);
         let taken = taken.or_else(|_| rename_in_place(watched, from.as_fd(), rel_path, name));
         match taken.or_else(|errno| self.copy_and_truncate(from.as_fd(), name).map_err(|_| errno)) {
-            Ok(place) => format!("is now at `{}`", place.display()),
+            Ok(place) => {
+                // Without the record, the file is still there, and the message says where.
+                if let Some((directory, name)) = place.parent().zip(place.file_name())
+                    && directory.starts_with(&self.parent_directory)
+                {
+                    let _ = record_origin(directory, name, &watched.path.join(rel_path));
+                }
+                format!("is now at `{}`", place.display())
+            }
             Err(errno) => failure_text(errno),
         }
     }
@@ -135,7 +151,7 @@ fn rename_in_place(
     Ok(watched.path.join(parent_of(rel_path)).join(new))
 }
 
-fn copy(
+pub(super) fn copy(
     from: BorrowedFd<'_>,
     name: &OsStr,
     to: BorrowedFd<'_>,
@@ -181,7 +197,7 @@ fn copy(
     }
 }
 
-fn remove(from: BorrowedFd<'_>, name: &OsStr, modes: &mut ModeOverrides) -> Result<(), Errno> {
+pub(super) fn remove(from: BorrowedFd<'_>, name: &OsStr, modes: &mut ModeOverrides) -> Result<(), Errno> {
     let stat = rustix::fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
         return rustix::fs::unlinkat(from, name, AtFlags::empty());
