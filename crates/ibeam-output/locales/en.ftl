@@ -461,7 +461,7 @@ notice-trust-unreadable = `{ $path }` cannot be used, so no workspace is trusted
 notice-text-file-ignored = `{ $path }` is not used: { $detail }
 notice-texts-cut = too long, so the model receives only a part: { $files } (`ibeam context` shows the sizes)
 notice-rules-lost = `{ $path }` is empty or missing, but it held permission rules in the last run; they do not apply now
-notice-git-objects-hidden = commands cannot read the objects of git, so most git commands fail: git tracks `{ $path }`, which a rule denies to read (`--allow '{ $rule }'` shows them)
+notice-git-objects-hidden = commands cannot read the objects of git, so most git commands fail: they contain `{ $path }`, which commands may not read (`--allow '{ $rule }'` shows them)
 notice-checkpoint-skipped = the files were not saved before the first change, so this turn cannot be undone: { $detail }
 notice-checkpoint-incomplete = { $count ->
         [one] the checkpoint does not contain `{ $path }`, which is too large or cannot be read

@@ -459,7 +459,7 @@ notice-trust-unreadable = `{ $path }` no da confianza a ningún espacio de traba
 notice-text-file-ignored = `{ $path }` no se usa: { $detail }
 notice-texts-cut = demasiado largo, por lo que el modelo recibe solo una parte: { $files } (`ibeam context` muestra los tamaños)
 notice-rules-lost = `{ $path }` está vacío o falta, pero en la última ejecución contenía reglas de permisos; ahora no se aplican
-notice-git-objects-hidden = los comandos no pueden leer los objetos de git, por lo que la mayoría de los comandos de git fallan: git rastrea `{ $path }`, cuya lectura deniega una regla (`--allow '{ $rule }'` los muestra)
+notice-git-objects-hidden = los comandos no pueden leer los objetos de git, por lo que la mayoría de los comandos de git fallan: contienen `{ $path }`, que los comandos no deben leer (`--allow '{ $rule }'` los muestra)
 notice-checkpoint-skipped = los archivos no se guardaron antes del primer cambio, así que este turno no se puede deshacer: { $detail }
 notice-checkpoint-incomplete = { $count ->
         [one] el punto de control no contiene `{ $path }`, que es demasiado grande o no se puede leer

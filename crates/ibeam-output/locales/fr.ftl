@@ -459,7 +459,7 @@ notice-trust-unreadable = `{ $path }` n’approuve aucun espace de travail, car 
 notice-text-file-ignored = `{ $path }` n'est pas utilisé : { $detail }
 notice-texts-cut = trop long, le modèle n'en reçoit qu'une partie : { $files } (`ibeam context` montre les tailles)
 notice-rules-lost = `{ $path }` est vide ou absent, alors qu’il contenait des règles d’autorisation lors de la dernière exécution ; elles ne s’appliquent plus
-notice-git-objects-hidden = les commandes ne peuvent pas lire les objets de git, donc la plupart des commandes git échouent : git suit `{ $path }`, dont une règle interdit la lecture (`--allow '{ $rule }'` les montre)
+notice-git-objects-hidden = les commandes ne peuvent pas lire les objets de git, donc la plupart des commandes git échouent : ils contiennent `{ $path }`, que les commandes ne doivent pas lire (`--allow '{ $rule }'` les montre)
 notice-checkpoint-skipped = les fichiers n'ont pas été enregistrés avant la première modification ; ce tour ne peut donc pas être annulé : { $detail }
 notice-checkpoint-incomplete = { $count ->
         [one] le point de contrôle ne contient pas `{ $path }`, qui est trop grand ou illisible

@@ -459,7 +459,7 @@ notice-trust-unreadable = `{ $path }` não dá confiança a nenhum espaço de tr
 notice-text-file-ignored = `{ $path }` não é usado: { $detail }
 notice-texts-cut = longo demais, por isso o modelo recebe apenas uma parte: { $files } (`ibeam context` mostra os tamanhos)
 notice-rules-lost = `{ $path }` está vazio ou em falta, mas na última execução continha regras de permissão; agora elas não se aplicam
-notice-git-objects-hidden = os comandos não podem ler os objetos do git, por isso a maioria dos comandos git falha: o git rastreia `{ $path }`, cuja leitura uma regra nega (`--allow '{ $rule }'` mostra-os)
+notice-git-objects-hidden = os comandos não podem ler os objetos do git, por isso a maioria dos comandos git falha: eles contêm `{ $path }`, que os comandos não devem ler (`--allow '{ $rule }'` mostra-os)
 notice-checkpoint-skipped = os arquivos não foram salvos antes da primeira alteração, portanto este turno não pode ser desfeito: { $detail }
 notice-checkpoint-incomplete = { $count ->
         [one] o ponto de verificação não contém `{ $path }`, que é grande demais ou não pode ser lido

@@ -4,7 +4,9 @@
 //! and objects in the repository of the user. Those references are deleted with their sessions; the objects are left to the
 //! user's git, because nothing tells them from objects of the user.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ibeam_core::Stop;
@@ -93,12 +95,7 @@ impl Repository {
         if !self.has_earlier_references() {
             return Ok(());
         }
-        let (program, search_path) = self.program()?;
-        let run = |command: &std::process::Command, input: &[u8]| {
-            helper_process::run_blocking(command, input, &Stop::default(), EARLIER_TIMEOUT)
-        };
-        let git = Git::new(program, self.views.clone(), run).with_variable("PATH", search_path);
-        let location = self.location.clone();
+        let (git, location) = (self.blocking_git()?, self.location.clone());
         let listed = on_thread(git.clone(), location.clone(), |git, view| {
             git.run(view.place(), &["for-each-ref", "--format=%(refname)", "refs/ibeam/"])
         });
@@ -113,6 +110,40 @@ impl Repository {
             git.run_with_input(view.place(), &["update-ref", "--stdin"], input.as_bytes())
         };
         on_thread(git, location, delete).await.map(drop)
+    }
+
+    /// Returns a file that is hidden from commands and that a checkpoint of an earlier version has in the objects of the
+    /// repository, which commands can read. Where git cannot tell, the directory of those references.
+    pub(crate) fn hidden_file_of_earlier_checkpoints(&self) -> Option<PathBuf> {
+        if !self.has_exclusions() || !self.has_earlier_references() {
+            return None;
+        }
+        let list = || {
+            let git = self.blocking_git().map_err(|error| error.to_string())?;
+            let view = RepositoryView::open(&git, &self.location, RemoteSettings::References)?;
+            git.run(view.place(), &["rev-list", "--objects", "--glob=refs/ibeam"])
+        };
+        // This thread may have a runtime.
+        let listed = std::thread::scope(|scope| scope.spawn(list).join());
+        let Ok(Ok(listed)) = listed else { return Some(PathBuf::from("refs/ibeam")) };
+        let lines = listed.split(|byte| *byte == b'\n');
+        let names = lines.filter_map(|line| line.splitn(2, |byte| *byte == b' ').nth(1));
+        let mut paths = names.filter(|name| !name.is_empty()).map(|name| Path::new(OsStr::from_bytes(name)));
+        paths.find(|path| self.is_excluded(&self.top.join(path))).map(Path::to_owned)
+    }
+
+    /// Returns the directory of the repository's objects.
+    pub(crate) fn objects(&self) -> PathBuf {
+        self.location.common_dir.join("objects")
+    }
+
+    /// Returns git for a thread that may wait.
+    fn blocking_git(&self) -> Result<Git, CheckpointError> {
+        let (program, search_path) = self.program()?;
+        let run = |command: &std::process::Command, input: &[u8]| {
+            helper_process::run_blocking(command, input, &Stop::default(), EARLIER_TIMEOUT)
+        };
+        Ok(Git::new(program, self.views.clone(), run).with_variable("PATH", search_path))
     }
 
     /// Returns a directory of the earlier references that is a link.

@@ -548,3 +548,23 @@ fn references_of_an_earlier_version_are_removed_from_the_repository_with_their_s
     let listed = String::from_utf8(output.stdout).unwrap();
     assert!(!listed.contains("refs/ibeam") && listed.contains("refs/heads/"), "{listed}");
 }
+
+#[test]
+fn a_hidden_file_in_checkpoints_of_an_earlier_version_is_found() {
+    let fixture = Fixture::new();
+    fixture.put("kube.yaml", "token: SECRET");
+    let person = ["-c", "user.name=n", "-c", "user.email=e", "-c", "core.fsmonitor=false"];
+    let find = |names: &[&str]| {
+        fixture.repository_with(policy_that_hides(&fixture, names)).hidden_file_of_earlier_checkpoints()
+    };
+    assert_eq!(find(&["kube.yaml"]), None);
+    fixture.git(&[&person[..], &["add", "kube.yaml"]].concat());
+    fixture.git(&[&person[..], &["commit", "-q", "-m", "m"]].concat());
+    fixture.git(&["update-ref", &format!("refs/ibeam/{}/1-turn-start", fixture.session), "HEAD"]);
+    assert_eq!(find(&["kube.yaml"]), Some(PathBuf::from("kube.yaml")));
+    assert_eq!(find(&["other.yaml"]), None);
+    // Git cannot list what a checkpoint has.
+    let reference = fixture.path(&format!(".git/refs/ibeam/{}/2-turn-end", fixture.session));
+    fs::write(reference, "1".repeat(40)).unwrap();
+    assert_eq!(find(&["other.yaml"]), Some(PathBuf::from("refs/ibeam")));
+}

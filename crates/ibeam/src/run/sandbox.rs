@@ -10,11 +10,14 @@ use ibeam_output::Catalogue;
 use ibeam_policy::{PathPolicy, Policy};
 use ibeam_protocol::{Failure, Notice, PermissionMode, Reason, Sandbox, SandboxMode, Sentence, sentence};
 use ibeam_sandbox::{Launcher, Layers, SandboxUnavailable, Tier};
-use ibeam_tools::{BackgroundProcesses, CommandTimeouts, ConfinementPlan, Workspace, plan_confinement};
+use ibeam_tools::{
+    BackgroundProcesses, CommandTimeouts, ConfinementPlan, HiddenGitObjects, Workspace, plan_confinement,
+};
 
 use super::web::Web;
 use super::{home_workspace, policy_rules, resources, thread_error, writable_dirs};
 use crate::app::AppContext;
+use crate::checkpoint::Repository;
 
 /// The largest default limit for the size of a file that a command writes, in bytes.
 const MAX_FILE_SIZE: u64 = 8 << 30;
@@ -120,6 +123,12 @@ impl RunSandbox {
                 let ConfinementPlan { mut confinement, notes: found, hidden_objects, .. } =
                     plan_confinement(&workspace, &path_policy);
                 notes = found;
+                let hidden_objects = hidden_objects.or_else(|| {
+                    let (path, objects) = objects_of_earlier_checkpoints(app, &path_policy)?;
+                    let rule = format!("Read({})", objects.join("**").display());
+                    confinement.hidden.push(objects);
+                    Some(HiddenGitObjects { path, rule })
+                });
                 notices.extend(hidden_objects.map(|objects| Notice::GitObjectsHidden {
                     path: objects.path.display().to_string(),
                     rule: objects.rule,
@@ -153,6 +162,17 @@ impl RunSandbox {
             thread,
         })
     }
+}
+
+/// Returns a hidden file that a checkpoint of an earlier version has in the repository, and the objects of the repository,
+/// unless a rule allows to read them.
+fn objects_of_earlier_checkpoints(app: &AppContext, path_policy: &PathPolicy) -> Option<(PathBuf, PathBuf)> {
+    let repository = Repository::find(&app.workspace, &app.dirs, &app.programs, path_policy.clone())?;
+    let objects = repository.objects().canonicalize().ok()?;
+    if path_policy.allows_read_by_name(&objects, "objects") {
+        return None;
+    }
+    Some((repository.hidden_file_of_earlier_checkpoints()?, objects))
 }
 
 /// Checks the settings of the sandbox, and starts and creates nothing.

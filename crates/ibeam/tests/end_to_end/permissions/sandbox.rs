@@ -152,7 +152,7 @@ fn a_warning_explains_why_git_fails_if_its_objects_are_hidden() {
     }
     let output = scene.print(["--deny", "Read(**/*.pem)"]).run().succeeded();
     let warnings = output.stderr_lines("warning: ");
-    let is_recorded = |line: &&str| line.contains("git tracks `a.pem`") && line.contains("--allow 'Read(");
+    let is_recorded = |line: &&str| line.contains("they contain `a.pem`") && line.contains("--allow 'Read(");
     assert_eq!(warnings.iter().filter(|line| is_recorded(line)).count(), 1, "{output}");
     assert_ne!(only_result(&output).1["stdout"], json!("first\n"), "{output}");
 }
