@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -15,13 +15,14 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_pro
 
 use crate::file_filter::FileFilter;
 use crate::governor_wire::{
-    DIRECTORY_VARIABLE, GOVERNOR_VARIABLE, KEY_FILE_VARIABLE, TASK_FILE_VARIABLE, TASK_VARIABLE,
+    DIRECTORY_VARIABLE, GOVERNOR_VARIABLE, HIDDEN_FILES_VARIABLE, KEY_FILE_VARIABLE, TASK_VARIABLE,
 };
 use crate::parking::Parking;
 use crate::queue::Spend;
 use crate::task::Task;
 use crate::task_files;
 use crate::task_totals::TotalsScope;
+use crate::workspace::hidden_file;
 use ibeam_git::Git;
 
 /// The longest prompt that is passed as an argument, in bytes. The system allows 128 KiB.
@@ -205,7 +206,10 @@ impl RunProgram {
             command.env(KEY_FILE_VARIABLE, path);
         }
         if let Some(fleet) = fleet {
-            command.env(DIRECTORY_VARIABLE, fleet).env(TASK_FILE_VARIABLE, task_files::recorded_lines(fleet));
+            let task = fleet.join("tasks").join(&task.id).join("workspace");
+            let hidden = fs::read_to_string(hidden_file(&task)).unwrap_or_default();
+            let hidden = task_files::recorded_lines(fleet) + &hidden;
+            command.env(DIRECTORY_VARIABLE, fleet).env(HIDDEN_FILES_VARIABLE, hidden);
         }
         // The directory stays that of the driver, where relative paths in flags start.
         command.stdin(Stdio::null()).process_group(0);

@@ -11,8 +11,9 @@ pub const GOVERNOR_VARIABLE: &str = "IBEAM_FLEET_GOVERNOR";
 pub const TASK_VARIABLE: &str = "IBEAM_FLEET_TASK";
 /// The variable with the directory of the fleet, of which a run sees its own workspace only.
 pub const DIRECTORY_VARIABLE: &str = "IBEAM_FLEET_DIRECTORY";
-/// The variable with the paths of the files of tasks, a line each, which runs may not read.
-pub const TASK_FILE_VARIABLE: &str = "IBEAM_FLEET_TASK_FILE";
+/// The variable with the paths of files that the run may not read, a line each: the files of tasks, and copies of hidden
+/// files.
+pub const HIDDEN_FILES_VARIABLE: &str = "IBEAM_FLEET_HIDDEN_FILES";
 /// The variable with the path of the key of a worker, which its runs may not read.
 pub const KEY_FILE_VARIABLE: &str = "IBEAM_FLEET_KEY_FILE";
 

@@ -51,8 +51,8 @@ pub use event_publisher::{EventSink, StreamEvent, random_id};
 pub use file_filter::FileFilter;
 pub use governor::RateLimits;
 pub use governor_wire::{
-    Ask, DIRECTORY_VARIABLE, GOVERNOR_VARIABLE, KEY_FILE_VARIABLE, Permission, RequestOutcome, RequestReport,
-    TASK_FILE_VARIABLE, TASK_VARIABLE,
+    Ask, DIRECTORY_VARIABLE, GOVERNOR_VARIABLE, HIDDEN_FILES_VARIABLE, KEY_FILE_VARIABLE, Permission,
+    RequestOutcome, RequestReport, TASK_VARIABLE,
 };
 pub use ibeam_git::Git;
 pub use ledger::{Ledger, TaskStatus};

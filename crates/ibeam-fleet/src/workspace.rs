@@ -6,14 +6,17 @@
 //! that a run left in the workspace's own repository is read. The index is that of the workspace before the run: git reads
 //! only files that have changed since.
 
+mod mirror;
 mod restoration;
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,6 +25,8 @@ use ibeam_git::{Git, Place, RemoteSettings, RepositoryLocation, RepositoryView, 
 use crate::file_filter::FileFilter;
 use crate::task::WorkspaceSource;
 
+pub(crate) use mirror::has_commit;
+
 /// The kinds of bases of changes, in the file `base`.
 const COMMIT: &str = "commit";
 const TREE: &str = "tree";
@@ -29,9 +34,6 @@ const TREE: &str = "tree";
 const REPOSITORY_MODE: &[u8] = b"160000 ";
 /// The number of digits of a SHA-1 hash. Other hashes are longer.
 const SHA1_DIGITS: usize = 40;
-/// The time for which a repository that could not be copied is not tried again, so that its tasks do not all wait for it.
-const UNAVAILABLE_TIME: Duration = Duration::from_secs(60);
-
 /// The time for which the git of a driver that was killed may go on; longer than the grace that it has to end.
 const LOCK_TIME: Duration = Duration::from_secs(2);
 
@@ -148,11 +150,29 @@ impl Workspaces {
         self.git.run(Place::default(), &clone)?;
         let place = new.join(".git");
         self.git.run(Place::with_work_tree(&place, &new), &["checkout", "--quiet", "--detach", &commit])?;
+        let source = repository;
         let repository = fresh_repository(&index_repository(path), &commit)?;
         borrow_objects(&repository, &mirror.join("objects"))?;
         fs::copy(new.join(".git/index"), repository.join("index")).map_err(|error| error.to_string())?;
+        self.record_hidden(source, Place::with_work_tree(&place, &new), path)?;
         fs::write(base_file(path), format!("{COMMIT} {commit}")).map_err(|error| error.to_string())?;
         Ok(fs::rename(&new, path).map_err(|error| error.to_string())?)
+    }
+
+    /// Records the files of a clone that are hidden where they are in the source: the clone has them under other paths.
+    fn record_hidden(&self, source: &str, clone: Place<'_>, path: &Path) -> Result<(), String> {
+        let Some(top) = local_path(source).and_then(|top| top.canonicalize().ok()) else { return Ok(()) };
+        let listed = self.git.run(clone, &["ls-files", "-z"])?;
+        let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        let is_hidden = |name: &&[u8]| {
+            let file = top.join(OsStr::from_bytes(name));
+            file.symlink_metadata().is_ok_and(|metadata| self.hidden.hides(&file, &metadata))
+        };
+        let paths = names.filter(is_hidden).map(|name| path.join(OsStr::from_bytes(name)));
+        let lines: String = paths
+            .filter_map(|path| Some(format!("{}\n", path.to_str().filter(|path| !path.contains('\n'))?)))
+            .collect();
+        fs::write(hidden_file(path), lines).map_err(|error| error.to_string())
     }
 
     /// Creates a copy of a directory, and records its files as the base of the changes.
@@ -277,79 +297,6 @@ impl Workspaces {
         }
         Ok(())
     }
-
-    /// Returns the fleet's copy of a repository. It is fetched again if it lacks the commit.
-    fn mirror(&self, url: &str, reference: &str) -> Result<PathBuf, String> {
-        let path = self.mirror_path(url);
-        let mut unavailable = self.unavailable.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, reason)) = unavailable.get(url).filter(|(at, _)| at.elapsed() < UNAVAILABLE_TIME) {
-            return Err(reason.clone());
-        }
-        let fetched = self.fetch(url, reference, &path);
-        if let Err(reason) = &fetched {
-            unavailable.insert(url.to_owned(), (Instant::now(), reason.clone()));
-        }
-        fetched.map(|()| path)
-    }
-
-    /// Copies a repository to `path`, or fetches what is new, if it lacks the commit.
-    fn fetch(&self, url: &str, reference: &str, path: &Path) -> Result<(), String> {
-        if let Some(local) = local_path(url).filter(|local| !local.is_file()) {
-            return self.fetch_local(&local, reference, path);
-        }
-        if !path.exists() {
-            let new = fresh_sibling(path)?;
-            // A local source is copied too: workspaces have hard links to the files of the mirror.
-            let clone = ["clone", "--quiet", "--mirror", "--no-local", "--template=", "--", url, utf8(&new)?];
-            self.git.run(Place::default(), &clone)?;
-            fs::rename(&new, path).map_err(|error| error.to_string())?;
-        } else if !is_commit(&self.git, Place::bare(path), reference) {
-            self.git.run(Place::bare(path), &["fetch", "--quiet", "--prune", "origin"])?;
-        }
-        Ok(())
-    }
-
-    /// Copies a repository on this machine through a view of it, or fetches what is new, if the copy lacks the commit.
-    fn fetch_local(&self, source: &Path, reference: &str, path: &Path) -> Result<(), String> {
-        let is_new = !path.exists();
-        if !is_new && is_commit(&self.git, Place::bare(path), reference) {
-            return Ok(());
-        }
-        let location = RepositoryLocation::of_source(source)
-            .ok_or_else(|| format!("`{}` is not a repository", source.display()))?;
-        let view = RepositoryView::open(&self.git, &location, RemoteSettings::References)?;
-        let head = self.git.line(view.place(), &["rev-parse", "--verify", "--quiet", "HEAD"]);
-        let new = match is_new {
-            true => fresh_repository(&fresh_sibling(path)?, head.as_deref().unwrap_or_default())?,
-            false => path.to_owned(),
-        };
-        // The files that checkpoints of earlier versions saved stay where they are.
-        let mut arguments = vec!["fetch", "--quiet", "--prune", "--no-write-fetch-head", "--update-shallow"];
-        arguments.extend(["--", utf8(view.path())?, "+refs/*:refs/*", "^refs/ibeam/*"]);
-        if head.is_ok() {
-            arguments.push("+HEAD:refs/fleet/head");
-        }
-        self.git.run(Place::bare(&new), &arguments)?;
-        if is_new {
-            let branch = self.git.line(view.place(), &["symbolic-ref", "--quiet", "HEAD"]);
-            let line = branch.map(|name| format!("ref: {name}")).or(head);
-            if let Ok(line) = line {
-                fs::write(new.join("HEAD"), line + "\n").map_err(|error| error.to_string())?;
-            }
-            fs::rename(&new, path).map_err(|error| error.to_string())?;
-        }
-        Ok(())
-    }
-
-    fn mirror_path(&self, url: &str) -> PathBuf {
-        let name: String = url.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        let name: String = name.chars().rev().take(60).collect::<Vec<_>>().into_iter().rev().collect();
-        // FNV-1a: two URLs may differ in other characters only.
-        let hash = url.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        self.fleet.join("repositories").join(format!("{name}-{hash:016x}.git"))
-    }
 }
 
 /// Deletes what is of no use once the changes of a workspace are recorded, and the workspace if `with_files`.
@@ -360,18 +307,6 @@ pub(crate) fn discard(path: &Path, with_files: bool) {
     if with_files {
         drop(fs::remove_dir_all(path));
     }
-}
-
-/// Whether a repository of the user has the commit of a reference.
-pub(crate) fn has_commit(git: &Git, repository: &Path, reference: &str) -> bool {
-    let Some(location) = RepositoryLocation::of_source(repository) else { return false };
-    let view = RepositoryView::open(git, &location, RemoteSettings::References);
-    view.is_ok_and(|view| is_commit(git, view.place(), reference))
-}
-
-/// Whether the repository at a place has the commit of a reference.
-fn is_commit(git: &Git, place: Place<'_>, reference: &str) -> bool {
-    git.run(place, &find_commit(&peeled(reference))).is_ok()
 }
 
 /// Returns the revision that is the commit of a reference.
@@ -387,6 +322,11 @@ fn find_commit(revision: &str) -> [&str; 5] {
 /// Returns the file with the commit or tree with which a workspace was created.
 fn base_file(workspace: &Path) -> PathBuf {
     workspace.with_file_name("base")
+}
+
+/// Returns the file with the paths in a workspace that its run does not see, a line each.
+pub(crate) fn hidden_file(workspace: &Path) -> PathBuf {
+    workspace.with_file_name("hidden")
 }
 
 /// Returns the repository with the index and the objects for the changes of a workspace.
@@ -565,6 +505,24 @@ mod tests {
             let git = GitSource { git: source.to_str().unwrap().to_owned(), reference: "HEAD".to_owned() };
             check(&workspaces, &WorkspaceSource::Git(git), &source, home.path());
         }
+    }
+
+    #[test]
+    fn the_copy_of_a_hidden_file_in_a_clone_is_recorded() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let (source, path) = (source(&home), home.join("task/workspace"));
+        run_git(&source, &["init", "--quiet"]);
+        run_git(&source, &["add", "--all"]);
+        run_git(
+            &source,
+            &["-c", "user.name=t", "-c", "user.email=t", "commit", "--quiet", "--message", "one"],
+        );
+        let hidden = source.join("a.txt");
+        let workspaces = workspaces(&home).without_hidden(FileFilter::new(move |path, _| path == hidden));
+        workspaces.prepare(&WorkspaceSource::Path(source), &path).unwrap();
+        let recorded = fs::read_to_string(hidden_file(&path)).unwrap();
+        assert_eq!(recorded, format!("{}\n", path.join("a.txt").display()));
     }
 
     /// Returns settings with which git runs a program that creates `ran`.

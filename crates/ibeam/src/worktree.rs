@@ -35,6 +35,8 @@ const MAX_NAME_CHARS: usize = 64;
 pub(crate) struct Worktree {
     /// The notices about it.
     pub(crate) notices: Vec<Notice>,
+    /// The work tree from whose repository it is, and its own root.
+    roots: (PathBuf, PathBuf),
     /// The set-up that it still needs.
     pub(crate) setup: Option<WorktreeSetup>,
     /// The origin of a set-up that was left out because the directory where the user started is not trusted.
@@ -42,6 +44,12 @@ pub(crate) struct Worktree {
 }
 
 impl Worktree {
+    /// Returns the copy in the worktree of a file in the work tree of the user; `None` for another file.
+    pub(crate) fn copy_of(&self, path: &Path) -> Option<PathBuf> {
+        let (from, to) = &self.roots;
+        Some(to.join(path.strip_prefix(from).ok()?))
+    }
+
     /// Loads the set-up that was left out, from the files of the worktree `workspace`, which is trusted now.
     ///
     /// # Errors
@@ -118,7 +126,7 @@ pub(crate) fn enter(flags: &mut Flags, stop: &Stop) -> Result<Option<Worktree>, 
     let prefix = workspace.strip_prefix(top).unwrap_or(Path::new(""));
     let inner = path.join(prefix);
     flags.workspace = Some(if inner.is_dir() { inner } else { path.clone() });
-    Ok(Some(Worktree { notices, setup, untrusted }))
+    Ok(Some(Worktree { notices, roots: (top.to_owned(), path), setup, untrusted }))
 }
 
 /// Returns a name that may be part of a path and of a branch.

@@ -74,10 +74,15 @@ fn named_credentials(app: &AppContext) -> Vec<PathBuf> {
     named.extend(secret_files(app));
     // A worker protects the key that it connects with, and a driver the file with its tasks.
     named.extend(std::env::var_os(ibeam_fleet::KEY_FILE_VARIABLE).map(PathBuf::from));
-    let task_files = std::env::var(ibeam_fleet::TASK_FILE_VARIABLE).unwrap_or_default();
-    named.extend(task_files.lines().map(PathBuf::from));
+    let hidden = std::env::var(ibeam_fleet::HIDDEN_FILES_VARIABLE).unwrap_or_default();
+    named.extend(hidden.lines().map(PathBuf::from));
     let resolved = named.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
     named.extend(resolved);
+    let copies: Vec<PathBuf> = match &app.worktree {
+        Some(worktree) => named.iter().filter_map(|path| worktree.copy_of(path)).collect(),
+        None => Vec::new(),
+    };
+    named.extend(copies);
     named.sort();
     named.dedup();
     named

@@ -7,7 +7,7 @@ use ibeam_protocol::Signal;
 use ibeam_testkit::{LivenessPipe, ProgramOutput};
 use serde_json::json;
 
-use crate::checkpoints::{git, repository};
+use crate::checkpoints::{git, repository, shell};
 use crate::scene::{Scene, answer_text};
 
 const PAGE: &str = include_str!("../../../../docs/checkpoints.md");
@@ -187,6 +187,20 @@ fn runs_that_start_at_once_share_a_new_worktree() {
         running.into_iter().map(|running| running.finish().succeeded()).collect();
     let paths: Vec<PathBuf> = outputs.iter().map(worktree).collect();
     assert!(paths.iter().all(|path| *path == paths[0] && path.join("calc.py").is_file()), "{paths:?}");
+}
+
+/// The worktree has a copy of a tracked file that is a credential where the user started.
+#[test]
+fn the_copy_of_a_credential_is_hidden_in_the_worktree() {
+    let scene = repository(shell("cat kube.yaml; ls kube.yaml"));
+    write(&scene, "kube.yaml", "CANARY-kube");
+    git(&scene, &["add", "kube.yaml"]);
+    git(&scene, &["commit", "-q", "-m", "two"]);
+    let path = scene.workspace.path().join("kube.yaml");
+    let output = scene.print(["--worktree=a", "--force"]).env("KUBECONFIG", path).run().succeeded();
+    assert_eq!(read(&worktree(&output), "kube.yaml").as_deref(), Some("CANARY-kube"), "{output}");
+    let last = scene.server.requests().last().unwrap().body.to_string();
+    assert!(last.contains("kube.yaml") && !last.contains("CANARY"), "{last}");
 }
 
 /// Returns a repository with a file for which the user's git runs a filter that takes a minute, and its life line.
