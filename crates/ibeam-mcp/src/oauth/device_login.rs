@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use reqwest::Url;
 use reqwest::header::{ACCEPT, CONTENT_TYPE};
 use serde::Deserialize;
 
@@ -30,6 +31,17 @@ struct DeviceCode {
     interval: Option<u64>,
 }
 
+impl DeviceCode {
+    /// Returns the page that the person opens.
+    ///
+    /// # Errors
+    /// It is not encrypted, or leads into a private network: it may open a file or a program of this machine.
+    fn page(&self, server_url: &Url) -> Result<Url, AuthError> {
+        let complete = self.verification_uri_complete.as_deref();
+        check_url(complete.unwrap_or(&self.verification_uri), server_url)
+    }
+}
+
 impl Login<'_> {
     /// Gets a token with the consent of a person on any machine.
     pub(super) async fn with_device(
@@ -50,8 +62,8 @@ impl Login<'_> {
             }
         };
         let code = self.request_device_code(&client).await?;
-        let page = code.verification_uri_complete.as_deref().unwrap_or(&code.verification_uri);
-        user.show_code(page, &code.user_code);
+        let page = code.page(&self.authorization.server_url)?;
+        user.show_code(page.as_str(), &code.user_code);
         let limit = Duration::from_secs(code.expires_in.unwrap_or(MAX_SECONDS).min(MAX_SECONDS));
         let issued = tokio::time::timeout(limit, self.poll(&client, &code)).await.map_err(|_| {
             AuthError::Configuration(format!("nobody consented within {} s", limit.as_secs()))
@@ -107,6 +119,41 @@ impl Login<'_> {
                 Err(AuthError::Refused { error, .. }) if error == "slow_down" => interval += SLOW_DOWN,
                 result => return result,
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_is_sent_to_encrypted_pages_only() {
+        let server = Url::parse("https://mcp.example.com/x").unwrap();
+        let page = |plain: &str, complete: Option<&str>| {
+            let code = DeviceCode {
+                device_code: "d".into(),
+                user_code: "u".into(),
+                verification_uri: plain.into(),
+                verification_uri_complete: complete.map(str::to_owned),
+                expires_in: None,
+                interval: None,
+            };
+            code.page(&server).ok().map(|page| page.to_string())
+        };
+        assert_eq!(page("https://as.example/d", None).as_deref(), Some("https://as.example/d"));
+        let complete = page("https://as.example/d", Some("https://as.example/d?c=u"));
+        assert_eq!(complete.as_deref(), Some("https://as.example/d?c=u"));
+        for wrong in [
+            "http://as.example/d",
+            "file:///etc/passwd",
+            "javascript:alert(1)",
+            "vscode://x",
+            "https://10.0.0.1/d",
+            "",
+        ] {
+            assert_eq!(page(wrong, None), None, "{wrong}");
+            assert_eq!(page("https://as.example/d", Some(wrong)), None, "{wrong}");
         }
     }
 }

@@ -191,43 +191,67 @@ fn covers(resource: &str, server_url: &Url) -> bool {
     })
 }
 
-/// Returns a URL that a server has named, unless it must not be used: it is not encrypted, or leads into a private network
-/// in which the server is not.
+/// Returns a URL that a server has named, unless it must not be used: it is not encrypted, or has an address of this
+/// machine or of a private network and the server is not there. Names are not resolved.
 pub(super) fn check_url(url: &str, server_url: &Url) -> Result<Url, AuthError> {
     let refuse = |reason: &str| Err(AuthError::Metadata(format!("`{url}` is not used: {reason}")));
     let parsed = match Url::parse(url) {
         Ok(parsed) => parsed,
         Err(error) => return refuse(&error.to_string()),
     };
-    let is_server_private = server_url.host_str().is_some_and(is_private);
-    let is_private_host = parsed.host_str().is_none_or(is_private);
-    let is_local = parsed.host_str().is_some_and(is_loopback);
+    let network = parsed.host_str().map_or(Network::Local, Network::of_host);
+    let server_network = server_url.host_str().map_or(Network::Public, Network::of_host);
+    let is_reachable = network == Network::Public || network == server_network;
     match parsed.scheme() {
-        "https" if is_private_host && !is_server_private => refuse("it is an address of a private network"),
+        "https" if !is_reachable => refuse("it is an address of a private network"),
         "https" => Ok(parsed),
-        "http" if is_local && is_server_private => Ok(parsed),
+        "http" if network == Network::Local && is_reachable => Ok(parsed),
         _ => refuse("it is not encrypted"),
     }
 }
 
-/// Whether a host is this machine, or an address that is not public.
-fn is_private(host: &str) -> bool {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    match host.parse::<IpAddr>() {
-        Ok(IpAddr::V4(address)) => {
-            address.is_loopback()
-                || address.is_private()
-                || address.is_link_local()
-                || address.is_unspecified()
+/// The network of a host, as far as its address says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Network {
+    Public,
+    /// This machine.
+    Local,
+    /// A block of addresses that are not public: its first bits, and their number.
+    Private(u128, u32),
+}
+
+impl Network {
+    /// The blocks of IPv4 addresses that are not public, each with the number of bits that they share.
+    const PRIVATE: [([u8; 4], u32); 6] = [
+        ([10, 0, 0, 0], 8),
+        ([172, 16, 0, 0], 12),
+        ([192, 168, 0, 0], 16),
+        ([169, 254, 0, 0], 16),
+        ([100, 64, 0, 0], 10),
+        ([198, 18, 0, 0], 15),
+    ];
+
+    fn of_host(host: &str) -> Self {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        match host.parse::<IpAddr>().map(|address| address.to_canonical()) {
+            Ok(address) if address.is_loopback() || address.is_unspecified() => Self::Local,
+            Ok(IpAddr::V4(address)) => {
+                let block = Self::PRIVATE.iter().find_map(|(first, bits)| {
+                    let block = u32::from_be_bytes(*first) >> (32 - bits);
+                    (address.to_bits() >> (32 - bits) == block).then_some((block, *bits))
+                });
+                block.map_or(Self::Public, |(block, bits)| Self::Private(block.into(), bits))
+            }
+            // A site of unique local addresses has 48 bits of its own; link-local addresses have none.
+            Ok(IpAddr::V6(address)) if address.is_unique_local() => {
+                Self::Private(address.to_bits() >> 80, 48)
+            }
+            Ok(IpAddr::V6(address)) if address.is_unicast_link_local() => {
+                Self::Private(address.to_bits() >> 118, 10)
+            }
+            Err(_) if is_loopback(host) => Self::Local,
+            Ok(IpAddr::V6(_)) | Err(_) => Self::Public,
         }
-        Ok(IpAddr::V6(address)) => {
-            address.is_loopback()
-                || address.is_unspecified()
-                || address.is_unique_local()
-                || address.is_unicast_link_local()
-                || address.to_ipv4_mapped().is_some()
-        }
-        Err(_) => is_loopback(host),
     }
 }
 
@@ -276,6 +300,17 @@ mod tests {
             ("http://localhost:9", local, true),
             ("https://auth.example.com", local, true),
             ("http://10.0.0.1", local, false),
+            ("https://10.0.0.1", local, false),
+            ("https://169.254.169.254/latest", local, false),
+            ("https://[fd00::1]", local, false),
+            ("https://[::ffff:10.0.0.1]", public, false),
+            ("https://100.64.0.1", public, false),
+            ("https://10.2.0.1", "https://10.0.0.9/mcp", true),
+            ("https://192.168.0.1", "https://10.0.0.9/mcp", false),
+            ("https://localhost:9", "https://10.0.0.9/mcp", false),
+            ("https://172.31.0.1", "https://172.16.0.9/mcp", true),
+            ("https://[fd00:1::1]", "https://[fd00:1::2]/mcp", true),
+            ("https://[fd00:2::1]", "https://[fd00:1::2]/mcp", false),
             ("file:///etc/passwd", local, false),
         ] {
             assert_eq!(check(url, server), expect, "{url} {server}");
