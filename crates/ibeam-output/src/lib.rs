@@ -37,6 +37,6 @@ pub use run_lines::{
     permission_mode_name, result_event,
 };
 pub use stream_json::StreamJson;
-pub use text::{Text, TextOptions, call_target, hunk_lines};
+pub use text::{Text, TextOptions, call_target, hunk_lines, printable_lines};
 pub use tool_call_line::{CallBody, call_result_value};
 pub use writer::EventWriter;

@@ -246,7 +246,7 @@ pub(crate) fn printable_line(text: &str) -> String {
 }
 
 /// Returns `text` with control characters as escapes. Line ends and tabs remain, and `\r` is removed.
-pub(crate) fn printable_lines(text: &str) -> String {
+pub fn printable_lines(text: &str) -> String {
     escape(&text.replace('\r', ""), |c| c.is_control() && !matches!(c, '\n' | '\t'))
 }
 

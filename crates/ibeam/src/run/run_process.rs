@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use futures_util::future::pending;
 use ibeam_core::Stop;
-use ibeam_output::EventWriter;
+use ibeam_output::{EventWriter, printable_lines};
 use ibeam_protocol::{Failure, Reason, Signal};
 use tokio::runtime::Runtime;
 
@@ -151,7 +151,8 @@ impl<'a> RunProcess<'a> {
         let failed =
             |error: std::io::Error| Reason::Io { what: "stdout".to_owned(), detail: error.to_string() };
         let mut stdout: &File = stdout;
-        stdout.write_all(text.as_bytes()).map_err(|error| failed(error).into())
+        // What a session recorded, and what programs have printed, may have control sequences.
+        stdout.write_all(printable_lines(text).as_bytes()).map_err(|error| failed(error).into())
     }
 
     /// Waits for `work` between runs.

@@ -146,6 +146,24 @@ fn line_mode_offers_sessions_by_number() {
 }
 
 #[test]
+fn no_control_sequence_of_a_session_reaches_a_screen_reader() {
+    let scene = Scene::new([answer_text("First \u{1b}[2Janswer.\n")]);
+    scene.ibeam(["-p", "an old \u{1b}]0;x\u{7} prompt"]).run().succeeded();
+    let running = start(&scene, &["resume", "--screen-reader"]);
+    running.wait_for_stderr("Number of the session");
+    running.type_text("1\n");
+    running.wait_for_stdout("answer.");
+    running.wait_for_stderr("> ");
+    running.type_text("/transcript\n");
+    running.wait_for_stdout("prompt");
+    running.type_text("\u{4}");
+    let output = running.finish().succeeded();
+    for text in [&output.stdout, &output.stderr] {
+        assert!(!text.contains("\u{1b}[2J") && !text.contains("\u{1b}]0"), "{output}");
+    }
+}
+
+#[test]
 fn the_change_and_the_conversation_are_views_over_the_normal_screen() {
     let write = answer_call("w", "write", &json!({ "path": "new.txt", "contents": "hello\n" }));
     let scene = crate::checkpoints::repository([write, answer_text("Written.\n"), answer_text("Bye.\n")]);

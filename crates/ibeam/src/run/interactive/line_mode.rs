@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{ApprovalRequest, Steering};
-use ibeam_output::{ApprovalQuestion, Catalogue, EventWriter, Text, TextOptions};
+use ibeam_output::{ApprovalQuestion, Catalogue, EventWriter, Text, TextOptions, printable_lines};
 use ibeam_protocol::{Event, EventKind, Failure, Reason, ToolOutcome, ToolOutput, UserPrompt};
 use ibeam_tui::{Choice, Line, Reply, ShownChanges, Style, TuiLine};
 use tokio::sync::{Mutex, mpsc};
@@ -518,7 +518,8 @@ impl TerminalInput {
         while let Ok(line) = self.arriving.try_recv() {
             self.early.push_back(line);
         }
-        stderr::write(question);
+        // Titles of sessions and changes of files are in it.
+        stderr::write(&printable_lines(question));
         self.arriving.recv().await?.ok()
     }
 }
