@@ -35,6 +35,7 @@ mod pump;
 mod resource_exhaustion;
 mod run;
 mod search_config;
+mod secret_mask;
 mod session_name;
 mod signals;
 mod similar_names;

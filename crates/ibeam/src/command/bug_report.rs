@@ -1,6 +1,7 @@
 //! `report`: one file with what a bug report needs.
 //!
-//! Every section is what another command prints. The text passes the redactor of this process, as journals do.
+//! Every section is what another command prints. The text passes the redactor of this process, as journals do, and loses
+//! what is likely another secret.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -18,6 +19,7 @@ use crate::app::AppContext;
 use crate::cli::{ConfigCommand, ReportFormat};
 use crate::cli_error::CliError;
 use crate::run::session_error_reason;
+use crate::secret_mask::mask_secrets;
 use crate::session_name::find_session;
 
 /// The name of the file without an argument.
@@ -68,7 +70,8 @@ pub(super) fn write_report(
         list(&sections, stdout)?;
         let text: String =
             sections.iter().map(|section| format!("## {}\n\n{}\n", section.name, section.text)).collect();
-        replace_content(&mut file, app.redactor().redact(&text).as_bytes()).map_err(cannot_create)?;
+        let text = app.redactor().redact(&text).into_owned();
+        replace_content(&mut file, mask_secrets(&text).as_bytes()).map_err(cannot_create)?;
         let path = &path.to_string_lossy();
         let line = match session.is_some() || has_log {
             true => SubcommandLine::ReportWritten { path },

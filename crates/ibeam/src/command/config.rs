@@ -11,6 +11,7 @@ use crate::app::AppContext;
 use crate::cli::{ConfigCommand, ReportFormat};
 use crate::cli_error::CliError;
 use crate::run::computed_sizes;
+use crate::secret_mask::{MASK, mask_secrets};
 
 pub(super) fn config(app: &AppContext, what: &ConfigCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
@@ -34,8 +35,26 @@ struct Row {
 
 impl Row {
     fn new(key: String, value: &Value, origin: String) -> Self {
+        let value = match value {
+            Value::Text(text) => Value::Text(mask_secrets(text).into_owned()),
+            Value::List(texts) => Value::List(mask_list(texts)),
+            other => other.clone(),
+        };
         Self { key, text: value.to_string(), json: value.to_json(), origin }
     }
+}
+
+/// Returns the texts without likely secrets. The value of an option may be a text of its own.
+fn mask_list(texts: &[String]) -> Vec<String> {
+    let before = std::iter::once("").chain(texts.iter().map(String::as_str));
+    let mask = |(before, text): (&str, &String)| {
+        let is_option = before.starts_with('-') && !before.contains('=') && is_secret_header(before);
+        match is_option && !text.starts_with(['-', '$']) {
+            true => MASK.to_owned(),
+            false => mask_secrets(text).into_owned(),
+        }
+    };
+    before.zip(texts).map(mask).collect()
 }
 
 fn explain(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {

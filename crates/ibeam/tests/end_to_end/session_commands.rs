@@ -273,6 +273,32 @@ fn an_exported_session_is_imported_and_resumed_elsewhere() {
 }
 
 #[test]
+fn a_report_and_the_shown_settings_have_no_likely_secret() {
+    let scene = Scene::new([]).with_workspace(Workspace::new());
+    let config = scene.workspace.home().join(".config/ibeam");
+    std::fs::create_dir_all(&config).unwrap();
+    let text = r#"
+        [providers.own]
+        base_url = "https://me:hush-1@a.test/v1"
+        [mcp_servers.a]
+        command = "x"
+        args = ["--token", "hush-2 with blanks", "--api-key=hush-3", "postgres://u:hush-4@db", "--verbose", "plain"]
+        [mcp_servers.b]
+        url = "https://a.test/mcp?team=t&access_token=hush-5"
+    "#;
+    std::fs::write(config.join("config.toml"), text).unwrap();
+    let file = scene.workspace.path().join("report.txt");
+    scene.ibeam(["report", file.to_str().unwrap()]).run().succeeded();
+    let report = std::fs::read_to_string(file).unwrap();
+    let shown = scene.ibeam(["config", "explain"]).run().succeeded().stdout;
+    let json = scene.ibeam(["config", "explain", "--format", "json"]).run().succeeded().stdout;
+    for text in [report, shown, json] {
+        assert!(!text.contains("hush"), "{text}");
+        assert!(text.contains("https://me:***@a.test/v1") && text.contains("plain"), "{text}");
+    }
+}
+
+#[test]
 fn a_report_contains_what_a_bug_report_needs_and_no_key() {
     let long = format!("{} {}", crate::scene::KEY, "x".repeat(5000));
     let scene = Scene::new([answer_text("done")]).with_workspace(Workspace::new());
