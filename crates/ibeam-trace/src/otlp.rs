@@ -25,6 +25,12 @@ use self::messages::Messages;
 
 /// The maximum number of spans of an export. The root span states how many were left out.
 const MAX_SPANS: usize = 20_000;
+/// The name of a tool that does not exist, as the conventions name other values.
+const UNKNOWN_TOOL: &str = "_OTHER";
+/// An ID that is not exported.
+const UNKNOWN_ID: &str = "_OTHER";
+/// The number of characters of the longest ID of a call; the IDs of services have at most 64.
+const MAX_ID_CHARS: usize = 128;
 
 /// `SPAN_KIND_INTERNAL` and `SPAN_KIND_CLIENT` of OTLP.
 const INTERNAL: u32 = 1;
@@ -160,6 +166,7 @@ impl OtlpSpans {
                 if has_content {
                     run.messages.push_result(call, outcome);
                 }
+                let call = &run.exported_call(call, Some(outcome), has_content);
                 let span = execute_tool(seq, (started_ms, at_ms), call, Some(outcome), has_content);
                 self.add(span);
             }
@@ -211,7 +218,10 @@ impl OtlpSpans {
             None => run.last_ms,
         };
         let started_ms = run.started_ms;
-        let open = std::mem::take(&mut run.calls);
+        let mut open = std::mem::take(&mut run.calls);
+        for OpenCall { call, .. } in &mut open {
+            *call = run.exported_call(call, None, has_content);
+        }
         self.run = Some(run);
         for OpenCall { call, seq, at_ms, .. } in open {
             self.add(execute_tool(seq, (at_ms.max(started_ms), ended_ms), &call, None, has_content));
@@ -257,6 +267,23 @@ impl OpenRun {
         let ended_ms = self.last_ms.max(duration_ms);
         self.started_ms = self.started_ms.min(ended_ms.saturating_sub(duration_ms));
         ended_ms
+    }
+
+    /// Returns a call as it is exported. Without content, nothing that the model invents is: neither the name of a tool
+    /// that does not exist nor an ID that is a text.
+    fn exported_call(&self, call: &ToolCall, outcome: Option<&ToolOutcome>, has_content: bool) -> ToolCall {
+        let mut exported = call.clone();
+        let is_offered = self.head.tools.contains(&call.name);
+        if !has_content && !is_offered && !matches!(outcome, Some(ToolOutcome::Success { .. })) {
+            exported.name = UNKNOWN_TOOL.to_owned();
+        }
+        let is_id = |c: char| c.is_ascii_alphanumeric() || "-_.:|=+/".contains(c);
+        let id = call.id.as_str();
+        let is_usual = id.len() <= MAX_ID_CHARS && id.chars().all(is_id);
+        if !has_content && !is_usual {
+            exported.id = UNKNOWN_ID.into();
+        }
+        exported
     }
 
     fn common(&self, operation: &str) -> Attributes {

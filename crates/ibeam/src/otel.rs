@@ -71,6 +71,16 @@ impl Receiver {
         Ok(Some(Self { url, headers, timeout }))
     }
 
+    /// Returns the values of the headers, and the password of the URL. They may not be recorded or shown.
+    pub(crate) fn secrets(self) -> Vec<String> {
+        let authority = self.url.split_once("://").map_or("", |(_, rest)| rest);
+        let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+        let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
+        let password = user.split_once(':').map_or(user, |(_, password)| password);
+        let headers = self.headers.into_iter().map(|(_, value)| value);
+        headers.chain([decode(password)]).filter(|secret| !secret.is_empty()).collect()
+    }
+
     /// Returns the URL without user and password, for messages.
     pub(crate) fn display_url(&self) -> String {
         if !has_credentials(&self.url) {

@@ -117,6 +117,23 @@ fn texts_of_the_session_are_in_spans_only_on_request() {
     assert_eq!(attribute(&with[1], "gen_ai.tool.call.result"), "the content");
 }
 
+/// The model may write anything where the name and the ID of a call belong.
+#[test]
+fn what_the_model_invents_as_names_and_ids_of_calls_is_content() {
+    let invented = recorded::call("the secret id", "the secret name", json!({}));
+    let run = Recorded::new()
+        .prompt("x")
+        .answer("m1", "", std::slice::from_ref(&invented))
+        .call("m1", &invented, ToolOutcome::Rejected { reason: "no".into() })
+        .completed();
+    let without = spans(&run, OtlpOptions::default());
+    assert!(!serde_json::to_string(&without).unwrap().contains("secret"), "{without:?}");
+    let call = without.iter().find(|span| span["name"] == "execute_tool _OTHER").unwrap();
+    assert_eq!(attribute(call, "gen_ai.tool.name"), "_OTHER");
+    let with = spans(&run, OtlpOptions { has_content: true, ..OtlpOptions::default() });
+    assert!(with.iter().any(|span| span["name"] == "execute_tool the secret name"), "{with:?}");
+}
+
 #[test]
 fn a_run_belongs_to_the_trace_of_its_caller() {
     let caller = TraceContext::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01").unwrap();

@@ -16,6 +16,7 @@ use super::deferred_key::DeferredKey;
 use crate::app::AppContext;
 use crate::environment::{MCP_TOKEN_VARIABLE, variable};
 use crate::flag_checks::split_header;
+use crate::otel::Receiver;
 use crate::similar_names::closest;
 
 /// A model provider with all settings resolved.
@@ -413,13 +414,17 @@ pub(crate) fn all_keys(app: &AppContext) -> Vec<String> {
     variables.chain(stored).chain(app.base.flags.api_key.clone()).map(|key| key.trim().to_owned()).collect()
 }
 
-/// Returns all known keys, header values, and passwords of proxies. None of them may be recorded or shown.
+/// Returns all known keys, header values, passwords of proxies, and what the receiver of traces requires. None of them may
+/// be recorded or shown.
 ///
 /// A key that is read later is added to the redactor when it is read.
 pub(crate) fn all_secrets(app: &AppContext) -> Vec<String> {
     let headers =
         provider_names(app).into_iter().flat_map(|name| headers(app, &name, true).unwrap_or_default());
-    all_keys(app).into_iter().chain(headers.map(|(_, value)| value)).chain(proxy_passwords()).collect()
+    // An invalid variable is an error where traces are sent.
+    let traces = Receiver::from_environment().ok().flatten().map(Receiver::secrets).unwrap_or_default();
+    let known = all_keys(app).into_iter().chain(headers.map(|(_, value)| value));
+    known.chain(proxy_passwords()).chain(traces).collect()
 }
 
 /// Returns a key variable that is set but belongs to no provider of the table or the configuration.

@@ -99,6 +99,8 @@ impl TraceExport {
     pub(super) fn finish(self, app: &AppContext, runtime: &Runtime, limit: Duration) {
         let Self { spans, file, receiver, .. } = self;
         let body = spans.lock().unwrap_or_else(PoisonError::into_inner).finish().to_string();
+        // Names and IDs of calls come from the model.
+        let body = app.redactor().redact(&body).into_owned();
         let warn = |line: &TraceLine<'_>| {
             stderr::write_line(&format!("warning: {}", app.base.catalogue.line(line)));
         };
