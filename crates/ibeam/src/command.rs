@@ -48,7 +48,7 @@ pub(crate) use login::{NoEcho, check_key, store_key};
 pub(crate) use models::{ModelListOptions, list as list_models};
 pub(crate) use sessions::{size_text as session_size, title_text as session_title};
 pub(crate) use setup::{DOWNLOAD_GB, InstallProgress, install_if_missing, install_model};
-pub(crate) use trust::{ProjectEntry, ProjectEntryKind, project_entries};
+pub(crate) use trust::{ProjectEntry, ProjectEntryKind, project_entries, project_texts};
 
 /// The number of spaces before the further lines of a wrapped line.
 const LISTING_INDENT: usize = 4;

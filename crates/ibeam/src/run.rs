@@ -62,6 +62,7 @@ pub(crate) use hosted::run_hosted;
 pub(crate) use input_stream::run_input_stream;
 pub(crate) use interactive::{InteractiveStart, conversation_commands, run_interactive};
 pub(crate) use mcp_serve::{McpServeOptions, serve_mcp};
+pub(crate) use policy_rules::build_policy;
 pub(crate) use prepare::{config_errors, permission_mode};
 pub(crate) use print::{PrintInput, print};
 pub(crate) use sandbox::computed_sizes;
@@ -69,6 +70,7 @@ pub(crate) use session_opener::{
     SessionTarget, damaged_session_reason, is_ephemeral, journal_write_reason, nth_newest,
     session_error_reason, session_options, session_store_reason,
 };
+pub(crate) use subagents::AGENT_DIRECTORIES;
 pub(crate) use watchdog::StartupWatchdog;
 
 /// Returns the writer of events in a format, with the options of the flags.

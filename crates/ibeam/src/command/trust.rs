@@ -1,5 +1,7 @@
 //! `trust`: lists trusted workspaces, removes one, and shows what trust would change in the current workspace.
 
+mod project_texts;
+
 use std::fs::File;
 use std::path::Path;
 
@@ -9,6 +11,7 @@ use ibeam_protocol::{Reason, Sentence, sentence};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
+pub(crate) use self::project_texts::project_texts;
 use super::{print_text, report};
 use crate::app::AppContext;
 use crate::cli::{ReportFormat, TrustCommand};
@@ -99,7 +102,7 @@ fn forget(app: &AppContext, directory: Option<&Path>, stdout: &mut File) -> Resu
 
 /// Shows what the project's files set, and which of these settings have an effect now.
 fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
-    let rows = project_entries(app)?;
+    let rows: Vec<ProjectEntry> = project_entries(app)?.into_iter().chain(project_texts(app)).collect();
     let status = app.trust.status();
     let sentence = |english: Sentence| app.base.catalogue.sentence(&english);
     let status_text = match status {
@@ -140,7 +143,7 @@ fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
     )
 }
 
-/// A setting, hook or server of a file of the project.
+/// A setting, hook, server or text of a file of the project.
 pub(crate) struct ProjectEntry {
     pub(crate) kind: ProjectEntryKind,
     /// The path of the file, for a setting with its line.
@@ -151,9 +154,28 @@ pub(crate) struct ProjectEntry {
 
 /// The content of an entry.
 pub(crate) enum ProjectEntryKind {
-    Setting { text: String },
-    Hook { event: String, command: String },
-    Server { name: String, target: String },
+    Setting {
+        text: String,
+    },
+    Hook {
+        event: String,
+        command: String,
+    },
+    Server {
+        name: String,
+        target: String,
+    },
+    /// Set-up commands of worktrees.
+    Setup,
+    /// Instructions for the model.
+    Rules,
+    Skill {
+        name: String,
+    },
+    /// A definition of a sub-agent.
+    Agent {
+        name: String,
+    },
 }
 
 impl ProjectEntryKind {
@@ -162,6 +184,10 @@ impl ProjectEntryKind {
             Self::Setting { text } => text.clone(),
             Self::Hook { event, command } => format!("hook {event}: {command}"),
             Self::Server { name, target } => format!("MCP server {name}: {target}"),
+            Self::Setup => "set-up commands of worktrees".to_owned(),
+            Self::Rules => "instructions for the model".to_owned(),
+            Self::Skill { name } => format!("skill {name}"),
+            Self::Agent { name } => format!("sub-agent {name}"),
         }
     }
 }

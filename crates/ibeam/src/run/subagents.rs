@@ -16,6 +16,7 @@ use ibeam_core::{Run, Tool, ToolSet};
 use ibeam_protocol::{AcceptedMedia, Event, Notice, SessionId, SessionStarted};
 use ibeam_tools::{PastFileAccess, ToolSettings, Workspace};
 
+pub(crate) use self::agent_definition::DIRECTORIES as AGENT_DIRECTORIES;
 use self::agent_definition::{AgentDefinition, AgentDefinitions};
 use self::task_tool::{TASK_NAME, TaskTool};
 use crate::app::AppContext;

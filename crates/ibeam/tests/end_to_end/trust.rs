@@ -216,8 +216,13 @@ fn a_server_that_an_untrusted_project_requires_is_exit_41() {
 fn the_trust_commands_show_list_and_forget() {
     let config = "model = \"openrouter/other\"\n[permissions]\ndeny = [\"Shell(rm)\"]\n";
     let cursor = r#"{"mcpServers": {"far": {"command": "far\u200b", "args": ["x"]}}}"#;
-    let workspace =
-        workspace_with_hook("ran").file(".ibeam/config.toml", config).file(".cursor/mcp.json", cursor);
+    let workspace = workspace_with_hook("ran")
+        .file(".ibeam/config.toml", config)
+        .file(".cursor/mcp.json", cursor)
+        .file(".cursor/worktrees.json", "{}")
+        .file(".claude/agents/reviewer.md", "---\nname: reviewer\ndescription: Reviews\n---\nReview.\n")
+        .file(".claude/skills/tidy/SKILL.md", "---\nname: tidy\ndescription: Tidies\n---\nTidy.\n")
+        .file("AGENTS.md", "Be brief.\n");
     let scene = Scene::new([]).with_workspace(workspace);
     let ibeam = |args: &[&str]| scene.ibeam_without_model(args).run();
     let shown = ibeam(&["trust", "show"]).succeeded().stdout;
@@ -227,6 +232,10 @@ fn the_trust_commands_show_list_and_forget() {
         "counts now    permissions.deny",
         "with --trust  hook sessionStart: touch ran",
         "with --trust  MCP server far: far<U+200B> x",
+        "with --trust  set-up commands of worktrees  # ",
+        "with --trust  sub-agent reviewer  # ",
+        "with --trust  instructions for the model  # ",
+        "with --trust  skill tidy  # ",
     ] {
         assert!(shown.contains(expect), "{expect}: {shown}");
     }

@@ -13,23 +13,14 @@ use sha2::{Digest, Sha256};
 use super::start_dialog::{LineKind, StartDialog, StartQuestion};
 use crate::app::{AppContext, ConfigUse};
 use crate::cli::Flags;
-use crate::command::{ProjectEntry, ProjectEntryKind, project_entries};
+use crate::command::{ProjectEntry, ProjectEntryKind, project_entries, project_texts};
 use crate::exit::ExitFailure;
-use crate::instructions::Instructions;
-use crate::run::policy_rules::build_policy;
-use crate::run::prepare::permission_mode;
 use crate::run::run_process::RunProcess;
-use crate::skills::Skills;
-use crate::text_sources::{TextOwner, TextSources};
 
 /// The number of entries that are shown.
 const MAX_ENTRIES: usize = 12;
 /// The number of names that one entry has.
 const MAX_NAMES: usize = 8;
-/// The directories of definitions of sub-agents.
-const AGENT_DIRECTORIES: [&str; 3] = [".ibeam/agents", ".claude/agents", ".cursor/agents"];
-/// The files with set-up commands of worktrees.
-const WORKTREE_FILES: [&str; 2] = [".ibeam/worktrees.json", ".cursor/worktrees.json"];
 
 /// Asks whether the folder is trusted if it has configuration that trust would change, and reloads the context of
 /// `process` after a consent. Returns `false` if the person leaves, which has the effect `escape`.
@@ -122,68 +113,44 @@ fn entries(app: &AppContext) -> Vec<String> {
         // A file that is not valid is an error of the run once the folder is trusted.
         Err(_) => app.trust.files.existing().map(|file| line(&TuiLine::TrustFile { file })).collect(),
     };
-    let worktrees =
-        WORKTREE_FILES.into_iter().filter(|name| app.trust.files.exists(&app.workspace.join(name)));
-    lines.extend(worktrees.map(|file| line(&TuiLine::TrustFile { file })));
-    if app.workspace == app.dirs.home {
-        // The texts in the home directory are those of the user.
-        return lines;
+    let (mut agents, mut rules, mut skills) = (Vec::new(), Vec::new(), Vec::new());
+    for entry in project_texts(app) {
+        match &entry.kind {
+            ProjectEntryKind::Agent { name } => agents.push(name.clone()),
+            ProjectEntryKind::Rules => rules.push(relative(app, &entry.file)),
+            ProjectEntryKind::Skill { name } => skills.push(name.clone()),
+            ProjectEntryKind::Setup
+            | ProjectEntryKind::Setting { .. }
+            | ProjectEntryKind::Hook { .. }
+            | ProjectEntryKind::Server { .. } => lines.push(entry_line(app, &entry)),
+        }
     }
-    let Texts { rules, skills, agents } = Texts::find(app);
-    lines.extend(agents.map(|names| line(&TuiLine::TrustAgents { names: &names })));
-    lines.extend(rules.map(|names| line(&TuiLine::TrustRules { names: &names })));
-    lines.extend(skills.map(|names| line(&TuiLine::TrustSkills { names: &names })));
+    lines.extend(joined(&agents).map(|names| line(&TuiLine::TrustAgents { names: &names })));
+    lines.extend(joined(&rules).map(|names| line(&TuiLine::TrustRules { names: &names })));
+    lines.extend(joined(&skills).map(|names| line(&TuiLine::TrustSkills { names: &names })));
     lines
 }
 
 fn entry_line(app: &AppContext, ProjectEntry { kind, file, .. }: &ProjectEntry) -> String {
-    let file = Path::new(file).strip_prefix(&app.workspace).unwrap_or(Path::new(file)).display().to_string();
+    let file = relative(app, file);
     let line = match kind {
         ProjectEntryKind::Setting { text } => TuiLine::TrustSetting { text, file: &file },
         ProjectEntryKind::Hook { event, command } => TuiLine::TrustHook { event, command, file: &file },
         ProjectEntryKind::Server { name, target } => TuiLine::TrustServer { name, target, file: &file },
+        ProjectEntryKind::Setup | ProjectEntryKind::Rules => TuiLine::TrustFile { file: &file },
+        ProjectEntryKind::Skill { name } => TuiLine::TrustSkills { names: name },
+        ProjectEntryKind::Agent { name } => TuiLine::TrustAgents { names: name },
     };
     escape_to_one_line(&app.base.catalogue.line(&line))
 }
 
-/// The names of the texts of a folder for the model; `None` for none.
-struct Texts {
-    rules: Option<String>,
-    skills: Option<String>,
-    agents: Option<String>,
-}
-
-impl Texts {
-    fn find(app: &AppContext) -> Self {
-        let agents = AGENT_DIRECTORIES.iter().flat_map(|name| agent_names(&app.workspace.join(name)));
-        let agents = joined(agents.collect());
-        // A policy that cannot be built is the error of the opening.
-        let Ok(policy) = build_policy(app, permission_mode(app)) else {
-            return Self { rules: None, skills: None, agents };
-        };
-        let sources = TextSources::new(app, policy.path_policy());
-        let instructions = Instructions::load(&sources);
-        let relative = |name: &str| {
-            let path = Path::new(name);
-            path.strip_prefix(&app.workspace).unwrap_or(path).display().to_string()
-        };
-        let rules = instructions.project_names().map(relative).collect();
-        let skills = Skills::load(&sources);
-        let of_project = skills.iter().filter(|skill| skill.owner == TextOwner::Project);
-        let skills = of_project.map(|skill| skill.name.clone()).collect();
-        Self { rules: joined(rules), skills: joined(skills), agents }
-    }
-}
-
-fn agent_names(directory: &Path) -> Vec<String> {
-    let Ok(found) = std::fs::read_dir(directory) else { return Vec::new() };
-    let paths = found.take(MAX_NAMES + 1).flatten().map(|entry| entry.path());
-    let definitions = paths.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
-    definitions.filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned())).collect()
+/// Returns the path for people: relative to the workspace where it is in it.
+fn relative(app: &AppContext, file: &str) -> String {
+    Path::new(file).strip_prefix(&app.workspace).unwrap_or(Path::new(file)).display().to_string()
 }
 
 /// Returns the first names in one text; `None` if there is no name.
-fn joined(names: Vec<String>) -> Option<String> {
+fn joined(names: &[String]) -> Option<String> {
     if names.is_empty() {
         return None;
     }

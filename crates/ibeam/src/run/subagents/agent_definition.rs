@@ -16,7 +16,7 @@ use crate::app::AppContext;
 use crate::frontmatter::Frontmatter;
 
 /// The directories of a project or of the home directory, those that take precedence first.
-const DIRECTORIES: [&str; 3] = [".ibeam/agents", ".claude/agents", ".cursor/agents"];
+pub(crate) const DIRECTORIES: [&str; 3] = [".ibeam/agents", ".claude/agents", ".cursor/agents"];
 /// The number of entries of a directory that are read.
 const MAX_ENTRIES: usize = 256;
 /// The number of definitions of a run. Each adds a line to every model request.
