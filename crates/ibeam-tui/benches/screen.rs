@@ -16,7 +16,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use ibeam_output::{Catalogue, Locale};
 use ibeam_protocol::{Event, EventKind};
-use ibeam_tui::{Screen, TerminalEvent, TerminalTraits, Ui, UiOptions};
+use ibeam_tui::{Palette, Screen, TerminalEvent, TerminalTraits, Ui, UiOptions};
 
 fn main() {
     divan::main();
@@ -120,7 +120,7 @@ fn session(turns: usize) -> (Ui<Terminal>, Terminal) {
         commands: Vec::new(),
         list_files: Box::new(|_| Vec::new()),
     };
-    let traits = TerminalTraits { has_colors: true, reflows: false };
+    let traits = TerminalTraits { palette: Palette::Dark, reflows: false };
     let mut ui = Ui::new(Screen::new(terminal.clone(), traits, WIDTH, HEIGHT), options);
     ui.start(Instant::now()).unwrap();
     for turn in 0..turns {

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::palette::Palette;
 use crate::styled::Line;
 use crate::view::Frame;
 
@@ -28,8 +29,8 @@ pub(crate) const LEAVE_FULL: &str = "\u{1b}[?1049l\u{1b}[?25h";
 /// The properties of a terminal that the display depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TerminalTraits {
-    /// Whether colours are used.
-    pub has_colors: bool,
+    /// The colours of texts.
+    pub palette: Palette,
     /// Whether a narrower terminal wraps the rows that it shows, as most do; otherwise it cuts them.
     pub reflows: bool,
 }
@@ -94,6 +95,11 @@ impl<W: Write> Screen<W> {
         self.is_stale = true;
     }
 
+    /// Sets the colours of what is drawn from now on.
+    pub(crate) fn set_palette(&mut self, palette: Palette) {
+        self.traits.palette = palette;
+    }
+
     /// Returns the number of live rows that fit.
     pub(crate) fn max_live_rows(&self) -> usize {
         self.height.saturating_sub(1).max(1)
@@ -111,12 +117,12 @@ impl<W: Write> Screen<W> {
         let mut text = BEGIN.to_owned();
         self.move_to_first_row(&mut text);
         for line in finished {
-            line.encode(&mut text, self.traits.has_colors);
+            line.encode(&mut text, self.traits.palette);
             text.push_str("\r\n");
         }
         for (number, row) in live.rows.iter().enumerate() {
             text.push_str(if number > 0 { "\r\n" } else { "" });
-            row.encode(&mut text, self.traits.has_colors);
+            row.encode(&mut text, self.traits.palette);
         }
         let below = live.rows.len().saturating_sub(1).saturating_sub(live.cursor_row);
         if below > 0 {
@@ -193,7 +199,7 @@ impl<W: Write> Screen<W> {
         for (number, row) in frame.rows.iter().enumerate() {
             if self.is_stale || self.drawn_full.rows.get(number) != Some(row) {
                 text.push_str(&format!("\u{1b}[{};1H", number + 1));
-                row.encode(&mut text, self.traits.has_colors);
+                row.encode(&mut text, self.traits.palette);
                 text.push_str(CLEAR_ROW);
             }
         }

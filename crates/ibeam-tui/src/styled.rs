@@ -4,10 +4,12 @@ use ibeam_protocol::escape_invisible;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+use crate::palette::Palette;
+
 /// The number of spaces that a tab becomes.
 const TAB: &str = "    ";
 
-/// A colour of the palette of the terminal, which is readable on light and dark backgrounds.
+/// A colour of a text. [`Palette`] has its form that is legible on the background of the terminal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Color {
     /// The foreground of the terminal.
@@ -28,23 +30,15 @@ pub enum Color {
 }
 
 impl Color {
-    fn code(self) -> Option<&'static str> {
-        match self {
-            Self::Default => None,
-            Self::Red => Some("31"),
-            Self::Green => Some("32"),
-            Self::Yellow => Some("33"),
-            Self::Blue => Some("34"),
-            Self::Magenta => Some("35"),
-            Self::Cyan => Some("36"),
-        }
-    }
+    /// All colours.
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Default, Self::Red, Self::Green, Self::Yellow, Self::Blue, Self::Magenta, Self::Cyan];
 }
 
 /// The style of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
-    /// The colour; ignored where colours are switched off.
+    /// The colour; without colours, some are bold.
     pub color: Color,
     /// Bold.
     pub bold: bool,
@@ -79,17 +73,16 @@ impl Style {
     }
 
     /// Appends the control sequence that selects the style after a reset.
-    fn encode(self, text: &mut String, has_colors: bool) {
+    fn encode(self, text: &mut String, palette: Palette) {
         let attributes = [
-            (self.bold, "1"),
+            (self.bold || palette.is_bold(self.color), "1"),
             (self.dim, "2"),
             (self.italic, "3"),
             (self.underline, "4"),
             (self.reverse, "7"),
         ];
         let codes = attributes.iter().filter(|(is_set, _)| *is_set).map(|(_, code)| *code);
-        let color = if has_colors { self.color.code() } else { None };
-        let codes: Vec<&str> = codes.chain(color).collect();
+        let codes: Vec<&str> = codes.chain(palette.code(self.color)).collect();
         if !codes.is_empty() {
             text.push_str("\u{1b}[");
             text.push_str(&codes.join(";"));
@@ -265,10 +258,10 @@ impl Line {
     }
 
     /// Appends the line with its control sequences, which end with a reset.
-    pub fn encode(&self, text: &mut String, has_colors: bool) {
+    pub fn encode(&self, text: &mut String, palette: Palette) {
         for (style, span) in &self.spans {
             let before = text.len();
-            style.encode(text, has_colors);
+            style.encode(text, palette);
             let is_styled = text.len() > before;
             text.push_str(span);
             if is_styled {
@@ -340,7 +333,7 @@ mod tests {
     #[test]
     fn control_characters_of_foreign_text_do_not_reach_the_terminal() {
         let mut encoded = String::new();
-        Line::plain("a\u{1b}[2Jb\rc\u{202e}d").encode(&mut encoded, true);
+        Line::plain("a\u{1b}[2Jb\rc\u{202e}d").encode(&mut encoded, Palette::Dark);
         assert!(!encoded.contains(['\u{1b}', '\r', '\u{202e}']), "{encoded:?}");
     }
 }

@@ -18,6 +18,7 @@ use crate::dialog::OpenDialog;
 use crate::editor::Editor;
 use crate::history::History;
 use crate::live_rows::LiveState;
+use crate::palette::Palette;
 use crate::question::{OpenQuestion, Reply};
 use crate::screen::{Live, Screen};
 use crate::styled::{Line, Style};
@@ -135,6 +136,11 @@ impl<W: Write> Ui<W> {
             view: None,
             is_stopped: true,
         }
+    }
+
+    /// Sets the colours of what is drawn from now on.
+    pub fn set_palette(&mut self, palette: Palette) {
+        self.screen.set_palette(palette);
     }
 
     /// Prepares the terminal and draws the first rows.

@@ -23,7 +23,9 @@ use std::time::{Duration, Instant};
 use ibeam_output::{Catalogue, Locale};
 use ibeam_protocol::tool_output::{EditOutput, TaskOutput};
 use ibeam_protocol::{Event, EventKind, ModelCallId, RunTotals, ToolCall, ToolOutcome, ToolOutput};
-use ibeam_tui::{Activity, Line, Screen, Style, TerminalEvent, TerminalTraits, TuiLine, Ui, UiOptions};
+use ibeam_tui::{
+    Activity, Line, Palette, Screen, Style, TerminalEvent, TerminalTraits, TuiLine, Ui, UiOptions,
+};
 use serde_json::json;
 
 use terminal::Terminal;
@@ -35,7 +37,7 @@ fn ui(terminal: &Terminal, locale: Locale, width: usize, height: usize) -> Ui<Te
         commands: Vec::new(),
         list_files: Box::new(|_| Vec::new()),
     };
-    let traits = TerminalTraits { has_colors: true, reflows: false };
+    let traits = TerminalTraits { palette: Palette::Dark, reflows: false };
     let mut ui = Ui::new(Screen::new(terminal.clone(), traits, width, height), options);
     ui.start(Instant::now()).unwrap();
     ui
@@ -256,7 +258,7 @@ fn the_screen_is_never_cleared_from_the_first_cell_of_a_row_on() {
         commands: Vec::new(),
         list_files: Box::new(|_| Vec::new()),
     };
-    let traits = TerminalTraits { has_colors: true, reflows: true };
+    let traits = TerminalTraits { palette: Palette::Dark, reflows: true };
     let mut ui = Ui::new(Screen::new(bytes.clone(), traits, 80, 24), options);
     ui.start(Instant::now()).unwrap();
     ui.set_input("text");

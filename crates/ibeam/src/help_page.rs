@@ -12,6 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::environment::variable;
 use crate::programs::Programs;
+use crate::terminal_palette::stated_palette;
 
 /// The width of a terminal that does not report it.
 const DEFAULT_COLUMNS: usize = 80;
@@ -45,12 +46,12 @@ pub(crate) fn show(stdout: &mut File, page: &str) -> io::Result<()> {
 
 /// Returns the text of the lines; without control sequences for a terminal that knows none.
 fn encode(lines: &[Line], is_dumb: bool) -> String {
-    let has_colors = variable("NO_COLOR").is_none();
+    let palette = stated_palette();
     let mut text = String::new();
     for line in lines {
         match is_dumb {
             true => text.push_str(&line.text()),
-            false => line.encode(&mut text, has_colors),
+            false => line.encode(&mut text, palette),
         }
         text.push('\n');
     }

@@ -44,6 +44,7 @@ mod slash_commands;
 mod stderr;
 mod stderr_notices;
 mod stdout;
+mod terminal_palette;
 mod text_sources;
 mod time_zone;
 mod worktree;

@@ -9,7 +9,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ibeam_output::{Catalogue, Locale};
 use ibeam_tui::{
     Action, Activity, Candidate, DialogGuard, DialogInput, DialogOptions, DialogReply, EscapeEffect, Line,
-    Question, Screen, TerminalEvent, TerminalTraits, Ui, UiOptions,
+    Palette, Question, Screen, TerminalEvent, TerminalTraits, Ui, UiOptions,
 };
 
 use crate::terminal::Terminal;
@@ -28,7 +28,7 @@ impl Keyboard {
             commands: vec![Candidate { word: "/help".to_owned(), description: String::new() }],
             list_files: Box::new(|_| Vec::new()),
         };
-        let traits = TerminalTraits { has_colors: false, reflows: true };
+        let traits = TerminalTraits { palette: Palette::Monochrome, reflows: true };
         let now = Instant::now();
         let mut ui = Ui::new(Screen::new(io::sink(), traits, 80, 24), options);
         ui.start(now).unwrap();
@@ -171,7 +171,7 @@ fn display_of(width: u16, height: u16, commands: &[&str], draft: &str) -> (Ui<Te
         commands: commands.iter().map(command).collect(),
         list_files: Box::new(|_| Vec::new()),
     };
-    let traits = TerminalTraits { has_colors: false, reflows: true };
+    let traits = TerminalTraits { palette: Palette::Monochrome, reflows: true };
     let mut ui = Ui::new(Screen::new(terminal.clone(), traits, width.into(), height.into()), options);
     ui.start(Instant::now()).unwrap();
     ui.set_input(draft);

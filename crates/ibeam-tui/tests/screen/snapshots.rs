@@ -14,7 +14,7 @@ use ibeam_output::{Catalogue, Locale};
 use ibeam_protocol::tool_output::{EditOutput, ReadOutput, ShellOutput, Todo, TodoStatus};
 use ibeam_protocol::{Event, EventKind, ModelCallId, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 use ibeam_tui::{
-    Color, DialogGuard, DialogInput, DialogOptions, EscapeEffect, Line, PagerStart, PickerEntry,
+    Color, DialogGuard, DialogInput, DialogOptions, EscapeEffect, Line, PagerStart, Palette, PickerEntry,
     PickerOptions, Question, Screen, Style, TerminalEvent, TerminalTraits, TuiLine, Ui, UiOptions,
     diff_lines, proposed_change,
 };
@@ -84,7 +84,7 @@ impl Scene {
             commands: Vec::new(),
             list_files: Box::new(|_| Vec::new()),
         };
-        let traits = TerminalTraits { has_colors: true, reflows: false };
+        let traits = TerminalTraits { palette: Palette::Dark, reflows: false };
         let now = Instant::now();
         let screen = Screen::new(terminal.clone(), traits, width.into(), height.into());
         let mut scene =

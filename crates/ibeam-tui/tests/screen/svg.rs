@@ -12,9 +12,6 @@ const CELL_HEIGHT: f32 = 18.0;
 const MARGIN: f32 = 12.0;
 const BACKGROUND: &str = "#1c2128";
 const FOREGROUND: &str = "#d1d7e0";
-/// The colours 0 to 7 of the palette.
-const PALETTE: [&str; 8] =
-    ["#545d68", "#f47067", "#57ab5a", "#c69026", "#539bf5", "#b083f0", "#39c5cf", "#d1d7e0"];
 
 /// Cells that follow each other in a row and look the same.
 struct Run {
@@ -80,13 +77,20 @@ fn runs(screen: &Screen, row: u16, columns: u16) -> Vec<Run> {
     runs
 }
 
+/// Returns a colour of the cube of 256 colours.
+fn cube_color(index: u8) -> String {
+    let at = index.checked_sub(16).unwrap();
+    let part = |step: u8| if step == 0 { 0 } else { 55 + 40 * step };
+    format!("#{:02x}{:02x}{:02x}", part(at / 36), part(at / 6 % 6), part(at % 6))
+}
+
 /// Returns the attributes of the text of a cell.
 fn style(cell: &Cell) -> String {
     let color = match cell.fgcolor() {
-        _ if cell.inverse() => BACKGROUND,
-        Color::Default => FOREGROUND,
-        Color::Idx(index) => PALETTE.get(usize::from(index)).copied().unwrap_or(FOREGROUND),
-        Color::Rgb(..) => panic!("the display uses the palette of the terminal only"),
+        _ if cell.inverse() => BACKGROUND.to_owned(),
+        Color::Default => FOREGROUND.to_owned(),
+        Color::Idx(index) => cube_color(index),
+        Color::Rgb(..) => panic!("the display uses the cube of 256 colours only"),
     };
     let mut style = format!("fill=\"{color}\"");
     for (is_set, attribute) in [

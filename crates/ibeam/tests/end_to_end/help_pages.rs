@@ -67,11 +67,16 @@ fn styles_are_those_that_the_terminal_and_the_person_want() {
     let scene = Scene::new([]);
     let styles = |name: &str, value: &str| {
         let output = help(&scene, SMALL, &["hooks"]).env(name, value).run().succeeded().stdout;
-        (output.contains("\u{1b}[1mHooks"), output.contains("\u{1b}[36m"))
+        (
+            output.contains("\u{1b}[1mHooks"),
+            ["\u{1b}[38;5;116m", "\u{1b}[38;5;23m"].map(|color| output.contains(color)),
+        )
     };
-    assert_eq!(styles("TERM", "xterm"), (true, true));
-    assert_eq!(styles("NO_COLOR", "1"), (true, false));
-    assert_eq!(styles("TERM", "dumb"), (false, false));
+    assert_eq!(styles("COLORFGBG", "15;0"), (true, [true, false]));
+    assert_eq!(styles("COLORFGBG", "0;15"), (true, [false, true]));
+    assert_eq!(styles("TERM", "xterm"), (true, [false, false]));
+    assert_eq!(styles("NO_COLOR", "1"), (true, [false, false]));
+    assert_eq!(styles("TERM", "dumb"), (false, [false, false]));
 }
 
 #[test]

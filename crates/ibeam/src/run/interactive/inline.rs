@@ -10,8 +10,8 @@ use ibeam_core::Steering;
 use ibeam_output::Catalogue;
 use ibeam_protocol::Failure;
 use ibeam_tui::{
-    Activity, Candidate, ListFiles, RawTerminal, Screen, Style, TerminalTraits, TuiLine, Ui, UiOptions,
-    terminal_size,
+    Activity, Candidate, ListFiles, RawTerminal, Screen, Style, TerminalEvent, TerminalTraits, TuiLine, Ui,
+    UiOptions, terminal_size,
 };
 
 use super::InteractiveStart;
@@ -33,6 +33,7 @@ use crate::run::run_session::RunSession;
 use crate::run::subagents::SubagentObserver;
 use crate::run::watchdog::StartupWatchdog;
 use crate::run::{on_runtime, thread_error};
+use crate::terminal_palette::{asked_palette, stated_palette};
 
 /// Runs `first`, where there is one, and then each prompt, until the person leaves.
 ///
@@ -68,6 +69,9 @@ pub(super) fn run_inline(
         screen.take_over(terminal.as_ref().and_then(|terminal| terminal.try_clone().ok()));
         let outcome = match RawTerminal::start().map_err(thread_error) {
             Ok(_raw) => {
+                if let Some(terminal) = &terminal {
+                    choose_colors(&screen, terminal);
+                }
                 start_input(&process, &screen, history, terminal).and_then(|()| conversation.begin(start))
             }
             Err(failure) => Err(failure.into()),
@@ -75,6 +79,17 @@ pub(super) fn run_inline(
         screen.hand_back();
         outcome
     })
+}
+
+/// Sets the colours for the background of the terminal, before anything is drawn.
+fn choose_colors(screen: &InlineScreen, terminal: &File) {
+    let (palette, typed) = asked_palette(terminal);
+    screen.with(|ui| {
+        ui.set_palette(palette);
+        if !typed.is_empty() {
+            drop(ui.handle(TerminalEvent::Paste(typed), Instant::now()));
+        }
+    });
 }
 
 /// Shows from now on that the embedded model is being loaded.
@@ -186,5 +201,5 @@ pub(super) fn set_busy(screen: &InlineScreen, is_busy: bool) {
 /// narrower; other terminals wrap them.
 fn terminal_traits() -> TerminalTraits {
     let cuts = variable("XTERM_VERSION").is_some() || variable("TERM").as_deref() == Some("linux");
-    TerminalTraits { has_colors: variable("NO_COLOR").is_none(), reflows: !cuts }
+    TerminalTraits { palette: stated_palette(), reflows: !cuts }
 }
