@@ -52,6 +52,9 @@ pub struct Policy {
     pub sandboxed: bool,
     /// Reads the symbolic links in the words of commands. [`Self::new`] sets one that finds none.
     pub links: LinkReader,
+    /// Whether no process holds the lock of a git index at this path, so that a command may remove it. [`Self::new`] sets
+    /// one that always says no.
+    pub is_left_lock: fn(&Path) -> bool,
     /// Whether a person decides about files that are written outside the workspace. Otherwise such writes are denied, as
     /// the redirections of commands always are.
     pub asks_about_outside: bool,
@@ -180,6 +183,7 @@ impl Policy {
             approval: ApprovalMode::default(),
             sandboxed: false,
             links: LinkReader::NONE,
+            is_left_lock: |_| false,
             asks_about_outside: false,
         }
     }

@@ -15,6 +15,7 @@ mod home_workspace;
 mod hook_model;
 mod host_model;
 mod hosted;
+mod index_lock;
 mod input_stream;
 mod interactive;
 mod mcp_serve;

@@ -316,6 +316,14 @@ impl Policy {
             if matches!(name, "mkdir" | "rmdir") && self.protected_name(&path) == Some("HEAD") {
                 continue;
             }
+            let is_plain = !is_linked && !arg.has_glob && arg.is_known();
+            if matches!(name, "rm" | "unlink")
+                && is_plain
+                && rule == "protected"
+                && self.is_left_index_lock(&path)
+            {
+                continue;
+            }
             if WRITERS.contains(&name) {
                 return Some(Verdict::Deny { rule, reason });
             }
@@ -324,6 +332,12 @@ impl Policy {
             }
         }
         None
+    }
+
+    /// Whether `path` is the lock of the index of a repository in the workspace, which a killed git has left.
+    fn is_left_index_lock(&self, path: &Path) -> bool {
+        let mut roots = std::iter::once(&self.workspace).chain(&self.extra_dirs);
+        roots.any(|root| path == root.join(".git/index.lock")) && (self.is_left_lock)(path)
     }
 
     /// Whether the sandbox enforces a built-in rule for `path`. The sandbox confines writes, and it gives commands

@@ -105,3 +105,30 @@ fn the_document_shows_the_table() {
         panic!("docs/protected-names.md does not show the table of names; `{path}` does: copy it");
     }
 }
+
+#[test]
+fn a_lock_that_a_killed_git_left_may_be_removed() {
+    let left = |path: &std::path::Path| path.ends_with(".git/index.lock");
+    for (command, is_left, expect) in [
+        ("rm .git/index.lock", true, Outcome::Allow),
+        ("rm -f /home/ann/work/.git/index.lock", true, Outcome::Allow),
+        ("unlink ./.git/index.lock", true, Outcome::Allow),
+        ("rm .git/index.lock", false, Outcome::Deny),
+        ("rm .git/index.lock .git/config", true, Outcome::Deny),
+        ("rm .git/index", true, Outcome::Deny),
+        ("rm -r .git", true, Outcome::Deny),
+        ("rm .git/index.loc?", true, Outcome::Deny),
+        ("rm sub/.git/index.lock", true, Outcome::Deny),
+        ("mv x .git/index.lock", true, Outcome::Deny),
+        ("cp x .git/index.lock", true, Outcome::Deny),
+        ("echo x > .git/index.lock", true, Outcome::Deny),
+        ("ln -s x .git/index.lock", true, Outcome::Deny),
+    ] {
+        let rules = ["Shell(rm)", "Shell(unlink)", "Shell(mv)", "Shell(cp)", "Shell(echo)", "Shell(ln)"];
+        let mut policy = policy(PermissionMode::Default, &rules, &[]);
+        if is_left {
+            policy.is_left_lock = left;
+        }
+        check(&policy, Access::command(command), expect);
+    }
+}

@@ -8,6 +8,7 @@ use ibeam_policy::{
 };
 use ibeam_protocol::{PermissionMode, Reason};
 
+use super::index_lock;
 use crate::app::AppContext;
 use crate::model::expand_home;
 
@@ -36,6 +37,7 @@ pub(crate) fn build_policy(app: &AppContext, mode: PermissionMode) -> Result<Pol
     let dirs = &app.dirs;
     let mut policy = Policy::new(mode, app.workspace.clone(), dirs.home.clone());
     policy.links = LINKS;
+    policy.is_left_lock = index_lock::is_left_behind;
     policy.extra_dirs = extra_dirs(app)?;
     // The directory of the user's configuration contains keys, hooks and the list of trusted workspaces. The data
     // directory contains sessions and markers of rules.
