@@ -478,7 +478,7 @@ notice-background-awaited = { $count ->
 notice-network-denied = a command failed, probably because commands have no network here; `--allow-net example.com:443` lets them reach one host (replace the example by the host that is needed)
 notice-write-denied = a command failed, probably because commands write only in the workspace here, and not to protected files; `--add-dir { $example }` (replace the example by the directory that is needed) or the setting `sandbox.writable` makes a directory writable, `--allow 'Write(.git/config)'` a protected file
 notice-socket-denied = a command failed, probably because commands reach no service of this machine here; `--allow-socket /var/run/docker.sock` lets them connect to a socket (replace the example by the socket that is needed)
-notice-home-workspace = the workspace `{ $path }` contains your home directory: nothing that commands create in it under protected names is moved away, and no checkpoints are saved (`session.cover_home = true` changes both; a workspace of its own is safer)
+notice-home-workspace = the workspace `{ $path }` contains your home directory: protected names that commands create deeper in it are not looked for, and no checkpoints are saved (`session.cover_home = true` changes both; a workspace of its own is safer)
 notice-protected-paths-restored = commands changed protected paths, which was undone: { $paths } (what they created is in the quarantine: `ibeam quarantine list`)
 notice-protected-paths-appeared = protected paths appeared while a command ran, and the sandbox saw no command make them: { $paths } (nothing was done about them; look at what you did not make yourself)
 notice-background-ended = background command `{ $command }` ended with exit code { $exit_code }

@@ -422,7 +422,7 @@ notice-background-awaited = { $count } 個のバックグラウンドコマン�
 notice-network-denied = コマンドが失敗しました。ここではコマンドがネットワークを使えないためと思われます。`--allow-net example.com:443` で接続先のホストを 1 つ許可できます（例のホスト名を必要なものに置き換えてください）
 notice-write-denied = コマンドが失敗しました。ここではコマンドがワークスペースにしか書き込めず、保護されたファイルにも書き込めないためと思われます。`--add-dir { $example }`（例のディレクトリを必要なものに置き換えてください）または設定 `sandbox.writable` でディレクトリに、`--allow 'Write(.git/config)'` で保護されたファイルに書き込めるようになります
 notice-socket-denied = コマンドが失敗しました。ここではコマンドがこのマシンのサービスに接続できないためと思われます。`--allow-socket /var/run/docker.sock` でソケットへの接続を許可できます（例のソケットを必要なものに置き換えてください）
-notice-home-workspace = ワークスペース `{ $path }` にホームディレクトリが含まれています。コマンドが保護された名前で作成したものは隔離されず、チェックポイントも保存されません（`session.cover_home = true` で両方とも有効になります。専用のワークスペースの方が安全です）
+notice-home-workspace = ワークスペース `{ $path }` にホームディレクトリが含まれています。下位のディレクトリーにコマンドが作成した保護された名前は検査されず、チェックポイントも保存されません（`session.cover_home = true` で両方とも有効になります。専用のワークスペースの方が安全です）
 notice-protected-paths-restored = コマンドが保護されたパスを変更したため、元に戻しました: { $paths }（コマンドが作成したものは隔離されています: `ibeam quarantine list`）
 notice-protected-paths-appeared = コマンドの実行中に保護されたパスが現れましたが、サンドボックスはコマンドによる作成を確認していません: { $paths }（そのまま残してあります。ご自身で作成したものでなければ確認してください）
 notice-background-ended = バックグラウンドのコマンド `{ $command }` は終了コード { $exit_code } で終了しました

@@ -53,7 +53,7 @@ pub(crate) struct CallPath {
     bytes: [u8; PATH_MAX],
     /// Number of bytes before the NUL byte.
     length: usize,
-    /// Where the last name begins, once the path was split.
+    /// Offset of the last name, once the path was split.
     name_start: Option<usize>,
 }
 

@@ -67,7 +67,7 @@ pub(crate) enum Connections {
 pub(crate) enum Changes {
     /// The supervisor records them.
     Recorded,
-    /// They are not known.
+    /// Nobody records them.
     Unrecorded,
 }
 

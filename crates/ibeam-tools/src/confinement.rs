@@ -251,6 +251,7 @@ impl PlanBuilder<'_> {
             quarantine: None,
             // Programs remove and recreate such directories completely, which a mount inside would prevent.
             skipped: &REGENERATED_DIRECTORIES,
+            walked: None,
             first: &BTreeSet::new(),
             limits: ScanLimits { entries: MAX_LISTED_ENTRIES, time: LISTING_TIME_LIMIT },
             fresh_from: i128::MAX,

@@ -91,7 +91,8 @@ pub struct ToolSettings {
     /// The directory for files that a command created at protected paths: they are moved here. `None` disables the
     /// monitoring of protected paths.
     pub quarantine: Option<PathBuf>,
-    /// Whether protected paths are also monitored in a directory that is, or contains, the home directory.
+    /// Whether a directory that is, or contains, the home directory is monitored as any other: otherwise only the
+    /// protected names of the home directory are.
     pub monitors_home: bool,
     /// The directory for the logs of background commands; `None` writes no logs.
     pub log_directory: Option<PathBuf>,

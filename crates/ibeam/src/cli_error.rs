@@ -41,7 +41,7 @@ pub(crate) enum CliError {
     FileExists { path: String },
     /// A name is not in the list of the quarantine.
     NotInQuarantine { id: String },
-    /// Where a file in the quarantine came from is not known.
+    /// The origin of a file in the quarantine is not known.
     OriginUnknown { id: String },
     /// A name where `shim` creates a link or script is taken by another program.
     NameTaken { path: String },

@@ -118,7 +118,7 @@ pub enum SubcommandLine<'a> {
     QuarantineEmpty,
     /// `quarantine restore` moved a file or directory back.
     QuarantineRestored {
-        /// Where it is now.
+        /// The place where it is now.
         path: &'a str,
     },
     /// `report` wrote its file.

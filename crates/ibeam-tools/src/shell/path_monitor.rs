@@ -59,7 +59,8 @@ struct Inner {
     path_policy: PathPolicy,
     quarantine: PathBuf,
     attribution: Attribution,
-    /// The home directory, if directories that are or contain it are not monitored.
+    /// The home directory, if little of a directory that is or contains it is monitored: most of what appears there
+    /// belongs to other programs.
     home: Option<PathBuf>,
     state: Mutex<MonitorState>,
 }
@@ -104,6 +105,8 @@ struct WatchedDirectory<'a> {
     path: &'a Path,
     directory: BorrowedFd<'a>,
     watch: WatchKind,
+    /// The home directory in it, if only the protected names of that are watched.
+    home: Option<&'a Path>,
     /// The directory to which files are moved.
     quarantine: &'a Path,
 }
@@ -190,19 +193,20 @@ impl Inner {
 
     fn watched_directories(&self) -> impl Iterator<Item = WatchedDirectory<'_>> {
         let quarantine = self.quarantine.as_path();
-        // In a home directory, and in `/`, most of what appears belongs to other programs.
-        let is_covered = |path: &Path| self.home.as_ref().is_none_or(|home| !home.starts_with(path));
-        let roots = self.workspace.held_directories().filter(move |(path, _)| is_covered(path));
+        let home = |root: &Path| self.home.as_deref().filter(|home| home.starts_with(root));
+        let roots = self.workspace.held_directories();
         let roots = roots.map(move |(path, directory)| WatchedDirectory {
             path,
             directory,
             watch: WatchKind::Root,
+            home: home(path),
             quarantine,
         });
         let repositories = self.repositories.iter().map(move |(path, directory, watch)| WatchedDirectory {
             path,
             directory: directory.as_fd(),
             watch: *watch,
+            home: None,
             quarantine,
         });
         roots.chain(repositories)

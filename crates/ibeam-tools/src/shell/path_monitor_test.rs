@@ -79,6 +79,8 @@ impl Guarded {
         let mut names: Vec<String> = std::fs::read_dir(self.fixture.outside("quarantine"))
             .into_iter()
             .flatten()
+            // Next to each directory is a file with the origins.
+            .filter(|entry| entry.as_ref().unwrap().path().is_dir())
             .flat_map(|look| std::fs::read_dir(look.unwrap().path()).unwrap())
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();

@@ -1,7 +1,7 @@
 //! A workspace that is the home directory or contains it, as `/` does.
 //!
-//! Most of what changes there while a run works belongs to other programs. So checkpoints and the monitoring of
-//! protected names leave it out unless the configuration asks for them, and a warning says so.
+//! Most of what changes there while a run works belongs to other programs. So checkpoints leave it out,
+//! and only its own start-up files are monitored, unless the configuration asks for more. A warning says so.
 
 use ibeam_protocol::Notice;
 

@@ -4,6 +4,8 @@
 mod cursor;
 #[path = "permissions/managed.rs"]
 pub(crate) mod managed;
+#[path = "permissions/other_authors.rs"]
+mod other_authors;
 #[path = "permissions/policy_command.rs"]
 mod policy_command;
 #[path = "permissions/project.rs"]

@@ -75,6 +75,8 @@ pub(crate) struct InventoryScan<'a> {
     pub(crate) quarantine: Option<&'a Path>,
     /// Names of directories that are not scanned.
     pub(crate) skipped: &'a [&'a str],
+    /// Directories that are scanned with those above them; `None` for all.
+    pub(crate) walked: Option<&'a [PathBuf]>,
     /// Directories that are listed regardless of limits.
     pub(crate) first: &'a BTreeSet<PathBuf>,
     pub(crate) limits: ScanLimits,
@@ -153,6 +155,10 @@ impl Inventory {
                 |name: &&OsString| !parameters.skipped.iter().any(|skipped| name.as_os_str() == *skipped);
             for name in listed.subdirectories.iter().filter(is_walked) {
                 let inner = directory.join(name);
+                if parameters.walked.is_some_and(|walked| !walked.iter().any(|path| path.starts_with(&inner)))
+                {
+                    continue;
+                }
                 let rank = if known.directories.contains_key(&inner) {
                     0
                 } else if known.is_unlisted(&inner) {

@@ -1,4 +1,4 @@
-//! The files in the quarantine: where each came from, and how it returns.
+//! The files in the quarantine, with the place from which each came, and their return.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
@@ -22,9 +22,9 @@ const ORIGINS_ENDING: &str = ".origins";
 pub struct QuarantinedFile {
     /// The name by which it is restored: its path in the quarantine.
     pub id: String,
-    /// Where it is.
+    /// The place where it is.
     pub place: PathBuf,
-    /// Where it was; `None` if that was not recorded.
+    /// The place where it was; `None` if that was not recorded.
     pub origin: Option<PathBuf>,
     /// When it was moved, in milliseconds since the Unix epoch.
     pub moved_at_ms: u64,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ibeam_policy::{PathPolicy, read_only_git_entries};
+use ibeam_policy::{PathPolicy, read_only_git_entries, read_only_nested_paths};
 use ibeam_sandbox::FileId;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -254,12 +254,14 @@ struct Scanner<'a> {
 
 impl Scanner<'_> {
     fn scan_root(&mut self) {
+        let walked = self.watched.home.map(|home| home_directories(self.watched.path, home));
         let mut scan = InventoryScan {
             root: self.watched.directory,
             path: self.watched.path,
             path_policy: self.path_policy,
             quarantine: Some(self.watched.quarantine),
             skipped: &[],
+            walked: walked.as_deref(),
             first: &BTreeSet::new(),
             limits: ScanLimits { entries: LISTED_LIMIT, time: SCAN_TIME_LIMIT },
             fresh_from: self.fresh_from,
@@ -460,6 +462,13 @@ impl Scanner<'_> {
         };
         SnapshotEntry { fingerprint, is_fresh, mode: stat.st_mode, kind, parent: parent_id }
     }
+}
+
+/// Returns the directories of a home directory in which protected names may lie, relative to the root that holds it.
+fn home_directories(root: &Path, home: &Path) -> Vec<PathBuf> {
+    let home = home.strip_prefix(root).unwrap_or(Path::new(""));
+    let nested = read_only_nested_paths().iter().filter_map(|path| Path::new(path).parent());
+    nested.map(|parent| home.join(parent)).chain([home.to_owned()]).collect()
 }
 
 pub(super) fn fingerprint(stat: &Stat) -> [i128; 6] {
