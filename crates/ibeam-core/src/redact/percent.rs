@@ -5,7 +5,7 @@ use super::model_text::FormMatch;
 /// The text of a percent escape in bytes.
 const ESCAPE_BYTES: usize = 3;
 
-/// What a text begins with.
+/// The beginning of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     /// No escape.
