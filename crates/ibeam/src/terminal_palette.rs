@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_from_what_is_typed() {
+    fn answers_are_separated_from_typed_text() {
         let white = "rgb:ffff/ffff/ffff";
         check(&format!("\x1b]11;{white}\x1b\\\x1b[?62;22c"), Some(white), true, "");
         check(&format!("\x1b]11;{white}\x07\x1b[?6c"), Some(white), true, "");
