@@ -5,9 +5,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ibeam_testkit::Workspace;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::only_result;
+use crate::acp::{Editor, stored_session, updates};
 use crate::scene::{Scene, answer_shell, answer_text};
 
 /// The command of the model: it waits until others have made their changes.
@@ -54,6 +55,38 @@ fn a_run_leaves_the_changes_of_others_alone() {
         assert!(!scene.workspace.home().join(".cache/ibeam/quarantine").exists(), "{output}");
         assert_eq!(output.stderr.contains(".idea"), flags.is_empty(), "{output}");
         assert!(!output.stderr.contains(".envrc"), "{output}");
+    }
+}
+
+#[test]
+fn a_conversation_leaves_the_changes_of_others_alone() {
+    for flags in [&["--force"][..], &["--sandbox", "disabled", "--force"]] {
+        let scene = scene();
+        let arguments = [&["do it"], flags].concat();
+        let running = scene.ibeam(arguments).env("TERM", "xterm-256color").terminal().start();
+        change_protected_places(scene.workspace.path());
+        running.wait_for_stdout("done");
+        running.type_text("/exit\r");
+        let output = running.finish().succeeded();
+        check_changes_are_kept(scene.workspace.path());
+        assert!(!output.stdout.contains("stopped by the sandbox"), "{output}");
+    }
+}
+
+#[test]
+fn a_session_of_an_editor_leaves_the_changes_of_others_alone() {
+    for flags in [&["--force"][..], &["--sandbox", "disabled", "--force"]] {
+        let scene = scene().with_answers([answer_text("One."), answer_shell(WAITING), answer_text("done")]);
+        let id = stored_session(&scene, "first");
+        let mut editor = Editor::start_with(scene.ibeam(flags), &json!({}));
+        editor.open("session/resume", &scene, &id);
+        let prompt = editor.send_prompt(&id, "go");
+        change_protected_places(scene.workspace.path());
+        editor.wait_for_response(prompt);
+        let messages = editor.end();
+        check_changes_are_kept(scene.workspace.path());
+        let ends = updates(&messages, "tool_call_update");
+        assert_eq!(ends.last().unwrap()["status"], "completed", "{messages:?}");
     }
 }
 
