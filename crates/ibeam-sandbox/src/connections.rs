@@ -2,13 +2,13 @@
 //!
 //! A network namespace covers everything except Unix sockets with a path. A process that can reach the file can
 //! connect, regardless of mounts and Landlock, and a socket can be created, moved or linked anywhere while a command
-//! runs. So a seccomp filter hands every `connect` of a command to its supervisor, which has the same confinement as
-//! the command. The supervisor copies the socket and the address and opens the file once. It connects to that file if
-//! the listener belongs to this network namespace (another command of the same run), or if a person granted the path.
-//! The result of the system call is the result that the command receives. Once the supervisor has copied them, it does
-//! not use the command's memory and descriptors again, so the command cannot change the decision.
+//! runs. So a seccomp filter hands every `connect` of a command to a child of its supervisor, which has the same
+//! confinement as the command. It copies the socket and the address and opens the file once. It connects to that file
+//! if the listener belongs to this network namespace (another command of the same run), or if a person granted the
+//! path. The result of the system call is the result that the command receives. Once both are copied, the command's
+//! memory and descriptors are not used again, so the command cannot change the decision.
 //!
-//! The supervisor asks the kernel (`sock_diag`) whether a listener belongs to this namespace: the kernel lists only
+//! The kernel (`sock_diag`) is asked whether a listener belongs to this namespace: the kernel lists only
 //! sockets of this namespace, with their files. Where the kernel does not have `sock_diag`, connections to sockets with
 //! a path are refused.
 //!

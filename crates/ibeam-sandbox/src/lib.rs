@@ -23,6 +23,8 @@
 //! - A process outside can put another file at a read-only or hidden path. The launcher detects that before the next
 //!   command and starts a new server. Commands that run at that moment have access to the new file. The same holds for
 //!   new sockets with a path and for files that the user makes readable later.
+//! - What commands change is recorded: a [`ChangeRecord`] has every name that they create, remove, rename or open for
+//!   writing, where the system lets a supervisor see these calls.
 //! - The processes between this process and a command do not expose their memory, which began as a copy of the memory
 //!   of this process.
 //!

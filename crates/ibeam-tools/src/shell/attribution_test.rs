@@ -138,6 +138,19 @@ fn only_the_part_of_a_command_is_undone_while_an_editor_writes() {
     });
 }
 
+#[test]
+fn a_failed_attempt_of_a_command_does_not_make_it_the_author() {
+    let fixture = Fixture::confined(&[], repository);
+    // With Landlock alone there are no mounts, so that the attempt would succeed.
+    let attempt =
+        "echo evil >> .envrc; git config a.b c; rm -f .vscode/settings.json; test ! -w .envrc || exit 0";
+    let others = "echo edited > .envrc; git config user.name other; echo '{}' > .vscode/new.json";
+    let _ = run_with_others(&fixture, attempt, others);
+    let kept = "grep -q edited .envrc && grep -q other .git/config && test -e .vscode/new.json";
+    assert!(bash(&fixture.root(), kept));
+    assert!(!fixture.outside("quarantine").exists());
+}
+
 /// Ways of a command to make a protected name, each in a new workspace with a directory `data`.
 const CHANGES_OF_COMMANDS: [&str; 19] = [
     "mkdir .idea; echo x > .idea/x",
