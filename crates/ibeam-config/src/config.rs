@@ -182,15 +182,14 @@ impl Config {
     /// Returns the paths of files with secrets that any layer names, except for files of the project: the table of keys says
     /// which keys name one.
     pub fn secret_files(&self) -> Vec<&str> {
-        let is_secret = |path: &[String]| Key::find(path).is_some_and(|key| key.names_secret);
-        let named = self.settings.iter().filter(|(path, _)| is_secret(path));
-        let settings = named.flat_map(|(_, settings)| settings);
-        let of_user = settings.filter(|setting| !matches!(setting.origin, Origin::Project { .. }));
-        let texts = of_user.filter_map(|setting| match &setting.value {
-            Value::Text(text) => Some(text.as_str()),
+        let all = self.settings.iter();
+        let all = all.flat_map(|(path, settings)| settings.iter().map(move |setting| (path, setting)));
+        let of_user = all.filter(|(_, setting)| !matches!(setting.origin, Origin::Project { .. }));
+        let texts = of_user.filter_map(|(path, setting)| match &setting.value {
+            Value::Text(text) => Some((path, text.as_str())),
             Value::Number(_) | Value::Switch(_) | Value::Time(_) | Value::Money(_) | Value::List(_) => None,
         });
-        texts.collect()
+        texts.filter(|(path, _)| Key::is_secret_file(path)).map(|(_, text)| text).collect()
     }
 
     /// Returns the duration in force.

@@ -302,6 +302,11 @@ impl Key {
         KEYS.iter().find(|key| key.matches(path))
     }
 
+    /// Whether the value of the key that `path` names is the path of a file with a secret.
+    pub(crate) fn is_secret_file(path: &[String]) -> bool {
+        KEYS.iter().any(|key| key.names_secret && key.matches(path))
+    }
+
     /// Returns the key that `path`, which names none, probably means; `None` if no key is similar.
     pub(crate) fn closest(path: &[String]) -> Option<String> {
         let typed = path.join(".");

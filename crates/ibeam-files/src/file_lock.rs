@@ -3,27 +3,27 @@
 //! The only place that takes them: a signal can interrupt the call where a file system has to ask another machine, and
 //! the call is then repeated.
 
-use std::fs::TryLockError;
-use std::os::fd::{AsFd, BorrowedFd};
-
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use std::fs::{File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
 
 /// Takes the exclusive lock of an open file, or of an open directory, without waiting for another holder.
 ///
 /// # Errors
 /// `WouldBlock` if another open file holds it; `Error` with the error of the system.
 pub fn try_lock(file: impl AsFd) -> Result<(), TryLockError> {
-    lock_with(file.as_fd(), |file| flock(file, FlockOperation::NonBlockingLockExclusive))
+    // The lock belongs to the open file, of which the second descriptor is one more.
+    let file: io::Result<File> = file.as_fd().try_clone_to_owned().map(File::from);
+    let file = file.map_err(TryLockError::Error)?;
+    lock_with(|| file.try_lock())
 }
 
-fn lock_with(
-    file: BorrowedFd<'_>,
-    lock: impl Fn(BorrowedFd<'_>) -> Result<(), Errno>,
-) -> Result<(), TryLockError> {
-    match rustix::io::retry_on_intr(|| lock(file)) {
-        Err(Errno::WOULDBLOCK) => Err(TryLockError::WouldBlock),
-        locked => locked.map_err(|error| TryLockError::Error(error.into())),
+fn lock_with(lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
+    loop {
+        match lock() {
+            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Interrupted => {}
+            taken => return taken,
+        }
     }
 }
 
@@ -46,21 +46,18 @@ mod tests {
 
     #[test]
     fn an_interrupted_call_is_repeated_and_another_error_is_returned() {
-        let file = tempfile::tempfile().unwrap();
         let calls = Cell::new(0);
-        let check = |last: Result<(), Errno>| {
+        let check = |last: fn() -> Result<(), TryLockError>| {
             calls.set(0);
-            lock_with(file.as_fd(), |_| {
+            lock_with(|| {
                 calls.set(calls.get() + 1);
-                if calls.get() < 4 { Err(Errno::INTR) } else { last }
+                if calls.get() < 4 { Err(TryLockError::Error(ErrorKind::Interrupted.into())) } else { last() }
             })
         };
-        assert!(check(Ok(())).is_ok());
-        assert!(matches!(check(Err(Errno::AGAIN)), Err(TryLockError::WouldBlock)));
-        let failed = check(Err(Errno::NOLCK));
-        assert!(
-            matches!(failed, Err(TryLockError::Error(error)) if Errno::from_io_error(&error) == Some(Errno::NOLCK))
-        );
+        assert!(check(|| Ok(())).is_ok());
+        assert!(matches!(check(|| Err(TryLockError::WouldBlock)), Err(TryLockError::WouldBlock)));
+        let failed = check(|| Err(TryLockError::Error(ErrorKind::StorageFull.into())));
+        assert!(matches!(failed, Err(TryLockError::Error(error)) if error.kind() == ErrorKind::StorageFull));
         assert_eq!(calls.get(), 4);
     }
 }

@@ -56,6 +56,10 @@ pub fn newest_listed<'a>(listed: &[ListedId<'a>], family: &str) -> Option<&'a st
 /// Returns the family of a line of a provider, such as `claude-opus` for `opus`; the one with the newest model if there are
 /// several.
 pub fn family_of_line(provider: &str, line: &str) -> Option<String> {
+    // A line is one word.
+    if line.contains('-') {
+        return None;
+    }
     let names = models_of(provider).map(|model| ModelName::new(model.id));
     let is_of_line = |name: &ModelName| name.family.rsplit_once('-').is_some_and(|(_, last)| last == line);
     names.filter(is_of_line).max_by_key(|name| name.version).map(|name| name.family)

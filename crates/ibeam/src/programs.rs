@@ -48,7 +48,8 @@ impl Programs {
     pub(crate) fn usable_directories(&self, name: &str) -> impl Iterator<Item = &PathBuf> {
         // In the workspace `/` the usual directories are searched although they lie in it.
         let is_usable = move |directory: &&PathBuf| {
-            is_outside(&directory.join(name), &self.roots) || !is_outside(directory, &self.roots)
+            let file = directory.join(name);
+            !file.is_symlink() || is_outside(&file, &self.roots) || !is_outside(directory, &self.roots)
         };
         self.directories.iter().filter(is_usable)
     }

@@ -25,8 +25,15 @@ pub(super) fn newest_of(provider: &str, family: &str, today: &str) -> Option<Kno
 /// model of the maker up to the version counts, and no price is assumed.
 pub(super) fn newest_like(maker: &str, bare: &str) -> Option<KnownModel> {
     let wanted = ModelName::new(bare);
-    let names: Vec<(ModelName, &'static str, &'static str)> = blocks::current_lines(maker)
-        .filter_map(|(provider, line)| Some((ModelName::new(line.split('\t').next()?), provider, line)))
+    // Every family that counts begins with this word. Names are split only where it occurs: that takes time.
+    let word = wanted.maker_word();
+    let has_word =
+        |id: &str| id.contains(word) || id.bytes().any(|byte| byte.is_ascii_uppercase()) || !id.is_ascii();
+    let ids = blocks::current_lines(maker)
+        .filter_map(|(provider, line)| Some((line.split('\t').next()?, provider, line)));
+    let names: Vec<(ModelName, &'static str, &'static str)> = ids
+        .filter(|(id, ..)| has_word(id))
+        .map(|(id, provider, line)| (ModelName::new(id), provider, line))
         .collect();
     let newest = |is_like: &dyn Fn(&ModelName) -> bool| {
         // An alias without a version stands for the newest model, so it says nothing about one with a version.

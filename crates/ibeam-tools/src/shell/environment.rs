@@ -347,11 +347,12 @@ pub(super) fn add_offline_settings(environment: &mut Vec<(OsString, OsString)>) 
 /// Returns the bash that `PATH` finds, else one in a usual directory; never one in a root.
 pub(super) fn find_bash(environment: &[(OsString, OsString)], roots: &[&Path]) -> Option<PathBuf> {
     let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_os_str());
-    directories_outside(path.unwrap_or_default(), roots)
-        .into_iter()
+    // Looks for the file first: to follow the links of a path takes a system call for each part of it.
+    std::env::split_paths(path.unwrap_or_default())
         .chain(DEFAULT_DIRECTORIES.map(PathBuf::from))
-        .map(|directory| directory.join("bash"))
-        .find(|candidate| candidate.is_file() && is_outside(candidate, roots))
+        .map(|directory| (directory.join("bash"), directory))
+        .find(|(bash, directory)| bash.is_file() && is_outside(directory, roots) && is_outside(bash, roots))
+        .map(|(bash, _)| bash)
 }
 
 /// Returns `PATH` without directories that the workspace could have added.

@@ -113,7 +113,7 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) add_dir: Vec<PathBuf>,
 
-    /// Whether commands run in a sandbox [default: enabled; in editors only with `--force`]
+    /// Whether commands run in a sandbox [default: enabled]
     #[arg(long, value_enum, value_name = "SWITCH", num_args = 0..=1, default_missing_value = "enabled", global = true)]
     pub(crate) sandbox: Option<Switch>,
 
