@@ -123,7 +123,7 @@ impl Workspaces {
         let Some(top) = directory.ancestors().find(|above| above.join(".git").exists()) else {
             return Ok(None);
         };
-        let Some(location) = RepositoryLocation::of_source(top) else { return Ok(None) };
+        let Some(location) = RepositoryLocation::for_source(top) else { return Ok(None) };
         let view = RepositoryView::open(&self.git, &location, RemoteSettings::References)?;
         if self.git.run(view.place(), &find_commit("HEAD")).is_err() {
             return Ok(None);

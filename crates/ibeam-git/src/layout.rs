@@ -15,11 +15,11 @@ impl RepositoryLocation {
     /// Returns the repository of a new worktree for `workspace`, a real path. `top` is the root of the work tree that contains
     /// it, if there is one.
     ///
-    /// Two more layouts count than in [`Self::of_work_tree`]: a git directory of its own, which `git init
+    /// Two more layouts count than in [`Self::for_work_tree`]: a git directory of its own, which `git init
     /// --separate-git-dir` makes and which does not name its work tree, and a bare repository: the workspace itself, or one
     /// directly in the root (`.git` is a file that names it). A `.git` file never leads to the git directory of another work
     /// tree, nor to a bare repository elsewhere.
-    pub fn of_worktree_source(workspace: &Path, top: Option<&Path>) -> Option<Self> {
+    pub fn for_new_worktree(workspace: &Path, top: Option<&Path>) -> Option<Self> {
         let git_dir = match top {
             Some(top) => git_dir(top).or_else(|| separate_git_dir(top))?,
             None => (configured_layout(workspace)? == Layout::Bare).then(|| workspace.to_owned())?,
@@ -119,15 +119,15 @@ mod tests {
             let git = home.path().canonicalize().unwrap().join(directory);
             write_git_dir(&git, core);
             fs::write(top.join(".git"), format!("gitdir: {}\n", git.display())).unwrap();
-            let found = RepositoryLocation::of_worktree_source(&top, Some(&top));
+            let found = RepositoryLocation::for_new_worktree(&top, Some(&top));
             let git_dir_found = found.map(|found| found.git_dir);
             assert_eq!(git_dir_found, is_accepted.then_some(git), "{directory} {core}");
             assert_eq!(git_dir(&top), None, "without a request: {directory} {core}");
         }
         let (_home, top) = temp_repository();
-        assert_eq!(RepositoryLocation::of_worktree_source(&top, None), None);
+        assert_eq!(RepositoryLocation::for_new_worktree(&top, None), None);
         write_git_dir(&top, "bare = true");
         let bare = RepositoryLocation { git_dir: top.clone(), common_dir: top.clone() };
-        assert_eq!(RepositoryLocation::of_worktree_source(&top, None), Some(bare));
+        assert_eq!(RepositoryLocation::for_new_worktree(&top, None), Some(bare));
     }
 }

@@ -23,14 +23,14 @@ pub struct RepositoryLocation {
 impl RepositoryLocation {
     /// Returns the repository of the work tree `top`, a real path. A `.git` file counts only if it names a directory of
     /// git that names the `.git` file in turn, or that of a submodule.
-    pub fn of_work_tree(top: &Path) -> Option<Self> {
+    pub fn for_work_tree(top: &Path) -> Option<Self> {
         let git_dir = git_dir(top)?;
         Some(Self { common_dir: common_dir(&git_dir)?, git_dir })
     }
 
     /// Returns the repository that the user names as a source: a work tree, whatever directory its `.git` file names, or
     /// a git directory. `None` if there is none.
-    pub fn of_source(path: &Path) -> Option<Self> {
+    pub fn for_source(path: &Path) -> Option<Self> {
         let linked = || {
             let target = read_line(&path.join(".git"))?;
             path.join(target.strip_prefix("gitdir: ")?).canonicalize().ok()
@@ -76,7 +76,7 @@ fn decode(text: &str) -> PathBuf {
 
 /// Returns the directory with the objects and references of the git directory `git_dir`: that of a linked work tree shares
 /// those of the main one.
-pub fn common_dir(git_dir: &Path) -> Option<PathBuf> {
+pub(crate) fn common_dir(git_dir: &Path) -> Option<PathBuf> {
     let pointer = git_dir.join("commondir");
     let common = match pointer.symlink_metadata() {
         Ok(_) => git_dir.join(read_line(&pointer)?).canonicalize().ok()?,
@@ -106,7 +106,7 @@ pub fn git_dir(top: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the line of a small regular file with one line; does not follow links.
-pub(crate) fn read_line(path: &Path) -> Option<String> {
+pub fn read_line(path: &Path) -> Option<String> {
     let file = regular_file::open(path, false).ok()?;
     let text = String::from_utf8(regular_file::read_all(&file, MAX_BYTES).ok()?).ok()?;
     let line = text.trim_end();

@@ -40,7 +40,7 @@ pub fn create_branch(
             .symlink_metadata()
             .is_ok_and(|found| found.is_dir() && found.uid() == rustix::process::geteuid().as_raw());
         if !is_own {
-            return Err(format!("`{}` is not a directory of yours", tables.display()));
+            return Err(format!("`{}` is not a directory that belongs to you", tables.display()));
         }
         let nothing = "0".repeat(commit.len());
         return git.run(view.place(), &["update-ref", &reference, commit, &nothing]).map(drop);
@@ -51,7 +51,7 @@ pub fn create_branch(
     {
         let above = format!("refs/heads/{above}");
         if git.run(view.place(), &["show-ref", "--quiet", "--verify", &above]).is_ok() {
-            return Err(format!("the branch `{branch}` cannot exist beside `{above}`"));
+            return Err(format!("the branch `{branch}` conflicts with the branch `{above}`"));
         }
     }
     let create = || {

@@ -239,7 +239,7 @@ cli-no-session-or-file = `{ $name }` is neither a session nor a file
     .hint = `ibeam ls` lists the sessions; the beginning of an ID needs at least 4 characters
 cli-not-in-quarantine = `{ $id }` is not in the quarantine
     .hint = `ibeam quarantine list` shows the names
-cli-origin-unknown = it is not known where `{ $id }` came from
+cli-origin-unknown = the original path of `{ $id }` is unknown
     .hint = `--to PATH` moves it to another place
 cli-nothing-to-undo = session `{ $session }` has nothing to undo
     .hint = checkpoints exist in git repositories, for turns that ran tools which may change files; `ibeam diff` shows what a session changed; `ibeam undo ID` takes another session, and `ibeam ls` lists them
@@ -480,7 +480,7 @@ notice-write-denied = a command failed, probably because commands write only in 
 notice-socket-denied = a command failed, probably because commands reach no service of this machine here; `--allow-socket /var/run/docker.sock` lets them connect to a socket (replace the example by the socket that is needed)
 notice-home-workspace = the workspace `{ $path }` contains your home directory: protected names that commands create deeper in it are not looked for, and no checkpoints are saved (`session.cover_home = true` changes both; a workspace of its own is safer)
 notice-protected-paths-restored = commands changed protected paths, which was undone: { $paths } (what they created is in the quarantine: `ibeam quarantine list`)
-notice-protected-paths-appeared = protected paths appeared while a command ran, and the sandbox saw no command make them: { $paths } (nothing was done about them; look at what you did not make yourself)
+notice-protected-paths-appeared = protected paths appeared while a command ran, but the sandbox recorded no command that created them: { $paths } (they were left alone; check those that you did not create)
 notice-background-ended = background command `{ $command }` ended with exit code { $exit_code }
 notice-background-stopped = { $count ->
         [one] { $count } background command was still running and was stopped

@@ -20,8 +20,8 @@ pub enum Message {
     /// Instructions that were added after the beginning, with the authority of the system prompt if the model has a form
     /// for that. They hold from here on.
     Instructions(Vec<UserPart>),
-    /// A change of what a request states beside its messages. It is empty in requests to services that accept no such
-    /// change in a message.
+    /// A change of fields of the request: added tools, another level of reasoning. It is empty in requests to services that
+    /// accept no such message.
     Update(RequestUpdate),
     /// The blocks of an answer, in order.
     Assistant(Vec<Block>),
@@ -29,7 +29,7 @@ pub enum Message {
     ToolResults(Vec<ToolResult>),
 }
 
-/// A change of what a request states beside its messages. It holds from its place in the conversation on.
+/// A change of fields of a request, which applies to the conversation after it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RequestUpdate {
     /// The tools that were added.

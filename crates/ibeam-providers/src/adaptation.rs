@@ -15,7 +15,7 @@ pub enum Adaptation {
     EchoReasoning,
     /// The service accepts only ids of calls with nine letters and digits.
     ShortCallIds,
-    /// The service accepts tools and the level of reasoning only beside the messages.
+    /// The service accepts tools and the level of reasoning only as fields of the request.
     NoUpdates,
 }
 

@@ -321,7 +321,7 @@ pub struct Quirks {
     pub reasoning_form: ReasoningForm,
     /// The ids of calls that the service accepts; `None` for those of the protocol.
     pub call_ids: Option<CallIdForm>,
-    /// Whether the service accepts messages that change what a request states, where its protocol and the model have them.
+    /// Whether the service accepts messages that change fields of the request, where its protocol and the model have them.
     pub updates: bool,
 }
 

@@ -172,7 +172,7 @@ impl Caller {
     /// Looks up a path, without following a link at its end unless `follows`.
     ///
     /// # Errors
-    /// Those that the call would have: `NOENT`, `NOTDIR`, `ACCES`, `LOOP` and so on.
+    /// The errors of the call, such as `NOENT`, `NOTDIR`, `ACCES` and `LOOP`.
     pub(crate) fn look_up<'a>(
         &self,
         start: Start,

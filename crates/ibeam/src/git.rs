@@ -5,11 +5,8 @@
 
 use std::path::Path;
 
-use ibeam_files::regular_file;
-use ibeam_git::git_dir;
+use ibeam_git::{git_dir, read_line};
 
-/// The size limit of `.git/HEAD` and of a `.git` file in bytes; each is one line.
-const MAX_BYTES: u64 = 4096;
 /// The number of characters of the longest branch name that is used.
 const MAX_BRANCH_CHARS: usize = 200;
 
@@ -27,14 +24,6 @@ pub(crate) fn describe_head(top: &Path) -> String {
         None if is_hash(&head) => format!(" (detached at {})", head.get(..12).unwrap_or(&head)),
         Some(_) | None => String::new(),
     }
-}
-
-/// Returns the line of a small regular file with one line; does not follow links.
-fn read_line(path: &Path) -> Option<String> {
-    let file = regular_file::open(path, false).ok()?;
-    let text = String::from_utf8(regular_file::read_all(&file, MAX_BYTES).ok()?).ok()?;
-    let line = text.trim_end();
-    (!line.contains('\n')).then(|| line.to_owned())
 }
 
 /// Whether git accepts the name for a branch and all its characters are visible.

@@ -84,7 +84,7 @@ pub(crate) fn enter(flags: &mut Flags, stop: &Stop) -> Result<Option<Worktree>, 
         ),
     };
     let top = git::repository_root(&workspace);
-    let location = RepositoryLocation::of_worktree_source(&workspace, top).ok_or_else(no_repository)?;
+    let location = RepositoryLocation::for_new_worktree(&workspace, top).ok_or_else(no_repository)?;
     let top = top.unwrap_or(&workspace);
     let programs = Programs::new(std::env::var_os("PATH").as_deref(), vec![workspace.clone()]);
     let state = variable("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());

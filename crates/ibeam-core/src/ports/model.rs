@@ -82,7 +82,7 @@ pub trait Provider: Send + Sync {
     }
 
     /// Returns the level of reasoning to ask for, `default` for that of the model, if a message can change it; `None` if it
-    /// is only stated beside the messages.
+    /// is only a field of the request.
     fn appended_effort(&self) -> Option<&'static str> {
         None
     }
@@ -160,7 +160,7 @@ pub enum RefusedPart {
     Thinking,
     /// Tools, by their names; empty if the service does not say which.
     Tools(Vec<String>),
-    /// Messages that change what the request states. The provider does not append such changes any more.
+    /// Messages that change fields of the request. The provider does not append such changes any more.
     Update,
     /// The tools beyond this number.
     ToolsBeyond(usize),

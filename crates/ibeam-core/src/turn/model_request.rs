@@ -359,7 +359,7 @@ impl Run {
 }
 
 /// Returns the conversation with the preface in its first message: some services require alternating roles. Changes that the
-/// provider does not append are stated beside the messages, and not in them.
+/// provider does not append are only in the fields of the request.
 fn messages_to_send(history: &History, appends_tools: bool, appends_effort: bool) -> Vec<Arc<Message>> {
     let mut messages = history.messages().to_vec();
     for message in &mut messages {

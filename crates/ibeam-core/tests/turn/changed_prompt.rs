@@ -206,7 +206,7 @@ fn a_changed_effort_is_a_message_and_the_first_one_stays() {
         (first(), String::new()),
         (first(), "C high".to_owned()),
         (first(), "C high, C default".to_owned()),
-        // Another model of the session states the level beside the messages.
+        // Another model of the session gets the level as a field of the request.
         (None, "C , C ".to_owned()),
     ];
     assert_eq!(shown_efforts, expect);

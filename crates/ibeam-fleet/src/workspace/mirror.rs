@@ -50,7 +50,7 @@ impl Workspaces {
         if !is_new && is_commit(&self.git, Place::bare(path), reference) {
             return Ok(());
         }
-        let location = RepositoryLocation::of_source(source)
+        let location = RepositoryLocation::for_source(source)
             .ok_or_else(|| format!("`{}` is not a repository", source.display()))?;
         let view = RepositoryView::open(&self.git, &location, RemoteSettings::References)?;
         let head = self.git.line(view.place(), &["rev-parse", "--verify", "--quiet", "HEAD"]);
@@ -89,7 +89,7 @@ impl Workspaces {
 
 /// Whether a repository of the user has the commit of a reference.
 pub(crate) fn has_commit(git: &Git, repository: &Path, reference: &str) -> bool {
-    let Some(location) = RepositoryLocation::of_source(repository) else { return false };
+    let Some(location) = RepositoryLocation::for_source(repository) else { return false };
     let view = RepositoryView::open(git, &location, RemoteSettings::References);
     view.is_ok_and(|view| is_commit(git, view.place(), reference))
 }

@@ -297,12 +297,12 @@ fn two_runs_in_one_workspace_undo_only_their_own_changes() {
 #[test]
 fn a_command_that_changes_a_protected_path_fails_with_the_reason() {
     let fixture = Fixture::confined(&[], |_| {});
-    let command = json!({"command": "echo said; mkdir .cursor; echo '{}' > .cursor/mcp.json"});
+    let command = json!({"command": "echo done; mkdir .cursor; echo '{}' > .cursor/mcp.json"});
     let (why, for_model) = failure(fixture.call("shell", command));
     let ToolFailure::PermissionDenied { path, error } = why else { panic!("{why:?}") };
     assert_eq!(path, fixture.path(".cursor"));
     assert!(error.contains("was created and is now at") && !error.contains('\n'), "{error}");
-    assert!(for_model.starts_with("said\n(stopped by the sandbox"), "{for_model}");
+    assert!(for_model.starts_with("done\n(stopped by the sandbox"), "{for_model}");
     assert!(!fixture.path(".cursor").exists());
     success(fixture.call("shell", json!({"command": "git init -q; echo '{}' > mcp.json"})));
 }
@@ -315,7 +315,7 @@ fn a_change_of_a_protected_path_by_a_background_command_is_restored_and_reported
         fixture.put("go", "");
         none_left(&fixture).await;
         assert!(!fixture.path(".cursor").exists());
-        let call = || fixture.run(fixture.prepare("shell", json!({"command": "echo said"})));
+        let call = || fixture.run(fixture.prepare("shell", json!({"command": "echo done"})));
         let (_, for_model) = failure(call().await);
         assert!(for_model.contains("/.cursor` was created"), "{for_model}");
         success(call().await);

@@ -114,7 +114,7 @@ impl Repository {
         path_policy: PathPolicy,
     ) -> Option<Self> {
         let top = git::repository_root(workspace)?;
-        let location = RepositoryLocation::of_work_tree(top)?;
+        let location = RepositoryLocation::for_work_tree(top)?;
         let is_own_directory = |path: &Path| {
             let found = path.symlink_metadata();
             found.is_ok_and(|found| found.is_dir() && found.uid() == rustix::process::geteuid().as_raw())

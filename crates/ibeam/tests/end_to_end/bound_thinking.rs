@@ -260,7 +260,7 @@ fn thinking_stays_bound_after_answers_that_are_cut_invalid_or_empty() {
     scene.server.assert_all_answers_sent();
 }
 
-/// Another level beside the messages would cost GPT-6 its earlier reasoning.
+/// Another level in the field of the request would cost GPT-6 its earlier reasoning.
 #[test]
 fn a_session_of_gpt_6_states_a_new_tool_and_another_level_in_its_input() {
     let answers = ["one", "two", "three", "four"].map(answer_text);

@@ -306,13 +306,17 @@ fn wire_messages<'a>(
         let (role, content) = match message.as_ref() {
             Message::User(parts) => (Role::User, user_content(parts, support)),
             Message::Instructions(parts) if has_system_role => {
-                wait(&mut waiting, first_index, user_content(parts, support));
+                add_to_waiting(&mut waiting, first_index, user_content(parts, support));
                 continue;
             }
             Message::Update(RequestUpdate { tools, effort: _ }) => {
                 let added =
                     |spec| KnownContent::ToolAddition { tool: ToolDefinition { definition: tool(spec) } };
-                wait(&mut waiting, first_index, tools.iter().map(added).map(known_content).collect());
+                add_to_waiting(
+                    &mut waiting,
+                    first_index,
+                    tools.iter().map(added).map(known_content).collect(),
+                );
                 continue;
             }
             Message::Instructions(parts) => (Role::User, user_content(parts, support)),
@@ -345,7 +349,7 @@ fn wire_messages<'a>(
 }
 
 /// Adds content to the message with the role `system` that waits for its place.
-fn wait<'a>(waiting: &mut Option<WireMessage<'a>>, first_index: usize, content: Vec<Content<'a>>) {
+fn add_to_waiting<'a>(waiting: &mut Option<WireMessage<'a>>, first_index: usize, content: Vec<Content<'a>>) {
     match waiting {
         _ if content.is_empty() => {}
         Some(waiting) => waiting.content.extend(content),
