@@ -8,12 +8,12 @@ mod cluster_kills;
 mod launchers;
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use ibeam_testkit::{BuildError, build_program};
 
 use crate::clients::{ClientsError, Installer};
 use crate::fleet::FleetError;
+use crate::test_runner::TestRunner;
 
 const USAGE: &str = "usage: cargo xtask fleet-nats [tests] [launchers] [kills] [--tasks N] [--bin PATH]";
 
@@ -117,14 +117,28 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
 
 /// Runs the tests that need the server.
 fn run_tests(root: &Path, server: &Path) -> Result<(), FleetNatsError> {
-    // The build of all tests of the workspace, which may exist already.
-    let status = Command::new("cargo")
-        .args(["nextest", "run", "--workspace", "--all-targets", "--locked", "-E", TESTS])
-        .env(SERVER_VARIABLE, server)
-        .current_dir(root)
-        .status()
-        .map_err(FleetNatsError::Start)?;
-    if status.success() { Ok(()) } else { Err(FleetNatsError::Tests) }
+    let runner = TestRunner::find(root);
+    let mut passed = true;
+    for selection in selections(&runner) {
+        let mut command = runner.command(root);
+        command.args(selection).env(SERVER_VARIABLE, server);
+        passed &= command.status().map_err(FleetNatsError::Start)?.success();
+    }
+    if passed { Ok(()) } else { Err(FleetNatsError::Tests) }
+}
+
+/// Returns the arguments of each command of the runner.
+fn selections(runner: &TestRunner) -> Vec<&'static [&'static str]> {
+    match runner {
+        // The build of all tests of the workspace, which may exist already.
+        TestRunner::Nextest(_) => vec![&["--workspace", "--lib", "--bins", "--tests", "-E", TESTS]],
+        TestRunner::CargoTest => {
+            vec![
+                &["-p", "ibeam-fleet-nats", "--lib"],
+                &["-p", "ibeam", "--test", "end_to_end", "fleet_nats::"],
+            ]
+        }
+    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::test_runner::TestRunner;
+
 /// The default size of a flood.
 const TEN_GIGABYTES: u64 = 10 << 30;
 
@@ -56,9 +58,13 @@ fn run_optimised(root: &Path, filter: &str, environment: &[(&str, &str)]) -> Res
 
 /// Runs the kill sweep and prints the sums of its counts. `seed` selects the random instants at which runs are killed.
 pub(crate) fn run_kill_sweep(root: &Path, seed: Option<&str>) -> Result<(), FullSizeError> {
-    let mut command = Command::new("cargo");
-    command.args(["nextest", "run", "-p", "ibeam", "--test", "end_to_end", "--locked"]);
-    command.args(["-E", "test(/^crash::/)", "--success-output", "immediate", "--no-fail-fast"]);
+    let runner = TestRunner::find(root);
+    let mut command = runner.command(root);
+    command.args(["-p", "ibeam", "--test", "end_to_end", "crash::"]);
+    command.args(match runner {
+        TestRunner::Nextest(_) => ["--success-output", "immediate"],
+        TestRunner::CargoTest => ["--", "--nocapture"],
+    });
     command.env("IBEAM_KILL_SWEEP", "whole");
     if let Some(seed) = seed {
         command.env("IBEAM_KILL_SEED", seed);

@@ -23,6 +23,7 @@ mod sdks;
 mod servers;
 mod size;
 mod test;
+mod test_runner;
 mod tidy;
 mod traces;
 

@@ -9,6 +9,8 @@ use std::process::Command;
 
 use serde::Deserialize;
 
+use crate::test_runner::{TestRunner, TestRunnerError, words_of_filter};
+
 /// The list of mutations, relative to the root of the repository.
 pub(crate) const LIST_PATH: &str = "corpus/mutations.toml";
 
@@ -30,6 +32,9 @@ pub(crate) enum MutationsError {
     /// The file does not contain the text of the protection any more, or more than once.
     #[error("`{0}` does not contain `{1}` exactly once; update {LIST_PATH}")]
     Stale(String, String),
+    /// The filter of a mutation has more than words.
+    #[error(transparent)]
+    Filter(#[from] TestRunnerError),
     /// The tests fail without a mutation, so their failure with a mutation would prove nothing.
     #[error("`{0}` fails without a mutation")]
     FailingTests(String),
@@ -58,7 +63,7 @@ pub(crate) struct Mutation {
     pub(crate) replace: String,
     /// The crate whose tests must fail.
     pub(crate) package: String,
-    /// A filter of nextest for these tests.
+    /// The words in the names of these tests, as a filter of nextest.
     pub(crate) tests: String,
 }
 
@@ -87,9 +92,10 @@ pub(crate) fn read_target(root: &Path, mutation: &Mutation) -> Result<String, Mu
 pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), MutationsError> {
     let mut all = load(root)?;
     all.retain(|mutation| only.is_none_or(|only| mutation.protection.contains(only)));
+    let runner = TestRunner::find(root);
     let unchanged: BTreeSet<_> = all.iter().map(|mutation| (&mutation.package, &mutation.tests)).collect();
     for (package, tests) in unchanged {
-        if !passes(root, package, tests)? {
+        if !passes(root, &runner, package, tests)? {
             return Err(MutationsError::FailingTests(tests.clone()));
         }
     }
@@ -98,7 +104,7 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), MutationsError>
         let Mutation { protection, package, tests, .. } = mutation;
         let noticed = {
             let _mutated = MutatedFile::apply(root, mutation)?;
-            !passes(root, package, tests)?
+            !passes(root, &runner, package, tests)?
         };
         println!("{}  without {protection}", if noticed { "noticed  " } else { "UNNOTICED" });
         unnoticed += usize::from(!noticed);
@@ -141,17 +147,19 @@ impl Drop for MutatedFile {
 }
 
 /// Whether the tests pass. A mutation that does not compile counts as a pass, because no test noticed it.
-fn passes(root: &Path, package: &str, tests: &str) -> Result<bool, MutationsError> {
-    let cargo = |args: &[&str]| {
-        let output =
-            Command::new("cargo").args(args).args(["-p", package, "--locked"]).current_dir(root).output();
+fn passes(root: &Path, runner: &TestRunner, package: &str, tests: &str) -> Result<bool, MutationsError> {
+    let words = words_of_filter(tests)?;
+    let run = |args: &[&str]| {
+        let output = runner.command(root).args(["-p", package]).args(args).output();
         output.map_err(|error| MutationsError::Start("cargo", error))
     };
-    let built = cargo(&["nextest", "run", "--no-run"])?;
+    let built = run(&["--no-run"])?;
     if !built.status.success() {
         eprintln!("{}", String::from_utf8_lossy(&built.stderr));
         return Ok(true);
     }
-    let result = cargo(&["nextest", "run", "-E", tests])?;
+    // `cargo test` takes one word before `--`, and any number after it, as nextest does.
+    let words = words.iter().map(String::as_str);
+    let result = run(&["--"].into_iter().chain(words).collect::<Vec<_>>())?;
     Ok(result.status.success())
 }
