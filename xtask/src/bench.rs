@@ -11,6 +11,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ibeam_testkit::cargo_command;
+
 /// Crates and their benches, in the order of the table.
 const BENCHES: [(&str, &str); 15] = [
     ("ibeam", "start"),
@@ -100,7 +102,7 @@ pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(),
 
 /// Compiles all benches first, since a compiler would disturb the measurements.
 fn build(root: &Path, benches: &[(&str, &str)]) -> Result<(), BenchError> {
-    let mut cargo = Command::new("cargo");
+    let mut cargo = cargo_command();
     cargo.args(["bench", "--quiet", "--locked", "--no-run"]).current_dir(root);
     for (package, bench) in benches {
         cargo.args(["-p", package, "--bench", bench]);
@@ -118,7 +120,7 @@ fn measure(
     bench: &str,
     row_time: Duration,
 ) -> Result<Vec<divan::Row>, BenchError> {
-    let mut cargo = Command::new("cargo");
+    let mut cargo = cargo_command();
     cargo.args(["bench", "--quiet", "--locked", "-p", package, "--bench", bench, "--", "--color=never"]);
     cargo.arg(format!("--max-time={}", row_time.as_secs_f64()));
     // Throughput in decimal MB and GB.

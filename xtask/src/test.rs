@@ -1,216 +1,87 @@
-//! `cargo xtask test`: sets up the requirements of the tests, then runs every check and every test.
-//!
-//! A step that fails does not hide what the later ones would say: all of them run, and the end lists each with its time and
-//! its command.
+//! `cargo xtask test`: sets up the requirements of the tests, then runs every check and every test. With `--all`, every sweep
+//! is complete; without it, sweeps are samples that change with each commit.
 
-use std::path::Path;
+mod scheduler;
+mod step;
+mod steps;
+mod summary;
+
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use ibeam_testkit::build_program;
+use scheduler::Scheduler;
+use steps::{Gate, Sample};
 
-use crate::size;
+const USAGE: &str = "usage: cargo xtask test [--all] [--traffic PATH]";
 
-/// The failure of one step or more, which the summary lists.
+/// A failure of this subcommand, or of steps.
 #[derive(Debug, thiserror::Error)]
-#[error("{failed} of {all} steps failed")]
-pub(crate) struct TestError {
-    failed: usize,
-    all: usize,
+pub(crate) enum TestError {
+    /// Invalid arguments.
+    #[error("{0}\n{USAGE}")]
+    Usage(String),
+    /// A file or program that could not be used.
+    #[error("{0}: {1}")]
+    System(String, std::io::Error),
+    /// The number of failed steps, which the summary lists.
+    #[error("{failed} of {all} steps failed")]
+    Steps { failed: usize, all: usize },
 }
 
-/// The steps so far.
-struct Steps<'a> {
-    root: &'a Path,
-    finished: Vec<Step>,
+impl TestError {
+    fn system(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
+        move |error| Self::System(what.to_string(), error)
+    }
 }
 
-struct Step {
-    /// The command, or what is done.
-    name: String,
-    time: Duration,
-    end: StepEnd,
+/// Runs the steps of the gate that the arguments select, and prints the summary.
+pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<(), TestError> {
+    let gate = parse(words, root)?;
+    let logs = root.join("target/gate");
+    std::fs::create_dir_all(&logs).map_err(TestError::system(logs.display()))?;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let scheduler =
+        Scheduler { root, programs: &gate.programs, logs, waiting_steps: cores, memory: available_memory() };
+    let finished = scheduler.run(steps::steps(&gate));
+    summary::print(&finished)
 }
 
-/// The end of a step.
-#[derive(Clone, PartialEq, Eq)]
-enum StepEnd {
-    Passed,
-    Failed,
-    /// The step did not run, for this reason.
-    Skipped(String),
-}
-
-/// Runs all steps, prints the summary, and returns how many failed.
-pub(crate) fn run(root: &Path) -> Result<(), TestError> {
-    let mut steps = Steps { root, finished: Vec::new() };
-    if !is_available("cargo", &["nextest", "--version"]) {
-        steps.run(&["cargo", "install", "--locked", "cargo-nextest"]);
-    }
-    steps.run(&["cargo", "fmt", "--all", "--check"]);
-    steps.run(&["cargo", "xtask", "tidy"]);
-    steps.run(&["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]);
-    // The program is also distributed without the engine of the embedded model.
-    steps.run(&[
-        "cargo",
-        "clippy",
-        "-p",
-        "ibeam",
-        "--no-default-features",
-        "--locked",
-        "--",
-        "-D",
-        "warnings",
-    ]);
-    // The tests that generate with the real model print SKIP and the reason without it.
-    let model = std::env::var_os("IBEAM_TEST_NO_MODEL").is_none();
-    let no_model = (!model).then_some("IBEAM_TEST_NO_MODEL is set");
-    let program = steps.build("build the program", || build_program(root));
-    match (&program, no_model) {
-        (Some(program), None) => steps.run_or_warn(
-            &[&program.to_string_lossy(), "setup"],
-            "the embedded model could not be set up; the tests that need it print SKIP",
-        ),
-        (None, _) => steps.skip("ibeam setup", "the program was not built"),
-        (_, Some(reason)) => steps.skip("ibeam setup", reason),
-    }
-    steps.run(&["cargo", "nextest", "run", "--workspace", "--all-targets", "--locked"]);
-    steps.run(&["cargo", "test", "--workspace", "--doc", "--locked"]);
-    steps.run(&["cargo", "xtask", "clients"]);
-    match no_model {
-        None => steps.run(&["cargo", "xtask", "clients", "--embedded"]),
-        Some(reason) => steps.skip("cargo xtask clients --embedded", reason),
-    }
-    for suite in ["sdks", "sdk-types --check", "conformance", "editors", "servers", "fleet-nats", "harbor"] {
-        steps.run(&["cargo", "xtask"].into_iter().chain(suite.split(' ')).collect::<Vec<_>>());
-    }
-    steps.run(&["cargo", "xtask", "traces"]);
-    steps.run(&["cargo", "xtask", "size", "--without-engine"]);
-    steps.run_with_distribution();
-    steps.finish()
-}
-
-impl Steps<'_> {
-    /// Runs the steps with thousands of processes with the distribution, which starts many times as fast as a debug build.
-    fn run_with_distribution(&mut self) {
-        // The attacks must succeed without protection, and must fail with only the sandbox and with the complete program. The
-        // complete program is tested with every attack, the other two with a sample; without `--every`, the command runs all.
-        let commands: [&[&str]; 4] = [
-            &["cargo", "xtask", "fleet"],
-            &["cargo", "xtask", "corpus", "attacks", "--bare", "--every", "4"],
-            &["cargo", "xtask", "corpus", "attacks", "--unfenced", "--every", "4"],
-            &["cargo", "xtask", "corpus", "attacks"],
-        ];
-        let root = self.root;
-        let Some(program) = self.build("build the distribution", || size::build_distribution(root)) else {
-            commands
-                .iter()
-                .for_each(|command| self.skip(&command.join(" "), "the distribution was not built"));
-            return;
-        };
-        for command in commands {
-            self.run(&[command, &["--bin", &program.to_string_lossy()]].concat());
-        }
-    }
-
-    fn run(&mut self, command: &[&str]) {
-        let name = command.join(" ");
-        let Some((program, args)) = command.split_first() else { return };
-        self.add(name, |root| {
-            let status = Command::new(program).args(args).current_dir(root).status();
-            match status {
-                Ok(status) if status.success() => StepEnd::Passed,
-                Ok(_) => StepEnd::Failed,
-                Err(error) => {
-                    eprintln!("error: cannot start `{program}`: {error}");
-                    StepEnd::Failed
-                }
+fn parse(mut words: impl Iterator<Item = String>, root: &Path) -> Result<Gate, TestError> {
+    let system = TestError::system("the directory of this program");
+    let programs = std::env::current_exe()
+        .and_then(|program| program.parent().map(Path::to_owned).ok_or(std::io::ErrorKind::NotFound.into()))
+        .map_err(system)?;
+    let mut gate = Gate {
+        programs,
+        sample: Some(Sample::for_commit(&commit(root))),
+        traffic: None,
+        has_model: std::env::var_os("IBEAM_TEST_NO_MODEL").is_none(),
+    };
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--all" => gate.sample = None,
+            "--traffic" => {
+                let path =
+                    words.next().ok_or_else(|| TestError::Usage("`--traffic` needs a path".to_owned()))?;
+                gate.traffic = Some(PathBuf::from(path));
             }
-        });
-    }
-
-    /// Runs a step whose failure leaves out other checks, which say so.
-    fn run_or_warn(&mut self, command: &[&str], warning: &str) {
-        self.run(command);
-        if let Some(step) = self.finished.last_mut()
-            && step.end == StepEnd::Failed
-        {
-            eprintln!("warning: {warning}");
-            step.end = StepEnd::Skipped(warning.to_owned());
+            _ => return Err(TestError::Usage(format!("unknown argument `{word}`"))),
         }
     }
-
-    fn build<T, E: std::fmt::Display>(
-        &mut self,
-        name: &str,
-        build: impl FnOnce() -> Result<T, E>,
-    ) -> Option<T> {
-        let mut built = None;
-        self.add(name.to_owned(), |_| match build() {
-            Ok(program) => {
-                built = Some(program);
-                StepEnd::Passed
-            }
-            Err(error) => {
-                eprintln!("error: {error}");
-                StepEnd::Failed
-            }
-        });
-        built
-    }
-
-    fn skip(&mut self, name: &str, reason: &str) {
-        let end = StepEnd::Skipped(reason.to_owned());
-        self.finished.push(Step { name: name.to_owned(), time: Duration::ZERO, end });
-    }
-
-    fn add(&mut self, name: String, run: impl FnOnce(&Path) -> StepEnd) {
-        println!("\n== {name}");
-        let started = Instant::now();
-        let end = run(self.root);
-        let time = started.elapsed();
-        println!("== {} s: {name}", time.as_secs());
-        self.finished.push(Step { name, time, end });
-    }
-
-    /// Prints the summary.
-    fn finish(self) -> Result<(), TestError> {
-        println!("\n== Summary: result, seconds, and the command that runs the step alone");
-        for Step { name, time, end } in &self.finished {
-            let (result, reason) = match end {
-                StepEnd::Passed => ("passed", String::new()),
-                StepEnd::Failed => ("FAILED", String::new()),
-                StepEnd::Skipped(reason) => ("skipped", format!(" ({reason})")),
-            };
-            println!("{result:8}{:5}  {name}{reason}", time.as_secs());
-        }
-        let all = self.finished.len();
-        match self.finished.iter().filter(|step| step.end == StepEnd::Failed).count() {
-            0 => Ok(()),
-            failed => Err(TestError { failed, all }),
-        }
-    }
+    Ok(gate)
 }
 
-fn is_available(program: &str, args: &[&str]) -> bool {
-    Command::new(program).args(args).output().is_ok_and(|output| output.status.success())
+/// Returns the hash of the commit that is checked out, or an empty text outside a repository.
+fn commit(root: &Path) -> String {
+    let output = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root).output();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failed_step_hides_no_other_and_fails_the_whole() {
-        let mut steps = Steps { root: Path::new("/"), finished: Vec::new() };
-        steps.run(&["false"]);
-        steps.run(&["true"]);
-        steps.run(&["no-such-program"]);
-        steps.run_or_warn(&["false"], "other tests print SKIP");
-        assert!(steps.build("build", || Err::<(), _>("no compiler")).is_none());
-        assert_eq!(steps.build("build", || Ok::<_, String>(1)), Some(1));
-        steps.skip("sweep", "not built");
-        let error = steps.finish().unwrap_err();
-        assert_eq!((error.failed, error.all), (3, 7));
-    }
+/// Returns the memory that the steps may use together, in MiB: three quarters of what is free now.
+fn available_memory() -> u64 {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    // Without the figure, a machine of 8 GiB is assumed.
+    kibibytes.map_or(6144, |kibibytes| kibibytes / 1024 * 3 / 4)
 }

@@ -4,13 +4,16 @@
 //! group run one at a time, after the others. It refuses to guess: a filter of such tests that it cannot translate is an
 //! error.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use ibeam_testkit::{cargo_command, without_package_variables};
 use serde::Deserialize;
 
 use crate::clients::Installer;
+use crate::fleet_nats;
 
 /// The configuration of nextest, relative to the root of the repository.
 const CONFIG_PATH: &str = ".config/nextest.toml";
@@ -18,6 +21,9 @@ const CONFIG_PATH: &str = ".config/nextest.toml";
 const PINS_PATH: &str = "clients/tools/requirements.txt";
 /// The directory of its installation, relative to the root.
 const TOOLS_PATH: &str = "target/tools";
+
+/// The report of the tests that nextest writes, relative to the root: with the output of passed tests too.
+const REPORT_PATH: &str = "target/nextest/default/junit.xml";
 
 /// The targets with tests. Benches are compiled by clippy only.
 const ALL_TESTS: [&str; 4] = ["--workspace", "--lib", "--bins", "--tests"];
@@ -34,8 +40,14 @@ pub(crate) enum TestRunner {
 /// A configuration or a filter of nextest that `cargo test` cannot use.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TestRunnerError {
-    /// The file cannot be read.
-    #[error("{CONFIG_PATH}: {0}")]
+    /// Invalid arguments.
+    #[error("usage: cargo xtask run-tests [--alone]")]
+    Usage,
+    /// Tests failed and have printed the reasons.
+    #[error("tests failed")]
+    Tests,
+    /// The file cannot be read, or cargo cannot be started.
+    #[error("{CONFIG_PATH}, or the tests: {0}")]
     File(#[from] std::io::Error),
     /// The file is invalid.
     #[error("{CONFIG_PATH}: {0}")]
@@ -81,12 +93,12 @@ impl TestRunner {
     pub(crate) fn command(&self, root: &Path) -> Command {
         let mut command = match self {
             Self::Nextest(program) => {
-                let mut command = Command::new(program);
+                let mut command = without_package_variables(Command::new(program));
                 command.args(["nextest", "run"]);
                 command
             }
             Self::CargoTest => {
-                let mut command = Command::new("cargo");
+                let mut command = cargo_command();
                 command.arg("test");
                 command
             }
@@ -95,35 +107,94 @@ impl TestRunner {
         command
     }
 
-    /// Returns the commands that run all tests of the workspace. Each runs after the end of the one before, also after its
-    /// failure.
+    /// Returns the commands that run tests of the workspace: those that need the machine alone, or all others. Each runs after
+    /// the end of the one before, also after its failure.
     ///
     /// # Errors
-    /// With `cargo test`: the configuration of nextest cannot be translated.
-    #[allow(dead_code, reason = "the gate does not use it yet")]
-    pub(crate) fn all_tests(&self, root: &Path) -> Result<Vec<Command>, TestRunnerError> {
-        let mut all = self.command(root);
-        all.args(ALL_TESTS);
-        if matches!(self, Self::Nextest(_)) {
-            return Ok(vec![all]);
-        }
+    /// The configuration of nextest cannot be translated.
+    fn commands(&self, root: &Path, which: Tests) -> Result<Vec<Command>, TestRunnerError> {
         let config = toml::from_str::<Config>(&std::fs::read_to_string(root.join(CONFIG_PATH))?)?;
         let Profile { test_threads, overrides } = config.profile.default;
-        let mut serial_words = Vec::new();
-        for rule in overrides.iter().filter(|rule| rule.is_serial()) {
-            serial_words.extend(words_of_filter(&rule.filter)?);
-        }
-        all.arg("--");
-        if let Some(toml::Value::Integer(threads)) = test_threads {
-            all.arg(format!("--test-threads={threads}"));
-        }
-        for word in &serial_words {
-            all.args(["--skip", word]);
-        }
-        let mut serial = self.command(root);
-        serial.args(ALL_TESTS).args(["--", "--test-threads=1"]).args(&serial_words);
-        Ok(if serial_words.is_empty() { vec![all] } else { vec![all, serial] })
+        let words = |selects: fn(&Override) -> bool| {
+            let filters =
+                overrides.iter().filter(|rule| selects(rule)).map(|rule| words_of_filter(&rule.filter));
+            filters.collect::<Result<Vec<_>, _>>().map(|words| words.concat())
+        };
+        let (alone, serial) = (words(Override::needs_machine)?, words(Override::shares_bound)?);
+        let command = || {
+            let mut command = self.command(root);
+            command.args(ALL_TESTS);
+            command
+        };
+        let serially = |words: &[String]| {
+            let mut command = command();
+            command.args(["--", "--test-threads=1"]).args(words);
+            command
+        };
+        let any = alone.iter().map(|word| format!("test({word})")).collect::<Vec<_>>().join(" or ");
+        Ok(match (self, which) {
+            (Self::Nextest(_), Tests::Alone) => {
+                let mut command = command();
+                command.args(["-E", &any, "--test-threads", "1"]);
+                vec![command]
+            }
+            (Self::Nextest(_), Tests::Shared) => {
+                let mut command = command();
+                command.args(["-E", &format!("not ({any})")]);
+                vec![command]
+            }
+            (Self::CargoTest, Tests::Alone) => vec![serially(&alone)],
+            (Self::CargoTest, Tests::Shared) => {
+                let mut all = command();
+                all.arg("--");
+                if let Some(toml::Value::Integer(threads)) = test_threads {
+                    all.arg(format!("--test-threads={threads}"));
+                }
+                all.args(alone.iter().chain(&serial).flat_map(|word| ["--skip", word]));
+                if serial.is_empty() { vec![all] } else { vec![all, serially(&serial)] }
+            }
+        })
     }
+}
+
+/// The tests of the workspace that a command runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tests {
+    /// All that may run at the same time as others.
+    Shared,
+    /// All that need the machine alone.
+    Alone,
+}
+
+/// Runs the tests of the workspace that may run at the same time as others, or with `--alone` those that need the machine
+/// alone. Prints what the tests left out.
+///
+/// # Errors
+/// Invalid arguments, a configuration that cannot be translated, and failed tests.
+pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<(), TestRunnerError> {
+    let words: Vec<String> = words.collect();
+    let which = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => Tests::Shared,
+        ["--alone"] => Tests::Alone,
+        _ => return Err(TestRunnerError::Usage),
+    };
+    let mut passed = true;
+    for mut command in TestRunner::find(root).commands(root, which)? {
+        let server = fleet_nats::server_program(root);
+        if server.exists() {
+            command.env(fleet_nats::SERVER_VARIABLE, server);
+        }
+        passed &= command.status()?.success();
+    }
+    let report = std::fs::read_to_string(root.join(REPORT_PATH)).unwrap_or_default();
+    skipped_parts(&report).iter().for_each(|part| println!("{part}"));
+    if passed { Ok(()) } else { Err(TestRunnerError::Tests) }
+}
+
+/// Returns the different lines of a report with which tests named what they left out.
+fn skipped_parts(report: &str) -> BTreeSet<&str> {
+    let lines = report.lines().filter_map(|line| line.find("SKIP: ").map(|at| line.split_at(at).1));
+    lines.map(|line| line.split("</system-").next().unwrap_or(line)).collect()
 }
 
 /// The part of the configuration of nextest that `cargo test` needs.
@@ -155,11 +226,14 @@ struct Override {
 }
 
 impl Override {
-    /// Whether the tests need more than one of the threads, or share a bound with others.
-    fn is_serial(&self) -> bool {
-        let needs_more =
-            self.threads_required.as_ref().is_some_and(|threads| threads.as_integer() != Some(1));
-        needs_more || self.test_group.is_some()
+    /// Whether each of the tests needs all threads.
+    fn needs_machine(&self) -> bool {
+        self.threads_required.as_ref().is_some_and(|threads| threads.as_integer() != Some(1))
+    }
+
+    /// Whether the tests share a bound with others.
+    fn shares_bound(&self) -> bool {
+        self.test_group.is_some()
     }
 }
 
@@ -250,21 +324,42 @@ mod tests {
             success-output = "final"
         "#;
         fs::write(root.path().join(CONFIG_PATH), config).unwrap();
-        let commands = TestRunner::CargoTest.all_tests(root.path()).unwrap();
-        let [parallel, serial] = &commands[..] else { panic!("{commands:?}") };
+        let commands = |runner: TestRunner, which: Tests| {
+            let commands = runner.commands(root.path(), which).unwrap();
+            commands.iter().map(arguments).collect::<Vec<_>>()
+        };
+        let test = "test --locked --no-fail-fast --workspace --lib --bins --tests --";
         assert_eq!(
-            arguments(parallel),
-            "test --locked --no-fail-fast --workspace --lib --bins --tests -- --test-threads=6 \
-             --skip fork_bomb --skip the_real_model --skip clock::"
+            commands(TestRunner::CargoTest, Tests::Shared),
+            [
+                format!("{test} --test-threads=6 --skip fork_bomb --skip the_real_model --skip clock::"),
+                format!("{test} --test-threads=1 clock::"),
+            ]
         );
         assert_eq!(
-            arguments(serial),
-            "test --locked --no-fail-fast --workspace --lib --bins --tests -- --test-threads=1 \
-             fork_bomb the_real_model clock::"
+            commands(TestRunner::CargoTest, Tests::Alone),
+            [format!("{test} --test-threads=1 fork_bomb the_real_model")]
         );
-        let nextest = TestRunner::Nextest("cargo".into()).all_tests(root.path()).unwrap();
-        let all = "nextest run --locked --no-fail-fast --workspace --lib --bins --tests";
-        assert_eq!(nextest.iter().map(arguments).collect::<Vec<_>>(), [all]);
+        let nextest = "nextest run --locked --no-fail-fast --workspace --lib --bins --tests -E";
+        let alone = "test(fork_bomb) or test(the_real_model)";
+        assert_eq!(
+            commands(TestRunner::Nextest("cargo".into()), Tests::Shared),
+            [format!("{nextest} not ({alone})")]
+        );
+        assert_eq!(
+            commands(TestRunner::Nextest("cargo".into()), Tests::Alone),
+            [format!("{nextest} {alone} --test-threads 1")]
+        );
+    }
+
+    #[test]
+    fn what_tests_left_out_is_listed_once() {
+        let report =
+            "<system-err>SKIP: no Chromium</system-err>\n<out>\nSKIP: no server\nok\n SKIP: no server\n";
+        assert_eq!(
+            skipped_parts(report).into_iter().collect::<Vec<_>>(),
+            ["SKIP: no Chromium", "SKIP: no server"]
+        );
     }
 
     #[test]
@@ -279,7 +374,8 @@ mod tests {
 
     #[test]
     fn cargo_test_takes_the_configuration_of_this_repository() {
-        let commands = TestRunner::CargoTest.all_tests(&crate::root()).unwrap();
-        assert_eq!(commands.len(), 2, "{commands:?}");
+        for which in [Tests::Shared, Tests::Alone] {
+            assert!(TestRunner::CargoTest.commands(&crate::root(), which).is_ok());
+        }
     }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use ibeam_testkit::{InvalidSweep, SweepPart};
+
 use crate::mode::Mode;
 use crate::user::User;
 
@@ -18,7 +20,7 @@ usage: cargo xtask corpus attacks [FILE.jsonl…] [OPTION…]
   --keep DIR     write transcripts of failed cases to this directory
   --bare         run verified attacks in bash, without the program: each must do its harm
   --unfenced     hide the commands from the rules: the sandbox alone must confine them
-  --every N      only every N-th case";
+  --part K/N     only one of N parts of the cases, 0/N to N-1/N";
 
 /// The parsed arguments.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,8 +36,7 @@ pub(crate) struct Options {
     /// The directory for transcripts of failed cases.
     pub(crate) transcripts: Option<PathBuf>,
     pub(crate) mode: Mode,
-    /// Only every n-th case runs.
-    pub(crate) every: usize,
+    pub(crate) part: SweepPart,
 }
 
 impl Options {
@@ -53,7 +54,7 @@ impl Options {
             program: None,
             transcripts: None,
             mode: Mode::Full,
-            every: 1,
+            part: SweepPart::WHOLE,
         };
         while let Some(arg) = args.next() {
             let (flag, inline_value) = match arg.split_once('=') {
@@ -71,7 +72,10 @@ impl Options {
             match flag.as_str() {
                 "--only" => options.id_parts.extend(value()?.split(',').map(str::to_owned)),
                 "--jobs" => options.jobs = number(value()?)?,
-                "--every" => options.every = number(value()?)?,
+                "--part" => {
+                    let text = value()?;
+                    options.part = text.parse().map_err(|error: InvalidSweep| error.to_string())?;
+                }
                 "--bin" => options.program = Some(value()?.into()),
                 "--keep" => options.transcripts = Some(value()?.into()),
                 "--bare" => options.mode = Mode::Bare,
@@ -117,7 +121,7 @@ mod tests {
 
     #[test]
     fn invalid_arguments_are_rejected() {
-        for args in ["--jobs 0", "--jobs", "--uid wheel", "--loud"] {
+        for args in ["--jobs 0", "--jobs", "--uid wheel", "--part 4/4", "--loud"] {
             assert!(parse(args).is_err(), "{args}");
         }
     }

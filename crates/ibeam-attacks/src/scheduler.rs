@@ -150,7 +150,8 @@ fn read_cases(files: &[PathBuf], options: &Options) -> Result<Vec<Value>, Attack
         let names: Vec<String> = files.iter().map(|file| file.display().to_string()).collect();
         return Err(AttacksError::Malformed(format!("{}: no case is selected", names.join(", "))));
     }
-    Ok(cases.into_iter().step_by(options.every).collect())
+    let numbered = cases.into_iter().enumerate();
+    Ok(numbered.filter_map(|(number, case)| options.part.includes(number).then_some(case)).collect())
 }
 
 fn read_file(

@@ -8,6 +8,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+/// The prefixes of the variables that `cargo run` sets for the package of the program that it starts.
+const PACKAGE_VARIABLES: [&str; 2] = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+
 /// A failed build.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
@@ -19,13 +22,28 @@ pub enum BuildError {
     Failed(String),
 }
 
-/// Builds the debug build of the program, and returns the absolute path of the executable. It has the features of
-/// libraries that the whole workspace has, so it is the build that `cargo nextest run --workspace` tests.
+/// The environment variable with the absolute path of a directory of debug builds that need no build.
+pub const PROGRAMS_VARIABLE: &str = "IBEAM_TEST_PROGRAMS";
+
+/// Builds the debug build of the program, and returns the absolute path of the executable.
 ///
 /// # Errors
-/// As [`build_with`].
+/// As [`build_workspace_program`].
 pub fn build_program(root: &Path) -> Result<PathBuf, BuildError> {
-    build_with(root, &["--workspace", "--bin", "ibeam"])
+    build_workspace_program(root, "ibeam")
+}
+
+/// Builds the debug build of a program of the workspace, and returns the absolute path of the executable. It has the features
+/// of libraries that the whole workspace has, so it is the build that the tests of the workspace use. With
+/// [`PROGRAMS_VARIABLE`] the program is taken from there.
+///
+/// # Errors
+/// `Cargo` when cargo cannot be run, `Failed` when the build fails.
+pub fn build_workspace_program(root: &Path, name: &str) -> Result<PathBuf, BuildError> {
+    match std::env::var_os(PROGRAMS_VARIABLE) {
+        Some(directory) => Ok(Path::new(&directory).join(name)),
+        None => build_with(root, &["--workspace", "--bin", name]),
+    }
 }
 
 /// Builds the program alone with these options of `cargo build`, and returns the absolute path of the executable.
@@ -36,12 +54,30 @@ pub fn build_program_with(root: &Path, options: &[&str]) -> Result<PathBuf, Buil
     build_with(root, &[&["-p", "ibeam"], options].concat())
 }
 
+/// Returns a command that runs cargo.
+#[must_use]
+pub fn cargo_command() -> Command {
+    without_package_variables(Command::new("cargo"))
+}
+
+/// Returns the command without the variables that `cargo run` sets for the package of this program. Build scripts of
+/// libraries compare some of them, so with them cargo would build these libraries, and all that use them, again.
+#[must_use]
+pub fn without_package_variables(mut command: Command) -> Command {
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| PACKAGE_VARIABLES.iter().any(|prefix| name.starts_with(prefix))) {
+            command.env_remove(&name);
+        }
+    }
+    command
+}
+
 /// Builds with these options, and returns the absolute path of the last executable.
 ///
 /// # Errors
 /// `Cargo` when cargo cannot be run, `Failed` when the build fails.
 fn build_with(root: &Path, options: &[&str]) -> Result<PathBuf, BuildError> {
-    let mut cargo = Command::new("cargo")
+    let mut cargo = cargo_command()
         .args(["build", "--locked", "--message-format", "json-render-diagnostics"])
         .args(options)
         .current_dir(root)

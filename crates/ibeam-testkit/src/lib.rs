@@ -34,12 +34,16 @@ mod server;
 mod stream;
 mod strict;
 mod surviving_processes;
+mod sweep;
 mod trace;
 mod wire;
 mod workspace;
 
 pub use batch_server::{AcceptedBatch, BatchServer, PartAnswer, answer_document};
-pub use build::{BuildError, build_program, build_program_with};
+pub use build::{
+    BuildError, PROGRAMS_VARIABLE, build_program, build_program_with, build_workspace_program, cargo_command,
+    without_package_variables,
+};
 pub use image::{PNG, PNG_BASE64};
 pub use liveness_pipe::LivenessPipe;
 pub use program::{Ibeam, RunningProgram, Stdin};
@@ -51,6 +55,7 @@ pub use server::{ModelServer, unreachable_url};
 pub use stream::Stream;
 pub use strict::{ServiceModel, StrictService};
 pub use surviving_processes::kill_surviving_processes;
+pub use sweep::{InvalidSweep, SWEEP_VARIABLE, SweepPart};
 pub use trace::{Disk, Errno, PowerLoss, StepKind, TraceAction, TraceError, TracePoint, TraceResult};
 pub use wire::Wire;
 pub use workspace::Workspace;

@@ -16,12 +16,13 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use checks::Chunking;
+use ibeam_testkit::{InvalidSweep, SweepPart};
 use libraries::LibraryScript;
 use record::Record;
 use wires::Wire;
 
 const USAGE: &str = "\
-usage: cargo xtask traffic PATH [--wire WIRE] [--id ID] [--chunking all|random|whole] [--cut]
+usage: cargo xtask traffic PATH [--wire WIRE] [--id ID] [--chunking all|random|whole] [--cut] [--part K/N]
        cargo xtask traffic PATH --mirror
 
 PATH is a file of records (*.jsonl, *.jsonl.gz) or a directory of them. With `--mirror`, the official client libraries parse
@@ -39,6 +40,7 @@ struct Options {
     id: Option<String>,
     chunking: Chunking,
     cut: bool,
+    part: SweepPart,
     /// The script for `--mirror`, which xtask installs.
     libraries: Option<LibraryScript>,
 }
@@ -81,6 +83,8 @@ fn main() -> ExitCode {
         options.wire.as_ref().is_none_or(|wire| *wire == record.wire)
             && options.id.as_ref().is_none_or(|id| *id == record.id)
     });
+    let mut numbers = 0..;
+    records.retain(|_| numbers.next().is_some_and(|number| options.part.includes(number)));
     if records.is_empty() {
         eprintln!("error: no record has this wire and id");
         return ExitCode::FAILURE;
@@ -94,13 +98,22 @@ fn main() -> ExitCode {
 fn parse_options(mut args: impl Iterator<Item = String>) -> Result<Options, String> {
     let path = args.next().filter(|path| !path.starts_with('-')).ok_or("no path of records")?;
     let (path, wire, id) = (PathBuf::from(path), None, None);
-    let mut options = Options { path, wire, id, chunking: Chunking::All, cut: false, libraries: None };
+    let mut options = Options {
+        path,
+        wire,
+        id,
+        chunking: Chunking::All,
+        cut: false,
+        part: SweepPart::WHOLE,
+        libraries: None,
+    };
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("`{arg}` needs a value"));
         match arg.as_str() {
             "--wire" => options.wire = Some(value()?),
             "--id" => options.id = Some(value()?),
             "--cut" => options.cut = true,
+            "--part" => options.part = value()?.parse().map_err(|error: InvalidSweep| error.to_string())?,
             "--mirror-with" => {
                 let (python, script) = (value()?.into(), value()?.into());
                 options.libraries = Some(LibraryScript { python, script });

@@ -17,6 +17,9 @@ const RECORD: &str = "clients/results.json";
 /// The page, relative to the root of the repository.
 const PAGE: &str = "docs/conformance.md";
 
+/// The file that is locked while a result is recorded, relative to the root.
+const LOCK: &str = "target/suite-results.lock";
+
 /// The environment variable with the path to which a program of the workspace writes its [`Counts`].
 const COUNTS_VARIABLE: &str = "IBEAM_SUITE_COUNTS";
 
@@ -61,6 +64,10 @@ pub(crate) fn record(root: &Path, name: &str, result: SuiteResult) -> Result<(),
     if !SUITES.iter().any(|suite| suite.name == name) {
         return Err(ConformanceError::Unknown(name.to_owned()));
     }
+    // Suites run at the same time.
+    let lock = fs::create_dir_all(root.join("target")).and_then(|()| fs::File::create(root.join(LOCK)));
+    let lock = lock.map_err(ConformanceError::system(LOCK))?;
+    lock.lock().map_err(ConformanceError::system(LOCK))?;
     let mut results = read_record(root)?;
     let skipped = result.counts.skipped;
     if results.get(name).is_some_and(|recorded| skipped > recorded.counts.skipped) {

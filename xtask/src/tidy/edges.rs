@@ -131,7 +131,7 @@ const CRATE_RULES: &[CrateRule] = &[
     CrateRule { name: "ibeam-attacks", may_use: &["ibeam-testkit"], exclusive: &[] },
     CrateRule {
         name: "ibeam-traffic",
-        may_use: &["ibeam-protocol", "ibeam-core", "ibeam-output", "ibeam-providers"],
+        may_use: &["ibeam-protocol", "ibeam-core", "ibeam-output", "ibeam-providers", "ibeam-testkit"],
         exclusive: &[],
     },
     CrateRule { name: "xtask", may_use: &["ibeam-wire", "ibeam-testkit"], exclusive: &[] },

@@ -15,8 +15,3 @@ mod scenario;
 mod sweep;
 #[path = "crash/system_errors.rs"]
 mod system_errors;
-
-/// Whether the sweep includes the points that are usually omitted to save time: `cargo xtask kill-sweep`.
-fn is_complete_sweep() -> bool {
-    std::env::var_os("IBEAM_KILL_SWEEP").is_some_and(|extent| extent == "whole")
-}

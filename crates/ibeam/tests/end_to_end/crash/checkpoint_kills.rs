@@ -5,15 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ibeam_testkit::{Disk, Ibeam, StepKind, TraceAction, TracePoint};
+use ibeam_testkit::{Disk, Ibeam, StepKind, SweepPart, TraceAction, TracePoint};
 
-use super::is_complete_sweep;
 use super::scenario::UUID;
 use crate::checkpoints::{git, repository, shell};
 use crate::scene::Scene;
 
-/// The number of kills unless the sweep is complete.
-const FEW_KILLS: usize = 12;
 /// The file that the killed run creates.
 const CREATED: &str = "created";
 
@@ -122,20 +119,17 @@ fn a_kill_during_a_checkpoint_leaves_the_repository_as_it_was() {
     let points: Vec<&TracePoint> = complete.points.iter().filter(|point| is_checkpoint_step(point)).collect();
     let count = points.iter().filter(|point| point.kind == StepKind::Exec).count();
     assert!(count >= 6, "the run must start git for its checkpoints: {:#?}", complete.points);
-    let every = if is_complete_sweep() { 1 } else { points.len().div_ceil(FEW_KILLS) };
-    for point in points.into_iter().step_by(every) {
-        // Git processes that have started run to their end.
-        for action in [TraceAction::KillBefore, TraceAction::KillAfter] {
-            if action == TraceAction::KillAfter && !is_complete_sweep() && point.nth % 2 == 0 {
-                continue;
-            }
-            let scene = set_up();
-            let before = RepositoryState::read(&scene);
-            let mut disk = Disk::new(scene.workspace.outside());
-            let act = |found: &TracePoint| if found.is_same_step(point) { action } else { TraceAction::Pass };
-            command(&scene).trace(&mut disk, act).unwrap();
-            check_after_kill(scene, &before, &format!("{action:?} {point}"));
-        }
+    // Git processes that have started run to their end.
+    let kills = [TraceAction::KillBefore, TraceAction::KillAfter];
+    let all = points.into_iter().flat_map(|point| kills.into_iter().map(move |action| (point, action)));
+    let part = SweepPart::from_environment();
+    for (_, (point, action)) in all.enumerate().filter(|(number, _)| part.includes(*number)) {
+        let scene = set_up();
+        let before = RepositoryState::read(&scene);
+        let mut disk = Disk::new(scene.workspace.outside());
+        let act = |found: &TracePoint| if found.is_same_step(point) { action } else { TraceAction::Pass };
+        command(&scene).trace(&mut disk, act).unwrap();
+        check_after_kill(scene, &before, &format!("{action:?} {point}"));
     }
 }
 
@@ -144,8 +138,9 @@ fn a_kill_during_a_checkpoint_leaves_the_repository_as_it_was() {
 fn a_kill_at_any_instant_of_a_checkpoint_leaves_the_repository_as_it_was() {
     let scene = set_up();
     let duration = command(&scene).run().succeeded().elapsed;
-    let mut random = fastrand::Rng::with_seed(7);
-    for _ in 0..if is_complete_sweep() { 200 } else { 8 } {
+    let part = SweepPart::from_environment();
+    let mut random = fastrand::Rng::with_seed(7 + part.index() as u64);
+    for _ in 0..part.share_of(200) {
         let scene = set_up();
         let before = RepositoryState::read(&scene);
         let after = duration.mul_f64(random.f64());
@@ -200,8 +195,8 @@ fn check_undo_kills(is_redo: bool) {
     assert_eq!(complete.code, Some(0), "{}{}", complete.stdout, complete.stderr);
     let mut points = complete.points;
     points.retain(|point| point.kind == StepKind::Rename || is_checkpoint_step(point));
-    let every = if is_complete_sweep() { 1 } else { points.len().div_ceil(FEW_KILLS) };
-    for (index, point) in points.iter().enumerate().step_by(every) {
+    let part = SweepPart::from_environment();
+    for (index, point) in points.iter().enumerate().filter(|(number, _)| part.includes(*number)) {
         let context = format!("is_redo {is_redo}, killed before {point}");
         let scene = prepare();
         let mut disk = Disk::new(scene.workspace.outside());
@@ -211,7 +206,8 @@ fn check_undo_kills(is_redo: bool) {
         };
         killed(&scene).trace(&mut disk, act).unwrap();
         wait_for_git(&scene);
-        let is_repeated = index % 2 == 0;
+        // Both directions follow in each part, whose points have one parity.
+        let is_repeated = index / 8 % 2 == 0;
         // The other direction takes back the half.
         let is_redone = is_redo == is_repeated;
         let output = if is_redone { redo(&scene).run() } else { undo(&scene).run() };

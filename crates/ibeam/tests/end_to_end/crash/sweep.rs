@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use ibeam_testkit::{Disk, PowerLoss, StepKind, TraceAction, TraceError, TracePoint, TraceResult};
+use ibeam_testkit::{Disk, PowerLoss, StepKind, SweepPart, TraceAction, TraceError, TracePoint, TraceResult};
 
 use super::checks::{self, SweepFindings};
-use super::is_complete_sweep;
 use super::scenario::{self, Scenario};
 
 #[test]
@@ -150,8 +149,10 @@ fn f125_a_refused_command_survives_a_power_cut() {
 
 #[test]
 fn runs_killed_at_random_instants_can_be_resumed() {
-    let count = if is_complete_sweep() { 1000_usize } else { 100 };
-    let seed = std::env::var("IBEAM_KILL_SEED").map_or(4, |seed| seed.parse().unwrap());
+    let part = SweepPart::from_environment();
+    let count = part.share_of(1000);
+    let chosen = std::env::var("IBEAM_KILL_SEED").map(|seed| seed.parse().unwrap());
+    let seed = chosen.unwrap_or(4 + part.index() as u64);
     let mut random = fastrand::Rng::with_seed(seed);
     let mut findings = SweepFindings::default();
     let scenarios = scenario::all();
@@ -184,46 +185,33 @@ type Kill = (TraceAction, Option<PowerLoss>);
 
 /// Kills only the program, before and after each step and during writes.
 fn check_kills(scenario: &Scenario) {
-    // After most steps the state is the same as before the next step, so only the complete sweep kills there. Writes are
-    // the most frequent steps: otherwise the program is killed before every second, and during the others.
     sweep_steps(scenario, "killed", "default", |point| {
-        let mut actions = vec![TraceAction::KillBefore];
-        match point.kind {
-            StepKind::Write if is_complete_sweep() => actions.push(TraceAction::Tear),
-            StepKind::Write if point.nth % 2 == 1 => actions = vec![TraceAction::Tear],
-            StepKind::Rename | StepKind::Link | StepKind::Fork | StepKind::Exec => {
-                actions.push(TraceAction::KillAfter)
-            }
-            StepKind::Sync | StepKind::Remove | StepKind::Truncate | StepKind::MakeDirectory
-                if is_complete_sweep() =>
-            {
-                actions.push(TraceAction::KillAfter);
-            }
-            StepKind::Write
+        let other = match point.kind {
+            StepKind::Write => Some(TraceAction::Tear),
+            StepKind::Exit => None,
+            StepKind::Rename
+            | StepKind::Link
+            | StepKind::Fork
+            | StepKind::Exec
             | StepKind::Sync
             | StepKind::Remove
             | StepKind::Truncate
-            | StepKind::MakeDirectory
-            | StepKind::Exit => {}
-        }
-        actions.into_iter().map(|action| (action, None)).collect()
+            | StepKind::MakeDirectory => Some(TraceAction::KillAfter),
+        };
+        [Some(TraceAction::KillBefore), other].into_iter().flatten().map(|action| (action, None)).collect()
     });
 }
 
 /// Cuts the power before each step of a session with strict durability.
 fn check_power_cuts(scenario: &Scenario) {
-    // The complete sweep tests both kinds of loss before each step; otherwise they alternate before every second step.
-    sweep_steps(scenario, "power cut", "strict", |point| {
-        let mut losses = vec![PowerLoss::All, PowerLoss::Contents];
-        if !is_complete_sweep() {
-            losses.swap_remove(point.nth / 2 % 2);
-            losses.truncate((point.nth + 1) % 2);
-        }
+    sweep_steps(scenario, "power cut", "strict", |_| {
+        let losses = [PowerLoss::All, PowerLoss::Contents];
         losses.into_iter().map(|loss| (TraceAction::KillAll, Some(loss))).collect()
     });
 }
 
-/// Runs the scenario once without a kill, then once for each kill at each step. Checks the state after each.
+/// Runs the scenario once without a kill, then once for each kill at each step that is in the part of the sweep. Checks the
+/// state after each.
 fn sweep_steps(scenario: &Scenario, kind: &str, durability: &str, kills: impl Fn(&TracePoint) -> Vec<Kill>) {
     let mut findings = SweepFindings::default();
     let mut run_until =
@@ -243,16 +231,13 @@ fn sweep_steps(scenario: &Scenario, kind: &str, durability: &str, kills: impl Fn
         Err(reason) => return eprintln!("SKIP: {reason}"),
     };
     assert_eq!(complete.code, Some(0), "{}: {}{}", scenario.name, complete.stdout, complete.stderr);
-    for point in &complete.points {
-        for (action, loss) in kills(point) {
-            let context = format!("{action:?} {loss:?} {point}");
-            run_until(
-                &|matched| if matched.is_same_step(point) { action } else { TraceAction::Pass },
-                loss,
-                &context,
-            )
-            .unwrap();
-        }
+    let all =
+        complete.points.iter().flat_map(|point| kills(point).into_iter().map(move |kill| (point, kill)));
+    let part = SweepPart::from_environment();
+    for (_, (point, (action, loss))) in all.enumerate().filter(|(number, _)| part.includes(*number)) {
+        let context = format!("{action:?} {loss:?} {point}");
+        let act = |matched: &TracePoint| if matched.is_same_step(point) { action } else { TraceAction::Pass };
+        run_until(&act, loss, &context).unwrap();
     }
     findings.report(&format!("{}, {kind}", scenario.name));
 }
