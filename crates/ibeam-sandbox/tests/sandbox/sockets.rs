@@ -4,28 +4,16 @@
 //! The tests run as the user of the tests, if that is root also as an ordinary user, and with the `/proc` of a
 //! container. Without Python they are skipped with a message.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::disallowed_types,
-    reason = "tests"
-)]
-
-use std::ffi::{OsStr, OsString};
 use std::io::{Read as _, Write as _};
-use std::os::fd::AsFd as _;
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
 
-use ibeam_sandbox::{Confinement, DEFAULT_PROCESS_LIMIT, LaunchSpec, Launcher, SupervisedTree, Tier};
+use ibeam_sandbox::{Confinement, DEFAULT_PROCESS_LIMIT, LaunchSpec, Launcher, Tier};
 use ibeam_testkit::Workspace;
 
-/// More than any command here needs.
-const TIMEOUT: Duration = Duration::from_secs(60);
-const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+use crate::command::{self, Started, TIMEOUT, finish, is_installed};
+use crate::environment::{again, environment, inside, is_root, ordinary_user, words};
+
 /// The start of every script. `dial(path)` connects a stream socket with a blocking call.
 const PRELUDE: &str = "import os, socket, sys, threading\n\
     def dial(path, kind=socket.SOCK_STREAM):\n    s = socket.socket(socket.AF_UNIX, kind); s.connect(path); return s\n";
@@ -51,32 +39,17 @@ impl Fixture {
     }
 
     /// Starts a Python script.
-    fn start(&self, script: &str) -> (SupervisedTree, std::io::PipeReader) {
-        let (reader, writer) = std::io::pipe().unwrap();
-        let null = std::fs::File::open("/dev/null").unwrap();
-        let environment: Vec<(OsString, OsString)> =
-            [("PATH", OsStr::new(SEARCH_PATH)), ("HOME", self.workspace.home().as_os_str())]
-                .map(|(name, value)| (name.into(), value.into()))
-                .into();
+    fn start(&self, script: &str) -> Started {
         let script = format!("{PRELUDE}{script}");
-        let launch = LaunchSpec {
-            program: Path::new("/usr/bin/env"),
-            arguments: &["env", "python3", "-c", &script].map(OsStr::new),
-            environment: &environment,
-            directory: self.workspace.path(),
-            stdio: [null.as_fd(), writer.as_fd(), writer.as_fd()],
-        };
-        (self.launcher.spawn(&launch).unwrap(), reader)
+        let spawn = |launch: &LaunchSpec<'_>| self.launcher.spawn(launch);
+        let (directory, home) = (self.workspace.path(), self.workspace.home());
+        command::start(spawn, directory, home, Path::new("/usr/bin/env"), &["env", "python3", "-c", &script])
     }
 
     /// Runs a Python script until it ends. Returns its output.
     #[track_caller]
     fn run(&self, script: &str) -> String {
-        let (mut tree, mut reader) = self.start(script);
-        let mut output = String::new();
-        reader.read_to_string(&mut output).unwrap();
-        assert!(tree.wait_until_gone(TIMEOUT), "{script} does not end: {output}");
-        output
+        finish(self.start(script), script).0
     }
 
     #[track_caller]
@@ -92,69 +65,23 @@ fn is_untouched(listener: &UnixListener) {
     assert!(listener.accept().is_err(), "a connection has arrived");
 }
 
-fn has_python() -> bool {
-    let has = Command::new("python3").arg("--version").output().is_ok();
-    if !has {
-        eprintln!("SKIP: python3 is not installed");
-    }
-    has
-}
-
-/// The variable that is set when a test runs itself.
-const AGAIN: &str = "IBEAM_TEST_AGAIN";
-
 /// Runs a test body here, as an ordinary user if this is root, and where `/proc` shows other pids than commands use, as
 /// in containers.
-fn as_both_users(name: &str, body: fn()) {
-    if !has_python() {
+fn as_both_users(test: &str, body: fn()) {
+    if !is_installed("python3") {
         return;
     }
     body();
-    #[expect(clippy::disallowed_methods, reason = "the only word between two processes of a test")]
-    if std::env::var_os(AGAIN).is_some() {
+    if environment().is_some() {
         return;
     }
-    if rustix::process::geteuid().is_root() {
-        again(name, &["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]);
+    if is_root() {
+        again(test, "as an ordinary user", &ordinary_user());
     }
-    let hidden = "mount -t tmpfs none /proc/fs && exec \"$@\"";
-    again(name, &["unshare", "--user", "--map-root-user", "--mount", "bash", "-c", hidden, "bash"]);
+    again(test, "with the /proc of the system", &inside("mount -t tmpfs none /proc/fs"));
 }
 
-fn again(name: &str, wrapper: &[&str]) {
-    let (first, rest) = wrapper.split_first().unwrap();
-    let program = std::env::current_exe().unwrap();
-    let output = Command::new(first)
-        .args(rest)
-        .arg(program)
-        .args([name, "--exact", "--nocapture"])
-        .env(AGAIN, "")
-        .output();
-    match output {
-        Ok(output) => {
-            let text = String::from_utf8_lossy(&output.stdout).into_owned()
-                + &String::from_utf8_lossy(&output.stderr);
-            if text.contains("Permission denied") && !text.contains("running 1 test") {
-                return eprintln!("SKIP: {wrapper:?} may not run this test: {text}");
-            }
-            assert!(output.status.success() && text.contains("1 passed"), "{name} by {wrapper:?}: {text}");
-        }
-        Err(error) => eprintln!("SKIP: {first}: {error}"),
-    }
-}
-
-macro_rules! as_both_users {
-    ($(fn $name:ident() $body:block)*) => {
-        $(
-            #[test]
-            fn $name() {
-                as_both_users(stringify!($name), || $body);
-            }
-        )*
-    };
-}
-
-as_both_users! {
+tests_in! { as_both_users:
     fn sockets_of_the_host_are_refused_at_any_place_and_time() {
         let workspace = Workspace::new();
         let before = UnixListener::bind(workspace.path().join("before")).unwrap();
@@ -338,13 +265,12 @@ const OUTER_LISTENER: &str = "import ctypes, os, struct, sys\n\
 
 #[test]
 fn under_an_outer_listener_only_socket_pairs_are_allowed() {
-    if !has_python() {
+    if !is_installed("python3") {
         return;
     }
-    #[expect(clippy::disallowed_methods, reason = "the only word between two processes of a test")]
-    if std::env::var_os(AGAIN).is_none() {
-        let name = "under_an_outer_listener_only_socket_pairs_are_allowed";
-        return again(name, &["python3", "-c", OUTER_LISTENER]);
+    if environment().is_none() {
+        let test = test_name!(under_an_outer_listener_only_socket_pairs_are_allowed);
+        return again(test, "under an outer listener", &words(&["python3", "-c", OUTER_LISTENER]));
     }
     let fixture = Fixture::new(Workspace::new(), Vec::new());
     fixture.refuses("socket.socket(socket.AF_UNIX)");

@@ -3,34 +3,23 @@
 //! Each test runs itself again in other environments: as an ordinary user, without a new pid namespace (as in
 //! containers), and where only root can create namespaces. `filters.rs` tests the backend without namespaces.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::disallowed_types,
-    reason = "tests"
-)]
-
-use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::os::fd::AsFd as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use ibeam_sandbox::{Confinement, LaunchSpec, Launcher, Layers, SupervisedTree, Tier};
+use ibeam_sandbox::{Confinement, Launcher, Layers, Tier};
 use ibeam_testkit::{LivenessPipe, Workspace};
 
-/// More than any command here needs.
-const TIMEOUT: Duration = Duration::from_secs(60);
+use crate::command::{Started, TIMEOUT, exit_code, finish, is_installed, start_bash};
+use crate::environment::{
+    again, can_create_namespaces, environment, in_own_process, inside, is_root, ordinary_user,
+};
+
 /// Process limit of commands: enough for git, and low for a fork bomb.
 const FEW: u32 = 128;
-/// The variable that names the environment in which a test runs itself.
-const ENVIRONMENT: &str = "IBEAM_TEST_WORLD";
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Content of files that commands must not read.
 const SECRET: &str = "SECRET-CANARY";
 
@@ -92,12 +81,8 @@ impl Fixture {
     /// Runs a script until its tree has ended. Returns its output and its exit code.
     #[track_caller]
     fn run(&self, script: &str) -> (String, i32) {
-        let (mut tree, mut reader) = start(&self.launcher, &self.workspace, script);
-        let mut output = String::new();
-        reader.read_to_string(&mut output).unwrap();
-        assert!(tree.wait_until_gone(TIMEOUT), "{script} does not end: {output}");
-        let status = tree.status().unwrap();
-        (output, status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+        let (output, status) = finish(start(&self.launcher, &self.workspace, script), script);
+        (output, exit_code(status))
     }
 
     #[track_caller]
@@ -116,25 +101,9 @@ impl Fixture {
     }
 }
 
-fn start(
-    launcher: &Launcher,
-    workspace: &Workspace,
-    script: &str,
-) -> (SupervisedTree, BufReader<std::io::PipeReader>) {
-    let (reader, writer) = std::io::pipe().unwrap();
-    let null = std::fs::File::open("/dev/null").unwrap();
-    let environment: Vec<(OsString, OsString)> =
-        [("PATH", OsStr::new(PATH)), ("HOME", workspace.home().as_os_str()), ("LC_ALL", OsStr::new("C"))]
-            .map(|(name, value)| (name.into(), value.into()))
-            .into();
-    let launch = LaunchSpec {
-        program: Path::new("/bin/bash"),
-        arguments: &["bash", "--norc", "--noprofile", "-c", script].map(OsStr::new),
-        environment: &environment,
-        directory: workspace.path(),
-        stdio: [null.as_fd(), writer.as_fd(), writer.as_fd()],
-    };
-    (launcher.spawn(&launch).unwrap_or_else(|error| panic!("{script}: {error}")), BufReader::new(reader))
+#[track_caller]
+fn start(launcher: &Launcher, workspace: &Workspace, script: &str) -> Started {
+    start_bash(|launch| launcher.spawn(launch), workspace.path(), workspace.home(), script)
 }
 
 /// Returns whether a user namespace and a pid namespace are expected.
@@ -159,76 +128,27 @@ fn has_foreign_proc() -> bool {
     environment().as_deref() == Some(FOREIGN_PROC)
 }
 
-#[expect(clippy::disallowed_methods, reason = "the only word between two processes of a test")]
-fn environment() -> Option<String> {
-    std::env::var(ENVIRONMENT).ok()
-}
-
 const NOBODY: &str = "as an ordinary user";
 const WITHOUT_PIDS: &str = "without a pid namespace";
 const FOREIGN_PROC: &str = "with the /proc of the system";
 const WITHOUT_USERS: &str = "with namespaces for root only";
 
-/// Returns a command line that runs a script as root of a new user namespace and then continues.
-fn inside(script: &str) -> Vec<String> {
-    let script = format!("{script} && exec \"$@\"");
-    ["unshare", "--user", "--map-root-user", "--mount", "bash", "-c", &script, "bash"]
-        .map(str::to_owned)
-        .into()
-}
-
 /// Runs a test here and in the other environments; skips it where namespaces are not available.
-fn everywhere(name: &str, body: fn()) {
+fn everywhere(test: &str, body: fn()) {
     if environment().is_some() {
         return body();
     }
-    let makes = Command::new("unshare").args(["-Urnpmiuf", "--mount-proc", "true"]).output();
-    if !makes.is_ok_and(|made| made.status.success()) {
-        return eprintln!("SKIP: {name}: namespaces cannot be created here");
+    if !can_create_namespaces(test) {
+        return;
     }
     body();
-    if rustix::process::geteuid().is_root() {
-        let user = (60_000 + std::process::id() % 5_000).to_string();
-        let ordinary_user =
-            ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
-        again(name, NOBODY, &ordinary_user.map(str::to_owned));
+    if is_root() {
+        again(test, NOBODY, &ordinary_user());
     }
     // Containers mask parts of /proc in this way; the system then refuses a new mount of /proc.
-    again(name, FOREIGN_PROC, &inside("mount -t tmpfs none /proc/fs"));
-    again(name, WITHOUT_PIDS, &inside("echo 0 >/proc/sys/user/max_pid_namespaces"));
-    again(name, WITHOUT_USERS, &inside("echo 0 >/proc/sys/user/max_user_namespaces"));
-}
-
-fn again(name: &str, environment: &str, wrapper: &[String]) {
-    let program = std::env::current_exe().unwrap();
-    let (first, rest) = wrapper.split_first().unwrap();
-    match Command::new(first).args(rest).args(["test", "-x"]).arg(&program).output() {
-        Ok(made) if made.status.success() => {}
-        made => return eprintln!("SKIP: {name} {environment}, which is not available here: {made:?}"),
-    }
-    let output = Command::new(first)
-        .args(rest)
-        .arg(program)
-        .args(["--exact", name, "--nocapture"])
-        .env(ENVIRONMENT, environment)
-        .current_dir("/")
-        .output()
-        .unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text);
-    assert!(output.status.success() && text.contains("1 passed"), "{environment}: {text}");
-    text.lines().filter(|line| line.starts_with("SKIP")).for_each(|line| eprintln!("{line} ({environment})"));
-}
-
-macro_rules! everywhere {
-    ($(fn $name:ident() $body:block)*) => {
-        $(
-            #[test]
-            fn $name() {
-                everywhere(stringify!($name), || $body);
-            }
-        )*
-    };
+    again(test, FOREIGN_PROC, &inside("mount -t tmpfs none /proc/fs"));
+    again(test, WITHOUT_PIDS, &inside("echo 0 >/proc/sys/user/max_pid_namespaces"));
+    again(test, WITHOUT_USERS, &inside("echo 0 >/proc/sys/user/max_user_namespaces"));
 }
 
 /// Messages of the system when a mount, a mode or a filter refuses access.
@@ -242,7 +162,7 @@ const REFUSED: &[&str] = &[
     "must be root",
 ];
 
-everywhere! {
+tests_in! { everywhere:
     fn every_layer_is_reported() {
         let fixture = Fixture::new();
         for name in ["mount-namespace", "network-namespace", "ipc-namespace", "uts-namespace", "seccomp",
@@ -317,10 +237,8 @@ everywhere! {
         fixture.prints("echo y >deep/other && mkdir deep/er/more && echo z >deep/er/more/f && cat deep/other", "y");
         let whole = "git -c user.name=a -c user.email=a@b add README.md && git -c user.name=a -c user.email=a@b \
             commit -qm one && git log --format=%s && git branch side && git stash list && git gc -q && git status --short README.md";
-        if Command::new("git").arg("--version").output().is_ok() {
+        if is_installed("git") {
             fixture.prints(whole, "one");
-        } else {
-            eprintln!("SKIP: git is not installed");
         }
         let config = std::fs::read_to_string(fixture.workspace.path().join(".git/config")).unwrap();
         assert_eq!(config, "[core]\n\trepositoryformatversion = 0\n");
@@ -434,10 +352,8 @@ everywhere! {
         fixture.prints("echo x >/dev/null; head -c 3 /dev/zero | od -An -tx1; head -c 9 /dev/urandom | wc -c; cat <(echo sub); echo err >/dev/stderr", "00 00 00\n9\nsub\nerr");
         fixture.refuses(&["No space left"], &["echo x >/dev/full"]);
         fixture.refuses(REFUSED, &["mknod b b 254 0", "mknod c c 1 3", "mknod /tmp/b b 254 0"]);
-        if Command::new("python3").arg("--version").output().is_ok() {
+        if is_installed("python3") {
             fixture.prints("python3 -c 'import os; a,b=os.openpty(); os.write(b,b\"tty\"); print(os.read(a,3).decode())'", "tty");
-        } else {
-            eprintln!("SKIP: python3 is not installed");
         }
     }
 
@@ -521,12 +437,10 @@ everywhere! {
         let fixture = Fixture::new();
         let path = fixture.workspace.path().join("daemon");
         let listener = std::os::unix::net::UnixListener::bind(path).unwrap();
-        if Command::new("python3").arg("--version").output().is_ok() {
+        if is_installed("python3") {
             let dial = "socket.socket(socket.AF_UNIX).connect";
             fixture.refuses(&["denied", "Permission"], &[&format!("python3 -c \"import socket; {dial}('daemon')\"")]);
             fixture.prints(&format!("python3 -c \"import socket; s=socket.socket(socket.AF_UNIX); s.bind('own'); s.listen(); {dial}('own'); print(1)\""), "1");
-        } else {
-            eprintln!("SKIP: python3 is not installed");
         }
         listener.set_nonblocking(true).unwrap();
         assert!(listener.accept().is_err());
@@ -542,10 +456,8 @@ everywhere! {
         fixture.refuses(&["unreachable"], &["exec 3<>/dev/tcp/192.0.2.1/80", "exec 3<>/dev/udp/192.0.2.1/53"]);
         outside.set_nonblocking(true).unwrap();
         assert!(outside.accept().is_err());
-        if Command::new("python3").arg("--version").output().is_ok() {
+        if is_installed("python3") {
             fixture.prints("python3 -c \"import socket; s=socket.create_server(('127.0.0.1',0)); c=socket.create_connection(s.getsockname()); s6=socket.create_server(('::1',0),family=socket.AF_INET6); print(1)\"", "1");
-        } else {
-            eprintln!("SKIP: python3 is not installed");
         }
     }
 
@@ -588,7 +500,7 @@ everywhere! {
         if expected().0 {
             fixture.prints("ulimit -Hu; ulimit -Su", &format!("{FEW}\n{FEW}"));
         }
-        if rustix::process::geteuid().is_root() && !fixture.layers.names.contains(&"pids-cgroup") {
+        if is_root() && !fixture.layers.names.contains(&"pids-cgroup") {
             return eprintln!("SKIP: without a cgroup nothing binds root");
         }
         let (mut tree, mut reader) = start(&fixture.launcher, &fixture.workspace, "exec 2>/dev/null; bomb() { bomb | bomb & }; bomb; echo up; sleep 60");
@@ -687,28 +599,31 @@ everywhere! {
         assert!(held.parse::<usize>().unwrap() * 1024 < SIZE, "{held} kB");
         drop(much);
     }
+}
 
-    fn a_client_that_hides_its_memory_can_confine() {
-        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
-        set_dumpable_behavior(DumpableBehavior::NotDumpable).unwrap();
-        Fixture::new().prints("cat ~/.netrc; echo x", "x");
-    }
+#[test]
+fn a_client_that_hides_its_memory_can_confine() {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    everywhere(test_name!(a_client_that_hides_its_memory_can_confine), || {
+        in_own_process(test_name!(a_client_that_hides_its_memory_can_confine), || {
+            set_dumpable_behavior(DumpableBehavior::NotDumpable).unwrap();
+            Fixture::new().prints("cat ~/.netrc; echo x", "x");
+        });
+    });
 }
 
 /// Without any backend no layer is reported and no command runs.
 #[test]
 fn a_command_that_cannot_be_confined_does_not_run() {
-    if environment().is_none() && rustix::process::geteuid().is_root() {
-        // The process limit does not apply to root.
-        let user = (60_000 + std::process::id() % 5_000).to_string();
-        let ordinary_user =
-            ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
-        return again(
-            "a_command_that_cannot_be_confined_does_not_run",
-            NOBODY,
-            &ordinary_user.map(str::to_owned),
-        );
+    let test = test_name!(a_command_that_cannot_be_confined_does_not_run);
+    // The process limit does not apply to root.
+    if environment().is_none() && is_root() {
+        return again(test, NOBODY, &ordinary_user());
     }
+    in_own_process(test, refuse_all_backends);
+}
+
+fn refuse_all_backends() {
     let workspace = Workspace::new();
     let launcher = Launcher::confined(
         FEW,

@@ -3,29 +3,18 @@
 //! Each test runs itself again where the system refuses namespaces: there the limits of a user namespace are set to
 //! zero. Without Python or a C compiler, some are skipped with a message.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::disallowed_types,
-    reason = "tests"
-)]
-
-use std::ffi::{OsStr, OsString};
-use std::io::Read as _;
-use std::os::fd::AsFd as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
-use ibeam_sandbox::{ChangeRecord, Confinement, DEFAULT_PROCESS_LIMIT, FileId, LaunchSpec, Launcher, Tier};
+use ibeam_sandbox::{ChangeRecord, Confinement, DEFAULT_PROCESS_LIMIT, FileId, Launcher, Tier};
 use ibeam_testkit::Workspace;
 
-/// More than any command here needs.
-const TIMEOUT: Duration = Duration::from_secs(60);
-/// The variable that names the expected tier when a test runs itself.
-const EXPECTED: &str = "IBEAM_TEST_TIER";
+use crate::command::{finish, is_installed, start_bash};
+use crate::environment::{again, environment, without_namespaces};
+
+/// The environment in which the system refuses namespaces.
+const NO_NAMESPACES: &str = "without namespaces";
 
 struct Fixture {
     launcher: Launcher,
@@ -40,9 +29,8 @@ impl Fixture {
             Confinement { writable: vec![workspace.path().to_owned()], ..Confinement::default() };
         let launcher = Launcher::confined(DEFAULT_PROCESS_LIMIT, confinement);
         let layers = launcher.start().unwrap();
-        #[expect(clippy::disallowed_methods, reason = "the only word between two processes of a test")]
-        let is_landlock = std::env::var_os(EXPECTED).is_some();
-        assert_eq!(layers.tier, if is_landlock { Tier::Landlock } else { Tier::Namespaces }, "{layers:?}");
+        let expected = if environment().is_some() { Tier::Landlock } else { Tier::Namespaces };
+        assert_eq!(layers.tier, expected, "{layers:?}");
         Self { launcher, workspace }
     }
 
@@ -53,23 +41,11 @@ impl Fixture {
     /// Runs a script until it ends. Returns its output and whether it was successful.
     #[track_caller]
     fn run(&self, script: &str) -> (String, bool) {
-        let (mut reader, writer) = std::io::pipe().unwrap();
-        let null = std::fs::File::open("/dev/null").unwrap();
-        let environment: Vec<(OsString, OsString)> =
-            vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())];
-        let launch = LaunchSpec {
-            program: Path::new("/bin/bash"),
-            arguments: &["bash", "--norc", "--noprofile", "-ec", script].map(OsStr::new),
-            environment: &environment,
-            directory: self.workspace.path(),
-            stdio: [null.as_fd(), writer.as_fd(), writer.as_fd()],
-        };
-        let mut tree = self.launcher.spawn(&launch).unwrap();
-        drop(writer);
-        let mut output = String::new();
-        reader.read_to_string(&mut output).unwrap();
-        assert!(tree.wait_until_gone(TIMEOUT), "{script} does not end: {output}");
-        (output, tree.status().unwrap().success())
+        let path = self.workspace.path();
+        let started =
+            start_bash(|launch| self.launcher.spawn(launch), path, path, &format!("set -e; {script}"));
+        let (output, status) = finish(started, script);
+        (output, status.success())
     }
 
     fn id(&self, path: &str) -> FileId {
@@ -97,47 +73,17 @@ impl Fixture {
     }
 }
 
-/// A script that disables namespaces and drops all capabilities.
-const NO_NAMESPACES: &str = "set -e; for limit in /proc/sys/user/max_*_namespaces; do echo 0 >$limit; done; \
-    exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all \"$@\"";
-
 /// Runs a test here, and in a process where the system refuses namespaces.
-fn everywhere(name: &str, test: fn()) {
-    test();
-    #[expect(clippy::disallowed_methods, reason = "the only word between two processes of a test")]
-    if std::env::var_os(EXPECTED).is_some() {
-        return;
+fn everywhere(test: &str, body: fn()) {
+    body();
+    if environment().is_none() {
+        again(test, NO_NAMESPACES, &without_namespaces());
     }
-    let wrapper = ["--user", "--map-current-user", "--keep-caps", "bash", "-c", NO_NAMESPACES, "bash"];
-    let made = Command::new("unshare").args(wrapper).arg("true").status();
-    if !made.is_ok_and(|status| status.success()) {
-        return eprintln!("SKIP: {name} without namespaces, which is not available here");
-    }
-    let own = std::env::current_exe().unwrap();
-    let again = Command::new("unshare")
-        .args(wrapper)
-        .arg(own)
-        .args(["--exact", name, "--nocapture"])
-        .env(EXPECTED, "landlock")
-        .current_dir("/")
-        .output()
-        .unwrap();
-    let text = [again.stdout, again.stderr].concat();
-    let text = String::from_utf8_lossy(&text);
-    assert!(again.status.success() && text.contains("1 passed"), "with Landlock: {text}");
-}
-
-fn has_python() -> bool {
-    let found = Command::new("python3").arg("--version").output().is_ok();
-    if !found {
-        eprintln!("SKIP: python3 is not installed");
-    }
-    found
 }
 
 #[test]
 fn each_call_that_changes_a_name_is_recorded() {
-    everywhere("each_call_that_changes_a_name_is_recorded", || {
+    everywhere(test_name!(each_call_that_changes_a_name_is_recorded), || {
         let fixture = Fixture::new();
         for (script, path) in [
             ("echo x > new", "new"),
@@ -183,10 +129,10 @@ fn each_call_that_changes_a_name_is_recorded() {
 
 #[test]
 fn calls_with_descriptors_are_recorded() {
-    if !has_python() {
+    if !is_installed("python3") {
         return;
     }
-    everywhere("calls_with_descriptors_are_recorded", || {
+    everywhere(test_name!(calls_with_descriptors_are_recorded), || {
         let fixture = Fixture::new();
         let python = |code: &str| {
             format!("python3 -Ic 'import os, threading\nd = os.open(\"sub\", os.O_RDONLY)\n{code}'")
@@ -232,7 +178,7 @@ fn calls_with_descriptors_are_recorded() {
 
 #[test]
 fn what_a_renamed_directory_brings_is_recorded_with_it() {
-    everywhere("what_a_renamed_directory_brings_is_recorded_with_it", || {
+    everywhere(test_name!(what_a_renamed_directory_brings_is_recorded_with_it), || {
         let fixture = Fixture::new();
         let moved = fixture.id("old");
         fixture.records("mv old renamed", "renamed");
@@ -243,7 +189,7 @@ fn what_a_renamed_directory_brings_is_recorded_with_it() {
 
 #[test]
 fn changes_of_others_are_not_recorded() {
-    everywhere("changes_of_others_are_not_recorded", || {
+    everywhere(test_name!(changes_of_others_are_not_recorded), || {
         let fixture = Fixture::new();
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
@@ -267,7 +213,7 @@ fn changes_of_others_are_not_recorded() {
 
 #[test]
 fn failed_calls_keep_their_errors() {
-    everywhere("failed_calls_keep_their_errors", || {
+    everywhere(test_name!(failed_calls_keep_their_errors), || {
         let fixture = Fixture::new();
         for (script, error) in [
             ("echo x > none/x", "No such file or directory"),
@@ -289,7 +235,7 @@ fn failed_calls_keep_their_errors() {
 
 #[test]
 fn many_processes_and_killed_callers_do_not_block_a_command() {
-    everywhere("many_processes_and_killed_callers_do_not_block_a_command", || {
+    everywhere(test_name!(many_processes_and_killed_callers_do_not_block_a_command), || {
         let fixture = Fixture::new();
         let script = "for n in {1..16}; do (while :; do : > sub/$n; rm -f sub/$n; done) & done; sleep 0.3; \
                       kill -9 $(jobs -p); wait; echo x > end";

@@ -4,31 +4,18 @@
 //! root and as an ordinary user. There the limits of a user namespace are set to zero; containers refuse namespaces in
 //! other ways with the same result. Tests name missing programs and skip them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::disallowed_types,
-    reason = "tests"
-)]
-
-use std::ffi::{OsStr, OsString};
-use std::io::Read as _;
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
-use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
-use ibeam_sandbox::{Confinement, DEFAULT_PROCESS_LIMIT, LaunchSpec, Launcher, Tier};
+use ibeam_sandbox::{Confinement, DEFAULT_PROCESS_LIMIT, Launcher, Tier};
 use ibeam_testkit::Workspace;
 
-/// More than any command here needs.
-const TIMEOUT: Duration = Duration::from_secs(120);
-/// The variable that names the expected tier when a test runs itself.
-const EXPECTED: &str = "IBEAM_TEST_TIER";
-/// The search path for programs, here and for commands.
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+use crate::command::{TIMEOUT, exit_code, finish, is_installed, start_bash};
+use crate::environment::{again, environment, is_root, ordinary_user, without_namespaces};
+
+/// The environment of an ordinary user who can create namespaces.
+const WITH_NAMESPACES: &str = "as an ordinary user with namespaces";
 
 /// A workspace, a home with a secret, and a launcher for commands.
 struct Fixture {
@@ -59,11 +46,10 @@ impl Fixture {
         change(&mut confinement, &workspace);
         let launcher = Launcher::confined(DEFAULT_PROCESS_LIMIT, confinement);
         let layers = launcher.start().unwrap();
-        #[expect(clippy::disallowed_methods, reason = "the only word between two processes of a test")]
-        match std::env::var(EXPECTED).as_deref() {
-            Ok("landlock") => assert_eq!(layers.tier, Tier::Landlock, "{layers:?}"),
-            Ok("namespaces") => assert_eq!(layers.tier, Tier::Namespaces, "{layers:?}"),
-            Ok(_) | Err(_) => assert_ne!(layers.tier, Tier::Supervision, "{layers:?}"),
+        match environment().as_deref() {
+            None => assert_ne!(layers.tier, Tier::Supervision, "{layers:?}"),
+            Some(WITH_NAMESPACES) => assert_eq!(layers.tier, Tier::Namespaces, "{layers:?}"),
+            Some(_) => assert_eq!(layers.tier, Tier::Landlock, "{layers:?}"),
         }
         Self { launcher, tier: layers.tier, workspace }
     }
@@ -93,41 +79,14 @@ impl Fixture {
 
 #[track_caller]
 fn run(launcher: &Launcher, workspace: &Workspace, script: &str) -> (String, i32) {
-    let (mut reader, writer) = std::io::pipe().unwrap();
-    let null = std::fs::File::open("/dev/null").unwrap();
-    let environment: Vec<(OsString, OsString)> =
-        [("PATH", OsStr::new(PATH)), ("HOME", workspace.home().as_os_str()), ("LC_ALL", OsStr::new("C"))]
-            .map(|(name, value)| (name.into(), value.into()))
-            .into();
-    let launch = LaunchSpec {
-        program: Path::new("/bin/bash"),
-        arguments: &["bash", "--norc", "--noprofile", "-c", script].map(OsStr::new),
-        environment: &environment,
-        directory: workspace.path(),
-        stdio: [null.as_fd(), writer.as_fd(), writer.as_fd()],
-    };
-    let mut tree = launcher.spawn(&launch).unwrap_or_else(|error| panic!("{script}: {error}"));
-    drop(writer);
-    let mut output = String::new();
-    reader.read_to_string(&mut output).unwrap();
-    assert!(tree.wait_until_gone(TIMEOUT), "{script} does not end: {output}");
-    let status = tree.status().unwrap();
-    use std::os::unix::process::ExitStatusExt as _;
-    (output, status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
-}
-
-/// Whether a program is installed for all users.
-fn installed(program: &str) -> bool {
-    let found = PATH.split(':').any(|directory| Path::new(directory).join(program).exists());
-    if !found {
-        eprintln!("SKIP: {program} is not installed");
-    }
-    found
+    let started = start_bash(|launch| launcher.spawn(launch), workspace.path(), workspace.home(), script);
+    let (output, status) = finish(started, script);
+    (output, exit_code(status))
 }
 
 /// Compiles a test program, outside any sandbox.
 fn compile(source: &Path, workspace: &Workspace) -> Option<PathBuf> {
-    if !installed("cc") {
+    if !is_installed("cc") {
         return None;
     }
     let program = workspace.path().join(source.file_stem().unwrap());
@@ -145,82 +104,29 @@ fn fixture_path(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Runs the test `name` again in an environment that the command `wrapper` creates, and expects `tier`.
-fn again(name: &str, environment: &str, wrapper: &[&str], tier: &str) {
-    let program = std::env::current_exe().unwrap();
-    let (first, rest) = wrapper.split_first().unwrap();
-    let made = Command::new(first).args(rest).args(["test", "-x"]).arg(&program).output();
-    match made {
-        Ok(made) if made.status.success() => {}
-        Ok(made) => {
-            let output = String::from_utf8_lossy(&made.stderr);
-            return eprintln!("SKIP: {name} {environment}, which is not available here: {output}");
-        }
-        Err(error) => return eprintln!("SKIP: {name} {environment}: {first}: {error}"),
-    }
-    let output = Command::new(first)
-        .args(rest)
-        .arg(program)
-        .args(["--exact", name, "--nocapture"])
-        .env(EXPECTED, tier)
-        .current_dir("/")
-        .output()
-        .unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text);
-    assert!(output.status.success() && text.contains("1 passed"), "{environment}: {text}");
-    text.lines().filter(|line| line.starts_with("SKIP")).for_each(|line| eprintln!("{line} ({environment})"));
-}
-
-/// A script that disables namespaces and drops all capabilities.
-const NO_NAMESPACES: &str = "set -e; for limit in /proc/sys/user/max_*_namespaces; do echo 0 >$limit; done; \
-    exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all \"$@\"";
-
-fn everywhere(name: &str, body: fn()) {
+fn everywhere(test: &str, body: fn()) {
     body();
-    #[expect(clippy::disallowed_methods, reason = "the only word between two processes of a test")]
-    if std::env::var_os(EXPECTED).is_some() {
+    if environment().is_some() {
         return;
     }
-    let user = (60_000 + std::process::id() % 5_000).to_string();
-    let ordinary_user = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
-    let without = ["bash", "-c", NO_NAMESPACES, "bash"];
-    let as_itself =
-        [["unshare", "--user", "--map-current-user", "--keep-caps"].as_slice(), &without].concat();
-    if rustix::process::geteuid().is_root() {
-        let may =
-            Command::new("setpriv").args(&ordinary_user[1..]).args(["unshare", "--user", "true"]).status();
-        let tier = if may.is_ok_and(|status| status.success()) { "namespaces" } else { "landlock" };
-        again(name, "as an ordinary user", &ordinary_user, tier);
-        again(name, "as root without namespaces", &as_itself, "landlock");
-        again(
-            name,
-            "as an ordinary user without namespaces",
-            &[ordinary_user.as_slice(), &as_itself].concat(),
-            "landlock",
-        );
-    } else {
-        again(name, "without namespaces", &as_itself, "landlock");
+    if !is_root() {
+        return again(test, "without namespaces", &without_namespaces());
     }
+    let user = ordinary_user();
+    let (setpriv, options) = user.split_first().unwrap();
+    let may = Command::new(setpriv).args(options).args(["unshare", "--user", "true"]).status();
+    let has_namespaces = may.is_ok_and(|status| status.success());
+    again(test, if has_namespaces { WITH_NAMESPACES } else { "as an ordinary user" }, &user);
+    again(test, "as root without namespaces", &without_namespaces());
+    again(test, "as an ordinary user without namespaces", &[user, without_namespaces()].concat());
 }
 
-macro_rules! everywhere {
-    ($(fn $name:ident() $body:block)*) => {
-        $(
-            #[test]
-            fn $name() {
-                everywhere(stringify!($name), || $body);
-            }
-        )*
-    };
-}
-
-everywhere! {
+tests_in! { everywhere:
     fn calls_that_leave_a_sandbox_are_refused() {
         const EPERM: &str = "1";
         const ENOSYS: &str = "38";
         let fixture = Fixture::new();
-        let Some(program) = compile(&fixture_path("tests/filters/attempts.c"), &fixture.workspace) else { return };
+        let Some(program) = compile(&fixture_path("tests/sandbox/filters/attempts.c"), &fixture.workspace) else { return };
         let attempts = |launcher: &Launcher| {
             let (output, code) = run(launcher, &fixture.workspace, &format!("{}; rm -f fifo", program.display()));
             assert_eq!(code, 0, "{output}");
@@ -270,7 +176,7 @@ everywhere! {
     }
 
     fn no_socket_outside_is_reachable() {
-        if !installed("python3") {
+        if !is_installed("python3") {
             return;
         }
         let mut made = None;
@@ -438,7 +344,7 @@ everywhere! {
         let shared_memory_is_free = std::fs::read_dir("/dev/shm").is_ok_and(|entries| entries.count() == 0);
         let fixture = Fixture::new();
         let check = |program: &str, script: &str, expected: &str| {
-            if installed(program) {
+            if is_installed(program) {
                 fixture.prints(script, expected);
             }
         };
@@ -491,7 +397,7 @@ fn rules_know_signals() -> bool {
 #[test]
 fn the_socket_test_detects_a_datagram_that_arrives() {
     let workspace = Workspace::new();
-    if !installed("python3") {
+    if !is_installed("python3") {
         return;
     }
     let udp = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

@@ -2,8 +2,6 @@
 //!
 //! A test that runs as root runs itself a second time as an ordinary user, without a namespace.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
-
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::AsFd as _;
@@ -17,8 +15,8 @@ use ibeam_testkit::{LivenessPipe, Workspace};
 use rustix::io::Errno;
 use rustix::process::DumpableBehavior;
 
-/// More than any tree may need to end.
-const TIMEOUT: Duration = Duration::from_secs(20);
+use crate::command::{Started, TIMEOUT, finish, start_bash};
+use crate::environment::{again, environment, in_own_process, is_root, ordinary_user, part_of_a_test};
 
 /// Guard before `kill -9 -1`: with a broken namespace the test must fail, not end every process of the machine.
 const IF_ALONE: &str = "[ \"$(cat /proc/1/comm)\" = ibeam-init ] || exit 9;";
@@ -47,18 +45,14 @@ impl Fixture {
 
     /// Starts a bash script. Returns its tree and a reader of its output.
     #[track_caller]
-    fn start(&self, script: &str) -> (SupervisedTree, BufReader<std::io::PipeReader>) {
+    fn start(&self, script: &str) -> Started {
         start(&self.server, self.workspace.path(), script)
     }
 
     /// Runs a script until its tree has ended.
     #[track_caller]
     fn run(&self, script: &str) -> (String, ExitStatus) {
-        let (mut tree, mut reader) = self.start(script);
-        let mut output = String::new();
-        reader.read_to_string(&mut output).unwrap();
-        assert!(tree.wait_until_gone(TIMEOUT), "{script} does not end; {output}");
-        (output, tree.status().unwrap())
+        finish(self.start(script), script)
     }
 
     fn lifeline(&self) -> LivenessPipe {
@@ -66,21 +60,9 @@ impl Fixture {
     }
 }
 
-fn start(
-    server: &ForkServer,
-    directory: &Path,
-    script: &str,
-) -> (SupervisedTree, BufReader<std::io::PipeReader>) {
-    let (reader, writer) = std::io::pipe().unwrap();
-    let null = std::fs::File::open("/dev/null").unwrap();
-    let launch = LaunchSpec {
-        program: Path::new("/bin/bash"),
-        arguments: &["bash", "--norc", "-c", script].map(OsStr::new),
-        environment: &[("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
-        directory,
-        stdio: [null.as_fd(), writer.as_fd(), writer.as_fd()],
-    };
-    (server.spawn(&launch).unwrap_or_else(|error| panic!("{script}: {error}")), BufReader::new(reader))
+#[track_caller]
+fn start(server: &ForkServer, directory: &Path, script: &str) -> Started {
+    start_bash(|launch| server.spawn(launch), directory, directory, script)
 }
 
 /// Waits until the command has ended. Returns its status.
@@ -105,51 +87,15 @@ fn line(reader: &mut BufReader<std::io::PipeReader>) -> String {
     line.trim_end().to_owned()
 }
 
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
-}
-
 /// Runs the body here and, if this is root, also as an ordinary user.
-fn with_and_without_namespace(name: &str, body: fn()) {
+fn with_and_without_namespace(test: &str, body: fn()) {
     body();
-    if !is_root() {
-        return;
+    if is_root() {
+        again(test, "as an ordinary user", &ordinary_user());
     }
-    // A separate user, because the process limit counts all processes of a user.
-    let user = (60_000 + std::process::id() % 5_000).to_string();
-    let ordinary_user = ["--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
-    let program = std::env::current_exe().unwrap();
-    let found =
-        Command::new("setpriv").args(ordinary_user).arg("--").args(["test", "-x"]).arg(&program).status();
-    if !found.is_ok_and(|status| status.success()) {
-        eprintln!("SKIP: {name} without a namespace: an ordinary user cannot run {}", program.display());
-        return;
-    }
-    let output = Command::new("setpriv")
-        .args(ordinary_user)
-        .arg("--")
-        .arg(program)
-        .args(["--exact", name, "--nocapture"])
-        .current_dir("/")
-        .output()
-        .unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text);
-    assert!(output.status.success() && text.contains("1 passed"), "as an ordinary user: {text}");
 }
 
-macro_rules! trees {
-    ($(fn $name:ident() $body:block)*) => {
-        $(
-            #[test]
-            fn $name() {
-                with_and_without_namespace(stringify!($name), || $body);
-            }
-        )*
-    };
-}
-
-trees! {
+tests_in! { with_and_without_namespace:
     fn the_end_of_a_command_is_reported() {
         let fixture = Fixture::new();
         assert_eq!(fixture.run("echo output; exit 3"), ("output\n".to_owned(), ExitStatus::from_raw(3 << 8)));
@@ -361,13 +307,6 @@ trees! {
         drop(other);
     }
 
-    fn a_command_is_ended_first_when_memory_runs_out() {
-        for client in [DumpableBehavior::Dumpable, DumpableBehavior::NotDumpable] {
-            rustix::process::set_dumpable_behavior(client).unwrap();
-            assert_eq!(Fixture::new().run("cat /proc/self/oom_score_adj").0, "1000\n", "{client:?}");
-        }
-    }
-
     fn a_command_has_one_pid_everywhere() {
         let fixture = Fixture::new();
         let (mut tree, mut reader) = fixture.start(
@@ -408,8 +347,7 @@ trees! {
     fn a_killed_client_leaves_nothing() {
         let workspace = Workspace::new();
         let mut lifeline = LivenessPipe::new(&workspace, "lifeline");
-        let mut client = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "client_process", "--ignored", "--nocapture"])
+        let mut client = part_of_a_test(test_name!(client_process))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
@@ -445,6 +383,21 @@ trees! {
             let limit = std::fs::read_to_string(Path::new("/sys/fs/cgroup/pids").join(path).join("pids.max"));
             assert_eq!(limit.unwrap(), format!("{FEW}\n"));
         }
+    }
+}
+
+#[test]
+fn a_command_is_ended_first_when_memory_runs_out() {
+    let test = test_name!(a_command_is_ended_first_when_memory_runs_out);
+    let body = || {
+        for client in [DumpableBehavior::Dumpable, DumpableBehavior::NotDumpable] {
+            rustix::process::set_dumpable_behavior(client).unwrap();
+            assert_eq!(Fixture::new().run("cat /proc/self/oom_score_adj").0, "1000\n", "{client:?}");
+        }
+    };
+    in_own_process(test, body);
+    if environment().is_none() && is_root() {
+        again(test, "as an ordinary user", &ordinary_user());
     }
 }
 

@@ -4,29 +4,19 @@
 //! Each test runs itself again in other environments, from the strongest tier to the weakest. Attacks name only the
 //! processes of the test itself, or all processes where the user of the test has no other.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stderr,
-    clippy::disallowed_types,
-    reason = "tests"
-)]
-
-use std::ffi::{OsStr, OsString};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::os::fd::AsFd as _;
+use std::io::{BufRead as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use ibeam_sandbox::{Confinement, DEFAULT_PROCESS_LIMIT, LaunchSpec, Launcher, Layers, SupervisedTree, Tier};
+use ibeam_sandbox::{Confinement, DEFAULT_PROCESS_LIMIT, Launcher, Layers, Tier};
 use ibeam_testkit::{LivenessPipe, Workspace};
 
-/// More than any tree needs to end.
-const TIMEOUT: Duration = Duration::from_secs(30);
-/// The variable that names the environment in which a test runs itself.
-const ENVIRONMENT: &str = "IBEAM_TEST_ENVIRONMENT";
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+use crate::command::{Started, TIMEOUT, exit_code, finish, start_bash};
+use crate::environment::{
+    again, can_create_namespaces, environment, inside, is_root, ordinary_user, part_of_a_test,
+    without_namespaces,
+};
 
 const NOBODY: &str = "ordinary user";
 const HIDDEN_PROC: &str = "/proc is hidden in part";
@@ -73,17 +63,14 @@ impl Fixture {
     }
 
     #[track_caller]
-    fn start(&self, script: &str) -> (SupervisedTree, BufReader<std::io::PipeReader>) {
+    fn start(&self, script: &str) -> Started {
         start(&self.launcher, self.workspace.path(), script)
     }
 
     #[track_caller]
     fn run(&self, script: &str) -> (String, i32) {
-        let (mut tree, mut reader) = self.start(script);
-        let mut output = String::new();
-        reader.read_to_string(&mut output).unwrap();
-        assert!(tree.wait_until_gone(TIMEOUT), "{script} does not end: {output}");
-        (output, tree.status().unwrap().code().unwrap_or(-1))
+        let (output, status) = finish(self.start(script), script);
+        (output, exit_code(status))
     }
 }
 
@@ -93,95 +80,24 @@ fn launcher(workspace: &Path) -> Launcher {
 }
 
 #[track_caller]
-fn start(
-    launcher: &Launcher,
-    directory: &Path,
-    script: &str,
-) -> (SupervisedTree, BufReader<std::io::PipeReader>) {
-    let (reader, writer) = std::io::pipe().unwrap();
-    let null = std::fs::File::open("/dev/null").unwrap();
-    let script = format!("{ANCESTORS}; {script}");
-    let environment: Vec<(OsString, OsString)> = vec![("PATH".into(), PATH.into())];
-    let launch = LaunchSpec {
-        program: Path::new("/bin/bash"),
-        arguments: &["bash", "--norc", "--noprofile", "-c", &script].map(OsStr::new),
-        environment: &environment,
-        directory,
-        stdio: [null.as_fd(), writer.as_fd(), writer.as_fd()],
-    };
-    (launcher.spawn(&launch).unwrap_or_else(|error| panic!("{script}: {error}")), BufReader::new(reader))
+fn start(launcher: &Launcher, directory: &Path, script: &str) -> Started {
+    start_bash(|launch| launcher.spawn(launch), directory, directory, &format!("{ANCESTORS}; {script}"))
 }
 
-#[expect(clippy::disallowed_methods, reason = "the only word between two processes of a test")]
-fn environment() -> Option<String> {
-    std::env::var(ENVIRONMENT).ok()
-}
-
-fn everywhere(name: &str, body: fn()) {
+fn everywhere(test: &str, body: fn()) {
     if environment().is_some() {
         return body();
     }
-    let makes = Command::new("unshare").args(["-Urnpmiuf", "--mount-proc", "true"]).output();
-    if makes.is_ok_and(|made| made.status.success()) {
+    if can_create_namespaces(test) {
         body();
-    } else {
-        eprintln!("SKIP: {name}: namespaces cannot be created here");
     }
-    let user = (60_000 + std::process::id() % 5_000).to_string();
-    let ordinary_user = ["setpriv", "--reuid", &user, "--regid", &user, "--clear-groups", "--inh-caps=-all"];
-    let inside = |script: &'static str| {
-        ["unshare", "--user", "--map-root-user", "--mount", "bash", "-c", script, "bash"]
-    };
-    let without = [
-        "unshare",
-        "--user",
-        "--map-current-user",
-        "--keep-caps",
-        "bash",
-        "-c",
-        "set -e; for limit in /proc/sys/user/max_*_namespaces; do echo 0 >$limit; done; \
-         exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all \"$@\"",
-        "bash",
-    ];
-    again(name, HIDDEN_PROC, &inside("mount -t tmpfs none /proc/fs && exec \"$@\""));
-    again(name, NO_PID_NAMESPACES, &inside("echo 0 >/proc/sys/user/max_pid_namespaces && exec \"$@\""));
-    again(name, NO_NAMESPACES, &without);
-    if rustix::process::geteuid().is_root() {
-        again(name, NOBODY, &ordinary_user);
-        again(name, NO_NAMESPACES_AS_NOBODY, &[ordinary_user.as_slice(), &without].concat());
+    again(test, HIDDEN_PROC, &inside("mount -t tmpfs none /proc/fs"));
+    again(test, NO_PID_NAMESPACES, &inside("echo 0 >/proc/sys/user/max_pid_namespaces"));
+    again(test, NO_NAMESPACES, &without_namespaces());
+    if is_root() {
+        again(test, NOBODY, &ordinary_user());
+        again(test, NO_NAMESPACES_AS_NOBODY, &[ordinary_user(), without_namespaces()].concat());
     }
-}
-
-fn again(name: &str, environment: &str, wrapper: &[&str]) {
-    let program = std::env::current_exe().unwrap();
-    let (first, rest) = wrapper.split_first().unwrap();
-    match Command::new(first).args(rest).args(["test", "-x"]).arg(&program).output() {
-        Ok(made) if made.status.success() => {}
-        made => return eprintln!("SKIP: {name}: {environment} is impossible here: {made:?}"),
-    }
-    let output = Command::new(first)
-        .args(rest)
-        .arg(program)
-        .args(["--exact", name, "--nocapture"])
-        .env(ENVIRONMENT, environment)
-        .current_dir("/")
-        .output()
-        .unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text);
-    assert!(output.status.success() && text.contains("1 passed"), "{environment}: {text}");
-    text.lines().filter(|line| line.starts_with("SKIP")).for_each(|line| eprintln!("{line} ({environment})"));
-}
-
-macro_rules! everywhere {
-    ($(fn $name:ident() $body:block)*) => {
-        $(
-            #[test]
-            fn $name() {
-                everywhere(stringify!($name), || $body);
-            }
-        )*
-    };
 }
 
 /// Attacks of a command on its ancestors, while a daemon of the command tries to survive.
@@ -193,7 +109,7 @@ const ATTACKS: [&str; 5] = [
     "while :; do for p in $(ancestors); do kill -STOP $p; kill -KILL $p; done; done",
 ];
 
-everywhere! {
+tests_in! { everywhere:
     fn a_command_that_attacks_its_ancestors_ends_with_its_call() {
         for attack in ATTACKS {
             let fixture = Fixture::new();
@@ -234,8 +150,7 @@ everywhere! {
             let workspace = Workspace::new();
             let mut lifeline = LivenessPipe::new(&workspace, "lifeline");
             let hold = lifeline.command();
-            let mut client = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "client_process", "--ignored", "--nocapture"])
+            let mut client = part_of_a_test(test_name!(client_process))
                 .stdin(Stdio::piped())
                 .stdout(Stdio::null())
                 .spawn()
@@ -254,10 +169,10 @@ everywhere! {
 
     fn kill_all_reaches_no_process_outside() {
         let fixture = Fixture::new();
-        if !fixture.bounds_signals() && rustix::process::geteuid().is_root() {
+        if !fixture.bounds_signals() && is_root() {
             return eprintln!("SKIP: before ABI 6 of Landlock this would end processes that are not of the test");
         }
-        if environment().as_deref() != Some(NOBODY) && !fixture.has_pids() && rustix::process::geteuid().is_root() {
+        if environment().as_deref() != Some(NOBODY) && !fixture.has_pids() && is_root() {
             // Landlock refuses this, but with a broken layer it would end every process of the machine.
             let (output, _) = fixture.run("kill -0 -1; echo $?");
             return assert!(output.ends_with("1\n") && output.contains("not permitted"), "{output}");
