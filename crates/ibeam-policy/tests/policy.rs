@@ -7,17 +7,21 @@
     clippy::print_stderr,
     clippy::disallowed_methods,
     clippy::disallowed_types,
-    reason = "clippy knows only functions marked #[test] as tests; one test measures time, one writes a document"
+    reason = "clippy knows only functions marked #[test] as tests; others measure time, write a document or run bash"
 )]
 
 #[path = "policy/approval.rs"]
 mod approval;
 #[path = "policy/builtins_and_loops.rs"]
 mod builtins_and_loops;
+#[path = "policy/corpus.rs"]
+mod corpus;
 #[path = "policy/covered_commands.rs"]
 mod covered_commands;
 #[path = "policy/denied_commands.rs"]
 mod denied_commands;
+#[path = "policy/differential.rs"]
+mod differential;
 #[path = "policy/explain.rs"]
 mod explain;
 #[path = "policy/files.rs"]

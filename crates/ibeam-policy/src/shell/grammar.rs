@@ -3,7 +3,7 @@
 //! The grammar is that of tree-sitter. It was made for editors: it skips what it does not need, and joins or splits
 //! words where bash would not. So every byte between two nodes must be a blank that bash skips too. Everything that the
 //! grammar is known to read differently is refused here: line continuations between words, carriage returns, control
-//! characters, here-documents with an ambiguous end. Source for bash: its manual, and `tests/differential.rs`.
+//! characters, here-documents with an ambiguous end. Source for bash: its manual, and `tests/policy/differential.rs`.
 
 use std::ops::ControlFlow;
 

@@ -1,7 +1,5 @@
 //! Requests from a journal whose lines were lost, repeated or moved: each call has exactly one result.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
-
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -3,13 +3,6 @@
 //! The other cases need files, processes or a kernel; `cargo xtask corpus attacks` runs all of them with the real
 //! binary.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "clippy knows only functions marked #[test] as tests"
-)]
-
 use std::path::PathBuf;
 
 use ibeam_policy::{Access, Policy, Rule, Verdict};
@@ -54,7 +47,7 @@ fn policy(case: &Value) -> Option<Policy> {
 /// Returns the wrong verdicts of the cases of `tool`, one line each, and the numbers of checked cases and of known
 /// limits.
 fn run(tool: &str) -> (Vec<String>, usize, usize) {
-    let text = include_str!("../../../corpus/attacks.jsonl");
+    let text = include_str!("../../../../corpus/attacks.jsonl");
     let (mut wrong, mut checked, mut limits) = (Vec::new(), 0, 0);
     for case in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
         let of = case["policy"].as_object().unwrap();

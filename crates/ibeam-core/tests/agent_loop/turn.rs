@@ -1,13 +1,5 @@
 //! The loop with a scripted provider: replies in, events out.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test"
-)]
-
 #[path = "turn/background.rs"]
 mod background;
 #[path = "turn/bound_thinking.rs"]

@@ -1,13 +1,5 @@
 //! The validator of answers, compared with the complete implementation of the `jsonschema` crate.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test"
-)]
-
 use ibeam_core::JsonSchema;
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -6,15 +6,6 @@
 //! user if this is root; with limits, in an empty directory. `IBEAM_DIFFERENTIAL_CASES` sets the number of cases
 //! (4000), `IBEAM_DIFFERENTIAL_SEED` the seed.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::print_stderr,
-    clippy::disallowed_methods,
-    clippy::disallowed_types,
-    reason = "it runs bash"
-)]
-
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -319,7 +310,7 @@ fn started(programs: &Programs, text: &str) -> BTreeSet<String> {
 
 fn texts(cases: usize, seed: u64) -> Vec<String> {
     let mut dice = Dice(seed);
-    let corpus: Vec<String> = include_str!("../../../corpus/attacks.jsonl")
+    let corpus: Vec<String> = include_str!("../../../../corpus/attacks.jsonl")
         .lines()
         .filter_map(|line| {
             serde_json::from_str::<serde_json::Value>(line).ok()?["args"]["command"]
