@@ -672,6 +672,7 @@ ask-allow = allow `{ $what }`?
 ask-allow-this = allow this?
 ask-no-rule = asked because no rule covers it
 ask-outside = asked because it reaches outside the workspace
+ask-publishing = asked because it publishes or changes something on a service, which `ibeam undo` does not take back
 ask-rule = asked because of the rule `{ $rule }`
 ask-hook = asked by the hook `{ $hook }`: { $detail }
 

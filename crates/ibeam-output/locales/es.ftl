@@ -672,6 +672,7 @@ ask-allow = ¿permitir `{ $what }`?
 ask-allow-this = ¿permitir esto?
 ask-no-rule = se pregunta porque ninguna regla lo cubre
 ask-outside = se pregunta porque llega fuera del espacio de trabajo
+ask-publishing = se pregunta porque publica o cambia algo en un servicio, y `ibeam undo` no lo deshace
 ask-rule = se pregunta por la regla `{ $rule }`
 ask-hook = pregunta el hook `{ $hook }`: { $detail }
 

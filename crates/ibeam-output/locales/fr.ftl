@@ -672,6 +672,7 @@ ask-allow = autoriser `{ $what }` ?
 ask-allow-this = autoriser ceci ?
 ask-no-rule = question posée car aucune règle ne le couvre
 ask-outside = question posée car l’appel sort de l’espace de travail
+ask-publishing = question posée car l’appel publie ou modifie quelque chose sur un service, ce que `ibeam undo` n’annule pas
 ask-rule = question posée par la règle `{ $rule }`
 ask-hook = question posée par le hook `{ $hook }` : { $detail }
 

@@ -586,6 +586,7 @@ ask-allow = izinkan `{ $what }`?
 ask-allow-this = izinkan ini?
 ask-no-rule = ditanyakan karena tidak ada aturan yang mencakupnya
 ask-outside = ditanyakan karena menjangkau luar ruang kerja
+ask-publishing = ditanyakan karena menerbitkan atau mengubah sesuatu di suatu layanan, yang tidak dibatalkan oleh `ibeam undo`
 ask-rule = ditanyakan karena aturan `{ $rule }`
 ask-hook = ditanyakan oleh hook `{ $hook }`: { $detail }
 

@@ -586,6 +586,7 @@ ask-allow = `{ $what }` を許可しますか?
 ask-allow-this = これを許可しますか?
 ask-no-rule = 対象とする規則がないため確認します
 ask-outside = ワークスペースの外に及ぶため確認します
+ask-publishing = サービス上で何かを公開または変更し、`ibeam undo` では元に戻せないため確認します
 ask-rule = 規則 `{ $rule }` により確認します
 ask-hook = フック `{ $hook }` による確認です: { $detail }
 

@@ -672,6 +672,7 @@ ask-allow = permitir `{ $what }`?
 ask-allow-this = permitir isto?
 ask-no-rule = pergunta-se porque nenhuma regra o cobre
 ask-outside = pergunta-se porque alcança fora do espaço de trabalho
+ask-publishing = pergunta-se porque publica ou altera algo em um serviço, o que `ibeam undo` não desfaz
 ask-rule = pergunta-se por causa da regra `{ $rule }`
 ask-hook = pergunta o hook `{ $hook }`: { $detail }
 

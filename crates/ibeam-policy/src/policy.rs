@@ -58,6 +58,8 @@ pub struct Policy {
     /// Whether a person decides about files that are written outside the workspace. Otherwise such writes are denied, as
     /// the redirections of commands always are.
     pub asks_about_outside: bool,
+    /// Whether a person decides about commands that publish, such as `git push`, although they are sandboxed.
+    pub asks_about_publishing: bool,
 }
 
 /// The default for calls that no rule covers.
@@ -185,6 +187,7 @@ impl Policy {
             links: LinkReader::NONE,
             is_left_lock: |_| false,
             asks_about_outside: false,
+            asks_about_publishing: false,
         }
     }
 

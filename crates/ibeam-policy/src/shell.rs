@@ -19,6 +19,7 @@ mod ordinary_files;
 mod ordinary_git;
 mod path_checks;
 mod program_lists;
+mod publishing;
 pub(crate) mod redirect;
 mod variables;
 mod walk;

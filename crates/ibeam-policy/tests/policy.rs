@@ -38,6 +38,8 @@ mod path_policy;
 mod properties;
 #[path = "policy/protected_names.rs"]
 mod protected_names;
+#[path = "policy/publishing.rs"]
+mod publishing;
 #[path = "policy/tokens.rs"]
 mod tokens;
 

@@ -23,6 +23,7 @@ impl Catalogue {
             Some(hook) => Message::new("ask-hook").text("hook", hook).text("detail", reason),
             None if rule.contains('(') => Message::new("ask-rule").text("rule", rule),
             None if rule == "outside" => Message::new("ask-outside"),
+            None if rule == "publishing" => Message::new("ask-publishing"),
             None => Message::new("ask-no-rule"),
         };
         self.render(&message, None)
@@ -65,6 +66,8 @@ mod tests {
         check("ls \u{202e}\u{200b}", "default", &format!("{no_rule}allow `ls <U+202E><U+200B>`? "));
         check("a\nb", "default", &format!("{no_rule}  | a\n  | b\nallow this? "));
         check("ls", "outside", "asked because it reaches outside the workspace\nallow `ls`? ");
+        let publishes = "asked because it publishes or changes something on a service, which `ibeam undo` does not take back";
+        check("git push", "publishing", &format!("{publishes}\nallow `git push`? "));
         check("ls", "Shell(ls)", "asked because of the rule `Shell(ls)`\nallow `ls`? ");
         check("ls", "hook: ./ask.sh", "asked by the hook `./ask.sh`: it\\nmust not\nallow `ls`? ");
     }
@@ -72,7 +75,7 @@ mod tests {
     #[test]
     fn the_question_exists_in_every_language() {
         for locale in Locale::ALL {
-            for rule in ["default", "outside", "Shell(x)", "hook: x"] {
+            for rule in ["default", "outside", "publishing", "Shell(x)", "hook: x"] {
                 for what in ["one", "two\nlines"] {
                     let question = Catalogue::new(locale).question(&ApprovalQuestion {
                         subject: what,

@@ -10,6 +10,7 @@ use super::filter_scripts::possible_program_names;
 use super::hazard;
 use super::named_files::LinkedStep;
 use super::ordinary_git;
+use super::publishing::{PUBLISHES, may_publish, publishing_pattern};
 use super::wrapper::{self, Call, CommandStep, CommandSteps};
 use super::{ALLOW_HINT, Unanalyzable};
 use crate::policy::{ApprovalMode, Policy, Verdict};
@@ -20,9 +21,16 @@ impl Policy {
     pub(crate) fn decide_command(&self, text: &str, directory: Option<&Path>) -> Verdict {
         let start = self.start_directory(directory);
         let elsewhere = start != self.workspace;
-        let verdict = match wrapper::parse_steps(text) {
-            Ok(steps) => self.decide_steps(&steps, start),
-            Err(unanalyzable) => self.decide_unanalyzable(unanalyzable),
+        let steps = wrapper::parse_steps(text);
+        let verdict = match &steps {
+            Ok(steps) => self.decide_steps(steps, start),
+            Err(unanalyzable) => self.decide_unanalyzable(*unanalyzable),
+        };
+        let verdict = match verdict {
+            Verdict::Allow { rule } if rule == SANDBOXED && self.asks_about_publishing => {
+                self.publishing_question(text, &steps).unwrap_or(Verdict::Allow { rule })
+            }
+            verdict @ (Verdict::Allow { .. } | Verdict::Deny { .. } | Verdict::Ask { .. }) => verdict,
         };
         let verdict = match (verdict, self.start_verdict(start).filter(|_| elsewhere)) {
             (verdict @ Verdict::Deny { .. }, _) => verdict,
@@ -35,6 +43,23 @@ impl Policy {
             Verdict::Ask { rule, reason } if elsewhere => Verdict::Ask { rule, reason: reason + &shown() },
             verdict @ (Verdict::Allow { .. } | Verdict::Deny { .. } | Verdict::Ask { .. }) => verdict,
         }
+    }
+
+    /// Returns the question about a sandboxed command that publishes, unless allow rules cover what it publishes.
+    fn publishing_question(&self, text: &str, steps: &Result<CommandSteps, Unanalyzable>) -> Option<Verdict> {
+        let rules = || self.allow.iter().filter_map(shell_rule);
+        let reason = match steps {
+            Ok(CommandSteps { steps, .. }) => steps
+                .iter()
+                .filter(|step| !step.calls_function && !rules().any(|rule| allows(rule, step)))
+                .filter_map(|step| step.call_chain.last())
+                .find_map(|call| {
+                    Some(self.uncovered_reason(call, &publishing_pattern(call)?, Some(PUBLISHES)))
+                })?,
+            Err(_) if may_publish(text) => format!("the command {PUBLISHES}; {ALLOW_HINT} `--force`"),
+            Err(_) => return None,
+        };
+        Some(Verdict::ask("publishing", reason))
     }
 
     /// Decides about the steps of a text that starts in the directory `start`.
@@ -139,7 +164,7 @@ impl Policy {
     /// Allows an uncovered command without approval if it is sandboxed and the approval mode permits it.
     fn allow_if_sandboxed(&self, verdict: Verdict) -> Verdict {
         match self.approval {
-            ApprovalMode::Sandboxed if self.sandboxed => Verdict::allow("sandboxed"),
+            ApprovalMode::Sandboxed if self.sandboxed => Verdict::allow(SANDBOXED),
             ApprovalMode::Sandboxed | ApprovalMode::Allowlist | ApprovalMode::Strict => verdict,
         }
     }
@@ -168,22 +193,36 @@ impl Policy {
         if builtins::needs_no_rule(call) {
             return Ok(None);
         }
-        let name = call.program.text.as_str();
-        let shown = display_call(call);
-        let has_rule_for_program = shell_rules.clone().any(|(_, shell)| names_program(&shell.program, name));
-        Err(match hazard {
-            Some(why) => format!(
-                "the command `{shown}` is not covered by an allow rule{}: it {why}; {ALLOW_HINT} \
-                 `--allow 'Shell({name}:*)'` or `--force`",
-                if has_rule_for_program { " for ordinary arguments" } else { "" }
-            ),
-            None => format!(
-                "the command `{shown}` is not covered by an allow rule; {ALLOW_HINT} `--allow 'Shell({name})'` or \
-                 `--force`"
-            ),
+        Err(match (publishing_pattern(call), hazard) {
+            (Some(pattern), _) => self.uncovered_reason(call, &pattern, Some(PUBLISHES)),
+            (None, Some(why)) => self.uncovered_reason(call, "*", Some(&why)),
+            (None, None) => self.uncovered_reason(call, "", None),
         })
     }
+
+    /// Returns the sentence that no allow rule covers a call: because it does what `why` says, or at all. `pattern` is that
+    /// of the arguments in a rule that would; a bare rule has none.
+    fn uncovered_reason(&self, call: &Call, pattern: &str, why: Option<&str>) -> String {
+        let name = call.program.text.as_str();
+        let shown = display_call(call);
+        let mut shell_rules = self.allow.iter().filter_map(shell_rule);
+        let scope = match why {
+            Some(_) if shell_rules.any(|rule| names_program(&rule.program, name)) => {
+                " for ordinary arguments"
+            }
+            Some(_) | None => "",
+        };
+        let why = why.map(|why| format!("{scope}: it {why}")).unwrap_or_default();
+        let colon = if pattern.is_empty() { "" } else { ":" };
+        format!(
+            "the command `{shown}` is not covered by an allow rule{why}; {ALLOW_HINT} \
+             `--allow 'Shell({name}{colon}{pattern})'` or `--force`"
+        )
+    }
 }
+
+/// The built-in rule that allows what runs in the sandbox.
+const SANDBOXED: &str = "sandboxed";
 
 /// Whether a rule can apply to commands.
 fn applies_to_commands(rule: &Rule) -> bool {

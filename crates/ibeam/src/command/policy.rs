@@ -312,6 +312,7 @@ mod tests {
             ],
         );
         let plan = policy(PermissionMode::Plan, [&[], &[], &[]]);
+        let attended = Policy { sandboxed: true, asks_about_publishing: true, ..default.clone() };
         let links = LinkReader { list: |_| vec!["a".into(); 200_000], ..LinkReader::NONE };
         let crowded = Policy { links, ..policy(PermissionMode::Default, [&[], &[], &[]]) };
         let mcp = |tool: &str| Access::Mcp { server: "a".into(), tool: tool.into(), read_only: false };
@@ -320,6 +321,9 @@ mod tests {
         let below = Access::Command { text: "make".into(), directory: Some("/w/below".into()) };
         let cases: Vec<(&Policy, Access)> = vec![
             (&default, command("make")),
+            (&default, command("git push")),
+            (&attended, command("git push")),
+            (&attended, command("a=(1); git push")),
             (&default, below),
             (&default, command("ls > file")),
             (&default, command("echo $(date")),

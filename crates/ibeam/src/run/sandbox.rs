@@ -61,7 +61,8 @@ pub(crate) struct PendingSandbox {
 enum Respondent {
     /// Nobody: such calls are refused.
     Nobody,
-    /// A person at a terminal, in an editor or behind a host, who decides about files outside the workspace too.
+    /// A person at a terminal, in an editor or behind a host, who decides about files outside the workspace and about
+    /// commands that publish too.
     Person,
 }
 
@@ -87,7 +88,8 @@ impl RunSandbox {
         Self::spawn_with(app, Respondent::Nobody, CommandTimeouts { max, ..timeouts })
     }
 
-    /// Starts to set up the sandbox of a session with a person, who decides about files outside the workspace.
+    /// Starts to set up the sandbox of a session with a person, who decides about files outside the workspace and about
+    /// commands that publish.
     ///
     /// # Errors
     /// The errors of [`Self::spawn`].
@@ -103,6 +105,7 @@ impl RunSandbox {
         let mode = super::prepare::permission_mode(app);
         let mut policy = policy_rules::build_policy(app, mode)?;
         policy.asks_about_outside = respondent == Respondent::Person;
+        policy.asks_about_publishing = respondent == Respondent::Person;
         let workspace = Workspace::new(&app.workspace, &policy.extra_dirs).map_err(|error| {
             Reason::NoInput { path: app.workspace.display().to_string(), detail: error.to_string() }
         })?;

@@ -258,6 +258,40 @@ fn an_editor_has_the_defaults_of_a_terminal() {
 }
 
 #[test]
+fn an_editor_is_asked_before_a_command_publishes() {
+    let push = |id| answer_call(id, "shell", &json!({ "command": "git push origin main" }));
+    let commit = json!({ "command": "git commit --dry-run -m 'then git push'" });
+    let scene = Scene::new([
+        answer_text("Hello."),
+        push("t1"),
+        answer_call("t2", "shell", &commit),
+        answer_text("Done."),
+        push("t3"),
+        answer_text("Allowed."),
+    ]);
+    let id = stored_session(&scene, "first");
+    let mut editor = Editor::start(&scene, &[]);
+    editor.open("session/resume", &scene, &id);
+    let prompt = editor.send_prompt(&id, "go");
+    editor.decide(1, "reject-once");
+    editor.wait_for_response(prompt);
+    let messages = editor.end();
+    let questions: Vec<&Value> =
+        messages.iter().filter(|message| message["method"] == "session/request_permission").collect();
+    assert_eq!(questions.len(), 1, "{questions:?}");
+    let text = questions[0]["params"]["toolCall"]["content"][0]["content"]["text"].as_str().unwrap();
+    assert!(text.starts_with("asked because it publishes or changes something on a service"), "{text}");
+    assert!(text.ends_with("$ git push origin main\n```"), "{text}");
+
+    let mut editor = Editor::start(&scene, &["--allow", "Shell(git:push origin*)"]);
+    editor.open("session/resume", &scene, &id);
+    let prompt = editor.send_prompt(&id, "again");
+    editor.wait_for_response(prompt);
+    let messages = editor.end();
+    assert!(messages.iter().all(|message| message["method"] != "session/request_permission"), "{messages:?}");
+}
+
+#[test]
 fn a_cancelled_prompt_ends_and_other_sessions_continue() {
     let scene = Scene::new([answer_text("A."), answer_text("B."), Answer::new().text("Slow").stall()]);
     let (first, second) = (stored_session(&scene, "a"), stored_session(&scene, "b"));

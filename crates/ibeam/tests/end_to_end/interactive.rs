@@ -273,6 +273,25 @@ fn a_message_of_several_lines_is_one_prompt_in_line_mode() {
 }
 
 #[test]
+fn a_conversation_asks_before_a_command_publishes_and_print_mode_does_not() {
+    let answers = || [answer_shell("echo hello; false && git push"), answer_text("Done.\n")];
+    let scene = Scene::new(answers());
+    let running = scene.ibeam(["begin", "--screen-reader"]).terminal().start();
+    running.wait_for_stderr("asked because it publishes or changes something on a service");
+    running.wait_for_stderr("1 yes, once");
+    running.type_text("1\n");
+    running.wait_for_stdout("  hello");
+    running.wait_for_stdout("Done.");
+    running.type_text("exit\n");
+    running.finish().succeeded();
+
+    let scene = Scene::new(answers());
+    scene.ibeam(["-p", "begin"]).run().succeeded();
+    let transcript = scene.server.requests()[1].transcript();
+    assert!(transcript.last().unwrap().contains("hello"), "{transcript:?}");
+}
+
+#[test]
 fn line_mode_shows_outputs_and_lists_and_asks_again_after_an_unknown_answer() {
     let todos = json!({ "todos": [{ "id": "1", "content": "Read the code", "status": "in_progress" }] });
     let scene = Scene::new([
