@@ -18,7 +18,7 @@ use measured_run::Figure;
 pub(crate) use measured_run::SizeError;
 
 const MIB: u64 = 1 << 20;
-/// The documentation promises at most 20.7 MiB; the size was 20.65 MiB when the limit was set, with editors, both sides of
+/// The size was 20.65 MiB when the limit was set, with editors, both sides of
 /// MCP, sub-agents, web search, traces, batches, and fleets with SQLite (0.6 MiB). The last 0.7 MiB is for the requests of
 /// today's models (rows that are configured, refused parts, recorded prompts: 0.3), for the endings of runs and files of
 /// other programs (0.2), and for the guards (the record of changes and the quarantine, views of repositories, hints: 0.2),

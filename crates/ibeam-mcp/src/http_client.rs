@@ -10,8 +10,7 @@ use std::time::Duration;
 use ibeam_http::base_url::is_loopback;
 use ibeam_http::framing::FrameParser as _;
 use ibeam_http::sse::SseParser;
-use ibeam_http::tls::tls_config;
-use ibeam_http::{ClientSettings, ProxyServer, Secret, build_client, sanitize_message};
+use ibeam_http::{Secret, sanitize_message};
 use ibeam_json_rpc::{IncomingMessage, OutgoingMessage, OutgoingResponse, Request, RpcError, parse_line};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
 use reqwest::{Client, Method, Response, StatusCode, Url};
@@ -25,10 +24,9 @@ use crate::lifecycle::{STATELESS_REVISION, add_request_metadata};
 use crate::list_changes::ListChanges;
 use crate::oauth::{AuthError, Authorization, Challenge, dpop_nonce};
 use crate::param_headers::encode;
+use crate::routed_clients::RoutedClients;
 use crate::server_requests::ServerRequests;
 
-/// The limit of connecting: name resolution, TCP, proxy and TLS together.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of a JSON document.
 const MAX_DOCUMENT_BYTES: usize = 16 << 20;
 /// Maximum size of the body of an error.
@@ -122,15 +120,12 @@ impl HttpClient {
     /// `Configuration`.
     pub(crate) fn new(config: HttpConfig, requests: ServerRequests) -> Result<Arc<Self>, HttpError> {
         let url = check_url(&config)?;
-        let tls = tls_config(&config.tls).map_err(|error| HttpError::Configuration(error.to_string()))?;
-        let proxy = config.proxy.as_ref().filter(|_| ProxyServer::is_used_for(&config.url));
-        let settings = ClientSettings { tls, proxy, connect_timeout: CONNECT_TIMEOUT, for_upgrade: false };
-        let client = build_client(settings).map_err(|error| HttpError::Configuration(error.to_string()))?;
+        let clients = RoutedClients::new(config.tls.clone(), config.proxies.clone());
+        let client = clients.for_url(&url).map_err(HttpError::Configuration)?;
         // A token is never sent unencrypted to another machine.
         let is_secure = url.scheme() == "https" || url.host_str().is_some_and(is_loopback);
         let authorization = config.authorization.clone().filter(|_| is_secure);
-        let authorization =
-            authorization.map(|config| Authorization::new(config, url.clone(), client.clone()));
+        let authorization = authorization.map(|config| Authorization::new(config, url.clone(), clients));
         Ok(Arc::new(Self {
             config,
             url,

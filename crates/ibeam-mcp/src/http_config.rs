@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use ibeam_http::base_url::is_loopback;
-use ibeam_http::{ProxyServer, Secret, TlsSettings};
+use ibeam_http::{Secret, TlsSettings};
 use reqwest::Url;
 
 use crate::http_client::HttpError;
 use crate::oauth::OAuthConfig;
+use crate::routed_clients::ProxySelector;
 
 /// The settings of connections to a server over HTTP.
 #[derive(Clone, Debug)]
@@ -22,8 +23,9 @@ pub struct HttpConfig {
     pub header_reader: Option<HeaderReader>,
     /// The certificates of the user.
     pub tls: TlsSettings,
-    /// The proxy of the connections; it is not used for servers on this machine.
-    pub proxy: Option<ProxyServer>,
+    /// Chooses the proxies of the connections to the server and to its authorization servers. No proxy is used for
+    /// servers on this machine.
+    pub proxies: ProxySelector,
     /// The authorization of requests; `None` if the headers have it.
     pub authorization: Option<OAuthConfig>,
 }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ibeam_http::Secret;
-use reqwest::{Client, Url};
+use reqwest::Url;
 use tokio::sync::{Mutex, MutexGuard};
 
 pub(crate) use challenge::Challenge;
@@ -30,6 +30,8 @@ pub use login_record::LoginStore;
 use login_record::{LoginRecord, StoredToken};
 pub(crate) use token_endpoint::dpop_nonce;
 use token_endpoint::{ClientIdentity, IssuedToken, TokenEndpoint};
+
+use crate::routed_clients::RoutedClients;
 
 /// The settings of the authorization of one server.
 #[derive(Clone, Debug, Default)]
@@ -128,7 +130,7 @@ pub(crate) enum AuthError {
 pub(crate) struct Authorization {
     config: OAuthConfig,
     server_url: Url,
-    http: Client,
+    clients: RoutedClients,
     state: Mutex<State>,
 }
 
@@ -156,8 +158,8 @@ pub(crate) struct AuthorizedHeaders {
 }
 
 impl Authorization {
-    pub(crate) fn new(config: OAuthConfig, server_url: Url, http: Client) -> Self {
-        Self { config, server_url, http, state: Mutex::default() }
+    pub(crate) fn new(config: OAuthConfig, server_url: Url, clients: RoutedClients) -> Self {
+        Self { config, server_url, clients, state: Mutex::default() }
     }
 
     /// Whether a person is there to log in.
@@ -323,7 +325,7 @@ impl Authorization {
     }
 
     async fn discover(&self, challenge: &Challenge) -> Result<Discovered, AuthError> {
-        discover(&self.http, &self.server_url, challenge, self.config.settings.issuer.as_deref()).await
+        discover(&self.clients, &self.server_url, challenge, self.config.settings.issuer.as_deref()).await
     }
 
     /// Replaces the token by a refreshed one. Returns whether that succeeded.
@@ -392,7 +394,7 @@ impl Authorization {
         dpop: Option<&'a DpopKey>,
     ) -> Result<TokenEndpoint<'a>, AuthError> {
         Ok(TokenEndpoint {
-            http: &self.http,
+            clients: &self.clients,
             url: check_url(&discovered.server.token_endpoint, &self.server_url)?,
             issuer: &discovered.server.issuer,
             client,

@@ -83,9 +83,8 @@ impl Login<'_> {
             fields.push(("scope", &scope));
         }
         let unreachable = |detail: String| AuthError::Unreachable(format!("`{url}`: {detail}"));
-        let response = self
-            .authorization
-            .http
+        let http = self.authorization.clients.for_url(&url).map_err(unreachable)?;
+        let response = http
             .post(url.clone())
             .timeout(REQUEST_TIMEOUT)
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")

@@ -11,12 +11,13 @@ use ibeam_http::base_url::is_loopback;
 use ibeam_json_rpc::MAX_QUOTED_CHARS;
 use ibeam_protocol::elide_end;
 use reqwest::header::ACCEPT;
-use reqwest::{Client, StatusCode, Url};
+use reqwest::{StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::{AuthError, Challenge};
 use crate::http_client::{innermost, read_body};
+use crate::routed_clients::RoutedClients;
 
 /// Maximum size of a metadata document.
 const MAX_METADATA_BYTES: usize = 1 << 20;
@@ -69,12 +70,12 @@ pub(super) struct AuthorizationServer {
 /// The metadata is missing, contradicts itself, `expected` or the URL of the server, or leads to a place that must not be
 /// contacted.
 pub(super) async fn discover(
-    client: &Client,
+    clients: &RoutedClients,
     server_url: &Url,
     challenge: &Challenge,
     expected: Option<&str>,
 ) -> Result<Discovered, AuthError> {
-    let metadata = resource_metadata(client, server_url, challenge).await?;
+    let metadata = resource_metadata(clients, server_url, challenge).await?;
     let (resource, issuer, scopes_supported, requires_dpop) = match metadata {
         Some(metadata) => {
             if !covers(&metadata.resource, server_url) {
@@ -95,7 +96,7 @@ pub(super) async fn discover(
             challenge.is_dpop,
         ),
     };
-    let server = authorization_server(client, server_url, &issuer).await?;
+    let server = authorization_server(clients, server_url, &issuer).await?;
     Ok(Discovered { resource, scopes_supported, requires_dpop, server })
 }
 
@@ -118,7 +119,7 @@ fn choose_issuer(servers: Vec<String>, expected: Option<&str>) -> Result<String,
 
 /// Returns the metadata of the server from the URL of the challenge, else from the well-known places.
 async fn resource_metadata(
-    client: &Client,
+    clients: &RoutedClients,
     server_url: &Url,
     challenge: &Challenge,
 ) -> Result<Option<ResourceMetadata>, AuthError> {
@@ -128,7 +129,7 @@ async fn resource_metadata(
             let message = format!("its metadata is on another host: `{url}`");
             return Err(AuthError::Metadata(message));
         }
-        let metadata = fetch(client, &url).await?;
+        let metadata = fetch(clients, &url).await?;
         return metadata
             .map(Some)
             .ok_or_else(|| AuthError::Metadata(format!("there is no metadata at `{url}`")));
@@ -136,7 +137,7 @@ async fn resource_metadata(
     let path = server_url.path().trim_end_matches('/');
     for path in [path, ""].iter().take(if path.is_empty() { 1 } else { 2 }) {
         let url = with_path(server_url, &format!("/.well-known/oauth-protected-resource{path}"));
-        if let Some(metadata) = fetch(client, &url).await? {
+        if let Some(metadata) = fetch(clients, &url).await? {
             return Ok(Some(metadata));
         }
     }
@@ -145,7 +146,7 @@ async fn resource_metadata(
 
 /// Returns the metadata of the authorization server `issuer`.
 async fn authorization_server(
-    client: &Client,
+    clients: &RoutedClients,
     server_url: &Url,
     issuer: &str,
 ) -> Result<AuthorizationServer, AuthError> {
@@ -159,7 +160,7 @@ async fn authorization_server(
         places.push(format!("{path}/.well-known/openid-configuration"));
     }
     for place in places {
-        let Some(found) = fetch::<AuthorizationServer>(client, &with_path(&base, &place)).await? else {
+        let Some(found) = fetch::<AuthorizationServer>(clients, &with_path(&base, &place)).await? else {
             continue;
         };
         if found.issuer != issuer {
@@ -264,7 +265,8 @@ fn with_path(url: &Url, path: &str) -> Url {
 }
 
 /// Returns the JSON document at `url`; `None` if there is none.
-async fn fetch<T: DeserializeOwned>(client: &Client, url: &Url) -> Result<Option<T>, AuthError> {
+async fn fetch<T: DeserializeOwned>(clients: &RoutedClients, url: &Url) -> Result<Option<T>, AuthError> {
+    let client = clients.for_url(url).map_err(AuthError::Unreachable)?;
     let request = client.get(url.clone()).header(ACCEPT, "application/json").timeout(REQUEST_TIMEOUT);
     let response = request
         .send()

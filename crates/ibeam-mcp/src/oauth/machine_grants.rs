@@ -46,7 +46,7 @@ impl Login<'_> {
         let configured = Url::parse(endpoint)
             .map_err(|error| AuthError::Configuration(format!("`{endpoint}` is not a URL: {error}")))?;
         let idp = TokenEndpoint {
-            http: &self.authorization.http,
+            clients: &self.authorization.clients,
             url: check_url(endpoint, &configured)?,
             issuer: "",
             client: &idp_client,

@@ -129,8 +129,8 @@ impl Login<'_> {
             body.insert("response_types".to_owned(), json!(["code"]));
         }
         let unreachable = |detail: String| AuthError::Unreachable(format!("`{url}`: {detail}"));
-        let response = authorization
-            .http
+        let http = authorization.clients.for_url(&url).map_err(unreachable)?;
+        let response = http
             .post(url.clone())
             .timeout(REQUEST_TIMEOUT)
             .header(CONTENT_TYPE, "application/json")

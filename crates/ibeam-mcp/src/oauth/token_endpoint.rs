@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ibeam_http::{Secret, sanitize_message};
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap};
-use reqwest::{Client, Response, Url};
+use reqwest::{Response, Url};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -14,6 +14,7 @@ use super::AuthError;
 use super::discovery::REQUEST_TIMEOUT;
 use super::jwt::{DpopKey, SigningKey};
 use crate::http_client::{innermost, read_body};
+use crate::routed_clients::RoutedClients;
 
 /// Maximum size of the answer of a token endpoint.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
@@ -111,7 +112,7 @@ struct TokenError {
 
 /// One token endpoint.
 pub(super) struct TokenEndpoint<'a> {
-    pub(super) http: &'a Client,
+    pub(super) clients: &'a RoutedClients,
     pub(super) url: Url,
     /// The identifier of the authorization server, for which a client signs its assertion.
     pub(super) issuer: &'a str,
@@ -158,7 +159,8 @@ impl TokenEndpoint<'_> {
     async fn send(&self, grant: &[(&str, &str)], nonce: Option<&str>) -> Result<Response, AuthError> {
         let mut fields: Vec<(&str, String)> =
             grant.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
-        let mut request = self.http.post(self.url.clone()).timeout(REQUEST_TIMEOUT);
+        let client = self.clients.for_url(&self.url).map_err(AuthError::Unreachable)?;
+        let mut request = client.post(self.url.clone()).timeout(REQUEST_TIMEOUT);
         let ClientIdentity { id, secret, method } = self.client;
         match (method, secret) {
             (ClientAuthMethod::ClientSecretBasic, Some(secret)) => {

@@ -207,5 +207,5 @@ fn is_trial(args: &[&str]) -> bool {
     let mut pairs = before.zip(args);
     let asks =
         pairs.any(|(before, arg)| TRIALS.contains(arg) && (!before.starts_with('-') || before.contains('=')));
-    asks && !args.iter().any(|arg| cancels(&arg))
+    asks && !args.iter().any(cancels)
 }

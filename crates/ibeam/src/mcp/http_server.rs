@@ -10,7 +10,7 @@ use super::Filler;
 use super::declaration::HttpDeclaration;
 use super::login::oauth_config;
 use crate::app::AppContext;
-use crate::model::{KeyCommandRunner, ServiceConnection};
+use crate::model::{KeyCommandRunner, ServiceConnection, proxy_selector, tls_settings};
 
 /// Returns the settings, with all placeholders filled. The values of secret headers are redacted from all output.
 ///
@@ -39,13 +39,18 @@ pub(super) fn config(
         true => None,
         false => oauth_config(app, name, &url, &declaration.auth, filler, user)?,
     };
+    // A server on this machine may have an authorization server elsewhere.
+    let tls = match authorization {
+        Some(_) => tls_settings(app).map_err(|reason| app.base.catalogue.reason(&reason).message)?,
+        None => connection.tls,
+    };
     Ok(HttpConfig {
         authorization,
         url,
         headers,
         header_reader: header_reader(app, declaration, filler)?,
-        tls: connection.tls,
-        proxy: connection.proxy,
+        tls,
+        proxies: proxy_selector(),
     })
 }
 

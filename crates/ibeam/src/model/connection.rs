@@ -5,9 +5,10 @@
 use std::path::Path;
 
 use ibeam_config::Setting;
+use ibeam_mcp::ProxySelector;
 use ibeam_protocol::Reason;
 use ibeam_providers::{ClientCertificateError, InvalidPem, ProxyServer, Secret, TlsSettings};
-use ibeam_web::UpstreamProxies;
+use ibeam_web::{InvalidProxy, UpstreamProxies};
 
 use super::deferred_key::expand_home;
 use crate::app::AppContext;
@@ -29,18 +30,30 @@ impl ServiceConnection {
     /// # Errors
     /// `BadConfig` for a variable that names no proxy, and for a file that cannot be used.
     pub(crate) fn for_url(app: &AppContext, base_url: &str) -> Result<Self, Reason> {
-        let proxy = UpstreamProxies::new(variable).route_for_url(base_url).map_err(|error| {
+        let proxy = proxy_for_url(&UpstreamProxies::new(variable), base_url).map_err(|error| {
             let path = format!("${}", error.variable);
             Reason::BadConfig { path, line: None, column: None, detail: error.to_string() }
         })?;
-        let proxy = proxy.map(|route| ProxyServer {
-            url: Secret::new(&route.url),
-            display_url: route.display_url,
-            variable: route.variable,
-        });
         let tls = if base_url.starts_with("https") { tls_settings(app)? } else { TlsSettings::default() };
         Ok(Self { proxy, tls })
     }
+}
+
+/// Returns the proxy for requests to `url`.
+fn proxy_for_url(proxies: &UpstreamProxies, url: &str) -> Result<Option<ProxyServer>, InvalidProxy> {
+    let route = proxies.route_for_url(url)?;
+    Ok(route.map(|route| ProxyServer {
+        url: Secret::new(&route.url),
+        display_url: route.display_url,
+        variable: route.variable,
+    }))
+}
+
+/// Returns the choice of the proxy for each URL, for a client that learns its URLs from a server.
+pub(crate) fn proxy_selector() -> ProxySelector {
+    let proxies = UpstreamProxies::new(variable);
+    let message = |error: InvalidProxy| format!("`${}`: {error}", error.variable);
+    ProxySelector::new(move |url| proxy_for_url(&proxies, url).map_err(message))
 }
 
 /// Returns the passwords of the proxies. They may not be recorded or shown.

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use ibeam_testkit::Workspace;
+use ibeam_testkit::{ProxyServer, Workspace};
 use serde_json::{Value, json};
 
 use crate::mcp::{call, results, servers};
@@ -363,6 +363,47 @@ fn the_secret_of_a_client_reaches_only_its_authorization_server() {
     let own = scene(server.workspace(&auth(&origin)));
     let listed = own.ibeam_without_model(["mcp", "list-tools", "test"]).run().succeeded();
     assert!(server.received().iter().any(|request| request.path == "/token"), "{listed}");
+}
+
+/// The server is on this machine, and its authorization server at `auth.test`.
+#[test]
+fn an_authorization_server_is_reached_through_the_proxy_for_its_own_host() {
+    let server = McpServer::start(|request| match request.path.as_str() {
+        "/.well-known/oauth-protected-resource/mcp" => {
+            let resource = format!("http://{}/mcp", request.header("host").unwrap());
+            Answer {
+                status: 200,
+                headers: vec![("Content-Type", "application/json".to_owned())],
+                body: json!({ "resource": resource, "authorization_servers": ["https://auth.test"] })
+                    .to_string(),
+            }
+        }
+        _ => with_oauth(request),
+    });
+    let auth = "[mcp_servers.test.auth]\ngrant = \"client_credentials\"\nclient_id = \"ibeam-ci\"\n\
+                client_secret = \"hush-hush-hush\"\n";
+    let scene = scene(server.workspace(auth));
+    let list = |variables: &[(&str, &str)]| {
+        let mut ibeam = scene.ibeam_without_model(["mcp", "list-tools", "test"]);
+        for (name, value) in variables {
+            ibeam = ibeam.env(name, value);
+        }
+        ibeam.run().stderr
+    };
+    let proxy = ProxyServer::without_targets();
+    let address = format!("http://{}", proxy.address());
+    let stderr = list(&[("HTTPS_PROXY", &address)]);
+    assert!(proxy.requests().iter().any(|request| request.contains("auth.test:443")), "{stderr}");
+    for variables in
+        [[("HTTPS_PROXY", address.as_str()), ("NO_PROXY", "auth.test")], [("HTTPS_PROXY", ""), ("A", "")]]
+    {
+        let before = proxy.requests().len();
+        let stderr = list(&variables);
+        assert_eq!(proxy.requests().len(), before, "{stderr}");
+        assert!(stderr.contains("auth.test"), "{stderr}");
+    }
+    let stderr = list(&[("HTTPS_PROXY", "ftp://proxy")]);
+    assert!(stderr.contains("$HTTPS_PROXY"), "no connection without the proxy: {stderr}");
 }
 
 /// Answers as [`with_oauth`], but the first token expires at once and is refused everywhere.
