@@ -21,6 +21,17 @@ pub struct LinkReader {
     pub list: fn(&Path) -> Vec<OsString>,
 }
 
+/// A file that a pattern of the shell matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MatchedFile {
+    /// The absolute, resolved path.
+    pub(crate) path: PathBuf,
+    /// Whether a link leads there.
+    pub(crate) is_linked: bool,
+    /// Whether the pattern matches it only with an option of the shell, such as `dotglob`.
+    needs_option: bool,
+}
+
 impl LinkReader {
     /// A reader that finds no links, for callers whose paths are resolved already.
     pub const NONE: Self = Self { read_link: |_| None, list: |_| Vec::new() };
@@ -72,43 +83,53 @@ impl LinkReader {
         chain
     }
 
-    /// Returns the resolved files that a pattern of the shell matches through a link; `None` if it matches too many files
-    /// to be sure. `directory` is resolved.
-    pub(crate) fn expand(&self, directory: &Path, pattern: &Path) -> Option<Vec<PathBuf>> {
-        let mut places = vec![(directory.to_owned(), false)];
+    /// Returns the resolved files that a pattern of the shell matches; `None` if it matches too many files to be sure.
+    /// `directory` is resolved. Names with a leading dot that only an option of the shell lets the pattern match are left
+    /// out, unless a link leads there.
+    pub(crate) fn expand(&self, directory: &Path, pattern: &Path) -> Option<Vec<MatchedFile>> {
+        let start = MatchedFile { path: directory.to_owned(), is_linked: false, needs_option: false };
+        let mut places = vec![start];
         let mut read = 0;
         for component in pattern.components() {
             let mut next = Vec::new();
-            for (place, is_linked) in places {
+            for place in places {
                 match component {
-                    Component::RootDir | Component::Prefix(_) => next.push((PathBuf::from("/"), is_linked)),
-                    Component::CurDir => next.push((place, is_linked)),
+                    Component::RootDir | Component::Prefix(_) => {
+                        next.push(MatchedFile { path: PathBuf::from("/"), ..place });
+                    }
+                    Component::CurDir => next.push(place),
                     Component::ParentDir => {
-                        next.push((place.parent().unwrap_or(&place).to_owned(), is_linked));
+                        let parent = place.path.parent().unwrap_or(&place.path).to_owned();
+                        next.push(MatchedFile { path: parent, ..place });
                     }
                     Component::Normal(name) if has_wildcard(name) => {
-                        let names = (self.list)(&place);
+                        let names = (self.list)(&place.path);
                         read += names.len();
                         if read > MAX_ENTRIES {
                             return None;
                         }
                         let matching = names.into_iter().filter(|entry| may_match(name, entry));
-                        next.extend(matching.map(|entry| self.enter(&place, &entry, is_linked)));
+                        let has_dot = name.as_encoded_bytes().starts_with(b".");
+                        next.extend(matching.map(|entry| {
+                            let is_hidden = !has_dot && entry.as_encoded_bytes().starts_with(b".");
+                            let entered = self.enter(&place, &entry);
+                            MatchedFile { needs_option: entered.needs_option || is_hidden, ..entered }
+                        }));
                     }
-                    Component::Normal(name) => next.push(self.enter(&place, name, is_linked)),
+                    Component::Normal(name) => next.push(self.enter(&place, name)),
                 }
             }
             places = next;
         }
-        Some(places.into_iter().filter(|(_, is_linked)| *is_linked).map(|(place, _)| place).collect())
+        Some(places.into_iter().filter(|place| place.is_linked || !place.needs_option).collect())
     }
 
-    /// Returns the file of this name in a resolved directory, and whether a link leads there.
-    fn enter(&self, directory: &Path, name: &OsStr, is_linked: bool) -> (PathBuf, bool) {
-        let path = directory.join(name);
-        match self.follow(&path, directory, false) {
-            Some(real) => (real, true),
-            None => (path, is_linked),
+    /// Returns the file of this name in a resolved directory.
+    fn enter(&self, directory: &MatchedFile, name: &OsStr) -> MatchedFile {
+        let path = directory.path.join(name);
+        match self.follow(&path, &directory.path, false) {
+            Some(path) => MatchedFile { path, is_linked: true, ..*directory },
+            None => MatchedFile { path, ..*directory },
         }
     }
 
@@ -244,7 +265,8 @@ mod tests {
     fn a_pattern_finds_what_is_behind_links() {
         let expand = |pattern: &str| {
             let found = READER.expand(Path::new("/w"), Path::new(pattern)).unwrap();
-            found.iter().map(|path| path.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+            let linked = found.iter().filter(|found| found.is_linked);
+            linked.map(|found| found.path.to_str().unwrap().to_owned()).collect::<Vec<_>>()
         };
         assert_eq!(expand("*.txt"), [""; 0]);
         assert_eq!(expand("l*"), ["/h"]);
@@ -257,10 +279,23 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_finds_names_with_a_dot_only_if_it_has_one() {
+        let expand = |pattern: &str| {
+            let found = READER.expand(Path::new("/w"), Path::new(pattern)).unwrap();
+            let plain = found.iter().filter(|found| !found.is_linked);
+            plain.map(|found| found.path.to_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(expand("*.txt"), ["/w/file.txt"]);
+        assert_eq!(expand("d/?"), ["/w/d/y"]);
+        assert_eq!(expand("/h/*"), ["/h/notes"]);
+        assert_eq!(expand("/h/.s*"), ["/h/.ssh"]);
+    }
+
+    #[test]
     fn a_pattern_with_too_many_matches_is_unknown() {
         let endless = LinkReader { read_link: |_| None, list: |_| vec![OsString::from("d"); 400] };
         assert_eq!(endless.expand(Path::new("/w"), Path::new("*/*")), None);
-        assert_eq!(endless.expand(Path::new("/w"), Path::new("*")), Some(Vec::new()));
+        assert_eq!(endless.expand(Path::new("/w"), Path::new("*")).unwrap().len(), 400);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::Unanalyzable;
 use super::program_lists::STREAM_DEVICES;
 use super::word::Word;
 use super::wrapper::{self, CommandStep, CommandSteps};
-use crate::links::normalize;
+use crate::links::{MatchedFile, normalize};
 use crate::policy::Policy;
 
 /// Programs that remove a link itself and not what it leads to.
@@ -70,7 +70,7 @@ impl Policy {
                 // In the sandbox the files themselves are hidden.
                 if word.has_glob && !self.sandboxed {
                     let matches = self.links.expand(Path::new("/"), &path)?;
-                    let named = |path| NamedFile { spelling, path, is_linked: true };
+                    let named = |MatchedFile { path, is_linked, .. }| NamedFile { spelling, path, is_linked };
                     files.extend(matches.into_iter().map(named));
                 }
             }

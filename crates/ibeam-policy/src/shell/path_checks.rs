@@ -184,10 +184,7 @@ impl Policy {
     ) -> Option<Verdict> {
         for redirect in &step.redirects {
             if !redirect.target.is_known() {
-                let shown = &redirect.target.text;
-                let reason =
-                    format!("the file `{shown}` is unknown; write its name, or {ALLOW_HINT} `--force`");
-                *uncovered = Some(Verdict::ask("default", reason));
+                *uncovered = Some(unknown_file(&redirect.target.text));
             }
             for path in self.resolve(&redirect.target.text, redirect.target.has_tilde, directories) {
                 let verdict =
@@ -234,6 +231,13 @@ impl Policy {
                     "`{name}` would run in `{shown}`, outside the workspace; {ALLOW_HINT} `--add-dir {shown}`"
                 );
                 *uncovered = Some(Verdict::ask("outside", reason));
+            }
+        }
+        // The sandbox would keep the protected names.
+        if !self.sandboxed && WRITERS.contains(&name.as_str()) {
+            let mut computed = (0..call.args.len()).filter(|at| hazard::is_relevant_unknown(call, *at));
+            if let Some(arg) = computed.find_map(|at| call.args.get(at).filter(|arg| !arg.is_number)) {
+                *uncovered = Some(unknown_file(&arg.text));
             }
         }
         call.args.iter().find_map(|arg| self.check_argument(&name, arg, directories, uncovered))
@@ -385,6 +389,12 @@ impl Policy {
     fn is_near_credentials(&self, path: &Path) -> bool {
         !self.is_in_workspace(path) && (path.starts_with(&self.home) || self.home.starts_with(path))
     }
+}
+
+/// Returns the question about a file whose name the shell computes.
+fn unknown_file(shown: &str) -> Verdict {
+    let reason = format!("the file `{shown}` is unknown; write its name, or {ALLOW_HINT} `--force`");
+    Verdict::ask("default", reason)
 }
 
 /// Whether a program reads everything below the directories it is given.

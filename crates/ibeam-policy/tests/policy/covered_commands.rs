@@ -3,7 +3,7 @@
 use ibeam_policy::{Access, Verdict};
 use ibeam_protocol::PermissionMode;
 
-use super::{check_covered, check_not_covered, policy};
+use super::{Outcome, check, check_covered, check_not_covered, policy};
 
 const USUAL: &[&str] = &[
     "Shell(ls)",
@@ -105,6 +105,33 @@ fn syntax_runs_only_the_commands_in_it() {
 fn a_pipe_from_a_command_is_not_a_file() {
     check_covered(&["Shell(diff)", "Shell(sort)"], "diff <(sort a) <(sort b)");
     check_not_covered(&["Shell(diff)", "Shell(sort)"], "diff <(sort a) <(touch b)");
+}
+
+/// What the shell computes may be any file, also a protected one, which not even a rule for any arguments opens.
+#[test]
+fn a_computed_word_of_a_program_that_writes_is_a_question_without_a_sandbox() {
+    let allow =
+        ["Shell(cp:*)", "Shell(touch:*)", "Shell(tee:*)", "Shell(echo:*)", "Shell(cat:*)", "Shell(make:*)"];
+    for command in [
+        "p=.git; cp a $p/config",
+        "touch \"$(printf .vscode)/tasks.json\"",
+        "touch ${x}ode/tasks.json",
+        "echo x | tee build/$p",
+        "read p; cp a \"$p\"",
+        "cp --target-directory=$p a",
+    ] {
+        let mut policy = policy(PermissionMode::Default, &allow, &[]);
+        check(&policy, Access::command(command), Outcome::Ask);
+        policy.sandboxed = true;
+        check(&policy, Access::command(command), Outcome::Allow);
+        policy.sandboxed = false;
+        policy.mode = PermissionMode::Force;
+        check(&policy, Access::command(command), Outcome::Allow);
+    }
+    let policy = policy(PermissionMode::Default, &allow, &[]);
+    for command in ["cat $p", "echo $p", "make -j$n", "for f in a b; do cp $f c; done", "touch a b"] {
+        check(&policy, Access::command(command), Outcome::Allow);
+    }
 }
 
 #[test]

@@ -108,6 +108,37 @@ fn a_link_that_leaves_the_workspace_is_outside() {
     check_all(&force, &["touch inner/x", "rm l", "unlink out", "make -C inner"], Outcome::Allow);
 }
 
+/// A pattern is the files that it matches, so it is no way around the protection of their names.
+#[test]
+fn a_pattern_that_matches_a_protected_file_is_that_file() {
+    let writers = ["Shell(touch)", "Shell(cp)", "Shell(rm)", "Shell(chmod)", "Shell(cat)"];
+    let commands = [
+        "touch .gi?/config",
+        "touch .g*/conf*",
+        "cp README.md .g[i]t/config",
+        "rm -rf .gi*",
+        "chmod 600 .envr?",
+        "cd src && cp a ../.g*t/hooks/pre-push",
+    ];
+    let listed = |path: &Path| {
+        let names: &[&str] = match path.to_str() {
+            Some("/home/ann/work") => &[".git", ".gitignore", ".envrc", "README.md", "src"],
+            Some("/home/ann/work/.git") => &["config", "hooks"],
+            Some(_) | None => &[],
+        };
+        names.iter().map(OsString::from).collect()
+    };
+    for mode in [PermissionMode::Default, PermissionMode::Force] {
+        let links = LinkReader { list: listed, ..LinkReader::NONE };
+        let policy = Policy { links, ..policy(mode, &writers, &[]) };
+        check_all(&policy, &commands, Outcome::Deny);
+        // The shell matches no name with a leading dot.
+        check_all(&policy, &["rm -rf *", "chmod 600 ./*", "touch ?eadme", "touch .giti*"], Outcome::Allow);
+        let sandboxed = Policy { sandboxed: true, ..policy };
+        check_all(&sandboxed, &["touch .gi?/config"], Outcome::Allow);
+    }
+}
+
 /// Programs get `..` after a link from the file system, and `cd` from the text.
 #[test]
 fn a_parent_of_a_link_is_that_of_its_target() {
