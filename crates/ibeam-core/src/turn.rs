@@ -305,9 +305,15 @@ impl Run {
             let RecordedAnswer { model_call_id, answer } = tokio::select! {
                 biased;
                 reason = self.stop.wait() => return Err(reason.into()),
-                answer = self.request_answer(
-                    journal, &mut current, &mut estimator, &mut prefixes, &mut structured,
-                ) => answer?,
+                answer = async {
+                    // Held until the answer is recorded, and so counted.
+                    let _reservation = match journal.outer_budget().cloned() {
+                        Some(budget) => Some(budget.reserve().await?),
+                        None => None,
+                    };
+                    self.request_answer(journal, &mut current, &mut estimator, &mut prefixes, &mut structured)
+                        .await
+                } => answer?,
             };
             self.run_answer_hooks(journal, &answer).await?;
             // The text of an interrupted answer is not part of the answer that continues it.
