@@ -131,7 +131,7 @@ impl NatsQueue {
         }
         if (deliveries + state.resumed).saturating_sub(state.released) > MAX_DELIVERIES {
             let reason = format!("{MAX_DELIVERIES} workers ended while they held the task");
-            store.put(parked, &ParkedValue { reason }).await?;
+            store.put(parked, &ParkedValue { reason, is_undecided: true }).await?;
             self.held.acknowledge(&message, AckKind::Ack).await?;
             return Ok(None);
         }
@@ -142,7 +142,7 @@ impl NatsQueue {
         };
         if !self.accepted.accept(names, SignedKind::Task, &id, &entry.value, &entry.headers) {
             let reason = UNSIGNED_TASK.to_owned();
-            store.put(parked, &ParkedValue { reason }).await?;
+            store.put(parked, &ParkedValue { reason, is_undecided: false }).await?;
             self.held.acknowledge(&message, AckKind::Ack).await?;
             return Ok(None);
         }

@@ -78,6 +78,9 @@ pub(crate) struct TaskKeyState {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ParkedValue {
     pub(crate) reason: String,
+    /// Whether nothing is known about the work of the task.
+    #[serde(default)]
+    pub(crate) is_undecided: bool,
 }
 
 impl NatsQueue {
@@ -415,17 +418,20 @@ impl TaskQueue for NatsQueue {
                     let delay = Duration::from_millis(at_ms.saturating_sub(now));
                     AckKind::Nak((!delay.is_zero()).then_some(delay))
                 }
-                Release::Park { .. } | Release::Wait { .. } => AckKind::Ack,
+                Release::Park { .. } | Release::Undecided { .. } | Release::Wait { .. } => AckKind::Ack,
             };
             self.store.put(&names.key(KeyKind::State, &lease.task), &state).await?;
-            let reason = match release {
+            let parked = match release {
                 Release::Retry { .. } => None,
-                Release::Park { reason } => Some(reason),
+                Release::Park { reason } => Some(ParkedValue { reason, is_undecided: false }),
+                Release::Undecided { reason } => Some(ParkedValue { reason, is_undecided: true }),
                 // The runs of a queue have no parked requests.
-                Release::Wait { .. } => Some("waits for an answer".to_owned()),
+                Release::Wait { .. } => {
+                    Some(ParkedValue { reason: "waits for an answer".to_owned(), is_undecided: false })
+                }
             };
-            if let Some(reason) = reason {
-                self.store.put(&names.key(KeyKind::Parked, &lease.task), &ParkedValue { reason }).await?;
+            if let Some(parked) = parked {
+                self.store.put(&names.key(KeyKind::Parked, &lease.task), &parked).await?;
             }
             // Without an answer the lease ends by itself.
             let _ = self.held.acknowledge(&held.message, kind).await;

@@ -141,10 +141,14 @@ pub fn wait_for_results(
         thread::sleep(POLL_INTERVAL);
     };
     let reasons = parked(queue)?;
-    for (task, reason) in &reasons {
-        observer.parked(task, reason);
+    for (task, ParkedValue { reason, is_undecided }) in &reasons {
+        match is_undecided {
+            true => observer.undecided(task, reason),
+            false => observer.parked(task, reason),
+        }
     }
-    let halt = halt.or_else(|| reasons.into_iter().next().map(|(_, reason)| HaltReason::Exhausted(reason)));
+    let first = || reasons.into_iter().next().map(|(_, parked)| HaltReason::Exhausted(parked.reason));
+    let halt = halt.or_else(first);
     Ok(FleetEnd { unfinished: ledger.unfinished()?, halt, ..end })
 }
 
@@ -170,11 +174,10 @@ fn each_result(
 }
 
 /// Returns the parked tasks and the reasons.
-fn parked(queue: &NatsQueue) -> Result<Vec<(String, String)>, QueueError> {
+fn parked(queue: &NatsQueue) -> Result<Vec<(String, ParkedValue)>, QueueError> {
     let keys = queue.store.names.keys(KeyKind::Parked);
     let entries = queue.connection.block_on(queue.store.scan(&keys, 1))?;
-    let reason = |value: &[u8]| parse::<ParkedValue>(&keys, value).map(|parked| parked.reason);
-    entries.into_iter().map(|entry| Ok((entry.task, reason(&entry.value)?))).collect()
+    entries.into_iter().map(|entry| Ok((entry.task, parse(&keys, &entry.value)?))).collect()
 }
 
 /// Records a result, which a worker has found without a lease of the ledger.

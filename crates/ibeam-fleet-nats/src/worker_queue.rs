@@ -184,8 +184,13 @@ impl TaskQueue for WorkerQueue {
     fn release(&mut self, lease: &Lease, release: Release, spend: Spend) -> Result<(), QueueError> {
         let release = match release {
             // Another worker goes on.
-            Release::Park { .. } if self.stop.is_requested() => Release::Retry { at_ms: now_ms() },
-            release @ (Release::Park { .. } | Release::Retry { .. } | Release::Wait { .. }) => release,
+            Release::Park { .. } | Release::Undecided { .. } if self.stop.is_requested() => {
+                Release::Retry { at_ms: now_ms() }
+            }
+            release @ (Release::Park { .. }
+            | Release::Undecided { .. }
+            | Release::Retry { .. }
+            | Release::Wait { .. }) => release,
         };
         self.queue.release(lease, release, spend)
     }

@@ -158,14 +158,14 @@ impl RunProgram {
         command
     }
 
-    /// Returns the command that runs the check of a task in the sandbox of a run.
-    pub(crate) fn check(&self, task: &Task, workspace: &Path, fleet: Option<&Path>, check: &str) -> Command {
+    /// Returns the command that runs the check of a task in the sandbox of a run. The check itself is on its stdin, where no
+    /// other process sees it.
+    pub(crate) fn check(&self, task: &Task, workspace: &Path, fleet: Option<&Path>) -> Command {
         let mut command = self.command(task, workspace, fleet);
         command.args(["fleet", "run-check"]);
         if let Some(seconds) = task.limits.check_timeout_s {
             command.arg("--timeout-s").arg(seconds.to_string());
         }
-        command.args(["--", check]);
         command
     }
 

@@ -125,6 +125,9 @@ pub trait FleetObserver {
     /// A task waits until the fleet is started again.
     fn parked(&mut self, task: &str, reason: &str);
 
+    /// The work of a task is not decided. The task waits until the fleet is started again.
+    fn undecided(&mut self, task: &str, reason: &str);
+
     /// A task waits for the answer to a request, without a process.
     fn waiting(&mut self, _task: &str) {}
 
@@ -166,6 +169,7 @@ enum Event {
     Finished(Box<TaskResult>),
     Retried(String, Duration),
     Parked(String, String),
+    Undecided(String, String),
     Waiting(String),
     Sharing(String, SharingNote),
 }
@@ -304,6 +308,7 @@ pub fn run_fleet<Q: TaskQueue>(
                 Event::Started(task) => observer.started(&task),
                 Event::Retried(task, pause) => observer.retried(&task, pause),
                 Event::Parked(task, reason) => observer.parked(&task, &reason),
+                Event::Undecided(task, reason) => observer.undecided(&task, &reason),
                 Event::Waiting(task) => observer.waiting(&task),
                 Event::Sharing(task, note) => observer.sharing(&task, &note),
                 Event::Finished(result) => {
@@ -488,6 +493,12 @@ impl<Q: TaskQueue> Shared<'_, Q> {
                     lock(&self.state).parked.get_or_insert_with(|| reason.clone());
                 }
                 let _ = events.send(Event::Parked(id, reason));
+            }
+            Conclusion::Undecided(cause) => {
+                let reason = cause.to_string();
+                queue.release(lease, Release::Undecided { reason: reason.clone() }, spend)?;
+                lock(&self.state).parked.get_or_insert_with(|| reason.clone());
+                let _ = events.send(Event::Undecided(id, reason));
             }
             Conclusion::Wait { session } => {
                 queue.release(lease, Release::Wait { session }, spend)?;

@@ -119,6 +119,19 @@ impl Ledger {
         self.failing(count)
     }
 
+    /// Returns the number of tasks in a state.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub fn count_in(&self, state: TaskState) -> Result<u64, QueueError> {
+        let count = self.connection.query_row(
+            "SELECT COUNT(*) FROM task WHERE state = ?1",
+            [state.as_str()],
+            |row| row.get(0).map(unsigned),
+        );
+        self.failing(count)
+    }
+
     /// Returns every task and its state, in the order of submission.
     ///
     /// # Errors
@@ -274,6 +287,7 @@ impl TaskQueue for Ledger {
         let (state, until_ms, reason) = match release {
             Release::Retry { at_ms } => (TaskState::Pending, at_ms, None),
             Release::Park { reason } => (TaskState::Parked, 0, Some(reason)),
+            Release::Undecided { reason } => (TaskState::Undecided, 0, Some(reason)),
             Release::Wait { session } => {
                 self.write_session(&lease.task, &session)?;
                 (TaskState::Waiting, 0, None)
@@ -297,7 +311,8 @@ impl TaskQueue for Ledger {
 
     fn unpark(&mut self) -> Result<(), QueueError> {
         let changed = self.connection.execute(
-            "UPDATE task SET state = 'pending', until_ms = 0, reason = NULL WHERE state = 'parked'",
+            "UPDATE task SET state = 'pending', until_ms = 0, reason = NULL
+             WHERE state IN ('parked', 'undecided')",
             [],
         );
         self.failing(changed).map(drop)

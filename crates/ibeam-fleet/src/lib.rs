@@ -6,6 +6,7 @@
 
 mod batch_queue;
 mod budget;
+mod check_run;
 mod child;
 mod comparison;
 mod driver;
@@ -39,6 +40,7 @@ mod task_files;
 mod task_result;
 mod task_run;
 mod task_totals;
+mod verdict;
 mod workspace;
 
 pub use batch_queue::BatchQueue;
@@ -71,3 +73,4 @@ pub use stop::StopFlag;
 pub use task::{Task, TaskLimits, TaskMode, WorkspaceSource};
 pub use task_file::{InvalidTask, TaskFile};
 pub use task_result::{CheckResult, Outcome, TaskResult};
+pub use verdict::{Cause, CheckReport, Verdict};

@@ -47,8 +47,8 @@ pub trait TaskQueue: Send {
     /// `TaskChanged`, and nothing is added.
     fn submit(&mut self, tasks: &[Task]) -> Result<(), QueueError>;
 
-    /// Claims the first task that is ready: not finished, not parked, not waiting, not leased, and all tasks that it
-    /// needs have passed.
+    /// Claims the first task that is ready: not finished, not parked, not undecided, not waiting, not leased, and all tasks
+    /// that it needs have passed.
     ///
     /// # Errors
     /// `Ledger`.
@@ -74,7 +74,7 @@ pub trait TaskQueue: Send {
     /// `Ledger`.
     fn release(&mut self, lease: &Lease, release: Release, spend: Spend) -> Result<(), QueueError>;
 
-    /// Returns parked tasks to the queue.
+    /// Returns parked tasks to the queue, and those that nothing is known about.
     ///
     /// # Errors
     /// `Ledger`.
@@ -181,6 +181,11 @@ pub enum Release {
         /// The reason.
         reason: String,
     },
+    /// The work of the task is not decided. The task waits until somebody starts the fleet again.
+    Undecided {
+        /// The reason.
+        reason: String,
+    },
     /// The task waits for the answer to a request, without a process. Only the ledger can return it to the queue.
     Wait {
         /// The session of its run.
@@ -198,6 +203,8 @@ pub enum TaskState {
     Leased,
     /// Waits until somebody starts the fleet again.
     Parked,
+    /// Like [`Self::Parked`], because nothing is known about its work.
+    Undecided,
     /// Waits for the answer to a request, without a process.
     Waiting,
     /// Has a result.
@@ -206,7 +213,8 @@ pub enum TaskState {
 
 impl TaskState {
     /// All states.
-    pub const ALL: [Self; 5] = [Self::Pending, Self::Leased, Self::Parked, Self::Waiting, Self::Finished];
+    pub const ALL: [Self; 6] =
+        [Self::Pending, Self::Leased, Self::Parked, Self::Undecided, Self::Waiting, Self::Finished];
 
     /// Returns the word in the ledger and on the wire.
     pub fn as_str(self) -> &'static str {
@@ -214,6 +222,7 @@ impl TaskState {
             Self::Pending => "pending",
             Self::Leased => "leased",
             Self::Parked => "parked",
+            Self::Undecided => "undecided",
             Self::Waiting => "waiting",
             Self::Finished => "finished",
         }

@@ -64,7 +64,8 @@ fn end_attempt(dir: &TaskDir) -> Result<(), FleetError> {
         dir.set_aside_stream()?;
     }
     let streams = dir.earlier()?.len();
-    dir.write_attempt(Attempt { first: streams, counted: streams, ..dir.attempt() })?;
+    dir.write_attempt(Attempt { first: streams, counted: streams, undecided: 0, ..dir.attempt() })?;
+    dir.forget_check()?;
     match fs::remove_dir_all(dir.workspace()) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(FleetError::at(&dir.workspace())(error));
@@ -106,7 +107,7 @@ mod tests {
         dir.write_result(&result("first")).unwrap();
         for _ in 0..2 {
             begin_numbered_attempt(&dir, 1).unwrap();
-            assert_eq!(dir.attempt(), Attempt { first: 1, counted: 1, number: 1 });
+            assert_eq!(dir.attempt(), Attempt { first: 1, counted: 1, number: 1, undecided: 0 });
             assert!(dir.result().is_none() && !dir.workspace().exists());
             for name in ["stream.1.ndjson", "changes.1.patch", "result.1.json"] {
                 assert!(at(name).exists(), "{name}");
@@ -115,7 +116,7 @@ mod tests {
         // Another machine has finished an attempt that was interrupted here.
         fs::write(at("stream.ndjson"), "{}\n").unwrap();
         begin_numbered_attempt(&dir, 3).unwrap();
-        assert_eq!(dir.attempt(), Attempt { first: 2, counted: 2, number: 3 });
+        assert_eq!(dir.attempt(), Attempt { first: 2, counted: 2, number: 3, undecided: 0 });
         dir.write_result(&result("last")).unwrap();
         begin_numbered_attempt(&dir, 3).unwrap();
         assert!(dir.result().is_some(), "the result of this attempt stays");

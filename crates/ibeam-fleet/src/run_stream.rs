@@ -125,6 +125,11 @@ struct ModelTotals {
 }
 
 impl RunStream {
+    /// Whether the run completed.
+    pub(crate) fn is_completed(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.failure.is_none())
+    }
+
     /// Reads a stream, which may be cut anywhere.
     ///
     /// # Errors

@@ -12,9 +12,14 @@ use std::path::{Path, PathBuf};
 use ibeam_files::file_lock;
 use serde::{Deserialize, Serialize};
 
+use crate::check_run::REPORT;
 use crate::error::FleetError;
 use crate::run_stream::RunStream;
 use crate::task_result::TaskResult;
+use crate::workspace::Changes;
+
+/// The file with the names of the changed files.
+const CHANGES: &str = "changes.json";
 
 /// The directory of a task.
 #[derive(Debug)]
@@ -32,6 +37,9 @@ pub(crate) struct Attempt {
     /// The number of the attempt in a queue.
     #[serde(default)]
     pub(crate) number: u32,
+    /// The number of times that a check or git has decided nothing since the task was parked last.
+    #[serde(default)]
+    pub(crate) undecided: u32,
 }
 
 impl Attempt {
@@ -120,6 +128,49 @@ impl TaskDir {
         let text =
             serde_json::to_vec(&attempt).map_err(io::Error::other).map_err(FleetError::at(&self.path))?;
         self.replace("attempt.json", &text)
+    }
+
+    /// Returns the changes that were recorded before the check.
+    pub(crate) fn changes(&self) -> Option<Changes> {
+        serde_json::from_slice(&fs::read(self.path.join(CHANGES)).ok()?).ok()
+    }
+
+    /// Records the changes of the run, before its check adds others.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn write_changes(&self, changes: &Changes) -> Result<(), FleetError> {
+        let text =
+            serde_json::to_vec(changes).map_err(io::Error::other).map_err(FleetError::at(&self.path))?;
+        self.replace(CHANGES, &text)
+    }
+
+    /// Removes what the check of an earlier attempt has left.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn forget_check(&self) -> Result<(), FleetError> {
+        for name in [CHANGES, REPORT] {
+            let path = self.path.join(name);
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(FleetError::at(&path)(error));
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the stream of the last earlier run that of the current one: another machine has run it to its end.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn take_back_stream(&self) -> Result<(), FleetError> {
+        let last = (1..).take_while(|number| self.numbered(*number).exists()).last();
+        let Some(number) = last else { return Ok(()) };
+        let path = self.numbered(number);
+        fs::rename(&path, self.stream()).map_err(FleetError::at(&path))
     }
 
     /// Opens and locks the stream of the current run.

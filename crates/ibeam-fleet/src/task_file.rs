@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::task::{GitSource, Task, WorkspaceSource};
-use crate::workspace::has_commit;
+use crate::workspace::lacks_commit;
 use ibeam_git::Git;
 
 /// The number of characters of the longest id.
@@ -134,19 +134,19 @@ fn parse_line(text: &str, base: &Path, known: &mut KnownSources) -> Result<Task,
 struct KnownSources {
     /// Directories that exist.
     paths: HashSet<PathBuf>,
-    /// Whether local repositories have these commits.
+    /// Whether local repositories lack these commits.
     commits: HashMap<(String, String), bool>,
     /// `None` if commits are not checked.
     git: Option<Git>,
 }
 
 impl KnownSources {
-    /// Whether a local repository has the commit, as far as this is checked.
-    fn has_commit(&mut self, source: &GitSource) -> bool {
-        let Some(git) = &self.git else { return true };
+    /// Whether a local repository lacks the commit, as far as this is checked.
+    fn lacks_commit(&mut self, source: &GitSource) -> bool {
+        let Some(git) = &self.git else { return false };
         let GitSource { git: repository, reference } = source;
         let key = (repository.clone(), reference.clone());
-        *self.commits.entry(key).or_insert_with(|| has_commit(git, Path::new(repository), reference))
+        *self.commits.entry(key).or_insert_with(|| lacks_commit(git, Path::new(repository), reference))
     }
 }
 
@@ -196,7 +196,7 @@ fn check_workspace(
                     return Err(format!("`workspace`: no repository at `{}`", joined.display()));
                 }
                 source.git = joined.to_str().ok_or("`workspace`: the path is not UTF-8")?.to_owned();
-                if !known.has_commit(source) {
+                if known.lacks_commit(source) {
                     let GitSource { git, reference } = source;
                     return Err(format!("`workspace`: `{reference}` is no commit of `{git}`"));
                 }

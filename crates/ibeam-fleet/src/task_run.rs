@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Signal, kill_process};
 
 use crate::budget::Budget;
+use crate::check_run::CheckEnd;
 use crate::child::{
     Children, ExtraLimits, RunInputs, RunProgram, RunStart, exit_code, needs_stdin, stdin_from,
 };
@@ -21,14 +22,15 @@ use crate::run_stream::{RunEnd, RunFailure, RunStream, resumable_session};
 use crate::stop::StopFlag;
 use crate::task::Task;
 use crate::task_dir::{Attempt, CurrentStream, TaskDir};
-use crate::task_result::{CheckResult, Outcome, TaskResult};
+use crate::task_result::{Outcome, TaskResult};
 use crate::task_totals::TotalsScope;
-use crate::workspace::{WorkspaceError, Workspaces, discard};
+use crate::verdict::{Cause, is_full};
+use crate::workspace::{Changes, WorkspaceError, Workspaces, discard};
 
 /// The prompt that resumes an interrupted run.
 const RESUME_PROMPT: &str = "The run was interrupted. Continue with the task from where it stopped, and do not repeat what is already done.";
 /// The time between two looks at a run of an earlier driver.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The pause before the second run after a failure that may pass. It doubles with each further run.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest such pause, unless the provider asks for a longer one.
@@ -60,6 +62,8 @@ pub(crate) enum Conclusion {
         /// Whether other tasks would fail in the same way.
         halts: bool,
     },
+    /// The work is not decided, and further runs of this command would not change that.
+    Undecided(Cause),
     /// The run waits for the answer to a request.
     Wait { session: String },
 }
@@ -94,17 +98,24 @@ impl TaskRunner<'_> {
         let mut exit = None;
         if current.end.is_none() {
             let (earlier, attempt) = (dir.earlier()?, dir.attempt());
-            if failed_runs(attempt.counted_streams(&earlier)) >= self.max_runs {
-                let message = format!("{} runs ended without a result", earlier.len());
-                let failed = Failed { code: "killed".to_owned(), message, exit_code: None };
-                return self.finish(task, dir, &RunStream::default(), Some(failed));
+            if attempt.streams(&earlier).last().is_some_and(RunStream::is_completed) {
+                // Only its check is left.
+                dir.take_back_stream()?;
+                return self.finish(task, dir, &self.current(dir)?, None);
+            }
+            let failed = attempt.counted_streams(&earlier);
+            if failed_runs(failed) >= self.max_runs {
+                let cause = Cause::Runs(failed.len());
+                // The next command has all runs again.
+                dir.write_attempt(Attempt { counted: earlier.len(), ..attempt })?;
+                return Ok((Conclusion::Undecided(cause), self.spend_of(&earlier)));
             }
             let workspace = match self.workspaces.prepare(&task.workspace, &dir.workspace()) {
                 Ok(workspace) => workspace,
-                Err(WorkspaceError::Unavailable(message)) => {
-                    // Other tasks can have other sources.
-                    let reason = format!("workspace: {message}");
-                    return Ok((Conclusion::Park { reason, halts: false }, self.spend_of(&earlier)));
+                Err(_) if self.stop.is_requested() => return Ok((interrupted(), self.spend_of(&earlier))),
+                Err(WorkspaceError::Unavailable(message) | WorkspaceError::Undecided(message)) => {
+                    let conclusion = self.repeat(dir, Cause::Workspace(message))?;
+                    return Ok((conclusion, self.spend_of(&earlier)));
                 }
                 Err(error @ WorkspaceError::NoCommit { .. }) => {
                     let message = error.to_string();
@@ -273,12 +284,19 @@ impl TaskRunner<'_> {
         let workspace = dir.workspace();
         let has_workspace = workspace.is_dir();
         if has_workspace {
-            match self.workspaces.changes(&task.workspace, &workspace, &dir.patch()) {
+            match self.changes(task, dir) {
                 Ok(changes) => {
                     result.changed_files = changes.files;
                     result.patch = changes.has_patch.then(|| dir.patch());
                 }
-                Err(message) => result.message = Some(format!("the changes cannot be read: {message}")),
+                Err(_) if self.stop.is_requested() => return Ok((interrupted(), spend)),
+                Err(error @ WorkspaceError::Undecided(_)) => {
+                    return Ok((self.repeat(dir, Cause::Changes(error.to_string()))?, spend));
+                }
+                Err(_) if is_full(dir.path()) => return Ok((self.repeat(dir, Cause::DiskFull)?, spend)),
+                Err(error @ (WorkspaceError::NoCommit { .. } | WorkspaceError::Unavailable(_))) => {
+                    result.message = Some(format!("the changes cannot be read: {error}"));
+                }
             }
         }
         match failed {
@@ -293,12 +311,13 @@ impl TaskRunner<'_> {
                     let start =
                         self.workspaces.prepare(&task.workspace, &workspace).unwrap_or(workspace.clone());
                     let started = Instant::now();
-                    let check = self.check(task, dir, &start, command)?;
+                    let check = match self.check(task, dir, &start, command)? {
+                        CheckEnd::Decided(check) => check,
+                        // The stream stays, so the next claim only repeats the check.
+                        CheckEnd::Stopped => return Ok((interrupted(), spend)),
+                        CheckEnd::Undecided(cause) => return Ok((self.repeat(dir, cause)?, spend)),
+                    };
                     result.duration_ms = result.duration_ms.saturating_add(millis(started.elapsed()));
-                    if self.stop.is_requested() && check.exit_code.is_none() {
-                        // The stream stays, so the next driver only repeats the check.
-                        return Ok((interrupted(), spend));
-                    }
                     if !check.passed {
                         result.outcome = Outcome::CheckFailed;
                     }
@@ -311,58 +330,30 @@ impl TaskRunner<'_> {
         Ok((Conclusion::Finished(Box::new(result)), spend))
     }
 
-    /// Runs the check of a task. Its output goes to `check.log`.
-    fn check(
-        &self,
-        task: &Task,
-        dir: &TaskDir,
-        start: &std::path::Path,
-        command: &str,
-    ) -> Result<CheckResult, FleetError> {
-        let log = dir.path().join("check.log");
-        // Of an interrupted check.
-        let _ = fs::remove_file(&log);
-        let report = dir.path().join("check.json");
-        let file = fs::File::create(&report).map_err(FleetError::at(&report))?;
-        let mut process = self.program.check(task, start, self.governor.parent(), command);
-        process.stdout(Stdio::from(file)).stderr(Stdio::from(dir.open_log("check.log")?));
-        let started = self.children.start(&mut process);
-        drop(process);
-        let child = match started {
-            Err(_) if self.stop.is_requested() => {
-                let (command, error) = (command.to_owned(), Some("the fleet was stopped".to_owned()));
-                return Ok(CheckResult { command, passed: false, exit_code: None, error });
-            }
-            started => started.map_err(FleetError::at(&self.program.program))?,
-        };
-        let status = self.children.wait(child).map_err(FleetError::at(dir.path()))?;
-        let ended: Option<CheckReport> =
-            fs::read(&report).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let _ = fs::remove_file(&report);
-        let command = command.to_owned();
-        match ended {
-            Some(CheckReport { exit_code, timeout_ms, output }) => {
-                fs::write(&log, output).map_err(FleetError::at(&log))?;
-                let error = timeout_ms
-                    .map(|ms| format!("timed out after {} s; see `{}`", ms.div_ceil(1000), log.display()));
-                Ok(CheckResult { command, passed: exit_code == Some(0), exit_code, error })
-            }
-            None => {
-                let error = format!("the check could not be run ({status}); see `{}`", log.display());
-                Ok(CheckResult { command, passed: false, exit_code: None, error: Some(error) })
-            }
+    /// Returns the changes of the run. They are recorded before its check, which may add others.
+    fn changes(&self, task: &Task, dir: &TaskDir) -> Result<Changes, WorkspaceError> {
+        if let Some(changes) = dir.changes() {
+            return Ok(changes);
         }
+        let changes = self.workspaces.changes(&task.workspace, &dir.workspace(), &dir.patch())?;
+        if task.check.is_some() {
+            dir.write_changes(&changes).map_err(|error| WorkspaceError::Undecided(error.to_string()))?;
+        }
+        Ok(changes)
     }
-}
 
-/// The output of `ibeam fleet run-check`.
-#[derive(serde::Deserialize)]
-struct CheckReport {
-    /// `None` if the command was ended at its time limit.
-    exit_code: Option<i32>,
-    /// The time limit at which it was ended.
-    timeout_ms: Option<u64>,
-    output: String,
+    /// Decides what becomes of a task about whose work nothing is known: it is repeated, but not forever.
+    fn repeat(&self, dir: &TaskDir, cause: Cause) -> Result<Conclusion, FleetError> {
+        let attempt = dir.attempt();
+        let undecided = attempt.undecided.saturating_add(1);
+        if undecided < self.max_runs {
+            dir.write_attempt(Attempt { undecided, ..attempt })?;
+            return Ok(Conclusion::Retry(pause_after(undecided)));
+        }
+        // The next command has all runs again.
+        dir.write_attempt(Attempt { undecided: 0, ..attempt })?;
+        Ok(Conclusion::Undecided(cause))
+    }
 }
 
 /// A failure that ends a task.
@@ -445,8 +436,12 @@ fn is_limit_of_fleet(task: &Task, extra: ExtraLimits, current: &RunStream) -> bo
         || tokens.is_some_and(|limit| end.usage.total() >= limit)
 }
 
+/// Returns the pause after this number of runs.
+fn pause_after(runs: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(1 << runs.saturating_sub(1).min(6)).min(LONGEST_PAUSE)
+}
+
 /// Returns the pause before the next run.
 fn pause(failure: &RunFailure, runs: u32) -> Duration {
-    let pause = FIRST_PAUSE.saturating_mul(1 << runs.saturating_sub(1).min(6)).min(LONGEST_PAUSE);
-    pause.max(Duration::from_millis(failure.retry_after_ms.unwrap_or_default()))
+    pause_after(runs).max(Duration::from_millis(failure.retry_after_ms.unwrap_or_default()))
 }

@@ -6,8 +6,11 @@
 //! that a run left in the workspace's own repository is read. The index is that of the workspace before the run: git reads
 //! only files that have changed since.
 
+#[cfg(test)]
+mod git_kill_test;
 mod mirror;
 mod restoration;
+mod workspace_error;
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -20,12 +23,14 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ibeam_git::{Git, Place, RemoteSettings, RepositoryLocation, RepositoryView, local_path};
+use ibeam_git::{Git, GitError, Place, RemoteSettings, RepositoryLocation, RepositoryView, local_path};
+use serde::{Deserialize, Serialize};
 
 use crate::file_filter::FileFilter;
 use crate::task::WorkspaceSource;
 
-pub(crate) use mirror::has_commit;
+pub(crate) use mirror::lacks_commit;
+pub(crate) use workspace_error::WorkspaceError;
 
 /// The kinds of bases of changes, in the file `base`.
 const COMMIT: &str = "commit";
@@ -52,25 +57,8 @@ pub(crate) struct Workspaces {
     unavailable: Mutex<HashMap<String, (Instant, String)>>,
 }
 
-/// The reason for which a workspace cannot be prepared.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum WorkspaceError {
-    /// The repository does not have the commit of the task.
-    #[error("`{reference}` is no commit of `{repository}`")]
-    NoCommit { repository: String, reference: String },
-    /// The source cannot be read now, or the machine cannot hold the copy.
-    #[error("{0}")]
-    Unavailable(String),
-}
-
-impl From<String> for WorkspaceError {
-    fn from(message: String) -> Self {
-        Self::Unavailable(message)
-    }
-}
-
 /// The changes in a workspace.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Changes {
     pub(crate) files: Vec<String>,
     /// Whether a patch was written.
@@ -97,7 +85,7 @@ impl Workspaces {
     /// Creates the workspace at `path`, unless it exists, and returns the directory in which the run starts.
     ///
     /// # Errors
-    /// `NoCommit`, `Unavailable`.
+    /// `NoCommit`, `Unavailable`, `Undecided`.
     pub(crate) fn prepare(&self, source: &WorkspaceSource, path: &Path) -> Result<PathBuf, WorkspaceError> {
         let (repository, reference, prefix) = match source {
             WorkspaceSource::Git(source) => (source.git.clone(), source.reference.as_str(), PathBuf::new()),
@@ -118,14 +106,22 @@ impl Workspaces {
     }
 
     /// Returns the repository that a directory is in, if it has a commit, and the path of the directory within.
-    fn repository(&self, directory: &Path) -> Result<Option<(String, PathBuf)>, String> {
-        let directory = directory.canonicalize().map_err(|error| error.to_string())?;
-        let Some(top) = directory.ancestors().find(|above| above.join(".git").exists()) else {
-            return Ok(None);
-        };
-        let Some(location) = RepositoryLocation::for_source(top) else { return Ok(None) };
+    ///
+    /// A repository that cannot be read is an error: without the repository, files that git ignores would be copied too.
+    fn repository(&self, directory: &Path) -> Result<Option<(String, PathBuf)>, WorkspaceError> {
+        let directory = directory.canonicalize()?;
+        let mut found = None;
+        for above in directory.ancestors() {
+            if is_top(above)? {
+                found = Some(above);
+                break;
+            }
+        }
+        let Some(top) = found else { return Ok(None) };
+        let location = RepositoryLocation::for_source(top)
+            .ok_or_else(|| format!("the repository `{}` is damaged", top.display()))?;
         let view = RepositoryView::open(&self.git, &location, RemoteSettings::References)?;
-        if self.git.run(view.place(), &find_commit("HEAD")).is_err() {
+        if self.git.find(view.place(), &find_commit("HEAD"))?.is_none() {
             return Ok(None);
         }
         let prefix = directory.strip_prefix(top).unwrap_or(Path::new("")).to_owned();
@@ -140,8 +136,8 @@ impl Workspaces {
         reference: &str,
         path: &Path,
     ) -> Result<(), WorkspaceError> {
-        let commit = self.git.line(Place::bare(mirror), &find_commit(&peeled(reference)));
-        let commit = commit.map_err(|_| WorkspaceError::NoCommit {
+        let commit = self.git.find(Place::bare(mirror), &find_commit(&peeled(reference)))?;
+        let commit = commit.ok_or_else(|| WorkspaceError::NoCommit {
             repository: repository.to_owned(),
             reference: reference.to_owned(),
         })?;
@@ -153,14 +149,14 @@ impl Workspaces {
         let source = repository;
         let repository = fresh_repository(&index_repository(path), &commit)?;
         borrow_objects(&repository, &mirror.join("objects"))?;
-        fs::copy(new.join(".git/index"), repository.join("index")).map_err(|error| error.to_string())?;
+        fs::copy(new.join(".git/index"), repository.join("index"))?;
         self.record_hidden(source, Place::with_work_tree(&place, &new), path)?;
-        fs::write(base_file(path), format!("{COMMIT} {commit}")).map_err(|error| error.to_string())?;
-        Ok(fs::rename(&new, path).map_err(|error| error.to_string())?)
+        fs::write(base_file(path), format!("{COMMIT} {commit}"))?;
+        Ok(fs::rename(&new, path)?)
     }
 
     /// Records the files of a clone that are hidden where they are in the source: the clone has them under other paths.
-    fn record_hidden(&self, source: &str, clone: Place<'_>, path: &Path) -> Result<(), String> {
+    fn record_hidden(&self, source: &str, clone: Place<'_>, path: &Path) -> Result<(), WorkspaceError> {
         let Some(top) = local_path(source).and_then(|top| top.canonicalize().ok()) else { return Ok(()) };
         let listed = self.git.run(clone, &["ls-files", "-z"])?;
         let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
@@ -172,22 +168,21 @@ impl Workspaces {
         let lines: String = paths
             .filter_map(|path| Some(format!("{}\n", path.to_str().filter(|path| !path.contains('\n'))?)))
             .collect();
-        fs::write(hidden_file(path), lines).map_err(|error| error.to_string())
+        Ok(fs::write(hidden_file(path), lines)?)
     }
 
     /// Creates a copy of a directory, and records its files as the base of the changes.
-    fn copy(&self, directory: &Path, path: &Path) -> Result<(), String> {
+    fn copy(&self, directory: &Path, path: &Path) -> Result<(), WorkspaceError> {
         if path.exists() {
             return Ok(());
         }
         let new = fresh_sibling(path)?;
-        let copied = directory.canonicalize().and_then(|directory| self.copy_directory(&directory, &new));
-        copied.map_err(|error| error.to_string())?;
+        self.copy_directory(&directory.canonicalize()?, &new)?;
         let repository = fresh_repository(&index_repository(path), "")?;
         self.add_files(&repository, &new)?;
         let tree = self.git.line(Place::bare(&repository), &["write-tree"])?;
-        fs::write(base_file(path), format!("{TREE} {tree}")).map_err(|error| error.to_string())?;
-        fs::rename(&new, path).map_err(|error| error.to_string())
+        fs::write(base_file(path), format!("{TREE} {tree}"))?;
+        Ok(fs::rename(&new, path)?)
     }
 
     /// Copies a directory, a real path, with its links and permissions, without the directory of the fleet, secret and hidden
@@ -217,15 +212,15 @@ impl Workspaces {
     /// Writes the changes since the workspace was created to `patch`.
     ///
     /// # Errors
-    /// The reason for people.
+    /// `Unavailable`, `Undecided`.
     pub(crate) fn changes(
         &self,
         source: &WorkspaceSource,
         path: &Path,
         patch: &Path,
-    ) -> Result<Changes, String> {
-        let recorded = fs::read_to_string(base_file(path)).map_err(|error| error.to_string())?;
-        let (_, base) = recorded.split_once(' ').ok_or("the file `base` is damaged")?;
+    ) -> Result<Changes, WorkspaceError> {
+        let recorded = fs::read_to_string(base_file(path))?;
+        let (_, base) = recorded.split_once(' ').ok_or_else(|| "the file `base` is damaged".to_owned())?;
         let repository = index_repository(path);
         if !repository.join("index").exists() {
             // A clone of an earlier version.
@@ -238,13 +233,13 @@ impl Workspaces {
         let (files, difference) = split_raw_diff(&output)?;
         let has_patch = !files.is_empty();
         if has_patch {
-            fs::write(patch, difference).map_err(|error| error.to_string())?;
+            fs::write(patch, difference)?;
         }
         Ok(Changes { files, has_patch })
     }
 
     /// Returns the differences from a commit or tree to the index of a repository, as a patch.
-    fn diff(&self, repository: &Path, base: &str, extra: &[&str]) -> Result<Vec<u8>, String> {
+    fn diff(&self, repository: &Path, base: &str, extra: &[&str]) -> Result<Vec<u8>, GitError> {
         let fixed = ["diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-renames"];
         let patch = ["--patch", "--binary", base, "--"];
         let arguments: Vec<&str> = fixed.into_iter().chain(extra.iter().copied()).chain(patch).collect();
@@ -252,19 +247,20 @@ impl Workspaces {
     }
 
     /// Returns the directory of the objects from which a workspace was cloned.
-    fn source_objects(&self, source: &WorkspaceSource) -> Result<PathBuf, String> {
+    fn source_objects(&self, source: &WorkspaceSource) -> Result<PathBuf, WorkspaceError> {
         let repository = match source {
             WorkspaceSource::Git(source) => source.git.clone(),
             WorkspaceSource::Path(directory) => {
                 let found = self.repository(directory)?;
-                found.map(|(top, _)| top).ok_or("the repository of the workspace is gone")?
+                let gone = || "the repository of the workspace is gone".to_owned();
+                found.map(|(top, _)| top).ok_or_else(gone)?
             }
         };
         Ok(self.mirror_path(&repository).join("objects"))
     }
 
     /// Sets the index of a repository to a commit or tree.
-    fn read_base(&self, repository: &Path, base: &str) -> Result<(), String> {
+    fn read_base(&self, repository: &Path, base: &str) -> Result<(), GitError> {
         self.git.run(Place::bare(repository), &["read-tree", base]).map(drop)
     }
 
@@ -273,7 +269,7 @@ impl Workspaces {
     ///
     /// In a repository inside the work tree, `git add` would run `git status` with the configuration of that repository. So
     /// such repositories are left out of it, and only their commits are recorded.
-    fn add_files(&self, repository: &Path, work_tree: &Path) -> Result<(), String> {
+    fn add_files(&self, repository: &Path, work_tree: &Path) -> Result<(), GitError> {
         let place = Place::with_work_tree(repository, work_tree);
         release_index(repository);
         let listed = self.git.run(place, &["ls-files", "--stage", "-z"])?;
@@ -292,8 +288,11 @@ impl Workspaces {
         for path in inner {
             let input = [path, b"\0"].concat();
             let arguments = ["update-index", "--add", "--remove", "--replace", "-z", "--stdin"];
-            // One that cannot be recorded stays as it was.
-            let _ = self.git.run_with_input(place, &arguments, &input);
+            match self.git.run_with_input(place, &arguments, &input) {
+                // One that cannot be recorded stays as it was.
+                Ok(_) | Err(GitError::Failed(_)) => {}
+                Err(error @ GitError::Undecided(_)) => return Err(error),
+            }
         }
         Ok(())
     }
@@ -306,6 +305,25 @@ pub(crate) fn discard(path: &Path, with_files: bool) {
     drop(fs::remove_dir_all(restoration::repository(path)));
     if with_files {
         drop(fs::remove_dir_all(path));
+    }
+}
+
+/// Whether a directory is the top of a repository, also of a damaged one. Like git, does not count an empty `.git`.
+fn is_top(directory: &Path) -> io::Result<bool> {
+    let dot_git = directory.join(".git");
+    Ok(match metadata_if_exists(&dot_git)? {
+        Some(found) if found.is_dir() => metadata_if_exists(&dot_git.join("HEAD"))?.is_some(),
+        Some(_) => true,
+        None => false,
+    })
+}
+
+fn metadata_if_exists(path: &Path) -> io::Result<Option<fs::Metadata>> {
+    match path.metadata() {
+        Err(error) if [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory].contains(&error.kind()) => {
+            Ok(None)
+        }
+        found => found.map(Some),
     }
 }
 
@@ -428,12 +446,12 @@ mod tests {
         assert!(status.success(), "{arguments:?}");
     }
 
-    fn workspaces(home: &Path) -> Workspaces {
+    pub(super) fn workspaces(home: &Path) -> Workspaces {
         Workspaces::new(Git::of_system(home.join("views")), home.join("fleet"))
     }
 
     /// Creates the files of a source in `home`.
-    fn source(home: &Path) -> PathBuf {
+    pub(super) fn source(home: &Path) -> PathBuf {
         let source = home.join("source");
         fs::create_dir_all(&source).unwrap();
         for (name, text) in

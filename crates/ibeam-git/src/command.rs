@@ -75,6 +75,42 @@ pub fn command(program: &Path, place: Place<'_>) -> Command {
     command
 }
 
+/// The failure of a command of git.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GitError {
+    /// Git ended with an exit code. The message is git's.
+    Failed(String),
+    /// Git was killed, was ended at a limit of time, or could not be run. So it has answered nothing.
+    Undecided(String),
+}
+
+impl fmt::Display for GitError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(message) | Self::Undecided(message) => formatter.write_str(message),
+        }
+    }
+}
+
+impl From<String> for GitError {
+    fn from(message: String) -> Self {
+        Self::Failed(message)
+    }
+}
+
+impl From<GitError> for String {
+    fn from(error: GitError) -> Self {
+        match error {
+            GitError::Failed(message) | GitError::Undecided(message) => message,
+        }
+    }
+}
+
+/// The exit code with which a command of git answers "no".
+const NO: i32 = 1;
+/// The lowest exit code with which a shell around git reports that a signal ended git. Git itself ends with 129 at most.
+const FIRST_SIGNAL_CODE: i32 = 130;
+
 /// Runs a command with input to its end, within a limit of time.
 type CommandRunner = Arc<dyn Fn(&Command, &[u8]) -> io::Result<Output> + Send + Sync>;
 
@@ -140,29 +176,22 @@ impl Git {
     /// Runs git with `input` on stdin, and returns its stdout.
     ///
     /// # Errors
-    /// Its message; only its exit status, if it printed none.
+    /// `Failed`, `Undecided`.
     pub fn run_with_input(
         &self,
         place: Place<'_>,
         arguments: &[&str],
         input: &[u8],
-    ) -> Result<Vec<u8>, String> {
-        let mut command = command(&self.program, place);
-        command.envs(self.variables.iter().map(|(name, value)| (name, value))).args(arguments);
-        let output = (self.runner)(&command, input).map_err(|error| format!("git: {error}"))?;
-        if output.status.success() {
-            return Ok(output.stdout);
-        }
-        let message = output.stderr.get(..MAX_MESSAGE_BYTES).unwrap_or(&output.stderr);
-        let message = String::from_utf8_lossy(message).split_whitespace().collect::<Vec<_>>().join(" ");
-        Err(format!("git: {}", if message.is_empty() { output.status.to_string() } else { message }))
+    ) -> Result<Vec<u8>, GitError> {
+        let output = self.output(place, arguments, input)?;
+        if output.status.success() { Ok(output.stdout) } else { Err(failure(&output)) }
     }
 
     /// Runs git without input, and returns its stdout.
     ///
     /// # Errors
     /// As [`Self::run_with_input`].
-    pub fn run(&self, place: Place<'_>, arguments: &[&str]) -> Result<Vec<u8>, String> {
+    pub fn run(&self, place: Place<'_>, arguments: &[&str]) -> Result<Vec<u8>, GitError> {
         self.run_with_input(place, arguments, b"")
     }
 
@@ -170,8 +199,88 @@ impl Git {
     ///
     /// # Errors
     /// As [`Self::run_with_input`].
-    pub fn line(&self, place: Place<'_>, arguments: &[&str]) -> Result<String, String> {
+    pub fn line(&self, place: Place<'_>, arguments: &[&str]) -> Result<String, GitError> {
         let output = self.run(place, arguments)?;
         Ok(String::from_utf8_lossy(&output).trim_end().to_owned())
+    }
+
+    /// Like [`Self::line`], for a command that searches for something and says with its exit code whether it exists. Returns
+    /// `None` only if git has answered that it does not.
+    ///
+    /// # Errors
+    /// As [`Self::run_with_input`].
+    pub fn find(&self, place: Place<'_>, arguments: &[&str]) -> Result<Option<String>, GitError> {
+        let output = self.output(place, arguments, b"")?;
+        match output.status.code() {
+            Some(0) => Ok(Some(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())),
+            Some(NO) => Ok(None),
+            Some(_) | None => Err(failure(&output)),
+        }
+    }
+
+    fn output(&self, place: Place<'_>, arguments: &[&str], input: &[u8]) -> Result<Output, GitError> {
+        let mut command = command(&self.program, place);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value))).args(arguments);
+        (self.runner)(&command, input).map_err(|error| {
+            let message = format!("git: {error}");
+            // The runner has refused a file of the work tree, as git does.
+            let is_refused = error.kind() == io::ErrorKind::InvalidData;
+            if is_refused { GitError::Failed(message) } else { GitError::Undecided(message) }
+        })
+    }
+}
+
+/// Returns the failure of a command that ended without success.
+fn failure(output: &Output) -> GitError {
+    let message = output.stderr.get(..MAX_MESSAGE_BYTES).unwrap_or(&output.stderr);
+    let message = String::from_utf8_lossy(message).split_whitespace().collect::<Vec<_>>().join(" ");
+    let message = format!("git: {}", if message.is_empty() { output.status.to_string() } else { message });
+    match output.status.code() {
+        Some(code) if code < FIRST_SIGNAL_CODE => GitError::Failed(message),
+        Some(_) | None => GitError::Undecided(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::ExitStatus;
+
+    use super::*;
+
+    /// Returns a git whose commands end with this result of `wait`, or with this error.
+    fn git(result: Result<i32, io::ErrorKind>) -> Git {
+        Git::new("git".into(), "/views".into(), move |_, _| {
+            let raw = result.map_err(io::Error::from)?;
+            let (stdout, stderr) = (b"abc\n".to_vec(), b"fatal:\n  no".to_vec());
+            Ok(Output { status: ExitStatus::from_raw(raw), stdout, stderr })
+        })
+    }
+
+    #[test]
+    fn only_an_exit_code_of_git_is_an_answer() {
+        const KILLED: i32 = 9;
+        let failed = || GitError::Failed("git: fatal: no".to_owned());
+        let undecided = || GitError::Undecided("git: fatal: no".to_owned());
+        for (result, found, run) in [
+            (Ok(0), Ok(Some("abc".to_owned())), Ok("abc".to_owned())),
+            (Ok(1 << 8), Ok(None), Err(failed())),
+            (Ok(128 << 8), Err(failed()), Err(failed())),
+            (Ok(KILLED), Err(undecided()), Err(undecided())),
+            (Ok(137 << 8), Err(undecided()), Err(undecided())),
+        ] {
+            let git = git(result);
+            assert_eq!(git.find(Place::default(), &["x"]), found, "{result:?}");
+            assert_eq!(git.line(Place::default(), &["x"]), run, "{result:?}");
+        }
+        for (kind, is_refused) in [
+            (io::ErrorKind::TimedOut, false),
+            (io::ErrorKind::Interrupted, false),
+            (io::ErrorKind::Other, false),
+            (io::ErrorKind::InvalidData, true),
+        ] {
+            let error = git(Err(kind)).find(Place::default(), &["x"]).unwrap_err();
+            assert_eq!(matches!(error, GitError::Failed(_)), is_refused, "{kind:?}");
+        }
     }
 }

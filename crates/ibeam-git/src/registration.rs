@@ -43,14 +43,15 @@ pub fn create_branch(
             return Err(format!("`{}` is not a directory that belongs to you", tables.display()));
         }
         let nothing = "0".repeat(commit.len());
-        return git.run(view.place(), &["update-ref", &reference, commit, &nothing]).map(drop);
+        let arguments = ["update-ref", &reference, commit, &nothing];
+        return git.run(view.place(), &arguments).map(drop).map_err(String::from);
     }
     // A branch with the name of a directory may be in the file of packed references.
     for above in
         Path::new(branch).ancestors().skip(1).filter_map(Path::to_str).filter(|above| !above.is_empty())
     {
         let above = format!("refs/heads/{above}");
-        if git.run(view.place(), &["show-ref", "--quiet", "--verify", &above]).is_ok() {
+        if git.find(view.place(), &["show-ref", "--quiet", "--verify", &above])?.is_some() {
             return Err(format!("the branch `{branch}` conflicts with the branch `{above}`"));
         }
     }

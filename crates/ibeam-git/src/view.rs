@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ibeam_files::regular_file;
 
-use crate::command::{Git, Place};
+use crate::command::{Git, GitError, Place};
 use crate::location::RepositoryLocation;
 use crate::settings::{self, Format, Setting};
 
@@ -45,8 +45,8 @@ impl RepositoryView {
     /// Makes a view of a repository.
     ///
     /// # Errors
-    /// The reason for people: a file that cannot be read, an unknown format.
-    pub fn open(git: &Git, location: &RepositoryLocation, remotes: RemoteSettings) -> Result<Self, String> {
+    /// `Failed` for a file that cannot be read and for an unknown format, `Undecided`.
+    pub fn open(git: &Git, location: &RepositoryLocation, remotes: RemoteSettings) -> Result<Self, GitError> {
         let path =
             create_directory(git.views()).map_err(|error| format!("`{}`: {error}", git.views().display()))?;
         let mut view = Self { path, format: Format::default() };
@@ -121,7 +121,7 @@ impl RepositoryView {
     }
 
     /// Returns the settings of a file, without those of files that it includes.
-    fn list(&self, git: &Git, path: &Path) -> Result<Vec<Setting>, String> {
+    fn list(&self, git: &Git, path: &Path) -> Result<Vec<Setting>, GitError> {
         let content = match regular_file::read(path, MAX_FILE_BYTES) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             read => read.map_err(|error| format!("`{}`: {error}", path.display()))?,

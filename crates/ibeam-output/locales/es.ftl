@@ -725,6 +725,7 @@ fleet-started = { $task }: iniciada
 fleet-finished = { $task }: { $outcome } ({ $seconds } s)
 fleet-retried = { $task }: se ejecutará de nuevo en { $seconds } s
 fleet-parked = { $task }: en espera: { $reason }
+fleet-undecided = { $task }: sin decidir: { $reason }
 fleet-waiting = { $task }: espera un lote
 fleet-restored = { $task }: continúa donde la dejó otra máquina
 fleet-not-restored = { $task }: no se puede usar la instantánea de otra máquina: { $detail }

@@ -725,6 +725,7 @@ fleet-started = { $task } : démarrée
 fleet-finished = { $task } : { $outcome } ({ $seconds } s)
 fleet-retried = { $task } : sera exécutée à nouveau dans { $seconds } s
 fleet-parked = { $task } : en attente : { $reason }
+fleet-undecided = { $task } : non tranchée : { $reason }
 fleet-waiting = { $task } : attend un lot
 fleet-restored = { $task } : reprend là où une autre machine l'a laissée
 fleet-not-restored = { $task } : l'instantané d'une autre machine est inutilisable : { $detail }

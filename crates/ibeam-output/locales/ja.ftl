@@ -635,6 +635,7 @@ fleet-started = { $task }: 開始
 fleet-finished = { $task }: { $outcome } ({ $seconds } 秒)
 fleet-retried = { $task }: { $seconds } 秒後にもう一度実行します
 fleet-parked = { $task }: 保留: { $reason }
+fleet-undecided = { $task }: 判定なし: { $reason }
 fleet-waiting = { $task }: バッチの応答を待っています
 fleet-restored = { $task }: 別のマシンが中断した所から続行します
 fleet-not-restored = { $task }: 別のマシンのスナップショットを使用できません: { $detail }

@@ -52,9 +52,10 @@ fn environment(command: &Command) -> Vec<(OsString, OsString)> {
 /// Runs a program with `input` on stdin to its end, and ends what it has left. Dropping the future ends all of it.
 ///
 /// # Errors
-/// The reason why it cannot be started.
-pub(crate) async fn run(command: &Command, input: &[u8]) -> Result<Output, String> {
-    let (PipedProcess { mut tree, mut stdout, mut stderr }, mut stdin) = start(command)?;
+/// `InvalidData` for a work tree with a file at which git waits forever; the reason why it cannot be started.
+pub(crate) async fn run(command: &Command, input: &[u8]) -> io::Result<Output> {
+    let (PipedProcess { mut tree, mut stdout, mut stderr }, mut stdin) =
+        start(command).map_err(io::Error::other)?;
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut blocked = pin!(blocking_file(command));
     let mut is_searched = false;
@@ -72,7 +73,10 @@ pub(crate) async fn run(command: &Command, input: &[u8]) -> Result<Output, Strin
                 status = tree.wait_for_exit() => break status,
                 _ = &mut streams, if !is_closed => is_closed = true,
                 found = &mut blocked, if !is_searched => match found {
-                    Some(path) => return Err(format!("`{}` is not a regular file", path.display())),
+                    Some(path) => {
+                        let detail = format!("`{}` is not a regular file", path.display());
+                        return Err(io::Error::new(io::ErrorKind::InvalidData, detail));
+                    }
                     None => is_searched = true,
                 },
             }
@@ -103,7 +107,7 @@ async fn blocking_file(command: &Command) -> Option<PathBuf> {
 /// Runs a program with `input` on stdin on a thread that may wait. It ends when `stop` is requested, and after `limit`.
 ///
 /// # Errors
-/// `Interrupted`, `TimedOut`; the reason why it cannot be started.
+/// `Interrupted`, `TimedOut`; those of [`run`].
 pub(crate) fn run_blocking(
     command: &Command,
     input: &[u8],
@@ -119,7 +123,7 @@ pub(crate) fn run_blocking(
                 io::ErrorKind::TimedOut,
                 format!("it took longer than {limit:?}"),
             )),
-            done = run(command, input) => done.map_err(io::Error::other),
+            done = run(command, input) => done,
         }
     })
 }

@@ -91,6 +91,8 @@ mod fleet_batches;
 mod fleet_faults;
 #[path = "end_to_end/fleet_nats.rs"]
 mod fleet_nats;
+#[path = "end_to_end/fleet_verdicts.rs"]
+mod fleet_verdicts;
 #[path = "end_to_end/formats.rs"]
 mod formats;
 #[path = "end_to_end/from_plan.rs"]

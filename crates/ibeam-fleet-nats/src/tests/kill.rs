@@ -110,6 +110,8 @@ fn killed_workers_and_servers_lose_no_task_and_repeat_none() {
         }
         fn started(&mut self, _task: &str) {}
         fn retried(&mut self, _task: &str, _pause: Duration) {}
+        fn undecided(&mut self, _task: &str, _reason: &str) {}
+
         fn parked(&mut self, _task: &str, _reason: &str) {}
     }
     let end = wait_for_results(&mut ledger, &mut queue, &StopFlag::default(), &mut Nothing).unwrap();

@@ -296,4 +296,8 @@ impl FleetObserver for Ids {
     fn parked(&mut self, task: &str, reason: &str) {
         self.0.push(format!("{task}: {reason}"));
     }
+
+    fn undecided(&mut self, task: &str, reason: &str) {
+        self.parked(task, reason);
+    }
 }

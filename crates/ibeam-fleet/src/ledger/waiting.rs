@@ -29,18 +29,6 @@ impl Ledger {
         self.failing(read())
     }
 
-    /// Returns the number of tasks that wait.
-    ///
-    /// # Errors
-    /// `Ledger`.
-    pub fn waiting_count(&self) -> Result<u64, QueueError> {
-        let count =
-            self.connection.query_row("SELECT COUNT(*) FROM task WHERE state = 'waiting'", [], |row| {
-                row.get(0).map(unsigned)
-            });
-        self.failing(count)
-    }
-
     /// Returns the waiting tasks to the queue for whose session `is_ready` returns true, and their number.
     ///
     /// # Errors

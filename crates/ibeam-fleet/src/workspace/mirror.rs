@@ -5,30 +5,31 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-use ibeam_git::{Git, Place, RemoteSettings, RepositoryLocation, RepositoryView, local_path};
+use ibeam_git::{Git, GitError, Place, RemoteSettings, RepositoryLocation, RepositoryView, local_path};
 
-use super::{Workspaces, find_commit, fresh_repository, fresh_sibling, peeled, utf8};
+use super::{WorkspaceError, Workspaces, find_commit, fresh_repository, fresh_sibling, peeled, utf8};
 
 /// The time for which a repository that could not be copied is not tried again, so that its tasks do not all wait for it.
-const UNAVAILABLE_TIME: Duration = Duration::from_secs(60);
+/// Shorter than the pauses of a task together: so it is tried again before the task is parked.
+const UNAVAILABLE_TIME: Duration = Duration::from_secs(10);
 
 impl Workspaces {
     /// Returns the fleet's copy of a repository. It is fetched again if it lacks the commit.
-    pub(super) fn mirror(&self, url: &str, reference: &str) -> Result<PathBuf, String> {
+    pub(super) fn mirror(&self, url: &str, reference: &str) -> Result<PathBuf, WorkspaceError> {
         let path = self.mirror_path(url);
         let mut unavailable = self.unavailable.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, reason)) = unavailable.get(url).filter(|(at, _)| at.elapsed() < UNAVAILABLE_TIME) {
-            return Err(reason.clone());
+            return Err(reason.clone().into());
         }
         let fetched = self.fetch(url, reference, &path);
-        if let Err(reason) = &fetched {
+        if let Err(WorkspaceError::Unavailable(reason)) = &fetched {
             unavailable.insert(url.to_owned(), (Instant::now(), reason.clone()));
         }
         fetched.map(|()| path)
     }
 
     /// Copies a repository to `path`, or fetches what is new, if it lacks the commit.
-    fn fetch(&self, url: &str, reference: &str, path: &Path) -> Result<(), String> {
+    fn fetch(&self, url: &str, reference: &str, path: &Path) -> Result<(), WorkspaceError> {
         if let Some(local) = local_path(url).filter(|local| !local.is_file()) {
             return self.fetch_local(&local, reference, path);
         }
@@ -37,23 +38,23 @@ impl Workspaces {
             // A local source is copied too: workspaces have hard links to the files of the mirror.
             let clone = ["clone", "--quiet", "--mirror", "--no-local", "--template=", "--", url, utf8(&new)?];
             self.git.run(Place::default(), &clone)?;
-            fs::rename(&new, path).map_err(|error| error.to_string())?;
-        } else if !is_commit(&self.git, Place::bare(path), reference) {
+            fs::rename(&new, path)?;
+        } else if !is_commit(&self.git, Place::bare(path), reference)? {
             self.git.run(Place::bare(path), &["fetch", "--quiet", "--prune", "origin"])?;
         }
         Ok(())
     }
 
     /// Copies a repository on this machine through a view of it, or fetches what is new, if the copy lacks the commit.
-    fn fetch_local(&self, source: &Path, reference: &str, path: &Path) -> Result<(), String> {
+    fn fetch_local(&self, source: &Path, reference: &str, path: &Path) -> Result<(), WorkspaceError> {
         let is_new = !path.exists();
-        if !is_new && is_commit(&self.git, Place::bare(path), reference) {
+        if !is_new && is_commit(&self.git, Place::bare(path), reference)? {
             return Ok(());
         }
         let location = RepositoryLocation::for_source(source)
             .ok_or_else(|| format!("`{}` is not a repository", source.display()))?;
         let view = RepositoryView::open(&self.git, &location, RemoteSettings::References)?;
-        let head = self.git.line(view.place(), &["rev-parse", "--verify", "--quiet", "HEAD"]);
+        let head = self.git.find(view.place(), &["rev-parse", "--verify", "--quiet", "HEAD"])?;
         let new = match is_new {
             true => fresh_repository(&fresh_sibling(path)?, head.as_deref().unwrap_or_default())?,
             false => path.to_owned(),
@@ -61,17 +62,17 @@ impl Workspaces {
         // The files that checkpoints of earlier versions saved stay where they are.
         let mut arguments = vec!["fetch", "--quiet", "--prune", "--no-write-fetch-head", "--update-shallow"];
         arguments.extend(["--", utf8(view.path())?, "+refs/*:refs/*", "^refs/ibeam/*"]);
-        if head.is_ok() {
+        if head.is_some() {
             arguments.push("+HEAD:refs/fleet/head");
         }
         self.git.run(Place::bare(&new), &arguments)?;
         if is_new {
-            let branch = self.git.line(view.place(), &["symbolic-ref", "--quiet", "HEAD"]);
+            let branch = self.git.find(view.place(), &["symbolic-ref", "--quiet", "HEAD"])?;
             let line = branch.map(|name| format!("ref: {name}")).or(head);
-            if let Ok(line) = line {
-                fs::write(new.join("HEAD"), line + "\n").map_err(|error| error.to_string())?;
+            if let Some(line) = line {
+                fs::write(new.join("HEAD"), line + "\n")?;
             }
-            fs::rename(&new, path).map_err(|error| error.to_string())?;
+            fs::rename(&new, path)?;
         }
         Ok(())
     }
@@ -87,14 +88,14 @@ impl Workspaces {
     }
 }
 
-/// Whether a repository of the user has the commit of a reference.
-pub(crate) fn has_commit(git: &Git, repository: &Path, reference: &str) -> bool {
-    let Some(location) = RepositoryLocation::for_source(repository) else { return false };
+/// Whether a repository of the user has no commit of this reference. A repository that cannot be read now may have it.
+pub(crate) fn lacks_commit(git: &Git, repository: &Path, reference: &str) -> bool {
+    let Some(location) = RepositoryLocation::for_source(repository) else { return true };
     let view = RepositoryView::open(git, &location, RemoteSettings::References);
-    view.is_ok_and(|view| is_commit(git, view.place(), reference))
+    view.is_ok_and(|view| is_commit(git, view.place(), reference) == Ok(false))
 }
 
 /// Whether the repository at a place has the commit of a reference.
-fn is_commit(git: &Git, place: Place<'_>, reference: &str) -> bool {
-    git.run(place, &find_commit(&peeled(reference))).is_ok()
+fn is_commit(git: &Git, place: Place<'_>, reference: &str) -> Result<bool, GitError> {
+    git.find(place, &find_commit(&peeled(reference))).map(|found| found.is_some())
 }

@@ -61,7 +61,7 @@ impl Workspaces {
         match (kind, repository, source) {
             (COMMIT, Some(repository), _) => {
                 let mirror = self.mirror(&repository, commit)?;
-                self.clone_commit(&mirror, &repository, commit, path).map_err(|error| error.to_string())?;
+                self.clone_commit(&mirror, &repository, commit, path)?;
             }
             (TREE, None, WorkspaceSource::Path(directory)) => self.copy(directory, path)?,
             _ => return Err("the workspace of the task has become another one".to_owned()),
@@ -76,7 +76,7 @@ impl Workspaces {
         let git_dir = if kind == TREE { index_repository(path) } else { path.join(".git") };
         // git refuses paths outside of the workspace, in `.git` and behind links.
         let arguments = ["apply", "--binary", "--whitespace=nowarn", utf8(patch)?];
-        self.git.run(Place::with_work_tree(&git_dir, path), &arguments).map(drop)
+        Ok(self.git.run(Place::with_work_tree(&git_dir, path), &arguments).map(drop)?)
     }
 }
 

@@ -381,6 +381,8 @@ pub enum FleetLine<'a> {
     Retried { task: &'a str, seconds: u64 },
     /// The task waits until the fleet is started again.
     Parked { task: &'a str, reason: &'a str },
+    /// The work of the task is not decided. The task waits until the fleet is started again.
+    Undecided { task: &'a str, reason: &'a str },
     /// The task waits for a batch.
     Waiting { task: &'a str },
     /// The task continues where another machine stopped.

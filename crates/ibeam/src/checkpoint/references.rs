@@ -97,7 +97,7 @@ impl Repository {
         }
         let (git, location) = (self.blocking_git()?, self.location.clone());
         let listed = on_thread(git.clone(), location.clone(), |git, view| {
-            git.run(view.place(), &["for-each-ref", "--format=%(refname)", "refs/ibeam/"])
+            Ok(git.run(view.place(), &["for-each-ref", "--format=%(refname)", "refs/ibeam/"])?)
         });
         let input = self.deletions(&listed.await?);
         if input.is_empty() {
@@ -107,7 +107,7 @@ impl Repository {
             return Err(CheckpointError::Earlier(format!("`{}` is a symbolic link", link.display())));
         }
         let delete = move |git: &Git, view: &RepositoryView| {
-            git.run_with_input(view.place(), &["update-ref", "--stdin"], input.as_bytes())
+            Ok(git.run_with_input(view.place(), &["update-ref", "--stdin"], input.as_bytes())?)
         };
         on_thread(git, location, delete).await.map(drop)
     }
@@ -121,7 +121,7 @@ impl Repository {
         let list = || {
             let git = self.blocking_git().map_err(|error| error.to_string())?;
             let view = RepositoryView::open(&git, &self.location, RemoteSettings::References)?;
-            git.run(view.place(), &["rev-list", "--objects", "--glob=refs/ibeam"])
+            git.run(view.place(), &["rev-list", "--objects", "--glob=refs/ibeam"]).map_err(String::from)
         };
         // This thread may have a runtime.
         let listed = std::thread::scope(|scope| scope.spawn(list).join());

@@ -296,7 +296,7 @@ impl Repository {
 /// # Errors
 /// The message of the command or of the system.
 pub(super) async fn run_command(command: &Command, input: &[u8]) -> Result<Vec<u8>, String> {
-    let output = helper_process::run(command, input).await?;
+    let output = helper_process::run(command, input).await.map_err(|error| error.to_string())?;
     match output.status.success() {
         true => Ok(output.stdout),
         false => Err(helper_process::failure_message(output.status, &output.stderr)),

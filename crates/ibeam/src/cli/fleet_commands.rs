@@ -154,11 +154,9 @@ pub(crate) enum FleetCommand {
         #[arg(long)]
         otlp: bool,
     },
-    /// Run a command as a run would, in its sandbox, and print its result as JSON
+    /// Run the command on stdin as a run would, in its sandbox, and print its result as JSON
     #[command(hide = true)]
     RunCheck {
-        /// The command
-        command: String,
         /// End the command after this many seconds
         #[arg(long, value_name = "SECONDS")]
         timeout_s: Option<NonZeroU64>,

@@ -137,9 +137,11 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
             };
             export::export(directory, format, stdout)
         }
-        FleetCommand::RunCheck { command, timeout_s } => {
+        FleetCommand::RunCheck { timeout_s } => {
             let timeout = timeout_s.map(|seconds| Duration::from_secs(seconds.get()));
-            Ok(run::run_check(app, command, timeout, stdout)?)
+            let command = io::read_to_string(io::stdin().lock());
+            let command = command.map_err(|error| io_error(Path::new("stdin"), &error))?;
+            Ok(run::run_check(app, &command, timeout, stdout)?)
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ibeam_core::{Stop, ToolContext};
+use ibeam_fleet::CheckReport;
 use ibeam_protocol::{AcceptedMedia, Failure, Reason, ToolFailure, ToolOutcome, ToolOutput};
 use ibeam_tools::{PastFileAccess, ToolSettings};
 use serde_json::json;
@@ -80,8 +81,8 @@ pub(crate) fn run_check(
             }
             outcome => return Err(failed(outcome.for_model().to_string()).into()),
         };
-        let object =
-            json!({ "exit_code": exit_code, "timeout_ms": timeout_ms, "output": output.interleaved });
-        writeln!(stdout, "{object}").map_err(|error| failed(error.to_string()).into())
+        let report = CheckReport { exit_code, timeout_ms, output: output.interleaved };
+        let line = serde_json::to_string(&report).map_err(|error| failed(error.to_string()))?;
+        writeln!(stdout, "{line}").map_err(|error| failed(error.to_string()).into())
     })
 }

@@ -54,7 +54,7 @@ impl WorktreeSpec<'_> {
             if (self.is_trusted)() { RemoteSettings::Addresses } else { RemoteSettings::References };
         let git = self.git(remotes).map_err(|detail| self.failed(detail))?;
         let view = RepositoryView::open(&git, self.location, remotes);
-        let view = view.map_err(|detail| self.failed(detail))?;
+        let view = view.map_err(|detail| self.failed(detail.into()))?;
         let commit = self.find_base(&git, &view)?;
         let parent = self.path.parent().unwrap_or(self.path);
         let made = DirBuilder::new().recursive(true).mode(0o700).create(parent);
@@ -127,11 +127,11 @@ impl WorktreeSpec<'_> {
     fn find_base(&self, git: &Git, view: &RepositoryView) -> Result<String, Reason> {
         let commit = format!("{}^{{commit}}", self.base.unwrap_or("HEAD"));
         let arguments = ["rev-parse", "--quiet", "--verify", "--end-of-options", &commit];
-        let detail = match (git.line(view.place(), &arguments), self.base) {
-            (Ok(found), _) => return Ok(found),
-            (Err(_), _) if self.stop.reason().is_some() => return Err(self.failed(String::new())),
-            (Err(_), Some(base)) => sentence!("`--worktree-base {base}` is not a branch or commit", base),
-            (Err(_), None) => {
+        let detail = match (git.find(view.place(), &arguments), self.base) {
+            (Ok(Some(found)), _) => return Ok(found),
+            (Err(error), _) => return Err(self.failed(error.into())),
+            (Ok(None), Some(base)) => sentence!("`--worktree-base {base}` is not a branch or commit", base),
+            (Ok(None), None) => {
                 sentence!("`--worktree` needs a commit to start from, but the repository has none")
             }
         };
@@ -141,7 +141,7 @@ impl WorktreeSpec<'_> {
     /// Adds the worktree with its branch, which is created at `commit`, if it does not exist.
     fn add(&self, git: &Git, view: &RepositoryView, commit: &str) -> Result<(), String> {
         let reference = format!("refs/heads/{}", self.branch);
-        if git.run(view.place(), &["show-ref", "--quiet", "--verify", &reference]).is_err() {
+        if git.find(view.place(), &["show-ref", "--quiet", "--verify", &reference])?.is_none() {
             create_branch(git, view, self.location, self.branch, commit)?;
         }
         NewWorktree { location: self.location, path: self.path, branch: self.branch }.create(git, view)

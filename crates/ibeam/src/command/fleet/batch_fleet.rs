@@ -15,7 +15,7 @@ use std::time::Duration;
 use ibeam_core::Stop;
 use ibeam_fleet::{
     BatchQueue, DriverOptions, FleetDirectory, FleetEnd, FleetObserver, Ledger, Parking, StopFlag, TaskFile,
-    TaskQueue as _, TaskResult, retry_failed, run_fleet,
+    TaskQueue as _, TaskResult, TaskState, retry_failed, run_fleet,
 };
 use ibeam_output::FleetLine;
 use ibeam_protocol::{FailureCode, Reason, sentence};
@@ -225,7 +225,7 @@ fn drive(
     match polled {
         Ok(PollEnd::Complete | PollEnd::Stopped) => conclude(end, &stop, held.path()),
         Ok(PollEnd::Waiting) => {
-            let waiting = queue.ledger().waiting_count().map_err(queue_error)?;
+            let waiting = queue.ledger().count_in(TaskState::Waiting).map_err(queue_error)?;
             Err(CliError::FleetWaiting { waiting, directory: held.path().display().to_string() })
         }
         Ok(PollEnd::BudgetSpent) => Err(CliError::FleetBudgetSpent { unfinished }),
@@ -361,6 +361,10 @@ impl FleetObserver for BatchObserver<'_> {
         self.printer.parked(task, reason);
     }
 
+    fn undecided(&mut self, task: &str, reason: &str) {
+        self.printer.undecided(task, reason);
+    }
+
     fn waiting(&mut self, task: &str) {
         self.printer.waiting(task);
     }
@@ -369,7 +373,7 @@ impl FleetObserver for BatchObserver<'_> {
         self.print_steps();
         if self.printer.is_due() {
             // The table is for people: without the number it is shown as it was.
-            if let Ok(waiting) = self.queue.ledger().waiting_count() {
+            if let Ok(waiting) = self.queue.ledger().count_in(TaskState::Waiting) {
                 self.printer.set_waiting(waiting);
             }
         }

@@ -3,13 +3,13 @@
 use std::fs::File;
 use std::path::Path;
 
-use ibeam_fleet::{FleetComparison, FleetReport, ModelRow, TaskQueue as _, report_page};
+use ibeam_fleet::{FleetComparison, FleetReport, ModelRow, TaskQueue as _, TaskState, report_page};
 use ibeam_output::{Catalogue, escape_invisible, escape_to_one_line};
 use ibeam_protocol::{Sentence, sentence};
 use serde_json::json;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::names::{counted, failure_name, left_aligned, outcome_name, right_aligned};
+use super::names::{counted, failure_name, left_aligned, outcome_name, right_aligned, state_name};
 use super::{open_ledger, queue_error};
 use crate::cli::{FleetReportFormat, ReportFormat};
 use crate::cli_error::CliError;
@@ -58,7 +58,9 @@ pub(super) fn fleet_report(
 fn read(directory: &Path) -> Result<FleetReport, CliError> {
     let mut ledger = open_ledger(directory)?;
     let unfinished = ledger.unfinished().map_err(queue_error)?;
-    Ok(FleetReport::new(ledger.results().map_err(queue_error)?, unfinished))
+    let undecided = ledger.count_in(TaskState::Undecided).map_err(queue_error)?;
+    let results = ledger.results().map_err(queue_error)?;
+    Ok(FleetReport::new(results, unfinished).with_undecided(undecided))
 }
 
 /// Returns the comparison as text. In English, the headings are the keys of the JSON object.
@@ -130,6 +132,9 @@ fn report_text(catalogue: &Catalogue, found: &FleetReport) -> String {
     }
     let unfinished = sentence!("unfinished: {count}", count = found.unfinished);
     text.push_str(&format!("\n{}\n", catalogue.sentence(&unfinished)));
+    if found.undecided > 0 {
+        text.push_str(&counted(catalogue, &state_name(catalogue, TaskState::Undecided), found.undecided));
+    }
     for (class, count) in &found.failures {
         let name = failure_name(catalogue, class);
         text.push_str(&counted(catalogue, &escape_to_one_line(&name), *count));

@@ -19,6 +19,7 @@ pub(super) struct LiveTable {
     passed: u64,
     failed: u64,
     parked: u64,
+    undecided: u64,
     /// The number of tasks that wait for batches.
     waiting: u64,
     started_ms: u64,
@@ -49,6 +50,11 @@ impl LiveTable {
         self.parked += 1;
     }
 
+    pub(super) fn undecided(&mut self, task: &str) {
+        self.ended(task);
+        self.undecided += 1;
+    }
+
     /// Returns whether the task was running.
     pub(super) fn finished(&mut self, task: &str, outcome: Outcome) -> bool {
         let was_running = self.ended(task);
@@ -71,10 +77,13 @@ impl LiveTable {
         let done = self.passed + self.failed;
         // Only fleets with batches have waiting tasks.
         let waiting = (self.waiting > 0).then(|| (state_name(catalogue, TaskState::Waiting), self.waiting));
+        let undecided =
+            (self.undecided > 0).then(|| (state_name(catalogue, TaskState::Undecided), self.undecided));
         let counts: String = [
             Some((outcome_name(catalogue, Outcome::Passed), self.passed)),
             Some((outcome_name(catalogue, Outcome::Failed), self.failed)),
             Some((state_name(catalogue, TaskState::Parked), self.parked)),
+            undecided,
             waiting,
             Some((catalogue.sentence(&sentence!("running")), self.running.len() as u64)),
         ]
@@ -119,11 +128,13 @@ mod tests {
         let lines = table.lines(&english, 20_000, 40, 80);
         assert_eq!(lines[0], "2/20  passed 1  failed 1  parked 1  running 12  20 s");
         assert_eq!((lines[1].as_str(), lines.len()), ("  t3  17 s", 13));
+        table.undecided("t5");
+        assert!(table.lines(&english, 20_000, 40, 80)[0].contains("parked 1  not decided 1  running 11"));
         table.set_waiting(4);
-        assert!(table.lines(&english, 20_000, 40, 80)[0].contains("parked 1  waiting 4  running 12"));
+        assert!(table.lines(&english, 20_000, 40, 80)[0].contains("not decided 1  waiting 4  running 11"));
         let small = table.lines(&english, 20_000, 6, 12);
         assert_eq!(small.len(), 5);
-        assert_eq!(small[4], "  … 9");
+        assert_eq!(small[4], "  … 8");
         assert!(small.iter().all(|line| line.chars().count() < 12), "{small:?}");
     }
 }

@@ -21,6 +21,7 @@ pub(super) fn state_name(catalogue: &Catalogue, state: TaskState) -> String {
         TaskState::Pending => sentence!("pending"),
         TaskState::Leased => sentence!("leased"),
         TaskState::Parked => sentence!("parked"),
+        TaskState::Undecided => sentence!("not decided"),
         TaskState::Waiting => sentence!("waiting"),
         TaskState::Finished => sentence!("finished"),
     })
@@ -62,7 +63,8 @@ mod tests {
             assert_ne!(outcome_name(&japanese, outcome), outcome.as_str());
         }
         for state in TaskState::ALL {
-            assert_eq!(state_name(&english, state), state.as_str());
+            let word = if state == TaskState::Undecided { "not decided" } else { state.as_str() };
+            assert_eq!(state_name(&english, state), word);
             assert_ne!(state_name(&japanese, state), state.as_str());
         }
         assert_eq!(failure_name(&japanese, "check_failed"), outcome_name(&japanese, Outcome::CheckFailed));

@@ -138,6 +138,12 @@ impl FleetObserver for ResultPrinter<'_> {
         self.draw();
     }
 
+    fn undecided(&mut self, task: &str, reason: &str) {
+        self.table.undecided(task);
+        self.note(&FleetLine::Undecided { task, reason: &self.catalogue.in_language(reason) });
+        self.draw();
+    }
+
     fn waiting(&mut self, task: &str) {
         self.table.ended(task);
         self.note(&FleetLine::Waiting { task });

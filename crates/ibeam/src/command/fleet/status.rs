@@ -61,7 +61,7 @@ pub(super) fn watch(catalogue: &Catalogue, directory: &Path, stdout: &mut File) 
         let statuses = ledger.statuses().map_err(queue_error)?;
         let is_open = |status: &TaskStatus| match status.state {
             TaskState::Pending | TaskState::Leased | TaskState::Waiting => true,
-            TaskState::Parked | TaskState::Finished => false,
+            TaskState::Parked | TaskState::Undecided | TaskState::Finished => false,
         };
         if is_live {
             let mut table = LiveTable::new(statuses.len() as u64, started_ms);
@@ -73,6 +73,7 @@ pub(super) fn watch(catalogue: &Catalogue, directory: &Path, stdout: &mut File) 
                         table.started(&status.id, *since.entry(status.id.clone()).or_insert_with(now_ms));
                     }
                     (TaskState::Parked, _) => table.parked(&status.id),
+                    (TaskState::Undecided, _) => table.undecided(&status.id),
                     (TaskState::Finished, Some(outcome)) => {
                         table.finished(&status.id, outcome);
                     }
