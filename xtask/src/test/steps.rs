@@ -140,14 +140,16 @@ fn sweeps(gate: &Gate) -> Vec<Step> {
     let tasks = if gate.sample.is_some() { "fleet 300" } else { "fleet" };
     steps.push(sweep("fleet", tasks, Load::Cores));
     if let Some(traffic) = &gate.traffic {
-        let path = traffic.display();
-        let words = format!("cargo xtask traffic {path} --cut");
+        let words = format!("cargo xtask traffic {}", traffic.display());
+        let cut = format!("{words} --cut");
+        let step = |key, command, load| Step::new(key, command, load).after(&["build"]);
         steps.push(match gate.sample {
-            Some(sample) => Step::new("traffic", format!("{words} --part {}", sample.part(8)), Load::Cores)
-                .sample_of(words),
-            None => Step::new("traffic", words, Load::Cores),
+            Some(sample) => {
+                step("traffic", format!("{cut} --part {}", sample.part(8)), Load::Cores).sample_of(cut)
+            }
+            None => step("traffic", cut, Load::Cores),
         });
-        steps.push(Step::new("traffic-mirror", format!("cargo xtask traffic {path} --mirror"), Load::Waits));
+        steps.push(step("traffic-mirror", format!("{words} --mirror"), Load::Waits));
     }
     steps
 }
@@ -173,6 +175,15 @@ mod tests {
                 assert!(needed.clone().all(|key| keys.contains(key)), "{step:?}");
                 assert!(keys.insert(step.key), "{step:?}");
             }
+        }
+    }
+
+    #[test]
+    fn what_runs_a_built_program_waits_for_the_build() {
+        let without =
+            ["nats-server", "fmt", "tidy", "build", "clippy", "clippy-without-engine", "distribution"];
+        for step in steps(&gate(None)).iter().chain(&steps(&gate(Some(Sample(0))))) {
+            assert_eq!(step.after.contains(&"build"), !without.contains(&step.key), "{step:?}");
         }
     }
 

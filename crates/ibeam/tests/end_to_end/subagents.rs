@@ -171,7 +171,8 @@ fn the_limits_of_the_run_bound_the_sum_of_all_requests() {
 fn sub_agents_at_the_same_time_share_the_limits() {
     let task = |prompt: &str| json!({"description": "look", "prompt": prompt, "readonly": true});
     let all = (0..8).fold(Answer::new(), |answer, at| answer.call(&format!("t{at}"), "task", &task("Look.")));
-    let slow = |at| answer_call(&format!("c{at}"), "ls", &json!({"path": "."})).delay(Duration::from_millis(50));
+    let slow =
+        |at| answer_call(&format!("c{at}"), "ls", &json!({"path": "."})).delay(Duration::from_millis(50));
     let scene = scene([all].into_iter().chain((0..12).map(slow)));
     let output = scene.print(["--max-turns", "4"]).run();
     assert_eq!(output.code, Some(30), "{output}");
