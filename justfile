@@ -3,9 +3,9 @@
 _list:
     @just --list
 
-# Every check and every test, after setting up what they need
-test:
-    cargo xtask test
+# Every check and every test, after setting up what they need; `--all` with complete sweeps
+test *ARGS:
+    cargo xtask test {{ARGS}}
 
 # What the compiler does not hold: edges between crates, sizes of files, what must change together
 tidy:
