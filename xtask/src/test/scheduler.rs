@@ -117,7 +117,7 @@ impl Scheduler<'_> {
     /// Runs the command of a step. Returns whether it succeeded, and its lines about parts that it left out.
     fn run_command(&self, step: &Step) -> std::io::Result<(bool, Vec<String>)> {
         let (reader, writer) = std::io::pipe()?;
-        let mut command = command_of(&step.command)?;
+        let mut command = self.command(&step.command);
         command.envs(step.environment.iter().map(|(name, value)| (name, value)));
         command.env(PROGRAMS_VARIABLE, self.programs).current_dir(self.root);
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
@@ -141,6 +141,21 @@ impl Scheduler<'_> {
             bytes.clear();
         }
         Ok((child.wait()?.success(), skipped))
+    }
+
+    /// Returns the command of a line. `cargo xtask` is this program, so that it does not wait for the builds of others. The
+    /// step `build` may replace its file, so the path is not that of this process.
+    fn command(&self, line: &str) -> Command {
+        let (program, words) = match line.strip_prefix("cargo xtask ") {
+            Some(words) => (self.programs.join("xtask"), words),
+            None => {
+                let (program, words) = line.split_once(' ').unwrap_or((line, ""));
+                (program.into(), words)
+            }
+        };
+        let mut command = without_package_variables(Command::new(program));
+        command.args(words.split_whitespace());
+        command
     }
 
     fn log(&self, step: &Step) -> PathBuf {
@@ -181,20 +196,6 @@ fn skip_unreachable(pending: &mut VecDeque<Step>, finished: &mut Vec<FinishedSte
         let (time, end) = (Duration::ZERO, StepEnd::Skipped(reason));
         finished.push(FinishedStep { step, time, end, skipped_parts: Vec::new() });
     }
-}
-
-/// Returns the command of a line. `cargo xtask` is this program, so that it does not wait for the builds of others.
-fn command_of(line: &str) -> std::io::Result<Command> {
-    let (program, words) = match line.strip_prefix("cargo xtask ") {
-        Some(words) => (std::env::current_exe()?.into_os_string(), words),
-        None => {
-            let (program, words) = line.split_once(' ').unwrap_or((line, ""));
-            (program.into(), words)
-        }
-    };
-    let mut command = without_package_variables(Command::new(program));
-    command.args(words.split_whitespace());
-    Ok(command)
 }
 
 #[cfg(test)]
