@@ -14,6 +14,7 @@ mod fleet;
 mod fleet_nats;
 mod full_size_tests;
 mod harbor_tasks;
+mod interpreter;
 mod local_eval;
 mod model_facts;
 mod mutations;

@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::interpreter::script_python;
 use crate::model_facts::ModelFactsError;
 use crate::model_facts::packages::Sources;
 
@@ -51,7 +52,8 @@ pub(crate) fn run(root: &Path, mut args: impl Iterator<Item = String>) -> Result
     let packages: Vec<PathBuf> =
         PACKAGES.iter().map(|name| sources.fetch(name, &directory)).collect::<Result<_, _>>()?;
     let script = root.join("xtask/src/sdk_types/read_types.py");
-    let output = Command::new("python3").arg(script).args(packages).output().map_err(SdkTypesError::Start)?;
+    let output =
+        Command::new(script_python()).arg(script).args(packages).output().map_err(SdkTypesError::Start)?;
     if !output.status.success() {
         return Err(SdkTypesError::Script(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
     }

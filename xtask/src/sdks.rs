@@ -13,6 +13,7 @@ use ibeam_testkit::{Answer, BuildError, ModelServer, Request, Workspace, build_p
 use serde_json::json;
 
 use crate::conformance::{ConformanceError, Counts, SuiteResult, record};
+use crate::interpreter::find_python;
 
 /// The SDK of Claude Code for Python, built from source, since the wheel contains a program of 160 MB.
 const CLAUDE_PYTHON: &str = "claude-agent-sdk==0.2.187";
@@ -279,7 +280,8 @@ fn install_from_pypi(directory: &Path, pin: &str) -> Result<(), String> {
     let python = directory.join("bin/python").display().to_string();
     let display_path = directory.display().to_string();
     let name = pin.split("==").next().unwrap_or(pin);
-    let venv = ["python3", "-m", "venv", "--clear", &display_path];
+    let found = find_python().ok_or("no Python with `venv` and `pip` found")?.program.display().to_string();
+    let venv = [&*found, "-m", "venv", "--clear", &display_path];
     let pip =
         [&*python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-binary", name, pin];
     install_once(directory, pin, &[&venv, &pip])

@@ -63,7 +63,7 @@ impl TestRunner {
     pub(crate) fn find(root: &Path) -> Self {
         let install = || {
             let directory = root.join(TOOLS_PATH);
-            // Python 3.8 is the oldest with the options of pip that the installer uses.
+            // The package supports every Python 3 that the installer can use.
             match Installer::new(root).install_from_pypi(&root.join(PINS_PATH), &directory, 8) {
                 Ok(Ok(_)) => Ok(directory.join("bin/cargo-nextest")),
                 Ok(Err(missing)) => Err(missing),
@@ -260,22 +260,23 @@ fn runs_nextest(program: &Path, search_path: &OsStr) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
+/// Writes a script. Another process writes it: a child that another test starts meanwhile would inherit the open file,
+/// and a file that is open for writing cannot be executed.
+#[cfg(test)]
+pub(crate) fn write_program(path: &Path, script: &str) {
+    let written = Command::new("sh")
+        .args(["-c", "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\" && chmod 755 \"$0\""])
+        .arg(path)
+        .arg(script)
+        .status();
+    assert!(written.unwrap().success());
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
-
-    /// Writes a script. Another process writes it: a child that another test starts meanwhile would inherit the open file,
-    /// and a file that is open for writing cannot be executed.
-    fn write_program(path: &Path, script: &str) {
-        let written = Command::new("sh")
-            .args(["-c", "printf '#!/bin/sh\\n%s\\n' \"$1\" > \"$0\" && chmod 755 \"$0\""])
-            .arg(path)
-            .arg(script)
-            .status();
-        assert!(written.unwrap().success());
-    }
 
     fn arguments(command: &Command) -> String {
         let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();

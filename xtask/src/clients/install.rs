@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::client::{Client, ClientsError, Runtime};
+use crate::interpreter::{Python, find_python};
 
 /// Installs clients, and other packages with their pins. Stores the directories of clients and the Python that installs
 /// them.
@@ -15,13 +16,7 @@ pub(crate) struct Installer {
     clients: PathBuf,
     /// The directory of the installations.
     target: PathBuf,
-    python: Option<Python>,
-}
-
-/// A Python 3 interpreter and its minor version.
-struct Python {
-    program: PathBuf,
-    minor: u8,
+    python: Option<&'static Python>,
 }
 
 /// An installed client.
@@ -44,7 +39,7 @@ const NO_PYTHON: &str = "no Python with `venv` and `pip` found";
 
 impl Installer {
     pub(crate) fn new(root: &Path) -> Self {
-        Self { clients: root.join("clients"), target: root.join("target/clients"), python: newest_python() }
+        Self { clients: root.join("clients"), target: root.join("target/clients"), python: find_python() }
     }
 
     /// Installs a client, or returns the requirement that this machine lacks.
@@ -55,7 +50,7 @@ impl Installer {
         &self,
         client: &Client,
     ) -> Result<Result<Installed, MissingRequirement>, ClientsError> {
-        let Some(python) = &self.python else {
+        let Some(python) = self.python else {
             return Ok(Err(NO_PYTHON.to_owned()));
         };
         let folder = self.clients.join(client.name);
@@ -119,7 +114,7 @@ impl Installer {
         directory: &Path,
         minor: u8,
     ) -> Result<Result<PathBuf, MissingRequirement>, ClientsError> {
-        let Some(python) = &self.python else { return Ok(Err(NO_PYTHON.to_owned())) };
+        let Some(python) = self.python else { return Ok(Err(NO_PYTHON.to_owned())) };
         if python.minor < minor {
             return Ok(Err(format!(
                 "needs Python 3.{minor} or later; the newest here is 3.{}",
@@ -168,26 +163,6 @@ fn install_once<const N: usize>(
     }
     fs::write(&installed_pins_file, expected_pins)
         .map_err(ClientsError::system(installed_pins_file.display()))
-}
-
-/// Finds the newest Python 3 that creates virtual environments: in `PATH`, then in the directories of pyenv.
-fn newest_python() -> Option<Python> {
-    let from_path = ["python3.13", "python3.12", "python3"].map(PathBuf::from);
-    let versions = std::env::home_dir().map(|home| home.join(".pyenv/versions"));
-    let from_pyenv = versions.and_then(|versions| fs::read_dir(versions).ok());
-    let from_pyenv = from_pyenv.into_iter().flatten().flatten().map(|entry| entry.path().join("bin/python3"));
-    let mut found: Vec<Python> = from_path.into_iter().chain(from_pyenv).filter_map(probe_python).collect();
-    // `max_by_key` returns the last of equal items, and those in `PATH` come first.
-    found.reverse();
-    found.into_iter().max_by_key(|python| python.minor)
-}
-
-/// Runs the program to get its version, since a shim of pyenv may exist and not work.
-fn probe_python(program: PathBuf) -> Option<Python> {
-    let script = "import sys, venv, pip; print(sys.version_info.minor) if sys.version_info[0] == 3 else 1/0";
-    let output = Command::new(&program).args(["-c", script]).output().ok()?;
-    let minor = String::from_utf8(output.stdout).ok()?.trim().parse().ok()?;
-    output.status.success().then_some(Python { program, minor })
 }
 
 fn runs_with_version_flag(program: &str) -> bool {

@@ -11,6 +11,7 @@ use super::process::cpu_of_ended_processes;
 use super::scripted_fleet::{
     Ended, JOBS, REQUESTS_PER_TASK, ScriptedFleet, answer, run_to_end, start, task_ids,
 };
+use crate::interpreter::script_python;
 
 /// The maximum of a fleet's CPU time for each task, beyond that of the run, in a release build on an idle machine.
 const AIM_MS: f64 = 15.0;
@@ -50,7 +51,7 @@ pub(super) fn run(root: &Path, program: &Path, tasks: usize) -> Result<(), Fleet
         })?,
         measure("ibeam fleet run", &|scene, _| scene.fleet(&scene.write_tasks(tasks)?, &[]))?,
         measure("pool in Python", &|scene, copies| {
-            let mut command = Command::new("python3");
+            let mut command = Command::new(script_python());
             command.arg(&script).args([&program_text, &jobs]).arg(scene.workspace.path()).arg(copies);
             command.args(&prompts);
             Ok(command)

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
 use super::{ModelFactsError, read_file};
+use crate::interpreter::script_python;
 
 /// The pinned packages.
 #[derive(Deserialize)]
@@ -78,7 +79,7 @@ impl Package {
     fn fetch_command(&self) -> Command {
         match self.registry {
             Registry::Pypi => {
-                let mut command = Command::new("python3");
+                let mut command = Command::new(script_python());
                 command.args(["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]);
                 command.args(["--platform", "manylinux_2_28_x86_64", "--python-version", "3.12"]);
                 command.arg(format!("{}=={}", self.name, self.version));
@@ -95,7 +96,7 @@ impl Package {
     fn unpack_command(&self, file: &Path, directory: &Path) -> Command {
         let mut command = match self.registry {
             Registry::Pypi => {
-                let mut command = Command::new("python3");
+                let mut command = Command::new(script_python());
                 command.args(["-m", "zipfile", "-e"]).arg(file).arg(directory);
                 command
             }
