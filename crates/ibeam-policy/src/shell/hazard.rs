@@ -10,7 +10,7 @@ use super::ordinary_arguments::{self, ProgramOptions, argument_objection};
 use super::ordinary_code::CODE;
 use super::ordinary_files::FILES;
 use super::ordinary_git;
-use super::program_lists::{CODE_RUNNERS, NEVER_ORDINARY, VALUE_INDEPENDENT};
+use super::program_lists::{CODE_RUNNERS, VALUE_INDEPENDENT, never_ordinary};
 use super::word::Word;
 use super::wrapper::{Call, SHELLS};
 
@@ -43,8 +43,10 @@ fn known_hazard(call: &Call) -> Option<String> {
         return objection("gets unknown arguments");
     }
     let asks_version = call.args.len() == 1 && call.texts().all(|text| text == "--version");
-    if NEVER_ORDINARY.contains(&name) && (!asks_version || builtins::is_builtin(name)) {
-        return objection("can run other programs, change the shell or open connections");
+    if let Some(why) = never_ordinary(name)
+        && (!asks_version || builtins::is_builtin(name))
+    {
+        return objection(why);
     }
     if builtins::is_unlisted_use(call) {
         return objection("has arguments that the shell may evaluate or run");
@@ -121,7 +123,7 @@ fn is_special_case(name: &str) -> bool {
         "printf", "echo", "kill",
     ];
     SPECIAL_CASES.contains(&name)
-        || NEVER_ORDINARY.contains(&name)
+        || never_ordinary(name).is_some()
         || CODE_RUNNERS.contains(&name)
         || SHELLS.contains(&name)
         || super::wrapper::is_wrapper(name)
@@ -203,7 +205,7 @@ pub(crate) fn is_relevant_unknown(call: &Call, at: usize) -> bool {
 /// Whether a program runs what its arguments name, so that a denied program may be among them.
 pub(crate) fn runs_its_arguments(call: &Call) -> bool {
     let name = call.name();
-    NEVER_ORDINARY.contains(&name.as_str())
+    never_ordinary(&name).is_some()
         || CODE_RUNNERS.contains(&name.as_str())
         || SHELLS.contains(&name.as_str())
         || name.starts_with("ld-linux")
@@ -267,7 +269,7 @@ fn forge_objection(call: &Call) -> Option<String> {
     let reads = matches!(topic, "pr" | "issue" | "run" | "release" | "repo" | "workflow")
         && matches!(action, "list" | "view" | "status" | "diff" | "checks");
     if !reads && !topic.is_empty() {
-        return Some("changes something on the server".to_owned());
+        return Some("has a sub-command that does more than list and show".to_owned());
     }
     READING.objection(call)
 }

@@ -25,6 +25,9 @@ pub(crate) struct NamedFile<'w> {
     pub(crate) is_linked: bool,
 }
 
+/// The schemes of addresses that are no files.
+const NETWORK_SCHEMES: &[&str] = &["http", "https", "ssh", "git", "ftp", "ftps", "ws", "wss"];
+
 /// The number of steps through links in one text.
 const MAX_LINKED_STEPS: usize = 1000;
 
@@ -162,7 +165,11 @@ pub(crate) fn possible_paths(word: &Word) -> impl Iterator<Item = (&str, bool)> 
         .strip_prefix('-')
         .filter(|rest| !rest.starts_with('-'))
         .and_then(|rest| rest.find(['/', '.', '~']).and_then(|at| rest.get(at..)));
-    let behind = text.rsplit_once([':', '@']).map(|(_, path)| path);
+    let behind = text.rsplit_once([':', '@']).filter(|(before, path)| {
+        // The host of an address is no file, but the path of `file:///x` is.
+        !(path.starts_with("//") && NETWORK_SCHEMES.contains(before))
+    });
+    let behind = behind.map(|(_, path)| path);
     let url = text.strip_prefix("file://");
     [Some(text), value, attached, clustered, behind, url]
         .into_iter()

@@ -222,6 +222,31 @@ const LISTING: &[(&str, &[&str])] = &[
     ("notes", &["list", "show", "add", "append", "copy", "remove", "get-ref"]),
 ];
 
+/// What other sub-commands do, as the end of a sentence "it uses the sub-command …, which …".
+const EFFECTS: &[(&[&str], &str)] = &[
+    (
+        &[
+            "pull",
+            "fetch",
+            "clone",
+            "ls-remote",
+            "remote",
+            "submodule",
+            "archive",
+            "fetch-pack",
+            "upload-pack",
+        ],
+        "can connect to other repositories",
+    ),
+    (
+        &["rebase", "bisect", "filter-branch", "am", "difftool", "mergetool"],
+        "can run commands and change commits",
+    ),
+    (&["clean", "gc", "prune", "reflog", "rm", "worktree", "notes"], "can delete what nothing else keeps"),
+    (&["apply"], "changes files"),
+    (&["config", "init"], "decides which programs git runs"),
+];
+
 /// Returns the arguments of git without its global options, and whether those were ordinary.
 pub(crate) fn arguments(call: &Call) -> (Vec<&Word>, bool) {
     let mut args = call.args.iter();
@@ -271,9 +296,9 @@ pub(crate) fn objection(call: &Call) -> Option<String> {
         }
     };
     if !known {
-        return Some(format!(
-            "uses the sub-command `{command}` in a way that can change or delete files, run programs or open connections"
-        ));
+        let effect = EFFECTS.iter().find(|(names, _)| names.contains(&command));
+        let effect = effect.map_or("is not one of those whose effects are known", |(_, effect)| *effect);
+        return Some(format!("uses the sub-command `{command}`, which {effect}"));
     }
     // `git log -p` shows a patch, but `git stash -p` is interactive and runs an editor.
     let words: Vec<(&str, bool)> = rest.iter().map(|word| (word.text.as_str(), word.has_glob)).collect();

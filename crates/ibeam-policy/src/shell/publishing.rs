@@ -5,7 +5,7 @@
 //! or a program under another name that publishes is not recognised.
 
 use super::ordinary_git;
-use super::program_lists::{CODE_RUNNERS, NEVER_ORDINARY};
+use super::program_lists::{CODE_RUNNERS, never_ordinary};
 use super::wrapper::Call;
 
 /// Why a command that publishes needs a person, as the end of a sentence "it …".
@@ -120,8 +120,8 @@ pub(crate) fn publishing_pattern(call: &Call) -> Option<String> {
         _ => call.texts().collect(),
     };
     publishing_arguments(&name, &args).or_else(|| {
-        let runs_arguments =
-            [RUNNERS, CODE_RUNNERS, NEVER_ORDINARY].iter().any(|list| list.contains(&name.as_str()));
+        let runs_arguments = never_ordinary(&name).is_some()
+            || [RUNNERS, CODE_RUNNERS].iter().any(|list| list.contains(&name.as_str()));
         (runs_arguments && may_publish(&args.join(" "))).then(|| "*".to_owned())
     })
 }

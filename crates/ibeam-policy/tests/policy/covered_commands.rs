@@ -107,6 +107,44 @@ fn a_pipe_from_a_command_is_not_a_file() {
     check_not_covered(&["Shell(diff)", "Shell(sort)"], "diff <(sort a) <(touch b)");
 }
 
+/// The host of an address is not a file at the root of the file system.
+#[test]
+fn an_address_is_not_a_path_outside() {
+    for (command, expect) in [
+        ("wget https://etc/x", Outcome::Allow),
+        ("docker push https://x", Outcome::Allow),
+        ("wget file:///etc/x", Outcome::Ask),
+        ("docker run -v https://x:/etc y", Outcome::Ask),
+    ] {
+        let policy = policy(PermissionMode::Default, &["Shell(wget:*)", "Shell(docker:*)"], &[]);
+        check(&policy, Access::command(command), expect);
+    }
+}
+
+#[test]
+fn a_reason_says_what_a_program_or_a_sub_command_can_do() {
+    for (command, expect) in [
+        ("zip -r a.zip src", "it can run programs that its options or its configuration name"),
+        ("dd if=a of=b", "it can change devices and mounts, or any file that it is given"),
+        ("docker ps", "it connects to other machines or services"),
+        ("gcc a.c", "it can run programs and plug-ins that options or files name"),
+        ("sudo ls", "it runs the program that its arguments name"),
+        ("sqlite3 a.db", "it runs code from its arguments, its input or a file"),
+        ("git pull", "it uses the sub-command `pull`, which can connect to other repositories"),
+        ("git clean -fd", "it uses the sub-command `clean`, which can delete what nothing else keeps"),
+        ("git config a.b c", "it uses the sub-command `config`, which decides which programs git runs"),
+        (
+            "git frobnicate",
+            "it uses the sub-command `frobnicate`, which is not one of those whose effects are known",
+        ),
+        ("gh auth status", "it has a sub-command that does more than list and show"),
+    ] {
+        let verdict = policy(PermissionMode::Default, &[], &[]).decide(&Access::command(command));
+        let Verdict::Ask { reason, .. } = &verdict else { panic!("{command}: {verdict:?}") };
+        assert!(reason.contains(&format!("{expect}; a person")), "{reason}");
+    }
+}
+
 /// What the shell computes may be any file, also a protected one, which not even a rule for any arguments opens.
 #[test]
 fn a_computed_word_of_a_program_that_writes_is_a_question_without_a_sandbox() {
