@@ -25,9 +25,6 @@ use crate::task_totals::TotalsScope;
 use crate::workspace::hidden_file;
 use ibeam_git::Git;
 
-/// The longest prompt that is passed as an argument, in bytes. The system allows 128 KiB.
-const MAX_ARGUMENT_BYTES: usize = 100 << 10;
-
 /// The program that executes runs, and git.
 #[derive(Clone, Debug)]
 pub struct RunProgram {
@@ -150,11 +147,8 @@ impl RunProgram {
         if let Some(directory) = parking {
             command.arg("--park-requests").arg(directory);
         }
-        match start.prompt() {
-            Some(prompt) if needs_stdin(prompt) => command.args(["--stdin", "read"]),
-            Some(prompt) => command.args(["--stdin", "ignore", "--", prompt]),
-            None => command.args(["--stdin", "ignore"]),
-        };
+        // Every user of the machine can read arguments.
+        command.args(["--stdin", if start.prompt().is_some() { "read" } else { "ignore" }]);
         command
     }
 
@@ -215,11 +209,6 @@ impl RunProgram {
         command.stdin(Stdio::null()).process_group(0);
         command
     }
-}
-
-/// Whether the prompt is passed on stdin.
-pub(crate) fn needs_stdin(prompt: &str) -> bool {
-    prompt.len() > MAX_ARGUMENT_BYTES || prompt == "-"
 }
 
 /// The running processes, so that all of them can be ended.
@@ -294,4 +283,51 @@ pub(crate) fn exit_code(status: ExitStatus) -> Option<i32> {
 /// Returns a file as the stdin of a process.
 pub(crate) fn stdin_from(path: &Path) -> std::io::Result<Stdio> {
     File::open(path).map(Stdio::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::task::{TaskLimits, WorkspaceSource};
+
+    #[test]
+    fn neither_the_prompt_nor_the_variables_of_a_task_are_arguments() {
+        let program = RunProgram {
+            program: "ibeam".into(),
+            git: Git::new("git".into(), "views".into(), |_, _| Err(std::io::ErrorKind::Unsupported.into())),
+            sandbox_flags: Vec::new(),
+            run_flags: Vec::new(),
+            key_file: None,
+            hidden: FileFilter::default(),
+            parking: None,
+        };
+        let task = Task {
+            id: "t".to_owned(),
+            prompt: "the prompt".to_owned(),
+            workspace: WorkspaceSource::Path("w".into()),
+            model: None,
+            mode: None,
+            limits: TaskLimits::default(),
+            env: BTreeMap::from([("KEY".to_owned(), "the value".to_owned())]),
+            files: Vec::new(),
+            check: None,
+            needs: Vec::new(),
+        };
+        let prompt = task.prompt.as_str();
+        for start in [RunStart::New { prompt }, RunStart::Resumed { session: "s", prompt }] {
+            let inputs = RunInputs {
+                start,
+                parking: None,
+                extra: ExtraLimits::default(),
+                error_file: Path::new("e"),
+                governor: Path::new("g"),
+            };
+            let command = program.run(&task, Path::new("w"), &inputs);
+            let arguments: Vec<_> = command.get_args().filter_map(OsStr::to_str).collect();
+            assert!(!arguments.iter().any(|argument| argument.contains("the ")), "{arguments:?}");
+            assert!(arguments.ends_with(&["--stdin", "read"]), "{arguments:?}");
+        }
+    }
 }

@@ -222,10 +222,9 @@ pub fn run_fleet<Q: TaskQueue>(
         count(&mut end, &result);
         observer.finished(&result).map_err(FleetError::Output)?;
     }
-    let governor = Arc::new(SharedGovernor::new(
-        Governor::new(options.budget, options.rates, queue.spend()?),
-        queue.limits(),
-    ));
+    let governor = Governor::new(options.budget, options.rates);
+    let governor = SharedGovernor::open(&directory.path, governor, queue.spend()?, queue.limits());
+    let governor = Arc::new(governor.map_err(FleetError::at(&directory.path))?);
     let _socket = governor.serve(&directory.path).map_err(FleetError::at(&socket_path(&directory.path)))?;
     let children = Children::default();
     let workspaces = Workspaces::new(program.git.clone(), directory.path.clone())
@@ -258,6 +257,7 @@ pub fn run_fleet<Q: TaskQueue>(
         workspaces: &workspaces,
         children: &children,
         governor: &socket_path(&directory.path),
+        refusal: &|task| governor.refusal(task),
         stop,
         max_runs: options.max_runs,
         discards_workspaces: options.discards_workspaces,
@@ -450,7 +450,8 @@ impl<Q: TaskQueue> Shared<'_, Q> {
             TotalsScope::Run => extra.after(*before),
         };
         let (conclusion, known) = runner.execute(task, &dir, extra)?;
-        let (spend, refused) = self.governor.settle(&task.id, *before, known);
+        let settled = self.governor.settle(&task.id, *before, known);
+        let (spend, refused) = settled.map_err(FleetError::at(self.directory))?;
         let conclusion = match (conclusion, refused) {
             // It failed because the governor refused a request.
             (Conclusion::Park { .. }, Some(reason)) => Conclusion::Park { reason, halts: true },

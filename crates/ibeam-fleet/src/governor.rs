@@ -1,6 +1,7 @@
 //! The governor of a fleet: decides when a request of a run may be sent, so that all runs together keep the limits.
 //!
-//! A state machine without clock, threads and sockets (`governor_server` has those). A request that failed because the
+//! A state machine without clock, threads and sockets (`governor_server` has those). Times are those since 1970. It begins
+//! with the lines of the log of requests, so it continues where an earlier driver was killed. A request that failed because the
 //! provider has too much to do pauses every run with the same account, and then only some requests at once are sent; a
 //! refused key or an exhausted quota ends them all. Near the end of a budget, requests are sent one after the other. Where
 //! requests have to wait, each model gets the same share of those that are sent.
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Budget;
 use crate::governor_wire::{Ask, RequestOutcome, RequestReport};
 use crate::queue::Spend;
+use crate::request_log::{LineKind, LogLine};
 
 /// The time over which `per minute` counts.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -35,8 +37,8 @@ pub struct RateLimits {
 /// The decision about a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// The request may be sent. The number is for its report.
-    Send(u64),
+    /// The request may be sent.
+    Send,
     /// The request waits, at most until this time, or until another one is reported.
     Wait(Duration),
     /// The request may not be sent, nor any other of its kind.
@@ -55,6 +57,10 @@ impl PendingRequest {
     pub(crate) fn new(ask: Ask) -> Self {
         Self { ask, waits: false }
     }
+
+    pub(crate) fn ask(&self) -> &Ask {
+        &self.ask
+    }
 }
 
 /// The state of all requests of a fleet.
@@ -65,8 +71,7 @@ pub(crate) struct Governor {
     spent: Spend,
     /// The largest request so far; an estimate of the next ones.
     largest: Option<Spend>,
-    permits: HashMap<u64, Permit>,
-    next_permit: u64,
+    permits: HashMap<String, Permit>,
     accounts: HashMap<String, Account>,
     /// The consumption of the requests of the running tasks since the tasks were claimed.
     running: HashMap<String, Spend>,
@@ -91,6 +96,10 @@ struct Permit {
     task: String,
     account: String,
     sent_at: Duration,
+    /// What the request is expected to use.
+    expected: Spend,
+    /// Whether an earlier driver permitted it, which has no connection to its run.
+    is_inherited: bool,
 }
 
 /// A provider and a key.
@@ -110,7 +119,7 @@ struct Account {
 
 #[derive(Debug)]
 struct SentRequest {
-    permit: u64,
+    request: String,
     at: Duration,
     model: String,
     /// 0 until they are reported.
@@ -118,24 +127,103 @@ struct SentRequest {
 }
 
 impl Governor {
-    /// Returns a governor for a fleet that has consumed `spent`.
-    pub(crate) fn new(budget: Budget, rates: RateLimits, spent: Spend) -> Self {
+    /// Returns a governor for a fleet that has consumed nothing.
+    pub(crate) fn new(budget: Budget, rates: RateLimits) -> Self {
         Self {
             budget,
             rates,
-            spent,
+            spent: Spend::default(),
             largest: None,
             permits: HashMap::new(),
-            next_permit: 0,
             accounts: HashMap::new(),
             running: HashMap::new(),
             refused: HashMap::new(),
         }
     }
 
+    /// Whether there is a budget or a rate.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.budget.is_limited() || self.rates != RateLimits::default()
+    }
+
     /// Returns what the fleet has consumed.
     pub(crate) fn spent(&self) -> Spend {
         self.spent
+    }
+
+    /// Takes over a line that an earlier driver or one of its runs has logged.
+    pub(crate) fn replay(&mut self, now: Duration, line: LogLine) {
+        let spend = line.spend();
+        let LogLine { kind, request, task, account, model, reason, at_ms, .. } = line;
+        match kind {
+            LineKind::Sent => {
+                let ask = Ask {
+                    request,
+                    task,
+                    account,
+                    model,
+                    expected_tokens: spend.tokens,
+                    expected_micros: spend.cost_micros,
+                };
+                self.permit(Duration::from_millis(at_ms).min(now), &ask, true);
+            }
+            LineKind::Ended => self.count_end(&request, spend),
+            LineKind::Added => self.spent = self.spent.plus(spend),
+            LineKind::Consumed => self.raise(spend),
+            LineKind::Largest => self.raise_largest(spend),
+            LineKind::Running => drop(self.running.insert(task, spend)),
+            LineKind::Refused => drop(self.refused.insert(task, reason)),
+            LineKind::Settled => {
+                self.running.remove(&task);
+                self.refused.remove(&task);
+            }
+        }
+    }
+
+    /// Returns lines that say the same as all those before, if no request is open.
+    pub(crate) fn summary(&self, now: Duration) -> Option<Vec<LogLine>> {
+        if !self.permits.is_empty() {
+            return None;
+        }
+        let mut lines = Vec::new();
+        for (account, state) in &self.accounts {
+            for sent in state.recent.iter().filter(|sent| sent.at + MINUTE > now) {
+                let SentRequest { request, at, model, tokens } = sent;
+                lines.push(LogLine {
+                    request: request.clone(),
+                    account: account.clone(),
+                    model: model.clone(),
+                    at_ms: u64::try_from(at.as_millis()).unwrap_or(u64::MAX),
+                    ..LogLine::default()
+                });
+                lines.push(LogLine::end(request, Spend { tokens: *tokens, cost_micros: 0 }));
+            }
+        }
+        let running = self.running.iter().filter(|(task, _)| !task.is_empty());
+        lines.extend(running.map(|(task, spend)| LogLine::for_task(LineKind::Running, task, *spend)));
+        lines.extend(self.refused.iter().map(|(task, reason)| LogLine {
+            reason: reason.clone(),
+            ..LogLine::for_task(LineKind::Refused, task, Spend::default())
+        }));
+        lines.extend(self.largest.map(|largest| LogLine::new(LineKind::Largest, largest)));
+        lines.push(LogLine::new(LineKind::Consumed, self.spent));
+        Some(lines)
+    }
+
+    /// Raises what the fleet has consumed to what is recorded elsewhere.
+    pub(crate) fn raise(&mut self, recorded: Spend) {
+        self.spent = self.spent.max(recorded);
+    }
+
+    fn raise_largest(&mut self, used: Spend) {
+        if used != Spend::default() {
+            self.largest = Some(self.largest.unwrap_or_default().max(used));
+        }
+    }
+
+    /// Returns the open requests that an earlier driver permitted.
+    pub(crate) fn inherited(&self) -> impl Iterator<Item = &str> {
+        self.permits.iter().filter(|(_, permit)| permit.is_inherited).map(|(request, _)| request.as_str())
     }
 
     /// Decides about a request at the time `now`. A request that waits is decided about again until it is sent or refused.
@@ -158,6 +246,11 @@ impl Governor {
     }
 
     fn judge(&mut self, now: Duration, ask: &Ask) -> Decision {
+        if let Some(permit) = self.permits.get_mut(&ask.request) {
+            // The earlier driver was killed after it had permitted the request.
+            permit.is_inherited = false;
+            return Decision::Send;
+        }
         let Some(left) = self.budget.left(self.spent) else {
             return self.refuse(&ask.task, Budget::SPENT.to_owned());
         };
@@ -187,18 +280,30 @@ impl Governor {
         if is_near_end && in_flight > 0 || account.has_model_behind(&ask.model) {
             return Decision::Wait(now + RECHECK);
         }
-        let number = self.next_permit;
-        self.next_permit += 1;
+        self.permit(now, ask, false);
+        Decision::Send
+    }
+
+    /// Counts a request that is sent.
+    fn permit(&mut self, now: Duration, ask: &Ask, is_inherited: bool) {
+        let permit = Permit {
+            task: ask.task.clone(),
+            account: ask.account.clone(),
+            sent_at: now,
+            expected: ask.expected(),
+            is_inherited,
+        };
+        if self.permits.insert(ask.request.clone(), permit).is_some() {
+            return;
+        }
+        let account = self.accounts.entry(ask.account.clone()).or_default();
         account.in_flight += 1;
         account.recent.push_back(SentRequest {
-            permit: number,
+            request: ask.request.clone(),
             at: now,
             model: ask.model.clone(),
             tokens: 0,
         });
-        let permit = Permit { task: ask.task.clone(), account: ask.account.clone(), sent_at: now };
-        self.permits.insert(number, permit);
-        Decision::Send(number)
     }
 
     fn refuse(&mut self, task: &str, reason: String) -> Decision {
@@ -206,38 +311,44 @@ impl Governor {
         Decision::Refuse(reason)
     }
 
-    /// Takes back the permission for a request, which the other machines of the fleet refuse.
-    pub(crate) fn revoke(&mut self, now: Duration, number: u64, reason: &str) {
-        if let Some(permit) = self.permits.get(&number) {
+    /// Takes back the permission for a request, which is not sent.
+    pub(crate) fn revoke(&mut self, request: &str, reason: &str) {
+        if let Some(permit) = self.permits.get(request) {
             self.refused.insert(permit.task.clone(), reason.to_owned());
         }
-        self.end(now, number, None);
+        self.count_end(request, Spend::default());
     }
 
-    /// Records the end of a request. Without a report, its run was killed or stopped.
-    pub(crate) fn end(&mut self, now: Duration, number: u64, report: Option<&RequestReport>) {
-        let Some(permit) = self.permits.remove(&number) else { return };
-        let used = report.map_or_else(Spend::default, |report| Spend {
-            cost_micros: report.cost_micros,
-            tokens: report.tokens,
-        });
+    /// Counts a request as lost: its run was killed or stopped, and the request may have been answered. Returns what it
+    /// counts as, or `None` if it has ended already.
+    pub(crate) fn lose(&mut self, request: &str) -> Option<Spend> {
+        let expected = self.permits.get(request)?.expected;
+        let used = self.largest.unwrap_or(expected);
+        self.count_end(request, used);
+        Some(used)
+    }
+
+    /// Counts what a request has used.
+    pub(crate) fn count_end(&mut self, request: &str, used: Spend) {
+        let Some(permit) = self.permits.remove(request) else { return };
         self.spent = self.spent.plus(used);
-        let of_task = self.running.entry(permit.task).or_default();
-        *of_task = of_task.plus(used);
-        if used != Spend::default() {
-            let largest = self.largest.unwrap_or_default();
-            self.largest = Some(Spend {
-                cost_micros: largest.cost_micros.max(used.cost_micros),
-                tokens: largest.tokens.max(used.tokens),
-            });
-        }
+        let task_spend = self.running.entry(permit.task).or_default();
+        *task_spend = task_spend.plus(used);
+        self.raise_largest(used);
         let Some(account) = self.accounts.get_mut(&permit.account) else { return };
-        let at_once = account.in_flight;
         account.in_flight = account.in_flight.saturating_sub(1);
-        if let Some(sent) = account.recent.iter_mut().find(|sent| sent.permit == number) {
+        if let Some(sent) = account.recent.iter_mut().rev().find(|sent| sent.request == request) {
             sent.tokens = used.tokens;
         }
-        let Some(report) = report else { return };
+    }
+
+    /// Records the end of a request that its run has reported.
+    pub(crate) fn end(&mut self, now: Duration, request: &str, report: &RequestReport) {
+        let Some(permit) = self.permits.get(request) else { return };
+        let (account, sent_at) = (permit.account.clone(), permit.sent_at);
+        let at_once = self.accounts.get(&account).map_or(0, |account| account.in_flight);
+        self.count_end(request, report.spend());
+        let Some(account) = self.accounts.get_mut(&account) else { return };
         match &report.outcome {
             RequestOutcome::Complete => {
                 account.window = account.window.map(|window| window.saturating_add(1));
@@ -245,7 +356,7 @@ impl Governor {
             }
             RequestOutcome::Overloaded { retry_after_ms } => {
                 // The other requests that were sent before the pause do not extend it.
-                if permit.sent_at >= account.blocked_until {
+                if sent_at >= account.blocked_until {
                     account.pause = account.pause.saturating_mul(2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
                     account.window = Some((at_once / 2).max(1));
                 }
@@ -257,6 +368,11 @@ impl Governor {
             }
             RequestOutcome::Failed => {}
         }
+    }
+
+    /// Returns the reason for which a request of a task was refused.
+    pub(crate) fn refusal(&self, task: &str) -> Option<&str> {
+        self.refused.get(task).map(String::as_str)
     }
 
     /// Ends the account of a task: its runs have consumed `known`, of which earlier drivers recorded `before`. Returns what
@@ -315,44 +431,45 @@ mod tests {
 
     fn request(task: &str, account: &str, model: &str) -> PendingRequest {
         let (task, account, model) = (task.to_owned(), account.to_owned(), model.to_owned());
-        PendingRequest::new(Ask { task, account, model })
+        PendingRequest::new(Ask { task, account, model, ..Ask::default() }.next(0, 0))
     }
 
     fn report(tokens: u64, outcome: RequestOutcome) -> RequestReport {
         RequestReport { tokens, cost_micros: 0, outcome }
     }
 
-    fn sent(governor: &mut Governor, now: Duration) -> u64 {
-        match governor.decide(now, &mut ask("t")) {
-            Decision::Send(number) => number,
+    fn sent(governor: &mut Governor, now: Duration) -> String {
+        let mut pending = ask("t");
+        match governor.decide(now, &mut pending) {
+            Decision::Send => pending.ask.request,
             other @ (Decision::Wait(_) | Decision::Refuse(_)) => panic!("{other:?}"),
         }
     }
 
     fn governor(tokens: Option<u64>, rates: RateLimits) -> Governor {
-        Governor::new(Budget { cost_micros: None, tokens }, rates, Spend::default())
+        Governor::new(Budget { cost_micros: None, tokens }, rates)
     }
 
     #[test]
     fn an_overload_seen_by_one_run_pauses_all_and_then_few_requests_go_at_once() {
         let mut governor = governor(None, RateLimits::default());
-        let numbers: Vec<u64> = (0..8).map(|_| sent(&mut governor, START)).collect();
+        let numbers: Vec<String> = (0..8).map(|_| sent(&mut governor, START)).collect();
         let overloaded = report(0, RequestOutcome::Overloaded { retry_after_ms: Some(3000) });
-        governor.end(START, numbers[0], Some(&overloaded));
+        governor.end(START, &numbers[0], &overloaded);
         let later = START + Duration::from_secs(3);
         assert_eq!(governor.decide(START, &mut ask("u")), Decision::Wait(later));
         for number in &numbers[1..] {
-            governor.end(START, *number, Some(&overloaded));
+            governor.end(START, number, &overloaded);
         }
-        let again: Vec<u64> = (0..4).map(|_| sent(&mut governor, later)).collect();
+        let again: Vec<String> = (0..4).map(|_| sent(&mut governor, later)).collect();
         assert!(matches!(governor.decide(later, &mut ask("u")), Decision::Wait(_)));
-        governor.end(later, again[0], Some(&report(1, RequestOutcome::Complete)));
+        governor.end(later, &again[0], &report(1, RequestOutcome::Complete));
         sent(&mut governor, later);
         sent(&mut governor, later);
         assert!(matches!(governor.decide(later, &mut ask("u")), Decision::Wait(_)));
         let mut other = request("u", "b", "m");
         assert!(
-            matches!(governor.decide(START, &mut other), Decision::Send(_)),
+            matches!(governor.decide(START, &mut other), Decision::Send),
             "another account is not paused"
         );
     }
@@ -363,8 +480,8 @@ mod tests {
         let number = sent(&mut governor, START);
         governor.end(
             START,
-            number,
-            Some(&report(0, RequestOutcome::Exhausted { reason: "no credit".to_owned() })),
+            &number,
+            &report(0, RequestOutcome::Exhausted { reason: "no credit".to_owned() }),
         );
         assert_eq!(governor.decide(START, &mut ask("u")), Decision::Refuse("no credit".to_owned()));
         let settled = governor.settle("u", Spend::default(), Spend::default());
@@ -382,7 +499,7 @@ mod tests {
             governor.decide(START + Duration::from_secs(30), &mut ask("t")),
             Decision::Wait(START + MINUTE)
         );
-        governor.end(START, first, Some(&report(90, RequestOutcome::Complete)));
+        governor.end(START, &first, &report(90, RequestOutcome::Complete));
         // The open request and this one may need 90 tokens each.
         let second_ends = START + Duration::from_secs(80);
         assert_eq!(governor.decide(START + MINUTE, &mut ask("t")), Decision::Wait(second_ends));
@@ -393,13 +510,13 @@ mod tests {
     fn the_requests_of_a_killed_run_stay_counted() {
         let mut governor = governor(None, RateLimits::default());
         let number = sent(&mut governor, START);
-        governor.end(START, number, Some(&report(40, RequestOutcome::Complete)));
+        governor.end(START, &number, &report(40, RequestOutcome::Complete));
         let before = Spend { cost_micros: 0, tokens: 7 };
         let all = governor.settle("t", before, before).all;
         assert_eq!((all.tokens, governor.spent().tokens), (47, 40));
         // The stream of a completed run has the same tokens.
         let number = sent(&mut governor, START);
-        governor.end(START, number, Some(&report(10, RequestOutcome::Complete)));
+        governor.end(START, &number, &report(10, RequestOutcome::Complete));
         let all = governor.settle("t", all, Spend { cost_micros: 0, tokens: 17 }).all;
         assert_eq!((all.tokens, governor.spent().tokens), (57, 50));
     }
@@ -423,7 +540,7 @@ mod tests {
         // Each one sent lets the others look again.
         while models.len() < 4 {
             let is_sent =
-                |request: &mut PendingRequest| matches!(governor.decide(later, request), Decision::Send(_));
+                |request: &mut PendingRequest| matches!(governor.decide(later, request), Decision::Send);
             let at = pending.iter_mut().position(is_sent).expect("a request that may be sent");
             models.push(pending.remove(at).ask.model);
         }
@@ -445,22 +562,23 @@ mod tests {
             let (mut open, mut used, mut largest) = (Vec::new(), 0, 0);
             for (is_ask, at, tokens) in steps {
                 if is_ask {
-                    match governor.decide(START, &mut ask("t")) {
-                        Decision::Send(number) => {
+                    let mut pending = ask("t");
+                    match governor.decide(START, &mut pending) {
+                        Decision::Send => {
                             prop_assert!(used < limit);
-                            open.push(number);
+                            open.push(pending.ask.request);
                         }
                         Decision::Wait(_) => prop_assert!(!open.is_empty(), "nothing ends the wait"),
                         Decision::Refuse(_) => prop_assert!(used >= limit),
                     }
                 } else if !open.is_empty() {
                     let number = open.remove(at % open.len());
-                    governor.end(START, number, Some(&report(tokens, RequestOutcome::Complete)));
+                    governor.end(START, &number, &report(tokens, RequestOutcome::Complete));
                     (used, largest) = (used + tokens, tokens.max(largest));
                 }
             }
             for number in open {
-                governor.end(START, number, Some(&report(150, RequestOutcome::Complete)));
+                governor.end(START, &number, &report(150, RequestOutcome::Complete));
                 (used, largest) = (used + 150, largest.max(150));
             }
             prop_assert!(used < limit + largest, "{} of {}", used, limit);

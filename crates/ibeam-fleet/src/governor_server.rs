@@ -1,7 +1,7 @@
 //! Serves the governor on a Unix socket in the directory of the fleet.
 //!
-//! Only the user can connect. If the driver dies, runs lose their connections and go on with their own limits; the next
-//! driver listens at the same path.
+//! Only the user can connect. If the driver dies, runs lose their connections. With a budget or rates they wait for the next
+//! driver, which listens at the same path; otherwise they go on with their own limits.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -10,13 +10,15 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::budget::Budget;
 use crate::child::ExtraLimits;
 use crate::governor::{Decision, Governor, PendingRequest, Settlement};
-use crate::governor_wire::{Ask, Permission, RequestReport};
+use crate::governor_wire::{Ask, LIMITED_FILE, Permission, RequestReport};
+use crate::process_identity::is_alive;
 use crate::queue::Spend;
+use crate::request_log::{LineKind, LogLine, RequestLog};
 use crate::shared_limits::{SharedDecision, SharedLimits, SharedPermit};
 
 /// The number of bytes of the longest line.
@@ -29,12 +31,94 @@ const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// The governor of a fleet, shared by the threads of the driver.
 #[derive(Debug)]
 pub(crate) struct SharedGovernor {
-    state: Mutex<Governor>,
+    state: Mutex<LoggedGovernor>,
     /// The signal that a request has ended.
     changed: Condvar,
-    started: Instant,
+    clock: Clock,
     /// The limits that other machines share.
     shared: Option<Arc<dyn SharedLimits>>,
+    /// Whether no request is sent without a governor.
+    is_limited: bool,
+}
+
+/// The time since 1970, which does not jump.
+#[derive(Debug)]
+struct Clock {
+    started: Instant,
+    started_at: Duration,
+}
+
+impl Clock {
+    fn start() -> Self {
+        let started_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { started: Instant::now(), started_at }
+    }
+
+    fn now(&self) -> Duration {
+        self.started_at + self.started.elapsed()
+    }
+}
+
+/// A governor and the log of its requests.
+#[derive(Debug)]
+struct LoggedGovernor {
+    governor: Governor,
+    log: RequestLog,
+}
+
+impl LoggedGovernor {
+    /// Continues with what the log says.
+    fn open(directory: &Path, governor: Governor, recorded: Spend, now: Duration) -> io::Result<Self> {
+        let mut state = Self { governor, log: RequestLog::open(directory)? };
+        for line in state.log.read_new()? {
+            state.governor.replay(now, line);
+        }
+        state.count_lost()?;
+        state.governor.raise(recorded);
+        let summary = state.log.is_long().then(|| state.governor.summary(now)).flatten();
+        match summary {
+            Some(lines) => state.log.replace(&lines)?,
+            None => {
+                let consumed = LogLine::new(LineKind::Consumed, state.governor.spent());
+                state.log.append(&[consumed], false)?;
+            }
+        }
+        Ok(state)
+    }
+
+    /// Counts the ends that runs have recorded.
+    fn read_ends(&mut self) -> io::Result<()> {
+        for line in self.log.read_new()?.into_iter().filter(|line| line.kind == LineKind::Ended) {
+            self.governor.count_end(&line.request, line.spend());
+        }
+        Ok(())
+    }
+
+    /// Counts the requests of an earlier driver whose runs are gone.
+    fn count_lost(&mut self) -> io::Result<()> {
+        let lost: Vec<String> =
+            self.governor.inherited().filter(|request| !is_alive(request)).map(str::to_owned).collect();
+        lost.iter().try_for_each(|request| self.lose(request))
+    }
+
+    /// Counts a request whose run has not reported its end.
+    fn lose(&mut self, request: &str) -> io::Result<()> {
+        // The run may have recorded it before it was killed.
+        self.read_ends()?;
+        match self.governor.lose(request) {
+            Some(used) => self.log.append(&[LogLine::end(request, used)], false),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the ends of requests that an earlier driver permitted.
+    fn update_inherited(&mut self) -> io::Result<()> {
+        if self.governor.inherited().next().is_none() {
+            return Ok(());
+        }
+        self.read_ends()?;
+        self.count_lost()
+    }
 }
 
 /// The socket, which is removed with this.
@@ -48,8 +132,20 @@ impl Drop for GovernorSocket {
 }
 
 impl SharedGovernor {
-    pub(crate) fn new(governor: Governor, shared: Option<Arc<dyn SharedLimits>>) -> Self {
-        Self { state: Mutex::new(governor), changed: Condvar::new(), started: Instant::now(), shared }
+    /// Returns the governor of the fleet in `directory`, whose queue has recorded that `recorded` was consumed.
+    ///
+    /// # Errors
+    /// The system's error for the log of requests.
+    pub(crate) fn open(
+        directory: &Path,
+        governor: Governor,
+        recorded: Spend,
+        shared: Option<Arc<dyn SharedLimits>>,
+    ) -> io::Result<Self> {
+        let clock = Clock::start();
+        let is_limited = governor.is_limited() || shared.is_some();
+        let state = LoggedGovernor::open(directory, governor, recorded, clock.now())?;
+        Ok(Self { state: Mutex::new(state), changed: Condvar::new(), clock, shared, is_limited })
     }
 
     /// Listens in `directory` until the process ends.
@@ -58,6 +154,11 @@ impl SharedGovernor {
     /// The system's error.
     pub(crate) fn serve(self: &Arc<Self>, directory: &Path) -> io::Result<GovernorSocket> {
         let socket = GovernorSocket(socket_path(directory));
+        let marker = directory.join(LIMITED_FILE);
+        match self.is_limited {
+            true => drop(File::create(&marker)?),
+            false => drop(fs::remove_file(&marker)),
+        }
         // Of a killed driver.
         drop(fs::remove_file(&socket.0));
         // The path of a socket has at most 107 bytes; this one is always short.
@@ -68,7 +169,7 @@ impl SharedGovernor {
             for stream in listener.incoming().flatten() {
                 let shared = Arc::clone(&shared);
                 let builder = thread::Builder::new().name("governor".to_owned()).stack_size(STACK_BYTES);
-                // Without a thread the connection is closed, and the run has only its own limits.
+                // Without a thread the connection is closed, and the run asks again.
                 drop(builder.spawn(move || drop(shared.attend(stream))));
             }
         };
@@ -86,26 +187,10 @@ impl SharedGovernor {
             reader.by_ref().take(MAX_LINE_BYTES).read_line(line)
         };
         read(&mut line)?;
-        let ask: Ask = serde_json::from_str(&line)?;
-        let account = ask.account.clone();
-        let mut request = PendingRequest::new(ask);
-        let mut state = self.lock();
-        let decision = loop {
-            let now = self.started.elapsed();
-            match state.decide(now, &mut request) {
-                Decision::Send(number) => break Ok(number),
-                Decision::Refuse(reason) => break Err(reason),
-                Decision::Wait(until) => {
-                    let pause = until.saturating_sub(now);
-                    state = self.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
-                }
-            }
-        };
-        if state.has_turns(&account) {
-            self.changed.notify_all();
-        }
-        drop(state);
-        let decision = decision.and_then(|number| Ok((number, self.ask_others(number, &account)?)));
+        let mut pending = PendingRequest::new(serde_json::from_str(&line)?);
+        let decision = self.decide(&mut pending);
+        let ask = pending.ask();
+        let decision = decision.and_then(|()| self.ask_others(ask));
         let permission = match &decision {
             Ok(_) => Permission::Send,
             Err(reason) => Permission::Refuse { reason: reason.clone() },
@@ -113,32 +198,83 @@ impl SharedGovernor {
         let mut text = serde_json::to_string(&permission)?;
         text.push('\n');
         let sent = stream.write_all(text.as_bytes());
-        if let Ok((number, permit)) = decision {
-            let report: Option<RequestReport> = match sent.and_then(|()| read(&mut line)) {
-                Ok(_) => serde_json::from_str(&line).ok(),
-                Err(_) => None,
-            };
-            if let Some(shared) = &self.shared {
-                shared.end(&account, permit, report.as_ref());
+        let Ok(permit) = decision else { return Ok(()) };
+        let report: Option<RequestReport> = match sent.and_then(|()| read(&mut line)) {
+            Ok(_) => serde_json::from_str(&line).ok(),
+            Err(_) => None,
+        };
+        if let Some(shared) = &self.shared {
+            shared.end(&ask.account, permit, report.as_ref());
+        }
+        let mut state = self.lock();
+        let ended = match &report {
+            Some(report) => {
+                state.governor.end(self.clock.now(), &ask.request, report);
+                Ok(())
             }
-            self.lock().end(self.started.elapsed(), number, report.as_ref());
+            None => state.lose(&ask.request),
+        };
+        drop(state);
+        self.changed.notify_all();
+        ended
+    }
+
+    /// Waits until a request may be sent, and logs that.
+    ///
+    /// # Errors
+    /// The reason for which it may not be sent.
+    fn decide(&self, request: &mut PendingRequest) -> Result<(), String> {
+        let mut state = self.lock();
+        let decision = loop {
+            let now = self.clock.now();
+            let unlogged = |error: io::Error| format!("the log of requests cannot be written: {error}");
+            state.update_inherited().map_err(unlogged)?;
+            match state.governor.decide(now, request) {
+                Decision::Send => {
+                    let line = sent_line(request.ask(), now);
+                    let logged = state.log.append(&[line], self.is_limited).map_err(unlogged);
+                    if let Err(reason) = &logged {
+                        state.governor.revoke(&request.ask().request, reason);
+                    }
+                    break logged;
+                }
+                Decision::Refuse(reason) => {
+                    let line = LogLine {
+                        reason: reason.clone(),
+                        ..LogLine::for_task(LineKind::Refused, &request.ask().task, Spend::default())
+                    };
+                    // Without the line, a driver that takes over the task does not know of the refusal.
+                    drop(state.log.append(&[line], false));
+                    break Err(reason);
+                }
+                Decision::Wait(until) => {
+                    let pause = until.saturating_sub(now);
+                    state = self.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
+                }
+            }
+        };
+        if state.governor.has_turns(&request.ask().account) {
             self.changed.notify_all();
         }
-        Ok(())
+        decision
     }
 
     /// Waits until the limits that other machines share permit a request.
     ///
     /// # Errors
     /// The reason for which they refuse it.
-    fn ask_others(&self, number: u64, account: &str) -> Result<SharedPermit, String> {
+    fn ask_others(&self, ask: &Ask) -> Result<SharedPermit, String> {
         let Some(shared) = &self.shared else { return Ok(SharedPermit::UNCOUNTED) };
         loop {
-            match shared.decide(account) {
+            match shared.decide(&ask.account) {
                 SharedDecision::Send(permit) => return Ok(permit),
                 SharedDecision::Wait(pause) => thread::sleep(pause.min(LONGEST_WAIT)),
                 SharedDecision::Refuse(reason) => {
-                    self.lock().revoke(self.started.elapsed(), number, &reason);
+                    let mut state = self.lock();
+                    state.governor.revoke(&ask.request, &reason);
+                    // Without the line, the request counts when its run has ended.
+                    drop(state.log.append(&[LogLine::end(&ask.request, Spend::default())], false));
+                    drop(state);
                     self.changed.notify_all();
                     return Err(reason);
                 }
@@ -149,7 +285,7 @@ impl SharedGovernor {
     /// Returns what is left of a budget, or of the one that other machines share; `None` if it is spent.
     pub(crate) fn left(&self, budget: Budget) -> Option<ExtraLimits> {
         match &self.shared {
-            None => budget.left(self.lock().spent()),
+            None => budget.left(self.lock().governor.spent()),
             Some(shared) => {
                 let (budget, spent) = shared.budget();
                 budget.left(spent)
@@ -157,18 +293,51 @@ impl SharedGovernor {
         }
     }
 
+    /// Returns the reason for which a request of a running task was refused.
+    pub(crate) fn refusal(&self, task: &str) -> Option<String> {
+        self.lock().governor.refusal(task).map(str::to_owned)
+    }
+
     /// Ends the account of a task, as [`Governor::settle`] does.
-    pub(crate) fn settle(&self, task: &str, before: Spend, known: Spend) -> (Spend, Option<String>) {
-        let Settlement { all, unreported, refused } = self.lock().settle(task, before, known);
+    ///
+    /// # Errors
+    /// The system's error for the log of requests.
+    pub(crate) fn settle(
+        &self,
+        task: &str,
+        before: Spend,
+        known: Spend,
+    ) -> io::Result<(Spend, Option<String>)> {
+        let mut state = self.lock();
+        let Settlement { all, unreported, refused } = state.governor.settle(task, before, known);
+        let settled = LogLine::for_task(LineKind::Settled, task, Spend::default());
+        let logged = match unreported == Spend::default() {
+            true => state.log.append(&[settled], false),
+            false => {
+                let added = LogLine::for_task(LineKind::Added, task, unreported);
+                state.log.append(&[added, settled], false)
+            }
+        };
+        drop(state);
         self.changed.notify_all();
         if let Some(shared) = &self.shared {
             shared.add(unreported);
         }
-        (all, refused)
+        logged.map(|()| (all, refused))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Governor> {
+    fn lock(&self) -> MutexGuard<'_, LoggedGovernor> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn sent_line(ask: &Ask, now: Duration) -> LogLine {
+    LogLine {
+        request: ask.request.clone(),
+        account: ask.account.clone(),
+        model: ask.model.clone(),
+        at_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+        ..LogLine::for_task(LineKind::Sent, &ask.task, ask.expected())
     }
 }
 
@@ -179,6 +348,8 @@ pub(crate) fn socket_path(directory: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::governor::RateLimits;
     use crate::governor_wire::RequestOutcome;
@@ -193,7 +364,7 @@ mod tests {
             let opened = File::open(&self.directory).unwrap();
             let path = format!("/proc/self/fd/{}/governor.sock", opened.as_raw_fd());
             let mut stream = UnixStream::connect(path).unwrap();
-            let ask = Ask { task: "t".to_owned(), account: "a".to_owned(), model: "m".to_owned() };
+            let ask = Ask { task: "t".to_owned(), account: "a".to_owned(), ..Ask::default() }.next(0, 0);
             writeln!(stream, "{}", serde_json::to_string(&ask).unwrap()).unwrap();
             BufReader::new(stream)
         }
@@ -216,8 +387,9 @@ mod tests {
         let directory = home.path().join("d".repeat(120));
         fs::create_dir(&directory).unwrap();
         let budget = Budget { cost_micros: None, tokens: Some(10) };
-        let governor = Governor::new(budget, RateLimits::default(), Spend::default());
-        let shared = Arc::new(SharedGovernor::new(governor, None));
+        let governor = Governor::new(budget, RateLimits::default());
+        let shared =
+            Arc::new(SharedGovernor::open(&directory, governor, Spend::default(), None).unwrap());
         let socket = shared.serve(&directory).unwrap();
         let client = Client { directory: directory.clone() };
 
@@ -233,5 +405,105 @@ mod tests {
 
         drop(socket);
         assert!(!socket_path(&directory).exists());
+    }
+
+    /// The identity of a process that does not run.
+    const GONE: &str = "1.1";
+
+    fn opened(directory: &Path, budget: u64) -> SharedGovernor {
+        let budget = Budget { cost_micros: None, tokens: Some(budget) };
+        let governor = Governor::new(budget, RateLimits::default());
+        SharedGovernor::open(directory, governor, Spend::default(), None).unwrap()
+    }
+
+    fn ask(request: &str) -> PendingRequest {
+        let (request, task) = (request.to_owned(), "t".to_owned());
+        PendingRequest::new(Ask { request, task, expected_tokens: 50, ..Ask::default() })
+    }
+
+    #[test]
+    fn a_driver_continues_where_a_killed_one_was() {
+        let home = tempfile::tempdir().unwrap();
+        let used = Spend { tokens: 30, cost_micros: 0 };
+        let first = opened(home.path(), 200);
+        let alive = format!("{}.0", crate::process_identity::own_identity());
+        let next = format!("{}.1", crate::process_identity::own_identity());
+        first.decide(&mut ask(GONE)).unwrap();
+        drop(first);
+        let second = opened(home.path(), 200);
+        assert_eq!(second.lock().governor.spent().tokens, 50, "the run is gone: the expected tokens count");
+        second.decide(&mut ask(&alive)).unwrap();
+        drop(second);
+        let third = opened(home.path(), 200);
+        assert_eq!(third.lock().governor.spent().tokens, 50);
+        assert_eq!(third.lock().governor.inherited().collect::<Vec<_>>(), [alive.as_str()]);
+        third.decide(&mut ask(&alive)).unwrap();
+        assert_eq!(third.lock().governor.inherited().count(), 0, "the run has asked this driver too");
+        drop(third);
+        let fourth = opened(home.path(), 200);
+        crate::request_log::append_end(home.path(), &alive, used).unwrap();
+        fourth.decide(&mut ask(&next)).unwrap();
+        assert_eq!(fourth.lock().governor.spent().tokens, 80, "what the run has recorded counts");
+        let refusal = |governor: &SharedGovernor| governor.refusal("t");
+        fourth.lock().governor.count_end(&next, Spend { tokens: 120, cost_micros: 0 });
+        fourth.decide(&mut ask("u")).unwrap_err();
+        drop(fourth);
+        let fifth = opened(home.path(), 200);
+        assert_eq!(refusal(&fifth).as_deref(), Some(Budget::SPENT));
+        let (all, refused) = fifth.settle("t", Spend::default(), Spend::default()).unwrap();
+        assert_eq!((all.tokens, refused.is_some()), (80, true));
+        assert_eq!(refusal(&opened(home.path(), 200)), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+
+        /// Each request uses 100 tokens, if the service receives it.
+        #[test]
+        fn no_kill_of_drivers_and_runs_exceeds_a_budget(
+            requests in 1..20_usize,
+            steps in proptest::collection::vec((0..5_u8, 0..8_usize), 1..80),
+        ) {
+            let home = tempfile::tempdir().unwrap();
+            let used = Spend { tokens: 100, cost_micros: 0 };
+            let budget = requests as u64 * used.tokens;
+            let own = crate::process_identity::own_identity();
+            let mut shared = opened(home.path(), budget);
+            let (mut open, mut sent): (Vec<String>, usize) = (Vec::new(), 0);
+            for (number, (step, at)) in steps.into_iter().enumerate() {
+                let taken = (!open.is_empty()).then(|| open.swap_remove(at % open.len().max(1)));
+                match (step, taken) {
+                    // A run asks, which will be killed together with its driver, or live on.
+                    (0 | 1, taken) => {
+                        open.extend(taken);
+                        let identity = if step == 0 { GONE } else { &own };
+                        let mut pending = ask(&format!("{identity}.{number}"));
+                        pending = PendingRequest::new(Ask { expected_tokens: 100, ..pending.ask().clone() });
+                        let mut state = shared.lock();
+                        state.update_inherited().unwrap();
+                        let now = shared.clock.now();
+                        if state.governor.decide(now, &mut pending) == Decision::Send {
+                            let line = sent_line(pending.ask(), now);
+                            state.log.append(&[line], false).unwrap();
+                            sent += 1;
+                            open.push(pending.ask().request.clone());
+                        }
+                    }
+                    // A run records its end, and its driver may be gone.
+                    (2, Some(request)) => {
+                        crate::request_log::append_end(home.path(), &request, used).unwrap();
+                        shared.lock().read_ends().unwrap();
+                    }
+                    // A run is killed.
+                    (3, Some(request)) => shared.lock().lose(&request).unwrap(),
+                    (_, taken) => {
+                        open.extend(taken);
+                        open.retain(|request| !request.starts_with(GONE));
+                        shared = opened(home.path(), budget);
+                    }
+                }
+            }
+            prop_assert!(sent <= requests, "{} of {}", sent, requests);
+        }
     }
 }

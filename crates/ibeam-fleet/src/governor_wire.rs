@@ -1,9 +1,17 @@
 //! The lines between a run and the governor of its fleet: a connection for each request.
 //!
-//! The run sends an [`Ask`] and waits for the [`Permission`]. It then sends its request, and a [`RequestReport`] when the answer
-//! has ended. A connection that ends without a report is that of a killed run.
+//! The run sends an [`Ask`] and waits for the [`Permission`]. It then sends its request. When the answer has ended, it records
+//! what that used in the log of the fleet, and sends a [`RequestReport`]. A connection that ends without a report is that of a
+//! killed run.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
+
+use crate::process_identity::own_identity;
+use crate::queue::Spend;
+use crate::request_log;
 
 /// The variable with the path of the governor's socket.
 pub const GOVERNOR_VARIABLE: &str = "IBEAM_FLEET_GOVERNOR";
@@ -17,15 +25,44 @@ pub const HIDDEN_FILES_VARIABLE: &str = "IBEAM_FLEET_HIDDEN_FILES";
 /// The variable with the path of the key of a worker, which its runs may not read.
 pub const KEY_FILE_VARIABLE: &str = "IBEAM_FLEET_KEY_FILE";
 
+/// The file in the directory of a fleet that has a budget or rates: without a governor its runs send no request.
+pub(crate) const LIMITED_FILE: &str = "limited";
+
+/// Whether the fleet with this socket has a budget or rates.
+pub fn is_limited(socket: &Path) -> bool {
+    socket.with_file_name(LIMITED_FILE).exists()
+}
+
 /// The question whether a request may be sent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ask {
+    /// The id of the request. A run that loses its governor asks the next one about the same request again.
+    pub request: String,
     /// The task of the run.
     pub task: String,
     /// The provider and a fingerprint of its address and key. All runs share the limits of an account.
     pub account: String,
     /// The model. Models of an account get equal shares of what its limits allow.
     pub model: String,
+    /// The tokens that the request is expected to need.
+    pub expected_tokens: u64,
+    /// The cost that is expected, in millionths of a US dollar.
+    pub expected_micros: u64,
+}
+
+impl Ask {
+    /// Returns the question for another request of this process.
+    #[must_use]
+    pub fn next(&self, expected_tokens: u64, expected_micros: u64) -> Self {
+        static REQUESTS: AtomicU64 = AtomicU64::new(0);
+        let number = REQUESTS.fetch_add(1, Ordering::Relaxed);
+        let request = format!("{}.{number}", own_identity());
+        Self { request, expected_tokens, expected_micros, ..self.clone() }
+    }
+
+    pub(crate) fn expected(&self) -> Spend {
+        Spend { tokens: self.expected_tokens, cost_micros: self.expected_micros }
+    }
 }
 
 /// The answer of the governor.
@@ -50,6 +87,20 @@ pub struct RequestReport {
     pub cost_micros: u64,
     /// The answer of the provider.
     pub outcome: RequestOutcome,
+}
+
+impl RequestReport {
+    /// Records the end of a request in the log of the fleet with this socket, so that a driver that is gone misses nothing.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn record(&self, socket: &Path, request: &str) -> std::io::Result<()> {
+        request_log::append_end(socket.parent().unwrap_or(Path::new("/")), request, self.spend())
+    }
+
+    pub(crate) fn spend(&self) -> Spend {
+        Spend { tokens: self.tokens, cost_micros: self.cost_micros }
+    }
 }
 
 /// The answer of a provider.

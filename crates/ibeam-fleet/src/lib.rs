@@ -21,11 +21,13 @@ mod ledger;
 mod ledger_test;
 mod matrix;
 mod parking;
+mod process_identity;
 mod queue;
 #[cfg(test)]
 mod queue_conformance;
 mod report;
 mod report_html;
+mod request_log;
 mod retry;
 mod run_stream;
 mod shared_limits;
@@ -54,7 +56,7 @@ pub use file_filter::FileFilter;
 pub use governor::RateLimits;
 pub use governor_wire::{
     Ask, DIRECTORY_VARIABLE, GOVERNOR_VARIABLE, HIDDEN_FILES_VARIABLE, KEY_FILE_VARIABLE, Permission,
-    RequestOutcome, RequestReport, TASK_VARIABLE,
+    RequestOutcome, RequestReport, TASK_VARIABLE, is_limited,
 };
 pub use ibeam_git::Git;
 pub use ledger::{Ledger, TaskStatus};

@@ -247,6 +247,11 @@ impl Spend {
         }
     }
 
+    /// Returns the larger amounts.
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self { cost_micros: self.cost_micros.max(other.cost_micros), tokens: self.tokens.max(other.tokens) }
+    }
+
     /// Returns the difference, or 0.
     pub(crate) fn minus(self, other: Self) -> Self {
         Self {

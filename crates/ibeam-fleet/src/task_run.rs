@@ -14,7 +14,7 @@ use rustix::process::{Signal, kill_process};
 use crate::budget::Budget;
 use crate::check_run::CheckEnd;
 use crate::child::{
-    Children, ExtraLimits, RunInputs, RunProgram, RunStart, exit_code, needs_stdin, stdin_from,
+    Children, ExtraLimits, RunInputs, RunProgram, RunStart, exit_code, stdin_from,
 };
 use crate::error::FleetError;
 use crate::queue::{Spend, micros_to_usd};
@@ -43,6 +43,8 @@ pub(crate) struct TaskRunner<'a> {
     pub(crate) children: &'a Children,
     /// The socket of the governor.
     pub(crate) governor: &'a std::path::Path,
+    /// Returns the reason for which the governor refused a request of a task.
+    pub(crate) refusal: &'a (dyn Fn(&str) -> Option<String> + Sync),
     pub(crate) stop: &'a StopFlag,
     /// The number of runs of a task that may fail or be killed.
     pub(crate) max_runs: u32,
@@ -144,7 +146,7 @@ impl TaskRunner<'_> {
                 governor: self.governor,
             };
             let mut command = self.program.run(task, &workspace, &inputs);
-            if let Some(prompt) = start.prompt().filter(|prompt| needs_stdin(prompt)) {
+            if let Some(prompt) = start.prompt() {
                 let path = dir.path().join("prompt.txt");
                 fs::write(&path, prompt).map_err(FleetError::at(&path))?;
                 command.stdin(stdin_from(&path).map_err(FleetError::at(&path))?);
@@ -218,19 +220,30 @@ impl TaskRunner<'_> {
             dir.set_aside_stream()?;
             Ok((conclusion, self.spend_of(&dir.earlier()?)))
         };
+        let is_taken_over = exit.is_none();
         match failure {
-            Some(None) => self.finish(task, dir, &current, None),
             // Killed: the next claim resumes it, unless there were too many.
             None if self.stop.is_requested() => again(interrupted()),
             None => again(Conclusion::Retry(Duration::ZERO)),
-            Some(Some(failure)) if failure.is_parked() => match current.session_id {
-                Some(session) => again(Conclusion::Wait { session }),
-                None => again(Conclusion::Retry(Duration::ZERO)),
+            Some(Some(failure)) if failure.is_parked() => match (current.session_id, &self.program.parking) {
+                (Some(session), Some(_)) => again(Conclusion::Wait { session }),
+                (None, Some(_)) => again(Conclusion::Retry(Duration::ZERO)),
+                // It waited for a driver, and now there is one.
+                (_, None) if is_taken_over => again(Conclusion::Retry(Duration::ZERO)),
+                (_, None) => again(Conclusion::Park {
+                    reason: format!("{}: {}", failure.code, failure.message),
+                    halts: false,
+                }),
             },
             Some(Some(failure)) if failure.code == "signal" => match self.stop.is_requested() {
                 true => again(interrupted()),
                 false => again(Conclusion::Retry(Duration::ZERO)),
             },
+            // Maybe only a sub-agent was refused. What the run answered without it decides nothing.
+            Some(_) if let Some(reason) = (self.refusal)(&task.id) => {
+                again(Conclusion::Park { reason, halts: true })
+            }
+            Some(None) => self.finish(task, dir, &current, None),
             Some(Some(failure)) if failure.is_exhausted() => again(Conclusion::Park {
                 reason: format!("{}: {}", failure.code, failure.message),
                 halts: true,

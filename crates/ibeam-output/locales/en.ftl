@@ -158,6 +158,8 @@ reason-stalled = `{ $provider }` sent nothing for { $seconds } s
 ## Failures: limits
 reason-parked = the run is parked until `{ $path }` has an answer
     .hint = `ibeam -p --resume=ID --unpark --park-requests DIR` continues it once the answer is there
+reason-fleet-driver-gone = the driver of the fleet is gone, and without it the limits of the fleet allow no request
+    .hint = start the same `ibeam fleet run` or `ibeam fleet worker` again; it resumes the run
 reason-turn-limit = { $limit ->
         [one] the run reached its limit of { $limit } model request
        *[other] the run reached its limit of { $limit } model requests

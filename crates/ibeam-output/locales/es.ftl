@@ -156,6 +156,8 @@ reason-stalled = no llegó nada de `{ $provider }` durante { $seconds } s
 ## Failures: limits
 reason-parked = la ejecución está aparcada hasta que `{ $path }` tenga una respuesta
     .hint = `ibeam -p --resume=ID --unpark --park-requests DIR` la continúa cuando llegue la respuesta
+reason-fleet-driver-gone = el controlador de la flota ya no está, y sin él los límites de la flota no permiten ninguna petición
+    .hint = inicia otra vez el mismo `ibeam fleet run` o `ibeam fleet worker`; reanuda la ejecución
 reason-turn-limit = { $limit ->
         [one] la ejecución alcanzó su límite de { $limit } petición al modelo
        *[other] la ejecución alcanzó su límite de { $limit } peticiones al modelo

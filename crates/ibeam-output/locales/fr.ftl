@@ -156,6 +156,8 @@ reason-stalled = rien n'est venu de `{ $provider }` pendant { $seconds } s
 ## Failures: limits
 reason-parked = l'exécution est en attente d'une réponse à `{ $path }`
     .hint = `ibeam -p --resume=ID --unpark --park-requests DIR` la poursuit dès que la réponse est là
+reason-fleet-driver-gone = le pilote de la flotte n'est plus là, et sans lui les limites de la flotte n'autorisent aucune requête
+    .hint = relancez le même `ibeam fleet run` ou `ibeam fleet worker` ; il reprend l'exécution
 reason-turn-limit = { $limit ->
         [one] l'exécution a atteint sa limite de { $limit } requête au modèle
        *[other] l'exécution a atteint sa limite de { $limit } requêtes au modèle

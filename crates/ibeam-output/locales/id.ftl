@@ -156,6 +156,8 @@ reason-stalled = tidak ada yang datang dari `{ $provider }` selama { $seconds } 
 ## Failures: limits
 reason-parked = proses ini ditangguhkan sampai ada jawaban untuk `{ $path }`
     .hint = `ibeam -p --resume=ID --unpark --park-requests DIR` melanjutkannya setelah jawabannya ada
+reason-fleet-driver-gone = pengendali armada sudah tidak ada, dan tanpanya batas armada tidak mengizinkan permintaan apa pun
+    .hint = jalankan lagi `ibeam fleet run` atau `ibeam fleet worker` yang sama; proses ini akan dilanjutkan
 reason-turn-limit = proses mencapai batas { $limit } permintaan ke model
     .hint = naikkan dengan `--max-turns`
     .hint-resume = sesi disimpan; lanjutkan dengan `--continue`

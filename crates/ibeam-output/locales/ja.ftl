@@ -156,6 +156,8 @@ reason-stalled = `{ $provider }` から { $seconds } 秒間何も届きません
 ## Failures: limits
 reason-parked = `{ $path }` への回答が届くまで、この実行は保留されています
     .hint = 回答が届いたら `ibeam -p --resume=ID --unpark --park-requests DIR` で再開できます
+reason-fleet-driver-gone = フリートのドライバーが終了しており、ドライバーなしではフリートの制限によりリクエストを送れません
+    .hint = 同じ `ibeam fleet run` または `ibeam fleet worker` をもう一度開始すると、この実行を再開します
 reason-turn-limit = モデルへのリクエストが上限の { $limit } 回に達しました
     .hint = `--max-turns` で上限を上げてください
     .hint-resume = セッションは残っています。`--continue` で続けられます

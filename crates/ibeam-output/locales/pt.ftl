@@ -156,6 +156,8 @@ reason-stalled = nada veio de `{ $provider }` por { $seconds } s
 ## Failures: limits
 reason-parked = a execução está em espera até que `{ $path }` tenha uma resposta
     .hint = `ibeam -p --resume=ID --unpark --park-requests DIR` continua-a quando a resposta chegar
+reason-fleet-driver-gone = o controlador da frota já não existe, e sem ele os limites da frota não permitem nenhuma requisição
+    .hint = inicie de novo o mesmo `ibeam fleet run` ou `ibeam fleet worker`; ele retoma a execução
 reason-turn-limit = { $limit ->
         [one] a execução atingiu seu limite de { $limit } requisição ao modelo
        *[other] a execução atingiu seu limite de { $limit } requisições ao modelo

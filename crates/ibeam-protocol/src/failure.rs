@@ -208,6 +208,8 @@ pub enum Reason {
         /// The file with the request.
         path: String,
     },
+    /// The driver of the fleet has died, and without it the budget or the rates of the fleet allow no request.
+    FleetDriverGone,
     // ---- limits
     /// `--max-turns`.
     TurnLimit { limit: u32 },
@@ -479,7 +481,7 @@ impl Reason {
             Self::Unreachable { .. } => C::Network,
             Self::Tls { .. } | Self::NoTls { .. } => C::Tls,
             Self::Stalled { .. } | Self::AnswerTooSlow { .. } => C::Stalled,
-            Self::Parked { .. } => C::Parked,
+            Self::Parked { .. } | Self::FleetDriverGone => C::Parked,
             Self::TurnLimit { .. }
             | Self::TokenLimit { .. }
             | Self::CostLimit { .. }

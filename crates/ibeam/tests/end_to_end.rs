@@ -89,6 +89,8 @@ mod fleet_batches;
 #[cfg(feature = "nats")]
 #[path = "end_to_end/fleet_faults.rs"]
 mod fleet_faults;
+#[path = "end_to_end/fleet_limits.rs"]
+mod fleet_limits;
 #[path = "end_to_end/fleet_nats.rs"]
 mod fleet_nats;
 #[path = "end_to_end/fleet_verdicts.rs"]

@@ -9,6 +9,7 @@ use ibeam_protocol::{Answer, Failure, Message, Notice, ToolSpec, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::json_schema::JsonSchema;
+use crate::token_estimator::{overhead_bytes, size_bytes};
 use crate::turn::FallbackModel;
 
 /// One request to a model, in the order that keeps provider caches warm.
@@ -31,6 +32,11 @@ pub struct ModelRequest {
 }
 
 impl ModelRequest {
+    /// Returns the bytes of the request in the form that a model reads.
+    pub fn size_bytes(&self) -> usize {
+        overhead_bytes(self) + size_bytes(&self.messages)
+    }
+
     /// Returns all tools that the model may call, in the order in which they are offered.
     pub fn offered_tools(&self) -> impl Iterator<Item = &ToolSpec> {
         let added = self.messages.iter().flat_map(|message| match message.as_ref() {

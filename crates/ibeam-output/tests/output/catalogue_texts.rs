@@ -277,6 +277,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::Stalled { provider: s(), waited_ms: 1 },
         Reason::AnswerTooSlow { provider: s(), waited_ms: 1 },
         Reason::Parked { path: s() },
+        Reason::FleetDriverGone,
         Reason::TurnLimit { limit: 2 },
         Reason::TokenLimit { limit: 2 },
         Reason::CostLimit { limit_micros: 500_000 },

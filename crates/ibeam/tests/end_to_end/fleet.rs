@@ -391,7 +391,7 @@ fn two_fleets_are_compared_by_their_tasks() {
 }
 
 /// Returns the running processes of runs of this fleet.
-fn runs(fleet: &Path) -> Vec<Pid> {
+pub(crate) fn runs(fleet: &Path) -> Vec<Pid> {
     let fleet = fleet.to_str().unwrap();
     let is_run = |pid: &i32| {
         let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
