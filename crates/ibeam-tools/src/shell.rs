@@ -7,6 +7,7 @@ pub(crate) mod background;
 pub(crate) mod environment;
 mod output_capture;
 mod path_monitor;
+mod refused_write;
 mod report;
 mod sandbox_hints;
 pub(crate) mod spawn;
@@ -40,6 +41,7 @@ use background::{BackgroundProcesses, CommandTimeouts, KILL_TIMEOUT};
 pub use path_monitor::QuarantinedFile;
 pub(crate) use path_monitor::inventory;
 use path_monitor::{ProtectedPathMonitor, incomplete_scan_note};
+use refused_write::reports_refused_write;
 use report::{add_findings, finished_outcome, shell_output, status_parts, with_newline, with_note};
 use sandbox_hints::SandboxHints;
 use spawn::{BashLauncher, RunningCommand};
@@ -117,6 +119,17 @@ impl Shell {
 }
 
 impl CommandRunner {
+    /// Whether the output of a command reports a write that Landlock refused where no mounts make files read-only.
+    fn is_refused_write(&self, output: &str) -> bool {
+        let layers = self.background.launcher().layers();
+        if layers.is_empty() || layers.contains(&"mount-namespace") {
+            return false;
+        }
+        let (root, policy) = (self.workspace.root().to_owned(), self.path_policy.clone());
+        let output = output.to_owned();
+        run_within_time_limit(move || reports_refused_write(&output, &root, &policy)).unwrap_or(false)
+    }
+
     fn start(
         &self,
         args: &ShellArguments,
@@ -217,7 +230,7 @@ impl CommandRunner {
             report.extend(self.monitor.scan_after().await);
         }
         report.notices().for_each(|notice| context.notices.add(notice));
-        let outcome = self.hints.add_to(outcome, &context.notices);
+        let outcome = self.hints.add_to(outcome, &context.notices, |output| self.is_refused_write(output));
         let outcome = add_findings(outcome, &report.findings);
         if self.monitor.take_incomplete_scan() { with_note(outcome, incomplete_scan_note()) } else { outcome }
     }

@@ -104,14 +104,21 @@ impl SandboxHints {
 
     /// Adds a hint for the model to the outcome of a command that failed because of a limit of the sandbox; people get a
     /// notice.
-    pub(super) fn add_to(&self, outcome: ToolOutcome, notices: &Notices) -> ToolOutcome {
+    ///
+    /// `is_refused_write` finds refused writes that the messages about read-only files do not show.
+    pub(super) fn add_to(
+        &self,
+        outcome: ToolOutcome,
+        notices: &Notices,
+        is_refused_write: impl FnOnce(&str) -> bool,
+    ) -> ToolOutcome {
         let Some(output) = failed_output(&outcome).filter(|_| self.is_confined) else { return outcome };
         let text = output.interleaved.as_bytes();
         let has_any = |parts: &[&str]| parts.iter().any(|part| memmem::find(text, part.as_bytes()).is_some());
         // A socket comes first: what follows from it may look like a missing network.
         let (is_given, notice, hint) = if has_any(&UNCONNECTED) {
             (&self.sockets, Notice::SocketDenied, SOCKET_HINT.to_owned())
-        } else if has_any(&UNWRITABLE) {
+        } else if has_any(&UNWRITABLE) || is_refused_write(&output.interleaved) {
             let example = self.directory_to_add();
             (&self.files, Notice::WriteDenied { example: example.clone() }, files_hint(&example))
         } else if has_any(&SYMPTOMS) && !has_any(&UNREACHED) {
@@ -176,7 +183,7 @@ mod tests {
     /// Returns the notice that a command gets where commands are confined; the model gets `--FLAG` of it.
     fn notice(command: &str) -> Option<Notice> {
         let notices = Notices::default();
-        let outcome = hints().add_to(run(command), &notices);
+        let outcome = hints().add_to(run(command), &notices, |_| false);
         let notice = notices.take().pop();
         let flag = match &notice {
             Some(Notice::NetworkDenied) => "--allow-net example.com:443",
@@ -214,12 +221,21 @@ mod tests {
     }
 
     #[test]
+    fn a_write_that_landlock_refused_is_hinted() {
+        let notices = Notices::default();
+        let outcome = run("echo '/x: Permission denied'; exit 1");
+        let outcome = hints().add_to(outcome, &notices, |text| text.contains("/x"));
+        assert!(outcome.for_model().contains("--add-dir ../other"), "{outcome:?}");
+        assert!(matches!(notices.take().pop(), Some(Notice::WriteDenied { .. })));
+    }
+
+    #[test]
     fn a_repository_above_the_workspace_is_named() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(directory.path().join(".git")).unwrap();
         let hints = SandboxHints::new(true, &directory.path().join("packages/a"));
         let outcome = run("echo 'index.lock: Read-only file system'; exit 128");
-        let (_, text) = failure(hints.add_to(outcome, &Notices::default()));
+        let (_, text) = failure(hints.add_to(outcome, &Notices::default(), |_| false));
         assert!(text.contains(&format!("--add-dir {}`", directory.path().display())), "{text}");
     }
 
@@ -258,12 +274,13 @@ mod tests {
     fn the_hint_is_given_once_and_only_where_the_network_is_denied() {
         let (hint, notices) = (hints(), Notices::default());
         let lookup = || run("echo 'Could not resolve host: example.com'; exit 6");
-        let (_, first) = failure(hint.add_to(lookup(), &notices));
+        let (_, first) = failure(hint.add_to(lookup(), &notices, |_| false));
         assert!(first.contains("exit code 6") && first.contains("no network in this sandbox"), "{first}");
-        let (_, second) = failure(hint.add_to(lookup(), &notices));
+        let (_, second) = failure(hint.add_to(lookup(), &notices, |_| false));
         assert!(!second.contains("network"), "{second}");
         assert_eq!(notices.take().len(), 1);
-        let (_, elsewhere) = failure(SandboxHints::new(false, Path::new("/")).add_to(lookup(), &notices));
+        let (_, elsewhere) =
+            failure(SandboxHints::new(false, Path::new("/")).add_to(lookup(), &notices, |_| false));
         assert!(!elsewhere.contains("network"), "{elsewhere}");
         success(run("true"));
     }
