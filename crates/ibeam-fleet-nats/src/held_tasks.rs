@@ -28,6 +28,7 @@ const DIRECTORY: &str = "held";
 const MARGIN_PARTS: u64 = 10;
 
 /// A delivered task.
+#[derive(Clone)]
 pub(crate) struct Held {
     pub(crate) number: u64,
     pub(crate) message: Message,
@@ -133,6 +134,11 @@ impl HeldTasks {
         self.tasks.get(&lease.task).filter(is_held)
     }
 
+    /// Returns a task that was delivered with this lease, which may have ended.
+    pub(crate) fn find(&self, lease: &Lease) -> Option<&Held> {
+        self.tasks.get(&lease.task).filter(|held| held.number == lease.number)
+    }
+
     /// Records the new end of the lease of a task.
     pub(crate) fn extend(&mut self, task: &str, until_ms: u64) {
         if let Some(held) = self.tasks.get_mut(task) {
@@ -145,7 +151,7 @@ impl HeldTasks {
 
     /// Removes and returns a task that was delivered with this lease, which may have ended. Its record stays until `acknowledge`.
     pub(crate) fn remove(&mut self, lease: &Lease) -> Option<Held> {
-        self.tasks.get(&lease.task).filter(|held| held.number == lease.number)?;
+        self.find(lease)?;
         self.tasks.remove(&lease.task)
     }
 

@@ -30,12 +30,14 @@ use crate::held_tasks::{HeldTasks, acknowledge};
 use crate::names::{CONSUMER, KeyKind, Names, task_of};
 use crate::signing::{Signer, SubmitterKeys};
 use crate::snapshots::SnapshotBucket;
-use crate::store::{Creation, RETRY_TIMEOUT, Store, parse, retry, retry_unless_missing};
+use crate::store::{Creation, Store, parse, retry, retry_unless_missing};
 use crate::streams::{create_streams, is_created};
 use crate::submission::in_order;
 
 /// The time between two looks for a queue that does not exist yet.
 const CREATION_PAUSE: Duration = Duration::from_millis(300);
+/// The time for which a worker goes on, and a submitter waits, while the servers do not answer.
+pub(crate) const OUTAGE_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// The size of the largest result, in bytes. The server allows messages of 1 MiB.
 const MAX_RESULT_BYTES: usize = 900 << 10;
 
@@ -285,7 +287,11 @@ impl NatsQueue {
         let subject = self.store.names.key(KeyKind::Result, &result.id);
         let (recorded, outcome) = match self.store.create(&subject, &fitting(result)).await? {
             Creation::Created => (true, result.outcome),
-            Creation::Exists(value) => (false, parse::<TaskResult>(&subject, &value)?.outcome),
+            Creation::Exists(value) => {
+                let found = parse::<TaskResult>(&subject, &value)?;
+                // The answer to an earlier request with this result may have been lost.
+                (found == fitting(result), found.outcome)
+            }
         };
         let skipped = self.ready_dependents(&result.id, outcome).await?;
         Ok(if recorded { Finished::Recorded { skipped } } else { Finished::AlreadyFinished })
@@ -369,7 +375,7 @@ impl TaskQueue for NatsQueue {
             Err(error) => {
                 let since = *self.unreachable_since.get_or_insert_with(Instant::now);
                 self.idle_until = Some(Instant::now() + IDLE_PAUSE);
-                if since.elapsed() > RETRY_TIMEOUT { Err(error) } else { Ok(NextTask::NotReady) }
+                if since.elapsed() > OUTAGE_TIMEOUT { Err(error) } else { Ok(NextTask::NotReady) }
             }
         }
     }
@@ -385,30 +391,32 @@ impl TaskQueue for NatsQueue {
 
     fn finish(&mut self, lease: &Lease, result: &TaskResult, spend: Spend) -> Result<Finished, QueueError> {
         self.idle_until = None;
-        let held = self.held.remove(lease);
-        self.connection.block_on(async {
+        let held_state = self.held.find(lease).map(|held| held.state);
+        let finished = self.connection.block_on(async {
             let subject = self.store.names.key(KeyKind::State, &lease.task);
-            let before = match &held {
-                Some(held) => held.state,
+            let before = match held_state {
+                Some(state) => state,
                 None => self.store.read_as::<TaskKeyState>(&subject).await?.unwrap_or_default(),
             };
             let state = TaskKeyState { cost_micros: spend.cost_micros, tokens: spend.tokens, ..before };
             self.store.put(&subject, &state).await?;
             let finished = self.record(result).await?;
             self.delete_snapshot(&lease.task).await;
-            if let Some(held) = held {
-                // Otherwise the message is delivered again, to a worker that finds the result.
-                let _ = self.held.acknowledge(&held.message, AckKind::Ack).await;
-            }
             Ok(finished)
-        })
+        })?;
+        if let Some(held) = self.held.remove(lease) {
+            // Otherwise the message is delivered again, to a worker that finds the result.
+            let _ = self.connection.block_on(self.held.acknowledge(&held.message, AckKind::Ack));
+        }
+        Ok(finished)
     }
 
     fn release(&mut self, lease: &Lease, release: Release, spend: Spend) -> Result<(), QueueError> {
         self.idle_until = None;
         let now = now_ms();
         let Some(held) = self.held.take(lease, now) else { return Ok(()) };
-        self.connection.block_on(async {
+        let (task, copy) = (lease.task.clone(), held.clone());
+        let released = self.connection.block_on(async {
             let names = &self.store.names;
             let mut state =
                 TaskKeyState { cost_micros: spend.cost_micros, tokens: spend.tokens, ..held.state };
@@ -436,7 +444,11 @@ impl TaskQueue for NatsQueue {
             // Without an answer the lease ends by itself.
             let _ = self.held.acknowledge(&held.message, kind).await;
             Ok(())
-        })
+        });
+        if released.is_err() {
+            self.held.insert(task, copy);
+        }
+        released
     }
 
     fn unpark(&mut self) -> Result<(), QueueError> {

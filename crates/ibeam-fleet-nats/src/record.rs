@@ -1,7 +1,7 @@
 //! The record of a fleet on the disk of its submitter: a ledger, kept equal to the queue.
 
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ibeam_fleet::{
     Finished, FleetEnd, FleetError, FleetObserver, HaltReason, Lease, Ledger, Outcome, QueueError, Spend,
@@ -10,7 +10,7 @@ use ibeam_fleet::{
 
 use crate::control::FleetControl;
 use crate::names::KeyKind;
-use crate::nats_queue::{NatsQueue, ParkedValue};
+use crate::nats_queue::{NatsQueue, OUTAGE_TIMEOUT, ParkedValue};
 use crate::store::{Entry, parse};
 use crate::submission::{Outcomes, add, compare, outcomes, reconcile};
 
@@ -103,15 +103,17 @@ pub fn wait_for_results(
     let control = queue.watch_control()?;
     let mut next = 1;
     let mut empty_looks = 0;
+    let mut outage = Outage::default();
     let halt = loop {
         let mut new = Vec::new();
-        each_result(queue, &mut next, |result| {
+        let received = each_result(queue, &mut next, |result| {
             if let Finished::Recorded { skipped } = record(ledger, &result)? {
                 new.push(result);
                 new.extend(skipped);
             }
             Ok(())
-        })?;
+        });
+        // Also those before an error: the record has them.
         for result in &new {
             report(result, observer)?;
         }
@@ -125,21 +127,28 @@ pub fn wait_for_results(
             break Some(HaltReason::Exhausted(FleetControl::CANCELLED.to_owned()));
         }
         let budget = control.current().limits.budget;
-        if budget.is_limited() && budget.is_spent(queue.shared_spend()?) && queue.held_count()? == 0 {
-            break Some(HaltReason::BudgetSpent);
-        }
-        match queue.connection.block_on(queue.is_drained())? {
-            false => empty_looks = 0,
-            true => {
-                empty_looks += 1;
-                if empty_looks >= LOOKS && ready_tasks(ledger, queue)? == 0 {
-                    break None;
-                }
+        let look = || {
+            received?;
+            if budget.is_limited() && budget.is_spent(queue.shared_spend()?) && queue.held_count()? == 0 {
+                return Ok(Some(Some(HaltReason::BudgetSpent)));
             }
+            if !queue.connection.block_on(queue.is_drained())? {
+                empty_looks = 0;
+                return Ok(None);
+            }
+            empty_looks += 1;
+            let is_done = empty_looks >= LOOKS && ready_tasks(ledger, queue)? == 0;
+            Ok(is_done.then_some(None))
+        };
+        if let Some(Some(halt)) = outage.bear(look())? {
+            break halt;
         }
         observer.tick();
         thread::sleep(POLL_INTERVAL);
     };
+    if stop.is_requested() {
+        return Ok(FleetEnd { unfinished: ledger.unfinished()?, halt, ..end });
+    }
     let reasons = parked(queue)?;
     for (task, ParkedValue { reason, is_undecided }) in &reasons {
         match is_undecided {
@@ -150,6 +159,31 @@ pub fn wait_for_results(
     let first = || reasons.into_iter().next().map(|(_, parked)| HaltReason::Exhausted(parked.reason));
     let halt = halt.or_else(first);
     Ok(FleetEnd { unfinished: ledger.unfinished()?, halt, ..end })
+}
+
+/// The time since which the servers do not answer.
+#[derive(Default)]
+struct Outage(Option<Instant>);
+
+impl Outage {
+    /// Returns the answer of the servers; `None` while they do not answer and may come back.
+    ///
+    /// # Errors
+    /// The error, if it has lasted too long or is not one of the servers.
+    fn bear<T>(&mut self, answer: Result<T, QueueError>) -> Result<Option<T>, QueueError> {
+        match answer {
+            Ok(answer) => {
+                self.0 = None;
+                Ok(Some(answer))
+            }
+            Err(QueueError::Service { .. })
+                if self.0.get_or_insert_with(Instant::now).elapsed() < OUTAGE_TIMEOUT =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
 }
 
 /// Puts every task that is ready into the work queue. Returns the number of these tasks.

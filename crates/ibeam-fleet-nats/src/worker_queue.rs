@@ -3,6 +3,8 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use ibeam_fleet::{
     Claim, EventSink, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, SharedLimits,
@@ -11,7 +13,10 @@ use ibeam_fleet::{
 };
 
 use crate::control::ControlWatch;
-use crate::nats_queue::{NatsQueue, now_ms};
+use crate::nats_queue::{NatsQueue, OUTAGE_TIMEOUT, now_ms};
+
+/// The time between two requests to servers that do not answer.
+const REPEAT_PAUSE: Duration = Duration::from_millis(500);
 
 /// The rights that a worker grants to tasks from a queue.
 #[derive(Clone, Debug, Default)]
@@ -147,6 +152,27 @@ impl WorkerQueue {
     }
 }
 
+impl WorkerQueue {
+    /// Repeats a request until the servers answer, so that the queue gets what the directory has. A worker that is to end
+    /// leaves it to the next one in its directory.
+    fn repeat<T>(
+        &mut self,
+        request: impl Fn(&mut NatsQueue) -> Result<T, QueueError>,
+    ) -> Result<T, QueueError> {
+        let start = Instant::now();
+        loop {
+            match request(&mut self.queue) {
+                Err(QueueError::Service { .. })
+                    if start.elapsed() < OUTAGE_TIMEOUT && !self.stop.is_requested() =>
+                {
+                    thread::sleep(REPEAT_PAUSE);
+                }
+                result => return result,
+            }
+        }
+    }
+}
+
 impl TaskQueue for WorkerQueue {
     fn submit(&mut self, _tasks: &[Task]) -> Result<(), QueueError> {
         Err(QueueError::Service { detail: "a worker submits no tasks".to_owned() })
@@ -178,7 +204,7 @@ impl TaskQueue for WorkerQueue {
     }
 
     fn finish(&mut self, lease: &Lease, result: &TaskResult, spend: Spend) -> Result<Finished, QueueError> {
-        self.queue.finish(lease, result, spend)
+        self.repeat(|queue| queue.finish(lease, result, spend))
     }
 
     fn release(&mut self, lease: &Lease, release: Release, spend: Spend) -> Result<(), QueueError> {
@@ -192,7 +218,7 @@ impl TaskQueue for WorkerQueue {
             | Release::Retry { .. }
             | Release::Wait { .. }) => release,
         };
-        self.queue.release(lease, release, spend)
+        self.repeat(|queue| queue.release(lease, release.clone(), spend))
     }
 
     /// Has no effect: the submitter unparks tasks.

@@ -3,6 +3,7 @@
 //! Each thread works on one task at a time and waits for its process. The calling thread reports events, renews leases
 //! and passes a requested end on to the processes.
 
+use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
 use std::io;
 use std::num::NonZeroUsize;
@@ -199,7 +200,15 @@ struct State {
     halt: Option<HaltReason>,
     parked: Option<String>,
     error: Option<FleetError>,
-    leases: Vec<Lease>,
+    /// The leases of the tasks that are executed here.
+    held: HashMap<String, HeldTask>,
+}
+
+/// A task that is executed here.
+struct HeldTask {
+    /// The last lease: a queue may deliver a task again whose lease it could not renew.
+    lease: Lease,
+    attempt: u32,
 }
 
 /// Executes the tasks of a queue until all have a result, or no further one may start.
@@ -397,9 +406,13 @@ impl<Q: TaskQueue> Shared<'_, Q> {
             match queue.claim(now_ms(), millis(self.lease))? {
                 NextTask::Drained => return Ok(None),
                 NextTask::NotReady => {}
+                NextTask::Claimed(claim) if state.held.contains_key(&claim.task.id) => {
+                    self.take_over(&mut *queue, &mut state, &claim)?;
+                }
                 NextTask::Claimed(claim) => match left {
                     Some(extra) => {
-                        state.leases.push(claim.lease.clone());
+                        let held = HeldTask { lease: claim.lease.clone(), attempt: claim.attempt };
+                        state.held.insert(claim.task.id.clone(), held);
                         return Ok(Some((*claim, extra)));
                     }
                     None => {
@@ -415,6 +428,22 @@ impl<Q: TaskQueue> Shared<'_, Q> {
         }
     }
 
+    /// Takes over the lease of a task that is executed here already: no directory has two runs. An execution of an earlier
+    /// attempt ends first.
+    fn take_over(&self, queue: &mut Q, state: &mut State, claim: &Claim) -> Result<(), FleetError> {
+        let Some(held) = state.held.get_mut(&claim.task.id) else { return Ok(()) };
+        if held.attempt == claim.attempt {
+            held.lease = claim.lease.clone();
+            if let Some(snapshots) = self.snapshots {
+                snapshots.take_over(claim)?;
+            }
+        } else {
+            let at_ms = now_ms().saturating_add(millis(self.lease / 4));
+            queue.release(&claim.lease, Release::Retry { at_ms }, claim.spend)?;
+        }
+        Ok(())
+    }
+
     /// Executes a claimed task, and records what became of it.
     fn execute(
         &self,
@@ -424,6 +453,7 @@ impl<Q: TaskQueue> Shared<'_, Q> {
         events: &Sender<Event>,
     ) -> Result<(), FleetError> {
         let Claim { lease, task, spend: before, attempt } = claim;
+        let id = task.id.clone();
         let tasks = self.directory.join("tasks");
         if tasks.join(&task.id).is_dir() {
             begin_numbered_attempt(&TaskDir::open(&tasks, &task.id)?, *attempt)?;
@@ -434,6 +464,7 @@ impl<Q: TaskQueue> Shared<'_, Q> {
         };
         note(self.snapshots.and_then(|snapshots| snapshots.restore(claim)));
         let dir = TaskDir::open(&tasks, &task.id)?;
+        let Some(guard) = dir.hold()? else { return self.postpone(claim) };
         if dir.attempt().number != *attempt {
             // What there is came from another machine, which works on this attempt.
             dir.write_attempt(Attempt { number: *attempt, ..dir.attempt() })?;
@@ -462,20 +493,22 @@ impl<Q: TaskQueue> Shared<'_, Q> {
         }
         let is_finished = matches!(conclusion, Conclusion::Finished(_));
         note(self.snapshots.and_then(|snapshots| snapshots.end(&task.id, !is_finished)));
+        drop(guard);
         let mut queue = lock(&self.queue);
-        {
-            let mut state = lock(&self.state);
-            state.leases.retain(|held| held != lease);
-        }
-        let id = task.id.clone();
+        let held = lock(&self.state).held.remove(&id);
+        let lease = &held.map_or_else(|| lease.clone(), |held| held.lease);
         // The receiver outlives the threads.
         match conclusion {
             Conclusion::Finished(result) => {
-                if let Finished::Recorded { skipped } = queue.finish(lease, &result, spend)? {
-                    let _ = events.send(Event::Finished(result));
-                    for result in skipped {
-                        let _ = events.send(Event::Finished(Box::new(result)));
+                match queue.finish(lease, &result, spend)? {
+                    Finished::Recorded { skipped } => {
+                        let _ = events.send(Event::Finished(result));
+                        for result in skipped {
+                            let _ = events.send(Event::Finished(Box::new(result)));
+                        }
                     }
+                    // Another worker was first: the directory has no other result than the queue.
+                    Finished::AlreadyFinished => dir.supersede_result()?,
                 }
             }
             Conclusion::Retry(pause) => {
@@ -510,6 +543,14 @@ impl<Q: TaskQueue> Shared<'_, Q> {
         Ok(())
     }
 
+    /// Returns a task to the queue whose directory another process holds.
+    fn postpone(&self, claim: &Claim) -> Result<(), FleetError> {
+        let at_ms = now_ms().saturating_add(millis(self.lease / 4));
+        let mut queue = lock(&self.queue);
+        lock(&self.state).held.remove(&claim.task.id);
+        Ok(queue.release(&claim.lease, Release::Retry { at_ms }, claim.spend)?)
+    }
+
     /// Starts no further task. The first reason is kept.
     fn halt(&self, reason: HaltReason) {
         lock(&self.state).halt.get_or_insert(reason);
@@ -525,7 +566,7 @@ impl<Q: TaskQueue> Shared<'_, Q> {
     /// Renews the leases of the running tasks.
     fn renew(&self) {
         let mut queue = lock(&self.queue);
-        let leases = lock(&self.state).leases.clone();
+        let leases: Vec<Lease> = lock(&self.state).held.values().map(|held| held.lease.clone()).collect();
         for lease in leases {
             // With a lost lease, the first result counts.
             if let Err(error) = queue.renew(&lease, now_ms(), millis(self.lease)) {

@@ -10,6 +10,8 @@ mod check_run;
 mod child;
 mod comparison;
 mod driver;
+#[cfg(test)]
+mod driver_test;
 mod error;
 mod event_publisher;
 mod file_filter;

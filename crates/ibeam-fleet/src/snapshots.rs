@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::child::RunProgram;
+use crate::error::FleetError;
 use crate::queue::{Claim, Lease};
 use crate::run_stream::{RunStream, resumable_session};
 use crate::snapshot::{
@@ -160,6 +161,15 @@ impl Snapshots<'_> {
             is_ended: false,
         };
         lock(&self.watched).insert(claim.task.id.clone(), Arc::new(Mutex::new(watched)));
+    }
+
+    /// Replaces the lease of a task that is being executed by that of a later claim.
+    pub(crate) fn take_over(&self, claim: &Claim) -> Result<(), FleetError> {
+        let watched = lock(&self.watched).get(&claim.task.id).cloned();
+        let Some(watched) = watched else { return Ok(()) };
+        TaskDir::open(&self.fleet.join("tasks"), &claim.task.id)?.write_lease(claim.lease.number)?;
+        lock(&watched).lease = claim.lease.clone();
+        Ok(())
     }
 
     /// Ends the watch of a task, and stores a last snapshot if the task goes on later.

@@ -85,6 +85,28 @@ impl TaskDir {
         self.path.join("changes.patch")
     }
 
+    /// Locks the directory for its only executor, until the returned file is closed; `None` if another one holds it.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn hold(&self) -> Result<Option<File>, FleetError> {
+        let directory = File::open(&self.path).map_err(FleetError::at(&self.path))?;
+        match file_lock::try_lock(&directory) {
+            Ok(()) => Ok(Some(directory)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(FleetError::at(&self.path)(error)),
+        }
+    }
+
+    /// Sets a result aside that does not count, because the task has another one.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn supersede_result(&self) -> Result<(), FleetError> {
+        let path = self.path.join("result.json");
+        fs::rename(&path, self.path.join("result.superseded.json")).map_err(FleetError::at(&path))
+    }
+
     /// Returns the recorded result. An incomplete file does not exist: it is renamed into place.
     pub(crate) fn result(&self) -> Option<TaskResult> {
         serde_json::from_slice(&fs::read(self.path.join("result.json")).ok()?).ok()

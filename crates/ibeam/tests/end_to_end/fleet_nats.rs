@@ -2,6 +2,8 @@
 
 #[path = "fleet_nats/managed_policy.rs"]
 mod managed_policy;
+#[path = "fleet_nats/outages.rs"]
+mod outages;
 #[path = "fleet_nats/secrets.rs"]
 mod secrets;
 #[path = "fleet_nats/signed_tasks.rs"]
@@ -9,8 +11,10 @@ mod signed_tasks;
 #[path = "fleet_nats/worker_keys.rs"]
 mod worker_keys;
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,7 +29,9 @@ use crate::scene::{Scene, answer_call, answer_text};
 /// A server on loopback, killed at the end.
 struct Server {
     process: Child,
-    _home: tempfile::TempDir,
+    program: OsString,
+    home: tempfile::TempDir,
+    port: u16,
     url: String,
 }
 
@@ -43,29 +49,38 @@ impl Server {
         let configuration = home.path().join("server.conf");
         let text = format!("host: 127.0.0.1\nport: {port}\njetstream {{ store_dir: {:?} }}\n", home.path());
         fs::write(&configuration, text).unwrap();
-        let process = Command::new(program)
-            .arg("-c")
-            .arg(configuration)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let server = Self { process, _home: home, url: format!("nats://127.0.0.1:{port}/f") };
-        for _ in 0..200 {
-            if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return Some(server);
-            }
-            thread::sleep(Duration::from_millis(50));
-        }
-        panic!("the server does not answer");
+        let process = start_server(&program, &configuration);
+        let server = Self { process, program, home, port, url: format!("nats://127.0.0.1:{port}/f") };
+        server.wait_until_ready();
+        Some(server)
     }
+
+    /// Kills the server.
+    fn stop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Starts the server with what it has stored.
+    fn start_again(&mut self) {
+        self.process = start_server(&self.program, &self.home.path().join("server.conf"));
+        self.wait_until_ready();
+    }
+
+    fn wait_until_ready(&self) {
+        wait_for("the server answers", || std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok());
+    }
+}
+
+fn start_server(program: &OsStr, configuration: &Path) -> Child {
+    let mut command = Command::new(program);
+    command.arg("-c").arg(configuration).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().unwrap()
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.process.kill().unwrap();
-        self.process.wait().unwrap();
+        self.stop();
     }
 }
 
