@@ -18,7 +18,7 @@ use ibeam_sandbox::{Confinement, paths_that_may_exist};
 use crate::files::FileIds;
 use crate::git_directory::{GitDirectories, read_pointer};
 use crate::git_index;
-use crate::shell::inventory::{Inventory, InventoryScan, ListedDirectory, ScanLimits};
+use crate::shell::inventory::{Inventory, InventoryScan, ListedDirectory, ScanLimits, fresh_from};
 use crate::workspace::Workspace;
 
 /// Maximum entries that are searched for paths that deny rules cover.
@@ -74,7 +74,11 @@ pub fn plan_confinement(workspace: &Workspace, path_policy: &PathPolicy) -> Conf
     };
     for (root, directory) in workspace.held_directories() {
         builder.add_repository(root);
-        builder.protect_below(root, directory);
+        let listing = builder.protect_below(root, directory);
+        // Where a rule denies writing, the monitor lists more.
+        if !path_policy.has_write_denials() {
+            workspace.keep_listing(root, listing);
+        }
     }
     for path in path_policy.protected_paths() {
         builder.protect(path);
@@ -242,8 +246,8 @@ impl PlanBuilder<'_> {
     }
 
     /// Protects the protected names in each directory of a root, and in each repository below it. [`crate::shell`]
-    /// monitors what the search did not reach.
-    fn protect_below(&mut self, root: &Path, directory: BorrowedFd<'_>) {
+    /// monitors what the search did not reach. Returns the listing.
+    fn protect_below(&mut self, root: &Path, directory: BorrowedFd<'_>) -> Inventory {
         let parameters = InventoryScan {
             root: directory,
             path: root,
@@ -254,9 +258,10 @@ impl PlanBuilder<'_> {
             walked: None,
             first: &BTreeSet::new(),
             limits: ScanLimits { entries: MAX_LISTED_ENTRIES, time: LISTING_TIME_LIMIT },
-            fresh_from: i128::MAX,
+            is_first: true,
+            fresh_from: fresh_from(),
         };
-        let inventory = Inventory::scan(&parameters, None);
+        let inventory = Inventory::scan(&parameters, &Inventory::default());
         let mut is_complete = inventory.unlisted.is_empty();
         for (rel_path, found) in inventory.directories_with_protected_paths() {
             is_complete &= self.read_only.len() < MAX_MOUNTS;
@@ -270,6 +275,7 @@ impl PlanBuilder<'_> {
                  {MAX_LISTED_ENTRIES} entries are restored after each command instead of being read-only"
             ));
         }
+        inventory
     }
 
     fn protect_in(&mut self, path: &Path, found: &ListedDirectory, is_root: bool) {

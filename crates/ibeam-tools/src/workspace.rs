@@ -10,12 +10,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::beneath;
+use crate::shell::inventory::Inventory;
 
 /// The number of links that Linux follows in one path (path_resolution(7)).
 const LINK_LIMIT: usize = 40;
@@ -33,13 +34,15 @@ pub struct Workspace {
 struct HeldDirectory {
     path: PathBuf,
     directory: OwnedFd,
+    /// The listing that was made when the sandbox was planned, for the first scan of the monitor.
+    listing: Mutex<Option<Inventory>>,
 }
 
 impl HeldDirectory {
     fn open(path: PathBuf) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::io::retry_on_intr(|| rustix::fs::open(&path, flags, Mode::empty()))?;
-        Ok(Self { path, directory })
+        Ok(Self { path, directory, listing: Mutex::default() })
     }
 }
 
@@ -98,6 +101,19 @@ impl Workspace {
     pub(crate) fn held_directories(&self) -> impl Iterator<Item = (&Path, BorrowedFd<'_>)> {
         let inside = self.anchors.split_last().map(|(_, inside)| inside).unwrap_or_default();
         inside.iter().map(|held| (held.path.as_path(), held.directory.as_fd()))
+    }
+
+    /// Keeps the listing of a root for [`Self::take_listing`].
+    pub(crate) fn keep_listing(&self, root: &Path, listing: Inventory) {
+        if let Some(held) = self.anchors.iter().find(|held| held.path == root) {
+            *held.listing.lock().unwrap_or_else(PoisonError::into_inner) = Some(listing);
+        }
+    }
+
+    /// Returns the listing of a root once, if there is one.
+    pub(crate) fn take_listing(&self, root: &Path) -> Option<Inventory> {
+        let held = self.anchors.iter().find(|held| held.path == root)?;
+        held.listing.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Whether the root was removed, or was moved and nothing is at its path. A root whose path leads to another directory

@@ -7,6 +7,13 @@
 //! Only the changes of commands are undone: see [`attribution`]. Without a sandbox nobody knows them, so nothing is
 //! monitored.
 //!
+//! The record only answers questions about a name, so the scans find the names and what was there before:
+//! - After a command that changed something: what it made anywhere, what came with a directory that it renamed, which
+//!   directories are now those of git, and what others made, which is reported. After other commands there is no scan.
+//! - Before a command: what is put back where nothing is mounted (packages, places beyond the limits, whatever was made
+//!   since the start, everything with Landlock alone), whether something is new or only moved, and which of it a person
+//!   changed since the last command. The first scan uses the listing from which the mounts were planned.
+//!
 //! It watches the protected names in each directory of each root, and in each git directory the entries that make git
 //! run programs. A command may still create a repository, and make the changes to its own repositories that git makes:
 //! see [`git_dir_rules`]. It may move or remove a directory with protected entries. A rule that names a path
@@ -40,6 +47,7 @@ use crate::git_directory::GitDirectories;
 use crate::offload::offload;
 use crate::workspace::Workspace;
 use attribution::{Attribution, Author};
+use inventory::Inventory;
 use quarantine::Quarantine;
 pub use quarantined_files::QuarantinedFile;
 use snapshot::{Snapshot, SnapshotEntry, WatchKind};
@@ -212,6 +220,14 @@ impl Inner {
         roots.chain(repositories)
     }
 
+    /// Returns what is known of a root from planning the sandbox.
+    fn listing(&self, watched: &WatchedDirectory<'_>) -> Option<Inventory> {
+        match watched.watch {
+            WatchKind::Root => self.workspace.take_listing(watched.path),
+            WatchKind::Repository | WatchKind::WorkTree => None,
+        }
+    }
+
     fn scan_before_blocking(&self) {
         self.attribution.begin_command();
         let mut state = self.lock();
@@ -222,10 +238,10 @@ impl Inner {
         }
         state.commands += 1;
         let old = std::mem::take(&mut state.snapshots);
-        let snapshots = self
-            .watched_directories()
-            .enumerate()
-            .map(|(index, watched)| Snapshot::take(&watched, old.get(index), &self.path_policy));
+        let snapshots = self.watched_directories().enumerate().map(|(index, watched)| match old.get(index) {
+            Some(old) => Snapshot::take(&watched, old, &self.path_policy),
+            None => Snapshot::first(&watched, self.listing(&watched), &self.path_policy),
+        });
         state.snapshots = snapshots.collect();
         if state.repositories.is_empty() {
             state.repositories = state.snapshots.iter().map(Snapshot::all_repositories).collect();
@@ -245,12 +261,12 @@ impl Inner {
             for (index, watched) in self.watched_directories().enumerate() {
                 let old = old_snapshots.get(index).unwrap_or(&empty);
                 let repositories_at_start = state.repositories.get(index).unwrap_or(&none);
-                let mut new = Snapshot::take(&watched, Some(old), &self.path_policy);
+                let mut new = Snapshot::take(&watched, old, &self.path_policy);
                 // If the root was removed, everything is gone, and nothing can be restored.
                 let is_there = rustix::fs::fstat(watched.directory).is_ok_and(|stat| stat.st_nlink > 0);
                 let diff = SnapshotDiff { watched: &watched, old, new: &new, repositories_at_start };
                 if is_there && self.restore(&diff, &mut quarantine, &mut report) {
-                    new = Snapshot::take(&watched, Some(&new), &self.path_policy);
+                    new = Snapshot::take(&watched, &new, &self.path_policy);
                 }
                 state.snapshots.push(new);
             }

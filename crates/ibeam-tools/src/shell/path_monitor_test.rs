@@ -1,16 +1,20 @@
+use std::collections::BTreeSet;
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
-use ibeam_policy::{Policy, Rule};
+use ibeam_policy::{PathPolicy, Policy, Rule};
 use ibeam_protocol::PermissionMode;
 
 use super::attribution::Attribution;
+use super::inventory::{Inventory, InventoryScan, ScanLimits};
 use super::{PathFinding, ProtectedPathMonitor, ScanReport, findings_text};
-use crate::ToolSettings;
 use crate::fixture::{Fixture, runtime};
 use crate::workspace::Workspace;
+use crate::{ToolSettings, plan_confinement};
 
 /// A workspace with a monitor.
 struct Guarded {
@@ -34,6 +38,8 @@ impl Guarded {
             ..ToolSettings::default()
         };
         let workspace = Arc::new(Workspace::new(&fixture.root(), &[]).unwrap());
+        // As in a run, the first scan gets the listing that this makes.
+        plan_confinement(&workspace, &settings.path_policy);
         Self { monitor: ProtectedPathMonitor::with_attribution(&workspace, &settings, attribution), fixture }
     }
 
@@ -300,6 +306,55 @@ fn a_change_that_keeps_times_and_size_is_detected() {
     for _ in 0..20 {
         guarded.stops("printf work > .envrc", ".envrc");
         assert_eq!(guarded.fixture.bytes(".envrc"), b"mine");
+    }
+}
+
+#[test]
+fn an_unchanged_directory_is_not_listed_again() {
+    let fixture = Fixture::with("a/b/f", "x");
+    fixture.put("quarantine/.envrc", "moved away");
+    let (root, quarantine) = (fixture.root(), fixture.path("quarantine"));
+    let directory = std::fs::File::open(&root).unwrap();
+    let scan = |known: &Inventory, quarantine| {
+        let parameters = InventoryScan {
+            root: directory.as_fd(),
+            path: &root,
+            path_policy: &PathPolicy::default(),
+            quarantine,
+            skipped: &[],
+            walked: None,
+            first: &BTreeSet::new(),
+            limits: ScanLimits { entries: 100, time: Duration::from_secs(60) },
+            is_first: true,
+            // No change is fresh.
+            fresh_from: i128::MAX,
+        };
+        Inventory::scan(&parameters, known)
+    };
+    let first = scan(&Inventory::default(), None);
+    std::fs::write(root.join("a/b/new"), "").unwrap();
+    let second = scan(&first, Some(quarantine.as_path()));
+    let is_same = |path: &str| {
+        let [old, new] = [&first, &second].map(|inventory| inventory.directories.get(Path::new(path)));
+        Arc::ptr_eq(old.unwrap(), new.unwrap())
+    };
+    assert!(is_same("") && is_same("a") && !is_same("a/b"));
+    // What the first listing did not leave out is left out now.
+    let has_quarantine = |found: &Inventory| found.directories.contains_key(Path::new("quarantine"));
+    assert!(has_quarantine(&first) && !has_quarantine(&second));
+}
+
+#[test]
+fn the_first_scan_takes_the_listing_of_the_planned_sandbox_unless_a_rule_denies_writing() {
+    for (deny, is_kept) in [(&[][..], true), (&["Write(*.key)"], false)] {
+        let guarded = Guarded::with_rules(&[], deny, Fixture::with("a/b/f", "x"));
+        let workspace = &guarded.monitor.0.as_ref().unwrap().workspace;
+        let root = guarded.fixture.root();
+        let listing = workspace.take_listing(&root);
+        assert_eq!(listing.is_some(), is_kept, "{deny:?}");
+        workspace.keep_listing(&root, listing.unwrap_or_default());
+        runtime().block_on(guarded.monitor.scan_before());
+        assert!(workspace.take_listing(&root).is_none());
     }
 }
 

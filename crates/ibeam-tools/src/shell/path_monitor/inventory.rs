@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ibeam_policy::{PathPolicy, is_read_only_name, is_read_only_path, read_only_nested_paths};
 use rustix::fs::{AtFlags, Dir, FileType};
@@ -17,6 +17,8 @@ use rustix::fs::{AtFlags, Dir, FileType};
 use super::mode_overrides::ModeOverrides;
 use super::snapshot::fingerprint;
 
+/// The age until which a change is fresh.
+const FRESH_AGE: Duration = Duration::from_secs(1);
 /// Maximum bytes of a path; the system accepts at most 4096 at once.
 const MAX_PATH_BYTES: usize = 4000;
 
@@ -80,18 +82,26 @@ pub(crate) struct InventoryScan<'a> {
     /// Directories that are listed regardless of limits.
     pub(crate) first: &'a BTreeSet<PathBuf>,
     pub(crate) limits: ScanLimits,
-    /// In seconds since the Unix epoch; a directory that changed later is listed again.
+    /// Whether no command has run, so that everything existed before.
+    pub(crate) is_first: bool,
+    /// The value of [`fresh_from`] at the start of the scan.
     pub(crate) fresh_from: i128,
 }
 
+/// Returns the time from which on changes are fresh, in seconds since the Unix epoch: what changed later may change again
+/// without a trace in its times, because the clock for them may be coarse.
+pub(crate) fn fresh_from() -> i128 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i128::from(now.saturating_sub(FRESH_AGE).as_secs())
+}
+
 impl Inventory {
-    /// Lists the directories; `old` is the last inventory, `None` for the first.
-    pub(crate) fn scan(parameters: &InventoryScan<'_>, old: Option<&Self>) -> Self {
-        let empty = Self::default();
-        let known = old.unwrap_or(&empty);
+    /// Lists the directories, except for those that are `known` and have not changed.
+    pub(crate) fn scan(parameters: &InventoryScan<'_>, known: &Self) -> Self {
         let mut found = Self::default();
         let mut modes = ModeOverrides::default();
         let denies = parameters.path_policy.has_write_denials();
+        let quarantine = parameters.quarantine.and_then(|path| path.strip_prefix(parameters.path).ok());
         let start = Instant::now();
         let mut left = parameters.limits.entries;
         // Known directories come first, then new ones, then those that were not reached before.
@@ -113,7 +123,7 @@ impl Inventory {
             if found.directories.contains_key(&directory) {
                 continue;
             }
-            let is_late = rank == 2 || (rank == 1 && old.is_none());
+            let is_late = rank == 2 || (rank == 1 && parameters.is_first);
             let is_out = left == 0 || (is_late && start.elapsed() > parameters.limits.time);
             if (rank > 0 && is_out) || directory.as_os_str().len() > MAX_PATH_BYTES {
                 found.unlisted.insert(directory);
@@ -151,12 +161,13 @@ impl Inventory {
                     Arc::new(listed)
                 }
             };
-            let is_walked =
+            let is_listed =
                 |name: &&OsString| !parameters.skipped.iter().any(|skipped| name.as_os_str() == *skipped);
-            for name in listed.subdirectories.iter().filter(is_walked) {
+            for name in listed.subdirectories.iter().filter(is_listed) {
                 let inner = directory.join(name);
-                if parameters.walked.is_some_and(|walked| !walked.iter().any(|path| path.starts_with(&inner)))
-                {
+                let is_walked =
+                    parameters.walked.is_none_or(|walked| walked.iter().any(|path| path.starts_with(&inner)));
+                if !is_walked || quarantine.is_some_and(|quarantine| quarantine == inner) {
                     continue;
                 }
                 let rank = if known.directories.contains_key(&inner) {
@@ -255,13 +266,8 @@ fn list_directory(
             | FileType::CharacterDevice
             | FileType::BlockDevice => false,
         };
-        let is_quarantine = || {
-            parameters
-                .quarantine
-                .is_some_and(|quarantine| parameters.path.join(path).join(name) == quarantine)
-        };
         // Everything below a protected or denied directory is watched as a part of it.
-        if is_directory && !is_quarantine() && !is_denied && !is_read_only && (denies || !is_git) {
+        if is_directory && !is_denied && !is_read_only && (denies || !is_git) {
             listed.subdirectories.push(name.to_owned());
         }
     }

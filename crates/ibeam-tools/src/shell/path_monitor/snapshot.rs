@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use ibeam_policy::{PathPolicy, read_only_git_entries, read_only_nested_paths};
 use ibeam_sandbox::FileId;
@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::attribution::file_id;
-use super::inventory::{Inventory, InventoryScan, ListedDirectory, ScanLimits};
+use super::inventory::{Inventory, InventoryScan, ListedDirectory, ScanLimits, fresh_from};
 use super::mode_overrides::ModeOverrides;
 use super::{WatchedDirectory, rebase};
 use crate::{beneath, git_index};
@@ -25,9 +25,6 @@ use crate::{beneath, git_index};
 const CONTENT_LIMIT: u64 = 256 << 10;
 /// Maximum bytes of content that are stored for one watched directory.
 const TOTAL_CONTENT_LIMIT: u64 = 16 << 20;
-/// A file that changed less than this ago may change again without a trace in its times, because the clock for them may
-/// be coarse.
-const FRESH_AGE: Duration = Duration::from_secs(1);
 /// Maximum entries that are watched below one protected path.
 const ENTRY_LIMIT: usize = 4096;
 /// Maximum entries of submodules and linked work trees of a repository.
@@ -172,22 +169,32 @@ fn create_parents(watched: &WatchedDirectory<'_>, rel_path: &Path) -> Result<Own
 }
 
 impl Snapshot {
-    /// Scans everything watched below `watched`; what has not changed since `old` is not read again. `old` is `None` for
-    /// the first scan.
-    pub(super) fn take(watched: &WatchedDirectory<'_>, old: Option<&Self>, path_policy: &PathPolicy) -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let fresh_from = i128::from(now.saturating_sub(FRESH_AGE).as_secs());
-        let empty = Self::default();
+    /// Scans everything watched below `watched` for the first time; `listing` was made before.
+    pub(super) fn first(
+        watched: &WatchedDirectory<'_>,
+        listing: Option<Inventory>,
+        path_policy: &PathPolicy,
+    ) -> Self {
+        let old = Self { inventory: listing.unwrap_or_default(), ..Self::default() };
+        Self::scan(watched, &old, true, path_policy)
+    }
+
+    /// Scans again; what has not changed since `old` is not read again.
+    pub(super) fn take(watched: &WatchedDirectory<'_>, old: &Self, path_policy: &PathPolicy) -> Self {
+        Self::scan(watched, old, false, path_policy)
+    }
+
+    fn scan(watched: &WatchedDirectory<'_>, old: &Self, is_first: bool, path_policy: &PathPolicy) -> Self {
         let mut scanner = Scanner {
             watched,
-            old: old.unwrap_or(&empty),
-            is_first: old.is_none(),
+            old,
+            is_first,
             path_policy,
             found: Self::default(),
             current_path: PathBuf::new(),
             entry_count: 0,
             remaining_bytes: TOTAL_CONTENT_LIMIT,
-            fresh_from,
+            fresh_from: fresh_from(),
             mode_overrides: ModeOverrides::default(),
         };
         match watched.watch {
@@ -264,10 +271,10 @@ impl Scanner<'_> {
             walked: walked.as_deref(),
             first: &BTreeSet::new(),
             limits: ScanLimits { entries: LISTED_LIMIT, time: SCAN_TIME_LIMIT },
+            is_first: self.is_first,
             fresh_from: self.fresh_from,
         };
-        let old = (!self.is_first).then_some(&self.old.inventory);
-        let mut inventory = Inventory::scan(&scan, old);
+        let mut inventory = Inventory::scan(&scan, &self.old.inventory);
         // Where not everything can be listed, the directories that `git status` would enter are listed first.
         let gitlinks = if inventory.unlisted.is_empty() {
             BTreeSet::new()
@@ -276,7 +283,8 @@ impl Scanner<'_> {
         };
         if !gitlinks.is_empty() {
             scan.first = &gitlinks;
-            inventory = Inventory::scan(&scan, Some(&inventory));
+            scan.is_first = false;
+            inventory = Inventory::scan(&scan, &inventory);
         }
         for (rel_path, directory) in inventory.directories_with_protected_paths() {
             self.scan_directory(rel_path, directory);
