@@ -9,20 +9,21 @@
 //! A call whose path cannot be looked up fails with that error at once: the system must not find another place a
 //! moment later. A caller whose memory cannot be read gets `EPERM`.
 //!
-//! Calls are answered by a child of the supervisor that starts with the first of them. It may wait for a file system
-//! that does not respond; the supervisor still ends the tree in time. If it is killed, the calls fail.
+//! Calls are answered by a child of the supervisor that starts with the first of them that may take time. It may wait
+//! for a file system that does not respond; the supervisor still ends the tree in time. If it is killed, the calls fail.
 //!
 //! Uses only system calls and the stack.
 
+use std::ffi::CStr;
 use std::os::fd::{AsFd as _, BorrowedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{FileType, Stat};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 
-use crate::caller::{CallPath, Caller, Place, Start, proc_root};
-use crate::change_record::{ChangeRecord, FileId, file_id};
+use crate::caller::{CallPath, Caller, Found, LastStart, PathEnd, Place, Start, proc_root};
+use crate::change_record::{ChangeRecord, FileId};
 use crate::connections::{self, ConnectionRules};
 use crate::descendants::reap;
 use crate::raw::{self, Notification};
@@ -33,6 +34,10 @@ use crate::seccomp::{Changes, CommandFilter, Connections, command_filter};
 const MAX_SOCKET_ADDRESS: usize = 110;
 /// Offset of the path in such an address, after the family.
 const SOCKET_PATH_OFFSET: usize = 2;
+/// Paths that commands open often and that change no file: `/dev` is not writable.
+const DEVICES: [&CStr; 2] = [c"/dev/tty", c"/dev/null"];
+/// Length of the longest of them, with its NUL byte.
+const MAX_DEVICE_PATH: usize = 10;
 /// Bytes of `struct open_how`: flags, mode and resolution, of 8 bytes each.
 const OPEN_HOW: usize = 24;
 
@@ -92,8 +97,9 @@ impl CallRules {
         }
     }
 
-    /// Answers calls until no process is left that could make one. Returns the exit code of the process.
-    pub(crate) fn answer_all(&self, supervisor: Pid, listener: BorrowedFd<'_>) -> i32 {
+    /// Answers the `first` call and all others, until no process is left that could make one. Returns the exit code of
+    /// the process.
+    pub(crate) fn answer_all(&self, supervisor: Pid, listener: BorrowedFd<'_>, first: &Notification) -> i32 {
         let _ = set_parent_process_death_signal(Some(Signal::KILL));
         if getppid() != Some(supervisor) {
             return 0;
@@ -101,25 +107,40 @@ impl CallRules {
         let _ = rustix::thread::set_name(c"ibeam-calls");
         raw::wake_receiver_on_same_processor(listener);
         let proc_root = proc_root();
-        let mut has_children = false;
+        let mut last_start = LastStart::default();
+        let mut has_children = self.answer(listener, first, proc_root, &mut last_start);
+        let waits_in_receive = raw::receiving_ends_with_callers();
+        let mut has_call = waits_in_receive;
         loop {
             if has_children {
                 has_children = reap(|_, _| {});
             }
-            let mut polled = [PollFd::from_borrowed_fd(listener, PollFlags::IN)];
-            let _ = poll(&mut polled, None);
-            let [polled] = polled.map(|polled| polled.revents());
-            if polled.contains(PollFlags::IN) {
-                let Ok(call) = raw::receive_notification(listener) else { continue };
-                has_children |= self.answer(listener, &call, proc_root);
-            } else if !polled.is_empty() {
-                return 0;
+            if !has_call {
+                let mut polled = [PollFd::from_borrowed_fd(listener, PollFlags::IN)];
+                let _ = poll(&mut polled, None);
+                let [polled] = polled.map(|polled| polled.revents());
+                has_call = polled.contains(PollFlags::IN);
+                if !has_call && !polled.is_empty() {
+                    return 0;
+                }
+                continue;
+            }
+            let received = raw::receive_notification(listener);
+            has_call = waits_in_receive && received.is_ok();
+            if let Ok(call) = received {
+                has_children |= self.answer(listener, &call, proc_root, &mut last_start);
             }
         }
     }
 
     /// Answers one call. Returns whether a child of this process does so.
-    fn answer(&self, listener: BorrowedFd<'_>, call: &Notification, proc_root: Option<FileId>) -> bool {
+    fn answer(
+        &self,
+        listener: BorrowedFd<'_>,
+        call: &Notification,
+        proc_root: Option<FileId>,
+        last_start: &mut LastStart,
+    ) -> bool {
         if call.number == libc::SYS_connect {
             return match &self.connections {
                 Some(rules) => connections::answer_connect(listener, call, rules),
@@ -131,7 +152,8 @@ impl CallRules {
         }
         let recorded = match self.record {
             Some(record) => {
-                Caller::new(call.thread, proc_root).and_then(|caller| record_call(record, &caller, call))
+                let caller = Caller::new(call.thread, proc_root);
+                record_call(&mut Recorder { record, caller, last_start }, call)
             }
             None => Err(Errno::PERM),
         };
@@ -143,11 +165,25 @@ impl CallRules {
     }
 }
 
+/// Whether a call opens one of [`DEVICES`]. Waits for nothing but the memory of the caller, which waits for it too.
+pub(crate) fn opens_device(call: &Notification) -> bool {
+    let [first, second, ..] = call.arguments;
+    let address = match call.number {
+        libc::SYS_openat => second,
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_open => first,
+        _ => return false,
+    };
+    let mut bytes = [0; MAX_DEVICE_PATH];
+    // A path that is shorter may end where no memory follows; the answer is only slower then.
+    raw::read_memory(call.thread, address, &mut bytes).is_ok_and(|count| count == bytes.len())
+        && DEVICES.iter().any(|path| bytes.starts_with(path.to_bytes_with_nul()))
+}
+
 /// Records what a call will change.
-fn record_call(record: ChangeRecord, caller: &Caller, call: &Notification) -> Result<(), Errno> {
+fn record_call(changes: &mut Recorder<'_>, call: &Notification) -> Result<(), Errno> {
     let here = Start::WorkingDirectory;
-    let [a, b, c, d, ..] = call.arguments;
-    let changes = Recorder { record, caller };
+    let [a, b, c, d, e, _] = call.arguments;
     match call.number {
         #[cfg(target_arch = "x86_64")]
         libc::SYS_open => changes.open(here, a, b),
@@ -155,7 +191,7 @@ fn record_call(record: ChangeRecord, caller: &Caller, call: &Notification) -> Re
         #[cfg(target_arch = "x86_64")]
         libc::SYS_creat => changes.open(here, a, (libc::O_CREAT | libc::O_WRONLY) as u64),
         libc::SYS_openat2 => {
-            let (flags, resolution) = read_open_how(caller.thread, c)?;
+            let (flags, resolution) = read_open_how(changes.caller.thread, c)?;
             // An absolute path would have another meaning here.
             let is_changed_root = resolution & libc::RESOLVE_IN_ROOT != 0;
             match flags as u32 & CHANGING_FLAGS {
@@ -174,19 +210,28 @@ fn record_call(record: ChangeRecord, caller: &Caller, call: &Notification) -> Re
         libc::SYS_symlinkat => changes.entry(Start::from_argument(b), c),
         libc::SYS_linkat => changes.entry(Start::from_argument(c), d),
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_rename => changes.entry(here, a).and_then(|()| changes.entry(here, b)),
-        libc::SYS_renameat | libc::SYS_renameat2 => {
-            changes.entry(Start::from_argument(a), b).and_then(|()| changes.entry(Start::from_argument(c), d))
+        libc::SYS_rename => changes.renamed(here, a).and_then(|()| changes.entry(here, b)),
+        libc::SYS_renameat => {
+            changes.renamed(Start::from_argument(a), b)?;
+            changes.entry(Start::from_argument(c), d)
         }
-        libc::SYS_truncate => changes.file(here, a, true),
+        libc::SYS_renameat2 => {
+            changes.renamed(Start::from_argument(a), b)?;
+            match e as u32 & libc::RENAME_EXCHANGE {
+                0 => changes.entry(Start::from_argument(c), d),
+                _ => changes.renamed(Start::from_argument(c), d),
+            }
+        }
+        libc::SYS_truncate => changes.file(here, a, PathEnd::Target),
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_chmod => changes.file(here, a, true),
-        libc::SYS_fchmodat => changes.file(Start::from_argument(a), b, true),
+        libc::SYS_chmod => changes.file(here, a, PathEnd::Target),
+        libc::SYS_fchmodat => changes.file(Start::from_argument(a), b, PathEnd::Target),
         SYS_FCHMODAT2 => {
             let follows = d as u32 & libc::AT_SYMLINK_NOFOLLOW.cast_unsigned() == 0;
-            changes.file(Start::from_argument(a), b, follows)
+            let end = if follows { PathEnd::Target } else { PathEnd::Entry };
+            changes.file(Start::from_argument(a), b, end)
         }
-        libc::SYS_fchmod => changes.descriptor(a),
+        libc::SYS_fchmod => changes.descriptor((a as u32).cast_signed()),
         libc::SYS_bind => changes.socket(b, c),
         // The filter announces no other calls.
         _ => Err(Errno::NOSYS),
@@ -196,20 +241,34 @@ fn record_call(record: ChangeRecord, caller: &Caller, call: &Notification) -> Re
 /// Records the changes of one call.
 struct Recorder<'a> {
     record: ChangeRecord,
-    caller: &'a Caller,
+    caller: Caller,
+    last_start: &'a mut LastStart,
 }
 
 impl Recorder<'_> {
-    /// Records a name that is created, removed or renamed.
-    fn entry(&self, start: Start, address: u64) -> Result<(), Errno> {
+    /// Records a name that is created or removed.
+    fn entry(&mut self, start: Start, address: u64) -> Result<(), Errno> {
         let mut path = CallPath::read(self.caller.thread, address)?;
-        match self.look_up(start, &mut path, false)? {
+        self.add_entry(start, &mut path)
+    }
+
+    fn add_entry(&mut self, start: Start, path: &mut CallPath) -> Result<(), Errno> {
+        match self.look_up(start, path, PathEnd::Name)? {
+            Some(Place::Entry { directory, name, .. }) => self.record.add_name(directory, name.to_bytes()),
+            Some(Place::File(_)) | None => {}
+        }
+        Ok(())
+    }
+
+    /// Records a name that is given to something else, or taken from it.
+    fn renamed(&mut self, start: Start, address: u64) -> Result<(), Errno> {
+        let mut path = CallPath::read(self.caller.thread, address)?;
+        match self.look_up(start, &mut path, PathEnd::Entry)? {
             Some(Place::Entry { directory, name, file }) => {
                 self.record.add_name(directory, name.to_bytes());
                 // What is below a renamed directory comes with it.
-                let moved = file.filter(|file| FileType::from_raw_mode(file.st_mode) == FileType::Directory);
-                if let Some(moved) = moved {
-                    self.record.add_file(file_id(&moved));
+                if let Some(moved) = file.filter(|file| file.kind == FileType::Directory) {
+                    self.record.add_file(moved.id);
                 }
             }
             Some(Place::File(_)) | None => {}
@@ -218,51 +277,53 @@ impl Recorder<'_> {
     }
 
     /// Records a file that is opened to be created or changed.
-    fn open(&self, start: Start, address: u64, flags: u64) -> Result<(), Errno> {
+    fn open(&mut self, start: Start, address: u64, flags: u64) -> Result<(), Errno> {
         let has = |wanted: i32| flags as u32 & wanted.cast_unsigned() == wanted.cast_unsigned();
         if has(libc::O_PATH) {
             return Ok(());
         }
-        self.file(start, address, !has(libc::O_NOFOLLOW) && !has(libc::O_CREAT | libc::O_EXCL))
+        // A file that is there makes such a call fail.
+        if has(libc::O_CREAT | libc::O_EXCL) {
+            return self.entry(start, address);
+        }
+        self.file(start, address, if has(libc::O_NOFOLLOW) { PathEnd::Entry } else { PathEnd::Target })
     }
 
     /// Records a file whose content or mode is changed.
-    fn file(&self, start: Start, address: u64, follows: bool) -> Result<(), Errno> {
+    fn file(&mut self, start: Start, address: u64, end: PathEnd) -> Result<(), Errno> {
         let mut path = CallPath::read(self.caller.thread, address)?;
         if path.is_empty()
             && let Start::Descriptor(descriptor) = start
         {
-            return self.add_descriptor(descriptor);
+            return self.descriptor(descriptor);
         }
-        match self.look_up(start, &mut path, follows)? {
-            // What is written to a pipe or a device changes no file.
-            Some(Place::Entry { file: Some(file), .. } | Place::File(file)) if is_stream(&file) => {}
+        match self.look_up(start, &mut path, end)? {
+            Some(Place::Entry { file: Some(file), .. } | Place::File(file)) if !is_content(file) => {}
             Some(Place::Entry { directory, name, file }) => {
                 self.record.add_name(directory, name.to_bytes());
                 if let Some(file) = file {
-                    self.record.add_file(file_id(&file));
+                    self.record.add_file(file.id);
                 }
             }
-            Some(Place::File(file)) => self.record.add_file(file_id(&file)),
+            Some(Place::File(file)) => self.record.add_file(file.id),
             None => {}
         }
         Ok(())
     }
 
-    fn descriptor(&self, argument: u64) -> Result<(), Errno> {
-        self.add_descriptor((argument as u32).cast_signed())
-    }
-
-    fn add_descriptor(&self, descriptor: i32) -> Result<(), Errno> {
+    fn descriptor(&self, descriptor: i32) -> Result<(), Errno> {
         if descriptor < 0 {
             return Err(Errno::BADF);
         }
-        self.record.add_file(file_id(&self.caller.descriptor_file(descriptor)?));
+        let file = self.caller.descriptor_file(descriptor)?;
+        if is_content(file) {
+            self.record.add_file(file.id);
+        }
         Ok(())
     }
 
     /// Records the name to which a Unix socket is bound.
-    fn socket(&self, address: u64, length: u64) -> Result<(), Errno> {
+    fn socket(&mut self, address: u64, length: u64) -> Result<(), Errno> {
         // The system uses the lower 32 bits of the length.
         let length = usize::try_from((length as u32).cast_signed()).map_err(|_negative| Errno::INVAL)?;
         let mut bytes = [0; MAX_SOCKET_ADDRESS];
@@ -276,36 +337,29 @@ impl Recorder<'_> {
             return Ok(());
         }
         let mut path = CallPath::from_bytes(path.get(..end).unwrap_or_default())?;
-        if let Some(Place::Entry { directory, name, .. }) =
-            self.look_up(Start::WorkingDirectory, &mut path, false)?
-        {
-            self.record.add_name(directory, name.to_bytes());
-        }
-        Ok(())
+        self.add_entry(Start::WorkingDirectory, &mut path)
     }
 
-    /// Looks up a path; `None` for an empty one, which leads to no file.
+    /// Looks up a path; `None` for one of [`DEVICES`], and for an empty one, which leads to no file.
     fn look_up<'a>(
-        &self,
+        &mut self,
         start: Start,
         path: &'a mut CallPath,
-        follows: bool,
+        end: PathEnd,
     ) -> Result<Option<Place<'a>>, Errno> {
-        if path.is_empty() {
+        if path.is_empty() || DEVICES.iter().any(|device| path.text() == device.to_bytes()) {
             return Ok(None);
         }
-        self.caller.look_up(start, path, follows).map(Some)
+        self.caller.look_up(self.last_start, start, path, end).map(Some)
     }
 }
 
-fn is_stream(file: &Stat) -> bool {
-    match FileType::from_raw_mode(file.st_mode) {
-        FileType::Fifo | FileType::CharacterDevice | FileType::BlockDevice => true,
-        FileType::RegularFile
-        | FileType::Directory
-        | FileType::Symlink
-        | FileType::Socket
-        | FileType::Unknown => false,
+/// Whether a command that opens the file, or changes its mode, changes what is in the workspace. What is written to a
+/// pipe or a device changes no file, and a directory only gets other entries by their names.
+fn is_content(file: Found) -> bool {
+    match file.kind {
+        FileType::Fifo | FileType::CharacterDevice | FileType::BlockDevice | FileType::Directory => false,
+        FileType::RegularFile | FileType::Symlink | FileType::Socket | FileType::Unknown => true,
     }
 }
 

@@ -4,10 +4,13 @@
 //! directories are opened, as paths, so that no pipe or device is waited for. Links in `/proc` lead elsewhere for each
 //! process; they are followed for the thread.
 //!
+//! Every call that changes a file waits for this, so it makes as few system calls as it can: it looks at the file only
+//! if the caller asks for it, and does not open the directory again that the last path started from.
+//!
 //! Uses only system calls and the stack.
 
 use std::ffi::CStr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat, openat2, readlinkat_raw, stat,
@@ -18,6 +21,10 @@ use rustix::io::Errno;
 use crate::change_record::{FileId, file_id};
 use crate::descendants::{ProcPath, parse_number, to_own_pid, to_proc_pid};
 use crate::raw;
+use last_start::HeldDirectory;
+pub(crate) use last_start::{LastStart, Start};
+
+mod last_start;
 
 /// Maximum length of a path in bytes, with its NUL byte.
 const PATH_MAX: usize = 4096;
@@ -25,6 +32,8 @@ const PATH_MAX: usize = 4096;
 const MAX_LINKS: usize = 40;
 /// Size of the parts in which memory is read: a part crosses no page, because the next page may not exist.
 const PAGE: u64 = 4096;
+/// Size of the first part, which has most paths as a whole.
+const FIRST_PART: usize = 256;
 /// Flags with which directories on the way are opened.
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -33,19 +42,8 @@ const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CL
 pub(crate) struct Caller {
     /// Its id in the pid namespace of this process.
     pub(crate) thread: u32,
-    /// Its id in `/proc`.
-    shown: i32,
     /// The root of `/proc`, if there is one.
     proc_root: Option<FileId>,
-}
-
-/// The directory from which a relative path is looked up.
-#[derive(Clone, Copy)]
-pub(crate) enum Start {
-    /// The working directory.
-    WorkingDirectory,
-    /// A descriptor of the caller.
-    Descriptor(i32),
 }
 
 /// A path that was read from the caller's memory.
@@ -57,22 +55,30 @@ pub(crate) struct CallPath {
     name_start: Option<usize>,
 }
 
-/// The place that a path leads to.
-pub(crate) enum Place<'a> {
-    /// An entry of a directory, and the file there, if there is one.
-    Entry { directory: FileId, name: &'a CStr, file: Option<Stat> },
-    /// A file that was reached without its name.
-    File(Stat),
+/// The part of a path's end that is looked up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PathEnd {
+    /// The name, whatever is there.
+    Name,
+    /// The file there, which may be a link.
+    Entry,
+    /// The file there; a link is followed.
+    Target,
 }
 
-impl Start {
-    /// Returns the start that a call's argument refers to; the system uses its lower half.
-    pub(crate) fn from_argument(argument: u64) -> Self {
-        match (argument as u32).cast_signed() {
-            libc::AT_FDCWD => Self::WorkingDirectory,
-            descriptor => Self::Descriptor(descriptor),
-        }
-    }
+/// The place that a path leads to.
+pub(crate) enum Place<'a> {
+    /// An entry of a directory, and the file there, if it was looked up and there is one.
+    Entry { directory: FileId, name: &'a CStr, file: Option<Found> },
+    /// A file that was reached without its name.
+    File(Found),
+}
+
+/// A file that a call refers to.
+#[derive(Clone, Copy)]
+pub(crate) struct Found {
+    pub(crate) id: FileId,
+    pub(crate) kind: FileType,
 }
 
 impl CallPath {
@@ -85,7 +91,8 @@ impl CallPath {
         while path.length < PATH_MAX {
             let next = address.wrapping_add(path.length as u64);
             let until_page_end = usize::try_from(PAGE - next % PAGE).map_err(|_wide| Errno::FAULT)?;
-            let end = PATH_MAX.min(path.length + until_page_end);
+            let wanted = if path.length == 0 { until_page_end.min(FIRST_PART) } else { until_page_end };
+            let end = PATH_MAX.min(path.length + wanted);
             let part = path.bytes.get_mut(path.length..end).ok_or(Errno::FAULT)?;
             let count = raw::read_memory(thread, next, part)?;
             let part = part.get(..count).ok_or(Errno::FAULT)?;
@@ -117,7 +124,7 @@ impl CallPath {
         self.length == 0
     }
 
-    fn text(&self) -> &[u8] {
+    pub(crate) fn text(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or_default()
     }
 
@@ -160,52 +167,74 @@ impl CallPath {
 }
 
 impl Caller {
-    /// Identifies the caller of a notification. `proc_root` comes from [`proc_root`].
+    /// Returns the caller of a notification. `proc_root` comes from [`proc_root`].
+    pub(crate) fn new(thread: u32, proc_root: Option<FileId>) -> Self {
+        Self { thread, proc_root }
+    }
+
+    /// Returns the id of the thread in `/proc`, which takes time where `/proc` belongs to another namespace.
     ///
     /// # Errors
     /// `SRCH`: the thread has ended.
-    pub(crate) fn new(thread: u32, proc_root: Option<FileId>) -> Result<Self, Errno> {
-        let shown = to_proc_pid(thread.cast_signed()).ok_or(Errno::SRCH)?;
-        Ok(Self { thread, shown, proc_root })
+    fn shown(&self) -> Result<i32, Errno> {
+        to_proc_pid(self.thread.cast_signed()).ok_or(Errno::SRCH)
     }
 
-    /// Looks up a path, without following a link at its end unless `follows`.
+    /// Looks up a path.
     ///
     /// # Errors
     /// The errors of the call, such as `NOENT`, `NOTDIR`, `ACCES` and `LOOP`.
     pub(crate) fn look_up<'a>(
         &self,
+        last_start: &mut LastStart,
         start: Start,
         path: &'a mut CallPath,
-        follows: bool,
+        end: PathEnd,
     ) -> Result<Place<'a>, Errno> {
-        let mut links_above: Option<OwnedFd> = None;
+        let mut link_directory: Option<HeldDirectory> = None;
         for _ in 0..=MAX_LINKS {
-            let from = match links_above.take() {
-                _ if path.is_absolute() => openat(CWD, c"/", DIRECTORY, Mode::empty())?,
-                Some(directory) => directory,
-                None => self.open_start(start)?,
-            };
             path.split();
-            let opened = self.open_directory(from, path.directory())?;
-            let above = fstat(&opened)?;
-            let Some(name) = path.name() else { return Ok(Place::File(above)) };
-            let file = match statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW) {
-                Err(Errno::NOENT) => None,
-                found => Some(found?),
+            let opened;
+            let above = if path.is_absolute() {
+                opened = self.open_directory(CWD, path.directory())?;
+                &opened
+            } else {
+                let from = match &link_directory {
+                    Some(directory) => directory,
+                    None => last_start.open(self, start)?,
+                };
+                if path.directory().is_empty() {
+                    from
+                } else {
+                    opened = self.open_directory(from.descriptor.as_fd(), path.directory())?;
+                    &opened
+                }
             };
-            let is_link = file.is_some_and(|file| FileType::from_raw_mode(file.st_mode) == FileType::Symlink);
-            if !is_link || !follows {
-                let name = path.name().unwrap_or_default();
-                return Ok(Place::Entry { directory: file_id(&above), name, file });
+            let Some(name) = path.name() else {
+                return Ok(Place::File(Found { id: above.id, kind: FileType::Directory }));
+            };
+            let file = match end {
+                PathEnd::Name => None,
+                PathEnd::Entry | PathEnd::Target => {
+                    match statat(&above.descriptor, name, AtFlags::SYMLINK_NOFOLLOW) {
+                        Err(Errno::NOENT) => None,
+                        found => Some(Found::from(&found?)),
+                    }
+                }
+            };
+            let is_link = file.is_some_and(|file| file.kind == FileType::Symlink);
+            if !is_link || end != PathEnd::Target {
+                let directory = above.id;
+                return Ok(Place::Entry { directory, name: path.name().unwrap_or_default(), file });
             }
-            if self.is_in_proc(&above) {
-                return statat(&opened, name, AtFlags::empty()).map(Place::File);
+            if self.is_in_proc(above.id) {
+                return Ok(Place::File(Found::from(&statat(&above.descriptor, name, AtFlags::empty())?)));
             }
             let mut target = [0; PATH_MAX];
-            let count = readlinkat_raw(&opened, name, &mut target[..])?;
+            let count = readlinkat_raw(&above.descriptor, name, &mut target[..])?;
+            let next = above.duplicate()?;
             *path = CallPath::from_bytes(target.get(..count).unwrap_or_default())?;
-            links_above = Some(opened);
+            link_directory = Some(next);
         }
         Err(Errno::LOOP)
     }
@@ -214,51 +243,32 @@ impl Caller {
     ///
     /// # Errors
     /// `BADF`: there is no such descriptor. `ACCES`: the process hides its descriptors.
-    pub(crate) fn descriptor_file(&self, descriptor: i32) -> Result<Stat, Errno> {
+    pub(crate) fn descriptor_file(&self, descriptor: i32) -> Result<Found, Errno> {
         let mut path = ProcPath::new();
-        path.text(b"/proc/").number(self.shown).text(b"/fd/").number(descriptor);
-        stat(path.as_c_str().ok_or(Errno::BADF)?).map_err(|errno| match errno {
-            Errno::NOENT => Errno::BADF,
-            other => other,
-        })
+        path.text(b"/proc/").number(self.shown()?).text(b"/fd/").number(descriptor);
+        match stat(path.as_c_str().ok_or(Errno::BADF)?) {
+            Err(Errno::NOENT) => Err(Errno::BADF),
+            found => Ok(Found::from(&found?)),
+        }
     }
 
-    fn open_start(&self, start: Start) -> Result<OwnedFd, Errno> {
-        let mut path = ProcPath::new();
-        path.text(b"/proc/").number(self.shown);
-        match start {
-            Start::WorkingDirectory => path.text(b"/cwd"),
-            Start::Descriptor(descriptor) if descriptor >= 0 => path.text(b"/fd/").number(descriptor),
-            Start::Descriptor(_) => return Err(Errno::BADF),
-        };
-        let opened = openat(CWD, path.as_c_str().ok_or(Errno::BADF)?, DIRECTORY, Mode::empty());
-        opened.map_err(|errno| match errno {
-            Errno::NOENT if matches!(start, Start::Descriptor(_)) => Errno::BADF,
-            // The process hides what it has open.
-            Errno::ACCESS => Errno::PERM,
-            other => other,
-        })
-    }
-
-    /// Opens the directory at `path` from the directory `from`; `from` itself if `path` is empty.
-    fn open_directory(&self, from: OwnedFd, path: &CStr) -> Result<OwnedFd, Errno> {
-        if path.is_empty() {
-            return Ok(from);
+    /// Opens the directory at `path`, which is not empty, from the directory `from`.
+    fn open_directory(&self, from: BorrowedFd<'_>, path: &CStr) -> Result<HeldDirectory, Errno> {
+        if let Ok(opened) = openat2(from, path, DIRECTORY, Mode::empty(), ResolveFlags::NO_MAGICLINKS) {
+            let held = HeldDirectory::new(opened)?;
+            if !self.is_in_proc(held.id) {
+                return Ok(held);
+            }
         }
-        match openat2(&from, path, DIRECTORY, Mode::empty(), ResolveFlags::NO_MAGICLINKS) {
-            Ok(opened) if !self.is_in_proc(&fstat(&opened)?) => Ok(opened),
-            // The path may lead through `/proc`, and this process may have found something else there.
-            Ok(_) | Err(_) => self.walk(from, path.to_bytes()),
-        }
+        // The path may lead through `/proc`, and this process may have found something else there.
+        HeldDirectory::new(self.walk(from, path.to_bytes())?)
     }
 
     /// Like [`Self::open_directory`], name by name, with the links of `/proc` as the caller sees them.
-    fn walk(&self, from: OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
+    fn walk(&self, from: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
         let mut rest = CallPath::from_bytes(path)?;
-        let mut current = from;
-        if path.starts_with(b"/") {
-            current = openat(CWD, c"/", DIRECTORY, Mode::empty())?;
-        }
+        let start = if path.starts_with(b"/") { c"/" } else { c"." };
+        let mut current = openat(from, start, DIRECTORY, Mode::empty())?;
         let mut links = 0;
         let mut at = 0;
         loop {
@@ -281,14 +291,14 @@ impl Caller {
             if links > MAX_LINKS {
                 return Err(Errno::LOOP);
             }
-            let above = fstat(&current)?;
-            if self.is_in_proc(&above) && Some(file_id(&above)) != self.proc_root {
+            let above = file_id(&fstat(&current)?);
+            if self.is_in_proc(above) && Some(above) != self.proc_root {
                 // Such a link leads to a file, whatever it shows as its text.
                 current = openat(&current, name, DIRECTORY, Mode::empty())?;
                 continue;
             }
             let mut link = [0; PATH_MAX];
-            let own = if self.is_in_proc(&above) { self.own_proc_path(name)? } else { None };
+            let own = if self.is_in_proc(above) { self.own_proc_path(name)? } else { None };
             let target = match &own {
                 Some(own) => own.as_c_str().unwrap_or_default().to_bytes(),
                 None => {
@@ -306,22 +316,27 @@ impl Caller {
 
     /// Returns the target of `self` and `thread-self` in `/proc`, as the caller would see it.
     fn own_proc_path(&self, name: &CStr) -> Result<Option<ProcPath>, Errno> {
+        let is_thread = name == c"thread-self";
+        if !is_thread && name != c"self" {
+            return Ok(None);
+        }
+        let shown = self.shown()?;
         let mut path = ProcPath::new();
-        match name.to_bytes() {
-            b"self" => path.number(self.shown_process()?),
-            b"thread-self" => path.number(self.shown_process()?).text(b"/task/").number(self.shown),
-            _ => return Ok(None),
-        };
+        path.number(process_number(shown).ok_or(Errno::SRCH)?);
+        if is_thread {
+            path.text(b"/task/").number(shown);
+        }
         Ok(Some(path))
     }
 
-    /// Returns the id in `/proc` of the process that the thread belongs to.
-    fn shown_process(&self) -> Result<i32, Errno> {
-        process_number(self.shown).ok_or(Errno::SRCH)
+    fn is_in_proc(&self, (device, _): FileId) -> bool {
+        self.proc_root.is_some_and(|(proc_device, _)| proc_device == device)
     }
+}
 
-    fn is_in_proc(&self, found: &Stat) -> bool {
-        self.proc_root.is_some_and(|(device, _)| device == found.st_dev)
+impl From<&Stat> for Found {
+    fn from(stat: &Stat) -> Self {
+        Self { id: file_id(stat), kind: FileType::from_raw_mode(stat.st_mode) }
     }
 }
 

@@ -35,7 +35,7 @@ pub(crate) use filters::{
 };
 pub(crate) use notify::{
     Notification, allow, answer, connect, install_seccomp_filter_with_listener, is_pending, read_memory,
-    receive_notification, wake_receiver_on_same_processor,
+    receive_notification, receiving_ends_with_callers, wake_receiver_on_same_processor,
 };
 pub(crate) use shared_words::{clear_words, shared_words};
 pub(crate) use start::was_stdout_closed;

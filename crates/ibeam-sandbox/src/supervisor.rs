@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpid, getppid, set_child_subreaper, set_parent_process_death_signal};
 
-use crate::call_answers::CallRules;
+use crate::call_answers::{self, CallRules};
 use crate::command::become_command;
 use crate::connections;
 use crate::descendants::{kill_descendants, reap, signal_descendants};
@@ -199,21 +199,23 @@ fn wait_for_request(rules: &mut Option<&CallRules>) -> StopRequest {
     }
 }
 
-/// Starts the child that answers the calls, unless there are too many processes at the moment.
+/// Answers the first call. Starts the child that answers this one and the others, if it may take longer; there may be
+/// too many processes at the moment.
 fn start_answering(listener: BorrowedFd<'_>, given: &CallRules, rules: &mut Option<&CallRules>) {
+    let Ok(call) = raw::receive_notification(listener) else { return };
+    if call_answers::opens_device(&call) {
+        // Every shell opens its terminal, so most commands need no such child.
+        return raw::allow(listener, &call);
+    }
     let own_pid = getpid();
-    match raw::fork(ForkMode::Plain, || given.answer_all(own_pid, listener)) {
+    match raw::fork(ForkMode::Plain, || given.answer_all(own_pid, listener, &call)) {
         Ok(_) => {
             *rules = None;
             // The listener is closed here, so that the calls fail if the child is killed.
             let signals = raw::fixed_fd(SIGNAL_FD);
             let _ = raw::dup_to(signals, LISTENER_FD);
         }
-        Err(errno) => {
-            if let Ok(call) = raw::receive_notification(listener) {
-                raw::answer(listener, &call, Err(errno));
-            }
-        }
+        Err(errno) => raw::answer(listener, &call, Err(errno)),
     }
 }
 

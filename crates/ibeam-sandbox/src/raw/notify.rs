@@ -62,10 +62,28 @@ pub(crate) fn wake_receiver_on_same_processor(listener: BorrowedFd<'_>) {
     unsafe { libc::ioctl(listener.as_raw_fd(), SET_FLAGS, SYNC_WAKE_UP) };
 }
 
+/// The first Linux in which [`receive_notification`] fails when no caller is left; before it, the call waits forever.
+const RECEIVING_ENDS: (u32, u32) = (6, 11);
+
+/// Whether [`receive_notification`] may wait, because it fails when no caller is left.
+pub(crate) fn receiving_ends_with_callers() -> bool {
+    // SAFETY: zero is a valid value of this plain structure.
+    let mut system: libc::utsname = unsafe { std::mem::zeroed() };
+    // SAFETY: the system writes one structure of this type.
+    if unsafe { libc::uname(&raw mut system) } != 0 {
+        return false;
+    }
+    let mut numbers = system.release.split(|unit| *unit as u8 == b'.').map(|digits| {
+        let digits = digits.iter().map(|unit| *unit as u8).take_while(u8::is_ascii_digit);
+        digits.fold(0, |number: u32, digit| number.saturating_mul(10).saturating_add(u32::from(digit - b'0')))
+    });
+    matches!((numbers.next(), numbers.next()), (Some(major), Some(minor)) if (major, minor) >= RECEIVING_ENDS)
+}
+
 /// Receives the next notification; waits for one.
 ///
 /// # Errors
-/// `NOENT`: the caller was killed before its notification was read.
+/// `NOENT`: the caller was killed before its notification was read, or, since Linux 6.11, no caller is left.
 pub(crate) fn receive_notification(listener: BorrowedFd<'_>) -> Result<Notification, Errno> {
     // SAFETY: zero is a valid value of this plain structure, and the kernel requires it.
     let mut given: libc::seccomp_notif = unsafe { std::mem::zeroed() };

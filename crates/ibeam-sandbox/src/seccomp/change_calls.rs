@@ -2,7 +2,9 @@
 //! so that they can be recorded.
 //!
 //! A file that is already open for writing needs no call of this list, because opening it was one. Calls whose flags
-//! are in a register are announced only if the flags ask for a change, so that reading costs nothing.
+//! are in a register are announced only if the flags ask for a change, so that reading costs nothing. A mode is announced
+//! only if it lets a file be executed or be written by others: another one changes nothing and runs nothing, and neither
+//! do owners and times.
 
 use libc::c_long;
 
@@ -29,8 +31,6 @@ const CALLS: &[c_long] = &[
     libc::SYS_unlink,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_rmdir,
-    #[cfg(target_arch = "x86_64")]
-    libc::SYS_chmod,
     libc::SYS_mkdirat,
     libc::SYS_mknodat,
     libc::SYS_symlinkat,
@@ -39,23 +39,34 @@ const CALLS: &[c_long] = &[
     libc::SYS_renameat2,
     libc::SYS_unlinkat,
     libc::SYS_truncate,
-    libc::SYS_fchmod,
-    libc::SYS_fchmodat,
-    SYS_FCHMODAT2,
     libc::SYS_bind,
     // Its flags lie in memory.
     libc::SYS_openat2,
 ];
 
-/// Calls that are announced if the argument at this index has one of [`CHANGING_FLAGS`].
-const CALLS_WITH_FLAGS: &[(c_long, u32)] = &[
-    (libc::SYS_openat, 2),
+/// Calls that are announced if the argument at this index has one of these bits.
+const CALLS_WITH_BITS: &[(c_long, u32, u32)] = &[
+    (libc::SYS_openat, 2, CHANGING_FLAGS),
     #[cfg(target_arch = "x86_64")]
-    (libc::SYS_open, 1),
+    (libc::SYS_open, 1, CHANGING_FLAGS),
+    #[cfg(target_arch = "x86_64")]
+    (libc::SYS_chmod, 1, EMPOWERING_MODE),
+    (libc::SYS_fchmod, 1, EMPOWERING_MODE),
+    (libc::SYS_fchmodat, 2, EMPOWERING_MODE),
+    (SYS_FCHMODAT2, 2, EMPOWERING_MODE),
 ];
 
 /// Flags with which opening a file changes it, or lets it be changed.
 pub(crate) const CHANGING_FLAGS: u32 = (libc::O_ACCMODE | libc::O_CREAT | libc::O_TRUNC).cast_unsigned();
+
+/// The bits of a mode with which a file can be executed, with the rights of its owner too, or be written by others.
+const EMPOWERING_MODE: u32 = libc::S_ISUID
+    | libc::S_ISGID
+    | libc::S_IXUSR
+    | libc::S_IXGRP
+    | libc::S_IXOTH
+    | libc::S_IWGRP
+    | libc::S_IWOTH;
 
 /// Offset of the first argument in the call's data, of 8 bytes each; the lower half comes first.
 const ARGUMENTS_OFFSET: u32 = 16;
@@ -65,10 +76,10 @@ pub(super) fn announcement() -> Vec<libc::sock_filter> {
     const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
     let announce = statement(RETURN, libc::SECCOMP_RET_USER_NOTIF);
     let mut steps = vec![statement(LOAD, CALL_NUMBER_OFFSET)];
-    for (call, argument) in CALLS_WITH_FLAGS {
+    for (call, argument, bits) in CALLS_WITH_BITS {
         steps.push(libc::sock_filter { jf: 4, ..skip_next_unless(libc::BPF_JEQ, *call as u32) });
         steps.push(statement(LOAD, ARGUMENTS_OFFSET + 8 * argument));
-        steps.push(skip_next_unless(libc::BPF_JSET, CHANGING_FLAGS));
+        steps.push(skip_next_unless(libc::BPF_JSET, *bits));
         steps.push(announce);
         steps.push(statement(RETURN, libc::SECCOMP_RET_ALLOW));
     }

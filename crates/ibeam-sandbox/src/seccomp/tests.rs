@@ -9,7 +9,8 @@ use rustix::thread::set_no_new_privs;
 
 use super::call_lists::{self, NEWEST, REFUSED_CALLS};
 use super::{
-    Changes, CommandFilter, Connections, FilterContext, ServerFilter, command_filter, install, server_filter,
+    Changes, CommandFilter, Connections, FilterContext, ServerFilter, change_calls, command_filter, install,
+    server_filter,
 };
 use crate::raw::{self, ForkMode, any_call};
 
@@ -273,6 +274,21 @@ fn calls_that_change_files_are_announced_and_reading_is_not() {
         [libc::SYS_mkdirat, libc::SYS_renameat2, libc::SYS_unlinkat, libc::SYS_bind, libc::SYS_openat2]
     {
         assert!(announced(call, [BAD; 6]), "{call}");
+    }
+    for (mode, is_announced) in
+        [(0o644, false), (0o600, false), (0o755, true), (0o1644, false), (0o4644, true), (0o2600, true)]
+            .into_iter()
+            .chain([(0o666, true), (0o664, true), (0o100, true), (0, false)])
+    {
+        for (call, given) in [
+            #[cfg(target_arch = "x86_64")]
+            (libc::SYS_chmod, [BAD, mode, 0, 0, 0, 0]),
+            (libc::SYS_fchmod, [BAD, mode, 0, 0, 0, 0]),
+            (libc::SYS_fchmodat, [BAD, BAD, mode, 0, 0, 0]),
+            (change_calls::SYS_FCHMODAT2, [BAD, BAD, mode, 0, 0, 0]),
+        ] {
+            assert_eq!(announced(call, given), is_announced, "{call} {mode:o}");
+        }
     }
     for call in [libc::SYS_read, libc::SYS_getcwd, libc::SYS_readlinkat, libc::SYS_utimensat] {
         assert!(!announced(call, [BAD; 6]), "{call}");

@@ -99,7 +99,7 @@ fn each_call_that_changes_a_name_is_recorded() {
             ("mv sub/moved moved", "moved"),
             ("rm moved", "moved"),
             ("rmdir made", "made"),
-            ("chmod 600 file", "file"),
+            ("chmod 700 file", "file"),
             ("truncate -s 0 file", "file"),
             ("cd sub; echo x > ../up", "up"),
             ("cd sub; (cd ..; mkdir -p other; cd other; : > deep)", "other/deep"),
@@ -156,8 +156,12 @@ fn calls_with_descriptors_are_recorded() {
             fixture.records(&python(code), path);
         }
         let sub = fixture.id("sub/x");
-        assert!(fixture.run(&python("os.fchmod(os.open(\"x\", os.O_RDONLY, dir_fd=d), 0o640)")).1);
+        assert!(fixture.run(&python("os.fchmod(os.open(\"x\", os.O_RDONLY, dir_fd=d), 0o750)")).1);
         assert!(fixture.record().has_file(sub));
+        fixture.record().clear();
+        // Neither says anything about what is in the directory, or changes what a file does.
+        assert!(fixture.run("chmod 755 sub; chmod 600 sub/x; touch -cd yesterday sub; chmod 644 sub/x").1);
+        assert!(!fixture.record().has_file(fixture.id("sub")) && !fixture.record().has_file(sub));
         fixture.record().clear();
         // Opened for reading, and again for writing through the descriptor.
         assert!(fixture.run("exec 5< sub/x; echo x > /proc/self/fd/5").1);
@@ -173,6 +177,17 @@ fn calls_with_descriptors_are_recorded() {
             "{}",
             bound.0
         );
+    });
+}
+
+#[test]
+fn directories_that_replace_one_another_are_distinguished() {
+    everywhere("directories_that_replace_one_another_are_distinguished", || {
+        let fixture = Fixture::new();
+        // One process after another with the same working directory, which was replaced.
+        fixture.records("mkdir w; cd w; : > a; rm a; cd ..; rmdir w; mkdir w; cd w; : > b", "w/b");
+        fixture.records("cd sub; : > c; cd ..; mv sub was; mkdir sub; cd sub; : > d; : > ../was/e", "sub/d");
+        fixture.records("cd sub; for n in 1 2 3; do : > f; cd ../old; : > g; cd ../sub; done", "old/g");
     });
 }
 
