@@ -72,10 +72,22 @@ const EMPOWERING_MODE: u32 = libc::S_ISUID
 const ARGUMENTS_OFFSET: u32 = 16;
 
 /// Returns instructions that announce these calls. Other calls pass on to the instructions that follow.
+///
+/// A program that hides its memory (`ssh-agent`) could not have its calls answered, so that request only seems to
+/// succeed. Debuggers are refused in the sandbox anyway.
 pub(super) fn announcement() -> Vec<libc::sock_filter> {
     const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
     let announce = statement(RETURN, libc::SECCOMP_RET_USER_NOTIF);
-    let mut steps = vec![statement(LOAD, CALL_NUMBER_OFFSET)];
+    let mut steps = vec![
+        statement(LOAD, CALL_NUMBER_OFFSET),
+        libc::sock_filter { jf: 6, ..skip_next_unless(libc::BPF_JEQ, libc::SYS_prctl as u32) },
+        statement(LOAD, ARGUMENTS_OFFSET),
+        libc::sock_filter { jf: 3, ..skip_next_unless(libc::BPF_JEQ, libc::PR_SET_DUMPABLE as u32) },
+        statement(LOAD, ARGUMENTS_OFFSET + 8),
+        skip_next_unless(libc::BPF_JEQ, 0),
+        statement(RETURN, libc::SECCOMP_RET_ERRNO),
+        statement(LOAD, CALL_NUMBER_OFFSET),
+    ];
     for (call, argument, bits) in CALLS_WITH_BITS {
         steps.push(libc::sock_filter { jf: 4, ..skip_next_unless(libc::BPF_JEQ, *call as u32) });
         steps.push(statement(LOAD, ARGUMENTS_OFFSET + 8 * argument));

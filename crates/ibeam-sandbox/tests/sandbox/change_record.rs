@@ -181,6 +181,18 @@ fn calls_with_descriptors_are_recorded() {
 }
 
 #[test]
+fn changes_of_programs_that_hide_their_memory_are_recorded() {
+    if !has_python() {
+        return;
+    }
+    everywhere("changes_of_programs_that_hide_their_memory_are_recorded", || {
+        let fixture = Fixture::new();
+        let hide = "import ctypes; assert ctypes.CDLL(None).prctl(4, 0) == 0";
+        fixture.records(&format!("python3 -Ic '{hide}; open(\"hidden\", \"w\")'"), "hidden");
+    });
+}
+
+#[test]
 fn directories_that_replace_one_another_are_distinguished() {
     everywhere("directories_that_replace_one_another_are_distinguished", || {
         let fixture = Fixture::new();
