@@ -388,8 +388,7 @@ mod tests {
         fs::create_dir(&directory).unwrap();
         let budget = Budget { cost_micros: None, tokens: Some(10) };
         let governor = Governor::new(budget, RateLimits::default());
-        let shared =
-            Arc::new(SharedGovernor::open(&directory, governor, Spend::default(), None).unwrap());
+        let shared = Arc::new(SharedGovernor::open(&directory, governor, Spend::default(), None).unwrap());
         let socket = shared.serve(&directory).unwrap();
         let client = Client { directory: directory.clone() };
 

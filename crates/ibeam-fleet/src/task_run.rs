@@ -13,9 +13,7 @@ use rustix::process::{Signal, kill_process};
 
 use crate::budget::Budget;
 use crate::check_run::CheckEnd;
-use crate::child::{
-    Children, ExtraLimits, RunInputs, RunProgram, RunStart, exit_code, stdin_from,
-};
+use crate::child::{Children, ExtraLimits, RunInputs, RunProgram, RunStart, exit_code, stdin_from};
 use crate::error::FleetError;
 use crate::queue::{Spend, micros_to_usd};
 use crate::run_stream::{RunEnd, RunFailure, RunStream, resumable_session};

@@ -184,8 +184,10 @@ fn answer_of(output: &Output) -> (String, Option<String>) {
 fn acpx(clients: &Clients, scene: &Scene<'_>, args: &[&str]) -> Result<Output, ConformanceError> {
     let mut command = scene.command(&clients.node);
     command.arg(clients.packages.join("acpx/dist/cli.js"));
+    // The time after which the process of a session ends unused: longer than a loaded machine needs between two prompts. The
+    // session is closed at the end.
     command
-        .args(["--approve-all", "--format", "json", "--timeout", "100", "--ttl", "1", "cursor"])
+        .args(["--approve-all", "--format", "json", "--timeout", "100", "--ttl", "60", "cursor"])
         .args(args);
     scene.run(command)
 }

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use ibeam_core::{
-    JsonSchema, ModelEvent, ModelRequest, ModelStream, Prices, Provider, ProviderError, Retry, estimated_tokens,
+    JsonSchema, ModelEvent, ModelRequest, ModelStream, Prices, Provider, ProviderError, Retry,
+    estimated_tokens,
 };
 use ibeam_fleet::{
     Ask, GOVERNOR_VARIABLE, Permission, RequestOutcome, RequestReport, TASK_VARIABLE, is_limited,

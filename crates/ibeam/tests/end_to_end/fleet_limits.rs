@@ -88,7 +88,8 @@ fn a_budget_is_used_to_its_last_request() {
 #[test]
 fn runs_of_a_killed_driver_wait_for_the_next_one() {
     let slow = |answer: Answer| answer.delay(Duration::from_millis(400));
-    let answers = (0..6).map(|number| slow(answer_call(&format!("c{number}"), "ls", &json!({ "path": "." }))));
+    let answers =
+        (0..6).map(|number| slow(answer_call(&format!("c{number}"), "ls", &json!({ "path": "." }))));
     let scene = Scene::new(answers.chain((0..6).map(|_| answer_text("done"))));
     let file = task_file(&scene, &tasks(&scene, 6));
     let flags = ["--jobs", "6", "--requests-per-minute", "1000"];
