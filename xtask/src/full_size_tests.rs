@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
-use ibeam_testkit::{SWEEP_VARIABLE, cargo_command};
+use ibeam_testkit::{PROGRAM_VARIABLE, SWEEP_VARIABLE, cargo_command};
 
 use crate::test_runner::TestRunner;
 
@@ -24,6 +24,9 @@ pub(crate) enum FullSizeError {
     /// An argument that is not a number of bytes.
     #[error("`{0}` is not a number of bytes")]
     Bytes(String),
+    /// An argument of the kill sweep that is neither a number nor `--bin` with a path.
+    #[error("`{0}`: usage: cargo xtask kill-sweep [SEED] [--bin PATH]")]
+    Argument(String),
     /// Cargo could not be run.
     #[error("cannot run cargo: {0}")]
     Cargo(#[from] std::io::Error),
@@ -58,18 +61,30 @@ fn run_optimised(root: &Path, filter: &str, environment: &[(&str, &str)]) -> Res
     if status.success() { Ok(()) } else { Err(FullSizeError::Tests) }
 }
 
-/// Runs the kill sweep and prints the sums of its counts. `seed` selects the random instants at which runs are killed.
-pub(crate) fn run_kill_sweep(root: &Path, seed: Option<&str>) -> Result<(), FullSizeError> {
+/// Runs the complete kill sweep and prints the sums of its counts. `SEED` selects the random instants at which runs are
+/// killed.
+pub(crate) fn run_kill_sweep(
+    root: &Path,
+    mut words: impl Iterator<Item = String>,
+) -> Result<(), FullSizeError> {
     let runner = TestRunner::find(root);
     let mut command = runner.command(root);
-    command.args(["-p", "ibeam", "--test", "end_to_end", "crash::"]);
+    // With the features that the libraries have for all tests of the workspace, so that nothing is built again.
+    command.args(["--workspace", "--test", "end_to_end", "crash::"]);
     command.args(match runner {
         TestRunner::Nextest(_) => ["--success-output", "immediate"],
         TestRunner::CargoTest => ["--", "--nocapture"],
     });
     command.env(SWEEP_VARIABLE, "whole");
-    if let Some(seed) = seed {
-        command.env("IBEAM_KILL_SEED", seed);
+    while let Some(word) = words.next() {
+        match (word.as_str(), word.parse::<u64>()) {
+            ("--bin", _) => {
+                let path = words.next().ok_or_else(|| FullSizeError::Argument(word.clone()))?;
+                command.env(PROGRAM_VARIABLE, std::fs::canonicalize(path)?);
+            }
+            (_, Ok(_)) => drop(command.env("IBEAM_KILL_SEED", &word)),
+            (_, Err(_)) => return Err(FullSizeError::Argument(word)),
+        }
     }
     let mut tests = command.current_dir(root).stderr(Stdio::piped()).spawn()?;
     let mut sums = [0; COUNTS.len()];

@@ -59,7 +59,7 @@ usage: cargo xtask SUBCOMMAND
           send ten gigabytes of output through a release build; prints time and memory
   harbor [--bin PATH]
           let harbor run ten simple tasks with the program, without containers
-  kill-sweep [SEED]
+  kill-sweep [SEED] [--bin PATH]
           kill the program at each step of many runs and at random instants; prints what was lost
   local-eval [NAME…]
           run the small tasks on the embedded model; prints score and speed
@@ -110,8 +110,7 @@ fn main() -> ExitCode {
             full_size_tests::run_flood(&root(), args.next().as_deref()).map_err(|error| error.to_string())
         }
         "harbor" => harbor_tasks::run(&root(), args).map_err(|error| error.to_string()),
-        "kill-sweep" => full_size_tests::run_kill_sweep(&root(), args.next().as_deref())
-            .map_err(|error| error.to_string()),
+        "kill-sweep" => full_size_tests::run_kill_sweep(&root(), args).map_err(|error| error.to_string()),
         "local-eval" => {
             let args: Vec<String> = args.collect();
             local_eval::run(&root(), &args).map_err(|error| error.to_string())

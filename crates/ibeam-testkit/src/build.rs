@@ -22,6 +22,9 @@ pub enum BuildError {
     Failed(String),
 }
 
+/// The environment variable with the path of the program that the scenes of end-to-end tests start, instead of the debug build.
+pub const PROGRAM_VARIABLE: &str = "IBEAM_TEST_PROGRAM";
+
 /// The environment variable with the absolute path of a directory of debug builds that need no build.
 pub const PROGRAMS_VARIABLE: &str = "IBEAM_TEST_PROGRAMS";
 

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use ibeam_testkit::{Answer, Ibeam, ModelServer, ProgramOutput, Wire, Workspace};
+use ibeam_testkit::{Answer, Ibeam, ModelServer, PROGRAM_VARIABLE, ProgramOutput, Wire, Workspace};
 use serde_json::{Value, json};
 
 /// The key for each provider. It must never be printed.
@@ -55,7 +55,8 @@ impl Scene {
 
     /// Returns the program in this workspace with these arguments, without model, server and key.
     pub(crate) fn ibeam_without_model<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
-        Ibeam::new(BINARY, &self.workspace).args(args)
+        let other = std::env::var_os(PROGRAM_VARIABLE);
+        Ibeam::new(other.unwrap_or_else(|| BINARY.into()), &self.workspace).args(args)
     }
 
     /// Returns the program with these arguments, the model and its server, without key.
