@@ -18,7 +18,8 @@ fn reports(fixture: &Fixture) -> [String; 3] {
         ("ls", json!({})),
     ]
     .map(|(tool, arguments)| success(fixture.call(tool, arguments)).1);
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    // Two seconds of processor time in a debug build; a workspace without limits takes hours. The machine may be busy.
+    assert!(began.elapsed() < Duration::from_secs(200), "{:?}", began.elapsed());
     reports
 }
 

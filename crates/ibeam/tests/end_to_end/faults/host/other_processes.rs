@@ -18,7 +18,8 @@ fn f146_the_second_run_of_a_session_reports_the_holder_at_once() {
     holder.wait_for_stdout("first ");
     let output = scene.print([format!("--resume={id}")]).run();
     check_failure(&output, 75);
-    assert!(output.elapsed < Duration::from_secs(2), "{output}");
+    // A run that waits for the holder never ends, since its answer stalls. On a busy machine the start takes seconds.
+    assert!(output.elapsed < Duration::from_secs(15), "{output}");
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
     for part in [holder.pid().to_string().as_str(), host.trim()] {
         assert!(output.stderr.contains(part), "`{part}` is missing: {output}");
