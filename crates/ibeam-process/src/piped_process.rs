@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn a_program_that_does_not_exist_is_an_error() {
         run(async {
-            let command = CommandSpec { program: Path::new("/nonexistent"), ..bash(&[]) };
+            let command = CommandSpec { program: Path::new("/dev/null/missing"), ..bash(&[]) };
             let error = PipedProcess::spawn(&Launcher::default(), &command).unwrap_err();
             assert!(matches!(error, StartProcessError::Spawn(SpawnError::System(_))), "{error:?}");
         });

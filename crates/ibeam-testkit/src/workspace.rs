@@ -63,6 +63,11 @@ impl Workspace {
         self.root.path()
     }
 
+    /// Returns a path outside of the workspace and the home at which nothing exists.
+    pub fn missing(&self) -> PathBuf {
+        self.root.path().join("missing")
+    }
+
     /// Returns the text of a file of the workspace, or `None` if it cannot be read.
     pub fn read(&self, path: &str) -> Option<String> {
         fs::read_to_string(self.directory.join(path)).ok()

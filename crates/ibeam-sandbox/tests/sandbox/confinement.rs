@@ -302,16 +302,16 @@ tests_in! { everywhere:
     }
 
     fn a_workspace_at_a_private_directory_is_that_of_the_system() {
-        let workspace = Workspace::new();
+        let workspace = Workspace::new_in(Path::new("/tmp"));
         let fixture = Fixture::with(workspace, |confinement, workspace| {
             confinement.writable = vec![PathBuf::from("/var/tmp")];
             confinement.read_only.clear();
             confinement.visible.push(workspace.path().to_owned());
         });
-        let name = format!("/var/tmp/ibeam-test-{}", std::process::id());
-        fixture.prints(&format!("echo x >{name} && cat {name}"), "x");
-        assert_eq!(std::fs::read_to_string(&name).unwrap(), "x\n");
-        std::fs::remove_file(name).unwrap();
+        let other = Workspace::new_in(Path::new("/var/tmp"));
+        let file = other.outside().join("file");
+        fixture.prints(&format!("echo x >{0} && cat {0}", file.display()), "x");
+        assert_eq!(std::fs::read_to_string(file).unwrap(), "x\n");
         fixture.refuses(REFUSED, &["echo x >made"]);
     }
 

@@ -93,6 +93,8 @@ pub(crate) fn again(test: &str, environment: &str, wrapper: &[String]) {
         .arg(program)
         .args(["--exact", name, "--nocapture"])
         .env(VARIABLE, environment)
+        // The directory of this user may be closed to others.
+        .env_remove("TMPDIR")
         .current_dir("/")
         .output()
         .unwrap();

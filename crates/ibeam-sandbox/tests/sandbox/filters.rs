@@ -218,6 +218,7 @@ tests_in! { everywhere:
         let fixture = Fixture::new();
         let home = fixture.workspace.home().display().to_string();
         let outside = fixture.workspace.outside().display().to_string();
+        let in_etc = format!("/etc/ibeam-test-{}", std::process::id());
         fixture.prints("echo new >new; mkdir -p a/b; mv new a/b; ln a/b/new c; cat c", "new");
         fixture.prints("t=$(mktemp); echo kept >$t; cat $t; rm $t", "kept");
         fixture.prints("echo >/dev/null && cat README.md", "readme");
@@ -229,7 +230,7 @@ tests_in! { everywhere:
             format!("ln {home}/.profile l && echo x >>l"),
             format!("ln -s {home}/.profile s && echo x >>s"),
             format!("mkdir {outside}/x && ! test -w {outside}"),
-            "echo x >/etc/ibeam-test".to_owned(),
+            format!("echo x >{in_etc}"),
             "echo x >/proc/sys/kernel/core_pattern".to_owned(),
         ] {
             fixture.refuses(&attempt);
@@ -237,7 +238,7 @@ tests_in! { everywhere:
         assert_eq!(std::fs::read_to_string(fixture.workspace.home().join(".profile")).unwrap(), "profile\n");
         assert!(!fixture.workspace.home().join(".bashrc").exists());
         assert!(!fixture.workspace.outside().join("x").exists());
-        assert!(!Path::new("/etc/ibeam-test").exists());
+        assert!(!Path::new(&in_etc).exists());
     }
 
     // Landlock refuses most of these too, where it exists.

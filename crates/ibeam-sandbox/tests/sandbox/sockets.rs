@@ -214,8 +214,8 @@ tests_in! { as_both_users:
     }
 
     fn a_granted_socket_is_reached_and_its_neighbour_is_not() {
-        let directory = PathBuf::from(format!("/var/tmp/ibeam-sockets-{}", std::process::id()));
-        std::fs::create_dir(&directory).unwrap();
+        let other_workspace = Workspace::new_in(Path::new("/var/tmp"));
+        let directory = other_workspace.outside().to_owned();
         let granted = UnixListener::bind(directory.join("granted")).unwrap();
         let other = UnixListener::bind(directory.join("other")).unwrap();
         let workspace = Workspace::new();
@@ -232,7 +232,6 @@ tests_in! { as_both_users:
         let output = fixture.run(&format!("dial('{}')", directory.join("other").display()));
         assert!(output.contains("Error"), "{output}");
         is_untouched(&other);
-        std::fs::remove_dir_all(directory).unwrap();
     }
 
     fn a_command_that_ends_while_it_connects_ends() {

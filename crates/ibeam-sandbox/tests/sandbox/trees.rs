@@ -122,8 +122,9 @@ tests_in! { with_and_without_namespace:
                 other => panic!("{other:?}"),
             }
         };
-        assert_eq!(refusal("/nonexistent", "/", ""), Some(Errno::NOENT));
-        assert_eq!(refusal("/bin/bash", "/nonexistent", ""), Some(Errno::NOENT));
+        let missing = fixture.workspace.missing().display().to_string();
+        assert_eq!(refusal(&missing, "/", ""), Some(Errno::NOENT));
+        assert_eq!(refusal("/bin/bash", &missing, ""), Some(Errno::NOENT));
         assert_eq!(refusal("/etc/passwd", "/", ""), Some(Errno::ACCESS));
         assert_eq!(refusal("/bin/true", "/", &"x".repeat(200_000)), Some(Errno::TOOBIG));
         assert_eq!(refusal("/bin/true", "/", "a\0b"), None);

@@ -512,15 +512,16 @@ mod tests {
         std::fs::write(root.join("bin/bash"), "").unwrap();
         std::os::unix::fs::symlink(root.join("bin"), root.with_file_name("link")).unwrap();
         std::os::unix::fs::symlink(root.join("later"), root.with_file_name("later")).unwrap();
+        let others = format!("/usr/bin:{}", directory.path().join("missing").display());
         let path = format!(
-            "bin:.::{}:{}:{}:/usr/bin:/nonexistent",
+            "bin:.::{}:{}:{}:{others}",
             root.join("bin").display(),
             root.with_file_name("link").display(),
             root.with_file_name("later").display()
         );
         let roots: [&Path; 1] = [&root];
         let environment = filter_environment(variables(&[("PATH", &path)]), &[], &[], &roots);
-        assert_eq!(environment, variables(&[("PATH", "/usr/bin:/nonexistent")]));
+        assert_eq!(environment, variables(&[("PATH", &others)]));
         let environment = variables(&[("PATH", &path)]);
         let bash = find_bash(&environment, &roots).unwrap();
         assert!(!bash.starts_with(directory.path()), "{bash:?}");

@@ -228,6 +228,8 @@ fn changes_that_make_git_run_programs_are_restored() {
     fixture.put(".vscode/tasks.json", "mine");
     let guarded = Guarded::new(fixture);
     let config = guarded.fixture.bytes(".git/config");
+    let mode = |path: &str| guarded.fixture.path(path).metadata().unwrap().permissions().mode() & 0o777;
+    let mode_of_hook = mode(".git/hooks/pre-push");
     guarded.stops("echo '[core] pager = x' >> .git/config", ".git/config");
     guarded.stops("git remote add origin elsewhere", ".git/config");
     guarded.stops("rm .git/hooks/pre-push", ".git/hooks/pre-push");
@@ -242,8 +244,7 @@ fn changes_that_make_git_run_programs_are_restored() {
     guarded.stops("mv .vscode v; ln -s v .vscode", ".vscode");
     assert_eq!(guarded.fixture.bytes(".git/config"), config);
     assert_eq!(guarded.fixture.bytes(".vscode/tasks.json"), b"mine");
-    let hook = guarded.fixture.path(".git/hooks/pre-push");
-    assert_eq!(hook.metadata().unwrap().permissions().mode() & 0o777, 0o644);
+    assert_eq!(mode(".git/hooks/pre-push"), mode_of_hook);
     guarded.permits("touch .vscode/tasks.json; git status");
     guarded.permits("rm -rf .git");
 }

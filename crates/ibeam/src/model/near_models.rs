@@ -97,7 +97,7 @@ mod tests {
         let sources = NameSources {
             aliases: vec!["composer-1".into()],
             providers: vec!["anthropic".into(), "openai".into()],
-            cache_dir: PathBuf::from("/nonexistent"),
+            cache_dir: PathBuf::from("/dev/null/cache"),
         };
         let near = near_models(&sources, name);
         assert!(near.len() <= MAX_NAMES, "{near:?}");
@@ -109,7 +109,7 @@ mod tests {
         check("claude-sonet-5-5", &["anthropic/claude-sonnet-5-5"]);
         check("composer-2", &["composer-1"]);
         check("openai/gpt-6-lunar", &["openai/gpt-6-luna"]);
-        let near = near_models_of("openai", "gpt-6-lunar", Path::new("/nonexistent"));
+        let near = near_models_of("openai", "gpt-6-lunar", Path::new("/dev/null/cache"));
         assert_eq!(near.first().map(String::as_str), Some("openai/gpt-6-luna"));
     }
 
@@ -121,7 +121,7 @@ mod tests {
             ("xai", "grok-code-fast-1", "xai/grok-4.7"),
             ("deepseek", "deepseek-chat", "deepseek/deepseek-flash"),
         ] {
-            let near = near_models_of(provider, id, Path::new("/nonexistent"));
+            let near = near_models_of(provider, id, Path::new("/dev/null/cache"));
             assert_eq!(near.first().map(String::as_str), Some(first), "{provider}/{id}: {near:?}");
             for name in &near {
                 let (provider, id) = name.split_once('/').unwrap();
@@ -139,7 +139,7 @@ mod tests {
     fn a_different_name_finds_nothing() {
         check("zzzzzzzzzzzzzz", &[]);
         for (provider, id) in [("openai", "zzzzzzzzzzzzzz"), ("vllm", "gpt-6.2-sol")] {
-            assert_eq!(near_models_of(provider, id, Path::new("/nonexistent")), Vec::<String>::new());
+            assert_eq!(near_models_of(provider, id, Path::new("/dev/null/cache")), Vec::<String>::new());
         }
     }
 }

@@ -58,7 +58,8 @@ fn a_debug_log_names_the_failure_that_ended_the_program_also_before_a_run() {
     let text = fs::read_to_string(&path).unwrap();
     let last: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
     assert!(failed.stderr.contains(last["failure"].as_str().unwrap()), "{text}\n{failed}");
-    let impossible = scene.ibeam(["-p", "x", "--debug", "/nonexistent/debug.jsonl"]).run();
+    let missing = scene.workspace.missing().join("debug.jsonl");
+    let impossible = scene.ibeam(["-p", "x", "--debug", missing.to_str().unwrap()]).run();
     assert_eq!(impossible.code, Some(73), "{impossible}");
     let config = scene.workspace.home().join(".config/ibeam/config.toml");
     fs::create_dir_all(config.parent().unwrap()).unwrap();

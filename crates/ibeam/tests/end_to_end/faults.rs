@@ -40,8 +40,25 @@ pub(crate) fn launcher_works(launcher: &[&str]) -> bool {
 
 /// Lets another user enter the workspace and the home directory.
 pub(crate) fn make_accessible_to_all(scene: &Scene) {
+    // A umask may have closed what is below.
+    open_to_all(scene.workspace.outside());
     for path in [scene.workspace.outside(), scene.workspace.path(), scene.workspace.home()] {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o777)).unwrap();
+    }
+}
+
+/// Lets every user read what is in a directory.
+fn open_to_all(directory: &Path) {
+    for entry in std::fs::read_dir(directory).unwrap().flatten() {
+        let metadata = entry.metadata().unwrap();
+        let added = if metadata.is_dir() { 0o755 } else { 0o444 };
+        if !metadata.is_symlink() {
+            let permissions = std::fs::Permissions::from_mode(metadata.permissions().mode() | added);
+            std::fs::set_permissions(entry.path(), permissions).unwrap();
+        }
+        if metadata.is_dir() {
+            open_to_all(&entry.path());
+        }
     }
 }
 

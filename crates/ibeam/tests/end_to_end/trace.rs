@@ -117,7 +117,8 @@ fn a_receiver_that_fails_is_a_warning_and_delays_the_end_by_three_seconds_at_mos
 #[test]
 fn an_export_that_cannot_work_is_an_error_before_the_run() {
     let scene = Scene::new([]);
-    let output = scene.print(["--trace-file", "/nonexistent/trace.json"]).run();
+    let missing = scene.workspace.missing().join("trace.json");
+    let output = scene.print(["--trace-file", missing.to_str().unwrap()]).run();
     assert_eq!(output.code, Some(73), "{output}");
     let output = scene.print(["--lang", "en"]).env("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4317").run();
     assert_eq!(output.code, Some(2), "{output}");
@@ -264,9 +265,10 @@ fn a_file_that_is_no_trajectory_is_an_error_that_names_it() {
     let file = scene.workspace.outside().join("x.json");
     fs::write(&file, "{}").unwrap();
     let path = file.to_str().unwrap();
+    let missing = scene.workspace.missing().display().to_string();
     for (args, code) in [
         (vec!["--from-atif", path], 65),
-        (vec!["--from-atif", "/nonexistent/x.json"], 66),
+        (vec!["--from-atif", &missing], 66),
         (vec!["--from-atif", path, "--continue"], 2),
         (vec!["--from-atif", ""], 2),
     ] {
@@ -393,8 +395,9 @@ fn a_session_is_compared_with_its_own_stream_and_with_those_of_other_agents() {
 #[test]
 fn a_comparison_names_what_cannot_be_read() {
     let scene = two_sessions();
+    let missing = scene.workspace.missing().display().to_string();
     for (args, code, named) in [
-        (vec!["-1", "/nonexistent/x"], 66, "/nonexistent/x"),
+        (vec!["-1", &missing], 66, missing.as_str()),
         (vec!["-1", "-9"], 66, "9"),
         (vec!["-1", "-2", "--stat"], 2, "--stat"),
         (vec!["-1", "--json"], 2, "OTHER"),

@@ -12,6 +12,13 @@ use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
 const NO_MOUNTS: &str = "no mount namespace in which the user database could be replaced";
 
+/// Returns a path in the root directory at which nothing exists.
+fn missing_in_root() -> String {
+    let path = format!("/ibeam-missing-{}", std::process::id());
+    assert!(!Path::new(&path).exists(), "{path}");
+    path
+}
+
 /// Returns the entries of `/`.
 fn root_entries() -> BTreeSet<PathBuf> {
     std::fs::read_dir("/").unwrap().map(|entry| entry.unwrap().path()).collect()
@@ -67,7 +74,7 @@ fn f141_without_the_variable_the_home_is_looked_up() {
 #[test]
 fn f141_a_home_that_cannot_be_written_is_an_error_that_names_a_variable() {
     let before = root_entries();
-    for home in ["/", "/nonexistent", "/proc/1"] {
+    for home in ["/", &missing_in_root(), "/proc/1"] {
         let scene = Scene::new([answer_text("never")]);
         let listed = scene.workspace.outside().join("listed");
         std::fs::create_dir(&listed).unwrap();
@@ -173,7 +180,7 @@ fn f141_a_home_that_does_not_exist_is_created() {
 #[test]
 fn f141_without_any_home_the_error_names_the_variable() {
     let before = root_entries();
-    for home in [None, Some("/"), Some("/nonexistent")] {
+    for home in [None, Some("/"), Some(missing_in_root().as_str())] {
         let scene = Scene::new([answer_text("never")]);
         let Some(ibeam) = run_with_home(&scene, home, Path::new("/")) else {
             return skip(NO_MOUNTS);
@@ -203,7 +210,7 @@ fn f141_commands_that_need_no_home_work_without_one() {
 /// The XDG variables are sufficient.
 #[test]
 fn f141_with_the_xdg_variables_no_home_is_needed() {
-    for home in ["", "/", "/nonexistent"] {
+    for home in ["", "/", &missing_in_root()] {
         let scene = Scene::new([answer_text("ok")]);
         let before = root_entries();
         expect_success(&scene, scene.print::<&str>([]).env("HOME", home));

@@ -25,7 +25,7 @@ fn f142_a_run_needs_no_temporary_directory() {
         ]
     };
     let scene = Scene::new(answers());
-    let output = expect_success(&scene, scene.print(["--force"]).env("TMPDIR", "/nonexistent"));
+    let output = expect_success(&scene, scene.print(["--force"]).env("TMPDIR", scene.workspace.missing()));
     assert_eq!(scene.workspace.read("made.txt").as_deref(), Some("two\n"), "{output}");
     if !is_root() || !launcher_works(&["unshare", "--mount"]) {
         return skip("no mount namespace in which /tmp could be read-only");

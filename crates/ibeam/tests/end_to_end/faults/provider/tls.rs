@@ -354,10 +354,12 @@ fn a_file_of_authorities_that_cannot_be_used_is_reported_with_its_setting() {
 #[test]
 fn extra_authorities_of_node_that_cannot_be_used_are_mentioned_if_a_certificate_is_refused() {
     let server = TlsServer::start(create_identity("localhost", 2100), vec![Behavior::Answer; 2]);
-    let (_scene, ibeam) = server.run_against(FAST_RETRIES, false);
-    let output = ibeam.env("NODE_EXTRA_CA_CERTS", "/nonexistent/ca.pem").run();
+    let (scene, ibeam) = server.run_against(FAST_RETRIES, false);
+    let missing = scene.workspace.missing();
+    let output = ibeam.env("NODE_EXTRA_CA_CERTS", &missing).run();
     assert_eq!(output.code, Some(27), "{output}");
-    assert!(output.stderr.contains("`$NODE_EXTRA_CA_CERTS` was ignored: `/nonexistent/ca.pem`"), "{output}");
+    let warning = format!("`$NODE_EXTRA_CA_CERTS` was ignored: `{}`", missing.display());
+    assert!(output.stderr.contains(&warning), "{output}");
 }
 
 #[test]
