@@ -83,6 +83,7 @@ impl WorkerPolicy {
         let outside = local
             .into_iter()
             .chain(task.files.iter().map(PathBuf::as_path))
+            .chain(task.check_sources())
             .find(|path| !self.allows_path(path) || self.is_key_file(path))?;
         Some(format!("the worker does not allow `{}`", outside.display()))
     }
@@ -301,6 +302,7 @@ mod tests {
             (inside.as_path(), r#","check":"true""#, "checks"),
             (inside.as_path(), r#","env":{"A":"b"}"#, "`env`"),
             (inside.as_path(), r#","files":["/etc/passwd"]"#, "`/etc/passwd`"),
+            (inside.as_path(), r#","check":"true","check_dir":"/etc""#, "checks"),
         ] {
             let error = admitted(&policy, &line(workspace, rest)).unwrap_err();
             assert!(error.contains(reason), "{rest}: {error}");

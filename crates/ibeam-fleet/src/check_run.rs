@@ -12,6 +12,7 @@ use std::thread;
 use ibeam_files::file_lock;
 use rustix::process::{Signal, kill_process};
 
+use crate::check_files::place_check_files;
 use crate::child::stdin_from;
 use crate::error::FleetError;
 use crate::task::Task;
@@ -51,6 +52,9 @@ impl TaskRunner<'_> {
         let (mut report, mut lost) = (read(&mut file), None);
         if report.is_none() {
             file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).map_err(FleetError::at(&path))?;
+            if let Err(error) = place_check_files(task, start) {
+                return Ok(CheckEnd::Undecided(Cause::Files(error.to_string())));
+            }
             // Of an interrupted check.
             let _ = fs::remove_file(&log);
             let input = dir.path().join(COMMAND);

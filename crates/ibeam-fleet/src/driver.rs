@@ -27,7 +27,7 @@ use crate::retry::begin_numbered_attempt;
 use crate::snapshots::{SharingNote, Snapshots};
 use crate::stop::StopFlag;
 use crate::task_dir::{Attempt, TaskDir};
-use crate::task_files::recorded_files;
+use crate::task_files::{self, recorded_files};
 use crate::task_result::{Outcome, TaskResult};
 use crate::task_run::{Conclusion, TaskRunner};
 use crate::task_totals::TotalsScope;
@@ -455,6 +455,8 @@ impl<Q: TaskQueue> Shared<'_, Q> {
         let Claim { lease, task, spend: before, attempt } = claim;
         let id = task.id.clone();
         let tasks = self.directory.join("tasks");
+        // A worker learns of them with the task.
+        task_files::record(self.directory, task.check_sources())?;
         if tasks.join(&task.id).is_dir() {
             begin_numbered_attempt(&TaskDir::open(&tasks, &task.id)?, *attempt)?;
         }

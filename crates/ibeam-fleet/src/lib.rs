@@ -6,6 +6,7 @@
 
 mod batch_queue;
 mod budget;
+mod check_files;
 mod check_run;
 mod child;
 mod comparison;

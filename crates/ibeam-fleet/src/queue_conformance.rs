@@ -18,6 +18,8 @@ pub(crate) fn task(id: &str, needs: &[&str]) -> Task {
         env: Default::default(),
         files: Vec::new(),
         check: None,
+        check_files: Default::default(),
+        check_dir: None,
         needs: needs.iter().map(|need| (*need).to_owned()).collect(),
     }
 }

@@ -1,7 +1,7 @@
 //! A task: a prompt, the workspace in which it runs, and how its result is checked.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -33,9 +33,22 @@ pub struct Task {
     /// The command that decides whether the task is done. It runs in the workspace after the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
+    /// The files that only the check sees: their paths in the workspace, and the files that are copied there before it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub check_files: BTreeMap<PathBuf, PathBuf>,
+    /// The directory that only the check sees: what it has is copied into the workspace before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_dir: Option<PathBuf>,
     /// The tasks that must have passed before this one starts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<String>,
+}
+
+impl Task {
+    /// Returns the files and the directory that only the check sees, where they are on this machine.
+    pub fn check_sources(&self) -> impl Iterator<Item = &Path> {
+        self.check_files.values().chain(&self.check_dir).map(PathBuf::as_path)
+    }
 }
 
 /// The source of the files of a task.

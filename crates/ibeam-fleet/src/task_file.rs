@@ -1,10 +1,10 @@
 //! A file of tasks, a JSON object on each line. It is validated as a whole before anything runs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::task::{GitSource, Task, WorkspaceSource};
-use crate::workspace::lacks_commit;
+use crate::workspace::{has_committed, lacks_commit};
 use ibeam_git::Git;
 
 /// The number of characters of the longest id.
@@ -41,6 +41,14 @@ impl TaskFile {
     /// Like [`Self::parse`], and checks with the program `git` that local repositories have the commits.
     pub fn parse_and_check_commits(text: &str, base: &Path, git: &Git) -> Self {
         Self::parse_with(text, base, KnownSources { git: Some(git.clone()), ..KnownSources::default() })
+    }
+
+    /// Whether the file is committed in the repository of a workspace: then runs find it in the objects of their clone.
+    pub fn is_committed(&self, git: &Git) -> bool {
+        let Some(source) = &self.source else { return false };
+        let tops: BTreeSet<PathBuf> =
+            self.tasks.iter().filter_map(|task| local_top(&task.workspace)).collect();
+        tops.iter().any(|top| source.strip_prefix(top).is_ok_and(|file| has_committed(git, top, file)))
     }
 
     fn parse_with(text: &str, base: &Path, mut known: KnownSources) -> Self {
@@ -126,7 +134,55 @@ fn parse_line(text: &str, base: &Path, known: &mut KnownSources) -> Result<Task,
         }
         *file = path;
     }
+    check_check_sources(&mut task, base)?;
     Ok(task)
+}
+
+/// Checks that what only the check sees exists, is not in the workspace, and has a place there, and makes paths absolute.
+fn check_check_sources(task: &mut Task, base: &Path) -> Result<(), String> {
+    if task.check.is_none() && task.check_sources().next().is_some() {
+        return Err("`check_files` and `check_dir` need `check`".to_owned());
+    }
+    for (place, file) in &mut task.check_files {
+        let is_inside = place.components().all(|part| matches!(part, Component::Normal(_)));
+        if place.as_os_str().is_empty() || !is_inside {
+            let place = place.display();
+            return Err(format!("`check_files`: `{place}` should be a path in the workspace, without `..`"));
+        }
+        *file = base.join(&*file);
+        if !file.is_file() {
+            return Err(format!("`check_files`: no file at `{}`", file.display()));
+        }
+    }
+    if let Some(directory) = &mut task.check_dir {
+        *directory = base.join(&*directory);
+        if !directory.is_dir() {
+            return Err(format!("`check_dir`: no directory at `{}`", directory.display()));
+        }
+    }
+    let Some(top) = local_top(&task.workspace) else { return Ok(()) };
+    for source in task.check_sources() {
+        let real = source.canonicalize().map_err(|error| format!("`{}`: {error}", source.display()))?;
+        if real.starts_with(&top) || top.starts_with(&real) {
+            let (source, top) = (source.display(), top.display());
+            return Err(format!("`{source}` is for the check alone, but the run gets a copy of `{top}`"));
+        }
+        if source.to_str().is_none_or(|source| source.contains('\n')) {
+            return Err(format!("`{}` should be UTF-8 without a line feed", source.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the directory of which the run of a task gets a copy, with links resolved: that of the whole repository.
+fn local_top(workspace: &WorkspaceSource) -> Option<PathBuf> {
+    let path = match workspace {
+        WorkspaceSource::Path(path) => path.clone(),
+        WorkspaceSource::Git(source) => ibeam_git::local_path(&source.git)?,
+    };
+    let path = path.canonicalize().ok()?;
+    let top = path.ancestors().find(|above| above.join(".git").exists()).unwrap_or(&path);
+    Some(top.to_owned())
 }
 
 /// The sources of workspaces that were checked. Many tasks have the same.
@@ -357,6 +413,28 @@ mod tests {
         let ids: Vec<&str> = file.tasks.iter().map(|task| task.id.as_str()).collect();
         assert_eq!((ids.as_slice(), file.invalid.len()), (["a", "c"].as_slice(), 1), "{:?}", file.invalid);
         assert!(file.invalid[0].line == 2 && file.invalid[0].detail.contains("`gone` is no commit of"));
+    }
+
+    #[test]
+    fn a_task_file_that_the_clones_of_its_tasks_have_is_found() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let git = |arguments: &[&str]| {
+            let mut command = std::process::Command::new("git");
+            command.args(["-c", "user.name=a", "-c", "user.email=a@example.com"]).args(arguments);
+            assert!(command.current_dir(&home).status().unwrap().success(), "{arguments:?}");
+        };
+        git(&["init", "--quiet", "."]);
+        std::fs::create_dir(home.join("ws")).unwrap();
+        std::fs::write(home.join("ws/tasks.jsonl"), A).unwrap();
+        git(&["commit", "--quiet", "--allow-empty", "-m", "one"]);
+        let program = Git::of_system(home.join("views"));
+        let file = TaskFile { source: Some(home.join("ws/tasks.jsonl")), ..TaskFile::parse(A, &home) };
+        assert!(!file.is_committed(&program));
+        git(&["add", "ws/tasks.jsonl"]);
+        git(&["commit", "--quiet", "-m", "two"]);
+        assert!(file.is_committed(&program));
+        assert!(!TaskFile { source: Some(home.join("other")), ..file }.is_committed(&program));
     }
 
     #[test]

@@ -1,32 +1,48 @@
-//! The files from which the tasks of a fleet came, recorded in its directory: they may have variables of tasks, so runs do
-//! not see them.
+//! The paths that no run of a fleet sees, recorded in its directory: the files from which its tasks came, which may have
+//! variables of tasks, and the files that only checks see.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::driver::FleetDirectory;
 use crate::error::FleetError;
+use crate::task::Task;
 
-/// The name of the record in the directory of a fleet: a path on each line.
+/// The name of the record in the directory of a fleet: a path on each line, as given and with its links resolved.
 const RECORD: &str = "task-files";
 
 impl FleetDirectory {
-    /// Records a file of tasks. A path that is not one line of text cannot be recorded.
+    /// Records paths: the file of tasks, and what only the checks of these tasks see. A path that is not one line of text
+    /// cannot be recorded.
     ///
     /// # Errors
     /// `Io`.
-    pub fn record_task_file(&self, path: Option<&Path>) -> Result<(), FleetError> {
-        let record = self.path().join(RECORD);
-        let mut lines = recorded_lines(self.path());
-        let Some(path) = path.and_then(Path::to_str).filter(|path| !path.contains('\n')) else {
-            return Ok(());
-        };
-        if lines.lines().any(|line| line == path) {
-            return Ok(());
-        }
-        lines.push_str(&format!("{path}\n"));
-        fs::write(&record, lines).map_err(FleetError::at(&record))
+    pub fn record_hidden_paths(&self, file: Option<&Path>, tasks: &[Task]) -> Result<(), FleetError> {
+        record(self.path(), file.into_iter().chain(tasks.iter().flat_map(Task::check_sources)))
     }
+}
+
+/// Adds paths to the record of a fleet.
+///
+/// # Errors
+/// `Io`.
+pub(crate) fn record<'a>(fleet: &Path, paths: impl Iterator<Item = &'a Path>) -> Result<(), FleetError> {
+    let mut lines = recorded_lines(fleet);
+    let mut known: BTreeSet<String> = lines.lines().map(str::to_owned).collect();
+    let before = lines.len();
+    let resolved = paths.flat_map(|path| [Some(path.to_owned()), path.canonicalize().ok()]);
+    for path in resolved.flatten() {
+        let Some(path) = path.to_str().filter(|path| !path.contains('\n')) else { continue };
+        if known.insert(path.to_owned()) {
+            lines.push_str(&format!("{path}\n"));
+        }
+    }
+    if lines.len() == before {
+        return Ok(());
+    }
+    let (path, new) = (fleet.join(RECORD), fleet.join(format!("{RECORD}.new")));
+    fs::write(&new, lines).and_then(|()| fs::rename(&new, &path)).map_err(FleetError::at(&path))
 }
 
 /// Returns the recorded files, a line each; none in a fleet of an earlier version.

@@ -46,6 +46,9 @@ pub enum Cause {
     /// The workspace cannot be prepared now.
     #[error("workspace: {0}")]
     Workspace(String),
+    /// The files of the check cannot be copied.
+    #[error("the files of the check cannot be copied: {0}")]
+    Files(String),
     /// Too many runs were killed.
     #[error("{0} runs ended without a result")]
     Runs(usize),

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use crate::file_filter::FileFilter;
 use crate::task::WorkspaceSource;
 
-pub(crate) use mirror::lacks_commit;
+pub(crate) use mirror::{has_committed, lacks_commit};
 pub(crate) use workspace_error::WorkspaceError;
 
 /// The kinds of bases of changes, in the file `base`.
@@ -162,7 +162,9 @@ impl Workspaces {
         let names = listed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
         let is_hidden = |name: &&[u8]| {
             let file = top.join(OsStr::from_bytes(name));
-            file.symlink_metadata().is_ok_and(|metadata| self.hidden.hides(&file, &metadata))
+            file.symlink_metadata().is_ok_and(|metadata| {
+                self.secrets.contains(&file_id(&metadata)) || self.hidden.hides(&file, &metadata)
+            })
         };
         let paths = names.filter(is_hidden).map(|name| path.join(OsStr::from_bytes(name)));
         let lines: String = paths

@@ -95,6 +95,8 @@ mod fleet_limits;
 mod fleet_nats;
 #[path = "end_to_end/fleet_verdicts.rs"]
 mod fleet_verdicts;
+#[path = "end_to_end/fleet_visibility.rs"]
+mod fleet_visibility;
 #[path = "end_to_end/formats.rs"]
 mod formats;
 #[path = "end_to_end/from_plan.rs"]

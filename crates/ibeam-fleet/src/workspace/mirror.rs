@@ -95,6 +95,15 @@ pub(crate) fn lacks_commit(git: &Git, repository: &Path, reference: &str) -> boo
     view.is_ok_and(|view| is_commit(git, view.place(), reference) == Ok(false))
 }
 
+/// Whether the last commit of a repository of the user has a file, so that a clone has it in its objects.
+pub(crate) fn has_committed(git: &Git, repository: &Path, file: &Path) -> bool {
+    let Some(location) = RepositoryLocation::for_source(repository) else { return false };
+    let Some(revision) = file.to_str().map(|file| format!("HEAD:{file}")) else { return false };
+    let view = RepositoryView::open(git, &location, RemoteSettings::References);
+    let find = ["rev-parse", "--verify", "--quiet", "--end-of-options", &revision];
+    view.is_ok_and(|view| matches!(git.find(view.place(), &find), Ok(Some(_))))
+}
+
 /// Whether the repository at a place has the commit of a reference.
 fn is_commit(git: &Git, place: Place<'_>, reference: &str) -> Result<bool, GitError> {
     git.find(place, &find_commit(&peeled(reference))).map(|found| found.is_some())

@@ -183,8 +183,16 @@ fn read_tasks(
         text = expand_matrix(&text).map_err(|error| detail(escape_to_one_line(&error)))?;
     }
     let base = base.canonicalize().map_err(unread)?;
-    let mut tasks = TaskFile::parse_and_check_commits(&text, &base, &find_git(app, &Stop::default())?);
+    let git = find_git(app, &Stop::default())?;
+    let mut tasks = TaskFile::parse_and_check_commits(&text, &base, &git);
     tasks.source = path.canonicalize().ok().filter(|_| path != Path::new("-"));
+    if tasks.is_committed(&git) {
+        let warning = sentence!(
+            "`{path}` is committed in the repository of a workspace, so runs can read it with git",
+            path = source
+        );
+        stderr::write_line(&format!("warning: {}", app.base.catalogue.sentence(&warning)));
+    }
     for invalid in &tasks.invalid {
         let detail = escape_to_one_line(&app.base.catalogue.in_language(&invalid.detail));
         stderr::write_line(&format!("warning: {source}:{}: {detail}", invalid.line));
@@ -220,7 +228,7 @@ fn run_tasks(
     let held = FleetDirectory::open(directory).map_err(fleet_error)?;
     let mut ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
     ledger.submit(&tasks.tasks).map_err(|error| submission_error(error, directory))?;
-    held.record_task_file(tasks.source.as_deref()).map_err(fleet_error)?;
+    held.record_hidden_paths(tasks.source.as_deref(), &tasks.tasks).map_err(fleet_error)?;
     if retries_failed {
         retry_failed(&held, &mut ledger).map_err(fleet_error)?;
     }

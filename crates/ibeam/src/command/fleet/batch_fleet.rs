@@ -89,7 +89,7 @@ pub(super) fn run_tasks(
     settings.write(held.path()).map_err(|error| io_error(held.path(), &error))?;
     let mut ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
     ledger.submit(&tasks.tasks).map_err(|error| submission_error(error, directory))?;
-    held.record_task_file(tasks.source.as_deref()).map_err(fleet_error)?;
+    held.record_hidden_paths(tasks.source.as_deref(), &tasks.tasks).map_err(fleet_error)?;
     if retries_failed {
         retry_failed(&held, &mut ledger).map_err(fleet_error)?;
     }
