@@ -3,6 +3,7 @@
 //! Processes are killed while a fleet runs, a provider refuses requests, and the cost of a fleet is compared with that of
 //! a shell loop's tools. Each part prints its figures. Lost or repeated tasks and needless requests fail.
 
+mod killer;
 pub(crate) mod kills;
 mod peers;
 pub(crate) mod process;
@@ -19,7 +20,7 @@ const USAGE: &str =
     "usage: cargo xtask fleet [TASKS] [--peers TASKS] [--sizes] [--waiting RUNS] [--bin PATH]";
 
 /// The number of tasks whose processes are killed, unless it is given.
-const TASKS: usize = 3_000;
+const TASKS: usize = 300;
 
 /// The number of runs that wait for batches, unless it is given.
 const WAITING: usize = 10_000;

@@ -12,7 +12,7 @@ use crate::scene::{Scene, answer_text};
 
 /// The lease of the submitter is 3 s. The worker gets its own tasks again when the servers are back.
 #[test]
-fn a_worker_outlasts_its_servers_and_runs_no_task_beside_itself() {
+fn a_worker_outlasts_its_servers_and_runs_each_task_once() {
     let Some(mut server) = Server::start() else { return };
     let scene = Scene::new((0..4).map(|_| answer_text("done")))
         .with_workspace(ibeam_testkit::Workspace::new().file("a.txt", "a\n"));
