@@ -35,7 +35,7 @@ impl Budget {
     }
 
     /// Returns how many requests may be unanswered at the same time, if each can need twice as much as `largest`, the
-    /// most that a task has consumed so far; `None` without a limit. The first request is sent alone.
+    /// largest request so far; `None` without a limit. The first request is sent alone.
     pub fn open_requests(self, spent: Spend, largest: Spend) -> Option<u64> {
         if !self.is_limited() {
             return None;

@@ -42,6 +42,17 @@ CREATE TABLE IF NOT EXISTS waiting (
     session TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS waiting_session ON waiting (session);
+CREATE TABLE IF NOT EXISTS largest (
+    id INTEGER PRIMARY KEY CHECK (id = 0),
+    cost_micros INTEGER NOT NULL,
+    tokens INTEGER NOT NULL
+);
+INSERT OR IGNORE INTO largest VALUES (0, 0, 0);
+CREATE TRIGGER IF NOT EXISTS task_spend AFTER UPDATE OF cost_micros, tokens ON task BEGIN
+    UPDATE largest SET
+        cost_micros = MAX(cost_micros, NEW.cost_micros - OLD.cost_micros),
+        tokens = MAX(tokens, NEW.tokens - OLD.tokens);
+END;
 ";
 
 /// A task is ready if it waits, or its lease has ended, and if no task that it needs lacks a result. A need that did not

@@ -182,7 +182,7 @@ fn a_waiting_task_is_claimed_again_when_its_session_is_woken() {
     assert_eq!(ledger.claim(200, 100).unwrap(), NextTask::Drained);
     assert!(ledger.is_idle(200).unwrap());
     assert_eq!(
-        (ledger.waiting_sessions().unwrap(), ledger.largest_spend().unwrap()),
+        (ledger.waiting_sessions().unwrap(), ledger.largest_request().unwrap()),
         (vec!["s".to_owned()], spend)
     );
     ledger.unpark().unwrap();
@@ -191,4 +191,8 @@ fn a_waiting_task_is_claimed_again_when_its_session_is_woken() {
     assert!(!ledger.is_idle(200).unwrap());
     let NextTask::Claimed(claim) = ledger.claim(200, 100).unwrap() else { panic!("no task") };
     assert_eq!((claim.task.id.as_str(), claim.spend), ("a", spend));
+    let after = Spend { cost_micros: 5, tokens: 9 };
+    ledger.release(&claim.lease, Release::Wait { session: "s".to_owned() }, after).unwrap();
+    let largest = Spend { cost_micros: 3, tokens: 5 };
+    assert_eq!(ledger.largest_request().unwrap(), largest, "a request, not the sum of a task");
 }

@@ -67,16 +67,14 @@ impl Ledger {
         self.failing(read())
     }
 
-    /// Returns the most that a task has consumed so far.
+    /// Returns the most that a task has consumed between two waits so far: with batches, its largest request.
     ///
     /// # Errors
     /// `Ledger`.
-    pub fn largest_spend(&self) -> Result<Spend, QueueError> {
-        let largest = self.connection.query_row(
-            "SELECT COALESCE(MAX(cost_micros), 0), COALESCE(MAX(tokens), 0) FROM task",
-            [],
-            |row| Ok(Spend { cost_micros: unsigned(row.get(0)?), tokens: unsigned(row.get(1)?) }),
-        );
+    pub fn largest_request(&self) -> Result<Spend, QueueError> {
+        let largest = self.connection.query_row("SELECT cost_micros, tokens FROM largest", [], |row| {
+            Ok(Spend { cost_micros: unsigned(row.get(0)?), tokens: unsigned(row.get(1)?) })
+        });
         self.failing(largest)
     }
 }

@@ -106,7 +106,7 @@ impl BatchPoller<'_> {
             let mut ledger = self.queue.ledger();
             let sessions: BTreeSet<String> =
                 ledger.waiting_sessions().map_err(queue_error)?.into_iter().collect();
-            let (spent, largest) = (ledger.spend(), ledger.largest_spend());
+            let (spent, largest) = (ledger.spend(), ledger.largest_request());
             let limit = self.budget.open_requests(spent.map_err(queue_error)?, largest.map_err(queue_error)?);
             // The answers that active tasks have got are not in the sums yet.
             (sessions, limit.map(|limit| if is_idle { limit } else { 0 }))
