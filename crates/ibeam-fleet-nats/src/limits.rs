@@ -1,7 +1,7 @@
 //! The limits that all workers share.
 //!
-//! `limits.fleet` has the requests of the fleet (`SharedState`). Each request and its end change it by compare-and-swap, but
-//! only if the fleet has a budget or rates. `account.*` has the pauses and the exhausted quotas that workers have seen;
+//! `limits.fleet` has the consumption of the fleet and what workers lease of its limits (`SharedState`). Each lease and each
+//! report changes it by compare-and-swap. `account.*` has the pauses and the exhausted quotas that workers have seen;
 //! every worker watches these keys. The name of an account there is a hash with a salt of the fleet.
 
 use std::collections::HashMap;
@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use async_nats::Subscriber;
 use futures_util::StreamExt as _;
 use ibeam_fleet::{
-    Budget, FleetLimits, QueueError, RequestOutcome, RequestReport, SharedDecision, SharedLimits,
-    SharedPermit, SharedState, Spend,
+    Budget, BudgetLease, DriverUsage, FleetLimits, Hold, LeaseDecision, QueueError, RequestOutcome,
+    RequestReport, SharedLimits, SharedState, Spend,
 };
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -25,8 +25,6 @@ use crate::error::{damaged, service};
 use crate::nats_queue::now_ms;
 use crate::store::{Store, Swap, parse};
 
-/// The time between two signs of life of a worker with open requests.
-const BEAT_INTERVAL: Duration = Duration::from_secs(15);
 /// The time between two readings of the keys of accounts, in case a value was lost with its connection.
 const READ_INTERVAL: Duration = Duration::from_secs(5);
 /// The pause until the next attempt when the servers do not answer.
@@ -47,21 +45,17 @@ struct Inner {
     connection: Arc<Connection>,
     store: Store,
     control: ControlWatch,
-    /// The name of the worker in the shared state.
-    driver: String,
     /// The milliseconds by which the clock of the servers is ahead.
     clock_offset_ms: i64,
-    /// The number of changes of the shared state.
+    /// The number of the last change of the shared state. Those of a process that is started again are larger.
     changes: AtomicU64,
-    /// One request of this worker changes the state at a time.
-    turn: Mutex<()>,
     last: Mutex<(Option<Instant>, SharedState)>,
     accounts: Mutex<HashMap<String, AccountNotice>>,
 }
 
 impl fmt::Debug for FleetLimitsClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FleetLimitsClient").field("driver", &self.0.driver).finish_non_exhaustive()
+        f.debug_struct("FleetLimitsClient").finish_non_exhaustive()
     }
 }
 
@@ -105,7 +99,6 @@ impl FleetLimitsClient {
         control: ControlWatch,
     ) -> Result<Self, QueueError> {
         let subject = store.names.accounts();
-        let driver = ibeam_fleet::random_id().map_err(|error| service("limits", &error))?;
         let (values, clock_offset_ms) = connection.block_on(async {
             let values = store.context.client().subscribe(subject.clone()).await;
             let values = values.map_err(|error| service(&subject, &error))?;
@@ -115,25 +108,18 @@ impl FleetLimitsClient {
             connection: Arc::clone(connection),
             store: store.clone(),
             control,
-            driver,
             clock_offset_ms,
-            changes: AtomicU64::default(),
-            turn: Mutex::default(),
+            changes: AtomicU64::new(now_ms()),
             last: Mutex::default(),
             accounts: Mutex::default(),
         });
         connection.block_on(inner.read_accounts())?;
         connection.handle().spawn(follow(Arc::downgrade(&inner), values));
-        connection.handle().spawn(beat(Arc::downgrade(&inner)));
         Ok(Self(inner))
     }
 }
 
 impl Inner {
-    fn limits(&self) -> FleetLimits {
-        self.control.current().limits
-    }
-
     /// Returns the time on the clock of the servers.
     fn now_ms(&self) -> u64 {
         now_ms().saturating_add_signed(self.clock_offset_ms)
@@ -151,11 +137,11 @@ impl Inner {
     ///
     /// # Errors
     /// `Service`.
-    async fn change<T>(&self, change: impl Fn(&mut SharedState) -> T) -> Result<T, QueueError> {
+    async fn change<T>(&self, driver: &str, change: impl Fn(&mut SharedState) -> T) -> Result<T, QueueError> {
         let (subject, number) = (self.store.names.limits(), self.changes.fetch_add(1, Ordering::SeqCst) + 1);
         let (mut made, mut failures) = (None, 0);
         loop {
-            match self.try_change(&subject, Some(number), &change, &mut made).await {
+            match self.try_change(&subject, Some((driver, number)), &change, &mut made).await {
                 Ok(true) => return made.ok_or_else(|| damaged(&subject, "it was not changed")),
                 // Another worker was faster.
                 Ok(false) => tokio::time::sleep(Duration::from_millis(number % 4)).await,
@@ -168,12 +154,12 @@ impl Inner {
         }
     }
 
-    /// Tries to change the shared state, and sets what the change returned. Returns whether it is made. Without a number,
-    /// the change may be made twice.
+    /// Tries to change the shared state, and sets what the change returned. Returns whether it is made. Without the driver and
+    /// the number, the change may be made twice.
     async fn try_change<T>(
         &self,
         subject: &str,
-        number: Option<u64>,
+        number: Option<(&str, u64)>,
         change: impl Fn(&mut SharedState) -> T,
         made: &mut Option<T>,
     ) -> Result<bool, QueueError> {
@@ -182,12 +168,12 @@ impl Inner {
             Some(entry) => (parse::<SharedState>(subject, &entry.value)?, entry.sequence),
             None => (SharedState::default(), 0),
         };
-        if made.is_none() || number.is_none_or(|number| !state.is_made(&self.driver, number)) {
+        if made.is_none() || number.is_none_or(|(driver, number)| !state.is_made(driver, number)) {
             let before = state.clone();
             *made = Some(change(&mut state));
             if state != before {
-                if let Some(number) = number {
-                    state.mark(&self.driver, number, self.now_ms());
+                if let Some((driver, number)) = number {
+                    state.mark(driver, number);
                 }
                 if self.store.swap(subject, sequence, &state).await? == Swap::Changed {
                     return Ok(false);
@@ -219,33 +205,50 @@ impl Inner {
     }
 }
 
+impl FleetLimitsClient {
+    /// Returns the consumption with the names that accounts have in the shared state.
+    fn shared_usage(&self, usage: &DriverUsage) -> DriverUsage {
+        let mut usage = usage.clone();
+        for correction in &mut usage.corrections {
+            correction.account = self.0.shared_name(&correction.account);
+        }
+        usage
+    }
+}
+
 impl SharedLimits for FleetLimitsClient {
-    fn decide(&self, account: &str) -> SharedDecision {
+    fn hold(&self, account: &str) -> Option<Hold> {
         let (inner, name) = (&self.0, self.0.shared_name(account));
-        let notice = lock(&inner.accounts).get(&name).cloned().unwrap_or_default();
+        let notice = lock(&inner.accounts).get(&name).cloned()?;
         if let Some(reason) = notice.exhausted {
-            return SharedDecision::Refuse(reason);
+            return Some(Hold::Refuse(reason));
         }
-        let now_ms = inner.now_ms();
-        if now_ms < notice.blocked_until_ms {
-            return SharedDecision::Wait(Duration::from_millis(notice.blocked_until_ms - now_ms));
-        }
-        let limits = inner.limits();
-        if !limits.is_limited() {
-            return SharedDecision::Send(SharedPermit::UNCOUNTED);
-        }
-        let _turn = lock(&inner.turn);
-        let decide = |state: &mut SharedState| state.decide(limits, &inner.driver, &name, inner.now_ms());
-        let decided = inner.connection.block_on(inner.change(decide));
-        decided.unwrap_or(SharedDecision::Wait(UNREACHABLE_PAUSE))
+        let left_ms = notice.blocked_until_ms.saturating_sub(inner.now_ms());
+        (left_ms > 0).then(|| Hold::Wait(Duration::from_millis(left_ms)))
     }
 
-    fn end(&self, account: &str, permit: SharedPermit, report: Option<&RequestReport>) {
+    fn limits(&self) -> FleetLimits {
+        self.0.control.current().limits
+    }
+
+    fn lease(&self, account: &str, usage: &DriverUsage) -> LeaseDecision {
         let (inner, name) = (&self.0, self.0.shared_name(account));
-        let used = report.map_or_else(Spend::default, |report| Spend {
-            cost_micros: report.cost_micros,
-            tokens: report.tokens,
-        });
+        let (limits, usage) = (self.limits(), self.shared_usage(usage));
+        let lease = |state: &mut SharedState| state.lease(limits, &name, &usage, inner.now_ms());
+        let leased = inner.connection.block_on(inner.change(&usage.driver, lease));
+        leased.unwrap_or(LeaseDecision::Wait { pause: UNREACHABLE_PAUSE, budget: None })
+    }
+
+    fn report(&self, usage: &DriverUsage, is_idle: bool) -> Option<BudgetLease> {
+        let inner = &self.0;
+        let (limits, usage) = (self.limits(), self.shared_usage(usage));
+        let report = |state: &mut SharedState| state.report(limits, &usage, is_idle, inner.now_ms());
+        // Without an answer, the next report has the consumption, and what is leased comes back after a minute.
+        inner.connection.block_on(inner.change(&usage.driver, report)).ok()
+    }
+
+    fn end(&self, account: &str, report: Option<&RequestReport>) {
+        let (inner, name) = (&self.0, self.0.shared_name(account));
         match report.map(|report| &report.outcome) {
             Some(RequestOutcome::Overloaded { retry_after_ms }) => {
                 inner.announce(&name, |known| known.after_overload(inner.now_ms(), *retry_after_ms));
@@ -255,27 +258,11 @@ impl SharedLimits for FleetLimitsClient {
             }),
             Some(RequestOutcome::Complete | RequestOutcome::Failed) | None => {}
         }
-        if !permit.is_counted() {
-            return;
-        }
-        let end = |state: &mut SharedState| state.end(&inner.driver, &name, permit, used, inner.now_ms());
-        let _turn = lock(&inner.turn);
-        // If the servers are gone for longer, the request counts when this worker is seen as dead.
-        drop(inner.connection.block_on(inner.change(end)));
-    }
-
-    fn add(&self, spend: Spend) {
-        let inner = &self.0;
-        if spend != Spend::default() && inner.limits().budget != Budget::default() {
-            let _turn = lock(&inner.turn);
-            // Without an answer, the budget misses what a run without its driver has consumed.
-            drop(inner.connection.block_on(inner.change(|state| state.add(spend))));
-        }
     }
 
     fn budget(&self) -> (Budget, Spend) {
         let inner = &self.0;
-        let budget = inner.limits().budget;
+        let budget = self.limits().budget;
         let is_stale = lock(&inner.last).0.is_none_or(|at| at.elapsed() > FRESH);
         if budget != Budget::default() && is_stale {
             let subject = inner.store.names.limits();
@@ -321,21 +308,6 @@ async fn follow(inner: Weak<Inner>, mut values: Subscriber) {
             Ok(None) => return,
             // The next reading may succeed.
             Err(_) => drop(inner.read_accounts().await),
-        }
-    }
-}
-
-/// Shows that this worker is alive while it has open requests.
-async fn beat(inner: Weak<Inner>) {
-    loop {
-        tokio::time::sleep(BEAT_INTERVAL).await;
-        let Some(inner) = inner.upgrade() else { return };
-        let has_open = lock(&inner.last).1.has_open(&inner.driver);
-        if has_open {
-            let subject = inner.store.names.limits();
-            let sign = |state: &mut SharedState| state.beat(&inner.driver, inner.now_ms());
-            // The next one may succeed.
-            drop(inner.try_change(&subject, None, sign, &mut None).await);
         }
     }
 }

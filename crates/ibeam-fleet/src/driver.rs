@@ -22,10 +22,11 @@ use crate::error::FleetError;
 use crate::event_publisher::EventPublisher;
 use crate::governor::{Governor, RateLimits};
 use crate::governor_server::{SharedGovernor, socket_path};
-use crate::queue::{Claim, Finished, Lease, NextTask, Release, TaskQueue};
+use crate::queue::{Claim, Finished, Lease, NextTask, Release, Spend, TaskQueue};
 use crate::retry::begin_numbered_attempt;
 use crate::snapshots::{SharingNote, Snapshots};
 use crate::stop::StopFlag;
+use crate::task::Task;
 use crate::task_dir::{Attempt, TaskDir};
 use crate::task_files::{self, recorded_files};
 use crate::task_result::{Outcome, TaskResult};
@@ -232,7 +233,9 @@ pub fn run_fleet<Q: TaskQueue>(
         observer.finished(&result).map_err(FleetError::Output)?;
     }
     let governor = Governor::new(options.budget, options.rates);
-    let governor = SharedGovernor::open(&directory.path, governor, queue.spend()?, queue.limits());
+    // Other machines may have recorded more than this one has logged.
+    let recorded = if queue.limits().is_some() { Spend::default() } else { queue.spend()? };
+    let governor = SharedGovernor::open(&directory.path, governor, recorded, queue.limits());
     let governor = Arc::new(governor.map_err(FleetError::at(&directory.path))?);
     let _socket = governor.serve(&directory.path).map_err(FleetError::at(&socket_path(&directory.path)))?;
     let children = Children::default();
@@ -289,7 +292,17 @@ pub fn run_fleet<Q: TaskQueue>(
             }
         }
         let (store, publish) = (snapshots.as_ref(), publisher.as_ref());
-        let helpers: [(&str, Option<Helper<'_>>); 2] = [
+        let governor = &shared.governor;
+        let helpers: [(&str, Option<Helper<'_>>); 3] = [
+            (
+                "limits",
+                governor.is_shared().then(|| {
+                    Box::new(|| {
+                        governor.report(false);
+                        Vec::new()
+                    }) as _
+                }),
+            ),
             ("snapshots", store.map(|snapshots| Box::new(|| snapshots.store_due()) as _)),
             ("events", publish.map(|publisher| Box::new(|| publisher.publish_new()) as _)),
         ];
@@ -364,6 +377,7 @@ pub fn run_fleet<Q: TaskQueue>(
         }
         reported
     });
+    governor.report(true);
     let State { halt, parked, error, .. } = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
     reported.map_err(FleetError::Output)?;
     if let Some(error) = error {

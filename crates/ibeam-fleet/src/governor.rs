@@ -6,15 +6,19 @@
 //! refused key or an exhausted quota ends them all. Near the end of a budget, requests are sent one after the other. Where
 //! requests have to wait, each model gets the same share of those that are sent.
 
+mod leases;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use self::leases::{SharedLease, TimedBlock};
 use crate::budget::Budget;
 use crate::governor_wire::{Ask, RequestOutcome, RequestReport};
 use crate::queue::Spend;
 use crate::request_log::{LineKind, LogLine};
+use crate::shared_limits::{BlockCorrection, RequestBlock};
 
 /// The time over which `per minute` counts.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -23,7 +27,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The time after which a waiting request is looked at again where nothing announces the change.
 const RECHECK: Duration = Duration::from_secs(1);
-
 /// The limits of all runs together. An absent limit is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -41,6 +44,8 @@ pub(crate) enum Decision {
     Send,
     /// The request waits, at most until this time, or until another one is reported.
     Wait(Duration),
+    /// The request waits for a block of the limits that machines share.
+    Lease,
     /// The request may not be sent, nor any other of its kind.
     Refuse(String),
 }
@@ -77,6 +82,8 @@ pub(crate) struct Governor {
     running: HashMap<String, Spend>,
     /// The reasons for which requests of running tasks were refused.
     refused: HashMap<String, String>,
+    /// The limits that machines share, and what is leased of them.
+    shared: SharedLease,
 }
 
 /// The account of a task whose execution has ended.
@@ -100,6 +107,10 @@ struct Permit {
     expected: Spend,
     /// Whether an earlier driver permitted it, which has no connection to its run.
     is_inherited: bool,
+    /// The block of requests that it belongs to.
+    block: Option<RequestBlock>,
+    /// Whether no other machine may send a request until it has ended.
+    is_alone: bool,
 }
 
 /// A provider and a key.
@@ -115,6 +126,7 @@ struct Account {
     blocked_until: Duration,
     pause: Duration,
     exhausted: Option<String>,
+    block: Option<TimedBlock>,
 }
 
 #[derive(Debug)]
@@ -138,6 +150,7 @@ impl Governor {
             accounts: HashMap::new(),
             running: HashMap::new(),
             refused: HashMap::new(),
+            shared: SharedLease::default(),
         }
     }
 
@@ -172,6 +185,7 @@ impl Governor {
             LineKind::Consumed => self.raise(spend),
             LineKind::Largest => self.raise_largest(spend),
             LineKind::Running => drop(self.running.insert(task, spend)),
+            LineKind::Log => {}
             LineKind::Refused => drop(self.refused.insert(task, reason)),
             LineKind::Settled => {
                 self.running.remove(&task);
@@ -229,14 +243,25 @@ impl Governor {
     /// Decides about a request at the time `now`. A request that waits is decided about again until it is sent or refused.
     pub(crate) fn decide(&mut self, now: Duration, request: &mut PendingRequest) -> Decision {
         let decision = self.judge(now, &request.ask);
-        let waits = matches!(decision, Decision::Wait(_));
+        let waits = matches!(decision, Decision::Wait(_) | Decision::Lease);
+        self.set_waiting(request, waits);
+        decision
+    }
+
+    /// Refuses a request that may have waited.
+    pub(crate) fn refuse_request(&mut self, request: &mut PendingRequest, reason: &str) {
+        self.set_waiting(request, false);
+        self.refused.insert(request.ask.task.clone(), reason.to_owned());
+    }
+
+    /// Counts a request among the waiting ones, or no longer.
+    pub(crate) fn set_waiting(&mut self, request: &mut PendingRequest, waits: bool) {
         if waits != request.waits {
             request.waits = waits;
             let account = self.accounts.entry(request.ask.account.clone()).or_default();
             let count = account.waiting.entry(request.ask.model.clone()).or_default();
             *count = if waits { *count + 1 } else { count.saturating_sub(1) };
         }
-        decision
     }
 
     /// Whether requests to several models of this account wait, so that the next one of another model may have its turn.
@@ -280,6 +305,9 @@ impl Governor {
         if is_near_end && in_flight > 0 || account.has_model_behind(&ask.model) {
             return Decision::Wait(now + RECHECK);
         }
+        if self.shared.limits.is_limited() && !self.has_lease(now, &ask.account) {
+            return Decision::Lease;
+        }
         self.permit(now, ask, false);
         Decision::Send
     }
@@ -292,11 +320,24 @@ impl Governor {
             sent_at: now,
             expected: ask.expected(),
             is_inherited,
+            block: None,
+            is_alone: false,
         };
         if self.permits.insert(ask.request.clone(), permit).is_some() {
             return;
         }
+        self.shared.used_at = self.shared.used_at.max(now);
         let account = self.accounts.entry(ask.account.clone()).or_default();
+        let block = account.block.as_mut().map(|timed| {
+            timed.block.requests = timed.block.requests.saturating_sub(1);
+            timed.block
+        });
+        // A lease without others is for one request.
+        let is_alone =
+            self.shared.budget.take_if(|lease| lease.budget.is_limited() && lease.is_last).is_some();
+        if let Some(permit) = self.permits.get_mut(&ask.request) {
+            (permit.block, permit.is_alone) = (block, is_alone);
+        }
         account.in_flight += 1;
         account.recent.push_back(SentRequest {
             request: ask.request.clone(),
@@ -332,6 +373,16 @@ impl Governor {
     pub(crate) fn count_end(&mut self, request: &str, used: Spend) {
         let Some(permit) = self.permits.remove(request) else { return };
         self.spent = self.spent.plus(used);
+        self.shared.is_awaited |= permit.is_alone;
+        if let Some(block) = permit.block.filter(|_| self.shared.limits.rates.tokens_per_minute.is_some()) {
+            self.shared.corrections.push(BlockCorrection {
+                account: permit.account.clone(),
+                second: block.second,
+                unsent: 0,
+                unused_tokens: block.reserved_tokens,
+                more_tokens: used.tokens,
+            });
+        }
         let task_spend = self.running.entry(permit.task).or_default();
         *task_spend = task_spend.plus(used);
         self.raise_largest(used);
@@ -442,7 +493,7 @@ mod tests {
         let mut pending = ask("t");
         match governor.decide(now, &mut pending) {
             Decision::Send => pending.ask.request,
-            other @ (Decision::Wait(_) | Decision::Refuse(_)) => panic!("{other:?}"),
+            other @ (Decision::Wait(_) | Decision::Lease | Decision::Refuse(_)) => panic!("{other:?}"),
         }
     }
 
@@ -569,6 +620,7 @@ mod tests {
                             open.push(pending.ask.request);
                         }
                         Decision::Wait(_) => prop_assert!(!open.is_empty(), "nothing ends the wait"),
+                        Decision::Lease => prop_assert!(false, "there are no other machines"),
                         Decision::Refuse(_) => prop_assert!(used >= limit),
                     }
                 } else if !open.is_empty() {

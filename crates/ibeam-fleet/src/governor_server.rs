@@ -14,12 +14,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::budget::Budget;
 use crate::child::ExtraLimits;
+use crate::event_publisher::random_id;
 use crate::governor::{Decision, Governor, PendingRequest, Settlement};
 use crate::governor_wire::{Ask, LIMITED_FILE, Permission, RequestReport};
 use crate::process_identity::is_alive;
 use crate::queue::Spend;
 use crate::request_log::{LineKind, LogLine, RequestLog};
-use crate::shared_limits::{SharedDecision, SharedLimits, SharedPermit};
+use crate::shared_limits::{Hold, LeaseDecision, SharedLimits};
 
 /// The number of bytes of the longest line.
 const MAX_LINE_BYTES: u64 = 64 << 10;
@@ -27,6 +28,8 @@ const MAX_LINE_BYTES: u64 = 64 << 10;
 const STACK_BYTES: usize = 256 << 10;
 /// The longest time after which the limits of other machines are asked again: they may have been raised.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// The time after which the consumption is reported to other machines.
+const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The governor of a fleet, shared by the threads of the driver.
 #[derive(Debug)]
@@ -37,6 +40,8 @@ pub(crate) struct SharedGovernor {
     clock: Clock,
     /// The limits that other machines share.
     shared: Option<Arc<dyn SharedLimits>>,
+    /// One thread at a time leases or reports. Has the time of the last report.
+    turn: Mutex<Duration>,
     /// Whether no request is sent without a governor.
     is_limited: bool,
 }
@@ -64,26 +69,42 @@ impl Clock {
 struct LoggedGovernor {
     governor: Governor,
     log: RequestLog,
+    /// The id of the log: the name of the driver for other machines.
+    id: String,
 }
 
 impl LoggedGovernor {
     /// Continues with what the log says.
     fn open(directory: &Path, governor: Governor, recorded: Spend, now: Duration) -> io::Result<Self> {
-        let mut state = Self { governor, log: RequestLog::open(directory)? };
+        let mut state = Self { governor, log: RequestLog::open(directory)?, id: String::new() };
         for line in state.log.read_new()? {
-            state.governor.replay(now, line);
+            match line.kind {
+                LineKind::Log => state.id = line.request,
+                _ => state.governor.replay(now, line),
+            }
+        }
+        if state.id.is_empty() {
+            state.id = random_id()?;
+            state.log.append(&[state.id_line()], false)?;
         }
         state.count_lost()?;
         state.governor.raise(recorded);
         let summary = state.log.is_long().then(|| state.governor.summary(now)).flatten();
         match summary {
-            Some(lines) => state.log.replace(&lines)?,
+            Some(mut lines) => {
+                lines.push(state.id_line());
+                state.log.replace(&lines)?;
+            }
             None => {
                 let consumed = LogLine::new(LineKind::Consumed, state.governor.spent());
                 state.log.append(&[consumed], false)?;
             }
         }
         Ok(state)
+    }
+
+    fn id_line(&self) -> LogLine {
+        LogLine { kind: LineKind::Log, request: self.id.clone(), ..LogLine::default() }
     }
 
     /// Counts the ends that runs have recorded.
@@ -109,6 +130,16 @@ impl LoggedGovernor {
             Some(used) => self.log.append(&[LogLine::end(request, used)], false),
             None => Ok(()),
         }
+    }
+
+    /// Logs that a request is refused, and returns why.
+    fn refuse(&mut self, request: &mut PendingRequest, reason: String) -> String {
+        self.governor.refuse_request(request, &reason);
+        let task = &request.ask().task;
+        let line = LogLine::for_task(LineKind::Refused, task, Spend::default());
+        // Without the line, a driver that takes over the task does not know of the refusal.
+        drop(self.log.append(&[LogLine { reason: reason.clone(), ..line }], false));
+        reason
     }
 
     /// Takes the ends of requests that an earlier driver permitted.
@@ -145,7 +176,17 @@ impl SharedGovernor {
         let clock = Clock::start();
         let is_limited = governor.is_limited() || shared.is_some();
         let state = LoggedGovernor::open(directory, governor, recorded, clock.now())?;
-        Ok(Self { state: Mutex::new(state), changed: Condvar::new(), clock, shared, is_limited })
+        let shared = Self {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+            clock,
+            shared,
+            turn: Mutex::default(),
+            is_limited,
+        };
+        // The consumption counts from here on.
+        shared.report(true);
+        Ok(shared)
     }
 
     /// Listens in `directory` until the process ends.
@@ -190,21 +231,22 @@ impl SharedGovernor {
         let mut pending = PendingRequest::new(serde_json::from_str(&line)?);
         let decision = self.decide(&mut pending);
         let ask = pending.ask();
-        let decision = decision.and_then(|()| self.ask_others(ask));
         let permission = match &decision {
-            Ok(_) => Permission::Send,
+            Ok(()) => Permission::Send,
             Err(reason) => Permission::Refuse { reason: reason.clone() },
         };
         let mut text = serde_json::to_string(&permission)?;
         text.push('\n');
         let sent = stream.write_all(text.as_bytes());
-        let Ok(permit) = decision else { return Ok(()) };
+        if decision.is_err() {
+            return Ok(());
+        }
         let report: Option<RequestReport> = match sent.and_then(|()| read(&mut line)) {
             Ok(_) => serde_json::from_str(&line).ok(),
             Err(_) => None,
         };
         if let Some(shared) = &self.shared {
-            shared.end(&ask.account, permit, report.as_ref());
+            shared.end(&ask.account, report.as_ref());
         }
         let mut state = self.lock();
         let ended = match &report {
@@ -214,7 +256,11 @@ impl SharedGovernor {
             }
             None => state.lose(&ask.request),
         };
+        let is_awaited = state.governor.is_report_awaited();
         drop(state);
+        if is_awaited {
+            self.report(true);
+        }
         self.changed.notify_all();
         ended
     }
@@ -229,6 +275,18 @@ impl SharedGovernor {
             let now = self.clock.now();
             let unlogged = |error: io::Error| format!("the log of requests cannot be written: {error}");
             state.update_inherited().map_err(unlogged)?;
+            if let Some(shared) = &self.shared {
+                state.governor.set_shared(shared.limits());
+                match shared.hold(&request.ask().account) {
+                    Some(Hold::Refuse(reason)) => break Err(state.refuse(request, reason)),
+                    Some(Hold::Wait(pause)) => {
+                        state.governor.set_waiting(request, true);
+                        state = self.wait(state, pause.min(LONGEST_WAIT));
+                        continue;
+                    }
+                    None => {}
+                }
+            }
             match state.governor.decide(now, request) {
                 Decision::Send => {
                     let line = sent_line(request.ask(), now);
@@ -238,19 +296,18 @@ impl SharedGovernor {
                     }
                     break logged;
                 }
-                Decision::Refuse(reason) => {
-                    let line = LogLine {
-                        reason: reason.clone(),
-                        ..LogLine::for_task(LineKind::Refused, &request.ask().task, Spend::default())
-                    };
-                    // Without the line, a driver that takes over the task does not know of the refusal.
-                    drop(state.log.append(&[line], false));
-                    break Err(reason);
+                Decision::Lease => {
+                    drop(state);
+                    let leased = self.lease(request.ask());
+                    state = self.lock();
+                    match leased {
+                        Ok(None) => {}
+                        Ok(Some(pause)) => state = self.wait(state, pause.min(LONGEST_WAIT)),
+                        Err(reason) => break Err(state.refuse(request, reason)),
+                    }
                 }
-                Decision::Wait(until) => {
-                    let pause = until.saturating_sub(now);
-                    state = self.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
-                }
+                Decision::Refuse(reason) => break Err(state.refuse(request, reason)),
+                Decision::Wait(until) => state = self.wait(state, until.saturating_sub(now)),
             }
         };
         if state.governor.has_turns(&request.ask().account) {
@@ -259,27 +316,77 @@ impl SharedGovernor {
         decision
     }
 
-    /// Waits until the limits that other machines share permit a request.
+    fn wait<'a>(
+        &self,
+        state: MutexGuard<'a, LoggedGovernor>,
+        pause: Duration,
+    ) -> MutexGuard<'a, LoggedGovernor> {
+        self.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Leases a block of the limits that machines share. Returns the pause until the next attempt, if there is none now.
     ///
     /// # Errors
-    /// The reason for which they refuse it.
-    fn ask_others(&self, ask: &Ask) -> Result<SharedPermit, String> {
-        let Some(shared) = &self.shared else { return Ok(SharedPermit::UNCOUNTED) };
-        loop {
-            match shared.decide(&ask.account) {
-                SharedDecision::Send(permit) => return Ok(permit),
-                SharedDecision::Wait(pause) => thread::sleep(pause.min(LONGEST_WAIT)),
-                SharedDecision::Refuse(reason) => {
-                    let mut state = self.lock();
-                    state.governor.revoke(&ask.request, &reason);
-                    // Without the line, the request counts when its run has ended.
-                    drop(state.log.append(&[LogLine::end(&ask.request, Spend::default())], false));
-                    drop(state);
-                    self.changed.notify_all();
-                    return Err(reason);
-                }
+    /// The reason for which there is none any more.
+    fn lease(&self, ask: &Ask) -> Result<Option<Duration>, String> {
+        let Some(shared) = &self.shared else { return Ok(None) };
+        let mut reported_at = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.clock.now();
+        let usage = {
+            let mut state = self.lock();
+            if state.governor.has_lease(now, &ask.account) {
+                // Another thread has leased it meanwhile.
+                return Ok(None);
+            }
+            let LoggedGovernor { governor, id, .. } = &mut *state;
+            governor.usage(now, id, ask.expected(), false)
+        };
+        *reported_at = now;
+        let decision = shared.lease(&ask.account, &usage);
+        let mut state = self.lock();
+        match decision {
+            LeaseDecision::Leased { budget, requests } => {
+                state.governor.take_lease(now, &ask.account, budget, requests);
+                drop(state);
+                self.changed.notify_all();
+                Ok(None)
+            }
+            LeaseDecision::Wait { pause, budget } => {
+                state.governor.update_lease(budget);
+                Ok(Some(pause))
+            }
+            LeaseDecision::Refuse(reason) => {
+                state.governor.update_lease(None);
+                Err(reason)
             }
         }
+    }
+
+    /// Reports the consumption to the other machines, and gives back what is not needed any more. Without `is_due`, does so
+    /// only after some time.
+    pub(crate) fn report(&self, is_due: bool) {
+        let Some(shared) = &self.shared else { return };
+        let mut reported_at = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = self.clock.now();
+        let (usage, is_idle) = {
+            let mut state = self.lock();
+            let LoggedGovernor { governor, id, .. } = &mut *state;
+            let is_idle = governor.is_idle(now, is_due);
+            let is_over = now >= *reported_at + REPORT_INTERVAL;
+            if !is_due && (!governor.has_report() || !is_idle && !is_over) {
+                return;
+            }
+            (governor.usage(now, id, Spend::default(), is_idle), is_idle)
+        };
+        *reported_at = now;
+        if let Some(lease) = shared.report(&usage, is_idle) {
+            self.lock().governor.update_lease(Some(lease));
+        }
+    }
+
+    /// Whether machines share limits.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared.is_some()
     }
 
     /// Returns what is left of a budget, or of the one that other machines share; `None` if it is spent.
@@ -318,10 +425,12 @@ impl SharedGovernor {
                 state.log.append(&[added, settled], false)
             }
         };
+        let has_report = state.governor.has_report();
         drop(state);
         self.changed.notify_all();
-        if let Some(shared) = &self.shared {
-            shared.add(unreported);
+        if has_report {
+            // Before the queue records it: what is recorded there counts at the least.
+            self.report(true);
         }
         logged.map(|()| (all, refused))
     }

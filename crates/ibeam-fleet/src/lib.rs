@@ -71,7 +71,10 @@ pub use queue::{
 pub use report::{FleetReport, ModelRow, PassRate};
 pub use report_html::report_page;
 pub use retry::retry_failed;
-pub use shared_limits::{FleetLimits, SharedDecision, SharedLimits, SharedPermit, SharedState};
+pub use shared_limits::{
+    BlockCorrection, BudgetLease, DriverUsage, FleetLimits, Hold, LeaseDecision, RequestBlock, SharedLimits,
+    SharedState,
+};
 pub use snapshot::{MAX_SNAPSHOT_BYTES, SnapshotStore};
 pub use snapshots::SharingNote;
 pub use stop::StopFlag;

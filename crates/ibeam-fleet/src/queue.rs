@@ -252,6 +252,11 @@ impl Spend {
         Self { cost_micros: self.cost_micros.max(other.cost_micros), tokens: self.tokens.max(other.tokens) }
     }
 
+    /// Returns the smaller amounts.
+    pub(crate) fn min(self, other: Self) -> Self {
+        Self { cost_micros: self.cost_micros.min(other.cost_micros), tokens: self.tokens.min(other.tokens) }
+    }
+
     /// Returns the difference, or 0.
     pub(crate) fn minus(self, other: Self) -> Self {
         Self {

@@ -38,6 +38,8 @@ pub(crate) enum LineKind {
     Refused,
     /// What a task has consumed is recorded in the queue.
     Settled,
+    /// The id of the log, as `request`.
+    Log,
 }
 
 /// A line of the log.

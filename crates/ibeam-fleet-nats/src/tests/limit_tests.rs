@@ -1,13 +1,13 @@
 //! The limits that workers share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ibeam_fleet::{
-    Budget, FleetLimits, RateLimits, RequestOutcome, RequestReport, SharedDecision, SharedLimits,
-    SharedPermit,
+    Budget, BudgetLease, DriverUsage, FleetLimits, Hold, LeaseDecision, RateLimits, RequestOutcome,
+    RequestReport, SharedLimits, Spend,
 };
 
 use super::server::{Cluster, program};
@@ -33,74 +33,115 @@ fn worker(server: &Cluster) -> Arc<dyn SharedLimits> {
     queue.shared_limits(&control).unwrap()
 }
 
-fn report(tokens: u64, outcome: RequestOutcome) -> RequestReport {
-    RequestReport { tokens, cost_micros: 0, outcome }
+fn report(outcome: RequestOutcome) -> RequestReport {
+    RequestReport { tokens: 0, cost_micros: 0, outcome }
 }
 
-fn permit(limits: &Arc<dyn SharedLimits>, account: &str) -> SharedPermit {
-    match limits.decide(account) {
-        SharedDecision::Send(permit) => permit,
-        other @ (SharedDecision::Wait(_) | SharedDecision::Refuse(_)) => panic!("{other:?}"),
+fn wait_for(limits: &Arc<dyn SharedLimits>, account: &str, expected: impl Fn(Option<&Hold>) -> bool) {
+    let start = Instant::now();
+    while !expected(limits.hold(account).as_ref()) {
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", limits.hold(account));
+        thread::sleep(Duration::from_millis(5));
     }
 }
 
-fn wait_for(limits: &Arc<dyn SharedLimits>, account: &str, expected: impl Fn(&SharedDecision) -> bool) {
-    let start = Instant::now();
-    while !expected(&limits.decide(account)) {
-        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", limits.decide(account));
-        thread::sleep(Duration::from_millis(5));
+/// The requests of a worker.
+struct Worker {
+    limits: Arc<dyn SharedLimits>,
+    name: String,
+    lease: Option<BudgetLease>,
+    consumed: u64,
+    largest: u64,
+    leases: usize,
+}
+
+impl Worker {
+    fn usage(&self) -> DriverUsage {
+        let amount = |tokens| Spend { cost_micros: 0, tokens };
+        DriverUsage {
+            driver: self.name.clone(),
+            consumed: amount(self.consumed),
+            largest: amount(self.largest),
+            expected: amount(100),
+            ..DriverUsage::default()
+        }
+    }
+
+    /// Waits for the permission for a request, without others of this worker. Returns false if the budget is spent.
+    fn wait_for_permission(&mut self) -> bool {
+        loop {
+            let largest = self.lease.and_then(|lease| lease.largest).map_or(0, |largest| largest.tokens);
+            let needed = 2 * largest.max(self.largest);
+            let permits = |lease: &BudgetLease| match lease.is_last {
+                true => self.consumed < lease.until.tokens,
+                false => needed > 0 && self.consumed + needed <= lease.until.tokens,
+            };
+            if self.lease.as_ref().is_some_and(permits) {
+                self.lease.take_if(|lease| lease.is_last);
+                return true;
+            }
+            self.leases += 1;
+            match self.limits.lease(ACCOUNT, &self.usage()) {
+                LeaseDecision::Leased { budget, .. } => self.lease = Some(budget),
+                LeaseDecision::Wait { pause, .. } => {
+                    self.lease = None;
+                    thread::sleep(pause.min(Duration::from_millis(5)));
+                }
+                LeaseDecision::Refuse(reason) => {
+                    assert!(reason.contains("budget"), "{reason}");
+                    return false;
+                }
+            }
+        }
     }
 }
 
 #[test]
 fn workers_exceed_a_budget_by_at_most_one_request_and_a_larger_one_permits_more() {
-    const LIMIT: u64 = 6000;
+    const LIMIT: u64 = 60_000;
     let Some(program) = program() else { return };
     let budget = |tokens| FleetLimits {
         budget: Budget { cost_micros: None, tokens: Some(tokens) },
         ..FleetLimits::default()
     };
     let (server, mut queue) = start(program, budget(LIMIT));
-    let (used, largest) = (AtomicU64::new(0), AtomicU64::new(0));
-    let (requests, refused) = (AtomicU64::new(0), AtomicU64::new(0));
-    let workers: Vec<_> = (0..3).map(|_| worker(&server)).collect();
+    let (used, largest, leases) = (AtomicU64::new(0), AtomicU64::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
-        for limits in workers.iter().flat_map(|limits| [limits; 4]) {
-            scope.spawn(|| {
-                loop {
-                    let permit = match limits.decide(ACCOUNT) {
-                        SharedDecision::Send(permit) => permit,
-                        SharedDecision::Wait(pause) => {
-                            thread::sleep(pause.min(Duration::from_millis(5)));
-                            continue;
-                        }
-                        SharedDecision::Refuse(reason) => {
-                            assert!(reason.contains("budget"), "{reason}");
-                            refused.fetch_add(1, Ordering::SeqCst);
-                            return;
-                        }
-                    };
+        for number in 0..6 {
+            let limits = worker(&server);
+            let (used, largest, leases) = (&used, &largest, &leases);
+            scope.spawn(move || {
+                let name = format!("w{number}");
+                let mut worker = Worker { limits, name, lease: None, consumed: 0, largest: 0, leases: 0 };
+                worker.limits.report(&worker.usage(), true);
+                while worker.wait_for_permission() {
                     assert!(
                         used.load(Ordering::SeqCst) < LIMIT,
                         "no request is sent once the budget is spent"
                     );
                     let tokens = fastrand::u64(100..200);
-                    thread::sleep(Duration::from_millis(fastrand::u64(1..10)));
+                    thread::sleep(Duration::from_millis(fastrand::u64(1..5)));
                     used.fetch_add(tokens, Ordering::SeqCst);
                     largest.fetch_max(tokens, Ordering::SeqCst);
-                    requests.fetch_add(1, Ordering::SeqCst);
-                    limits.end(ACCOUNT, permit, Some(&report(tokens, RequestOutcome::Complete)));
+                    (worker.consumed, worker.largest) =
+                        (worker.consumed + tokens, worker.largest.max(tokens));
+                    if worker.lease.is_none() {
+                        worker.limits.report(&worker.usage(), false);
+                    }
                 }
+                leases.fetch_add(worker.leases, Ordering::SeqCst);
             });
         }
     });
     let (used, largest) = (used.into_inner(), largest.into_inner());
-    println!("{} requests of 3 workers used {used} of {LIMIT} tokens", requests.into_inner());
-    assert_eq!(refused.into_inner(), 12);
+    println!("{} leases of 6 workers for {used} of {LIMIT} tokens", leases.into_inner());
     assert!(used >= LIMIT && used < LIMIT + largest, "{used}, largest {largest}");
     assert_eq!(queue.shared_spend().unwrap().tokens, used);
     queue.start(budget(2 * LIMIT)).unwrap();
-    wait_for(&workers[0], ACCOUNT, |decision| matches!(decision, SharedDecision::Send(_)));
+    let limits = worker(&server);
+    let mut last =
+        Worker { limits, name: "last".to_owned(), lease: None, consumed: 0, largest: 0, leases: 0 };
+    assert!(last.wait_for_permission());
 }
 
 #[test]
@@ -109,13 +150,19 @@ fn workers_share_the_requests_of_a_minute() {
     let rates = RateLimits { requests_per_minute: Some(5), tokens_per_minute: None };
     let (server, _queue) = start(program, FleetLimits { rates, ..FleetLimits::default() });
     let workers = [worker(&server), worker(&server)];
+    let lease = |number: usize, account: &str| {
+        let usage = DriverUsage { driver: format!("w{number}"), ..DriverUsage::default() };
+        workers[number].lease(account, &usage)
+    };
     for number in 0..5 {
-        permit(&workers[number % 2], ACCOUNT);
+        let decision = lease(number % 2, ACCOUNT);
+        assert!(matches!(decision, LeaseDecision::Leased { .. }), "{decision:?}");
     }
-    for limits in &workers {
-        let SharedDecision::Wait(pause) = limits.decide(ACCOUNT) else { panic!("a sixth request") };
-        assert!(pause > Duration::from_secs(50) && pause <= Duration::from_secs(60), "{pause:?}");
-        permit(limits, "another account");
+    for number in 0..2 {
+        let LeaseDecision::Wait { pause, .. } = lease(number, ACCOUNT) else { panic!("a sixth request") };
+        assert!(pause > Duration::from_secs(50) && pause <= Duration::from_secs(62), "{pause:?}");
+        let decision = lease(number, "another account");
+        assert!(matches!(decision, LeaseDecision::Leased { .. }), "{decision:?}");
     }
 }
 
@@ -124,23 +171,22 @@ fn an_overload_or_a_quota_that_one_worker_meets_holds_the_others_until_the_next_
     let Some(program) = program() else { return };
     let (server, mut queue) = start(program, FleetLimits::default());
     let [first, second] = [worker(&server), worker(&server)];
-    let sent = permit(&first, ACCOUNT);
-    assert!(!sent.is_counted());
+    assert_eq!(first.hold(ACCOUNT), None);
     let overloaded = RequestOutcome::Overloaded { retry_after_ms: Some(3000) };
-    first.end(ACCOUNT, sent, Some(&report(0, overloaded)));
+    first.end(ACCOUNT, Some(&report(overloaded)));
     wait_for(
         &second,
         ACCOUNT,
-        |decision| matches!(decision, SharedDecision::Wait(pause) if *pause <= Duration::from_secs(3)),
+        |hold| matches!(hold, Some(Hold::Wait(pause)) if *pause <= Duration::from_secs(3)),
     );
-    permit(&second, "another account");
-    wait_for(&second, ACCOUNT, |decision| matches!(decision, SharedDecision::Send(_)));
+    assert_eq!(second.hold("another account"), None);
+    wait_for(&second, ACCOUNT, |hold| hold.is_none());
     let exhausted = RequestOutcome::Exhausted { reason: "no credit".to_owned() };
-    second.end(ACCOUNT, SharedPermit::UNCOUNTED, Some(&report(0, exhausted)));
-    let refused = SharedDecision::Refuse("no credit".to_owned());
-    wait_for(&first, ACCOUNT, |decision| *decision == refused);
-    permit(&first, "another account");
-    assert_eq!(worker(&server).decide(ACCOUNT), refused, "a worker that starts later");
+    second.end(ACCOUNT, Some(&report(exhausted)));
+    let refused = Hold::Refuse("no credit".to_owned());
+    wait_for(&first, ACCOUNT, |hold| hold == Some(&refused));
+    assert_eq!(first.hold("another account"), None);
+    assert_eq!(worker(&server).hold(ACCOUNT), Some(refused), "a worker that starts later");
 
     let subject = queue.store.names.accounts();
     let keys = queue.connection.block_on(queue.store.scan(&subject, 1)).unwrap();
@@ -148,5 +194,5 @@ fn an_overload_or_a_quota_that_one_worker_meets_holds_the_others_until_the_next_
     assert!(names.len() == 1 && names[0].len() == 16 && !names[0].contains("provider"), "{names:?}");
 
     queue.start(FleetLimits::default()).unwrap();
-    wait_for(&first, ACCOUNT, |decision| matches!(decision, SharedDecision::Send(_)));
+    wait_for(&first, ACCOUNT, |hold| hold.is_none());
 }
