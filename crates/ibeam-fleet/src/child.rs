@@ -313,6 +313,8 @@ mod tests {
             env: BTreeMap::from([("KEY".to_owned(), "the value".to_owned())]),
             files: Vec::new(),
             check: None,
+            check_files: BTreeMap::new(),
+            check_dir: None,
             needs: Vec::new(),
         };
         let prompt = task.prompt.as_str();

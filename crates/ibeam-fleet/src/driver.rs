@@ -3,7 +3,7 @@
 //! Each thread works on one task at a time and waits for its process. The calling thread reports events, renews leases
 //! and passes a requested end on to the processes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
 use std::io;
 use std::num::NonZeroUsize;
@@ -203,6 +203,8 @@ struct State {
     error: Option<FleetError>,
     /// The leases of the tasks that are executed here.
     held: HashMap<String, HeldTask>,
+    /// The tasks that would meet a refused key or an exhausted quota, and its reason.
+    exhausted: Vec<(TaskAccount, String)>,
 }
 
 /// A task that is executed here.
@@ -210,6 +212,19 @@ struct HeldTask {
     /// The last lease: a queue may deliver a task again whose lease it could not renew.
     lease: Lease,
     attempt: u32,
+}
+
+/// What decides about the account of a task: its model, and variables that can have keys.
+#[derive(Debug, PartialEq, Eq)]
+struct TaskAccount {
+    model: Option<String>,
+    env: BTreeMap<String, String>,
+}
+
+impl TaskAccount {
+    fn new(task: &Task) -> Self {
+        Self { model: task.model.clone(), env: task.env.clone() }
+    }
 }
 
 /// Executes the tasks of a queue until all have a result, or no further one may start.
@@ -269,7 +284,8 @@ pub fn run_fleet<Q: TaskQueue>(
         workspaces: &workspaces,
         children: &children,
         governor: &socket_path(&directory.path),
-        refusal: &|task| governor.refusal(task),
+        // Where an account is refused, the run may have used another model.
+        refusal: &|task| governor.refusal(task).filter(|reason| reason == Budget::SPENT),
         stop,
         max_runs: options.max_runs,
         discards_workspaces: options.discards_workspaces,
@@ -392,6 +408,11 @@ fn work<Q: TaskQueue>(shared: &Shared<'_, Q>, runner: &TaskRunner<'_>, events: &
     loop {
         match shared.next() {
             Ok(Some((claim, extra))) => {
+                match shared.park_exhausted(&claim, events) {
+                    Ok(false) => {}
+                    Ok(true) => continue,
+                    Err(error) => return shared.fail(error),
+                }
                 // The receiver outlives the threads.
                 let _ = events.send(Event::Started(claim.task.id.clone()));
                 if let Err(error) = shared.execute(runner, &claim, extra, events) {
@@ -458,6 +479,25 @@ impl<Q: TaskQueue> Shared<'_, Q> {
         Ok(())
     }
 
+    /// Parks a claimed task if its account is known to be exhausted. Returns whether it is.
+    fn park_exhausted(&self, claim: &Claim, events: &Sender<Event>) -> Result<bool, FleetError> {
+        let account = TaskAccount::new(&claim.task);
+        let mut queue = lock(&self.queue);
+        let mut state = lock(&self.state);
+        let Some(reason) =
+            state.exhausted.iter().find(|(other, _)| *other == account).map(|(_, reason)| reason.clone())
+        else {
+            return Ok(false);
+        };
+        let held = state.held.remove(&claim.task.id);
+        drop(state);
+        let lease = held.map_or_else(|| claim.lease.clone(), |held| held.lease);
+        queue.release(&lease, Release::Park { reason: reason.clone() }, claim.spend)?;
+        // The receiver outlives the threads.
+        let _ = events.send(Event::Parked(claim.task.id.clone(), reason));
+        Ok(true)
+    }
+
     /// Executes a claimed task, and records what became of it.
     fn execute(
         &self,
@@ -501,7 +541,9 @@ impl<Q: TaskQueue> Shared<'_, Q> {
         let (spend, refused) = settled.map_err(FleetError::at(self.directory))?;
         let conclusion = match (conclusion, refused) {
             // It failed because the governor refused a request.
-            (Conclusion::Park { .. }, Some(reason)) => Conclusion::Park { reason, halts: true },
+            (Conclusion::Park { .. } | Conclusion::ParkAccount { .. }, Some(reason)) => {
+                Conclusion::from_refusal(reason)
+            }
             (conclusion, _) => conclusion,
         };
         if let Some(publisher) = self.publisher {
@@ -531,6 +573,20 @@ impl<Q: TaskQueue> Shared<'_, Q> {
                 let at_ms = now_ms().saturating_add(millis(pause));
                 queue.release(lease, Release::Retry { at_ms }, spend)?;
                 let _ = events.send(Event::Retried(id, pause));
+            }
+            Conclusion::ParkAccount { reason } if self.governor.is_shared() => {
+                // Workers with other keys go on with the task.
+                queue.release(lease, Release::Park { reason: reason.clone() }, spend)?;
+                self.halt(HaltReason::Exhausted(reason.clone()));
+                let _ = events.send(Event::Parked(id, reason));
+            }
+            Conclusion::ParkAccount { reason } => {
+                let mut state = lock(&self.state);
+                state.exhausted.push((TaskAccount::new(task), reason.clone()));
+                drop(state);
+                queue.release(lease, Release::Park { reason: reason.clone() }, spend)?;
+                lock(&self.state).parked.get_or_insert_with(|| reason.clone());
+                let _ = events.send(Event::Parked(id, reason));
             }
             Conclusion::Park { reason, halts } => {
                 queue.release(lease, Release::Park { reason: reason.clone() }, spend)?;

@@ -41,7 +41,7 @@ pub(crate) struct TaskRunner<'a> {
     pub(crate) children: &'a Children,
     /// The socket of the governor.
     pub(crate) governor: &'a std::path::Path,
-    /// Returns the reason for which the governor refused a request of a task.
+    /// Returns the reason for which the budget refused a request of a task.
     pub(crate) refusal: &'a (dyn Fn(&str) -> Option<String> + Sync),
     pub(crate) stop: &'a StopFlag,
     /// The number of runs of a task that may fail or be killed.
@@ -64,8 +64,20 @@ pub(crate) enum Conclusion {
     },
     /// The work is not decided, and further runs of this command would not change that.
     Undecided(Cause),
+    /// As [`Self::Park`], because a key is refused or a quota is exhausted, which concerns the tasks with the same account.
+    ParkAccount { reason: String },
     /// The run waits for the answer to a request.
     Wait { session: String },
+}
+
+impl Conclusion {
+    /// Returns the conclusion for a task of which the governor refused a request.
+    pub(crate) fn from_refusal(reason: String) -> Self {
+        match reason.as_str() {
+            Budget::SPENT => Self::Park { reason, halts: true },
+            _ => Self::ParkAccount { reason },
+        }
+    }
 }
 
 impl TaskRunner<'_> {
@@ -77,7 +89,7 @@ impl TaskRunner<'_> {
         &self,
         task: &Task,
         dir: &TaskDir,
-        extra: ExtraLimits,
+        mut extra: ExtraLimits,
     ) -> Result<(Conclusion, Spend), FleetError> {
         if let Some(result) = dir.result() {
             return Ok((Conclusion::Finished(Box::new(result)), self.spend_of(&all_streams(dir)?)));
@@ -133,9 +145,17 @@ impl TaskRunner<'_> {
                 (Some(session), None) if dir.restored_session().as_deref() == Some(session) => {
                     RunStart::Copied { session, prompt: RESUME_PROMPT }
                 }
+                // The run itself goes on, so no answer that it has recorded is requested again.
+                (Some(session), None) if was_killed(attempt.streams(&earlier), session) => {
+                    RunStart::Continued { session }
+                }
                 (Some(session), None) => RunStart::Resumed { session, prompt: RESUME_PROMPT },
                 (Some(session), Some(_)) => RunStart::Continued { session },
             };
+            if parking.is_none() && matches!(start, RunStart::Continued { .. }) {
+                // The run counts what it has consumed before. The governor alone keeps the budget.
+                extra = ExtraLimits::default();
+            }
             let inputs = RunInputs {
                 start,
                 parking: parking.and_then(|parking| parking.directory_for(session)),
@@ -238,14 +258,11 @@ impl TaskRunner<'_> {
                 false => again(Conclusion::Retry(Duration::ZERO)),
             },
             // Maybe only a sub-agent was refused. What the run answered without it decides nothing.
-            Some(_) if let Some(reason) = (self.refusal)(&task.id) => {
-                again(Conclusion::Park { reason, halts: true })
-            }
+            Some(_) if let Some(reason) = (self.refusal)(&task.id) => again(Conclusion::from_refusal(reason)),
             Some(None) => self.finish(task, dir, &current, None),
-            Some(Some(failure)) if failure.is_exhausted() => again(Conclusion::Park {
-                reason: format!("{}: {}", failure.code, failure.message),
-                halts: true,
-            }),
+            Some(Some(failure)) if failure.is_exhausted() => {
+                again(Conclusion::ParkAccount { reason: format!("{}: {}", failure.code, failure.message) })
+            }
             Some(Some(failure)) if failure.code == "limit" && is_limit_of_fleet(task, extra, &current) => {
                 again(Conclusion::Park { reason: Budget::SPENT.to_owned(), halts: true })
             }
@@ -389,6 +406,12 @@ fn all_streams(dir: &TaskDir) -> Result<Vec<RunStream>, FleetError> {
         streams.push(dir.current()?);
     }
     Ok(streams)
+}
+
+/// Whether the last of these streams is that of a killed process in the session.
+fn was_killed(streams: &[RunStream], session: &str) -> bool {
+    let last = streams.last();
+    last.is_some_and(|last| last.end.is_none() && last.session_id.as_deref() == Some(session))
 }
 
 /// Returns the number of runs that were killed, or failed in a way that may pass.

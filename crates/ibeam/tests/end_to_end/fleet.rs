@@ -403,6 +403,27 @@ pub(crate) fn runs(fleet: &Path) -> Vec<Pid> {
     entries.filter(is_run).filter_map(Pid::from_raw).collect()
 }
 
+#[test]
+fn a_killed_run_goes_on_without_another_prompt() {
+    let call = answer_call("t", "shell", &json!({ "command": "sleep 20" }));
+    let scene = Scene::new([call, answer_text("done")]);
+    let file = task_file(&scene, &[task(&scene, "a")]);
+    let args = ["fleet", "run", file.to_str().unwrap(), "--force"];
+    let driver = scene.ibeam(args).timeout(Duration::from_secs(60)).start();
+    scene.server.wait_for_requests(1);
+    // The answer is recorded before its call starts.
+    std::thread::sleep(Duration::from_millis(1500));
+    for pid in runs(&file.with_extension("fleet")) {
+        kill_process(pid, Signal::KILL).unwrap();
+    }
+    let output = driver.finish().succeeded();
+    let result = &results(&output)["a"];
+    assert_eq!((&result["runs"], &result["interrupted_runs"]), (&json!(2), &json!(1)), "{output}");
+    assert_eq!(result["usage"]["inputTokens"], json!(200), "the sums are those of the whole run");
+    let sent = scene.server.requests()[1].transcript().join("\n");
+    assert!(sent.contains("result interrupted") && !sent.contains("do not repeat"), "{sent}");
+}
+
 /// Drivers and runs are killed at random instants. No task may be lost, and no completed run may be repeated.
 #[test]
 fn kills_at_any_instant_lose_no_task_and_repeat_none() {

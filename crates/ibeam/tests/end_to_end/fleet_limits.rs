@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 
 use crate::fleet::{results, run, runs, task, task_file};
 use crate::scene::{Scene, answer_call, answer_text};
-use crate::subagents;
 
 /// The tokens of each answer of the scripted service.
 const TOKENS: usize = 110;
@@ -123,15 +122,16 @@ fn a_killed_driver_does_not_begin_a_new_minute() {
     assert_eq!(driver.finish().code, Some(143));
 }
 
-/// The model of the run would say that it is done, although its sub-agent was refused.
 #[test]
-fn a_task_whose_sub_agent_was_refused_is_not_decided() {
-    let model = "openrouter/openai/gpt-6.2-sol";
-    let call = subagents::answer_task(&json!({ "prompt": "look around", "model": model }));
+fn an_exhausted_account_parks_its_tasks_and_the_others_go_on() {
     let refused = Answer::error(402, "insufficient_quota", "the account has no credit left");
-    let scene = subagents::scene([call, refused, answer_text("done without it")]);
-    let file = task_file(&scene, &tasks(&scene, 1));
-    let output = run(&scene, &file, ["--force"]);
-    assert_eq!((output.code, output.stdout.as_str()), (Some(75), ""), "{output}");
-    assert_eq!(scene.server.received(), 3, "the run itself was answered; {output}");
+    let scene = Scene::new([refused, answer_text("done")]);
+    let mut tasks = tasks(&scene, 4);
+    tasks[3]["model"] = json!("openrouter/openai/gpt-6.2-sol");
+    let file = task_file(&scene, &tasks);
+    let output = run(&scene, &file, ["--jobs", "1"]);
+    assert_eq!(output.code, Some(75), "{output}");
+    assert!(output.stderr.contains("error: 3 tasks are not finished: rate_limited: "), "{output}");
+    assert_eq!(results(&output).into_keys().collect::<Vec<_>>(), ["t3"], "{output}");
+    assert_eq!(scene.server.received(), 2, "the other tasks of the account send nothing; {output}");
 }
