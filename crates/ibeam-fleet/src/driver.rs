@@ -3,7 +3,7 @@
 //! Each thread works on one task at a time and waits for its process. The calling thread reports events, renews leases
 //! and passes a requested end on to the processes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
 use std::io;
 use std::num::NonZeroUsize;
@@ -26,7 +26,7 @@ use crate::queue::{Claim, Finished, Lease, NextTask, Release, Spend, TaskQueue};
 use crate::retry::begin_numbered_attempt;
 use crate::snapshots::{SharingNote, Snapshots};
 use crate::stop::StopFlag;
-use crate::task::Task;
+use crate::task_account::TaskAccount;
 use crate::task_dir::{Attempt, TaskDir};
 use crate::task_files::{self, recorded_files};
 use crate::task_result::{Outcome, TaskResult};
@@ -203,7 +203,7 @@ struct State {
     error: Option<FleetError>,
     /// The leases of the tasks that are executed here.
     held: HashMap<String, HeldTask>,
-    /// The tasks that would meet a refused key or an exhausted quota, and its reason.
+    /// The accounts with a refused key or an exhausted quota, and why.
     exhausted: Vec<(TaskAccount, String)>,
 }
 
@@ -212,19 +212,6 @@ struct HeldTask {
     /// The last lease: a queue may deliver a task again whose lease it could not renew.
     lease: Lease,
     attempt: u32,
-}
-
-/// What decides about the account of a task: its model, and variables that can have keys.
-#[derive(Debug, PartialEq, Eq)]
-struct TaskAccount {
-    model: Option<String>,
-    env: BTreeMap<String, String>,
-}
-
-impl TaskAccount {
-    fn new(task: &Task) -> Self {
-        Self { model: task.model.clone(), env: task.env.clone() }
-    }
 }
 
 /// Executes the tasks of a queue until all have a result, or no further one may start.
@@ -581,9 +568,7 @@ impl<Q: TaskQueue> Shared<'_, Q> {
                 let _ = events.send(Event::Parked(id, reason));
             }
             Conclusion::ParkAccount { reason } => {
-                let mut state = lock(&self.state);
-                state.exhausted.push((TaskAccount::new(task), reason.clone()));
-                drop(state);
+                lock(&self.state).exhausted.push((TaskAccount::new(task), reason.clone()));
                 queue.release(lease, Release::Park { reason: reason.clone() }, spend)?;
                 lock(&self.state).parked.get_or_insert_with(|| reason.clone());
                 let _ = events.send(Event::Parked(id, reason));

@@ -103,7 +103,7 @@ struct Permit {
     task: String,
     account: String,
     sent_at: Duration,
-    /// What the request is expected to use.
+    /// The expected consumption.
     expected: Spend,
     /// Whether an earlier driver permitted it, which has no connection to its run.
     is_inherited: bool,

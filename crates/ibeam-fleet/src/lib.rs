@@ -39,6 +39,7 @@ mod snapshots;
 mod stop;
 mod stream_tail;
 mod task;
+mod task_account;
 mod task_dir;
 mod task_file;
 mod task_files;

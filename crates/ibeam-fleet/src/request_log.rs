@@ -36,7 +36,7 @@ pub(crate) enum LineKind {
     Running,
     /// A request of a task was refused.
     Refused,
-    /// What a task has consumed is recorded in the queue.
+    /// The consumption of a task is recorded in the queue.
     Settled,
     /// The id of the log, as `request`.
     Log,

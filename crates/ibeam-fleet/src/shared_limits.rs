@@ -61,12 +61,12 @@ pub trait SharedLimits: Send + Sync + Debug {
     fn budget(&self) -> (Budget, Spend);
 }
 
-/// What forbids the requests of an account.
+/// A hold on the requests of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// They wait.
+    /// The requests wait.
     Wait(Duration),
-    /// They may not be sent.
+    /// The requests may not be sent.
     Refuse(String),
 }
 
@@ -79,7 +79,7 @@ pub struct DriverUsage {
     pub consumed: Spend,
     /// Its largest request.
     pub largest: Spend,
-    /// What its next request is expected to use.
+    /// The expected consumption of its next request.
     pub expected: Spend,
     /// Its open requests.
     pub open: u64,
@@ -107,19 +107,19 @@ pub struct BlockCorrection {
 pub enum LeaseDecision {
     /// The driver has a block.
     Leased {
-        /// Of the budget.
+        /// The block of the budget.
         budget: BudgetLease,
-        /// Of the requests of the account; `None` without rates.
+        /// The block of requests of the account; `None` without rates.
         requests: Option<RequestBlock>,
     },
-    /// There is none now.
+    /// No block is free now.
     Wait {
         /// The time until the next attempt.
         pause: Duration,
-        /// What the driver still leases, unless that is unknown.
+        /// The rest of its block, unless that is unknown.
         budget: Option<BudgetLease>,
     },
-    /// There is none any more.
+    /// No further block is leased, for this reason.
     Refuse(String),
 }
 
@@ -177,20 +177,20 @@ pub struct SharedState {
 struct SecondCount {
     second: u64,
     requests: u32,
-    /// Those that are reserved, until they are reported.
+    /// The reserved tokens, until those of the requests are reported.
     tokens: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 struct DriverState {
-    /// What it may consume besides what it has reported.
+    /// The rest of its block, besides what it has reported.
     leased: Spend,
     /// Whether no other driver may lease anything.
     is_last: bool,
     /// The consumption that `spent` contains.
     reported: Spend,
-    /// What it leased when it died, which `spent` contains.
+    /// The block of a driver that died, which `spent` contains.
     charged: Spend,
     /// The time at which the driver wrote this.
     seen_ms: u64,

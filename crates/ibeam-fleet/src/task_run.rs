@@ -64,7 +64,7 @@ pub(crate) enum Conclusion {
     },
     /// The work is not decided, and further runs of this command would not change that.
     Undecided(Cause),
-    /// As [`Self::Park`], because a key is refused or a quota is exhausted, which concerns the tasks with the same account.
+    /// The task and those with the same account wait: a key is refused, or a quota is exhausted.
     ParkAccount { reason: String },
     /// The run waits for the answer to a request.
     Wait { session: String },

@@ -1,5 +1,4 @@
-//! What the governor of a machine leases of the limits that machines share: blocks of the budget, and of the requests of a
-//! minute.
+//! The lease of a governor on the limits that machines share: blocks of the budget, and of the requests of a minute.
 
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ const BLOCK_TIME: Duration = Duration::from_secs(BLOCK_S - 1);
 /// The time without requests after which a driver gives back what it leases.
 const IDLE_TIME: Duration = Duration::from_secs(1);
 
-/// What a driver leases of the limits that machines share.
+/// The limits that machines share, and the lease of a driver.
 #[derive(Debug, Default)]
 pub(super) struct SharedLease {
     pub(super) limits: FleetLimits,
@@ -20,7 +19,7 @@ pub(super) struct SharedLease {
     pub(super) corrections: Vec<BlockCorrection>,
     /// The last time at which a request began or ended.
     pub(super) used_at: Duration,
-    /// What was reported last.
+    /// The consumption that was reported last.
     pub(super) reported: Spend,
     /// Whether others wait for the report of a request.
     pub(super) is_awaited: bool,

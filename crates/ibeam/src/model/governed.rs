@@ -121,9 +121,9 @@ impl Permit {
 /// The answer to a question for a permission.
 enum Answer {
     Decided(Permission, BufReader<UnixStream>),
-    /// There is no driver, and the fleet has no limits.
+    /// No driver runs, and the fleet has no limits.
     NotNeeded,
-    /// There was no driver for the longest time.
+    /// No driver came within the longest time.
     DriverGone,
 }
 
