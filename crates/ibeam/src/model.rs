@@ -35,7 +35,7 @@ pub(crate) use configured_provider::{
     key_variable_names, overriding_key, provider_names, unused_key,
 };
 pub(crate) use connect::{Parking, batch_endpoint, list_models};
-pub(crate) use connection::{ServiceConnection, proxy_selector, tls_settings};
+pub(crate) use connection::{ServiceConnection, check_encryption, proxy_selector, tls_settings};
 pub(crate) use current_facts::{current_model, model_with_listed};
 pub(crate) use deferred_key::{DeferredKey, DeferredKeys, KeyCommandRunner, expand_home};
 pub(crate) use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file, set_load_observer};

@@ -5,13 +5,12 @@ use ibeam_protocol::{KeySource, Reason, UnusedKey, sentence};
 use ibeam_providers::protocol_choice::{ProtocolChoice, ResponsesUse};
 use ibeam_providers::provider_table::{self, KnownProvider, PROVIDERS, UNSUPPORTED_KEY_VARIABLES};
 use ibeam_providers::{
-    DEFAULT_PROTOCOL, PROTOCOLS, PlainHttpServer, Quirks, Secret, Timeouts, TransportKind, WireProtocol,
-    check_header, find_model, find_protocol, has_credentials, is_key_header, is_secret_header,
-    with_default_scheme,
+    DEFAULT_PROTOCOL, PROTOCOLS, Quirks, Secret, Timeouts, TransportKind, WireProtocol, check_header,
+    find_model, find_protocol, has_credentials, is_key_header, is_secret_header, with_default_scheme,
 };
 
 use super::configured_facts::configured_wires;
-use super::connection::{ServiceConnection, proxy_passwords};
+use super::connection::{ServiceConnection, check_encryption, proxy_passwords};
 use super::deferred_key::DeferredKey;
 use crate::app::AppContext;
 use crate::environment::{MCP_TOKEN_VARIABLE, variable};
@@ -243,20 +242,10 @@ impl ConfiguredProvider {
         if self.base_url.is_empty() {
             return Err(bad(self.missing_address()));
         }
-        let server = PlainHttpServer::from_base_url(&self.base_url).map_err(bad)?;
         let carries_secret = self.has_key()
             || self.headers.iter().any(|(name, _)| is_secret_header(name))
             || has_credentials(&self.base_url);
-        let Some(server) = server.filter(|_| carries_secret) else { return Ok(()) };
-        let hosts = app.base.config.list(&["network", "insecure_hosts"]);
-        if hosts.iter().any(|(entry, _)| server.matches_entry(entry)) {
-            return Ok(());
-        }
-        let (url, host) = (strip_credentials(&self.base_url), &server.host);
-        Err(bad(format!(
-            "`{url}` would send a key unencrypted; use `https://`, or add \"{host}\" to \
-             `network.insecure_hosts` in your own configuration"
-        )))
+        check_encryption(app, &self.base_url, carries_secret).map_err(bad)
     }
 
     /// Returns the message for a provider whose base URL depends on the account of the user.
@@ -327,14 +316,6 @@ pub(super) fn protocol_names() -> String {
 fn is_endpoint_of_another_server(app: &AppContext, name: &str) -> bool {
     let named = app.base.flags.model.as_deref().and_then(|model| model.trim().split_once('/'));
     app.base.flags.endpoint.is_some() && named.is_none_or(|(provider, _)| provider != name)
-}
-
-/// Returns `url` without user name and password, for messages.
-fn strip_credentials(url: &str) -> String {
-    match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, rest))) if has_credentials(url) => format!("{scheme}://{rest}"),
-        (Some(_) | None, Some(_) | None) => url.to_owned(),
-    }
 }
 
 /// Whether anything of a provider is set: a variable, a stored key, or a key of the configuration.

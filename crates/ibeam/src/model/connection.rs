@@ -7,7 +7,9 @@ use std::path::Path;
 use ibeam_config::Setting;
 use ibeam_mcp::ProxySelector;
 use ibeam_protocol::Reason;
-use ibeam_providers::{ClientCertificateError, InvalidPem, ProxyServer, Secret, TlsSettings};
+use ibeam_providers::{
+    ClientCertificateError, InvalidPem, PlainHttpServer, ProxyServer, Secret, TlsSettings, has_credentials,
+};
 use ibeam_web::{InvalidProxy, UpstreamProxies};
 
 use super::deferred_key::expand_home;
@@ -54,6 +56,32 @@ pub(crate) fn proxy_selector() -> ProxySelector {
     let proxies = UpstreamProxies::new(variable);
     let message = |error: InvalidProxy| format!("`${}`: {error}", error.variable);
     ProxySelector::new(move |url| proxy_for_url(&proxies, url).map_err(message))
+}
+
+/// Checks that no secret is sent over plain HTTP to another machine, unless `network.insecure_hosts` names it.
+///
+/// # Errors
+/// The reason why nothing can be sent to `url`.
+pub(crate) fn check_encryption(app: &AppContext, url: &str, carries_secret: bool) -> Result<(), String> {
+    let server = PlainHttpServer::from_base_url(url)?;
+    let Some(server) = server.filter(|_| carries_secret) else { return Ok(()) };
+    let hosts = app.base.config.list(&["network", "insecure_hosts"]);
+    if hosts.iter().any(|(entry, _)| server.matches_entry(entry)) {
+        return Ok(());
+    }
+    let (url, host) = (strip_credentials(url), &server.host);
+    Err(format!(
+        "`{url}` would send a key unencrypted; use `https://`, or add \"{host}\" to `network.insecure_hosts` in your \
+         own configuration"
+    ))
+}
+
+/// Returns `url` without user name and password, for messages.
+fn strip_credentials(url: &str) -> String {
+    match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, rest))) if has_credentials(url) => format!("{scheme}://{rest}"),
+        (Some(_) | None, Some(_) | None) => url.to_owned(),
+    }
 }
 
 /// Returns the passwords of the proxies. They may not be recorded or shown.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use ibeam_output::{EventWriter, TraceLine};
 use ibeam_protocol::{Reason, SessionId};
-use ibeam_providers::JsonPost;
+use ibeam_providers::{JsonPost, has_credentials, is_secret_header};
 use ibeam_trace::{OtlpOptions, OtlpSpans, SpanId, TraceContext, TraceId};
 use tokio::runtime::Runtime;
 
@@ -20,7 +20,7 @@ use super::event_tap::EventTap;
 use crate::app::AppContext;
 use crate::clock::now_ms;
 use crate::environment::variable;
-use crate::model::ServiceConnection;
+use crate::model::{ServiceConnection, check_encryption};
 use crate::otel::{self, Receiver};
 use crate::stderr;
 
@@ -120,6 +120,9 @@ impl TraceExport {
 
 /// Sends the spans to a service.
 async fn send(app: &AppContext, receiver: &Receiver, body: String, limit: Duration) -> Result<(), String> {
+    let carries_secret =
+        receiver.headers.iter().any(|(name, _)| is_secret_header(name)) || has_credentials(&receiver.url);
+    check_encryption(app, &receiver.url, carries_secret)?;
     let connection = ServiceConnection::for_url(app, &receiver.url).map_err(|reason| reason.detail())?;
     let post = JsonPost {
         url: &receiver.url,

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{ProgramOutput, Stdin, Workspace, unreachable_url};
+use ibeam_testkit::{ProgramOutput, ProxyServer, Stdin, Workspace, unreachable_url};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, answer_call, answer_shell, answer_text};
@@ -112,6 +112,30 @@ fn a_receiver_that_fails_is_a_warning_and_delays_the_end_by_three_seconds_at_mos
         assert!(output.elapsed < Duration::from_secs(8), "{:?}", output.elapsed);
     }
     refused.join().unwrap();
+}
+
+#[test]
+fn a_key_is_not_sent_unencrypted_to_a_receiver_on_another_machine() {
+    let proxy = ProxyServer::without_targets();
+    let allowed = "[network]\ninsecure_hosts = [\"traces.ibeam.example\"]\n";
+    for (headers, config, is_sent) in [
+        ("authorization=Bearer%20hush-hush-0123456789", "", false),
+        ("x-team=a", "", true),
+        ("authorization=Bearer%20hush-hush-0123456789", allowed, true),
+    ] {
+        let before = proxy.requests().len();
+        let scene = Scene::new([answer_text("done")]).with_workspace(Workspace::new().user_config(config));
+        let output = scene
+            .print(["--lang", "en"])
+            .env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://traces.ibeam.example:4318")
+            .env("OTEL_EXPORTER_OTLP_HEADERS", headers)
+            .env("HTTP_PROXY", format!("http://{}", proxy.address()))
+            .run()
+            .succeeded();
+        assert_eq!(proxy.requests().len() > before, is_sent, "{headers}: {output}");
+        assert_eq!(output.stderr.contains("would send a key unencrypted"), !is_sent, "{output}");
+        assert!(!format!("{output}").contains("hush-hush"), "{output}");
+    }
 }
 
 #[test]
