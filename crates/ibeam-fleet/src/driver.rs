@@ -243,7 +243,8 @@ pub fn run_fleet<Q: TaskQueue>(
     let children = Children::default();
     let workspaces = Workspaces::new(program.git.clone(), directory.path.clone())
         .without_files(program.key_file.iter().cloned().chain(recorded_files(&directory.path)))
-        .without_hidden(program.hidden.clone());
+        .without_hidden(program.hidden.clone())
+        .ended_by(stop.clone());
     let snapshots = queue.snapshots().map(|store| Snapshots {
         store,
         program,

@@ -14,8 +14,8 @@ mod workspace_error;
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Component, Path, PathBuf};
@@ -27,6 +27,7 @@ use ibeam_git::{Git, GitError, Place, RemoteSettings, RepositoryLocation, Reposi
 use serde::{Deserialize, Serialize};
 
 use crate::file_filter::FileFilter;
+use crate::stop::StopFlag;
 use crate::task::WorkspaceSource;
 
 pub(crate) use mirror::{has_committed, lacks_commit};
@@ -42,6 +43,9 @@ const SHA1_DIGITS: usize = 40;
 /// The time for which the git of a driver that was killed may go on; longer than the grace that it has to end.
 const LOCK_TIME: Duration = Duration::from_secs(2);
 
+/// The piece of a file that is copied before it is looked whether the copy should end.
+const MAX_PIECE_BYTES: u64 = 16 << 20;
+
 /// Prepares workspaces.
 #[derive(Debug)]
 pub(crate) struct Workspaces {
@@ -52,6 +56,8 @@ pub(crate) struct Workspaces {
     secrets: Vec<FileId>,
     /// The files that runs do not see.
     hidden: FileFilter,
+    /// Ends copies.
+    stop: StopFlag,
     /// The repositories that could not be copied, with the time and the reason. One is fetched at a time, and none is tried
     /// again soon.
     unavailable: Mutex<HashMap<String, (Instant, String)>>,
@@ -68,7 +74,12 @@ pub(crate) struct Changes {
 impl Workspaces {
     pub(crate) fn new(git: Git, fleet: PathBuf) -> Self {
         let (secrets, hidden) = (Vec::new(), FileFilter::default());
-        Self { git, fleet, secrets, hidden, unavailable: Mutex::default() }
+        Self { git, fleet, secrets, hidden, stop: StopFlag::default(), unavailable: Mutex::default() }
+    }
+
+    /// Ends copies when `stop` is requested.
+    pub(crate) fn ended_by(self, stop: StopFlag) -> Self {
+        Self { stop, ..self }
     }
 
     /// Leaves files out of copies of directories, whatever their names there are.
@@ -204,11 +215,24 @@ impl Workspaces {
                 let metadata = entry.metadata()?;
                 let is_secret = self.secrets.contains(&file_id(&metadata));
                 if !is_secret && !self.hidden.hides(&path, &metadata) {
-                    fs::copy(&path, &target)?;
+                    self.copy_file(&path, &target, metadata.permissions())?;
                 }
             }
         }
         fs::set_permissions(to, fs::metadata(from)?.permissions())
+    }
+
+    /// Copies a file in pieces, between which the copy can end.
+    fn copy_file(&self, from: &Path, to: &Path, permissions: fs::Permissions) -> io::Result<()> {
+        let mut source = File::open(from)?;
+        let mut target = File::create_new(to)?;
+        target.set_permissions(permissions)?;
+        while io::copy(&mut (&mut source).take(MAX_PIECE_BYTES), &mut target)? > 0 {
+            if self.stop.is_requested() {
+                return Err(io::Error::other("the fleet was stopped"));
+            }
+        }
+        Ok(())
     }
 
     /// Writes the changes since the workspace was created to `patch`.
@@ -437,169 +461,5 @@ fn utf8(path: &Path) -> Result<&str, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::task::GitSource;
-
-    /// Runs git in a directory of the user.
-    pub(super) fn run_git(directory: &Path, arguments: &[&str]) {
-        let mut command = std::process::Command::new("git");
-        let status = command.args(arguments).current_dir(directory).status().unwrap();
-        assert!(status.success(), "{arguments:?}");
-    }
-
-    pub(super) fn workspaces(home: &Path) -> Workspaces {
-        Workspaces::new(Git::of_system(home.join("views")), home.join("fleet"))
-    }
-
-    /// Creates the files of a source in `home`.
-    pub(super) fn source(home: &Path) -> PathBuf {
-        let source = home.join("source");
-        fs::create_dir_all(&source).unwrap();
-        for (name, text) in
-            [("a.txt", "a\n"), ("gone.txt", "x\n"), ("kept.txt", "k\n"), (".gitignore", "*.log\n")]
-        {
-            fs::write(source.join(name), text).unwrap();
-        }
-        source
-    }
-
-    /// Changes the files of a workspace, and checks what is found; then that the patch has the same effect on the source.
-    #[track_caller]
-    fn check(workspaces: &Workspaces, from: &WorkspaceSource, source: &Path, home: &Path) {
-        let (path, patch) = (home.join("task/workspace"), home.join("task/changes.patch"));
-        workspaces.prepare(from, &path).unwrap();
-        assert_eq!(workspaces.changes(from, &path, &patch).unwrap(), Changes::default());
-        let odd = "odd\t\"name\"\n.txt";
-        for (name, text) in [("a.txt", "b\n"), (odd, "new\n"), ("out.log", "ignored\n"), ("data", "\0\u{1}")]
-        {
-            fs::write(path.join(name), text).unwrap();
-        }
-        fs::remove_file(path.join("gone.txt")).unwrap();
-        // A second call finds the same.
-        for _ in 0..2 {
-            let changes = workspaces.changes(from, &path, &patch).unwrap();
-            assert!(changes.has_patch);
-            assert_eq!(changes.files, ["a.txt", "data", "gone.txt", odd]);
-        }
-        run_git(source, &["apply", "--binary", utf8(&patch).unwrap()]);
-        for name in ["a.txt", odd, "data", "kept.txt"] {
-            assert_eq!(fs::read(source.join(name)).unwrap(), fs::read(path.join(name)).unwrap(), "{name:?}");
-        }
-        assert!(!source.join("gone.txt").exists() && !source.join("out.log").exists());
-    }
-
-    #[test]
-    fn the_lock_of_a_git_that_was_killed_is_removed() {
-        let home = tempfile::tempdir().unwrap();
-        let source = source(home.path());
-        let workspaces = workspaces(home.path());
-        let (source, path) = (WorkspaceSource::Path(source), home.path().join("task/workspace"));
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let start = workspaces.prepare(&source, &path).unwrap();
-        fs::write(start.join("new.txt"), "new\n").unwrap();
-        fs::write(index_repository(&path).join("index.lock"), "").unwrap();
-        let changes = workspaces.changes(&source, &path, &home.path().join("patch")).unwrap();
-        assert_eq!(changes.files, ["new.txt"]);
-    }
-
-    #[test]
-    fn the_changes_of_a_copy_are_found() {
-        let home = tempfile::tempdir().unwrap();
-        let source = source(home.path());
-        let workspaces = workspaces(home.path());
-        check(&workspaces, &WorkspaceSource::Path(source.clone()), &source, home.path());
-    }
-
-    #[test]
-    fn the_changes_of_a_clone_are_found_whatever_format_its_hashes_have() {
-        for format in ["sha1", "sha256"] {
-            let home = tempfile::tempdir().unwrap();
-            let source = source(home.path());
-            let run = |arguments: &[&str]| run_git(&source, arguments);
-            run(&["init", "--quiet", &format!("--object-format={format}")]);
-            run(&["add", "--all"]);
-            let person = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
-            run(&[&person[..], &["commit", "--quiet", "--message", "one"]].concat());
-            let workspaces = workspaces(home.path());
-            let git = GitSource { git: source.to_str().unwrap().to_owned(), reference: "HEAD".to_owned() };
-            check(&workspaces, &WorkspaceSource::Git(git), &source, home.path());
-        }
-    }
-
-    #[test]
-    fn the_copy_of_a_hidden_file_in_a_clone_is_recorded() {
-        let home = tempfile::tempdir().unwrap();
-        let home = home.path().canonicalize().unwrap();
-        let (source, path) = (source(&home), home.join("task/workspace"));
-        run_git(&source, &["init", "--quiet"]);
-        run_git(&source, &["add", "--all"]);
-        run_git(
-            &source,
-            &["-c", "user.name=t", "-c", "user.email=t", "commit", "--quiet", "--message", "one"],
-        );
-        let hidden = source.join("a.txt");
-        let workspaces = workspaces(&home).without_hidden(FileFilter::new(move |path, _| path == hidden));
-        workspaces.prepare(&WorkspaceSource::Path(source), &path).unwrap();
-        let recorded = fs::read_to_string(hidden_file(&path)).unwrap();
-        assert_eq!(recorded, format!("{}\n", path.join("a.txt").display()));
-    }
-
-    /// Returns settings with which git runs a program that creates `ran`.
-    fn evil_settings(ran: &Path) -> String {
-        let run = format!("touch {}; cat", ran.display());
-        format!("[filter \"evil\"]\n\tclean = {run}\n\tsmudge = {run}\n[core]\n\tfsmonitor = {run}\n")
-    }
-
-    #[test]
-    fn no_program_of_a_source_or_of_a_repository_inside_it_runs() {
-        for is_repository in [false, true] {
-            let home = tempfile::tempdir().unwrap();
-            let home = home.path().canonicalize().unwrap();
-            let (source, ran) = (source(&home), home.join("ran"));
-            fs::write(source.join(".gitattributes"), "* filter=evil\n").unwrap();
-            let person = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
-            for directory in [Some(source.join("inner")), is_repository.then(|| source.clone())] {
-                let Some(directory) = directory else { continue };
-                fs::create_dir_all(&directory).unwrap();
-                fs::write(directory.join("b.txt"), "b\n").unwrap();
-                run_git(&directory, &["init", "--quiet"]);
-                run_git(&directory, &["add", "b.txt"]);
-                run_git(&directory, &[&person[..], &["commit", "--quiet", "--message", "one"]].concat());
-                let config = directory.join(".git/config");
-                let text = fs::read_to_string(&config).unwrap() + &evil_settings(&ran);
-                fs::write(config, text).unwrap();
-                fs::write(directory.join(".git/info/attributes"), "* filter=evil\n").unwrap();
-                fs::write(directory.join("b.txt"), "changed\n").unwrap();
-            }
-            let (workspaces, path) = (workspaces(&home), home.join("task/workspace"));
-            let source = WorkspaceSource::Path(source);
-            workspaces.prepare(&source, &path).unwrap();
-            for _ in 0..2 {
-                workspaces.changes(&source, &path, &home.join("patch")).unwrap();
-            }
-            assert!(!ran.exists(), "a program of the repository ran");
-        }
-    }
-
-    #[test]
-    fn a_copy_has_no_hidden_and_no_secret_file() {
-        let home = tempfile::tempdir().unwrap();
-        let home = home.path().canonicalize().unwrap();
-        let (source, path) = (source(&home), home.join("task/workspace"));
-        let hidden = source.clone();
-        let workspaces = workspaces(&home)
-            .without_files([source.join("kept.txt")].into_iter())
-            .without_hidden(FileFilter::new(move |path, _| path == hidden.join("a.txt")));
-        workspaces.prepare(&WorkspaceSource::Path(source), &path).unwrap();
-        let found = ["a.txt", "kept.txt", "gone.txt"].map(|name| path.join(name).exists());
-        assert_eq!(found, [false, false, true]);
-    }
-
-    #[test]
-    fn an_unknown_form_of_differences_is_an_error() {
-        for output in [&b"patch"[..], b":100644 100644 a b M\0a.txt\0patch", b":100644 100644 a b M"] {
-            assert!(split_raw_diff(output).is_err(), "{output:?}");
-        }
-    }
-}
+#[path = "workspace_test.rs"]
+mod tests;
