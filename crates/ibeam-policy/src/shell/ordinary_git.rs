@@ -222,7 +222,7 @@ const LISTING: &[(&str, &[&str])] = &[
     ("notes", &["list", "show", "add", "append", "copy", "remove", "get-ref"]),
 ];
 
-/// What other sub-commands do, as the end of a sentence "it uses the sub-command …, which …".
+/// Effects of other sub-commands, as the end of a sentence "it uses the sub-command …, which …".
 const EFFECTS: &[(&[&str], &str)] = &[
     (
         &[

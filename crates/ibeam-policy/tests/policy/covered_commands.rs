@@ -122,7 +122,7 @@ fn an_address_is_not_a_path_outside() {
 }
 
 #[test]
-fn a_reason_says_what_a_program_or_a_sub_command_can_do() {
+fn a_reason_contains_the_effect_of_a_program_or_a_sub_command() {
     for (command, expect) in [
         ("zip -r a.zip src", "it can run programs that its options or its configuration name"),
         ("dd if=a of=b", "it can change devices and mounts, or any file that it is given"),
@@ -145,7 +145,7 @@ fn a_reason_says_what_a_program_or_a_sub_command_can_do() {
     }
 }
 
-/// What the shell computes may be any file, also a protected one, which not even a rule for any arguments opens.
+/// A word that the shell computes may be any file, also a protected one, which not even a rule for any arguments opens.
 #[test]
 fn a_computed_word_of_a_program_that_writes_is_a_question_without_a_sandbox() {
     let allow =

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_write_outside_is_told_from_other_refusals() {
+    fn a_refused_write_outside_differs_from_other_refusals() {
         let directory = tempfile::tempdir().unwrap();
         let (root, workspace) = (directory.path().canonicalize().unwrap(), directory.path().join("w"));
         std::fs::create_dir_all(&workspace).unwrap();
