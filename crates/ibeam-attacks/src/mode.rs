@@ -35,13 +35,17 @@ impl Mode {
         match self {
             Self::Full => true,
             Self::Bare => is("live", "verified") && case.get("known_limit").is_none(),
-            // The sandbox allows changes of the workspace that only a rule forbids.
+            // The sandbox allows changes of the workspace that only a rule forbids. Commands are hidden with `--force`, which
+            // trusts the workspace.
             Self::SandboxOnly => {
+                let policy = |key: &str| case.pointer(&format!("/policy/{key}")).and_then(Value::as_bool);
+                let untrusted = policy("trust") == Some(false) && policy("force") != Some(true);
                 let attack = !is("expect", "allowed") && is("live", "verified") || sandboxed;
                 (is("tool", "shell") || case.get("steps").is_some())
                     && attack
                     && file_rules.next().is_none()
                     && !has_workspace_breach(case)
+                    && !untrusted
             }
         }
     }
@@ -114,6 +118,10 @@ mod tests {
         check(Mode::SandboxOnly, &benign, false);
         let boxed = json!({"tool": "shell", "expect": "allowed", "policy": {"sandbox": "on"}});
         check(Mode::SandboxOnly, &boxed, true);
+        let untrusted =
+            json!({"tool": "shell", "expect": "contained", "policy": {"sandbox": "on", "trust": false}});
+        check(Mode::SandboxOnly, &untrusted, false);
+        check(Mode::Full, &untrusted, true);
         check(Mode::Full, &json!({}), true);
     }
 

@@ -4,22 +4,20 @@
 //! and passes a requested end on to the processes.
 
 use std::collections::HashMap;
-use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
 use std::io;
 use std::num::NonZeroUsize;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-use ibeam_files::file_lock;
+use std::time::{Duration, Instant};
 
 use crate::budget::Budget;
 use crate::child::{Children, ExtraLimits, RunProgram};
+use crate::clock::{millis, now_ms};
 use crate::error::FleetError;
 use crate::event_publisher::EventPublisher;
+use crate::fleet_directory::FleetDirectory;
 use crate::governor::{Governor, RateLimits};
 use crate::governor_server::{SharedGovernor, socket_path};
 use crate::queue::{Claim, Finished, Lease, NextTask, Release, Spend, TaskQueue};
@@ -34,59 +32,12 @@ use crate::task_run::{Conclusion, TaskRunner};
 use crate::task_totals::TotalsScope;
 use crate::workspace::Workspaces;
 
-/// The permissions of the directory of a fleet: the user's only.
-const PRIVATE_MODE: u32 = 0o700;
 /// The time between two looks for a requested end.
 const TICK: Duration = Duration::from_millis(100);
 /// The longest wait for a change of the queue.
 const QUEUE_WAIT: Duration = Duration::from_millis(200);
 /// The time that processes have to end when they are asked to.
 const END_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// The directory of a fleet, locked for this process.
-#[derive(Debug)]
-pub struct FleetDirectory {
-    path: PathBuf,
-    /// Holds the lock. The children do not inherit it.
-    _lock: File,
-}
-
-impl FleetDirectory {
-    /// Creates the directory if it is missing, and locks it. Only the user can read it: it has prompts, variables and files
-    /// of workspaces.
-    ///
-    /// # Errors
-    /// `InUse`, `Io`.
-    pub fn open(path: &Path) -> Result<Self, FleetError> {
-        let mut private = DirBuilder::new();
-        private.recursive(true).mode(PRIVATE_MODE);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(FleetError::at(parent))?;
-        }
-        private.create(path).map_err(FleetError::at(path))?;
-        // It may be from an earlier version, or one that the user created.
-        fs::set_permissions(path, Permissions::from_mode(PRIVATE_MODE)).map_err(FleetError::at(path))?;
-        private.create(path.join("tasks")).map_err(FleetError::at(path))?;
-        let path = path.canonicalize().map_err(FleetError::at(path))?;
-        let lock_path = path.join("driver.lock");
-        let lock = File::create(&lock_path).map_err(FleetError::at(&lock_path))?;
-        match file_lock::try_lock(&lock) {
-            Ok(()) => Ok(Self { path, _lock: lock }),
-            Err(TryLockError::WouldBlock) => Err(FleetError::InUse(path)),
-            Err(TryLockError::Error(error)) => Err(FleetError::at(&lock_path)(error)),
-        }
-    }
-
-    /// Returns the path of the ledger of the fleet in `directory`.
-    pub fn ledger(directory: &Path) -> PathBuf {
-        directory.join("ledger.sqlite")
-    }
-
-    /// Returns the directory.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-}
 
 /// The options of a driver.
 #[derive(Clone, Copy, Debug)]
@@ -237,24 +188,24 @@ pub fn run_fleet<Q: TaskQueue>(
     let governor = Governor::new(options.budget, options.rates);
     // Other machines may have recorded more than this one has logged.
     let recorded = if queue.limits().is_some() { Spend::default() } else { queue.spend()? };
-    let governor = SharedGovernor::open(&directory.path, governor, recorded, queue.limits());
-    let governor = Arc::new(governor.map_err(FleetError::at(&directory.path))?);
-    let _socket = governor.serve(&directory.path).map_err(FleetError::at(&socket_path(&directory.path)))?;
+    let governor = SharedGovernor::open(directory.path(), governor, recorded, queue.limits());
+    let governor = Arc::new(governor.map_err(FleetError::at(directory.path()))?);
+    let _socket = governor.serve(directory.path()).map_err(FleetError::at(&socket_path(directory.path())))?;
     let children = Children::default();
-    let workspaces = Workspaces::new(program.git.clone(), directory.path.clone())
-        .without_files(program.key_file.iter().cloned().chain(recorded_files(&directory.path)))
+    let workspaces = Workspaces::new(program.git.clone(), directory.path().to_owned())
+        .without_files(program.key_file.iter().cloned().chain(recorded_files(directory.path())))
         .without_hidden(program.hidden.clone())
         .ended_by(stop.clone());
     let snapshots = queue.snapshots().map(|store| Snapshots {
         store,
         program,
         workspaces: &workspaces,
-        fleet: &directory.path,
+        fleet: directory.path(),
         watched: Mutex::default(),
     });
-    let tasks = directory.path.join("tasks");
-    let publisher = queue.events().map(|sink| EventPublisher::new(sink, &directory.path, &tasks));
-    let publisher = publisher.transpose().map_err(FleetError::at(&directory.path))?;
+    let tasks = directory.path().join("tasks");
+    let publisher = queue.events().map(|sink| EventPublisher::new(sink, directory.path(), &tasks));
+    let publisher = publisher.transpose().map_err(FleetError::at(directory.path()))?;
     let shared = Shared {
         queue: Mutex::new(queue),
         changed: Condvar::new(),
@@ -262,7 +213,7 @@ pub fn run_fleet<Q: TaskQueue>(
         governor: &governor,
         snapshots: snapshots.as_ref(),
         publisher: publisher.as_ref(),
-        directory: &directory.path,
+        directory: directory.path(),
         budget: options.budget,
         lease: options.lease,
         stop,
@@ -271,7 +222,7 @@ pub fn run_fleet<Q: TaskQueue>(
         program,
         workspaces: &workspaces,
         children: &children,
-        governor: &socket_path(&directory.path),
+        governor: &socket_path(directory.path()),
         // Where an account is refused, the run may have used another model.
         refusal: &|task| governor.refusal(task).filter(|reason| reason == Budget::SPENT),
         stop,
@@ -644,12 +595,4 @@ fn count(end: &mut FleetEnd, result: &TaskResult) {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn now_ms() -> u64 {
-    millis(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

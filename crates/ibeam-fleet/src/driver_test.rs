@@ -11,8 +11,9 @@ use ibeam_git::Git;
 
 use crate::budget::Budget;
 use crate::child::RunProgram;
-use crate::driver::{DriverOptions, FleetDirectory, FleetEnd, FleetObserver, run_fleet};
+use crate::driver::{DriverOptions, FleetEnd, FleetObserver, run_fleet};
 use crate::file_filter::FileFilter;
+use crate::fleet_directory::FleetDirectory;
 use crate::governor::RateLimits;
 use crate::ledger::Ledger;
 use crate::queue::TaskQueue as _;

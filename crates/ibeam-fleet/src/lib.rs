@@ -9,6 +9,7 @@ mod budget;
 mod check_files;
 mod check_run;
 mod child;
+mod clock;
 mod comparison;
 mod driver;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod driver_test;
 mod error;
 mod event_publisher;
 mod file_filter;
+mod fleet_directory;
 mod governor;
 mod governor_server;
 mod governor_wire;
@@ -53,10 +55,11 @@ pub use batch_queue::BatchQueue;
 pub use budget::Budget;
 pub use child::RunProgram;
 pub use comparison::{ChangedTask, FleetComparison, RateDifference};
-pub use driver::{DriverOptions, FleetDirectory, FleetEnd, FleetObserver, HaltReason, run_fleet};
+pub use driver::{DriverOptions, FleetEnd, FleetObserver, HaltReason, run_fleet};
 pub use error::FleetError;
 pub use event_publisher::{EventSink, StreamEvent, random_id};
 pub use file_filter::FileFilter;
+pub use fleet_directory::FleetDirectory;
 pub use governor::RateLimits;
 pub use governor_wire::{
     Ask, DIRECTORY_VARIABLE, GOVERNOR_VARIABLE, HIDDEN_FILES_VARIABLE, KEY_FILE_VARIABLE, Permission,

@@ -8,8 +8,8 @@ use std::io;
 
 use rustix::process::{Signal, kill_process_group};
 
-use crate::driver::FleetDirectory;
 use crate::error::FleetError;
+use crate::fleet_directory::FleetDirectory;
 use crate::ledger::Ledger;
 use crate::task_dir::{Attempt, TaskDir};
 

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::driver::FleetDirectory;
 use crate::error::FleetError;
+use crate::fleet_directory::FleetDirectory;
 use crate::task::Task;
 
 /// The name of the record in the directory of a fleet: a path on each line, as given and with its links resolved.

@@ -14,6 +14,7 @@ use rustix::process::{Signal, kill_process};
 use crate::budget::Budget;
 use crate::check_run::CheckEnd;
 use crate::child::{Children, ExtraLimits, RunInputs, RunProgram, RunStart, exit_code, stdin_from};
+use crate::clock::millis;
 use crate::error::FleetError;
 use crate::queue::{Spend, micros_to_usd};
 use crate::run_stream::{RunEnd, RunFailure, RunStream, resumable_session};
@@ -389,10 +390,6 @@ struct Failed {
     code: String,
     message: String,
     exit_code: Option<i32>,
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn interrupted() -> Conclusion {

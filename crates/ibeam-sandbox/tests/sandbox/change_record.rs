@@ -182,10 +182,10 @@ fn calls_with_descriptors_are_recorded() {
 
 #[test]
 fn changes_of_programs_that_hide_their_memory_are_recorded() {
-    if !has_python() {
+    if !is_installed("python3") {
         return;
     }
-    everywhere("changes_of_programs_that_hide_their_memory_are_recorded", || {
+    everywhere(test_name!(changes_of_programs_that_hide_their_memory_are_recorded), || {
         let fixture = Fixture::new();
         let hide = "import ctypes; assert ctypes.CDLL(None).prctl(4, 0) == 0";
         fixture.records(&format!("python3 -Ic '{hide}; open(\"hidden\", \"w\")'"), "hidden");
@@ -194,7 +194,7 @@ fn changes_of_programs_that_hide_their_memory_are_recorded() {
 
 #[test]
 fn directories_that_replace_one_another_are_distinguished() {
-    everywhere("directories_that_replace_one_another_are_distinguished", || {
+    everywhere(test_name!(directories_that_replace_one_another_are_distinguished), || {
         let fixture = Fixture::new();
         // One process after another with the same working directory, which was replaced.
         fixture.records("mkdir w; cd w; : > a; rm a; cd ..; rmdir w; mkdir w; cd w; : > b", "w/b");
