@@ -112,9 +112,9 @@ impl TestRunner {
     ///
     /// # Errors
     /// The configuration of nextest cannot be translated.
-    fn commands(&self, root: &Path, which: Tests) -> Result<Vec<Command>, TestRunnerError> {
+    fn commands(&self, root: &Path, which: Tests, cores: usize) -> Result<Vec<Command>, TestRunnerError> {
         let config = toml::from_str::<Config>(&std::fs::read_to_string(root.join(CONFIG_PATH))?)?;
-        let Profile { test_threads, overrides } = config.profile.default;
+        let Profile { overrides } = config.profile.default;
         let words = |selects: fn(&Override) -> bool| {
             let filters =
                 overrides.iter().filter(|rule| selects(rule)).map(|rule| words_of_filter(&rule.filter));
@@ -131,6 +131,8 @@ impl TestRunner {
             command.args(["--", "--test-threads=1"]).args(words);
             command
         };
+        // Most tests wait for a program some of the time.
+        let threads = (2 * cores).to_string();
         let any = alone.iter().map(|word| format!("test({word})")).collect::<Vec<_>>().join(" or ");
         Ok(match (self, which) {
             (Self::Nextest(_), Tests::Alone) => {
@@ -140,16 +142,13 @@ impl TestRunner {
             }
             (Self::Nextest(_), Tests::Shared) => {
                 let mut command = command();
-                command.args(["-E", &format!("not ({any})")]);
+                command.args(["-E", &format!("not ({any})"), "--test-threads", &threads]);
                 vec![command]
             }
             (Self::CargoTest, Tests::Alone) => vec![serially(&alone)],
             (Self::CargoTest, Tests::Shared) => {
                 let mut all = command();
-                all.arg("--");
-                if let Some(toml::Value::Integer(threads)) = test_threads {
-                    all.arg(format!("--test-threads={threads}"));
-                }
+                all.args(["--", "--test-threads", &threads]);
                 all.args(alone.iter().chain(&serial).flat_map(|word| ["--skip", word]));
                 if serial.is_empty() { vec![all] } else { vec![all, serially(&serial)] }
             }
@@ -179,7 +178,8 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
         _ => return Err(TestRunnerError::Usage),
     };
     let mut passed = true;
-    for mut command in TestRunner::find(root).commands(root, which)? {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    for mut command in TestRunner::find(root).commands(root, which, cores)? {
         let server = fleet_nats::server_program(root);
         if server.exists() {
             command.env(fleet_nats::SERVER_VARIABLE, server);
@@ -211,7 +211,6 @@ struct Profiles {
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 struct Profile {
-    test_threads: Option<toml::Value>,
     #[serde(default)]
     overrides: Vec<Override>,
 }
@@ -313,7 +312,6 @@ mod tests {
         fs::create_dir(root.path().join(".config")).unwrap();
         let config = r#"
             [profile.default]
-            test-threads = 6
             [[profile.default.overrides]]
             filter = "test(fork_bomb) or test(the_real_model)"
             threads-required = "num-test-threads"
@@ -326,14 +324,14 @@ mod tests {
         "#;
         fs::write(root.path().join(CONFIG_PATH), config).unwrap();
         let commands = |runner: TestRunner, which: Tests| {
-            let commands = runner.commands(root.path(), which).unwrap();
+            let commands = runner.commands(root.path(), which, 3).unwrap();
             commands.iter().map(arguments).collect::<Vec<_>>()
         };
         let test = "test --locked --no-fail-fast --workspace --lib --bins --tests --";
         assert_eq!(
             commands(TestRunner::CargoTest, Tests::Shared),
             [
-                format!("{test} --test-threads=6 --skip fork_bomb --skip the_real_model --skip clock::"),
+                format!("{test} --test-threads 6 --skip fork_bomb --skip the_real_model --skip clock::"),
                 format!("{test} --test-threads=1 clock::"),
             ]
         );
@@ -345,7 +343,7 @@ mod tests {
         let alone = "test(fork_bomb) or test(the_real_model)";
         assert_eq!(
             commands(TestRunner::Nextest("cargo".into()), Tests::Shared),
-            [format!("{nextest} not ({alone})")]
+            [format!("{nextest} not ({alone}) --test-threads 6")]
         );
         assert_eq!(
             commands(TestRunner::Nextest("cargo".into()), Tests::Alone),
@@ -376,7 +374,7 @@ mod tests {
     #[test]
     fn cargo_test_takes_the_configuration_of_this_repository() {
         for which in [Tests::Shared, Tests::Alone] {
-            assert!(TestRunner::CargoTest.commands(&crate::root(), which).is_ok());
+            assert!(TestRunner::CargoTest.commands(&crate::root(), which, 2).is_ok());
         }
     }
 }

@@ -29,6 +29,8 @@ use crate::{printer, progress_line, stderr};
 const PRINT_TIMEOUT: Duration = Duration::from_millis(700);
 /// The process exits after this time, whatever the last line waits for.
 const FORCED_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// The stack of the thread that keeps that time, which formats one line.
+const TIMER_STACK_BYTES: usize = 64 << 10;
 
 /// A failure that ends the program, and the end of the run that it ended, where one had started.
 #[derive(Debug)]
@@ -261,7 +263,8 @@ pub(crate) fn force_exit(reason: &Reason) -> ! {
     let failure = Failure::from(reason.clone());
     let catalogue = CATALOGUE.get().cloned().unwrap_or_else(|| Arc::new(crate::environment::catalogue(None)));
     let line = failure_line(&failure.clone().into(), &catalogue).unwrap_or_default();
-    let timer = thread::Builder::new().name("exit".to_owned());
+    // Its stack is small, so that it starts where memory is short.
+    let timer = thread::Builder::new().name("exit".to_owned()).stack_size(TIMER_STACK_BYTES);
     // Without the timer thread, the exit still follows the report below.
     drop(timer.spawn(move || {
         thread::sleep(FORCED_EXIT_TIMEOUT);

@@ -96,6 +96,7 @@ impl Scheduler<'_> {
         let running_with = |load: Load| running.iter().filter(|other| other.step.load == load).count();
         let has_place = match step.load {
             Load::Cores => running_with(Load::Cores) == 0,
+            Load::Core => running_with(Load::Core) == 0,
             Load::Waits => running_with(Load::Waits) < self.waiting_steps,
             Load::Alone => false,
         };
@@ -131,7 +132,7 @@ impl Scheduler<'_> {
         while reader.read_until(b'\n', &mut bytes)? > 0 {
             log.write_all(&bytes)?;
             let line = String::from_utf8_lossy(&bytes);
-            if step.load == Load::Cores || step.load == Load::Alone {
+            if is_live(step.load) {
                 print!("{line}");
             }
             let text = line.trim();
@@ -165,7 +166,7 @@ impl Scheduler<'_> {
     /// Prints the end of a step, and the output of one that failed unseen.
     fn report(&self, step: &Step, end: &StepEnd, time: Duration) {
         let log = self.log(step);
-        if *end != StepEnd::Passed && step.load == Load::Waits {
+        if *end != StepEnd::Passed && !is_live(step.load) {
             let text = std::fs::read(&log).unwrap_or_default();
             println!("\n== output: {}\n{}", step.command, String::from_utf8_lossy(&text));
         }
@@ -175,6 +176,14 @@ impl Scheduler<'_> {
             StepEnd::Skipped(_) => "skipped",
         };
         println!("== {result} after {} s: {} (log: {})", time.as_secs(), step.command, log.display());
+    }
+}
+
+/// Whether the output of a step is printed as it comes. Only one such step runs at a time.
+fn is_live(load: Load) -> bool {
+    match load {
+        Load::Cores | Load::Alone => true,
+        Load::Core | Load::Waits => false,
     }
 }
 
@@ -270,10 +279,13 @@ mod tests {
                 Step::new("w1", "sh work w1 c1", Load::Waits),
                 Step::new("w2", "sh work w2", Load::Waits),
                 Step::new("w3", "sh work w3", Load::Waits),
+                Step::new("s1", "sh work s1 c1", Load::Core),
+                Step::new("s2", "sh work s2", Load::Core),
             ],
         );
         assert!(finished.iter().all(|step| step.end == StepEnd::Passed), "{finished:#?}");
         assert_eq!(largest_overlap(&log, &["c1", "c2"]), 1, "{log:?}");
+        assert_eq!(largest_overlap(&log, &["s1", "s2"]), 1, "{log:?}");
         assert!(largest_overlap(&log, &["w1", "w2", "w3"]) <= 2, "{log:?}");
         assert!(largest_overlap(&log, &["c1", "w1", "w2"]) >= 2, "{log:?}");
     }

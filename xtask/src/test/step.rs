@@ -80,6 +80,8 @@ pub(super) enum Load {
     /// Little: the step waits for children and the network most of the time. As many as there are cores run next to a step
     /// of [`Load::Cores`].
     Waits,
+    /// One core: a long build, next to the steps of the other kinds. One such step runs at a time.
+    Core,
     /// The whole machine: nothing else runs at the same time. These steps come last.
     Alone,
 }

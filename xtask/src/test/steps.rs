@@ -117,11 +117,12 @@ fn sweeps(gate: &Gate) -> Vec<Step> {
     let (needed, program) = match gate.sample {
         Some(_) => ("build", String::new()),
         None => {
-            steps.push(Step::new("distribution", size::distribution_command(), Load::Cores).memory(4096));
-            steps.push(
-                Step::new("size", "cargo xtask size --without-engine", Load::Cores)
-                    .after(&["build", "distribution"]),
-            );
+            // One process, since the tests run meanwhile.
+            let build = Step::new("distribution", size::distribution_command(), Load::Core);
+            steps.push(build.env("CARGO_BUILD_JOBS", "1").memory(4096));
+            // Instructions are counted, so other steps do not change the figures.
+            let size = Step::new("size", "cargo xtask size --without-engine", Load::Core);
+            steps.push(size.after(&["build", "distribution"]));
             ("distribution", format!(" --bin {}", distribution.display()))
         }
     };

@@ -9,6 +9,8 @@ use rustix::thread::gettid;
 
 /// Ends the process with a report.
 static REPORT: OnceLock<fn()> = OnceLock::new();
+/// The time that the report may take; longer than its own limit.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The thread that reports; 0 before.
 static REPORTING_THREAD: AtomicI32 = AtomicI32::new(0);
 
@@ -37,16 +39,20 @@ fn report() {
     match REPORTING_THREAD.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => report(),
         // The report itself needs more memory than there is.
-        Err(reporting) if reporting == own => {
-            let _ = rustix::io::write(rustix::stdio::stderr(), b"error: out of memory\n");
-            // SAFETY: ends the process, without the handlers of `exit`, which may need memory.
-            unsafe { libc::_exit(71) }
+        Err(reporting) if reporting == own => exit_without_report(),
+        // The other thread ends the process, unless it waits for a lock of this one.
+        Err(_) => {
+            std::thread::sleep(REPORT_TIMEOUT);
+            exit_without_report();
         }
-        // The other thread ends the process.
-        Err(_) => loop {
-            std::thread::sleep(Duration::from_secs(1));
-        },
     }
+}
+
+/// Ends the process with a line that needs no memory.
+fn exit_without_report() -> ! {
+    let _ = rustix::io::write(rustix::stdio::stderr(), b"error: out of memory\n");
+    // SAFETY: ends the process, without the handlers of `exit`, which may need memory.
+    unsafe { libc::_exit(71) }
 }
 
 // SAFETY: every call goes to the allocator of the system with the same arguments.

@@ -133,7 +133,9 @@ fn session_id(output: &ProgramOutput) -> Option<String> {
 fn refused_memory_is_a_failure_with_an_error_line() {
     let text = "a".repeat(1_000_000);
     let scene = Scene::new([(0..40).fold(Answer::new(), |answer, _| answer.text(text.clone()))]);
-    let run = scene.print(["--output-format", "json"]).after("ulimit -v 400000");
+    // A debug build needs ten seconds of processor time for so much text, longer where others compute too.
+    let limit = Duration::from_secs(150);
+    let run = scene.print(["--output-format", "json"]).after("ulimit -v 400000").timeout(limit);
     let output = run.run();
     if output.code != Some(0) {
         assert_eq!(output.code, Some(71), "{}", output.stderr);
@@ -141,7 +143,7 @@ fn refused_memory_is_a_failure_with_an_error_line() {
     }
     let answer = (0..30).fold(Answer::new().text("begun "), |answer, _| answer.text(text.clone()));
     let scene = scene.with_answers([answer]);
-    let output = scene.print::<&str>([]).after("ulimit -v 400000").run();
+    let output = scene.print::<&str>([]).after("ulimit -v 400000").timeout(limit).run();
     if output.code != Some(0) {
         assert_eq!(output.code, Some(71), "{}", output.stderr);
         assert_eq!(output.stderr_lines("error: ").len(), 1, "{}", output.stderr);

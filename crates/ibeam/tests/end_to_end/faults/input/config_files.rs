@@ -134,8 +134,8 @@ fn f167_an_unreadable_configuration_is_an_error() {
     }
     let scene = scene_with_config(b"model = \"x\"\n");
     let path = scene.workspace.home().join(".config/ibeam/config.toml");
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
     make_accessible_to_all(&scene);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
     let run =
         scene.print::<&str>([]).through(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]);
     let output = run.run();
