@@ -365,6 +365,8 @@ fn killed_workers_lose_no_task_and_complete_none_twice() {
     assert_eq!((found.len(), output.stdout.lines().count()), (TASKS, TASKS), "{output}");
     for worker in workers {
         kill_process(Pid::from_raw(worker.pid()).unwrap(), Signal::TERM).unwrap();
-        assert_eq!(worker.finish().code, Some(143));
+        let output = worker.finish();
+        // One that was started just now does not handle the signal yet.
+        assert!(output.code == Some(143) || output.signal == Some(15), "{output}");
     }
 }

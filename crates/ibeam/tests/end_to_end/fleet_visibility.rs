@@ -9,11 +9,11 @@ use serde_json::json;
 use crate::fleet::{results, run, task, task_file, with};
 use crate::scene::{Scene, answer_call, answer_text};
 
-/// Writes what it finds to `found.txt`. The pattern does not match itself.
+/// Writes what it finds to `found.txt`. The pattern for the word `zebraNUMBER` does not match itself.
 const SEARCH: &str = r#"sleep 3
-printf 'zebra%s' 4711 >own.txt
-{ find / \( -path /proc -o -path /sys \) -prune -o -type f -mmin -30 -size -3000k -print0 2>/dev/null | xargs -0 grep -ls 'zebra471[1]'
-cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\0' '\n' | grep 'zebra471[1]'
+printf 'zebra%s' NUMBER >own.txt
+{ find / \( -path /proc -o -path /sys \) -prune -o -type f -mmin -30 -size -3000k -print0 2>/dev/null | xargs -0 grep -ls 'PATTERN'
+cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ 2>/dev/null | tr '\0' '\n' | grep 'PATTERN'
 env | grep '^IBEAM'
 cat OUTSIDE/hidden/tests/secret.txt OUTSIDE/one.txt OUTSIDE/tasks.jsonl OUTSIDE/tasks.fleet/ledger.sqlite
 ls OUTSIDE/hidden
@@ -21,14 +21,18 @@ ls OUTSIDE/hidden
 
 #[test]
 fn an_agent_finds_no_check_and_nothing_of_other_tasks() {
-    // Not in this file, which the agent may find.
-    let word = format!("zebra{}", 4711);
+    // In no file that the agent may find, such as this test and what it is built to.
+    let number = fastrand::u32(100_000..1_000_000).to_string();
+    let word = format!("zebra{number}");
+    let (start, end) = word.split_at(word.len() - 1);
+    let pattern = format!("{start}[{end}]");
     let workspace = Workspace::new().file("a.txt", "a\n");
     let outside = workspace.outside().to_owned();
     fs::create_dir_all(outside.join("hidden/tests")).unwrap();
     fs::write(outside.join("hidden/tests/secret.txt"), &word).unwrap();
     fs::write(outside.join("one.txt"), &word).unwrap();
     let search = SEARCH.replace("OUTSIDE", outside.to_str().unwrap());
+    let search = search.replace("NUMBER", &number).replace("PATTERN", &pattern);
     let (read, answers) = (Arc::new(Mutex::new(String::new())), outside.clone());
     let (noted, secret) = (Arc::clone(&read), word.clone());
     let server = ModelServer::with_rule(move |request, _| {
@@ -43,7 +47,7 @@ fn an_agent_finds_no_check_and_nothing_of_other_tasks() {
             1 => answer_call("1", "shell", &json!({ "command": "sh search.sh" })),
             2 => answer_call("2", "read", &json!({ "path": secrets.join("tests/secret.txt") })),
             3 => answer_call("3", "read", &json!({ "path": answers.join("one.txt") })),
-            4 => answer_call("4", "grep", &json!({ "pattern": "zebra471[1]", "path": answers })),
+            4 => answer_call("4", "grep", &json!({ "pattern": pattern, "path": answers })),
             _ => {
                 *noted.lock().unwrap() = transcript.join("\n");
                 answer_text("done")
