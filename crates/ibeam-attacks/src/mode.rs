@@ -86,9 +86,11 @@ fn has_workspace_breach(case: &Value) -> bool {
     let forbidden_effects =
         case.get("breach").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     let sandboxed = case.pointer("/policy/sandbox").and_then(Value::as_str) == Some("on");
-    let mut of_rules =
-        forbidden_effects.filter(|breach| breach.contains(":{{WS}}/") && !breach.contains("/.git/"));
-    !sandboxed && of_rules.next().is_some()
+    // Commands may create the lock of the index, as each `git add` does; other places of git are protected.
+    let is_protected = |breach: &&str| breach.contains("/.git/") && !breach.ends_with("/index.lock");
+    let mut in_workspace =
+        forbidden_effects.filter(|breach| breach.contains(":{{WS}}/") && !is_protected(breach));
+    !sandboxed && in_workspace.next().is_some()
 }
 
 #[cfg(test)]
