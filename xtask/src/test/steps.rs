@@ -142,7 +142,8 @@ fn sweeps(gate: &Gate) -> Vec<Step> {
     if gate.sample.is_none() {
         steps.push(sweep("kill-sweep", "kill-sweep", Load::Cores));
     }
-    steps.push(sweep("fleet", "fleet 300", Load::Cores));
+    let tasks = if gate.sample.is_some() { "fleet 300" } else { "fleet 1000" };
+    steps.push(sweep("fleet", tasks, Load::Cores));
     if let Some(traffic) = &gate.traffic {
         let words = format!("cargo xtask traffic {}", traffic.display());
         let cut = format!("{words} --cut");
