@@ -72,7 +72,7 @@ pub(crate) fn run_kill_sweep(
     // With the features that the libraries have for all tests of the workspace, so that nothing is built again.
     command.args(["--workspace", "--test", "end_to_end", "crash::"]);
     // A run that was killed is waited for more than it computes.
-    let threads = (3 * std::thread::available_parallelism().map_or(1, usize::from)).to_string();
+    let threads = (2 * std::thread::available_parallelism().map_or(1, usize::from)).to_string();
     command.args(match runner {
         TestRunner::Nextest(_) => ["--success-output", "immediate", "--test-threads", &threads],
         TestRunner::CargoTest => ["--", "--nocapture", "--test-threads", &threads],

@@ -192,9 +192,15 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
 }
 
 /// Returns the different lines of a report with which tests named what they left out.
-fn skipped_parts(report: &str) -> BTreeSet<&str> {
+fn skipped_parts(report: &str) -> BTreeSet<String> {
     let lines = report.lines().filter_map(|line| line.find("SKIP: ").map(|at| line.split_at(at).1));
-    lines.map(|line| line.split("</system-").next().unwrap_or(line)).collect()
+    lines.map(|line| unescape(line.split("</system-").next().unwrap_or(line))).collect()
+}
+
+/// Returns a text of XML as it was written.
+fn unescape(text: &str) -> String {
+    let names = [("&apos;", "'"), ("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")];
+    names.iter().fold(text.to_owned(), |text, (name, character)| text.replace(name, character))
 }
 
 /// The part of the configuration of nextest that `cargo test` needs.
@@ -353,11 +359,10 @@ mod tests {
 
     #[test]
     fn what_tests_left_out_is_listed_once() {
-        let report =
-            "<system-err>SKIP: no Chromium</system-err>\n<out>\nSKIP: no server\nok\n SKIP: no server\n";
+        let report = "<system-err>SKIP: no one&apos;s Chromium</system-err>\n<out>\nSKIP: no server\nok\n SKIP: no server\n";
         assert_eq!(
             skipped_parts(report).into_iter().collect::<Vec<_>>(),
-            ["SKIP: no Chromium", "SKIP: no server"]
+            ["SKIP: no one's Chromium", "SKIP: no server"]
         );
     }
 
