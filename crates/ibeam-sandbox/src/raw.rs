@@ -51,7 +51,18 @@ pub(crate) enum ForkMode {
     Namespaces(libc::c_int),
 }
 
+/// The flag of clone3(2) that creates the child in a cgroup.
+const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
+
 impl ForkMode {
+    fn flags(self) -> libc::c_int {
+        match self {
+            Self::Plain => 0,
+            Self::Vfork => libc::CLONE_VFORK,
+            Self::Namespaces(namespaces) => namespaces,
+        }
+    }
+
     /// Whether the child gets a new namespace of the kind of this flag of clone(2).
     pub(crate) fn creates(self, flag: libc::c_int) -> bool {
         match self {
@@ -67,14 +78,33 @@ impl ForkMode {
 /// # Errors
 /// In the parent: the error of clone(2).
 pub(crate) fn fork(mode: ForkMode, run_child: impl FnOnce() -> i32) -> Result<Pid, Errno> {
-    let flags = match mode {
-        ForkMode::Plain => 0,
-        ForkMode::Vfork => libc::CLONE_VFORK,
-        ForkMode::Namespaces(namespaces) => namespaces,
-    };
     // SAFETY: no memory is shared with the child, and no stack or thread area is given, so this is a fork.
     // The order of the arguments differs between machines, but all after the first are zero.
-    let pid = unsafe { libc::syscall(libc::SYS_clone, flags | libc::SIGCHLD, 0, 0, 0, 0) };
+    let pid = unsafe { libc::syscall(libc::SYS_clone, mode.flags() | libc::SIGCHLD, 0, 0, 0, 0) };
+    finish_fork(pid, run_child)
+}
+
+/// Like [`fork`], and the child is created as a member of a cgroup of version 2, given by its directory.
+///
+/// # Errors
+/// In the parent: the error of clone3(2). Systems before Linux 5.7 and many filters of containers do not have the call.
+pub(crate) fn fork_into_cgroup(
+    mode: ForkMode,
+    cgroup: BorrowedFd<'_>,
+    run_child: impl FnOnce() -> i32,
+) -> Result<Pid, Errno> {
+    // SAFETY: zero is a valid value of every field, and means that it is not used.
+    let mut arguments: libc::clone_args = unsafe { MaybeUninit::zeroed().assume_init() };
+    arguments.flags = u64::from(mode.flags().cast_unsigned()) | CLONE_INTO_CGROUP;
+    arguments.exit_signal = u64::from(libc::SIGCHLD.cast_unsigned());
+    arguments.cgroup = u64::from(cgroup.as_raw_fd().cast_unsigned());
+    // SAFETY: as in `fork`; the structure is read only, and the size is its own.
+    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) };
+    finish_fork(pid, run_child)
+}
+
+/// Runs the child, or returns its id in the parent, from the result of the system call.
+fn finish_fork(pid: libc::c_long, run_child: impl FnOnce() -> i32) -> Result<Pid, Errno> {
     if pid == 0 {
         // A panic must not unwind into the copy of the caller's stack.
         let _guard = ExitOnUnwind;

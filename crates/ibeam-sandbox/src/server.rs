@@ -93,7 +93,7 @@ impl ForkServer {
     }
 
     pub(crate) fn new(pid: Pid, control: UnixStream, limit: ProcessLimit, layers: Vec<&'static str>) -> Self {
-        let cgroup = limit.cgroup.filter(Cgroup::has_members);
+        let cgroup = limit.cgroup.filter(|cgroup| cgroup.has_only(pid));
         Self {
             pid,
             layers,
@@ -193,7 +193,6 @@ pub(crate) fn fork_server(
     let setup = ServerSetup {
         has_pid_namespace: mode.creates(libc::CLONE_NEWPID),
         confined,
-        cgroup_members: limit.cgroup.as_ref().map(|cgroup| cgroup.members_file().as_fd()),
         // In a user namespace only processes inside are counted.
         processes: match mode.creates(libc::CLONE_NEWUSER) {
             true => Some(limit.processes.into()),
@@ -206,7 +205,11 @@ pub(crate) fn fork_server(
     let pid = {
         // The child starts with blocked signals, so that no handler of this process runs in it.
         let _guard = BlockedSignalsGuard::new();
-        raw::fork(mode, || server_process::run(child_socket.as_fd(), &setup)).map_err(failed)?
+        let run = |members| server_process::run(child_socket.as_fd(), &setup, members);
+        let directory = limit.cgroup.as_ref().and_then(Cgroup::directory);
+        let created = directory.and_then(|cgroup| raw::fork_into_cgroup(mode, cgroup, || run(None)).ok());
+        let members = limit.cgroup.as_ref().map(Cgroup::members_file);
+        created.map_or_else(|| raw::fork(mode, || run(members)), Ok).map_err(failed)?
     };
     drop(child_socket);
     let refusal = match handshake(&socket) {

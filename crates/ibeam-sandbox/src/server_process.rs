@@ -42,8 +42,6 @@ pub(crate) struct ServerSetup<'a> {
     pub(crate) has_pid_namespace: bool,
     /// The confinement; `None` if commands are not confined.
     pub(crate) confined: Option<&'a PreparedConfinement>,
-    /// The file with which it joins its cgroup.
-    pub(crate) cgroup_members: Option<BorrowedFd<'a>>,
     /// Maximum number of processes of its user.
     pub(crate) processes: Option<u64>,
     /// The pid that counts as the last used one in the new namespace, as text.
@@ -54,8 +52,17 @@ pub(crate) struct ServerSetup<'a> {
     pub(crate) end: TreeEnd,
 }
 
-/// Handles requests until the socket closes. Returns the exit code of the process.
-pub(crate) fn run(control: BorrowedFd<'_>, setup: &ServerSetup<'_>) -> i32 {
+/// Handles requests until the socket closes. Returns the exit code of the process. Joins a cgroup first, if its file of
+/// members is given.
+pub(crate) fn run(
+    control: BorrowedFd<'_>,
+    setup: &ServerSetup<'_>,
+    cgroup_members: Option<BorrowedFd<'_>>,
+) -> i32 {
+    if let Some(members) = cgroup_members {
+        // Without a cgroup there is no limit, as on systems that have none.
+        let _ = rustix::io::write(members, b"0");
+    }
     // Copied to the stack, because the client's heap is discarded.
     let call_rules = setup.confined.map(|confinement| confinement.call_rules);
     let end = setup.end;
@@ -83,10 +90,6 @@ pub(crate) fn run(control: BorrowedFd<'_>, setup: &ServerSetup<'_>) -> i32 {
 }
 
 fn set_up(control: BorrowedFd<'_>, setup: &ServerSetup<'_>) -> Result<(), (SetupStep, Errno)> {
-    if let Some(members) = setup.cgroup_members {
-        // Without a cgroup there is no limit, as on systems that have none.
-        let _ = rustix::io::write(members, b"0");
-    }
     raw::dup_to(control, CONTROL_FD).map_err(|errno| (SetupStep::Start, errno))?;
     if let Some(confinement) = setup.confined {
         apply_confinement::enter_namespaces(confinement, raw::fixed_fd(CONTROL_FD), &setup.last_pid)?;
