@@ -4,6 +4,7 @@
 //! The loop requests checkpoints through its port ([`RunCheckpoints`]), and the journal records their hashes, which
 //! `ibeam diff` and `ibeam undo` read.
 
+mod commit_writer;
 mod file_snapshot;
 mod objects;
 mod references;
@@ -110,10 +111,10 @@ impl RunCheckpoints {
         let start = if is_start { None } else { self.state().start.take() };
         if let Some((_, commit, reference)) = start.filter(|(start, ..)| *start == tree) {
             // The turn has changed nothing: nothing refers to its checkpoint any more.
-            let _ = repository.delete_reference(&reference).await;
+            let _ = repository.delete_reference(&reference);
             return Ok(Checkpoint { moment, commit, left_out });
         }
-        let (commit, reference) = repository.save(&tree, self.session, moment, unix_ms).await?;
+        let (commit, reference) = repository.save(&tree, self.session, moment, unix_ms)?;
         if is_start {
             self.state().start = Some((tree, commit.clone(), reference));
         } else if !std::mem::replace(&mut self.state().has_pruned, true) {
@@ -129,8 +130,8 @@ impl Repository {
     /// Stores a tree as a commit, and sets its reference. Returns both.
     ///
     /// # Errors
-    /// `NoGit`, `Git`, `Io`.
-    async fn save(
+    /// `Io`.
+    fn save(
         &self,
         tree: &str,
         session: SessionId,
@@ -144,9 +145,9 @@ impl Repository {
             CheckpointMoment::UndoEnd => ("undo-end", "after an undo"),
         };
         let message = format!("ibeam checkpoint {title}\n\nSession: {session}\n");
-        let commit = self.commit(tree, &message, unix_ms).await?;
+        let commit = self.write_commit(tree, &message, unix_ms)?;
         let reference = format!("refs/ibeam/{session}/{unix_ms}-{name}");
-        self.set_reference(&reference, &commit).await?;
+        self.set_reference(&reference, &commit)?;
         Ok((commit, reference))
     }
 }

@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use futures_util::future::join4;
 use ibeam_protocol::SessionId;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
@@ -125,23 +126,26 @@ impl Repository {
         own: GitSetup<'_>,
         ignored: IgnoredFiles,
     ) -> Result<IndexChanges, CheckpointError> {
+        let has_exclusions = self.has_exclusions();
+        let list_if = async |is_needed: bool, options: &[&str]| match is_needed {
+            true => self.list(own, options).await,
+            false => Ok(Vec::new()),
+        };
+        let (tracked, ignored, saved, changed) = join4(
+            self.list(GitSetup::UserIndex, &["-c", "-i", "--exclude-standard"]),
+            list_if(ignored == IgnoredFiles::Drop, &["-c", "-i", "--exclude-standard"]),
+            list_if(has_exclusions, &["-c"]),
+            self.list(own, &["-m", "-d", "-o", "--exclude-standard"]),
+        )
+        .await;
         // Files that the repository tracks although they are ignored. An index that cannot be read has none.
-        let tracked = self.list(GitSetup::UserIndex, &["-c", "-i", "--exclude-standard"]).await;
         let tracked = tracked.unwrap_or_default();
         let tracked: BTreeSet<&Path> = paths(&tracked).collect();
-        let mut changes = IndexChanges::default();
-        if ignored == IgnoredFiles::Drop {
-            let saved = self.list(own, &["-c", "-i", "--exclude-standard"]).await?;
-            let dropped = paths(&saved).filter(|path| !tracked.contains(path));
-            changes.removed.extend(dropped.map(Path::to_owned));
-        }
-        let has_exclusions = self.has_exclusions();
-        if has_exclusions {
-            let saved = self.list(own, &["-c"]).await?;
-            let denied = paths(&saved).filter(|path| self.is_excluded(&self.top.join(path)));
-            changes.removed.extend(denied.map(Path::to_owned));
-        }
-        let changed = self.list(own, &["-m", "-d", "-o", "--exclude-standard"]).await?;
+        let (ignored, saved, changed) = (ignored?, saved?, changed?);
+        let dropped = paths(&ignored).filter(|path| !tracked.contains(path));
+        let denied = paths(&saved).filter(|path| self.is_excluded(&self.top.join(path)));
+        let removed = dropped.chain(denied).map(Path::to_owned).collect();
+        let mut changes = IndexChanges { removed, ..IndexChanges::default() };
         let mut classifier =
             Classifier { repository: self, has_exclusions, parents: BTreeMap::new(), bytes: 0 };
         for path in paths(&changed).chain(tracked.iter().copied()) {
@@ -151,31 +155,6 @@ impl Repository {
             }
         }
         Ok(changes)
-    }
-
-    /// Returns a commit with this tree, which has no parent.
-    ///
-    /// # Errors
-    /// `NoGit`, `Git`.
-    pub(super) async fn commit(
-        &self,
-        tree: &str,
-        message: &str,
-        unix_ms: u64,
-    ) -> Result<String, CheckpointError> {
-        let mut command = self.command(GitSetup::Own(None), ["commit-tree", "--no-gpg-sign", tree])?;
-        let date = format!("@{} +0000", unix_ms / 1000);
-        command.envs([
-            ("GIT_AUTHOR_NAME", "ibeam"),
-            ("GIT_AUTHOR_EMAIL", "ibeam"),
-            ("GIT_AUTHOR_DATE", &date),
-            ("GIT_COMMITTER_NAME", "ibeam"),
-            ("GIT_COMMITTER_EMAIL", "ibeam"),
-            ("GIT_COMMITTER_DATE", &date),
-        ]);
-        let failed = |detail| CheckpointError::Git { command: "commit-tree".to_owned(), detail };
-        let commit = super::repository::run_command(&command, message.as_bytes()).await.map_err(failed)?;
-        Ok(line(&commit))
     }
 
     /// Deletes the copies of the index that killed processes left.

@@ -239,7 +239,7 @@ fn parse_tree(mut content: &[u8], hash_bytes: usize) -> Option<BTreeMap<Vec<u8>,
 }
 
 /// Returns the hash that git gives an object. A hash of 64 digits is SHA-256, any other SHA-1.
-fn object_hash(kind: &str, content: &[u8], digits: usize) -> String {
+pub(super) fn object_hash(kind: &str, content: &[u8], digits: usize) -> String {
     let header = format!("{kind} {}\0", content.len());
     if digits == 64 {
         let mut hash = sha2::Sha256::new();

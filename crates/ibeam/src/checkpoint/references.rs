@@ -24,22 +24,6 @@ const TIDY_TIMEOUT: Duration = Duration::from_secs(3);
 const MAX_LOOSE: usize = 40;
 
 impl Repository {
-    /// Sets a reference to a commit of a checkpoint.
-    ///
-    /// # Errors
-    /// `NoGit`, `Git`.
-    pub(super) async fn set_reference(&self, name: &str, commit: &str) -> Result<(), CheckpointError> {
-        self.run(GitSetup::Own(None), ["update-ref", name, commit], b"").await.map(drop)
-    }
-
-    /// Deletes a reference.
-    ///
-    /// # Errors
-    /// `NoGit`, `Git`.
-    pub(super) async fn delete_reference(&self, name: &str) -> Result<(), CheckpointError> {
-        self.run(GitSetup::Own(None), ["update-ref", "-d", name], b"").await.map(drop)
-    }
-
     /// Deletes the references of sessions that no longer exist, and objects that nothing needs any more.
     ///
     /// # Errors
@@ -47,16 +31,40 @@ impl Repository {
     pub(crate) async fn prune_references(&self) -> Result<(), CheckpointError> {
         if self.own_dir().join("refs/ibeam").exists() {
             self.prepare()?;
-            let arguments = ["for-each-ref", "--format=%(refname)", "refs/ibeam/"];
-            let listed = self.run(GitSetup::Own(None), arguments, b"").await?;
-            let input = self.deletions(&listed);
-            if !input.is_empty() {
-                self.run(GitSetup::Own(None), ["update-ref", "--stdin"], input.as_bytes()).await?;
-            }
+            let is_pruned = match self.own_dir().join("packed-refs").exists() {
+                // Somebody has run git in this directory.
+                true => self.prune_packed_references().await?,
+                false => self.prune_loose_references(),
+            };
             // A later turn tries again.
-            let _ = tokio::time::timeout(TIDY_TIMEOUT, self.tidy_objects(!input.is_empty())).await;
+            let _ = tokio::time::timeout(TIDY_TIMEOUT, self.tidy_objects(is_pruned)).await;
         }
         self.prune_earlier_references().await
+    }
+
+    /// Deletes the references of sessions that no longer exist, where each reference is a file. Returns whether there were
+    /// some.
+    fn prune_loose_references(&self) -> bool {
+        let sessions = std::fs::read_dir(self.own_dir().join("refs/ibeam"));
+        let mut is_pruned = false;
+        for directory in sessions.into_iter().flatten().flatten() {
+            let id = directory.file_name().to_str().and_then(|id| id.parse::<SessionId>().ok());
+            if id.is_some_and(|id| !ibeam_session::exists(&self.sessions, id)) {
+                is_pruned |= std::fs::remove_dir_all(directory.path()).is_ok();
+            }
+        }
+        is_pruned
+    }
+
+    /// Does the same with git.
+    async fn prune_packed_references(&self) -> Result<bool, CheckpointError> {
+        let arguments = ["for-each-ref", "--format=%(refname)", "refs/ibeam/"];
+        let listed = self.run(GitSetup::Own(None), arguments, b"").await?;
+        let input = self.deletions(&listed);
+        if !input.is_empty() {
+            self.run(GitSetup::Own(None), ["update-ref", "--stdin"], input.as_bytes()).await?;
+        }
+        Ok(!input.is_empty())
     }
 
     /// Returns the commands that delete those of the listed references whose sessions are gone.

@@ -213,7 +213,7 @@ impl Repository {
         unix_ms: u64,
     ) -> Result<Checkpoint, CheckpointError> {
         let moment = CheckpointMoment::UndoStart { turn };
-        let (commit, _) = self.save(&plan.current.tree, session, moment, unix_ms).await?;
+        let (commit, _) = self.save(&plan.current.tree, session, moment, unix_ms)?;
         Ok(Checkpoint { moment, commit, left_out: plan.current.left_out.clone() })
     }
 
@@ -228,7 +228,7 @@ impl Repository {
     ) -> Result<Checkpoint, CheckpointError> {
         let moment = CheckpointMoment::UndoEnd;
         let Snapshot { tree, left_out } = self.snapshot(IgnoredFiles::Keep).await?;
-        let (commit, _) = self.save(&tree, session, moment, unix_ms).await?;
+        let (commit, _) = self.save(&tree, session, moment, unix_ms)?;
         Ok(Checkpoint { moment, commit, left_out })
     }
 

@@ -121,7 +121,7 @@ impl Fixture {
         let ignored = if is_start { IgnoredFiles::Drop } else { IgnoredFiles::Keep };
         let Snapshot { tree, left_out } = repository.snapshot(ignored).await.unwrap();
         let at_ms = self.changes.next_seq;
-        let (commit, _) = repository.save(&tree, self.session, moment, at_ms).await.unwrap();
+        let (commit, _) = repository.save(&tree, self.session, moment, at_ms).unwrap();
         self.record(Checkpoint { moment, commit, left_out });
     }
 
@@ -567,4 +567,34 @@ fn a_hidden_file_in_checkpoints_of_an_earlier_version_is_found() {
     let reference = fixture.path(&format!(".git/refs/ibeam/{}/2-turn-end", fixture.session));
     fs::write(reference, "1".repeat(40)).unwrap();
     assert_eq!(find(&["other.yaml"]), Some(PathBuf::from("refs/ibeam")));
+}
+
+#[tokio::test]
+async fn commits_and_references_are_those_that_git_writes() {
+    for format in ["sha1", "sha256"] {
+        let mut fixture = Fixture::new();
+        fs::remove_dir_all(fixture.path(".git")).unwrap();
+        fixture.git(&["init", "-q", &format!("--object-format={format}")]);
+        fixture.turn(|fixture| fixture.put("new.txt", "new")).await;
+        let repository = fixture.repository();
+        let tree = repository.snapshot(IgnoredFiles::Keep).await.unwrap().tree;
+        let written = repository.write_commit(&tree, "title\n\nbody\n", 5999).unwrap();
+        let git = |arguments: &[&str]| {
+            let mut command = repository.command(GitSetup::Own(None), arguments).unwrap();
+            for person in ["AUTHOR", "COMMITTER"] {
+                command.env(format!("GIT_{person}_NAME"), "ibeam");
+                command.env(format!("GIT_{person}_EMAIL"), "ibeam");
+                command.env(format!("GIT_{person}_DATE"), "@5 +0000");
+            }
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{arguments:?}: {output:?}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        assert_eq!(git(&["commit-tree", "-m", "title", "-m", "body", &tree]).trim(), written);
+        assert_eq!(git(&["for-each-ref", "--format=%(refname)"]).lines().count(), 2);
+        assert_eq!(git(&["fsck", "--strict", "--unreachable"]).lines().count(), 1, "only `{written}`");
+        // The temporary files are gone.
+        let objects = repository.own_dir().join("objects").join(&written[..2]);
+        assert!(fs::read_dir(objects).unwrap().flatten().all(|entry| entry.file_name().len() > 37));
+    }
 }
