@@ -9,11 +9,11 @@ mod launchers;
 
 use std::path::{Path, PathBuf};
 
-use ibeam_testkit::{BuildError, build_program};
+use ibeam_testkit::{BuildError, TEST_FEATURES, build_program};
 
 use crate::clients::{ClientsError, Installer};
 use crate::fleet::FleetError;
-use crate::test_runner::TestRunner;
+use crate::test_runner::{ALL_TESTS, TestRunner};
 
 const USAGE: &str =
     "usage: cargo xtask fleet-nats [install] [tests] [launchers] [kills] [--tasks N] [--bin PATH]";
@@ -137,14 +137,15 @@ fn run_tests(root: &Path, server: &Path) -> Result<(), FleetNatsError> {
 }
 
 /// Returns the arguments of each command of the runner.
-fn selections(runner: &TestRunner) -> Vec<&'static [&'static str]> {
+fn selections(runner: &TestRunner) -> Vec<Vec<&'static str>> {
     match runner {
         // The build of all tests of the workspace, which may exist already.
-        TestRunner::Nextest(_) => vec![&["--workspace", "--lib", "--bins", "--tests", "-E", TESTS]],
+        TestRunner::Nextest(_) => vec![[ALL_TESTS.as_slice(), &["-E", TESTS]].concat()],
         TestRunner::CargoTest => {
+            let end_to_end = ["-p", "ibeam", "--test", "end_to_end"];
             vec![
-                &["-p", "ibeam-fleet-nats", "--lib"],
-                &["-p", "ibeam", "--test", "end_to_end", "fleet_nats::"],
+                vec!["-p", "ibeam-fleet-nats", "--lib"],
+                [end_to_end.as_slice(), &TEST_FEATURES, &["fleet_nats::"]].concat(),
             ]
         }
     }

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
-use ibeam_testkit::{PROGRAM_VARIABLE, SWEEP_VARIABLE, cargo_command};
+use ibeam_testkit::{PROGRAM_VARIABLE, SWEEP_VARIABLE, TEST_FEATURES, cargo_command};
 
 use crate::test_runner::TestRunner;
 
@@ -70,7 +70,7 @@ pub(crate) fn run_kill_sweep(
     let runner = TestRunner::find(root);
     let mut command = runner.command(root);
     // With the features that the libraries have for all tests of the workspace, so that nothing is built again.
-    command.args(["--workspace", "--test", "end_to_end", "crash::"]);
+    command.args(["--workspace", "--test", "end_to_end"]).args(TEST_FEATURES).arg("crash::");
     // A run that was killed is waited for more than it computes.
     let threads = (2 * std::thread::available_parallelism().map_or(1, usize::from)).to_string();
     command.args(match runner {

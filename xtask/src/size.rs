@@ -30,7 +30,7 @@ const WITHOUT_ENGINE: Build = Build {
 };
 /// The engine and the client of queues add about 3.8 MiB.
 const WITH_ENGINE: Build =
-    Build { what: "with the engine", options: &["--profile", "dist"], limit: 24 * MIB };
+    Build { what: "with everything", options: &["--profile", "dist", "--features", "nats"], limit: 24 * MIB };
 
 /// A build of the program.
 #[derive(Clone, Copy)]

@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ibeam_testkit::{cargo_command, without_package_variables};
+use ibeam_testkit::{TEST_FEATURES, cargo_command, without_package_variables};
 use serde::Deserialize;
 
 use crate::clients::Installer;
@@ -25,8 +25,9 @@ const TOOLS_PATH: &str = "target/tools";
 /// The report of the tests that nextest writes, relative to the root: with the output of passed tests too.
 const REPORT_PATH: &str = "target/nextest/default/junit.xml";
 
-/// The targets with tests. Benches are compiled by clippy only.
-const ALL_TESTS: [&str; 4] = ["--workspace", "--lib", "--bins", "--tests"];
+/// The targets with tests, and their features. Benches are compiled by clippy only.
+pub(crate) const ALL_TESTS: [&str; 6] =
+    ["--workspace", "--lib", "--bins", "--tests", TEST_FEATURES[0], TEST_FEATURES[1]];
 
 /// A program that runs the tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -333,7 +334,7 @@ mod tests {
             let commands = runner.commands(root.path(), which, 3).unwrap();
             commands.iter().map(arguments).collect::<Vec<_>>()
         };
-        let test = "test --locked --no-fail-fast --workspace --lib --bins --tests --";
+        let test = "test --locked --no-fail-fast --workspace --lib --bins --tests --features ibeam/nats --";
         assert_eq!(
             commands(TestRunner::CargoTest, Tests::Shared),
             [
@@ -345,7 +346,8 @@ mod tests {
             commands(TestRunner::CargoTest, Tests::Alone),
             [format!("{test} --test-threads=1 fork_bomb the_real_model")]
         );
-        let nextest = "nextest run --locked --no-fail-fast --workspace --lib --bins --tests -E";
+        let nextest =
+            "nextest run --locked --no-fail-fast --workspace --lib --bins --tests --features ibeam/nats -E";
         let alone = "test(fork_bomb) or test(the_real_model)";
         assert_eq!(
             commands(TestRunner::Nextest("cargo".into()), Tests::Shared),

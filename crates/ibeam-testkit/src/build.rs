@@ -28,6 +28,9 @@ pub const PROGRAM_VARIABLE: &str = "IBEAM_TEST_PROGRAM";
 /// The environment variable with the absolute path of a directory of debug builds that need no build.
 pub const PROGRAMS_VARIABLE: &str = "IBEAM_TEST_PROGRAMS";
 
+/// The features with which the workspace is tested, as cargo takes them: the client of queues is not a default one.
+pub const TEST_FEATURES: [&str; 2] = ["--features", "ibeam/nats"];
+
 /// Builds the debug build of the program, and returns the absolute path of the executable.
 ///
 /// # Errors
@@ -45,7 +48,7 @@ pub fn build_program(root: &Path) -> Result<PathBuf, BuildError> {
 pub fn build_workspace_program(root: &Path, name: &str) -> Result<PathBuf, BuildError> {
     match std::env::var_os(PROGRAMS_VARIABLE) {
         Some(directory) => Ok(Path::new(&directory).join(name)),
-        None => build_with(root, &["--workspace", "--bin", name]),
+        None => build_with(root, &[&["--workspace", "--bin", name], &TEST_FEATURES[..]].concat()),
     }
 }
 

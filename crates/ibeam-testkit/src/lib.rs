@@ -41,7 +41,7 @@ mod workspace;
 
 pub use batch_server::{AcceptedBatch, BatchServer, PartAnswer, answer_document};
 pub use build::{
-    BuildError, PROGRAM_VARIABLE, PROGRAMS_VARIABLE, build_program, build_program_with,
+    BuildError, PROGRAM_VARIABLE, PROGRAMS_VARIABLE, TEST_FEATURES, build_program, build_program_with,
     build_workspace_program, cargo_command, without_package_variables,
 };
 pub use image::{PNG, PNG_BASE64};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ibeam_testkit::SWEEP_VARIABLE;
+use ibeam_testkit::{SWEEP_VARIABLE, TEST_FEATURES};
 
 use super::step::{Load, Step};
 use crate::size;
@@ -53,13 +53,19 @@ const SUITES: &[(&str, &str, u64)] = &[
 /// Returns the steps of a gate.
 pub(super) fn steps(gate: &Gate) -> Vec<Step> {
     let programs = gate.programs.to_string_lossy();
+    let features = TEST_FEATURES.join(" ");
     let mut steps = vec![
         Step::new("nats-server", "cargo xtask fleet-nats install", Load::Waits)
             .failure_is("there is no NATS server; the tests that need it print SKIP"),
         Step::new("fmt", "cargo fmt --all --check", Load::Cores),
         Step::new("tidy", "cargo xtask tidy", Load::Cores),
         // Everything that the later steps start, built once with one set of features.
-        Step::new("build", "cargo build --workspace --bins --tests --locked", Load::Cores).memory(4096),
+        Step::new(
+            "build",
+            format!("cargo build --workspace --bins --tests --locked {features}"),
+            Load::Cores,
+        )
+        .memory(4096),
     ];
     if gate.has_model {
         steps.push(
@@ -75,8 +81,12 @@ pub(super) fn steps(gate: &Gate) -> Vec<Step> {
     }
     steps.push(tests(gate));
     steps.extend([
-        Step::new("clippy", "cargo clippy --workspace --all-targets --locked -- -D warnings", Load::Cores)
-            .memory(4096),
+        Step::new(
+            "clippy",
+            format!("cargo clippy --workspace --all-targets --locked {features} -- -D warnings"),
+            Load::Cores,
+        )
+        .memory(4096),
         // The program is also distributed without the engine of the embedded model.
         Step::new(
             "clippy-without-engine",
@@ -84,7 +94,8 @@ pub(super) fn steps(gate: &Gate) -> Vec<Step> {
             Load::Cores,
         )
         .memory(4096),
-        Step::new("doc-tests", "cargo test --workspace --doc --locked", Load::Cores).after(&["build"]),
+        Step::new("doc-tests", format!("cargo test --workspace --doc --locked {features}"), Load::Cores)
+            .after(&["build"]),
     ]);
     steps.extend(sweeps(gate));
     steps.push(Step::new("tests-alone", "cargo xtask run-tests --alone", Load::Alone).after(&["build"]));
