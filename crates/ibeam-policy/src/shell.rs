@@ -25,6 +25,7 @@ mod variables;
 mod walk;
 mod word;
 pub(crate) mod wrapper;
+mod written_files;
 
 /// Why a text cannot be analyzed, as a noun phrase for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

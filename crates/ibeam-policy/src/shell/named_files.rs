@@ -28,6 +28,8 @@ pub(crate) struct NamedFile<'w> {
 /// The schemes of addresses that are no files.
 const NETWORK_SCHEMES: &[&str] = &["http", "https", "ssh", "git", "ftp", "ftps", "ws", "wss"];
 
+/// The maximum length of the name of a file in bytes.
+const MAX_NAME_BYTES: usize = 255;
 /// The number of steps through links in one text.
 const MAX_LINKED_STEPS: usize = 1000;
 
@@ -153,27 +155,34 @@ impl Policy {
     }
 }
 
+/// Returns what may be the value of an option at the end of option letters: `link` of `-czflink`.
+fn glued_values(letters: &str) -> impl Iterator<Item = &str> {
+    let option_letters = letters.bytes().take_while(u8::is_ascii_alphanumeric).count();
+    // No file has a longer name.
+    let name_end = letters.find('/').unwrap_or(letters.len());
+    let first = name_end.saturating_sub(MAX_NAME_BYTES).max(1);
+    (first..=option_letters).filter_map(|at| letters.get(at..))
+}
+
 /// Returns the paths that a word may contain, and whether each starts with `~`: the word itself, the value of an
-/// option, and the text after `=`, `:` and `@`.
+/// option, and the text after `=`, `:`, `@`, `<` and `,`.
 pub(crate) fn possible_paths(word: &Word) -> impl Iterator<Item = (&str, bool)> {
     let text = word.text.as_str();
     let value = text.split_once('=').map(|(_, value)| value);
-    let attached =
-        text.strip_prefix('-').filter(|rest| !rest.starts_with('-')).and_then(|rest| rest.get(1..));
-    // After option letters in the same word: `-czf../x`.
-    let clustered = text
-        .strip_prefix('-')
-        .filter(|rest| !rest.starts_with('-'))
-        .and_then(|rest| rest.find(['/', '.', '~']).and_then(|at| rest.get(at..)));
+    let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    let clustered = letters.and_then(|rest| rest.find(['/', '.', '~']).and_then(|at| rest.get(at..)));
     let behind = text.rsplit_once([':', '@']).filter(|(before, path)| {
         // The host of an address is no file, but the path of `file:///x` is.
         !(path.starts_with("//") && NETWORK_SCHEMES.contains(before))
     });
     let behind = behind.map(|(_, path)| path);
+    // The file of a form (`-F name=<x`), and the last one of a list.
+    let last = text.rsplit_once(['<', ',']).map(|(_, path)| path);
     let url = text.strip_prefix("file://");
-    [Some(text), value, attached, clustered, behind, url]
+    [Some(text), value, clustered, behind, last, url]
         .into_iter()
         .flatten()
+        .chain(letters.into_iter().flat_map(glued_values))
         .filter(|spelling| !spelling.is_empty() && !STREAM_DEVICES.contains(spelling))
         .map(|spelling| (spelling, word.has_tilde || spelling.starts_with("~/")))
 }

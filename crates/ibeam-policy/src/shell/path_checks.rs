@@ -11,6 +11,7 @@ use super::ordinary_git;
 use super::program_lists::{READERS, WRITERS};
 use super::word::Word;
 use super::wrapper::{self, Call, CommandStep, CommandSteps};
+use super::written_files::{is_changed_by_git, writes_argument};
 use super::{ALLOW_HINT, Unanalyzable};
 use crate::links::normalize;
 use crate::pattern::CharPairs;
@@ -58,7 +59,9 @@ impl Policy {
     fn follow_cd(&self, step: &CommandStep, directories: &mut Vec<PathBuf>) -> bool {
         let changes = |call: &&Call| matches!(call.name().as_str(), "cd" | "pushd" | "popd");
         let Some(call) = step.call_chain.last().filter(changes) else { return true };
-        let more = match call.args.as_slice() {
+        let options =
+            call.args.iter().take_while(|arg| matches!(arg.text.as_str(), "-L" | "-P" | "--")).count();
+        let more = match call.args.get(options..).unwrap_or_default() {
             [] if call.name() == "cd" => vec![self.home.clone()],
             [to] if call.name() == "cd" && !to.has_glob && to.is_known() && !to.text.starts_with('-') => {
                 if step.may_repeat && !to.has_tilde && !to.text.starts_with('/') {
@@ -119,7 +122,7 @@ impl Policy {
             if !arg.is_known() && !hazard::is_relevant_unknown(call, at) {
                 continue;
             }
-            let writes = !READERS.contains(&name);
+            let writes = !READERS.contains(&name) || writes_argument(call, at) || is_changed_by_git(call);
             if let Some((rule, path)) =
                 self.restricting_word_rule(rules, name, arg, directories, true, writes)
             {
@@ -240,7 +243,9 @@ impl Policy {
                 *uncovered = Some(unknown_file(&arg.text));
             }
         }
-        call.args.iter().find_map(|arg| self.check_argument(&name, arg, directories, uncovered))
+        call.args.iter().enumerate().find_map(|(at, arg)| {
+            self.check_argument(&name, arg, writes_argument(call, at), directories, uncovered)
+        })
     }
 
     /// Returns the directories in which git searches for a repository when a text runs.
@@ -286,6 +291,7 @@ impl Policy {
         &self,
         name: &str,
         arg: &Word,
+        writes: bool,
         directories: &[PathBuf],
         uncovered: &mut Option<Verdict>,
     ) -> Option<Verdict> {
@@ -310,7 +316,8 @@ impl Policy {
             {
                 return Some(Verdict::Deny { rule, reason });
             }
-            if (READERS.contains(&name) && !hazard::runs_code(name)) || spelling.starts_with('-') {
+            let only_reads = READERS.contains(&name) && !hazard::runs_code(name) && !writes;
+            if only_reads || spelling.starts_with('-') {
                 continue;
             }
             let Verdict::Deny { rule, reason } = self.decide_write(&path) else { continue };
@@ -328,7 +335,7 @@ impl Policy {
             {
                 continue;
             }
-            if WRITERS.contains(&name) {
+            if writes {
                 return Some(Verdict::Deny { rule, reason });
             }
             if is_linked || spelling.contains('/') || spelling == ".." {
