@@ -40,6 +40,8 @@ const VARIABLES: &[(&str, VariableMeaning)] = &[
     ("SSH_KEY_PATH", SinglePath),
     ("CREDENTIALS_DIRECTORY", SinglePath),
     ("KRB5_KTNAME", SinglePath),
+    ("KRB5_CLIENT_KTNAME", SinglePath),
+    ("KRB5CCNAME", SinglePath),
     ("STEPPATH", SinglePath),
     // other coding agents
     ("AMP_SETTINGS_FILE", SinglePath),
@@ -180,9 +182,11 @@ fn credentials_below(default: &str) -> impl Iterator<Item = &'static str> + '_ {
     below.filter_map(move |entry| entry.name.strip_prefix(default)?.strip_prefix('/'))
 }
 
-/// Returns `value` as an absolute path without `.` and `..`.
+/// Returns `value` as an absolute path without `.` and `..`. Kerberos writes the kind of storage before it.
 fn absolute_path(value: &OsStr, home: &Path, start: &Path) -> PathBuf {
-    let value = Path::new(value);
+    let kinds: [&[u8]; 3] = [b"FILE:", b"WRFILE:", b"DIR:"];
+    let plain = kinds.iter().find_map(|kind| value.as_bytes().strip_prefix(*kind));
+    let value = Path::new(plain.map_or(value, OsStr::from_bytes));
     let from_home = value.strip_prefix("~").ok().map(|rest| home.join(rest));
     let mut path = PathBuf::new();
     for component in from_home.unwrap_or_else(|| start.join(value)).components() {
@@ -236,6 +240,7 @@ mod tests {
         check(&[("GOOGLE_APPLICATION_CREDENTIALS", "/srv/keys/g.json")], &["/srv/keys/g.json"]);
         check(&[("KUBECONFIG", "/srv/a:/srv/b::~/c")], &["/home/ann/c", "/srv/a", "/srv/b"]);
         check(&[("AWS_SHARED_CREDENTIALS_FILE", "../aws"), ("AWS_CONFIG_FILE", "")], &["/home/ann/aws"]);
+        check(&[("KRB5CCNAME", "FILE:/srv/cc"), ("KRB5_KTNAME", "/srv/kt")], &["/srv/cc", "/srv/kt"]);
         check(&[("DBT_PROFILES_DIR", "/srv/dbt")], &["/srv/dbt/profiles.yml"]);
     }
 
