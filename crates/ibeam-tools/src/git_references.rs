@@ -1,12 +1,13 @@
-//! Finds the paths in the work tree that git's configuration names: directories of hooks, included files, programs.
+//! Finds the paths in the work tree that git's configuration names: directories of hooks, included files, programs; and
+//! those to which links with protected names lead.
 //!
-//! Such a path makes git run something, although its name does not show it. Reads the configuration of the repository,
+//! Such a path makes git or another program run something, although its name does not show it. Reads the configuration of the repository,
 //! of the user and of the system, with included files, each up to a size. Conditions are not evaluated: a conditional
 //! include always counts.
 
 use std::path::{Component, Path, PathBuf};
 
-use ibeam_policy::read_only_git_entries;
+use ibeam_policy::{is_read_only_name, read_only_git_entries, read_only_nested_paths};
 
 use crate::git_config;
 use crate::git_directory::{GitDirectories, MAX_CONFIG_BYTES, read_small_file};
@@ -69,8 +70,9 @@ const PROGRAM_KEYS: [&str; 21] = [
     "pager.*",
 ];
 
-/// Returns the paths in `roots` that the present configuration names, whether they exist or not.
-pub fn paths_named_by_git(roots: &[PathBuf], home: &Path) -> Vec<PathBuf> {
+/// Returns the paths in `roots` that the present configuration names, and those that links with protected names in a root
+/// or in its git directory name, whether they exist or not.
+pub fn indirectly_protected_paths(roots: &[PathBuf], home: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for root in roots {
         let mut files =
@@ -83,10 +85,26 @@ pub fn paths_named_by_git(roots: &[PathBuf], home: &Path) -> Vec<PathBuf> {
         }
         let mut reader = ConfigReader { root, home, files, found: &mut found };
         reader.read();
+        for link in protected_links(root) {
+            if let Ok(target) = link.read_link() {
+                let target = reader.resolve(link.parent().unwrap_or(root), &target.to_string_lossy());
+                reader.add(target);
+            }
+        }
     }
     found.sort();
     found.dedup();
     found
+}
+
+/// Returns what may be links with protected names in a root and in its git directory.
+fn protected_links(root: &Path) -> impl Iterator<Item = PathBuf> {
+    let names = std::fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let single =
+        names.filter(|name| name.to_str().is_some_and(is_read_only_name)).map(|name| root.join(name));
+    let git_dir = root.join(".git");
+    let nested = read_only_nested_paths().iter().map(|path| root.join(path));
+    single.chain(nested).chain(read_only_git_entries().iter().map(move |name| git_dir.join(name)))
 }
 
 struct ConfigReader<'a> {
@@ -181,13 +199,13 @@ fn is_program_key(key: &str) -> bool {
 mod tests {
     use std::path::PathBuf;
 
-    use super::paths_named_by_git;
+    use super::indirectly_protected_paths;
     use crate::fixture::Fixture;
 
     #[track_caller]
     fn check(fixture: &Fixture, expect: &[&str]) {
         let root = fixture.root();
-        let found = paths_named_by_git(std::slice::from_ref(&root), &fixture.outside("home"));
+        let found = indirectly_protected_paths(std::slice::from_ref(&root), &fixture.outside("home"));
         let found: Vec<PathBuf> =
             found.into_iter().filter_map(|path| path.strip_prefix(&root).ok().map(PathBuf::from)).collect();
         assert_eq!(found, expect.iter().map(PathBuf::from).collect::<Vec<_>>());
@@ -218,6 +236,23 @@ mod tests {
     }
 
     #[test]
+    fn the_targets_of_links_with_protected_names_are_found() {
+        let fixture = repository("");
+        fixture.put("tools/hooks/pre-push", "");
+        fixture.put("settings/tasks.json", "");
+        for (target, link) in [
+            ("../tools/hooks", ".git/hooks"),
+            ("./settings", ".vscode"),
+            ("missing/../later", ".envrc"),
+            ("/etc", ".idea"),
+            ("settings", "ordinary"),
+        ] {
+            fixture.link(target, link);
+        }
+        check(&fixture, &["later", "settings", "tools/hooks"]);
+    }
+
+    #[test]
     fn the_configuration_of_the_user_and_of_the_work_tree_counts() {
         let fixture = repository("");
         std::fs::write(fixture.outside("home/.gitconfig"), "[core]\n hooksPath = .hooks\n").unwrap();
@@ -229,7 +264,7 @@ mod tests {
     #[test]
     fn a_root_that_is_the_directory_of_hooks_is_protected_by_their_names() {
         let fixture = repository("[core]\n hooksPath = .\n");
-        let found = paths_named_by_git(&[fixture.root()], &fixture.outside("home"));
+        let found = indirectly_protected_paths(&[fixture.root()], &fixture.outside("home"));
         assert!(found.contains(&fixture.path("pre-commit")) && !found.contains(&fixture.root()), "{found:?}");
     }
 

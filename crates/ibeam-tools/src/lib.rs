@@ -65,7 +65,7 @@ pub use confinement::{
 pub use dir_walk::list_files;
 pub use editor_files::{EditorFileError, EditorFiles};
 pub use editor_lock::EditorLock;
-pub use git_references::paths_named_by_git;
+pub use git_references::indirectly_protected_paths;
 pub use ibeam_sandbox::DEFAULT_PROCESS_LIMIT;
 pub use past_file_access::PastFileAccess;
 pub use path_glob::PathGlob;

@@ -43,7 +43,7 @@ pub(crate) fn build_policy(app: &AppContext, mode: PermissionMode) -> Result<Pol
     // directory contains sessions and markers of rules.
     policy.private_dirs = vec![dirs.data.clone(), dirs.config_directory().to_owned()];
     let roots: Vec<_> = std::iter::once(&policy.workspace).chain(&policy.extra_dirs).cloned().collect();
-    policy.protected_paths = ibeam_tools::paths_named_by_git(&roots, &dirs.home);
+    policy.protected_paths = ibeam_tools::indirectly_protected_paths(&roots, &dirs.home);
     policy.private_dirs.extend(dirs.user_cursor.iter().cloned());
     // A run of a fleet sees its own workspace and nothing else of the fleet.
     policy.surrounding_dirs = std::env::var_os(ibeam_fleet::DIRECTORY_VARIABLE)
