@@ -523,9 +523,16 @@ fn a_protected_name_below_the_root_is_removed_wherever_a_command_creates_it() {
 fn a_directory_with_protected_files_may_be_moved_unchanged() {
     let fixture = repository();
     fixture.put("packages/app/.vscode/tasks.json", "mine");
+    fixture.put("node_modules/a/.vscode/tasks.json", "mine");
     bash(&fixture.root(), "git init -q vendor/lib; git -C vendor/lib config core.pager mine");
     let guarded = Guarded::new(fixture);
     guarded.permits("mv packages/app packages/other; mv vendor/lib elsewhere");
+    // Commands may make such names in packages.
+    guarded.permits(
+        "mv node_modules/a node_modules/b; mkdir -p node_modules/c/d; touch node_modules/c/d/.envrc",
+    );
+    guarded.stops("mv node_modules/b lib", "lib/.vscode");
+    guarded.stops("mv node_modules modules", "modules/c/d/.envrc");
     guarded.stops(
         "mv packages/other packages/third; echo PWN > packages/third/.vscode/tasks.json",
         "packages/third/.vscode/tasks.json",

@@ -118,6 +118,8 @@ impl SnapshotDiff<'_> {
             return false;
         }
         let Ok(rest) = rel_path.strip_prefix(above) else { return false };
+        // What a package brings stays there unchecked, so it must not be moved out.
+        let leaves_packages = |before: &Path| is_in_packages(before) && !is_in_packages(above);
         self.old.inventory.directories.iter().any(|(before, old)| {
             let is_same_directory = old.identity() == directory.identity() && before != above;
             let has_left =
@@ -128,7 +130,7 @@ impl SnapshotDiff<'_> {
                     .get(&before.join(rest))
                     .is_some_and(|old_entry| old_entry.equals_ignoring_times(entry))
             };
-            is_same_directory && has_left && same()
+            is_same_directory && has_left && !leaves_packages(before) && same()
         })
     }
 
@@ -144,9 +146,13 @@ impl SnapshotDiff<'_> {
     pub(super) fn is_part_of_new_package(&self, rel_path: &Path) -> bool {
         self.new.inventory.enclosing_directory(rel_path).is_some_and(|(above, new)| {
             let old = self.old.inventory.directories.get(above);
-            above.iter().any(|name| name == PACKAGE_DIRECTORY)
+            is_in_packages(above)
                 && above.file_name().is_some_and(|name| name != PACKAGE_DIRECTORY)
                 && old.is_none_or(|old| old.identity() != new.identity())
         })
     }
+}
+
+fn is_in_packages(rel_path: &Path) -> bool {
+    rel_path.iter().any(|name| name == PACKAGE_DIRECTORY)
 }
