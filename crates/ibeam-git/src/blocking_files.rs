@@ -6,12 +6,18 @@ use std::path::{Path, PathBuf};
 
 /// The names of files that git opens in work trees.
 const OPENED_NAMES: [&str; 4] = [".gitignore", ".gitattributes", ".gitmodules", ".mailmap"];
+/// Files of the object store that git opens before it knows whether it needs them.
+pub(crate) const OBJECT_FILES: [&str; 2] = ["objects/info/alternates", "objects/info/commit-graph"];
 /// The number of entries that are searched.
 const MAX_ENTRIES: usize = 500_000;
 
-/// Returns a file of the work tree that git opens and that is not a file, directory or link; `None` if there is none among
-/// the first entries.
+/// Returns a file of the work tree or of its git directory that git opens and that is not a file, directory or link; `None`
+/// if there is none among the first entries.
 pub fn find_blocking_file(work_tree: &Path) -> Option<PathBuf> {
+    let git_dir = work_tree.join(".git");
+    if let Some(path) = OBJECT_FILES.iter().chain(&["index"]).find_map(|name| blocks(git_dir.join(name))) {
+        return Some(path);
+    }
     let mut pending = vec![work_tree.to_owned()];
     let mut left = MAX_ENTRIES;
     while let Some(directory) = pending.pop() {
@@ -34,6 +40,11 @@ pub fn find_blocking_file(work_tree: &Path) -> Option<PathBuf> {
     None
 }
 
+/// Returns the path if git would wait there for a pipe, or read a device without end.
+pub(crate) fn blocks(path: PathBuf) -> Option<PathBuf> {
+    path.metadata().is_ok_and(|found| !found.is_file()).then_some(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,5 +63,9 @@ mod tests {
         let path = home.path().join("a/b/.gitattributes");
         fifo(&path);
         assert_eq!(find_blocking_file(home.path()), Some(path));
+        fs::create_dir_all(home.path().join(".git/objects/info")).unwrap();
+        let alternates = home.path().join(".git/objects/info/alternates");
+        std::os::unix::fs::symlink("/dev/zero", &alternates).unwrap();
+        assert_eq!(find_blocking_file(home.path()), Some(alternates));
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use ibeam_files::regular_file;
 
+use crate::blocking_files::{OBJECT_FILES, blocks};
 use crate::command::{Git, GitError, Place};
 use crate::location::RepositoryLocation;
 use crate::settings::{self, Format, Setting};
@@ -95,6 +96,9 @@ impl RepositoryView {
             if target.is_dir() {
                 symlink(target, self.path.join(name))?;
             }
+        }
+        if let Some(name) = OBJECT_FILES.iter().find(|name| blocks(common_dir.join(name)).is_some()) {
+            return Err(io::Error::other(format!("`{name}` is not a regular file")));
         }
         let packed = common_dir.join("packed-refs");
         match packed.symlink_metadata() {
