@@ -38,6 +38,8 @@ pub struct Redactor {
 struct Search {
     secrets: Vec<String>,
     finders: Vec<Finder<'static>>,
+    /// The forms that look as if they had percent escapes themselves, so that decoding a text changes them too.
+    escape_like: Vec<String>,
     model_text: ModelTextRedactor,
 }
 
@@ -103,8 +105,9 @@ impl Search {
             |secrets: &[String]| searchable_forms(secrets.iter().flat_map(|secret| forms(secret)));
         let (unmistakable, others) = (searchable(&unmistakable), searchable(&others));
         let all = unmistakable.iter().chain(&others);
-        let finders = all.map(|form| Finder::new(form.as_bytes()).into_owned()).collect();
-        Self { secrets: given, finders, model_text: ModelTextRedactor::new(unmistakable) }
+        let finders = all.clone().map(|form| Finder::new(form.as_bytes()).into_owned()).collect();
+        let escape_like = all.filter(|form| percent::decode(form.as_bytes()).is_some()).cloned().collect();
+        Self { secrets: given, finders, escape_like, model_text: ModelTextRedactor::new(unmistakable) }
     }
 
     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
@@ -116,6 +119,15 @@ impl Search {
             if let Some((bytes, places)) = &decoded {
                 let in_text = |start: usize| Some((*places.get(start)?, *places.get(start + length)?));
                 found.extend(finder.find_iter(bytes).filter_map(in_text));
+            }
+        }
+        if decoded.is_some() {
+            for form in &self.escape_like {
+                let length_at = |start: usize| {
+                    percent::match_form(form.as_bytes(), text.as_bytes().get(start..)?).complete
+                };
+                let starts = 0..text.len();
+                found.extend(starts.filter_map(|start| Some((start, start + length_at(start)?))));
             }
         }
         if found.is_empty() {
@@ -258,6 +270,15 @@ mod tests {
         assert_eq!(clone.redact(&text), "*** ***");
         // The model's own text keeps the first three bytes.
         assert_eq!(clone.model_text().redact(&text), "sk-*** 012***");
+    }
+
+    /// Some of the characters of the secret are escaped, and its own `%` is not.
+    #[test]
+    fn a_secret_that_looks_escaped_is_redacted() {
+        let redactor = Redactor::new(["%A00%41-key!".to_owned()]);
+        for text in ["%A00%41-key!", "%A00%41%2dkey!", "%25A00%41-key%21", "%25A00%2541-key!"] {
+            assert_eq!(redactor.redact(&format!("<{text}>")), "<***>", "{text}");
+        }
     }
 
     #[test]
