@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt::Display;
 
+use async_nats::jetstream::context::{GetStreamError, GetStreamErrorKind};
 use async_nats::jetstream::{self, ErrorCode};
 use ibeam_fleet::QueueError;
 
@@ -40,7 +41,13 @@ pub(crate) fn is_already_queued(error: &(dyn Error + 'static)) -> bool {
 pub(crate) fn is_not_found(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
-        let code = error.downcast_ref::<jetstream::Error>().map(jetstream::Error::error_code);
+        let code =
+            error.downcast_ref::<jetstream::Error>().map(jetstream::Error::error_code).or_else(
+                || match error.downcast_ref::<GetStreamError>()?.kind() {
+                    GetStreamErrorKind::JetStream(error) => Some(error.error_code()),
+                    _ => None,
+                },
+            );
         if code
             .is_some_and(|code| [ErrorCode::STREAM_NOT_FOUND, ErrorCode::CONSUMER_NOT_FOUND].contains(&code))
         {

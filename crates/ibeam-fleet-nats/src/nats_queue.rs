@@ -202,7 +202,8 @@ impl NatsQueue {
     ///
     /// # Errors
     /// `Service`.
-    pub fn count(&self) -> Result<u64, QueueError> {
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> Result<u64, QueueError> {
         let keys = self.store.names.keys(KeyKind::Task);
         self.connection.block_on(self.store.scan(&keys, 1)).map(|entries| entries.len() as u64)
     }

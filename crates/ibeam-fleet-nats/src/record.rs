@@ -126,6 +126,16 @@ pub fn wait_for_results(
         if control.current().is_cancelled {
             break Some(HaltReason::Exhausted(FleetControl::CANCELLED.to_owned()));
         }
+        if looked_at.is_none_or(|looked| looked.elapsed() > RUNNING_INTERVAL)
+            && let Some(found) = outage.bear(queue.running())?
+        {
+            looked_at = Some(Instant::now());
+            if found != running {
+                ledger.set_running(&found)?;
+                observer.running(&found);
+                running = found;
+            }
+        }
         let budget = control.current().limits.budget;
         let look = || {
             received?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ibeam_fleet::{
     Claim, EventSink, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, SharedLimits,
-    SnapshotStore, Spend, StopFlag, Task, TaskFile, TaskLimits, TaskMode, TaskQueue, TaskResult,
+    SnapshotStore, Spend, StopFlag, Task, TaskFile, TaskLimits, TaskMode, TaskQueue, TaskResult, TaskState,
     WorkspaceSource,
 };
 
@@ -148,7 +148,7 @@ impl WorkerQueue {
     /// Gives a task that the worker does not execute a result.
     fn refuse(&mut self, lease: &Lease, spend: Spend, reason: String) -> Result<(), QueueError> {
         let mut result = TaskResult::without_run(&lease.task, Outcome::Failed, reason);
-        result.code = Some("refused".to_owned());
+        result.code = Some(TaskState::REFUSED_CODE.to_owned());
         self.queue.finish(lease, &result, spend).map(drop)
     }
 }

@@ -4,6 +4,7 @@
 //! it is opened. A kill at any instant leaves the last committed state; a loss of power may lose the last commits, which
 //! is harmless, because the directory of a task has its result too.
 
+mod reading;
 mod reopening;
 mod waiting;
 
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, params};
 
 use crate::queue::{
-    Claim, Finished, Lease, NextTask, QueueError, Release, Renewal, Spend, TaskQueue, TaskState,
+    Claim, Finished, Lease, LedgerState, NextTask, QueueError, Release, Renewal, Spend, TaskQueue,
 };
 use crate::task::Task;
 use crate::task_result::{Outcome, TaskResult};
@@ -77,19 +78,6 @@ pub struct Ledger {
     connection: Connection,
 }
 
-/// A task and its state.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TaskStatus {
-    /// The task.
-    pub id: String,
-    /// Its state.
-    pub state: TaskState,
-    /// The reason for which it is parked.
-    pub reason: Option<String>,
-    /// Its outcome, if it is finished.
-    pub outcome: Option<Outcome>,
-}
-
 impl Ledger {
     /// Opens the ledger, or creates it, and returns the tasks of an earlier process to the queue.
     ///
@@ -118,71 +106,6 @@ impl Ledger {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(|error| failed(path, &error))?;
         Ok(Self { path: path.to_owned(), connection })
-    }
-
-    /// Returns the number of tasks.
-    ///
-    /// # Errors
-    /// `Ledger`.
-    pub fn count(&self) -> Result<u64, QueueError> {
-        let count =
-            self.connection.query_row("SELECT COUNT(*) FROM task", [], |row| row.get(0).map(unsigned));
-        self.failing(count)
-    }
-
-    /// Returns the number of tasks in a state.
-    ///
-    /// # Errors
-    /// `Ledger`.
-    pub fn count_in(&self, state: TaskState) -> Result<u64, QueueError> {
-        let count = self.connection.query_row(
-            "SELECT COUNT(*) FROM task WHERE state = ?1",
-            [state.as_str()],
-            |row| row.get(0).map(unsigned),
-        );
-        self.failing(count)
-    }
-
-    /// Returns every task and its state, in the order of submission.
-    ///
-    /// # Errors
-    /// `Ledger`.
-    pub fn statuses(&self) -> Result<Vec<TaskStatus>, QueueError> {
-        let read = || {
-            let mut statement =
-                self.connection.prepare("SELECT id, state, reason, result FROM task ORDER BY position")?;
-            let rows = statement.query_map([], |row| {
-                let word: String = row.get(1)?;
-                let result: Option<String> = row.get(3)?;
-                Ok(TaskStatus {
-                    id: row.get(0)?,
-                    state: TaskState::ALL
-                        .into_iter()
-                        .find(|state| state.as_str() == word)
-                        .unwrap_or(TaskState::Pending),
-                    reason: row.get(2)?,
-                    outcome: result
-                        .map(|result| parse::<TaskResult>(&result))
-                        .transpose()?
-                        .map(|r| r.outcome),
-                })
-            })?;
-            rows.collect()
-        };
-        self.failing(read())
-    }
-
-    /// Returns every task, in the order of submission.
-    ///
-    /// # Errors
-    /// `Ledger`.
-    pub fn tasks(&self) -> Result<Vec<Task>, QueueError> {
-        let read = || {
-            let mut statement = self.connection.prepare("SELECT definition FROM task ORDER BY position")?;
-            let rows = statement.query_map([], |row| parse(&row.get::<_, String>(0)?))?;
-            rows.collect()
-        };
-        self.failing(read())
     }
 
     fn failing<T>(&self, result: rusqlite::Result<T>) -> Result<T, QueueError> {
@@ -296,12 +219,12 @@ impl TaskQueue for Ledger {
 
     fn release(&mut self, lease: &Lease, release: Release, spend: Spend) -> Result<(), QueueError> {
         let (state, until_ms, reason) = match release {
-            Release::Retry { at_ms } => (TaskState::Pending, at_ms, None),
-            Release::Park { reason } => (TaskState::Parked, 0, Some(reason)),
-            Release::Undecided { reason } => (TaskState::Undecided, 0, Some(reason)),
+            Release::Retry { at_ms } => (LedgerState::Pending, at_ms, None),
+            Release::Park { reason } => (LedgerState::Parked, 0, Some(reason)),
+            Release::Undecided { reason } => (LedgerState::Undecided, 0, Some(reason)),
             Release::Wait { session } => {
                 self.write_session(&lease.task, &session)?;
-                (TaskState::Waiting, 0, None)
+                (LedgerState::Waiting, 0, None)
             }
         };
         let changed = self.connection.execute(

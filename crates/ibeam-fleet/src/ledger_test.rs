@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use crate::ledger::Ledger;
-use crate::queue::{Lease, TaskState};
+use crate::queue::{Lease, LedgerState};
 use crate::queue_conformance::Clock;
 
 crate::queue_conformance::conformance_tests!({
@@ -149,7 +149,7 @@ proptest! {
                 }
                 Step::Finish(..) | Step::Retry(_) | Step::Park(_) | Step::Renew(_) | Step::Wait(_) => {}
                 Step::Wake => {
-                    let waiting = ledger.count_in(TaskState::Waiting).unwrap();
+                    let waiting = ledger.count_in(LedgerState::Waiting).unwrap();
                     prop_assert_eq!(ledger.wake(|_| true).unwrap(), waiting);
                 }
                 Step::Advance(ms) => now += ms,

@@ -47,6 +47,7 @@ mod task_file;
 mod task_files;
 mod task_result;
 mod task_run;
+mod task_status;
 mod task_totals;
 mod verdict;
 mod workspace;
@@ -66,11 +67,11 @@ pub use governor_wire::{
     RequestOutcome, RequestReport, TASK_VARIABLE, is_limited,
 };
 pub use ibeam_git::Git;
-pub use ledger::{Ledger, TaskStatus};
+pub use ledger::Ledger;
 pub use matrix::expand_matrix;
 pub use parking::Parking;
 pub use queue::{
-    Claim, Finished, Lease, NextTask, QueueError, Release, Renewal, Spend, TaskQueue, TaskState,
+    Claim, Finished, Lease, LedgerState, NextTask, QueueError, Release, Renewal, Spend, TaskQueue,
 };
 pub use report::{FleetReport, ModelRow, PassRate};
 pub use report_html::report_page;
@@ -85,4 +86,5 @@ pub use stop::StopFlag;
 pub use task::{Task, TaskLimits, TaskMode, WorkspaceSource};
 pub use task_file::{InvalidTask, TaskFile};
 pub use task_result::{CheckResult, Outcome, TaskResult};
+pub use task_status::{FleetTotals, TaskState, TaskStatus};
 pub use verdict::{Cause, CheckReport, Verdict};

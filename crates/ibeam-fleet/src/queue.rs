@@ -193,10 +193,10 @@ pub enum Release {
     },
 }
 
-/// The state of a task.
+/// The state of a task in a ledger, as it is stored. `TaskState` has the words for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum TaskState {
+pub enum LedgerState {
     /// Waits for its turn.
     Pending,
     /// A driver works on it, or has died while it did.
@@ -211,12 +211,12 @@ pub enum TaskState {
     Finished,
 }
 
-impl TaskState {
+impl LedgerState {
     /// All states.
     pub const ALL: [Self; 6] =
         [Self::Pending, Self::Leased, Self::Parked, Self::Undecided, Self::Waiting, Self::Finished];
 
-    /// Returns the word in the ledger and on the wire.
+    /// Returns the word in the ledger.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",

@@ -17,7 +17,7 @@ pub struct FleetReport {
     /// The number of tasks without a result.
     pub unfinished: u64,
     /// The number of those that nothing is known about.
-    pub undecided: u64,
+    pub not_decided: u64,
     /// The rows of the models, by name. A task that never ran has no model.
     pub models: Vec<ModelRow>,
     /// The number of tasks by their failure: the class of the run, `check_failed` or `skipped`.
@@ -92,13 +92,13 @@ impl FleetReport {
         let every: Vec<&TaskResult> = groups.values().flatten().copied().collect();
         let (all, models) =
             (row("", &every), groups.iter().map(|(model, results)| row(model, results)).collect());
-        Self { all, unfinished, undecided: 0, models, failures, tasks }
+        Self { all, unfinished, not_decided: 0, models, failures, tasks }
     }
 
     /// Returns the report with the number of tasks without a result that nothing is known about.
     #[must_use]
-    pub fn with_undecided(self, undecided: u64) -> Self {
-        Self { undecided, ..self }
+    pub fn with_not_decided(self, not_decided: u64) -> Self {
+        Self { not_decided, ..self }
     }
 }
 

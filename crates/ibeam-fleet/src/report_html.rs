@@ -92,7 +92,7 @@ fn push_fleet(page: &mut String, name: &str, report: &FleetReport) {
         push_row(page, &[escape(class)], &[count.to_string()]);
     }
     push_row(page, &["unfinished".to_owned()], &[report.unfinished.to_string()]);
-    push_row(page, &["not decided".to_owned()], &[report.undecided.to_string()]);
+    push_row(page, &["not decided".to_owned()], &[report.not_decided.to_string()]);
     page.push_str("</table>\n");
     push_head(
         page,

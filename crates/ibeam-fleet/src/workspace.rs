@@ -462,4 +462,4 @@ fn utf8(path: &Path) -> Result<&str, String> {
 
 #[cfg(test)]
 #[path = "workspace_test.rs"]
-mod tests;
+pub(crate) mod tests;

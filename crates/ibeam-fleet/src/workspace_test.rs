@@ -4,7 +4,7 @@ use super::*;
 use crate::task::GitSource;
 
 /// Runs git in a directory of the user.
-pub(super) fn run_git(directory: &Path, arguments: &[&str]) {
+pub(crate) fn run_git(directory: &Path, arguments: &[&str]) {
     let mut command = std::process::Command::new("git");
     let status = command.args(arguments).current_dir(directory).status().unwrap();
     assert!(status.success(), "{arguments:?}");

@@ -2,7 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{Ledger, Outcome, QueueError, TaskStatus};
+use super::{Ledger, Outcome, QueueError};
+use crate::task_status::TaskStatus;
 
 impl Ledger {
     /// Returns the tasks whose run failed, in the order of submission.

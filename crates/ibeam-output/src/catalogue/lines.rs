@@ -379,10 +379,8 @@ pub enum FleetLine<'a> {
     Finished { task: &'a str, outcome: &'a str, seconds: u64 },
     /// The task will be run again.
     Retried { task: &'a str, seconds: u64 },
-    /// The task waits until the fleet is started again.
-    Parked { task: &'a str, reason: &'a str },
-    /// The work of the task is not decided. The task waits until the fleet is started again.
-    Undecided { task: &'a str, reason: &'a str },
+    /// The task is parked or not decided, and waits until the fleet is started again.
+    Stopped { task: &'a str, state: &'a str, reason: &'a str },
     /// The task waits for a batch.
     Waiting { task: &'a str },
     /// The task continues where another machine stopped.

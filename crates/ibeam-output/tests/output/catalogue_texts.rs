@@ -493,7 +493,7 @@ fn every_line_about_a_fleet_exists_in_every_language() {
         FleetLine::Started { task: "t" },
         FleetLine::Finished { task: "t", outcome: "passed", seconds: 3 },
         FleetLine::Retried { task: "t", seconds: 3 },
-        FleetLine::Parked { task: "t", reason: "r" },
+        FleetLine::Stopped { task: "t", state: "parked", reason: "r" },
         FleetLine::Waiting { task: "t" },
         FleetLine::Restored { task: "t" },
         FleetLine::NotRestored { task: "t", detail: "d" },

@@ -83,7 +83,7 @@ fn the_first_fleet_of_the_page_passes() {
     let passed = |id: &str| (id.to_owned(), "passed".to_owned());
     assert_eq!(outcomes(&root.join("results.ndjson")), ["add-test", "fix-typo"].map(passed));
     let stdout = String::from_utf8_lossy(&output.stdout);
-    assert!(stdout.contains("finished: 2\n") && stdout.contains("100.0 %"), "{stdout}");
+    assert!(stdout.contains("passed: 2\n") && stdout.contains("100.0 %"), "{stdout}");
     server.assert_all_answers_sent();
 }
 
@@ -123,6 +123,6 @@ fn the_page_compares_an_old_fleet_with_a_new_one() {
     }
     let output = run_script(PAGE, "old.fleet new.fleet", &workspace, root, &variables);
     let stdout = String::from_utf8_lossy(&output.stdout);
-    assert!(stdout.contains("a  check_failed -> passed\n"), "{stdout}");
+    assert!(stdout.contains("a  failed (check_failed) -> passed\n"), "{stdout}");
     assert!(fs::read_to_string(root.join("report.html")).unwrap().starts_with("<!doctype html>"));
 }

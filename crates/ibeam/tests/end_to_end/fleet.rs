@@ -99,7 +99,7 @@ fn each_task_runs_in_its_own_copy_and_leaves_a_patch_and_the_result_of_its_check
     assert_eq!((&report["all"]["tasks"], &report["all"]["passed"]), (&json!(2), &json!(1)));
     let status = scene.ibeam_without_model(["fleet", "status", fleet.to_str().unwrap()]).run().succeeded();
     assert!(
-        status.stdout.contains("finished: 3\n") && status.stdout.contains("never  skipped\n"),
+        status.stdout.contains("failed: 2\n") && status.stdout.contains("never  failed (skipped)\n"),
         "{status}"
     );
 }
@@ -151,8 +151,8 @@ fn the_lines_of_a_fleet_are_in_the_language_of_the_user_and_its_objects_in_engli
     let file = task_file(&scene, &tasks);
     let output = run(&scene, &file, ["--force", "--lang", "es"]);
     assert_eq!(results(&output)["bad"]["outcome"], json!("check_failed"), "{output}");
-    assert!(output.stderr.starts_with("bad: iniciada\nbad: comprobación fallida ("), "{output}");
-    assert!(output.stderr.contains("\nnever: omitida (0 s)\n"), "{output}");
+    assert!(output.stderr.starts_with("bad: iniciada\nbad: falló (comprobación fallida) ("), "{output}");
+    assert!(output.stderr.contains("\nnever: falló (omitida) (0 s)\n"), "{output}");
     let fleet = file.with_extension("fleet");
     let fleet = fleet.to_str().unwrap();
     let print = |args: &[&str], lang| {
@@ -160,8 +160,8 @@ fn the_lines_of_a_fleet_are_in_the_language_of_the_user_and_its_objects_in_engli
         command.run().succeeded().stdout
     };
     let status = print(&["status", fleet], "es");
-    assert!(status.starts_with("pendiente: 0\nen ejecución: 0\n"), "{status}");
-    assert!(status.ends_with("bad  comprobación fallida\nnever  omitida\n"), "{status}");
+    assert!(status.starts_with("pendiente: 0\nen ejecución: 0\ncon éxito: 0\nfalló: 2\n"), "{status}");
+    assert!(status.ends_with("bad  falló (comprobación fallida)\nnever  falló (omitida)\n"), "{status}");
     let report = print(&["report", fleet], "ja");
     let headings = "モデル                         タスク   合格    合格率            95 % 費用 (USD)        秒   トークン\n";
     assert!(report.starts_with(headings), "{report}");
@@ -385,7 +385,7 @@ fn two_fleets_are_compared_by_their_tasks() {
         compared["comparison"]["changed"],
         json!([{ "id": "a", "first": "check_failed", "second": "passed" }])
     );
-    assert!(report("text").contains("a  check_failed -> passed\n"));
+    assert!(report("text").contains("a  failed (check_failed) -> passed\n"));
     let page = report("html");
     assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{page}");
 }

@@ -110,13 +110,13 @@ fn a_task_that_stays_undecided_is_named_as_such_and_only_its_check_is_repeated()
     };
     assert!(print(&["status"]).contains("not decided: 1\n"), "{}", print(&["status"]));
     let status: Value = serde_json::from_str(&print(&["status", "--format", "json"])).unwrap();
-    assert_eq!(status["counts"]["undecided"], json!(1), "{status}");
+    assert_eq!(status["counts"]["not_decided"], json!(1), "{status}");
     assert_eq!(
         (&status["tasks"][0]["state"], &status["tasks"][0]["reason"]),
-        (&json!("undecided"), &json!(reason))
+        (&json!("not_decided"), &json!(reason))
     );
     let report: Value = serde_json::from_str(&print(&["report", "--json"])).unwrap();
-    assert_eq!((&report["unfinished"], &report["undecided"]), (&json!(1), &json!(1)), "{report}");
+    assert_eq!((&report["unfinished"], &report["not_decided"]), (&json!(1), &json!(1)), "{report}");
 
     fs::write(directory.join("workspace/decided"), "").unwrap();
     let output = run(&scene, &file, ["--force", "--retry-failed"]).succeeded();

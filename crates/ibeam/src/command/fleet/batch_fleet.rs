@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use ibeam_core::Stop;
 use ibeam_fleet::{
-    BatchQueue, DriverOptions, FleetDirectory, FleetEnd, FleetObserver, Ledger, Parking, StopFlag, TaskFile,
-    TaskQueue as _, TaskResult, TaskState, retry_failed, run_fleet,
+    BatchQueue, DriverOptions, FleetDirectory, FleetEnd, FleetObserver, Ledger, LedgerState, Parking,
+    StopFlag, TaskFile, TaskResult, retry_failed, run_fleet,
 };
 use ibeam_output::FleetLine;
 use ibeam_protocol::{FailureCode, Reason, sentence};
@@ -198,7 +198,7 @@ fn drive(
     };
     let table = LiveTable::new(count, now_ms());
     let printer = ResultPrinter::new(stdout, &app.base.catalogue, table).with_traces(&app.base, held.path());
-    let mut observer = BatchObserver { printer, steps, queue: queue.clone() };
+    let mut observer = BatchObserver { printer, steps };
     let (driver_runs, driver_end) = oneshot::channel();
     let poll = move || run::on_runtime(|runtime| runtime.block_on(poller.run(driver_end)));
     let (end, polled) = thread::scope(|scope| {
@@ -225,7 +225,7 @@ fn drive(
     match polled {
         Ok(PollEnd::Complete | PollEnd::Stopped) => conclude(end, &stop, held.path()),
         Ok(PollEnd::Waiting) => {
-            let waiting = queue.ledger().count_in(TaskState::Waiting).map_err(queue_error)?;
+            let waiting = queue.ledger().count_in(LedgerState::Waiting).map_err(queue_error)?;
             Err(CliError::FleetWaiting { waiting, directory: held.path().display().to_string() })
         }
         Ok(PollEnd::BudgetSpent) => Err(CliError::FleetBudgetSpent { unfinished }),
@@ -321,7 +321,6 @@ impl BatchStep {
 struct BatchObserver<'a> {
     printer: ResultPrinter<'a>,
     steps: Arc<Mutex<Vec<BatchStep>>>,
-    queue: BatchQueue,
 }
 
 impl BatchObserver<'_> {
@@ -371,12 +370,6 @@ impl FleetObserver for BatchObserver<'_> {
 
     fn tick(&mut self) {
         self.print_steps();
-        if self.printer.is_due() {
-            // The table is for people: without the number it is shown as it was.
-            if let Ok(waiting) = self.queue.ledger().count_in(TaskState::Waiting) {
-                self.printer.set_waiting(waiting);
-            }
-        }
         self.printer.tick();
     }
 }

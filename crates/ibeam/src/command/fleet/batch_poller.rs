@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ibeam_fleet::{BatchQueue, Budget, Parking, TaskQueue as _, TaskState};
+use ibeam_fleet::{BatchQueue, Budget, LedgerState, Parking, TaskQueue as _};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -88,7 +88,7 @@ impl BatchPoller<'_> {
                 was_active = true;
                 continue;
             }
-            if self.queue.ledger().count_in(TaskState::Waiting).map_err(queue_error)? == 0 {
+            if self.queue.ledger().count_in(LedgerState::Waiting).map_err(queue_error)? == 0 {
                 return Ok(PollEnd::Complete);
             }
             if !is_allowed && self.rounds.submitted().map_err(|error| self.io_error(&error))?.is_empty() {

@@ -3,13 +3,15 @@
 use std::fs::File;
 use std::path::Path;
 
-use ibeam_fleet::{FleetComparison, FleetReport, ModelRow, TaskQueue as _, TaskState, report_page};
+use ibeam_fleet::{
+    FleetComparison, FleetReport, LedgerState, ModelRow, TaskQueue as _, TaskState, report_page,
+};
 use ibeam_output::{Catalogue, escape_invisible, escape_to_one_line};
 use ibeam_protocol::{Sentence, sentence};
 use serde_json::json;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::names::{counted, failure_name, left_aligned, outcome_name, right_aligned, state_name};
+use super::names::{counted, failure_name, left_aligned, result_text, right_aligned, state_name};
 use super::{open_ledger, queue_error};
 use crate::cli::{FleetReportFormat, ReportFormat};
 use crate::cli_error::CliError;
@@ -58,9 +60,9 @@ pub(super) fn fleet_report(
 fn read(directory: &Path) -> Result<FleetReport, CliError> {
     let mut ledger = open_ledger(directory)?;
     let unfinished = ledger.unfinished().map_err(queue_error)?;
-    let undecided = ledger.count_in(TaskState::Undecided).map_err(queue_error)?;
+    let not_decided = ledger.count_in(LedgerState::Undecided).map_err(queue_error)?;
     let results = ledger.results().map_err(queue_error)?;
-    Ok(FleetReport::new(results, unfinished).with_undecided(undecided))
+    Ok(FleetReport::new(results, unfinished).with_not_decided(not_decided))
 }
 
 /// Returns the comparison as text. In English, the headings are the keys of the JSON object.
@@ -84,7 +86,7 @@ fn comparison_text(catalogue: &Catalogue, comparison: &FleetComparison) -> Strin
     }
     let mut text: String = lines.iter().map(|line| format!("{}\n", catalogue.sentence(line))).collect();
     for task in changed {
-        let [first, second] = [task.first, task.second].map(|outcome| outcome_name(catalogue, outcome));
+        let [first, second] = [task.first, task.second].map(|outcome| result_text(catalogue, outcome, None));
         text.push_str(&format!("{}  {first} -> {second}\n", task.id));
     }
     text.push('\n');
@@ -132,8 +134,8 @@ fn report_text(catalogue: &Catalogue, found: &FleetReport) -> String {
     }
     let unfinished = sentence!("unfinished: {count}", count = found.unfinished);
     text.push_str(&format!("\n{}\n", catalogue.sentence(&unfinished)));
-    if found.undecided > 0 {
-        text.push_str(&counted(catalogue, &state_name(catalogue, TaskState::Undecided), found.undecided));
+    if found.not_decided > 0 {
+        text.push_str(&counted(catalogue, &state_name(catalogue, TaskState::Undecided), found.not_decided));
     }
     for (class, count) in &found.failures {
         let name = failure_name(catalogue, class);
@@ -141,12 +143,10 @@ fn report_text(catalogue: &Catalogue, found: &FleetReport) -> String {
     }
     text.push('\n');
     for result in &found.tasks {
-        let code = result.code.as_ref().map(|code| format!(" ({})", escape_to_one_line(code)));
         text.push_str(&format!(
-            "{}  {}{}  {}  {} s  {}\n",
+            "{}  {}  {}  {} s  {}\n",
             result.id,
-            outcome_name(catalogue, result.outcome),
-            code.unwrap_or_default(),
+            result_text(catalogue, result.outcome, result.code.as_deref()),
             cost(result.cost_usd),
             result.duration_ms / 1000,
             result.usage.total()

@@ -108,8 +108,7 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
         rates: RateLimits::default(),
         discards_workspaces: flags.discard_workspaces,
     };
-    let tasks = queue.count().map_err(queue_error)?;
-    let table = LiveTable::new(tasks, now_ms());
+    let table = LiveTable::for_worker(now_ms());
     let mut observer =
         ResultPrinter::new(stdout, &app.base.catalogue, table).with_traces(&app.base, held.path());
     if control.halt_reason() == Some(ControlWatch::UNSIGNED) {

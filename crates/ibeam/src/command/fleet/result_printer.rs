@@ -5,12 +5,12 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ibeam_fleet::{FleetObserver, SharingNote, TaskResult};
+use ibeam_fleet::{FleetObserver, SharingNote, TaskResult, TaskState, TaskStatus};
 use ibeam_output::{Catalogue, FleetLine, escape_invisible_in_json, escape_to_one_line};
 
 use super::export::{trajectory_file, write_trajectory};
 use super::live_table::LiveTable;
-use super::names::outcome_name;
+use super::names::{result_text, state_name};
 use super::now_ms;
 use crate::app::BaseContext;
 use crate::{progress_line, stderr};
@@ -62,13 +62,8 @@ impl<'a> ResultPrinter<'a> {
     }
 
     /// Whether the table is shown, and has to be drawn again.
-    pub(super) fn is_due(&self) -> bool {
+    fn is_due(&self) -> bool {
         self.is_live && u128::from(now_ms().saturating_sub(self.drawn_at_ms)) >= REDRAW.as_millis()
-    }
-
-    /// Sets the number of tasks that wait for batches.
-    pub(super) fn set_waiting(&mut self, count: u64) {
-        self.table.set_waiting(count);
     }
 
     /// Removes the table.
@@ -80,6 +75,14 @@ impl<'a> ResultPrinter<'a> {
     pub(super) fn note(&mut self, line: &FleetLine<'_>) {
         self.erase();
         stderr::write_line(&escape_to_one_line(&self.catalogue.line(line)));
+    }
+
+    /// Prints that a task waits until the fleet is started again.
+    fn stopped(&mut self, task: &str, state: TaskState, reason: &str) {
+        self.table.stopped(task, state);
+        let (state, reason) = (state_name(self.catalogue, state), self.catalogue.in_language(reason));
+        self.note(&FleetLine::Stopped { task, state: &state, reason: &reason });
+        self.draw();
     }
 
     fn erase(&mut self) {
@@ -103,11 +106,8 @@ impl<'a> ResultPrinter<'a> {
 
 impl FleetObserver for ResultPrinter<'_> {
     fn finished(&mut self, result: &TaskResult) -> io::Result<()> {
-        let outcome = match &result.code {
-            Some(code) => format!("{} ({code})", outcome_name(self.catalogue, result.outcome)),
-            None => outcome_name(self.catalogue, result.outcome),
-        };
-        let is_new = self.table.finished(&result.id, result.outcome);
+        let outcome = result_text(self.catalogue, result.outcome, result.code.as_deref());
+        let is_new = self.table.settled(&TaskStatus::for_result(result));
         self.write_trace(result, is_new);
         self.note(&FleetLine::Finished {
             task: &result.id,
@@ -133,15 +133,11 @@ impl FleetObserver for ResultPrinter<'_> {
     }
 
     fn parked(&mut self, task: &str, reason: &str) {
-        self.table.parked(task);
-        self.note(&FleetLine::Parked { task, reason });
-        self.draw();
+        self.stopped(task, TaskState::Parked, reason);
     }
 
     fn undecided(&mut self, task: &str, reason: &str) {
-        self.table.undecided(task);
-        self.note(&FleetLine::Undecided { task, reason: &self.catalogue.in_language(reason) });
-        self.draw();
+        self.stopped(task, TaskState::Undecided, reason);
     }
 
     fn waiting(&mut self, task: &str) {

@@ -5,12 +5,13 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
-use ibeam_fleet::{TaskState, TaskStatus};
+use ibeam_fleet::{FleetTotals, TaskState, TaskStatus};
 use ibeam_output::{Catalogue, escape_to_one_line};
+use ibeam_protocol::sentence;
 use serde_json::{Value, json};
 
 use super::live_table::LiveTable;
-use super::names::{counted, outcome_name, state_name};
+use super::names::{counted, result_text, state_name};
 use super::{now_ms, open_ledger, queue_error};
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
@@ -28,12 +29,24 @@ pub(super) fn status(
     stdout: &mut File,
 ) -> Result<(), CliError> {
     let statuses = open_ledger(directory)?.statuses().map_err(queue_error)?;
+    let totals: FleetTotals = statuses.iter().collect();
     let mut counts = serde_json::Map::new();
     let mut text = String::new();
     for state in TaskState::ALL {
-        let count = statuses.iter().filter(|status| status.state == state).count();
+        let count = totals.count(state);
         counts.insert(state.as_str().to_owned(), count.into());
-        text.push_str(&counted(catalogue, &state_name(catalogue, state), count as u64));
+        text.push_str(&counted(catalogue, &state_name(catalogue, state), count));
+    }
+    let (rate, seconds_left) = (totals.pass_rate(), totals.seconds_left());
+    let figures = [
+        (sentence!("pass_rate"), rate.map(|rate| format!("{:.1} %", rate * 100.0))),
+        (sentence!("cost_usd"), Some(format!("{:.4}", totals.cost_usd))),
+        (sentence!("tokens"), Some(totals.tokens.to_string())),
+        (sentence!("seconds_left"), seconds_left.map(|seconds| seconds.to_string())),
+    ];
+    for (name, value) in figures {
+        let Some(value) = value else { continue };
+        text.push_str(&counted(catalogue, &catalogue.sentence(&name), value));
     }
     let rows: Vec<Value> = statuses
         .iter()
@@ -42,12 +55,19 @@ pub(super) fn status(
                 "id": status.id,
                 "state": status.state.as_str(),
                 "outcome": status.outcome,
+                "code": status.code,
                 "reason": status.reason,
             })
         })
         .collect();
     text.extend(statuses.iter().map(|status| line(catalogue, status)));
-    report(stdout, format, &text, &json!({ "counts": counts, "tasks": rows }))
+    let sums = json!({
+        "pass_rate": rate,
+        "cost_usd": totals.cost_usd,
+        "tokens": totals.tokens,
+        "seconds_left": seconds_left,
+    });
+    report(stdout, format, &text, &json!({ "counts": counts, "totals": sums, "tasks": rows }))
 }
 
 /// Shows every change until all tasks are finished or parked: on a terminal as a table, elsewhere as a line for each.
@@ -59,25 +79,21 @@ pub(super) fn watch(catalogue: &Catalogue, directory: &Path, stdout: &mut File) 
     let mut since: HashMap<String, u64> = HashMap::new();
     loop {
         let statuses = ledger.statuses().map_err(queue_error)?;
-        let is_open = |status: &TaskStatus| match status.state {
-            TaskState::Pending | TaskState::Leased | TaskState::Waiting => true,
-            TaskState::Parked | TaskState::Undecided | TaskState::Finished => false,
-        };
         if is_live {
             let mut table = LiveTable::new(statuses.len() as u64, started_ms);
-            let is_waiting = |status: &&TaskStatus| status.state == TaskState::Waiting;
-            table.set_waiting(statuses.iter().filter(is_waiting).count() as u64);
             for status in &statuses {
-                match (status.state, status.outcome) {
-                    (TaskState::Leased, _) => {
+                match status.state {
+                    TaskState::Running => {
                         table.started(&status.id, *since.entry(status.id.clone()).or_insert_with(now_ms));
                     }
-                    (TaskState::Parked, _) => table.parked(&status.id),
-                    (TaskState::Undecided, _) => table.undecided(&status.id),
-                    (TaskState::Finished, Some(outcome)) => {
-                        table.finished(&status.id, outcome);
+                    TaskState::Waiting => {}
+                    TaskState::Passed
+                    | TaskState::Failed
+                    | TaskState::Undecided
+                    | TaskState::Parked
+                    | TaskState::Refused => {
+                        table.settled(status);
                     }
-                    (TaskState::Pending | TaskState::Waiting, _) | (TaskState::Finished, None) => {}
                 }
             }
             let (rows, columns) = progress_line::size();
@@ -94,7 +110,7 @@ pub(super) fn watch(catalogue: &Catalogue, directory: &Path, stdout: &mut File) 
             }
             write(stdout, &text)?;
         }
-        if !statuses.iter().any(is_open) {
+        if !statuses.iter().any(|status| status.state.is_open()) {
             return Ok(());
         }
         std::thread::sleep(INTERVAL);
@@ -103,11 +119,11 @@ pub(super) fn watch(catalogue: &Catalogue, directory: &Path, stdout: &mut File) 
 
 /// Returns the line of a task.
 fn line(catalogue: &Catalogue, status: &TaskStatus) -> String {
-    let outcome = match status.outcome {
-        Some(outcome) => outcome_name(catalogue, outcome),
+    let state = match status.outcome {
+        Some(outcome) => result_text(catalogue, outcome, status.code.as_deref()),
         None => state_name(catalogue, status.state),
     };
     let reason = status.reason.as_deref().map(|reason| catalogue.in_language(reason));
     let reason = reason.map(|reason| format!(": {}", escape_to_one_line(&reason)));
-    format!("{}  {outcome}{}\n", status.id, reason.unwrap_or_default())
+    format!("{}  {state}{}\n", status.id, reason.unwrap_or_default())
 }

@@ -1,0 +1,89 @@
+//! The states of the tasks of a ledger, for reports.
+
+use rusqlite::{OptionalExtension as _, Row};
+
+use super::{Ledger, QueueError, parse, unsigned};
+use crate::queue::{LedgerState, Spend};
+use crate::task::Task;
+use crate::task_result::TaskResult;
+use crate::task_status::{TaskState, TaskStatus};
+
+/// The columns of a status.
+const COLUMNS: &str = "id, state, reason, result, cost_micros, tokens";
+
+impl Ledger {
+    /// Returns the number of tasks.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub fn count(&self) -> Result<u64, QueueError> {
+        let count =
+            self.connection.query_row("SELECT COUNT(*) FROM task", [], |row| row.get(0).map(unsigned));
+        self.failing(count)
+    }
+
+    /// Returns the number of tasks in a state.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub fn count_in(&self, state: LedgerState) -> Result<u64, QueueError> {
+        let count = self.connection.query_row(
+            "SELECT COUNT(*) FROM task WHERE state = ?1",
+            [state.as_str()],
+            |row| row.get(0).map(unsigned),
+        );
+        self.failing(count)
+    }
+
+    /// Returns every task and its state, in the order of submission.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub fn statuses(&self) -> Result<Vec<TaskStatus>, QueueError> {
+        let read = || {
+            let query = format!("SELECT {COLUMNS} FROM task ORDER BY position");
+            let mut statement = self.connection.prepare(&query)?;
+            statement.query_map([], |row| status(row).map(|(status, _)| status))?.collect()
+        };
+        self.failing(read())
+    }
+
+    /// Returns a task, its status and its result.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub fn find(&self, id: &str) -> Result<Option<(Task, TaskStatus, Option<TaskResult>)>, QueueError> {
+        let query = format!("SELECT {COLUMNS}, definition FROM task WHERE id = ?1");
+        let found = self.connection.query_row(&query, [id], |row| {
+            let (status, result) = status(row)?;
+            Ok((parse(&row.get::<_, String>(6)?)?, status, result))
+        });
+        self.failing(found.optional())
+    }
+
+    /// Returns every task, in the order of submission.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub fn tasks(&self) -> Result<Vec<Task>, QueueError> {
+        let read = || {
+            let mut statement = self.connection.prepare("SELECT definition FROM task ORDER BY position")?;
+            let rows = statement.query_map([], |row| parse(&row.get::<_, String>(0)?))?;
+            rows.collect()
+        };
+        self.failing(read())
+    }
+}
+
+fn status(row: &Row<'_>) -> rusqlite::Result<(TaskStatus, Option<TaskResult>)> {
+    if let Some(result) = row.get::<_, Option<String>>(3)? {
+        let result: TaskResult = parse(&result)?;
+        return Ok((TaskStatus::for_result(&result), Some(result)));
+    }
+    let word: String = row.get(1)?;
+    let state = LedgerState::ALL.into_iter().find(|state| state.as_str() == word);
+    let state = TaskState::for_ledger(state.unwrap_or(LedgerState::Pending));
+    let spend = Spend { cost_micros: unsigned(row.get(4)?), tokens: unsigned(row.get(5)?) };
+    let status = TaskStatus::without_result(&row.get::<_, String>(0)?, state, row.get(2)?, spend);
+    Ok((status, None))
+}
