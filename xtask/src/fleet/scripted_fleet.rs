@@ -103,21 +103,27 @@ impl ScriptedFleet {
         Ok(path)
     }
 
-    /// Returns the command that runs the tasks of a file. Its results are written to [`Self::results`].
+    /// Returns the command that runs the tasks of a file. Its results are appended to [`Self::results`].
     pub(crate) fn fleet(&self, tasks: &Path, flags: &[&str]) -> Result<Command, FleetError> {
-        let path = self.results();
-        let results = File::create(&path).map_err(FleetError::system(path.display()))?;
+        let results = self.open_results()?;
         let mut command = self.ibeam(&["--model", "mock-model", "fleet", "run"])?;
         command.arg(tasks).args(["--force", "--jobs", &JOBS.to_string()]).args(flags).stdout(results);
         Ok(command)
     }
 
-    /// Returns the path of the results of the last command.
+    /// Opens the file for the results of a command, which prints only those that no earlier one has printed.
+    pub(crate) fn open_results(&self) -> Result<File, FleetError> {
+        let path = self.results();
+        File::options().create(true).append(true).open(&path).map_err(FleetError::system(path.display()))
+    }
+
+    /// Returns the path of the results of all commands.
     pub(crate) fn results(&self) -> PathBuf {
         self.workspace.outside().join("results.ndjson")
     }
 
-    /// Returns the results of the last command by task. A line that appears twice is an error.
+    /// Returns the results of all commands by task. Two results of a task are an error; a kill after the line of a result
+    /// prints the same line again.
     pub(crate) fn read_results(&self) -> Result<BTreeMap<String, Value>, FleetError> {
         let path = self.results();
         let text = fs::read_to_string(&path).map_err(FleetError::system(path.display()))?;
@@ -126,8 +132,8 @@ impl ScriptedFleet {
             let result: Value = serde_json::from_str(line)
                 .map_err(|error| self.failed(&format!("a result is not JSON ({error}): {line}")))?;
             let id = result.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
-            if results.insert(id.clone(), result).is_some() {
-                return Err(self.failed(&format!("the result of `{id}` is printed twice")));
+            if results.insert(id.clone(), result.clone()).is_some_and(|other| other != result) {
+                return Err(self.failed(&format!("two results of `{id}` are printed")));
             }
         }
         Ok(results)

@@ -63,8 +63,8 @@ struct Processes {
 struct Printed {
     /// The instant at which the result of a task was printed first.
     instants: HashMap<String, Instant>,
-    /// The process that writes the file, and the end of the last line that was read, in bytes.
-    read: (u32, u64),
+    /// The end of the last line that was read, in bytes.
+    read: u64,
 }
 
 /// The instants at which runs started, by task.
@@ -115,8 +115,7 @@ struct KilledFleet<'a> {
 
 impl KilledFleet<'_> {
     fn start_submitter(&self) -> Result<Child, FleetError> {
-        let path = self.scene.results();
-        let results = fs::File::create(&path).map_err(FleetError::system(path.display()))?;
+        let results = self.scene.open_results()?;
         let mut command = self.scene.ibeam(&["fleet", "run"])?;
         command.arg(&self.file).args(["--queue", &self.url, "--queue-lease", LEASE]).stdout(results);
         start(command)
@@ -170,7 +169,7 @@ impl KilledFleet<'_> {
         let (mut killed_at, mut progress_at) = (Instant::now(), Instant::now());
         loop {
             std::thread::sleep(LOOK_PAUSE);
-            self.note_results(&mut printed, &processes.submitter)?;
+            self.note_results(&mut printed)?;
             let received = self.scene.server.received();
             if received > requests {
                 (requests, progress_at) = (received, Instant::now());
@@ -182,7 +181,7 @@ impl KilledFleet<'_> {
             let memory = peak_memory_of(processes.submitter.id()).unwrap_or_default();
             counts.submitter_memory = counts.submitter_memory.max(memory);
             if self.restart(cluster, processes, counts)? {
-                self.note_results(&mut printed, &processes.submitter)?;
+                self.note_results(&mut printed)?;
                 return Ok(printed);
             }
             if killed_at.elapsed() >= KILL_PAUSE {
@@ -253,11 +252,9 @@ impl KilledFleet<'_> {
         }
     }
 
-    /// Notes when results were printed. A submitter that was started again prints all of them again, to a new file.
-    fn note_results(&self, printed: &mut Printed, submitter: &Child) -> Result<(), FleetError> {
-        let path = self.scene.results();
-        let (writer, offset) = printed.read;
-        let offset = if writer == submitter.id() { offset } else { 0 };
+    /// Notes when results were printed.
+    fn note_results(&self, printed: &mut Printed) -> Result<(), FleetError> {
+        let (path, offset) = (self.scene.results(), printed.read);
         let mut new = Vec::new();
         let mut read = || {
             let mut file = fs::File::open(&path)?;
@@ -268,7 +265,7 @@ impl KilledFleet<'_> {
         // The last line may be incomplete.
         let end = new.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         new.truncate(end);
-        printed.read = (submitter.id(), offset + new.len() as u64);
+        printed.read = offset + new.len() as u64;
         for line in new.split(|byte| *byte == b'\n') {
             let Ok(result) = serde_json::from_slice::<Value>(line) else { continue };
             let id = result.get("id").and_then(Value::as_str).unwrap_or_default();

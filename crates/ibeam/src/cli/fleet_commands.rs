@@ -132,7 +132,7 @@ pub(crate) enum FleetCommand {
         /// The directory of another fleet with the same tasks, to compare it with the first one
         #[arg(value_name = "OTHER")]
         other: Option<PathBuf>,
-        /// Text, JSON or a page of HTML
+        /// Text, JSON, the results as lines of JSON, or a page of HTML
         #[arg(long, value_enum)]
         format: Option<FleetReportFormat>,
         /// Same as `--format json`
@@ -171,6 +171,8 @@ pub(crate) enum FleetReportFormat {
     Text,
     /// For programs
     Json,
+    /// The results as `fleet run` prints them
+    Ndjson,
     /// A page for people
     Html,
 }

@@ -10,6 +10,7 @@ mod live_table;
 mod names;
 #[cfg(not(feature = "nats"))]
 mod no_queue;
+mod printed_results;
 #[cfg(feature = "nats")]
 mod queue;
 mod result_printer;
@@ -237,8 +238,8 @@ fn run_tasks(
     watch_signals(&stop, &flag)?;
     let count = ledger.count().map_err(queue_error)?;
     let table = LiveTable::new(count, now_ms());
-    let mut observer =
-        ResultPrinter::new(stdout, &app.base.catalogue, table).with_traces(&app.base, held.path());
+    let observer = ResultPrinter::new(stdout, &app.base.catalogue, table).with_record(held.path())?;
+    let mut observer = observer.with_traces(&app.base, held.path());
     let end = run_fleet(&held, ledger, &program, options, &flag, &mut observer).map_err(fleet_error);
     observer.finish();
     conclude(end?, &stop, directory)

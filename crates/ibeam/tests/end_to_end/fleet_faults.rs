@@ -113,7 +113,7 @@ fn failed_tasks_are_run_again_on_request_with_those_that_needed_them() {
 
     // Nothing failed, so nothing is repeated.
     let again = run(&scene, &file, ["--force", "--retry-failed"]).succeeded();
-    assert_eq!(crate::fleet::results(&again), results);
+    assert_eq!(again.stdout, "");
 }
 
 #[test]

@@ -197,7 +197,8 @@ fn drive(
         }),
     };
     let table = LiveTable::new(count, now_ms());
-    let printer = ResultPrinter::new(stdout, &app.base.catalogue, table).with_traces(&app.base, held.path());
+    let printer = ResultPrinter::new(stdout, &app.base.catalogue, table).with_record(held.path())?;
+    let printer = printer.with_traces(&app.base, held.path());
     let mut observer = BatchObserver { printer, steps };
     let (driver_runs, driver_end) = oneshot::channel();
     let poll = move || run::on_runtime(|runtime| runtime.block_on(poller.run(driver_end)));

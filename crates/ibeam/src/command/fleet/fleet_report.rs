@@ -6,7 +6,7 @@ use std::path::Path;
 use ibeam_fleet::{
     FleetComparison, FleetReport, LedgerState, ModelRow, TaskQueue as _, TaskState, report_page,
 };
-use ibeam_output::{Catalogue, escape_invisible, escape_to_one_line};
+use ibeam_output::{Catalogue, escape_invisible, escape_invisible_in_json, escape_to_one_line};
 use ibeam_protocol::{Sentence, sentence};
 use serde_json::json;
 use unicode_width::UnicodeWidthStr as _;
@@ -36,6 +36,12 @@ pub(super) fn fleet_report(
     let format = match format {
         FleetReportFormat::Html => {
             return write(stdout, &escape_invisible(&report_page(&fleets, comparison.as_ref())));
+        }
+        FleetReportFormat::Ndjson => {
+            for result in fleets.iter().flat_map(|(_, report)| &report.tasks) {
+                write(stdout, &format!("{}\n", escape_invisible_in_json(&json!(result).to_string())))?;
+            }
+            return Ok(());
         }
         FleetReportFormat::Json => ReportFormat::Json,
         FleetReportFormat::Text => ReportFormat::Text,

@@ -73,7 +73,8 @@ pub(super) fn submit(
     let (stop, flag) = (Stop::default(), StopFlag::default());
     watch_signals(&stop, &flag)?;
     let count = ledger.count().map_err(queue_error)?;
-    let mut observer = ResultPrinter::new(stdout, &app.base.catalogue, LiveTable::new(count, now_ms()));
+    let table = LiveTable::new(count, now_ms());
+    let mut observer = ResultPrinter::new(stdout, &app.base.catalogue, table).with_record(held.path())?;
     let end = wait_for_results(&mut ledger, &mut queue, &flag, &mut observer).map_err(fleet_error);
     observer.finish();
     conclude(end?, &stop, directory)

@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use ibeam_fleet::{FleetObserver, SharingNote, TaskResult, TaskState, TaskStatus};
 use ibeam_output::{Catalogue, FleetLine, escape_invisible_in_json, escape_to_one_line};
+use ibeam_protocol::Reason;
 
 use super::export::{trajectory_file, write_trajectory};
 use super::live_table::LiveTable;
 use super::names::{result_text, state_name};
-use super::now_ms;
+use super::printed_results::PrintedResults;
+use super::{io_error, now_ms};
 use crate::app::BaseContext;
 use crate::{progress_line, stderr};
 
@@ -23,6 +25,8 @@ pub(super) struct ResultPrinter<'a> {
     stdout: &'a mut File,
     catalogue: &'a Catalogue,
     traces: Option<TraceDirectory<'a>>,
+    /// The results that earlier commands have printed.
+    printed: Option<PrintedResults>,
     table: LiveTable,
     /// Whether the table is shown.
     is_live: bool,
@@ -40,12 +44,21 @@ struct TraceDirectory<'a> {
 impl<'a> ResultPrinter<'a> {
     pub(super) fn new(stdout: &'a mut File, catalogue: &'a Catalogue, table: LiveTable) -> Self {
         let is_live = progress_line::is_drawable();
-        Self { stdout, catalogue, traces: None, table, is_live, drawn: 0, drawn_at_ms: 0 }
+        Self { stdout, catalogue, traces: None, printed: None, table, is_live, drawn: 0, drawn_at_ms: 0 }
     }
 
     /// Writes the trajectory of each finished task into its directory in this fleet, unless it is there.
     pub(super) fn with_traces(self, base: &'a BaseContext, fleet: &Path) -> Self {
         Self { traces: Some(TraceDirectory { base, tasks: fleet.join("tasks") }), ..self }
+    }
+
+    /// Prints only the results that no earlier command on this fleet has printed.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(super) fn with_record(self, fleet: &Path) -> Result<Self, Reason> {
+        let printed = PrintedResults::open(fleet).map_err(|error| io_error(fleet, &error))?;
+        Ok(Self { printed: Some(printed), ..self })
     }
 
     /// Writes the trace of a task. That of an earlier command may be impossible by now, so only others are reported.
@@ -106,16 +119,21 @@ impl<'a> ResultPrinter<'a> {
 
 impl FleetObserver for ResultPrinter<'_> {
     fn finished(&mut self, result: &TaskResult) -> io::Result<()> {
-        let outcome = result_text(self.catalogue, result.outcome, result.code.as_deref());
         let is_new = self.table.settled(&TaskStatus::for_result(result));
         self.write_trace(result, is_new);
+        let object = serde_json::to_string(result).map_err(io::Error::other)?;
+        if self.printed.as_ref().is_some_and(|printed| printed.contains(&object)) {
+            return Ok(());
+        }
         self.note(&FleetLine::Finished {
             task: &result.id,
-            outcome: &outcome,
+            outcome: &result_text(self.catalogue, result.outcome, result.code.as_deref()),
             seconds: result.duration_ms / 1000,
         });
-        let object = serde_json::to_string(result).map_err(io::Error::other)?;
         self.stdout.write_all(format!("{}\n", escape_invisible_in_json(&object)).as_bytes())?;
+        if let Some(printed) = &mut self.printed {
+            printed.add(&object)?;
+        }
         self.draw();
         Ok(())
     }
