@@ -56,11 +56,15 @@ CREATE TRIGGER IF NOT EXISTS task_spend AFTER UPDATE OF cost_micros, tokens ON t
 END;
 ";
 
+/// The tasks that this process works on, if they are not all.
+const SELECTION: &str = "CREATE TEMP TABLE selected (id TEXT PRIMARY KEY) WITHOUT ROWID";
+
 /// A task is ready if it waits, or its lease has ended, and if no task that it needs lacks a result. A need that did not
 /// pass has given the task a result, so it is no longer ready.
 const NEXT: &str = "
 SELECT position, definition, cost_micros, tokens FROM task
 WHERE state IN ('pending', 'leased') AND until_ms <= ?1
+AND (NOT EXISTS (SELECT 1 FROM selected) OR task.id IN selected)
 AND NOT EXISTS (
     SELECT 1 FROM need JOIN task AS needed ON needed.id = need.needed
     WHERE need.task = task.id AND needed.state <> 'finished'
@@ -69,7 +73,8 @@ ORDER BY position LIMIT 1";
 
 /// Whether a task is leased, or waits for its next run.
 const OPEN: &str = "
-SELECT EXISTS (SELECT 1 FROM task WHERE state IN ('leased') OR state = 'pending' AND until_ms > ?1)";
+SELECT EXISTS (SELECT 1 FROM task WHERE (state = 'leased' OR state = 'pending' AND until_ms > ?1)
+AND (NOT EXISTS (SELECT 1 FROM selected) OR task.id IN selected))";
 
 /// The ledger of a fleet.
 #[derive(Debug)]
@@ -90,6 +95,7 @@ impl Ledger {
             connection.pragma_update(None, "journal_mode", "WAL")?;
             connection.pragma_update(None, "synchronous", "NORMAL")?;
             connection.execute_batch(SCHEMA)?;
+            connection.execute_batch(SELECTION)?;
             connection
                 .execute("UPDATE task SET state = 'pending', until_ms = 0 WHERE state = 'leased'", [])?;
             Ok(connection)
@@ -104,7 +110,12 @@ impl Ledger {
     /// `Ledger`.
     pub fn open_read_only(path: &Path) -> Result<Self, QueueError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags).map_err(|error| failed(path, &error))?;
+        let open = || {
+            let connection = Connection::open_with_flags(path, flags)?;
+            connection.execute_batch(SELECTION)?;
+            Ok(connection)
+        };
+        let connection = open().map_err(|error| failed(path, &error))?;
         Ok(Self { path: path.to_owned(), connection })
     }
 
@@ -246,7 +257,8 @@ impl TaskQueue for Ledger {
     fn unpark(&mut self) -> Result<(), QueueError> {
         let changed = self.connection.execute(
             "UPDATE task SET state = 'pending', until_ms = 0, reason = NULL
-             WHERE state IN ('parked', 'undecided')",
+             WHERE state IN ('parked', 'undecided')
+             AND (NOT EXISTS (SELECT 1 FROM selected) OR task.id IN selected)",
             [],
         );
         self.failing(changed).map(drop)
@@ -263,9 +275,10 @@ impl TaskQueue for Ledger {
 
     fn results(&mut self) -> Result<Vec<TaskResult>, QueueError> {
         let read = || {
-            let mut statement = self
-                .connection
-                .prepare("SELECT result FROM task WHERE state = 'finished' ORDER BY position")?;
+            let mut statement = self.connection.prepare(
+                "SELECT result FROM task WHERE state = 'finished'
+                     AND (NOT EXISTS (SELECT 1 FROM selected) OR task.id IN selected) ORDER BY position",
+            )?;
             let rows = statement.query_map([], |row| parse(&row.get::<_, String>(0)?))?;
             rows.collect()
         };
@@ -273,10 +286,12 @@ impl TaskQueue for Ledger {
     }
 
     fn unfinished(&mut self) -> Result<u64, QueueError> {
-        let count =
-            self.connection.query_row("SELECT COUNT(*) FROM task WHERE state <> 'finished'", [], |row| {
-                row.get(0).map(unsigned)
-            });
+        let count = self.connection.query_row(
+            "SELECT COUNT(*) FROM task WHERE state <> 'finished'
+             AND (NOT EXISTS (SELECT 1 FROM selected) OR task.id IN selected)",
+            [],
+            |row| row.get(0).map(unsigned),
+        );
         self.failing(count)
     }
 }

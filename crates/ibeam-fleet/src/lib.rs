@@ -47,6 +47,7 @@ mod task_file;
 mod task_files;
 mod task_result;
 mod task_run;
+mod task_selection;
 mod task_status;
 mod task_totals;
 mod verdict;

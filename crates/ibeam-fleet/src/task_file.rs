@@ -19,6 +19,10 @@ pub struct TaskFile {
     pub invalid: Vec<InvalidTask>,
     /// The file, which may have variables of tasks.
     pub source: Option<PathBuf>,
+    /// The files and directories that only the checks of all its tasks see, also of those that were not selected.
+    pub check_sources: BTreeSet<PathBuf>,
+    /// Whether tasks of the file were left out.
+    pub is_selection: bool,
 }
 
 /// A line that is not a valid task.
@@ -74,10 +78,13 @@ impl TaskFile {
         }
         remove_missing_needs(&mut tasks, &mut invalid);
         remove_cycles(&mut tasks, &mut invalid);
+        let tasks: Vec<Task> = tasks.into_iter().map(|(_, task)| task).collect();
         Self {
-            tasks: tasks.into_iter().map(|(_, task)| task).collect(),
+            check_sources: tasks.iter().flat_map(Task::check_sources).map(Path::to_owned).collect(),
+            tasks,
             invalid: invalid.into_iter().map(|(line, detail)| InvalidTask { line, detail }).collect(),
             source: None,
+            is_selection: false,
         }
     }
 }

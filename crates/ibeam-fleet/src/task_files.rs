@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 use crate::error::FleetError;
 use crate::fleet_directory::FleetDirectory;
-use crate::task::Task;
+use crate::task_file::TaskFile;
 
 /// The name of the record in the directory of a fleet: a path on each line, as given and with its links resolved.
 const RECORD: &str = "task-files";
 
 impl FleetDirectory {
-    /// Records paths: the file of tasks, and what only the checks of these tasks see. A path that is not one line of text
+    /// Records paths: the file of tasks, and what only the checks of its tasks see. A path that is not one line of text
     /// cannot be recorded.
     ///
     /// # Errors
     /// `Io`.
-    pub fn record_hidden_paths(&self, file: Option<&Path>, tasks: &[Task]) -> Result<(), FleetError> {
-        record(self.path(), file.into_iter().chain(tasks.iter().flat_map(Task::check_sources)))
+    pub fn record_hidden_paths(&self, file: &TaskFile) -> Result<(), FleetError> {
+        record(self.path(), file.source.iter().chain(&file.check_sources).map(PathBuf::as_path))
     }
 }
 

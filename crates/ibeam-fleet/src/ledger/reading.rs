@@ -12,14 +12,31 @@ use crate::task_status::{TaskState, TaskStatus};
 const COLUMNS: &str = "id, state, reason, result, cost_micros, tokens";
 
 impl Ledger {
-    /// Returns the number of tasks.
+    /// Returns the number of the tasks that this process works on.
     ///
     /// # Errors
     /// `Ledger`.
     pub fn count(&self) -> Result<u64, QueueError> {
-        let count =
-            self.connection.query_row("SELECT COUNT(*) FROM task", [], |row| row.get(0).map(unsigned));
+        let query = "SELECT COUNT(*) FROM task
+            WHERE (NOT EXISTS (SELECT 1 FROM selected) OR task.id IN selected)";
+        let count = self.connection.query_row(query, [], |row| row.get(0).map(unsigned));
         self.failing(count)
+    }
+
+    /// Works on these tasks alone from now on: the others keep their states and results, and do not count.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub fn select(&mut self, tasks: &[Task]) -> Result<(), QueueError> {
+        let mut insert = || {
+            let transaction = self.connection.transaction()?;
+            for task in tasks {
+                transaction.execute("INSERT INTO selected VALUES (?1)", [&task.id])?;
+            }
+            transaction.commit()
+        };
+        let inserted = insert();
+        self.failing(inserted)
     }
 
     /// Returns the number of tasks in a state.

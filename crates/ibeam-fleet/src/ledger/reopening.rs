@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{Ledger, Outcome, QueueError};
+use crate::queue::TaskQueue as _;
 use crate::task_status::TaskStatus;
 
 impl Ledger {
@@ -10,10 +11,9 @@ impl Ledger {
     ///
     /// # Errors
     /// `Ledger`.
-    pub fn failed_tasks(&self) -> Result<Vec<String>, QueueError> {
-        let statuses = self.statuses()?;
-        let failed = statuses.into_iter().filter(|status| status.outcome == Some(Outcome::Failed));
-        Ok(failed.map(|status| status.id).collect())
+    pub fn failed_tasks(&mut self) -> Result<Vec<String>, QueueError> {
+        let failed = self.results()?.into_iter().filter(|result| result.outcome == Outcome::Failed);
+        Ok(failed.map(|result| result.id).collect())
     }
 
     /// Returns finished tasks to the queue, and those that were skipped because of them. What they consumed still counts.
@@ -78,7 +78,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{NextTask, Spend, TaskQueue as _};
+    use crate::queue::{NextTask, Spend};
     use crate::queue_conformance::task;
     use crate::task_result::TaskResult;
 

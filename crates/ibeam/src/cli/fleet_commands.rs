@@ -35,6 +35,15 @@ pub(crate) enum FleetCommand {
         /// List invalid tasks and run the others
         #[arg(long)]
         skip_invalid: bool,
+        /// Run only these tasks, and those that they need; separated by commas, repeatable
+        #[arg(long, value_name = "ID", value_delimiter = ',')]
+        only: Vec<String>,
+        /// Run only the first N tasks, and those that they need
+        #[arg(long, value_name = "N")]
+        limit: Option<NonZeroU32>,
+        /// Check the tasks and print those that would run; start nothing
+        #[arg(long)]
+        dry_run: bool,
         /// Send no request once all runs together have cost this much, e.g. `20` or `0.50`
         #[arg(long, value_name = "USD")]
         budget_usd: Option<f64>,

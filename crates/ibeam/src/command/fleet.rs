@@ -3,6 +3,7 @@
 mod batch_fleet;
 mod batch_poller;
 mod batch_settings;
+mod dry_run;
 mod export;
 mod fleet_report;
 mod forwarded_flags;
@@ -68,6 +69,9 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
             dir,
             jobs,
             skip_invalid,
+            only,
+            limit,
+            dry_run,
             budget_usd,
             budget_tokens,
             requests_per_minute,
@@ -96,7 +100,15 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
                 discards_workspaces: *discard_workspaces,
             };
             let directory = fleet_directory(tasks, dir.as_deref())?;
-            let tasks = read_tasks(app, tasks, *matrix, *skip_invalid)?;
+            let mut tasks = read_tasks(app, tasks, *matrix, *skip_invalid)?;
+            let limit = limit.map(|limit| usize::try_from(limit.get()).unwrap_or(usize::MAX));
+            tasks.select(only, limit).map_err(|task| Reason::Usage {
+                detail: sentence!("`--only {task}`: the file has no such task", task),
+            })?;
+            if *dry_run {
+                check_start(app, &tasks.tasks, options.budget.cost_micros.is_some())?;
+                return dry_run::print_tasks(tasks, &directory, *retries_failed, stdout);
+            }
             match &queue.queue {
                 None if batch.batch => {
                     batch_fleet::run_tasks(app, tasks, &directory, &options, batch, *retries_failed, stdout)
@@ -228,8 +240,8 @@ fn run_tasks(
     check_start(app, &tasks.tasks, options.budget.cost_micros.is_some())?;
     let held = FleetDirectory::open(directory).map_err(fleet_error)?;
     let mut ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
-    ledger.submit(&tasks.tasks).map_err(|error| submission_error(error, directory))?;
-    held.record_hidden_paths(tasks.source.as_deref(), &tasks.tasks).map_err(fleet_error)?;
+    submit_to_ledger(&mut ledger, &tasks, directory)?;
+    held.record_hidden_paths(&tasks).map_err(fleet_error)?;
     if retries_failed {
         retry_failed(&held, &mut ledger).map_err(fleet_error)?;
     }
@@ -243,6 +255,18 @@ fn run_tasks(
     let end = run_fleet(&held, ledger, &program, options, &flag, &mut observer).map_err(fleet_error);
     observer.finish();
     conclude(end?, &stop, directory)
+}
+
+/// Adds the tasks to a ledger, which works on them alone if they are a selection.
+///
+/// # Errors
+/// `FleetTaskChanged`, `Io`.
+fn submit_to_ledger(ledger: &mut Ledger, tasks: &TaskFile, directory: &Path) -> Result<(), CliError> {
+    ledger.submit(&tasks.tasks).map_err(|error| submission_error(error, directory))?;
+    if tasks.is_selection {
+        ledger.select(&tasks.tasks).map_err(queue_error)?;
+    }
+    Ok(())
 }
 
 /// Returns the program that executes runs; its git ends when `stop` is requested.

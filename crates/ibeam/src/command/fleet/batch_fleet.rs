@@ -28,7 +28,7 @@ use super::live_table::LiveTable;
 use super::result_printer::ResultPrinter;
 use super::start_check::check_start;
 use super::{
-    conclude, fleet_error, io_error, now_ms, queue_error, run_program, submission_error, watch_signals,
+    conclude, fleet_error, io_error, now_ms, queue_error, run_program, submit_to_ledger, watch_signals,
 };
 use crate::app::AppContext;
 use crate::cli::BatchFlags;
@@ -88,8 +88,8 @@ pub(super) fn run_tasks(
     );
     settings.write(held.path()).map_err(|error| io_error(held.path(), &error))?;
     let mut ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
-    ledger.submit(&tasks.tasks).map_err(|error| submission_error(error, directory))?;
-    held.record_hidden_paths(tasks.source.as_deref(), &tasks.tasks).map_err(fleet_error)?;
+    submit_to_ledger(&mut ledger, &tasks, directory)?;
+    held.record_hidden_paths(&tasks).map_err(fleet_error)?;
     if retries_failed {
         retry_failed(&held, &mut ledger).map_err(fleet_error)?;
     }

@@ -23,7 +23,7 @@ use super::live_table::LiveTable;
 use super::result_printer::ResultPrinter;
 use super::{
     Submission, conclude, fleet_error, now_ms, open_ledger, queue_error, run_program, submission_error,
-    watch_signals,
+    submit_to_ledger, watch_signals,
 };
 use crate::app::AppContext;
 use crate::cli::{CredentialFlags, Mode, QueueFlags, ReportFormat, WorkerFlags};
@@ -60,12 +60,13 @@ pub(super) fn submit(
     let held = FleetDirectory::open(directory).map_err(fleet_error)?;
     let mut ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
     ledger.submit(&tasks.tasks).map_err(|error| submission_error(error, directory))?;
-    drop(tasks);
     let lease = Duration::from_secs(flags.queue_lease.get());
     let queue = NatsQueue::create(&address, &connection_options(&flags.credentials), lease);
     let mut queue = queue.map_err(queue_error)?;
     queue.start(FleetLimits { budget: options.budget, rates: options.rates }).map_err(queue_error)?;
     sync(&mut ledger, &mut queue).map_err(|error| submission_error(error, directory))?;
+    submit_to_ledger(&mut ledger, &tasks, directory)?;
+    drop(tasks);
     if retries_failed {
         retry_failed(&mut ledger, &queue).map_err(queue_error)?;
     }
