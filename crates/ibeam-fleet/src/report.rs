@@ -1,10 +1,12 @@
 //! The sums of the results of a fleet: pass rates, cost, time and tokens per model, and failures by class.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::task_result::{Outcome, TaskResult};
+use crate::task_status::{TaskState, TaskStatus};
 
 /// The 97.5th percentile of the normal distribution, for intervals of 95 %.
 pub(crate) const Z: f64 = 1.959_963_984_540_054;
@@ -24,6 +26,12 @@ pub struct FleetReport {
     pub failures: BTreeMap<String, u64>,
     /// The results, in the order of the tasks.
     pub tasks: Vec<TaskResult>,
+    /// The tasks without a result.
+    #[serde(skip)]
+    pub open: Vec<TaskStatus>,
+    /// The directory of the fleet.
+    #[serde(skip)]
+    pub directory: Option<PathBuf>,
 }
 
 /// The results of a model.
@@ -92,13 +100,16 @@ impl FleetReport {
         let every: Vec<&TaskResult> = groups.values().flatten().copied().collect();
         let (all, models) =
             (row("", &every), groups.iter().map(|(model, results)| row(model, results)).collect());
-        Self { all, unfinished, not_decided: 0, models, failures, tasks }
+        Self { all, unfinished, not_decided: 0, models, failures, tasks, open: Vec::new(), directory: None }
     }
 
-    /// Returns the report with the number of tasks without a result that nothing is known about.
+    /// Returns the report on the fleet in a directory, with its tasks that have no result.
     #[must_use]
-    pub fn with_not_decided(self, not_decided: u64) -> Self {
-        Self { not_decided, ..self }
+    pub fn with_files(self, directory: &Path, open: Vec<TaskStatus>) -> Self {
+        let not_decided = open.iter().filter(|status| status.state == TaskState::Undecided).count() as u64;
+        // The links of a page are absolute.
+        let directory = directory.canonicalize().ok();
+        Self { not_decided, open, directory, ..self }
     }
 }
 

@@ -1,17 +1,36 @@
-//! A report as one page of HTML, without scripts and without anything from elsewhere. The headings are the keys of the
-//! JSON object.
+//! A report as one file of HTML, without scripts and without anything from elsewhere. The headings are the keys of the
+//! JSON object. The tasks are in pages, some for each state: a link shows one page and hides the others.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 use crate::comparison::FleetComparison;
 use crate::report::{FleetReport, ModelRow};
+use crate::task_result::TaskResult;
+use crate::task_status::TaskState;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;\
 color:#1b1f24;background:#fff}table{border-collapse:collapse;margin:.5rem 0 2rem}th,td{padding:.2rem .8rem;\
 text-align:left;border-bottom:1px solid #d0d7de}.n{text-align:right;font-variant-numeric:tabular-nums}\
 .passed{color:#1a7f37}.failed,.check_failed{color:#b3261e}.skipped{color:#6e7781}\
+nav a{margin-right:.6rem}.page{display:none}.page:target{display:block}\
+body:not(:has(.page:target)) .first{display:block}\
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}th,td{border-color:#30363d}\
 .passed{color:#3fb950}.failed,.check_failed{color:#ff7b72}}";
+
+/// The number of tasks on a page.
+const PAGE_ROWS: usize = 200;
+/// The headings of the tasks.
+const TASK_COLUMNS: [&str; 10] =
+    ["id", "outcome", "code", "model", "files", "cost_usd", "seconds", "tokens", "runs", "changed_files"];
+/// The links of a task, each to the first of these files that exists.
+const LINKS: [(&str, &[&str]); 3] = [
+    ("patch", &["changes.patch"]),
+    ("log", &["stream.ndjson"]),
+    ("trace", &["trace.html", "trajectory.json"]),
+];
 
 /// Returns a page about one fleet, or about several and the comparison of the first two. Each has a name.
 pub fn report_page(fleets: &[(String, FleetReport)], comparison: Option<&FleetComparison>) -> String {
@@ -23,8 +42,8 @@ pub fn report_page(fleets: &[(String, FleetReport)], comparison: Option<&FleetCo
     if let Some(comparison) = comparison {
         push_comparison(&mut page, comparison);
     }
-    for (name, report) in fleets {
-        push_fleet(&mut page, name, report);
+    for (number, (name, report)) in fleets.iter().enumerate() {
+        push_fleet(&mut page, number, name, report);
     }
     page.push_str("</html>\n");
     page
@@ -63,7 +82,7 @@ fn push_comparison(page: &mut String, comparison: &FleetComparison) {
     }
 }
 
-fn push_fleet(page: &mut String, name: &str, report: &FleetReport) {
+fn push_fleet(page: &mut String, fleet: usize, name: &str, report: &FleetReport) {
     let _infallible = writeln!(page, "<h1>{}</h1>", escape(name));
     push_head(page, &["model", "tasks", "passed", "pass_rate", "95 %", "cost_usd", "seconds", "tokens"]);
     let all = ModelRow { model: "*".to_owned(), ..report.all.clone() };
@@ -94,31 +113,91 @@ fn push_fleet(page: &mut String, name: &str, report: &FleetReport) {
     push_row(page, &["unfinished".to_owned()], &[report.unfinished.to_string()]);
     push_row(page, &["not decided".to_owned()], &[report.not_decided.to_string()]);
     page.push_str("</table>\n");
-    push_head(
-        page,
-        &["id", "outcome", "code", "model", "cost_usd", "seconds", "tokens", "runs", "changed_files"],
-    );
+    push_pages(page, fleet, report);
+}
+
+/// Adds the tasks, some on each page, and the links to all pages.
+fn push_pages(page: &mut String, fleet: usize, report: &FleetReport) {
+    let mut rows: BTreeMap<TaskState, Vec<String>> = BTreeMap::new();
     for result in &report.tasks {
-        let _infallible = write!(
-            page,
-            "<tr><td>{}<td class=\"{2}\" title=\"{1}\">{2}",
-            escape(&result.id),
-            escape(result.message.as_deref().unwrap_or_default()),
-            result.outcome.as_str()
+        let state = TaskState::for_result(result.outcome, result.code.as_deref());
+        rows.entry(state).or_default().push(result_row(result, report.directory.as_deref()));
+    }
+    for status in &report.open {
+        let reason = escape(status.reason.as_deref().unwrap_or_default());
+        let row = format!(
+            "<tr><td>{}<td>{}<td colspan=\"8\">{reason}\n",
+            escape(&status.id),
+            status.state.as_str()
         );
-        for text in [&result.code, &result.model] {
-            let _infallible = write!(page, "<td>{}", escape(text.as_deref().unwrap_or_default()));
+        rows.entry(status.state).or_default().push(row);
+    }
+    let id = |state: TaskState, number: usize| format!("f{fleet}-{}-{number}", state.as_str());
+    page.push_str("<nav>\n");
+    for (state, rows) in &rows {
+        let _infallible = write!(page, "<p>{} {}: ", state.as_str(), rows.len());
+        for number in 1..=rows.len().div_ceil(PAGE_ROWS) {
+            let _infallible = write!(page, "<a href=\"#{}\">{number}</a>", id(*state, number));
         }
-        let numbers = [
+        page.push('\n');
+    }
+    page.push_str("</nav>\n");
+    let mut class = "page first";
+    for (state, rows) in &rows {
+        for (number, rows) in (1..).zip(rows.chunks(PAGE_ROWS)) {
+            let _infallible = writeln!(page, "<section class=\"{class}\" id=\"{}\">", id(*state, number));
+            class = "page";
+            push_head(page, &TASK_COLUMNS);
+            rows.iter().for_each(|row| page.push_str(row));
+            page.push_str("</table>\n</section>\n");
+        }
+    }
+}
+
+/// Returns the row of a task with a result, with links to those of its files that exist.
+fn result_row(result: &TaskResult, fleet: Option<&Path>) -> String {
+    let mut row = format!(
+        "<tr><td>{}<td class=\"{2}\" title=\"{1}\">{2}",
+        escape(&result.id),
+        escape(result.message.as_deref().unwrap_or_default()),
+        result.outcome.as_str()
+    );
+    for text in [&result.code, &result.model] {
+        let _infallible = write!(row, "<td>{}", escape(text.as_deref().unwrap_or_default()));
+    }
+    row.push_str("<td>");
+    let directory = fleet.map(|fleet| fleet.join("tasks").join(&result.id));
+    for (name, files) in LINKS {
+        let mut found = files.iter().filter_map(|file| Some(directory.as_ref()?.join(file)));
+        if let Some(file) = found.find(|file| file.is_file()) {
+            let _infallible = write!(row, "<a href=\"{}\">{name}</a> ", file_url(&file));
+        }
+    }
+    push_numbers(
+        &mut row,
+        &[
             cost(result.cost_usd),
             (result.duration_ms / 1000).to_string(),
             result.usage.total().to_string(),
             result.runs.to_string(),
             result.changed_files.len().to_string(),
-        ];
-        push_numbers(page, &numbers);
+        ],
+    );
+    row
+}
+
+/// Returns the URL of a file on this machine.
+fn file_url(path: &Path) -> String {
+    let mut url = "file://".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
+                url.push(char::from(*byte));
+            }
+            byte => url.push_str(&format!("%{byte:02X}")),
+        }
     }
-    page.push_str("</table>\n");
+    url
 }
 
 fn push_head(page: &mut String, names: &[&str]) {
@@ -166,7 +245,45 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task_result::{Outcome, TaskResult};
+    use crate::queue::Spend;
+    use crate::task_result::Outcome;
+    use crate::task_status::TaskStatus;
+
+    #[test]
+    fn the_tasks_are_in_pages_by_state_with_links_to_their_files() {
+        let home = tempfile::tempdir().unwrap();
+        let fleet = home.path().join("a b.fleet");
+        let task = fleet.join("tasks/t0");
+        std::fs::create_dir_all(&task).unwrap();
+        std::fs::write(task.join("changes.patch"), "").unwrap();
+        let result = |number: usize| match number {
+            250 => TaskResult::without_run("bad", Outcome::CheckFailed, String::new()),
+            number => TaskResult::without_run(&format!("t{number}"), Outcome::Passed, String::new()),
+        };
+        let parked =
+            TaskStatus::without_result("p", TaskState::Parked, Some("no <key>".to_owned()), Spend::default());
+        let report = FleetReport::new((0..=250).map(result).collect(), 1).with_files(&fleet, vec![parked]);
+        let page = report_page(&[("f".to_owned(), report)], None);
+        let sections: Vec<&str> =
+            page.split("<section class=\"").skip(1).filter_map(|rest| rest.split('>').next()).collect();
+        assert_eq!(
+            sections,
+            [
+                "page first\" id=\"f0-passed-1\"",
+                "page\" id=\"f0-passed-2\"",
+                "page\" id=\"f0-failed-1\"",
+                "page\" id=\"f0-parked-1\""
+            ]
+        );
+        for part in [
+            "<p>passed 250: <a href=\"#f0-passed-1\">1</a><a href=\"#f0-passed-2\">2</a>",
+            "a%20b.fleet/tasks/t0/changes.patch\">patch</a>",
+            "no &lt;key&gt;",
+        ] {
+            assert!(page.contains(part), "no {part} in {page}");
+        }
+        assert_eq!((page.matches("patch</a>").count(), page.matches("log</a>").count()), (1, 0));
+    }
 
     #[test]
     fn a_page_has_every_task_and_no_markup_of_a_run() {

@@ -3,9 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use ibeam_fleet::{
-    FleetComparison, FleetReport, LedgerState, ModelRow, TaskQueue as _, TaskState, report_page,
-};
+use ibeam_fleet::{FleetComparison, FleetReport, ModelRow, TaskQueue as _, TaskState, report_page};
 use ibeam_output::{Catalogue, escape_invisible, escape_invisible_in_json, escape_to_one_line};
 use ibeam_protocol::{Sentence, sentence};
 use serde_json::json;
@@ -66,9 +64,10 @@ pub(super) fn fleet_report(
 fn read(directory: &Path) -> Result<FleetReport, CliError> {
     let mut ledger = open_ledger(directory)?;
     let unfinished = ledger.unfinished().map_err(queue_error)?;
-    let not_decided = ledger.count_in(LedgerState::Undecided).map_err(queue_error)?;
+    let mut open = ledger.statuses().map_err(queue_error)?;
+    open.retain(|status| status.outcome.is_none());
     let results = ledger.results().map_err(queue_error)?;
-    Ok(FleetReport::new(results, unfinished).with_not_decided(not_decided))
+    Ok(FleetReport::new(results, unfinished).with_files(directory, open))
 }
 
 /// Returns the comparison as text. In English, the headings are the keys of the JSON object.
