@@ -37,6 +37,7 @@ use ibeam_fleet as task;
 #[cfg(test)]
 use ibeam_fleet as task_result;
 mod worker_queue;
+mod workers;
 
 pub use address::{InvalidAddress, QueueAddress};
 pub use connection::{QueueCredentials, QueueOptions};
@@ -46,3 +47,4 @@ pub use nats_queue::NatsQueue;
 pub use record::{SyncReport, retry_failed, sync, wait_for_results};
 pub use signing::{InvalidSubmitterKey, SubmitterKeys};
 pub use worker_queue::{WorkerPolicy, WorkerQueue};
+pub use workers::WorkerInfo;

@@ -312,6 +312,15 @@ async fn follow(inner: Weak<Inner>, mut values: Subscriber) {
     }
 }
 
+/// Returns the time on the clock of the servers.
+///
+/// # Errors
+/// `Service`.
+pub(crate) async fn server_now_ms(store: &Store) -> Result<u64, QueueError> {
+    let offset_ms = clock_offset_ms(store).await?;
+    Ok(now_ms().saturating_add_signed(offset_ms))
+}
+
 /// Returns the milliseconds by which the clock of the servers is ahead of that of this machine.
 async fn clock_offset_ms(store: &Store) -> Result<i64, QueueError> {
     #[derive(Deserialize)]

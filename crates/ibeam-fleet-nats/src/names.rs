@@ -24,6 +24,8 @@ pub(crate) enum KeyKind {
     Parked,
     /// The result of a task.
     Result,
+    /// A worker and the tasks that it holds. The id of the worker takes the place of the task.
+    Worker,
 }
 
 impl KeyKind {
@@ -33,6 +35,7 @@ impl KeyKind {
             Self::State => "state",
             Self::Parked => "parked",
             Self::Result => "result",
+            Self::Worker => "worker",
         }
     }
 }

@@ -10,10 +10,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use async_nats::jetstream::AckKind;
 use async_nats::jetstream::consumer::{Consumer, pull};
-use async_nats::jetstream::context::{Context, ContextBuilder};
+use async_nats::jetstream::context::{Context, ContextBuilder, DeleteStreamErrorKind};
 use async_nats::jetstream::stream::{State, Stream};
+use async_nats::jetstream::{AckKind, ErrorCode};
 use futures_util::StreamExt as _;
 use ibeam_fleet::{
     EventSink, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, SnapshotStore, Spend,
@@ -76,6 +76,12 @@ pub(crate) struct TaskKeyState {
     pub(crate) attempt: u32,
 }
 
+impl TaskKeyState {
+    pub(crate) fn spend(&self) -> Spend {
+        Spend { cost_micros: self.cost_micros, tokens: self.tokens }
+    }
+}
+
 /// The value of a `parked` key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ParkedValue {
@@ -110,6 +116,22 @@ impl NatsQueue {
         let connection = Connection::open(address, options)?;
         let context = context(&connection);
         Self::attach(connection, context, Names::new(address), options)
+    }
+
+    /// Connects to a queue; `None` if there is none, or if its deletion was interrupted.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub fn open_if_created(
+        address: &QueueAddress,
+        options: &QueueOptions,
+    ) -> Result<Option<Self>, QueueError> {
+        let connection = Connection::open(address, options)?;
+        let (context, names) = (context(&connection), Names::new(address));
+        match connection.block_on(retry(|| is_created(&context, &names)))? {
+            true => Self::attach(connection, context, names, options).map(Some),
+            false => Ok(None),
+        }
     }
 
     /// Connects to a queue, and waits until its submitter has created it.
@@ -196,6 +218,35 @@ impl NatsQueue {
             let info = self.consumer.get_info().await;
             info.map(|info| info.num_ack_pending).map_err(|error| service(CONSUMER, &error))
         }))
+    }
+
+    /// Deletes the streams and buckets of a fleet on the servers. Returns whether there were any. After a kill, the same call
+    /// deletes the rest.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub fn delete(address: &QueueAddress, options: &QueueOptions) -> Result<bool, QueueError> {
+        let connection = Connection::open(address, options)?;
+        let (context, names) = (context(&connection), Names::new(address));
+        // First the tasks, so that workers get no further ones.
+        let streams = [
+            names.work_stream(),
+            names.events_stream(),
+            format!("OBJ_{}", names.snapshots()),
+            format!("KV_{}", names.bucket()),
+        ];
+        let mut found = false;
+        for stream in streams {
+            match connection.block_on(context.delete_stream(&stream)) {
+                Ok(_) => found = true,
+                Err(error) => match error.kind() {
+                    DeleteStreamErrorKind::JetStream(cause)
+                        if cause.error_code() == ErrorCode::STREAM_NOT_FOUND => {}
+                    _ => return Err(service(&stream, &error)),
+                },
+            }
+        }
+        Ok(found)
     }
 
     /// Returns the number of tasks.

@@ -1,5 +1,6 @@
 //! The record of a fleet on the disk of its submitter: a ledger, kept equal to the queue.
 
+use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,8 @@ use crate::submission::{Outcomes, add, compare, outcomes, reconcile};
 
 /// The time between two looks for results.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// The time between two looks at what workers hold.
+const RUNNING_INTERVAL: Duration = Duration::from_secs(1);
 /// The number of times that an empty work queue is looked at before it counts: a replica may lag behind.
 const LOOKS: u32 = 3;
 
@@ -97,9 +100,11 @@ pub fn wait_for_results(
         }
         observer.finished(result).map_err(FleetError::Output)
     };
+    ledger.unpark()?;
     for result in ledger.results()? {
         report(&result, observer)?;
     }
+    let (mut running, mut looked_at) = (BTreeSet::new(), None::<Instant>);
     let control = queue.watch_control()?;
     let mut next = 1;
     let mut empty_looks = 0;
@@ -160,7 +165,10 @@ pub fn wait_for_results(
         return Ok(FleetEnd { unfinished: ledger.unfinished()?, halt, ..end });
     }
     let reasons = parked(queue)?;
+    ledger.set_running(&BTreeSet::new())?;
     for (task, ParkedValue { reason, is_undecided }) in &reasons {
+        let reason = reason.as_str();
+        ledger.set_aside(task, reason, *is_undecided)?;
         match is_undecided {
             true => observer.undecided(task, reason),
             false => observer.parked(task, reason),

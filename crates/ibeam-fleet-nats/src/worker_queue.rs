@@ -1,5 +1,7 @@
 //! The queue as a worker sees it: it only claims tasks, and none that asks for more than the worker grants.
 
+use std::collections::BTreeSet;
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +16,7 @@ use ibeam_fleet::{
 
 use crate::control::ControlWatch;
 use crate::nats_queue::{NatsQueue, OUTAGE_TIMEOUT, now_ms};
+use crate::workers::Announcement;
 
 /// The time between two requests to servers that do not answer.
 const REPEAT_PAUSE: Duration = Duration::from_millis(500);
@@ -124,6 +127,7 @@ pub struct WorkerQueue {
     limits: Option<Arc<dyn SharedLimits>>,
     stop: StopFlag,
     ends_when_drained: bool,
+    announcement: Option<Announcement>,
 }
 
 impl WorkerQueue {
@@ -136,13 +140,29 @@ impl WorkerQueue {
         stop: StopFlag,
         ends_when_drained: bool,
     ) -> Self {
-        Self { queue, policy, control, limits: None, stop, ends_when_drained }
+        Self { queue, policy, control, limits: None, stop, ends_when_drained, announcement: None }
     }
 
     /// Returns the queue with the limits that all workers share.
     #[must_use]
     pub fn with_limits(self, limits: Arc<dyn SharedLimits>) -> Self {
         Self { limits: Some(limits), ..self }
+    }
+
+    /// Returns the queue of a worker with this directory that announces itself and the tasks that it holds.
+    ///
+    /// # Errors
+    /// The system's error for a file of the directory.
+    pub fn announced(self, directory: &Path, slots: usize) -> io::Result<Self> {
+        let announcement = Announcement::new(&self.queue, directory, slots)?;
+        Ok(Self { announcement: Some(announcement), ..self })
+    }
+
+    /// Announces the worker, if the tasks that it holds have changed by `change`, or if this is due.
+    fn announce(&mut self, change: impl FnOnce(&mut BTreeSet<String>) -> bool) {
+        if let Some(announcement) = &mut self.announcement {
+            announcement.update(change);
+        }
     }
 
     /// Gives a task that the worker does not execute a result.
@@ -180,6 +200,7 @@ impl TaskQueue for WorkerQueue {
     }
 
     fn claim(&mut self, now: u64, lease_ms: u64) -> Result<NextTask, QueueError> {
+        self.announce(|_| false);
         loop {
             if self.control.current().is_cancelled {
                 return Ok(NextTask::NotReady);
@@ -191,6 +212,7 @@ impl TaskQueue for WorkerQueue {
                     let Claim { lease, task, spend, attempt } = *claim;
                     match self.policy.admitted(task, &lease.task) {
                         Ok(task) => {
+                            self.announce(|tasks| tasks.insert(task.id.clone()));
                             return Ok(NextTask::Claimed(Box::new(Claim { lease, task, spend, attempt })));
                         }
                         Err(reason) => self.refuse(&lease, spend, reason)?,
@@ -201,11 +223,14 @@ impl TaskQueue for WorkerQueue {
     }
 
     fn renew(&mut self, lease: &Lease, now_ms: u64, lease_ms: u64) -> Result<Renewal, QueueError> {
+        self.announce(|_| false);
         self.queue.renew(lease, now_ms, lease_ms)
     }
 
     fn finish(&mut self, lease: &Lease, result: &TaskResult, spend: Spend) -> Result<Finished, QueueError> {
-        self.repeat(|queue| queue.finish(lease, result, spend))
+        let finished = self.repeat(|queue| queue.finish(lease, result, spend));
+        self.announce(|tasks| tasks.remove(&lease.task));
+        finished
     }
 
     fn release(&mut self, lease: &Lease, release: Release, spend: Spend) -> Result<(), QueueError> {
@@ -219,7 +244,9 @@ impl TaskQueue for WorkerQueue {
             | Release::Retry { .. }
             | Release::Wait { .. }) => release,
         };
-        self.repeat(|queue| queue.release(lease, release.clone(), spend))
+        let released = self.repeat(|queue| queue.release(lease, release.clone(), spend));
+        self.announce(|tasks| tasks.remove(&lease.task));
+        released
     }
 
     /// Has no effect: the submitter unparks tasks.

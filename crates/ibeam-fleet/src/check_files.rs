@@ -84,7 +84,7 @@ fn open_directory(path: &Path) -> io::Result<()> {
 }
 
 /// Removes a directory, also with closed ones in it.
-fn remove_directory(path: &Path) -> io::Result<()> {
+pub(crate) fn remove_directory(path: &Path) -> io::Result<()> {
     open_directory(path)?;
     for entry in fs::read_dir(path).map_err(at(path))? {
         let entry = entry?;

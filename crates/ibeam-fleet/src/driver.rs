@@ -3,7 +3,7 @@
 //! Each thread works on one task at a time and waits for its process. The calling thread reports events, renews leases
 //! and passes a requested end on to the processes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -80,6 +80,9 @@ pub trait FleetObserver {
 
     /// The work of a task is not decided. The task waits until the fleet is started again.
     fn undecided(&mut self, task: &str, reason: &str);
+
+    /// The tasks that run now, on other machines.
+    fn running(&mut self, _tasks: &BTreeSet<String>) {}
 
     /// A task waits for the answer to a request, without a process.
     fn waiting(&mut self, _task: &str) {}
@@ -494,7 +497,6 @@ impl<Q: TaskQueue> Shared<'_, Q> {
         let mut queue = lock(&self.queue);
         let held = lock(&self.state).held.remove(&id);
         let lease = &held.map_or_else(|| lease.clone(), |held| held.lease);
-        // The receiver outlives the threads.
         match conclusion {
             Conclusion::Finished(result) => {
                 match queue.finish(lease, &result, spend)? {

@@ -72,7 +72,7 @@ impl<'a> EventPublisher<'a> {
     /// # Errors
     /// The system's error for the file with the id of the directory.
     pub(crate) fn new(sink: Arc<dyn EventSink>, fleet: &Path, tasks: &'a Path) -> io::Result<Self> {
-        let worker = worker_id(&fleet.join("worker-id"))?;
+        let worker = worker_id(fleet)?;
         Ok(Self { sink, worker, tasks, watched: Mutex::default(), paused_until: Mutex::default() })
     }
 
@@ -208,14 +208,18 @@ fn published_file(dir: &Path) -> PathBuf {
 }
 
 /// Returns the id of the directory of a fleet, which is created once.
-fn worker_id(path: &Path) -> io::Result<String> {
-    if let Ok(id) = fs::read_to_string(path)
+///
+/// # Errors
+/// The system's error.
+pub fn worker_id(fleet: &Path) -> io::Result<String> {
+    let path = fleet.join("worker-id");
+    if let Ok(id) = fs::read_to_string(&path)
         && id.len() == 16
     {
         return Ok(id);
     }
     let id = random_id()?;
-    fs::write(path, &id)?;
+    fs::write(&path, &id)?;
     Ok(id)
 }
 

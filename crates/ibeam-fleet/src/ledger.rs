@@ -5,6 +5,7 @@
 //! is harmless, because the directory of a task has its result too.
 
 mod reading;
+mod record;
 mod reopening;
 mod waiting;
 

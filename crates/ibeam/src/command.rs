@@ -151,6 +151,10 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         | Command::Fleet {
             what:
                 FleetCommand::Status { .. }
+                | FleetCommand::Show { .. }
+                | FleetCommand::Logs { .. }
+                | FleetCommand::Workers { .. }
+                | FleetCommand::Delete { .. }
                 | FleetCommand::Report { .. }
                 | FleetCommand::Export { .. }
                 | FleetCommand::Sync { .. }

@@ -87,6 +87,8 @@ mod fleet_batch_kills;
 #[path = "end_to_end/fleet_batches.rs"]
 mod fleet_batches;
 #[cfg(feature = "nats")]
+#[path = "end_to_end/fleet_commands.rs"]
+mod fleet_commands;
 #[path = "end_to_end/fleet_faults.rs"]
 mod fleet_faults;
 #[path = "end_to_end/fleet_limits.rs"]

@@ -7,7 +7,7 @@ use clap::{Subcommand, ValueEnum};
 
 use super::batch_flags::BatchFlags;
 use super::commands::ReportFormat;
-use super::queue_flags::{QueueFlags, SubmissionFlags, WorkerFlags};
+use super::queue_flags::{FleetFlags, QueueFlags, ReadQueueFlags, SubmissionFlags, WorkerFlags};
 
 /// The commands of `fleet`.
 #[derive(Subcommand, Clone, Debug)]
@@ -124,14 +124,54 @@ pub(crate) enum FleetCommand {
     /// Show the state of each task, also while the fleet runs
     Status {
         /// The directory of the fleet
-        #[arg(value_name = "DIR")]
-        directory: PathBuf,
+        #[arg(value_name = "DIR", required_unless_present = "queue", conflicts_with = "queue")]
+        directory: Option<PathBuf>,
+        #[command(flatten)]
+        queue: ReadQueueFlags,
         /// Show every change until all tasks are finished or parked
         #[arg(long, conflicts_with = "format")]
         watch: bool,
         /// Text or JSON
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,
+    },
+    /// Show all about one task: its state, what it has consumed, its check and its files
+    Show {
+        /// The task
+        #[arg(value_name = "ID")]
+        task: String,
+        #[command(flatten)]
+        fleet: FleetFlags,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// Print the runs of a task as text, or as `--output-format` says
+    Logs {
+        /// The task
+        #[arg(value_name = "ID")]
+        task: String,
+        #[command(flatten)]
+        fleet: FleetFlags,
+        /// Wait for further lines until the task has ended; also `-f`
+        #[arg(long)]
+        follow: bool,
+    },
+    /// Show the workers of a queue and the tasks that they hold
+    Workers {
+        #[command(flatten)]
+        queue: QueueFlags,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// Delete the directory of a fleet, or what the servers of a queue have of it
+    Delete {
+        /// The directory of the fleet
+        #[arg(value_name = "DIR", required_unless_present = "queue")]
+        directory: Option<PathBuf>,
+        #[command(flatten)]
+        queue: ReadQueueFlags,
     },
     /// Show pass rates, cost, time and tokens per model and task, and failures by class
     Report {

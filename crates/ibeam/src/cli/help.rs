@@ -25,6 +25,7 @@ pub(super) const OWN_TEXTS: &[&str] = &[
     TOPICS,
     ALL_COMMANDS,
     UNDO_FORCE,
+    DELETE_FORCE,
     DOCTOR_SANDBOX,
     "aliases",
     NOT_BUILT,
@@ -37,6 +38,7 @@ const PRINT_HELP: &str = "Print help";
 const HELP_COMMAND: &str = "Show the help of a command, or a page of the documentation";
 const HELP_OF_GROUP: &str = "Show the help of a command";
 const UNDO_FORCE: &str = "Overwrite files that somebody else has changed since";
+const DELETE_FORCE: &str = "Delete a fleet with tasks that have no result";
 const DOCTOR_SANDBOX: &str = "List the layers of the sandbox on this machine";
 const TOPICS: &str = "Pages of the documentation, for `ibeam help TOPIC`";
 const ALL_COMMANDS: &str = "`ibeam COMMAND --help` lists the arguments and flags of a command";
@@ -50,7 +52,9 @@ const NEEDS_NATS: &str = "Not in this build: it needs the feature `nats`, see `i
 fn missing_feature(path: &str) -> Option<&'static str> {
     match path {
         "setup" if !cfg!(feature = "embedded") => Some(NEEDS_EMBEDDED),
-        "fleet cancel" | "fleet events" | "fleet sync" | "fleet worker" if !cfg!(feature = "nats") => {
+        "fleet cancel" | "fleet events" | "fleet sync" | "fleet worker" | "fleet workers"
+            if !cfg!(feature = "nats") =>
+        {
             Some(NEEDS_NATS)
         }
         _ => None,
@@ -66,6 +70,9 @@ pub(super) fn command(args: &[OsString]) -> Command {
     }
     if is_named("undo") {
         return command.mut_arg("force", |arg| arg.help(UNDO_FORCE));
+    }
+    if is_named("fleet") && is_named("delete") {
+        return command.mut_arg("force", |arg| arg.help(DELETE_FORCE));
     }
     if is_named("doctor") {
         return command.mut_arg("sandbox", |arg| arg.help(DOCTOR_SANDBOX));
@@ -163,12 +170,13 @@ pub(super) fn text(args: &[OsString]) -> String {
     let command = language.localize(command(&args), "");
     // A server runs prompts, so it has the flags of runs.
     let serves_runs = is_named("mcp") && is_named("serve") || is_named("acp");
-    let starts_no_run = is_named("fleet") && FLEET_COMMANDS_WITHOUT_RUNS.iter().any(|name| is_named(name));
+    let starts_no_run =
+        FLEET_COMMANDS_WITHOUT_RUNS.iter().find(|(name, _)| is_named("fleet") && is_named(name));
     let listed = LISTED_FLAGS.iter().find(|(name, _)| is_named(name) && !serves_runs);
     let general = catalogue.help("general");
     let is_listed = |name: &str, arg: &Arg| match starts_no_run {
-        true => COMMON_FLAGS.contains(&arg.get_id().as_str()),
-        false => lists_flag(name, arg),
+        Some((_, own)) => [COMMON_FLAGS, own].iter().any(|flags| flags.contains(&arg.get_id().as_str())),
+        None => lists_flag(name, arg),
     };
     let of_command = |name: &str, arg: Arg| match (arg.is_global_set(), is_listed(name, &arg)) {
         (false, _) => arg,
@@ -358,7 +366,7 @@ mod tests {
             }
         }
         check(&["ibeam", "status", "--help"], "--api-key");
-        for name in FLEET_COMMANDS_WITHOUT_RUNS {
+        for (name, _) in FLEET_COMMANDS_WITHOUT_RUNS {
             let help = text(&["ibeam", "fleet", name, "--help"].map(OsString::from));
             assert!(!help.contains("--max-turns") && help.contains("--lang"), "{help}");
         }

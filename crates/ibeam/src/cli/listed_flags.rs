@@ -87,9 +87,20 @@ const CONTEXT_FLAGS: &[&str] = &[
     "workspace",
 ];
 
-/// The commands of `fleet` that pass no flag to a run.
-pub(super) const FLEET_COMMANDS_WITHOUT_RUNS: &[&str] =
-    &["cancel", "events", "export", "poll", "report", "status", "sync"];
+/// The commands of `fleet` that pass no flag to a run, and the flags of runs that they have.
+pub(super) const FLEET_COMMANDS_WITHOUT_RUNS: &[(&str, &[&str])] = &[
+    ("cancel", &[]),
+    ("delete", &["force"]),
+    ("events", &[]),
+    ("export", &[]),
+    ("logs", &["output_format", "verbose"]),
+    ("poll", &[]),
+    ("report", &[]),
+    ("show", &[]),
+    ("status", &[]),
+    ("sync", &[]),
+    ("workers", &[]),
+];
 
 /// The flags that `fleet run` passes to its runs.
 const FLEET_FLAGS: &[&str] = &[

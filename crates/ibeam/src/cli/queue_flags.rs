@@ -15,6 +15,34 @@ pub(crate) struct QueueFlags {
     pub(crate) credentials: CredentialFlags,
 }
 
+/// The queue that a command reads, if it has one.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ReadQueueFlags {
+    /// Read the state of a queue, e.g. `tls://nats.example.com/evals`, instead of a directory
+    #[arg(long, value_name = "URL")]
+    pub(crate) queue: Option<String>,
+    #[command(flatten)]
+    pub(crate) credentials: CredentialFlags,
+}
+
+impl ReadQueueFlags {
+    /// Returns the flags of a command that needs a queue, if there is one.
+    pub(crate) fn given(&self) -> Option<QueueFlags> {
+        let Self { queue, credentials } = self.clone();
+        queue.map(|queue| QueueFlags { queue, credentials })
+    }
+}
+
+/// The fleet of a task.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct FleetFlags {
+    /// The directory of the fleet [default: the only one here whose name ends with `.fleet`]
+    #[arg(long, value_name = "DIR", conflicts_with = "queue")]
+    pub(crate) dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) queue: ReadQueueFlags,
+}
+
 /// The queue of `fleet run`, if it has one.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SubmissionFlags {

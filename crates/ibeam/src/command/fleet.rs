@@ -8,13 +8,16 @@ mod export;
 mod fleet_report;
 mod forwarded_flags;
 mod live_table;
+mod logs;
 mod names;
 #[cfg(not(feature = "nats"))]
 mod no_queue;
 mod printed_results;
 #[cfg(feature = "nats")]
 mod queue;
+mod removal;
 mod result_printer;
+mod show;
 mod start_check;
 mod status;
 
@@ -30,8 +33,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ibeam_core::Stop;
 use ibeam_fleet::{
     Budget, DriverOptions, FileFilter, FleetDirectory, FleetEnd, FleetError, Git, HaltReason, Ledger,
-    QueueError, RateLimits, RunProgram, StopFlag, TaskFile, TaskQueue as _, expand_matrix, retry_failed,
-    run_fleet,
+    QueueError, RateLimits, RunProgram, StopFlag, Task, TaskFile, TaskQueue as _, expand_matrix,
+    retry_failed, run_fleet,
 };
 use ibeam_output::escape_to_one_line;
 use ibeam_protocol::{Failure, Reason, sentence};
@@ -46,7 +49,7 @@ use self::no_queue as queue;
 use self::result_printer::ResultPrinter;
 use self::start_check::check_start;
 use crate::app::AppContext;
-use crate::cli::{FleetCommand, FleetReportFormat, SubmissionFlags};
+use crate::cli::{FleetCommand, FleetReportFormat, QueueFlags, SubmissionFlags};
 use crate::cli_error::CliError;
 use crate::pump::CurrentStop;
 use crate::run::policy_rules::build_policy;
@@ -105,8 +108,13 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
             tasks.select(only, limit).map_err(|task| Reason::Usage {
                 detail: sentence!("`--only {task}`: the file has no such task", task),
             })?;
+            if queue.queue.is_some() {
+                check_for_queue(&tasks.tasks)?;
+            }
             if *dry_run {
-                check_start(app, &tasks.tasks, options.budget.cost_micros.is_some())?;
+                if queue.queue.is_none() {
+                    check_start(app, &tasks.tasks, options.budget.cost_micros.is_some())?;
+                }
                 return dry_run::print_tasks(tasks, &directory, *retries_failed, stdout);
             }
             match &queue.queue {
@@ -132,11 +140,30 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
             let polling = Polling::new(*wait, *interval);
             batch_fleet::poll(app, directory.as_deref(), polling, *with_flags_of_fleet, stdout)
         }
-        FleetCommand::Status { directory, watch: true, .. } => {
-            status::watch(&app.base.catalogue, directory, stdout)
+        FleetCommand::Status { directory, queue, watch, format } => {
+            let queue = queue.given();
+            let read = status::reader(&FleetSource::new(directory.as_deref(), queue.as_ref())?)?;
+            match watch {
+                true => status::watch(&app.base.catalogue, &read, stdout),
+                false => status::status(&app.base.catalogue, &read, format.unwrap_or_default(), stdout),
+            }
         }
-        FleetCommand::Status { directory, watch: false, format } => {
-            status::status(&app.base.catalogue, directory, format.unwrap_or_default(), stdout)
+        FleetCommand::Show { task, fleet, format } => {
+            let queue = fleet.queue.given();
+            let source = FleetSource::new(fleet.dir.as_deref(), queue.as_ref())?;
+            show::show(&app.base.catalogue, &source, task, format.unwrap_or_default(), stdout)
+        }
+        FleetCommand::Logs { task, fleet, follow } => {
+            let queue = fleet.queue.given();
+            let source = FleetSource::new(fleet.dir.as_deref(), queue.as_ref())?;
+            // `-f` is the short form of `--force`, which means nothing else here.
+            logs::print_log(app, &source, task, *follow || app.base.flags.force, stdout)
+        }
+        FleetCommand::Workers { queue, format } => {
+            queue::workers(&app.base.catalogue, queue, format.unwrap_or_default(), stdout)
+        }
+        FleetCommand::Delete { directory, queue } => {
+            removal::delete(app, directory.as_deref(), queue.given().as_ref(), stdout)
         }
         FleetCommand::Report { directory, other, format, json } => {
             let format = if *json { FleetReportFormat::Json } else { format.unwrap_or_default() };
@@ -157,6 +184,59 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
             Ok(run::run_check(app, &command, timeout, stdout)?)
         }
     }
+}
+
+/// The place from which a command reads a fleet.
+enum FleetSource<'a> {
+    Directory(PathBuf),
+    Queue(&'a QueueFlags),
+}
+
+impl<'a> FleetSource<'a> {
+    /// Returns the named place; without one, the only directory of a fleet here.
+    ///
+    /// # Errors
+    /// `Usage` if there is none or several; `Io`.
+    fn new(directory: Option<&Path>, queue: Option<&'a QueueFlags>) -> Result<Self, Reason> {
+        match (queue, directory) {
+            (Some(queue), _) => Ok(Self::Queue(queue)),
+            (None, Some(directory)) => Ok(Self::Directory(directory.to_owned())),
+            (None, None) => {
+                only_fleet(Path::new("."), |path| FleetDirectory::ledger(path).is_file()).map(Self::Directory)
+            }
+        }
+    }
+}
+
+/// Returns the only directory of a fleet in `directory` that `is_meant`.
+///
+/// # Errors
+/// `Usage`, `Io`.
+fn only_fleet(directory: &Path, is_meant: impl Fn(&Path) -> bool) -> Result<PathBuf, Reason> {
+    let failed = |error: io::Error| io_error(directory, &error);
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.extension().is_some_and(|extension| extension == "fleet") && is_meant(&path) {
+            found.push(path);
+        }
+    }
+    match <[PathBuf; 1]>::try_from(found) {
+        Ok([fleet]) => Ok(fleet),
+        Err(found) => {
+            let number = found.len();
+            let detail = match number {
+                0 => sentence!("there is no such fleet here; name the directory of the fleet"),
+                _ => sentence!("{number} fleets are here; name the directory of one", number),
+            };
+            Err(Reason::Usage { detail })
+        }
+    }
+}
+
+/// Returns the error for a task that a fleet does not have.
+fn unknown_task(task: &str) -> Reason {
+    Reason::Usage { detail: sentence!("the fleet has no task `{task}`", task) }
 }
 
 /// Returns the directory of the fleet with these tasks.
@@ -255,6 +335,20 @@ fn run_tasks(
     let end = run_fleet(&held, ledger, &program, options, &flag, &mut observer).map_err(fleet_error);
     observer.finish();
     conclude(end?, &stop, directory)
+}
+
+/// Checks that tasks can be sent to a queue.
+///
+/// # Errors
+/// `Usage`.
+fn check_for_queue(tasks: &[Task]) -> Result<(), Reason> {
+    // Values may be secrets, and no secret is sent.
+    match tasks.iter().find(|task| !task.env.is_empty()) {
+        Some(Task { id: task, .. }) => Err(Reason::Usage {
+            detail: sentence!("the task `{task}` has `env`, which a queue does not take", task),
+        }),
+        None => Ok(()),
+    }
 }
 
 /// Adds the tasks to a ledger, which works on them alone if they are a selection.

@@ -39,9 +39,21 @@ pub(super) struct ReplayOptions {
     /// The only run to show.
     run: Option<NonZeroU64>,
     pace: Pace,
+    /// Whether each event is shown before the next one is read.
+    is_live: bool,
 }
 
 impl ReplayOptions {
+    /// Returns the options for the lines of runs that may still work, as text unless a flag sets another format.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(super) fn for_log(base: &BaseContext) -> Result<Self, Reason> {
+        let format = base.flags.output_format.unwrap_or(Format::Text);
+        check_partial(base.contract(), base.flags.stream_partial_output, Some(format))?;
+        Ok(Self { format, run: None, pace: Pace::new(None, None)?, is_live: true })
+    }
+
     /// Returns the options that the flags request. The default format is `text` on a terminal, else that of a run.
     ///
     /// # Errors
@@ -60,7 +72,7 @@ impl ReplayOptions {
         let pace = Pace::new(speed, longest_pause)?;
         let format = base.flags.output_format.unwrap_or(usual);
         check_partial(base.contract(), base.flags.stream_partial_output, Some(format))?;
-        Ok(Self { format, run, pace })
+        Ok(Self { format, run, pace, is_live: false })
     }
 }
 
@@ -120,7 +132,8 @@ pub(super) fn read_events(
     stdout: &File,
 ) -> Result<(), CliError> {
     // An export has one writer for all runs.
-    let options = ReplayOptions { format: Format::Otlp, run: None, pace: Pace::new(None, None)? };
+    let options =
+        ReplayOptions { format: Format::Otlp, run: None, pace: Pace::new(None, None)?, is_live: false };
     let printer = ReplayPrinter::for_writer(base, &options, stdout, writer);
     play_source(base, ReplaySource::resolve(base, what)?, &options, printer)
 }
@@ -145,6 +158,26 @@ fn play_source(
             replay_stream(base, &source, lines, options, printer)
         }
     }
+}
+
+/// Prints the lines of a stream; messages name it `source`.
+///
+/// # Errors
+/// The errors of a replay.
+pub(super) fn replay_lines(
+    base: &BaseContext,
+    source: &str,
+    lines: impl BufRead,
+    options: &ReplayOptions,
+    stdout: &File,
+) -> Result<(), CliError> {
+    let printer = match options.format {
+        Format::StreamJson | Format::Json => ReplayPrinter::for_lines(base, options, stdout),
+        Format::Text | Format::Html | Format::Otlp | Format::Atif => {
+            ReplayPrinter::for_events(base, options, stdout)
+        }
+    };
+    replay_stream(base, source, ForeignStream::new(lines, source)?, options, printer)
 }
 
 /// The source of the events.

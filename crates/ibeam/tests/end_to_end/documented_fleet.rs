@@ -84,6 +84,13 @@ fn the_first_fleet_of_the_page_passes() {
     assert_eq!(outcomes(&root.join("results.ndjson")), ["add-test", "fix-typo"].map(passed));
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(stdout.contains("passed: 2\n") && stdout.contains("100.0 %"), "{stdout}");
+    run_script(PAGE, "all.ndjson", &workspace, root, &[]);
+    assert_eq!(outcomes(&root.join("all.ndjson")), ["add-test", "fix-typo"].map(passed));
+    let output = run_script(PAGE, "fleet show", &workspace, root, &[]);
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert!(stdout.contains("state: passed\n") && stdout.contains("done"), "{stdout}");
+    let output = run_script(PAGE, "--dry-run", &workspace, root, &[("ANTHROPIC_BASE_URL", url.as_str())]);
+    assert_eq!(output.stdout, b"", "all have a result");
     server.assert_all_answers_sent();
 }
 

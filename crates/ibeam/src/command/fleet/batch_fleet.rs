@@ -28,7 +28,8 @@ use super::live_table::LiveTable;
 use super::result_printer::ResultPrinter;
 use super::start_check::check_start;
 use super::{
-    conclude, fleet_error, io_error, now_ms, queue_error, run_program, submit_to_ledger, watch_signals,
+    conclude, fleet_error, io_error, now_ms, only_fleet, queue_error, run_program, submit_to_ledger,
+    watch_signals,
 };
 use crate::app::AppContext;
 use crate::cli::BatchFlags;
@@ -111,7 +112,9 @@ pub(super) fn poll(
 ) -> Result<(), CliError> {
     let directory = match directory {
         Some(directory) => directory.to_owned(),
-        None => only_fleet(Path::new("."))?,
+        None => {
+            only_fleet(Path::new("."), |path| BatchSettings::read(path).is_ok_and(|found| found.is_some()))?
+        }
     };
     let Some(settings) = read_settings(&directory)? else {
         return Err(CliError::NoBatchFleet { directory: directory.display().to_string() });
@@ -236,31 +239,6 @@ fn drive(
             Err(CliError::FleetUnfinished { unfinished, detail })
         }
         Err(error) => Err(error),
-    }
-}
-
-/// Returns the only directory of a fleet with batches in `directory`.
-fn only_fleet(directory: &Path) -> Result<PathBuf, Reason> {
-    let failed = |error: std::io::Error| io_error(directory, &error);
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.extension().is_some_and(|extension| extension == "fleet")
-            && BatchSettings::read(&path).is_ok_and(|settings| settings.is_some())
-        {
-            found.push(path);
-        }
-    }
-    match <[PathBuf; 1]>::try_from(found) {
-        Ok([fleet]) => Ok(fleet),
-        Err(found) => {
-            let number = found.len();
-            let detail = match number {
-                0 => sentence!("no fleet here has batches; name the directory of the fleet"),
-                _ => sentence!("{number} fleets here have batches; name the directory of one", number),
-            };
-            Err(Reason::Usage { detail })
-        }
     }
 }
 

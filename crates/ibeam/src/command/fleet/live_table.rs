@@ -1,6 +1,6 @@
 //! The table of a running fleet for a terminal: the counts, and the running tasks with their times.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ibeam_fleet::{FleetTotals, TaskState, TaskStatus};
 use ibeam_output::Catalogue;
@@ -35,6 +35,14 @@ impl LiveTable {
 
     pub(super) fn started(&mut self, task: &str, now_ms: u64) {
         self.running.insert(task.to_owned(), now_ms);
+    }
+
+    /// Sets the tasks that run.
+    pub(super) fn set_running(&mut self, tasks: &BTreeSet<String>, now_ms: u64) {
+        self.running.retain(|task, _| tasks.contains(task));
+        for task in tasks {
+            self.running.entry(task.clone()).or_insert(now_ms);
+        }
     }
 
     /// Returns whether the task was running.

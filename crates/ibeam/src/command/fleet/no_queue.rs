@@ -4,9 +4,13 @@ use std::fs::File;
 use std::path::Path;
 
 use ibeam_fleet::{DriverOptions, TaskFile};
+use ibeam_output::Catalogue;
 use ibeam_protocol::{Reason, sentence};
 
 use super::Submission;
+use super::logs::TaskLines;
+use super::show::FoundTask;
+use super::status::StatusReader;
 use crate::app::AppContext;
 use crate::cli::{QueueFlags, ReportFormat, WorkerFlags};
 use crate::cli_error::CliError;
@@ -65,6 +69,59 @@ pub(super) fn print_events(
 /// # Errors
 /// `Usage`.
 pub(super) fn cancel(_flags: &QueueFlags) -> Result<(), CliError> {
+    Err(unavailable())
+}
+
+/// The queue is not available.
+///
+/// # Errors
+/// `Usage`.
+pub(super) fn workers(
+    _catalogue: &Catalogue,
+    _flags: &QueueFlags,
+    _format: ReportFormat,
+    _stdout: &mut File,
+) -> Result<(), CliError> {
+    Err(unavailable())
+}
+
+/// The queue is not available.
+///
+/// # Errors
+/// `Usage`.
+pub(super) fn status_reader(_flags: &QueueFlags) -> Result<StatusReader, CliError> {
+    Err(unavailable())
+}
+
+/// The queue is not available.
+///
+/// # Errors
+/// `Usage`.
+pub(super) fn find(_flags: &QueueFlags, _task: &str) -> Result<Option<FoundTask>, CliError> {
+    Err(unavailable())
+}
+
+/// The queue is not available.
+///
+/// # Errors
+/// `Usage`.
+pub(super) fn task_lines(_flags: &QueueFlags, _task: &str) -> Result<TaskLines, CliError> {
+    Err(unavailable())
+}
+
+/// The queue is not available.
+///
+/// # Errors
+/// `Usage`.
+pub(super) fn open_tasks(_flags: &QueueFlags) -> Result<u64, CliError> {
+    Err(unavailable())
+}
+
+/// The queue is not available.
+///
+/// # Errors
+/// `Usage`.
+pub(super) fn delete(_flags: &QueueFlags) -> Result<(), CliError> {
     Err(unavailable())
 }
 

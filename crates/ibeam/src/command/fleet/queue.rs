@@ -1,6 +1,7 @@
-//! Fleets over many machines: `fleet run --queue`, `fleet worker` and `fleet sync`.
+//! Fleets over many machines: `fleet run --queue`, `fleet worker`, `fleet sync` and the commands that read a queue.
 
 use std::fs::File;
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,15 +16,20 @@ use ibeam_fleet_nats::{
     ControlWatch, EventReader, FleetControl, NatsQueue, QueueAddress, QueueCredentials, QueueOptions,
     SubmitterKeys, WorkerPolicy, WorkerQueue, retry_failed, sync, wait_for_results,
 };
-use ibeam_output::escape_invisible_in_json;
+use ibeam_output::{Catalogue, escape_invisible_in_json, escape_to_one_line};
 use ibeam_protocol::{Reason, sentence};
+use serde::Deserialize;
 use serde_json::json;
+use serde_json::value::RawValue;
 
 use super::live_table::LiveTable;
+use super::logs::TaskLines;
 use super::result_printer::ResultPrinter;
+use super::show::FoundTask;
+use super::status::StatusReader;
 use super::{
-    Submission, conclude, fleet_error, now_ms, open_ledger, queue_error, run_program, submission_error,
-    submit_to_ledger, watch_signals,
+    Submission, conclude, fleet_error, io_error, now_ms, open_ledger, queue_error, run_program,
+    submission_error, submit_to_ledger, unknown_task, watch_signals,
 };
 use crate::app::AppContext;
 use crate::cli::{CredentialFlags, Mode, QueueFlags, ReportFormat, WorkerFlags};
@@ -49,12 +55,6 @@ pub(super) fn submit(
     options: &DriverOptions,
     stdout: &mut File,
 ) -> Result<(), CliError> {
-    // Values may be secrets, and no secret is sent.
-    if let Some(task) = tasks.tasks.iter().find(|task| !task.env.is_empty()) {
-        let task = &task.id;
-        let detail = sentence!("the task `{task}` has `env`, which a queue does not take", task);
-        return Err(Reason::Usage { detail }.into());
-    }
     let Submission { address, flags, retries_failed } = *what;
     let address = parse(address)?;
     let held = FleetDirectory::open(directory).map_err(fleet_error)?;
@@ -122,7 +122,9 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
         control.stop_when_cancelled(&round);
         let tasks =
             WorkerQueue::new(queue, policy(app, flags), control.clone(), round.clone(), flags.until_drained)
-                .with_limits(Arc::clone(&limits));
+                .with_limits(Arc::clone(&limits))
+                .announced(held.path(), options.jobs.get())
+                .map_err(|error| io_error(held.path(), &error))?;
         let end = run_fleet(&held, tasks, &program, &options, &round, &mut observer).map_err(fleet_error);
         observer.finish();
         let end = end?;
@@ -159,9 +161,7 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
 /// # Errors
 /// `Usage`, `Io`.
 pub(super) fn cancel(flags: &QueueFlags) -> Result<(), CliError> {
-    let address = parse(&flags.queue)?;
-    let queue = NatsQueue::open(&address, &connection_options(&flags.credentials)).map_err(queue_error)?;
-    queue.cancel().map_err(queue_error)
+    open(flags)?.cancel().map_err(queue_error)
 }
 
 /// Prints the events of the runs of all workers.
@@ -188,6 +188,122 @@ pub(super) fn print_events(
             (true, false) => return Ok(()),
         }
     }
+}
+
+/// Shows the workers of a queue.
+///
+/// # Errors
+/// `Usage`, `Io`.
+pub(super) fn workers(
+    catalogue: &Catalogue,
+    flags: &QueueFlags,
+    format: ReportFormat,
+    stdout: &mut File,
+) -> Result<(), CliError> {
+    let (mut text, mut rows) = (String::new(), Vec::new());
+    for worker in open(flags)?.workers().map_err(queue_error)? {
+        let seconds = worker.seen_before.as_secs();
+        let line = sentence!(
+            "{id} on {machine}: {count} of {slots} slots, last seen {seconds} s ago",
+            id = worker.id,
+            machine = worker.machine,
+            count = worker.tasks.len(),
+            slots = worker.slots,
+            seconds
+        );
+        text.push_str(&format!("{}\n", escape_to_one_line(&catalogue.sentence(&line))));
+        text.extend(worker.tasks.iter().map(|task| format!("  {}\n", escape_to_one_line(task))));
+        rows.push(json!({
+            "id": worker.id,
+            "machine": worker.machine,
+            "slots": worker.slots,
+            "tasks": worker.tasks,
+            "seconds_since_seen": seconds,
+        }));
+    }
+    report(stdout, format, &text, &json!(rows))
+}
+
+/// Returns a reader of the states of all tasks of a queue.
+///
+/// # Errors
+/// `Usage`, `Io`.
+pub(super) fn status_reader(flags: &QueueFlags) -> Result<StatusReader, CliError> {
+    let queue = open(flags)?;
+    Ok(Box::new(move || queue.statuses().map_err(queue_error)))
+}
+
+/// Returns a task of a queue.
+///
+/// # Errors
+/// `Usage`, `Io`.
+pub(super) fn find(flags: &QueueFlags, task: &str) -> Result<Option<FoundTask>, CliError> {
+    open(flags)?.find(task).map_err(queue_error)
+}
+
+/// Returns the events of a task as the lines of its runs.
+///
+/// # Errors
+/// `Usage` for an unknown task, `Io`.
+pub(super) fn task_lines(flags: &QueueFlags, task: &str) -> Result<TaskLines, CliError> {
+    #[derive(Deserialize)]
+    struct Published<'a> {
+        #[serde(borrow)]
+        event: Option<&'a RawValue>,
+    }
+    let (queue, task) = (open(flags)?, task.to_owned());
+    if queue.find(&task).map_err(queue_error)?.is_none() {
+        return Err(unknown_task(&task).into());
+    }
+    let options = connection_options(&flags.credentials);
+    let mut reader = EventReader::open(&parse(&flags.queue)?, &options, Some(&task)).map_err(queue_error)?;
+    Ok(TaskLines {
+        read: Box::new(move || {
+            let mut lines = Vec::new();
+            for object in reader.read().map_err(io::Error::other)? {
+                // A line that was too large to be published is left out.
+                if let Some(event) = serde_json::from_str::<Published<'_>>(&object)?.event {
+                    lines.extend_from_slice(event.get().as_bytes());
+                    lines.push(b'\n');
+                }
+            }
+            Ok(lines)
+        }),
+        is_open: Box::new(move || {
+            let found = queue.find(&task).map_err(io::Error::other)?;
+            Ok(found.is_some_and(|(_, status, _)| status.state.is_open()))
+        }),
+    })
+}
+
+/// Returns the number of tasks of a queue without a result.
+///
+/// # Errors
+/// `Usage`, `Io`.
+pub(super) fn open_tasks(flags: &QueueFlags) -> Result<u64, CliError> {
+    let options = connection_options(&flags.credentials);
+    let queue = NatsQueue::open_if_created(&parse(&flags.queue)?, &options).map_err(queue_error)?;
+    queue.map_or(Ok(0), |mut queue| queue.unfinished().map_err(queue_error))
+}
+
+/// Deletes what the servers of a queue have.
+///
+/// # Errors
+/// `Usage` if they have nothing, `Io`.
+pub(super) fn delete(flags: &QueueFlags) -> Result<(), CliError> {
+    let options = connection_options(&flags.credentials);
+    match NatsQueue::delete(&parse(&flags.queue)?, &options).map_err(queue_error)? {
+        true => Ok(()),
+        false => {
+            let detail = sentence!("no fleet is in the queue `{queue}`", queue = flags.queue);
+            Err(Reason::Usage { detail }.into())
+        }
+    }
+}
+
+/// Connects to a queue that exists.
+fn open(flags: &QueueFlags) -> Result<NatsQueue, CliError> {
+    NatsQueue::open(&parse(&flags.queue)?, &connection_options(&flags.credentials)).map_err(queue_error)
 }
 
 /// Returns what the configuration and the flags of the worker grant.

@@ -1,5 +1,6 @@
 //! The output of `fleet run`: results on stdout; on stderr a line about each event, and on a terminal a table below them.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -142,6 +143,10 @@ impl FleetObserver for ResultPrinter<'_> {
         self.table.started(task, now_ms());
         self.note(&FleetLine::Started { task });
         self.draw();
+    }
+
+    fn running(&mut self, tasks: &BTreeSet<String>) {
+        self.table.set_running(tasks, now_ms());
     }
 
     fn retried(&mut self, task: &str, pause: Duration) {

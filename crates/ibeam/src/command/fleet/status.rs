@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::path::Path;
 use std::time::Duration;
 
 use ibeam_fleet::{FleetTotals, TaskState, TaskStatus};
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::live_table::LiveTable;
 use super::names::{counted, result_text, state_name};
-use super::{now_ms, open_ledger, queue_error};
+use super::{FleetSource, now_ms, open_ledger, queue, queue_error};
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
 use crate::command::{report, write};
@@ -21,14 +20,31 @@ use crate::progress_line;
 /// The time between two looks at the ledger.
 const INTERVAL: Duration = Duration::from_millis(500);
 
+/// Reads the states of all tasks.
+pub(super) type StatusReader = Box<dyn Fn() -> Result<Vec<TaskStatus>, CliError>>;
+
+/// Returns a reader of the states of the tasks of a fleet.
+///
+/// # Errors
+/// The errors of the ledger and of the queue.
+pub(super) fn reader(source: &FleetSource<'_>) -> Result<StatusReader, CliError> {
+    match source {
+        FleetSource::Directory(directory) => {
+            let ledger = open_ledger(directory)?;
+            Ok(Box::new(move || ledger.statuses().map_err(queue_error)))
+        }
+        FleetSource::Queue(flags) => queue::status_reader(flags),
+    }
+}
+
 /// Shows the state of each task.
 pub(super) fn status(
     catalogue: &Catalogue,
-    directory: &Path,
+    read: &StatusReader,
     format: ReportFormat,
     stdout: &mut File,
 ) -> Result<(), CliError> {
-    let statuses = open_ledger(directory)?.statuses().map_err(queue_error)?;
+    let statuses = read()?;
     let totals: FleetTotals = statuses.iter().collect();
     let mut counts = serde_json::Map::new();
     let mut text = String::new();
@@ -71,14 +87,13 @@ pub(super) fn status(
 }
 
 /// Shows every change until all tasks are finished or parked: on a terminal as a table, elsewhere as a line for each.
-pub(super) fn watch(catalogue: &Catalogue, directory: &Path, stdout: &mut File) -> Result<(), CliError> {
-    let ledger = open_ledger(directory)?;
+pub(super) fn watch(catalogue: &Catalogue, read: &StatusReader, stdout: &mut File) -> Result<(), CliError> {
     let started_ms = now_ms();
     let is_live = rustix::termios::isatty(&*stdout) && progress_line::is_drawable();
     let mut known: HashMap<String, String> = HashMap::new();
     let mut since: HashMap<String, u64> = HashMap::new();
     loop {
-        let statuses = ledger.statuses().map_err(queue_error)?;
+        let statuses = read()?;
         if is_live {
             let mut table = LiveTable::new(statuses.len() as u64, started_ms);
             for status in &statuses {

@@ -99,6 +99,9 @@ impl<'a> ReplayPrinter<'a> {
                 (ReplayOutput::Lines(out), _) => out.write_all(line)?,
                 (ReplayOutput::None, _) | (ReplayOutput::Events(_), None) => {}
             }
+            if self.options.is_live {
+                self.flush()?;
+            }
         }
         if let Some(EventKind::RunFinished(run)) = kind {
             self.end_run(run)?;

@@ -1,0 +1,232 @@
+//! The workers of a fleet. Each has a key with its machine, its slots and the tasks that it holds, and writes it again now and
+//! then. So everybody who may read the queue knows which tasks run.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_nats::HeaderMap;
+use ibeam_fleet::{QueueError, Task, TaskResult, TaskState, TaskStatus, worker_id};
+use serde::{Deserialize, Serialize};
+
+use crate::connection::Connection;
+use crate::limits::server_now_ms;
+use crate::names::KeyKind;
+use crate::nats_queue::{NatsQueue, ParkedValue, TaskKeyState};
+use crate::store::{Entry, Store, parse, to_bytes};
+
+/// The longest time between two announcements of a worker that claims tasks.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(10);
+/// The time for an announcement. Without it, the next one has the tasks.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// The time at which a server stored a message.
+const TIME_HEADER: &str = "Nats-Time-Stamp";
+
+/// The value of a `worker` key.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct WorkerValue {
+    machine: String,
+    slots: usize,
+    tasks: BTreeSet<String>,
+}
+
+/// A worker of a fleet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkerInfo {
+    /// The id of its directory.
+    pub id: String,
+    /// The name of its machine.
+    pub machine: String,
+    /// The number of tasks that it runs at the same time.
+    pub slots: usize,
+    /// The tasks that it holds.
+    pub tasks: Vec<String>,
+    /// The time since it has announced itself.
+    pub seen_before: Duration,
+}
+
+/// The announcement of a worker. Its end removes the key.
+pub(crate) struct Announcement {
+    connection: Arc<Connection>,
+    store: Store,
+    subject: String,
+    value: WorkerValue,
+    interval: Duration,
+    sent_at: Option<Instant>,
+}
+
+impl Announcement {
+    /// Returns the announcement of the worker with this directory.
+    ///
+    /// # Errors
+    /// The system's error for the file with the id of the directory.
+    pub(crate) fn new(queue: &NatsQueue, directory: &Path, slots: usize) -> io::Result<Self> {
+        let machine = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        Ok(Self {
+            connection: Arc::clone(&queue.connection),
+            store: queue.store.clone(),
+            subject: queue.store.names.key(KeyKind::Worker, &worker_id(directory)?),
+            value: WorkerValue { machine: machine.trim().to_owned(), slots, tasks: BTreeSet::new() },
+            interval: LONGEST_INTERVAL.min(queue.lease / 4),
+            sent_at: None,
+        })
+    }
+
+    /// Announces the worker if its tasks have changed by `change`, or if this is due.
+    pub(crate) fn update(&mut self, change: impl FnOnce(&mut BTreeSet<String>) -> bool) {
+        let is_due = self.sent_at.is_none_or(|sent| sent.elapsed() >= self.interval);
+        if change(&mut self.value.tasks) || is_due {
+            self.sent_at = Some(Instant::now());
+            if let Ok(value) = to_bytes(&self.value) {
+                self.send(HeaderMap::new(), value);
+            }
+        }
+    }
+
+    /// Sends the key without waiting for an answer: a worker without the permission works without it.
+    fn send(&self, headers: HeaderMap, value: bytes::Bytes) {
+        let client = self.store.context.client();
+        let publish = client.publish_with_headers(self.subject.clone(), headers, value);
+        let sent = self.connection.block_on(async { tokio::time::timeout(TIMEOUT, publish).await });
+        drop(sent);
+    }
+}
+
+impl Drop for Announcement {
+    fn drop(&mut self) {
+        let mut headers = HeaderMap::new();
+        headers.insert("KV-Operation", "DEL");
+        self.send(headers, bytes::Bytes::new());
+        let client = self.store.context.client();
+        let flushed = self.connection.block_on(async { tokio::time::timeout(TIMEOUT, client.flush()).await });
+        // Otherwise the worker is listed until the fleet is deleted, with its last announcement.
+        drop(flushed);
+    }
+}
+
+impl NatsQueue {
+    /// Returns the workers, also those that have vanished.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub fn workers(&self) -> Result<Vec<WorkerInfo>, QueueError> {
+        self.connection.block_on(async {
+            let keys = self.store.names.keys(KeyKind::Worker);
+            let entries = self.store.scan(&keys, 1).await?;
+            if entries.is_empty() {
+                return Ok(Vec::new());
+            }
+            let now_ms = server_now_ms(&self.store).await?;
+            let read = |entry: &Entry| {
+                // Any worker may write these keys.
+                let value: WorkerValue = parse(&keys, &entry.value).ok()?;
+                let time = entry.headers.get_last(TIME_HEADER)?.as_str().parse::<jiff::Timestamp>().ok()?;
+                let seen_ms = u64::try_from(time.as_millisecond()).ok()?;
+                Some(WorkerInfo {
+                    id: entry.task.clone(),
+                    machine: value.machine,
+                    slots: value.slots,
+                    tasks: value.tasks.into_iter().collect(),
+                    seen_before: Duration::from_millis(now_ms.saturating_sub(seen_ms)),
+                })
+            };
+            Ok(entries.iter().filter_map(read).collect())
+        })
+    }
+
+    /// Returns the tasks that a worker holds which has announced itself within the duration of a lease.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) fn running(&self) -> Result<BTreeSet<String>, QueueError> {
+        let workers = self.workers()?.into_iter();
+        Ok(workers
+            .filter(|worker| worker.seen_before <= self.lease)
+            .flat_map(|worker| worker.tasks)
+            .collect())
+    }
+
+    /// Returns every task and its state, in the order of submission.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub fn statuses(&self) -> Result<Vec<TaskStatus>, QueueError> {
+        let running = self.running()?;
+        let (names, store) = (&self.store.names, &self.store);
+        self.connection.block_on(async {
+            let scan = async |kind| store.scan(&names.keys(kind), 1).await;
+            let by_task = |entries: Vec<Entry>| -> HashMap<String, Entry> {
+                entries.into_iter().map(|entry| (entry.task.clone(), entry)).collect()
+            };
+            let (results, parked) =
+                (by_task(scan(KeyKind::Result).await?), by_task(scan(KeyKind::Parked).await?));
+            let states = by_task(scan(KeyKind::State).await?);
+            let tasks = scan(KeyKind::Task).await?;
+            tasks
+                .iter()
+                .map(|entry| {
+                    let id = &entry.task;
+                    let found = Found {
+                        result: results.get(id),
+                        parked: parked.get(id),
+                        state: states.get(id),
+                        is_running: running.contains(id),
+                    };
+                    found.status(id).map(|(status, _)| status)
+                })
+                .collect()
+        })
+    }
+
+    /// Returns a task, its status and its result.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub fn find(&self, id: &str) -> Result<Option<(Task, TaskStatus, Option<TaskResult>)>, QueueError> {
+        let is_running = self.running()?.contains(id);
+        self.connection.block_on(async {
+            let subject = |kind| self.store.names.key(kind, id);
+            let Some(task) = self.store.read_as::<Task>(&subject(KeyKind::Task)).await? else {
+                return Ok(None);
+            };
+            let result = self.store.read(&subject(KeyKind::Result)).await?;
+            let parked = self.store.read(&subject(KeyKind::Parked)).await?;
+            let state = self.store.read(&subject(KeyKind::State)).await?;
+            let found =
+                Found { result: result.as_ref(), parked: parked.as_ref(), state: state.as_ref(), is_running };
+            let (status, result) = found.status(id)?;
+            Ok(Some((task, status, result)))
+        })
+    }
+}
+
+/// The keys of a task.
+struct Found<'a> {
+    result: Option<&'a Entry>,
+    parked: Option<&'a Entry>,
+    state: Option<&'a Entry>,
+    is_running: bool,
+}
+
+impl Found<'_> {
+    fn status(&self, id: &str) -> Result<(TaskStatus, Option<TaskResult>), QueueError> {
+        if let Some(entry) = self.result {
+            let result: TaskResult = parse(id, &entry.value)?;
+            return Ok((TaskStatus::for_result(&result), Some(result)));
+        }
+        let parked = self.parked.map(|entry| parse::<ParkedValue>(id, &entry.value)).transpose()?;
+        let state = match (&parked, self.is_running) {
+            (Some(ParkedValue { is_undecided: true, .. }), _) => TaskState::Undecided,
+            (Some(_), _) => TaskState::Parked,
+            (None, true) => TaskState::Running,
+            (None, false) => TaskState::Waiting,
+        };
+        // Any worker may write these keys.
+        let spent: TaskKeyState =
+            self.state.and_then(|entry| parse(id, &entry.value).ok()).unwrap_or_default();
+        Ok((TaskStatus::without_result(id, state, parked.map(|parked| parked.reason), spent.spend()), None))
+    }
+}
