@@ -82,6 +82,9 @@ impl WorkerPolicy {
                 true => None,
                 false => Some(Path::new(&source.git)),
             },
+            WorkspaceSource::Result(_) => {
+                return Some("a task of a queue cannot start from the result of another one".to_owned());
+            }
         };
         let outside = local
             .into_iter()

@@ -46,6 +46,7 @@ mod task_dir;
 mod task_file;
 mod task_files;
 mod task_log;
+mod task_origin;
 mod task_result;
 mod task_run;
 mod task_selection;
@@ -85,7 +86,7 @@ pub use shared_limits::{
 pub use snapshot::{MAX_SNAPSHOT_BYTES, SnapshotStore};
 pub use snapshots::SharingNote;
 pub use stop::StopFlag;
-pub use task::{Task, TaskLimits, TaskMode, WorkspaceSource};
+pub use task::{ResultSource, Task, TaskLimits, TaskMode, WorkspaceSource};
 pub use task_file::{InvalidTask, TaskFile};
 pub use task_log::TaskLog;
 pub use task_result::{CheckResult, Outcome, TaskResult};

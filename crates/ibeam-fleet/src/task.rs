@@ -53,12 +53,53 @@ impl Task {
 
 /// The source of the files of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "`workspace` should be a path, or an object with `git` and `ref`")]
+#[serde(
+    untagged,
+    expecting = "`workspace` should be a path, or an object with `git` and `ref`, or with `from`"
+)]
 pub enum WorkspaceSource {
     /// A directory. In a git repository, the commit of `HEAD` is used.
     Path(PathBuf),
     /// A commit of a repository.
     Git(GitSource),
+    /// The files with which another task ended.
+    Result(ResultSource),
+}
+
+impl WorkspaceSource {
+    /// Returns the source of the first task, from whose result others start.
+    pub fn start(&self) -> &Self {
+        match self {
+            Self::Result(source) => source.start(),
+            Self::Path(_) | Self::Git(_) => self,
+        }
+    }
+}
+
+/// The result of another task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResultSource {
+    /// The task.
+    pub from: String,
+    /// The tasks from whose results that one starts, the first one first. Found when the file is read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) earlier: Vec<String>,
+    /// The source of the first of all these tasks. Found when the file is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) start: Option<Box<WorkspaceSource>>,
+}
+
+impl ResultSource {
+    /// Returns the tasks whose changes the workspace has, the first one first.
+    pub fn tasks(&self) -> impl Iterator<Item = &str> {
+        self.earlier.iter().chain([&self.from]).map(String::as_str)
+    }
+
+    pub(crate) fn start(&self) -> &WorkspaceSource {
+        const NOWHERE: &WorkspaceSource = &WorkspaceSource::Path(PathBuf::new());
+        self.start.as_deref().unwrap_or(NOWHERE)
+    }
 }
 
 /// A commit of a repository.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 use crate::task::{GitSource, Task, WorkspaceSource};
+use crate::task_origin::resolve_results;
 use crate::workspace::{has_committed, lacks_commit};
 use ibeam_git::Git;
 
@@ -78,6 +79,9 @@ impl TaskFile {
         }
         remove_missing_needs(&mut tasks, &mut invalid);
         remove_cycles(&mut tasks, &mut invalid);
+        resolve_results(&mut tasks, &mut invalid, check_outside_of_workspace);
+        tasks.retain(|(line, _)| !invalid.contains_key(line));
+        remove_missing_needs(&mut tasks, &mut invalid);
         let tasks: Vec<Task> = tasks.into_iter().map(|(_, task)| task).collect();
         Self {
             check_sources: tasks.iter().flat_map(Task::check_sources).map(Path::to_owned).collect(),
@@ -134,6 +138,11 @@ fn parse_line(text: &str, base: &Path, known: &mut KnownSources) -> Result<Task,
         return Err(format!("`limits.{name}` should be above 0"));
     }
     check_workspace(&mut task.workspace, base, known)?;
+    if let WorkspaceSource::Result(source) = &task.workspace
+        && !task.needs.contains(&source.from)
+    {
+        task.needs.push(source.from.clone());
+    }
     for file in &mut task.files {
         let path = base.join(&*file);
         if !path.is_file() {
@@ -167,6 +176,11 @@ fn check_check_sources(task: &mut Task, base: &Path) -> Result<(), String> {
             return Err(format!("`check_dir`: no directory at `{}`", directory.display()));
         }
     }
+    check_outside_of_workspace(task)
+}
+
+/// Checks that what only the check sees is not in the workspace.
+fn check_outside_of_workspace(task: &Task) -> Result<(), String> {
     let Some(top) = local_top(&task.workspace) else { return Ok(()) };
     for source in task.check_sources() {
         let real = source.canonicalize().map_err(|error| format!("`{}`: {error}", source.display()))?;
@@ -183,11 +197,13 @@ fn check_check_sources(task: &mut Task, base: &Path) -> Result<(), String> {
 
 /// Returns the directory of which the run of a task gets a copy, with links resolved: that of the whole repository.
 fn local_top(workspace: &WorkspaceSource) -> Option<PathBuf> {
-    let path = match workspace {
+    let path = match workspace.start() {
         WorkspaceSource::Path(path) => path.clone(),
         WorkspaceSource::Git(source) => ibeam_git::local_path(&source.git)?,
+        WorkspaceSource::Result(_) => return None,
     };
-    let path = path.canonicalize().ok()?;
+    // The start of a result is known once all tasks are.
+    let path = Some(path).filter(|path| !path.as_os_str().is_empty())?.canonicalize().ok()?;
     let top = path.ancestors().find(|above| above.join(".git").exists()).unwrap_or(&path);
     Some(top.to_owned())
 }
@@ -236,6 +252,11 @@ fn check_workspace(
     known: &mut KnownSources,
 ) -> Result<(), String> {
     match workspace {
+        WorkspaceSource::Result(source) => {
+            if source.start.is_some() || !source.earlier.is_empty() {
+                return Err("`workspace`: `from` alone names a result".to_owned());
+            }
+        }
         WorkspaceSource::Path(path) => {
             let joined = base.join(&*path);
             if known.paths.insert(joined.clone()) && !joined.is_dir() {

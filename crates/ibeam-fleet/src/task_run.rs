@@ -130,7 +130,7 @@ impl TaskRunner<'_> {
                     let conclusion = self.repeat(dir, Cause::Workspace(message))?;
                     return Ok((conclusion, self.spend_of(&earlier)));
                 }
-                Err(error @ WorkspaceError::NoCommit { .. }) => {
+                Err(error @ (WorkspaceError::NoCommit { .. } | WorkspaceError::NoStart(_))) => {
                     let message = error.to_string();
                     let failed = Failed { code: "workspace".to_owned(), message, exit_code: None };
                     return self.finish(task, dir, &RunStream::default(), Some(failed));
@@ -323,7 +323,11 @@ impl TaskRunner<'_> {
                     return Ok((self.repeat(dir, Cause::Changes(error.to_string()))?, spend));
                 }
                 Err(_) if is_full(dir.path()) => return Ok((self.repeat(dir, Cause::DiskFull)?, spend)),
-                Err(error @ (WorkspaceError::NoCommit { .. } | WorkspaceError::Unavailable(_))) => {
+                Err(
+                    error @ (WorkspaceError::NoCommit { .. }
+                    | WorkspaceError::NoStart(_)
+                    | WorkspaceError::Unavailable(_)),
+                ) => {
                     result.message = Some(format!("the changes cannot be read: {error}"));
                 }
             }

@@ -10,6 +10,7 @@
 mod git_kill_test;
 mod mirror;
 mod restoration;
+mod results;
 mod workspace_error;
 
 use std::collections::HashMap;
@@ -28,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::file_filter::FileFilter;
 use crate::stop::StopFlag;
-use crate::task::WorkspaceSource;
+use crate::task::{ResultSource, WorkspaceSource};
 
 pub(crate) use mirror::{has_committed, lacks_commit};
 pub(crate) use workspace_error::WorkspaceError;
@@ -61,6 +62,19 @@ pub(crate) struct Workspaces {
     /// The repositories that could not be copied, with the time and the reason. One is fetched at a time, and none is tried
     /// again soon.
     unavailable: Mutex<HashMap<String, (Instant, String)>>,
+}
+
+/// A workspace that is not at its place yet.
+struct NewWorkspace {
+    path: PathBuf,
+    /// The base of the changes: its kind and its hash.
+    base: String,
+}
+
+impl NewWorkspace {
+    fn is_clone(&self) -> bool {
+        self.base.starts_with(COMMIT)
+    }
 }
 
 /// The changes in a workspace.
@@ -98,22 +112,47 @@ impl Workspaces {
     /// # Errors
     /// `NoCommit`, `Unavailable`, `Undecided`.
     pub(crate) fn prepare(&self, source: &WorkspaceSource, path: &Path) -> Result<PathBuf, WorkspaceError> {
-        let (repository, reference, prefix) = match source {
+        let result = match source {
+            WorkspaceSource::Result(result) => Some(result),
+            WorkspaceSource::Path(_) | WorkspaceSource::Git(_) => None,
+        };
+        let (repository, reference, prefix) = match source.start() {
             WorkspaceSource::Git(source) => (source.git.clone(), source.reference.as_str(), PathBuf::new()),
             WorkspaceSource::Path(directory) => match self.repository(directory)? {
                 Some((top, prefix)) => (top, "HEAD", prefix),
                 None => {
-                    self.copy(directory, path)?;
+                    if !path.exists() {
+                        self.complete(self.copy(directory, path)?, result, path)?;
+                    }
                     return Ok(path.to_owned());
                 }
             },
+            WorkspaceSource::Result(_) => {
+                return Err(WorkspaceError::NoStart("the start of the workspace is unknown".to_owned()));
+            }
         };
         if !path.exists() {
+            let first = result.map(|result| self.first_commit(result)).transpose()?.flatten();
+            let reference = first.as_deref().unwrap_or(reference);
             let mirror = self.mirror(&repository, reference)?;
-            self.clone_commit(&mirror, &repository, reference, path)?;
+            self.complete(self.clone_commit(&mirror, &repository, reference, path)?, result, path)?;
         }
         let inner = path.join(prefix);
         Ok(if inner.is_dir() { inner } else { path.to_owned() })
+    }
+
+    /// Adds the results of other tasks to a new workspace, and moves it to `path`.
+    fn complete(
+        &self,
+        mut new: NewWorkspace,
+        result: Option<&ResultSource>,
+        path: &Path,
+    ) -> Result<(), WorkspaceError> {
+        if let Some(result) = result {
+            self.apply_results(result, &mut new, path)?;
+        }
+        fs::write(base_file(path), &new.base)?;
+        Ok(fs::rename(&new.path, path)?)
     }
 
     /// Returns the repository that a directory is in, if it has a commit, and the path of the directory within.
@@ -139,14 +178,14 @@ impl Workspaces {
         Ok(Some((utf8(top)?.to_owned(), prefix)))
     }
 
-    /// Creates a clone with the files of a commit.
+    /// Creates a clone with the files of a commit, next to `path`.
     fn clone_commit(
         &self,
         mirror: &Path,
         repository: &str,
         reference: &str,
         path: &Path,
-    ) -> Result<(), WorkspaceError> {
+    ) -> Result<NewWorkspace, WorkspaceError> {
         let commit = self.git.find(Place::bare(mirror), &find_commit(&peeled(reference)))?;
         let commit = commit.ok_or_else(|| WorkspaceError::NoCommit {
             repository: repository.to_owned(),
@@ -162,8 +201,7 @@ impl Workspaces {
         borrow_objects(&repository, &mirror.join("objects"))?;
         fs::copy(new.join(".git/index"), repository.join("index"))?;
         self.record_hidden(source, Place::with_work_tree(&place, &new), path)?;
-        fs::write(base_file(path), format!("{COMMIT} {commit}"))?;
-        Ok(fs::rename(&new, path)?)
+        Ok(NewWorkspace { path: new, base: format!("{COMMIT} {commit}") })
     }
 
     /// Records the files of a clone that are hidden where they are in the source: the clone has them under other paths.
@@ -184,18 +222,14 @@ impl Workspaces {
         Ok(fs::write(hidden_file(path), lines)?)
     }
 
-    /// Creates a copy of a directory, and records its files as the base of the changes.
-    fn copy(&self, directory: &Path, path: &Path) -> Result<(), WorkspaceError> {
-        if path.exists() {
-            return Ok(());
-        }
+    /// Creates a copy of a directory next to `path`; its files are the base of the changes.
+    fn copy(&self, directory: &Path, path: &Path) -> Result<NewWorkspace, WorkspaceError> {
         let new = fresh_sibling(path)?;
         self.copy_directory(&directory.canonicalize()?, &new)?;
         let repository = fresh_repository(&index_repository(path), "")?;
         self.add_files(&repository, &new)?;
         let tree = self.git.line(Place::bare(&repository), &["write-tree"])?;
-        fs::write(base_file(path), format!("{TREE} {tree}"))?;
-        Ok(fs::rename(&new, path)?)
+        Ok(NewWorkspace { path: new, base: format!("{TREE} {tree}") })
     }
 
     /// Copies a directory, a real path, with its links and permissions, without the directory of the fleet, secret and hidden
@@ -274,13 +308,13 @@ impl Workspaces {
 
     /// Returns the directory of the objects from which a workspace was cloned.
     fn source_objects(&self, source: &WorkspaceSource) -> Result<PathBuf, WorkspaceError> {
-        let repository = match source {
+        let gone = || "the repository of the workspace is gone".to_owned();
+        let repository = match source.start() {
             WorkspaceSource::Git(source) => source.git.clone(),
             WorkspaceSource::Path(directory) => {
-                let found = self.repository(directory)?;
-                let gone = || "the repository of the workspace is gone".to_owned();
-                found.map(|(top, _)| top).ok_or_else(gone)?
+                self.repository(directory)?.map(|(top, _)| top).ok_or_else(gone)?
             }
+            WorkspaceSource::Result(_) => return Err(gone().into()),
         };
         Ok(self.mirror_path(&repository).join("objects"))
     }

@@ -57,13 +57,16 @@ impl Workspaces {
         let repository = match source {
             WorkspaceSource::Git(source) => Some(source.git.clone()),
             WorkspaceSource::Path(directory) => self.repository(directory)?.map(|(top, _)| top),
+            WorkspaceSource::Result(_) => None,
         };
         match (kind, repository, source) {
             (COMMIT, Some(repository), _) => {
                 let mirror = self.mirror(&repository, commit)?;
-                self.clone_commit(&mirror, &repository, commit, path)?;
+                self.complete(self.clone_commit(&mirror, &repository, commit, path)?, None, path)?;
             }
-            (TREE, None, WorkspaceSource::Path(directory)) => self.copy(directory, path)?,
+            (TREE, None, WorkspaceSource::Path(directory)) => {
+                self.complete(self.copy(directory, path)?, None, path)?;
+            }
             _ => return Err("the workspace of the task has become another one".to_owned()),
         }
         if recorded_base(path)? != base {

@@ -1,5 +1,5 @@
 //! The reasons for which a workspace cannot be used. None of them says anything about the work of its task, but that its
-//! repository lacks the commit.
+//! repository lacks the commit, and that the result from which it starts cannot be used.
 
 use std::io;
 
@@ -11,6 +11,9 @@ pub(crate) enum WorkspaceError {
     /// The repository does not have the commit of the task.
     #[error("`{reference}` is no commit of `{repository}`")]
     NoCommit { repository: String, reference: String },
+    /// The result of another task from which the task starts cannot be used.
+    #[error("{0}")]
+    NoStart(String),
     /// The source cannot be read now, or the machine cannot hold the copy.
     #[error("{0}")]
     Unavailable(String),

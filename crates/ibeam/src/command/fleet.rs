@@ -33,8 +33,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ibeam_core::Stop;
 use ibeam_fleet::{
     Budget, DriverOptions, FileFilter, FleetDirectory, FleetEnd, FleetError, Git, HaltReason, Ledger,
-    QueueError, RateLimits, RunProgram, StopFlag, Task, TaskFile, TaskQueue as _, expand_matrix,
-    retry_failed, run_fleet,
+    QueueError, RateLimits, RunProgram, StopFlag, Task, TaskFile, TaskQueue as _, WorkspaceSource,
+    expand_matrix, retry_failed, run_fleet,
 };
 use ibeam_output::escape_to_one_line;
 use ibeam_protocol::{Failure, Reason, sentence};
@@ -343,9 +343,18 @@ fn run_tasks(
 /// `Usage`.
 fn check_for_queue(tasks: &[Task]) -> Result<(), Reason> {
     // Values may be secrets, and no secret is sent.
-    match tasks.iter().find(|task| !task.env.is_empty()) {
+    if let Some(Task { id: task, .. }) = tasks.iter().find(|task| !task.env.is_empty()) {
+        let detail = sentence!("the task `{task}` has `env`, which a queue does not take", task);
+        return Err(Reason::Usage { detail });
+    }
+    // Workers do not send the changes of a finished task to others.
+    let starts_from_another = |task: &&Task| matches!(task.workspace, WorkspaceSource::Result(_));
+    match tasks.iter().find(starts_from_another) {
         Some(Task { id: task, .. }) => Err(Reason::Usage {
-            detail: sentence!("the task `{task}` has `env`, which a queue does not take", task),
+            detail: sentence!(
+                "the task `{task}` starts `from` another one, which works on one machine only",
+                task
+            ),
         }),
         None => Ok(()),
     }

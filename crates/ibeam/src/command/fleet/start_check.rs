@@ -69,9 +69,10 @@ fn cost_flag(app: &AppContext, task: &Task) -> Option<&'static str> {
 
 /// Returns the directory of a source on this machine.
 fn local_source(source: &WorkspaceSource) -> Option<PathBuf> {
-    let path = match source {
+    let path = match source.start() {
         WorkspaceSource::Path(path) => path.clone(),
         WorkspaceSource::Git(source) => PathBuf::from(&source.git),
+        WorkspaceSource::Result(_) => return None,
     };
     // A bare repository has no files of a project.
     (path.is_dir() && !path.join("HEAD").is_file()).then_some(path)
