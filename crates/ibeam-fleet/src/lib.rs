@@ -4,6 +4,9 @@
 //! executes each of them as a process of this program (`driver`, `task_run`). What a task leaves is in a directory of its
 //! own (`task_dir`). Knows nothing of models, journals and the loop: a run is known by its stream alone (`run_stream`).
 
+mod application;
+#[cfg(test)]
+mod application_test;
 mod batch_queue;
 mod budget;
 mod check_files;
@@ -55,6 +58,7 @@ mod task_totals;
 mod verdict;
 mod workspace;
 
+pub use application::{Application, Applied, ApplyMode, PassedTask, passed_tasks};
 pub use batch_queue::BatchQueue;
 pub use budget::Budget;
 pub use child::RunProgram;

@@ -292,6 +292,8 @@ cli-fleet-in-use = another process runs the fleet in `{ $directory }`
     .hint = wait until it ends; `ibeam fleet status { $directory }` shows its state
 cli-fleet-tasks-failed = { $failed } of { $total } tasks did not pass
     .hint = `ibeam fleet report { $directory }` lists the failures
+cli-fleet-not-applied = { $failed } of { $total } changes were not applied
+    .hint = the lines above name the reasons; nothing of these changes was applied in part
 cli-fleet-unfinished = { $unfinished ->
         [one] one task is not finished: { $detail }
        *[other] { $unfinished } tasks are not finished: { $detail }

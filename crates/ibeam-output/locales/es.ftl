@@ -290,6 +290,8 @@ cli-fleet-in-use = otro proceso ejecuta la flota de `{ $directory }`
     .hint = espera a que termine; `ibeam fleet status { $directory }` muestra su estado
 cli-fleet-tasks-failed = { $failed } de { $total } tareas no se superaron
     .hint = `ibeam fleet report { $directory }` muestra los fallos
+cli-fleet-not-applied = { $failed } de { $total } cambios no se aplicaron
+    .hint = las líneas anteriores indican los motivos; ninguno de estos cambios se aplicó en parte
 cli-fleet-unfinished = { $unfinished ->
         [one] una tarea no ha terminado: { $detail }
        *[other] { $unfinished } tareas no han terminado: { $detail }

@@ -290,6 +290,8 @@ cli-fleet-in-use = un autre processus exécute la flotte de `{ $directory }`
     .hint = attendez qu'il se termine ; `ibeam fleet status { $directory }` montre son état
 cli-fleet-tasks-failed = { $failed } tâches sur { $total } n'ont pas réussi
     .hint = `ibeam fleet report { $directory }` montre les échecs
+cli-fleet-not-applied = { $failed } modifications sur { $total } n'ont pas été appliquées
+    .hint = les lignes ci-dessus en donnent les raisons ; aucune n'a été appliquée en partie
 cli-fleet-unfinished = { $unfinished ->
         [one] une tâche n'est pas terminée : { $detail }
        *[other] { $unfinished } tâches ne sont pas terminées : { $detail }

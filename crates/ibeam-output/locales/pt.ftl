@@ -290,6 +290,8 @@ cli-fleet-in-use = outro processo executa a frota em `{ $directory }`
     .hint = espere até que termine; `ibeam fleet status { $directory }` mostra o estado
 cli-fleet-tasks-failed = { $failed } de { $total } tarefas não passaram
     .hint = `ibeam fleet report { $directory }` mostra as falhas
+cli-fleet-not-applied = { $failed } de { $total } alterações não foram aplicadas
+    .hint = as linhas acima indicam os motivos; nenhuma foi aplicada em parte
 cli-fleet-unfinished = { $unfinished ->
         [one] uma tarefa não terminou: { $detail }
        *[other] { $unfinished } tarefas não terminaram: { $detail }

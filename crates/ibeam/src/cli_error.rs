@@ -97,6 +97,8 @@ pub(crate) enum CliError {
     FleetInUse { directory: String },
     /// All tasks are finished, and some did not pass.
     FleetTasksFailed { failed: u64, total: u64, directory: String },
+    /// The changes of some tasks were not applied.
+    FleetNotApplied { failed: u64, total: u64 },
     /// Tasks are not finished, and no further run may start.
     FleetUnfinished { unfinished: u64, detail: String },
     /// Tasks are not finished, and the budget is spent.
@@ -150,6 +152,7 @@ impl CliError {
             | Self::NoBatchFleet { .. } => FailureCode::NoInput,
             Self::FilesChangedSince { .. }
             | Self::FilesChangedSinceUndo { .. }
+            | Self::FleetNotApplied { .. }
             | Self::FleetTasksFailed { .. } => FailureCode::Failed,
             Self::SessionHeld { .. }
             | Self::FleetInUse { .. }
@@ -239,7 +242,7 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 39] {
+    fn every_command_error() -> [CliError; 40] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s().into() },
@@ -278,6 +281,7 @@ mod tests {
             CliError::FleetTaskChanged { task: s(), directory: s() },
             CliError::FleetInUse { directory: s() },
             CliError::FleetTasksFailed { failed: 2, total: 9, directory: s() },
+            CliError::FleetNotApplied { failed: 2, total: 9 },
             CliError::FleetUnfinished { unfinished: 2, detail: s() },
             CliError::FleetBudgetSpent { unfinished: 2 },
             CliError::FleetWaiting { waiting: 2, directory: s() },

@@ -181,6 +181,7 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
         | Command::Fleet {
             what:
                 FleetCommand::Run { .. }
+                | FleetCommand::Apply { .. }
                 | FleetCommand::Poll { .. }
                 | FleetCommand::RunCheck { .. }
                 | FleetCommand::Worker(_),

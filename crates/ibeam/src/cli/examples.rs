@@ -23,6 +23,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("diff", &["ibeam diff", "ibeam diff -2 --stat"]),
     ("doctor", &["ibeam doctor", "ibeam doctor --sandbox"]),
     ("errors", &["ibeam errors --format json"]),
+    (
+        "fleet apply",
+        &["ibeam fleet apply tasks.fleet", "ibeam fleet apply tasks.fleet --patch --only fix-typo"],
+    ),
     ("fleet cancel", &["ibeam fleet cancel --queue tls://nats.example.com/evals"]),
     (
         "fleet delete",

@@ -165,6 +165,27 @@ pub(crate) enum FleetCommand {
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,
     },
+    /// Make a branch of the changes of each task that passed, in the repository of the workspace
+    #[command(
+        after_help = "Exit code 1: the changes of some tasks could not be applied. Uncommitted changes stay as they are."
+    )]
+    Apply {
+        /// The directory of the fleet
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+        /// The beginning of the names of the branches; the id of the task follows
+        #[arg(long, value_name = "PREFIX", default_value = "fleet/")]
+        branch: String,
+        /// Apply the patches to the work tree instead, one after the other
+        #[arg(long, conflicts_with = "branch")]
+        patch: bool,
+        /// Only the changes of these tasks, and of those from whose results they start; separated by commas, repeatable
+        #[arg(long, value_name = "ID", value_delimiter = ',')]
+        only: Vec<String>,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
     /// Delete the directory of a fleet, or what the servers of a queue have of it
     Delete {
         /// The directory of the fleet

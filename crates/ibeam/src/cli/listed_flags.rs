@@ -89,6 +89,7 @@ const CONTEXT_FLAGS: &[&str] = &[
 
 /// The commands of `fleet` that pass no flag to a run, and the flags of runs that they have.
 pub(super) const FLEET_COMMANDS_WITHOUT_RUNS: &[(&str, &[&str])] = &[
+    ("apply", &["workspace"]),
     ("cancel", &[]),
     ("delete", &["force"]),
     ("events", &[]),

@@ -1,5 +1,6 @@
 //! `fleet`: runs the tasks of a file, shows their states, reports on their results, and exports their traces.
 
+mod apply;
 mod batch_fleet;
 mod batch_poller;
 mod batch_settings;
@@ -32,8 +33,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ibeam_core::Stop;
 use ibeam_fleet::{
-    Budget, DriverOptions, FileFilter, FleetDirectory, FleetEnd, FleetError, Git, HaltReason, Ledger,
-    QueueError, RateLimits, RunProgram, StopFlag, Task, TaskFile, TaskQueue as _, WorkspaceSource,
+    ApplyMode, Budget, DriverOptions, FileFilter, FleetDirectory, FleetEnd, FleetError, Git, HaltReason,
+    Ledger, QueueError, RateLimits, RunProgram, StopFlag, Task, TaskFile, TaskQueue as _, WorkspaceSource,
     expand_matrix, retry_failed, run_fleet,
 };
 use ibeam_output::escape_to_one_line;
@@ -161,6 +162,10 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
         }
         FleetCommand::Workers { queue, format } => {
             queue::workers(&app.base.catalogue, queue, format.unwrap_or_default(), stdout)
+        }
+        FleetCommand::Apply { directory, branch, patch, only, format } => {
+            let mode = if *patch { ApplyMode::Patches } else { ApplyMode::Branches(branch.clone()) };
+            apply::apply(app, directory, mode, only, format.unwrap_or_default(), stdout)
         }
         FleetCommand::Delete { directory, queue } => {
             removal::delete(app, directory.as_deref(), queue.given().as_ref(), stdout)

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use ibeam_testkit::{ModelServer, Workspace};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::scene::{BINARY, KEY, answer_text};
+use crate::scene::{BINARY, KEY, answer_call, answer_text};
 
 const PAGE: &str = include_str!("../../../../docs/fleet.md");
 
@@ -132,4 +132,36 @@ fn the_page_compares_an_old_fleet_with_a_new_one() {
     let stdout = String::from_utf8_lossy(&output.stdout);
     assert!(stdout.contains("a  failed (check_failed) -> passed\n"), "{stdout}");
     assert!(fs::read_to_string(root.join("report.html")).unwrap().starts_with("<!doctype html>"));
+}
+
+#[test]
+fn a_task_of_the_page_starts_from_another_one_and_the_changes_become_branches() {
+    let workspace = Workspace::new().file("project/main.py", "print 1\n");
+    let write =
+        |id: &str, text: &str| answer_call(id, "write", &json!({ "path": "main.py", "fileText": text }));
+    let server = ModelServer::start([
+        write("p", "print(1)\n"),
+        answer_text("done"),
+        write("t", "x: int = 1\nprint(x)\n"),
+        answer_text("done"),
+    ]);
+    let (root, url) = (workspace.path(), server.url());
+    let project = root.join("project");
+    let git = |arguments: &[&str]| {
+        let person = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
+        let output = Command::new("git").args(person).args(arguments).current_dir(&project).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    git(&["init", "--quiet"]);
+    git(&["add", "."]);
+    git(&["commit", "--quiet", "-m", "one"]);
+    fs::write(root.join("tasks.jsonl"), block(PAGE, "jsonl", "\"from\"")).unwrap();
+    let variables = [("ANTHROPIC_BASE_URL", url.as_str())];
+    let output = run_commands("ibeam fleet run tasks.jsonl --force", &workspace, root, &variables);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    run_script(PAGE, "fleet apply", &workspace, root, &[]);
+    assert_eq!(git(&["show", "fleet/types:main.py"]), "x: int = 1\nprint(x)\n");
+    assert_eq!(fs::read_to_string(project.join("main.py")).unwrap(), "print(1)\n");
+    server.assert_all_answers_sent();
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::checkpoints::repository;
 use crate::fleet::{results, run, task, task_file, with};
 use crate::scene::{Scene, answer_call, answer_text};
 
@@ -101,4 +102,41 @@ fn a_fleet_is_deleted_and_one_with_open_tasks_only_with_force() {
     assert!(!fleet.exists());
     let none = scene.ibeam_without_model(["fleet", "delete", directory]).run();
     assert_eq!(none.code, Some(66), "{none}");
+}
+
+#[test]
+fn the_changes_of_a_chain_of_tasks_become_branches_of_the_repository() {
+    let write =
+        |id: &str, text: &str| answer_call(id, "write", &json!({ "path": "new.txt", "fileText": text }));
+    let answers = [write("t1", "one\n"), answer_text("done"), write("t2", "two\n"), answer_text("done")];
+    let scene = repository(answers);
+    let tasks = [
+        with(task(&scene, "first"), "check", json!("grep -q one new.txt")),
+        with(
+            with(task(&scene, "second"), "workspace", json!({ "from": "first" })),
+            "check",
+            json!("git log -1 --format=%s | grep -q first && git diff HEAD | grep -q '^-one'"),
+        ),
+    ];
+    let file = task_file(&scene, &tasks);
+    let output = run(&scene, &file, ["--force"]).succeeded();
+    let found = results(&output);
+    let patch = fs::read_to_string(found["second"]["patch"].as_str().unwrap()).unwrap();
+    assert!(patch.contains("-one\n+two\n"), "{patch}");
+    let fleet = file.with_extension("fleet");
+    let applied = print(&scene, &["apply", fleet.to_str().unwrap()]);
+    assert_eq!(applied, "first  fleet/first\nsecond  fleet/second\n");
+    let git = |args: &[&str]| {
+        let output =
+            std::process::Command::new("git").args(args).current_dir(scene.workspace.path()).output();
+        String::from_utf8(output.unwrap().stdout).unwrap()
+    };
+    assert_eq!(git(&["log", "--format=%s", "fleet/second"]), "second: task second\nfirst: task first\none\n");
+    assert_eq!(scene.workspace.read("new.txt"), None);
+    fs::write(scene.workspace.path().join("new.txt"), "mine\n").unwrap();
+    let refused = scene.ibeam_without_model(["fleet", "apply", fleet.to_str().unwrap(), "--patch"]).run();
+    assert_eq!(refused.code, Some(1), "{refused}");
+    assert!(refused.stdout.contains("first  not applied: new.txt: "), "{refused}");
+    assert!(refused.stderr.contains("2 of 2 changes were not applied"), "{refused}");
+    assert_eq!(scene.workspace.read("new.txt").as_deref(), Some("mine\n"));
 }
