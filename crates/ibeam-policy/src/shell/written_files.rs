@@ -51,7 +51,7 @@ pub(crate) fn writes_argument(call: &Call, at: usize) -> bool {
     }
 }
 
-/// What an option of sed means for the files that it writes.
+/// The meaning of an option of sed for the files that it writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SedOption {
     InPlace,
