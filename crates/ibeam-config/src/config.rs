@@ -153,11 +153,7 @@ impl Config {
 
     /// Returns the texts in force of a key that is a text or a list.
     pub fn texts(&self, path: &[&str]) -> Vec<&str> {
-        match self.get(path).map(|setting| &setting.value) {
-            Some(Value::Text(text)) => vec![text],
-            Some(Value::List(texts)) => texts.iter().map(String::as_str).collect(),
-            Some(Value::Number(_) | Value::Switch(_) | Value::Time(_) | Value::Money(_)) | None => Vec::new(),
-        }
+        self.get(path).map(|setting| setting.value.texts()).unwrap_or_default()
     }
 
     /// Returns the number in force.
@@ -185,11 +181,8 @@ impl Config {
         let all = self.settings.iter();
         let all = all.flat_map(|(path, settings)| settings.iter().map(move |setting| (path, setting)));
         let of_user = all.filter(|(_, setting)| !matches!(setting.origin, Origin::Project { .. }));
-        let texts = of_user.filter_map(|(path, setting)| match &setting.value {
-            Value::Text(text) => Some((path, text.as_str())),
-            Value::Number(_) | Value::Switch(_) | Value::Time(_) | Value::Money(_) | Value::List(_) => None,
-        });
-        texts.filter(|(path, _)| Key::is_secret_file(path)).map(|(_, text)| text).collect()
+        let named = of_user.filter(|(path, _)| Key::is_secret_file(path));
+        named.flat_map(|(_, setting)| setting.value.texts()).collect()
     }
 
     /// Returns the duration in force.

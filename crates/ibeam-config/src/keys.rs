@@ -54,6 +54,11 @@ const fn secret_file(path: &'static str, project_scope: ProjectScope) -> Key {
     Key { names_secret: true, ..key(path, Kind::NonBlankText, None, project_scope) }
 }
 
+/// Returns a key whose value is the path of a file with a secret, or a list of such paths.
+const fn secret_files(path: &'static str, project_scope: ProjectScope) -> Key {
+    Key { kind: Kind::TextOrList, ..secret_file(path, project_scope) }
+}
+
 const fn with_variable(key: Key, variable: &'static str) -> Key {
     Key { variable: Some(variable), ..key }
 }
@@ -156,10 +161,10 @@ pub(crate) const KEYS: &[Key] = &[
     key("models.*.successor", Kind::NonBlankText, None, ProjectScope::Trusted),
     key("providers.*.wire", Kind::NonBlankText, None, ProjectScope::Trusted),
     key("providers.*.base_url", Kind::NonBlankText, None, ProjectScope::Trusted),
-    key("providers.*.key_variable", Kind::NonBlankText, None, ProjectScope::Trusted),
+    key("providers.*.key_variable", Kind::TextOrList, None, ProjectScope::Trusted),
     // A command of a project would run without the sandbox, and a file of a project could be anyone's key.
     key("providers.*.api_key_command", Kind::List, None, ProjectScope::Never),
-    secret_file("providers.*.api_key_file", ProjectScope::Never),
+    secret_files("providers.*.api_key_file", ProjectScope::Never),
     key("providers.*.headers.*", Kind::Text, None, ProjectScope::Trusted),
     key("providers.*.transport", Kind::Choice(&["http", "websocket"]), None, ProjectScope::Trusted),
     key("providers.*.text_tool_calls", Kind::Switch, None, ProjectScope::Trusted),

@@ -116,6 +116,15 @@ impl Value {
         }
     }
 
+    /// Returns the texts of a text or a list.
+    pub(crate) fn texts(&self) -> Vec<&str> {
+        match self {
+            Self::Text(text) => vec![text],
+            Self::List(texts) => texts.iter().map(String::as_str).collect(),
+            Self::Number(_) | Self::Switch(_) | Self::Time(_) | Self::Money(_) => Vec::new(),
+        }
+    }
+
     /// Converts a value of a TOML file.
     pub(crate) fn from_toml(kind: Kind, item: &Item) -> Option<Self> {
         match kind {

@@ -6,7 +6,9 @@
 //! refused key or an exhausted quota ends them all. Near the end of a budget, requests are sent one after the other. Where
 //! requests have to wait, each model gets the same share of those that are sent.
 
+mod choice;
 mod leases;
+mod service_quota;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
@@ -14,6 +16,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use self::leases::{SharedLease, TimedBlock};
+use self::service_quota::ServiceQuota;
 use crate::budget::Budget;
 use crate::governor_wire::{Ask, RequestOutcome, RequestReport};
 use crate::queue::Spend;
@@ -54,17 +57,33 @@ pub(crate) enum Decision {
 #[derive(Debug)]
 pub(crate) struct PendingRequest {
     ask: Ask,
+    /// The number of the account that was chosen.
+    chosen: usize,
     /// Whether it is counted among the waiting ones.
     waits: bool,
 }
 
 impl PendingRequest {
     pub(crate) fn new(ask: Ask) -> Self {
-        Self { ask, waits: false }
+        Self { ask, chosen: 0, waits: false }
     }
 
     pub(crate) fn ask(&self) -> &Ask {
         &self.ask
+    }
+
+    fn choose(&mut self, number: usize) {
+        self.chosen = number;
+    }
+
+    /// Returns the number of the account that was chosen.
+    pub(crate) fn chosen(&self) -> usize {
+        self.chosen
+    }
+
+    /// Returns the account that was chosen.
+    pub(crate) fn account(&self) -> &str {
+        self.ask.accounts().nth(self.chosen).unwrap_or(&self.ask.account)
     }
 }
 
@@ -126,6 +145,7 @@ struct Account {
     blocked_until: Duration,
     pause: Duration,
     exhausted: Option<String>,
+    quota: Option<ServiceQuota>,
     block: Option<TimedBlock>,
 }
 
@@ -134,6 +154,8 @@ struct SentRequest {
     request: String,
     at: Duration,
     model: String,
+    /// The tokens that were expected.
+    expected: u64,
     /// 0 until they are reported.
     tokens: u64,
 }
@@ -177,8 +199,9 @@ impl Governor {
                     model,
                     expected_tokens: spend.tokens,
                     expected_micros: spend.cost_micros,
+                    ..Ask::default()
                 };
-                self.permit(Duration::from_millis(at_ms).min(now), &ask, true);
+                self.permit(Duration::from_millis(at_ms).min(now), &ask, &ask.account, true);
             }
             LineKind::Ended => self.count_end(&request, spend),
             LineKind::Added => self.spent = self.spent.plus(spend),
@@ -202,7 +225,7 @@ impl Governor {
         let mut lines = Vec::new();
         for (account, state) in &self.accounts {
             for sent in state.recent.iter().filter(|sent| sent.at + MINUTE > now) {
-                let SentRequest { request, at, model, tokens } = sent;
+                let SentRequest { request, at, model, tokens, .. } = sent;
                 lines.push(LogLine {
                     request: request.clone(),
                     account: account.clone(),
@@ -240,12 +263,10 @@ impl Governor {
         self.permits.iter().filter(|(_, permit)| permit.is_inherited).map(|(request, _)| request.as_str())
     }
 
-    /// Decides about a request at the time `now`. A request that waits is decided about again until it is sent or refused.
+    /// Decides about a request without other machines.
+    #[cfg(test)]
     pub(crate) fn decide(&mut self, now: Duration, request: &mut PendingRequest) -> Decision {
-        let decision = self.judge(now, &request.ask);
-        let waits = matches!(decision, Decision::Wait(_) | Decision::Lease);
-        self.set_waiting(request, waits);
-        decision
+        self.decide_with(now, request, |_| None)
     }
 
     /// Refuses a request that may have waited.
@@ -270,53 +291,11 @@ impl Governor {
         account.is_some_and(|account| account.waiting.values().filter(|count| **count > 0).count() > 1)
     }
 
-    fn judge(&mut self, now: Duration, ask: &Ask) -> Decision {
-        if let Some(permit) = self.permits.get_mut(&ask.request) {
-            // The earlier driver was killed after it had permitted the request.
-            permit.is_inherited = false;
-            return Decision::Send;
-        }
-        let Some(left) = self.budget.left(self.spent) else {
-            return self.refuse(&ask.task, Budget::SPENT.to_owned());
-        };
-        let in_flight = self.permits.len() as u64;
-        let account = self.accounts.entry(ask.account.clone()).or_default();
-        if let Some(reason) = account.exhausted.clone() {
-            return self.refuse(&ask.task, reason);
-        }
-        if now < account.blocked_until {
-            return Decision::Wait(account.blocked_until);
-        }
-        if account.window.is_some_and(|window| account.in_flight >= window) {
-            return Decision::Wait(now + RECHECK);
-        }
-        if let Some(at) = account.next_slot(now, self.rates, self.largest) {
-            return Decision::Wait(at);
-        }
-        // Twice the largest request is more than one that follows it will need.
-        let is_near_end = match self.largest {
-            None => self.budget.is_limited(),
-            Some(largest) => {
-                let needed = |amount: u64| amount.saturating_mul(2).saturating_mul(in_flight + 1);
-                left.cost_micros.is_some_and(|left| needed(largest.cost_micros) > left)
-                    || left.tokens.is_some_and(|left| needed(largest.tokens) > left)
-            }
-        };
-        if is_near_end && in_flight > 0 || account.has_model_behind(&ask.model) {
-            return Decision::Wait(now + RECHECK);
-        }
-        if self.shared.limits.is_limited() && !self.has_lease(now, &ask.account) {
-            return Decision::Lease;
-        }
-        self.permit(now, ask, false);
-        Decision::Send
-    }
-
     /// Counts a request that is sent.
-    fn permit(&mut self, now: Duration, ask: &Ask, is_inherited: bool) {
+    fn permit(&mut self, now: Duration, ask: &Ask, account: &str, is_inherited: bool) {
         let permit = Permit {
             task: ask.task.clone(),
-            account: ask.account.clone(),
+            account: account.to_owned(),
             sent_at: now,
             expected: ask.expected(),
             is_inherited,
@@ -327,7 +306,7 @@ impl Governor {
             return;
         }
         self.shared.used_at = self.shared.used_at.max(now);
-        let account = self.accounts.entry(ask.account.clone()).or_default();
+        let account = self.accounts.entry(account.to_owned()).or_default();
         let block = account.block.as_mut().map(|timed| {
             timed.block.requests = timed.block.requests.saturating_sub(1);
             timed.block
@@ -343,6 +322,7 @@ impl Governor {
             request: ask.request.clone(),
             at: now,
             model: ask.model.clone(),
+            expected: ask.expected_tokens,
             tokens: 0,
         });
     }
@@ -400,6 +380,9 @@ impl Governor {
         let at_once = self.accounts.get(&account).map_or(0, |account| account.in_flight);
         self.count_end(request, report.spend());
         let Some(account) = self.accounts.get_mut(&account) else { return };
+        if let Some(quota) = report.quota {
+            account.observe(now, sent_at, quota);
+        }
         match &report.outcome {
             RequestOutcome::Complete => {
                 account.window = account.window.map(|window| window.saturating_add(1));
@@ -458,13 +441,6 @@ impl Account {
             .fold(expected.saturating_mul(open), |sum, sent| sum.saturating_add(sent.tokens));
         let has_tokens = rates.tokens_per_minute.is_some_and(|limit| tokens > limit);
         (has_requests || has_tokens).then(|| first + MINUTE)
-    }
-
-    /// Whether a request to another model waits, of which fewer were sent within the last minute.
-    fn has_model_behind(&self, model: &str) -> bool {
-        let sent = |model: &str| self.recent.iter().filter(|sent| sent.model == model).count();
-        let mut others = self.waiting.iter().filter(|(other, count)| **count > 0 && *other != model);
-        others.any(|(other, _)| sent(other) < sent(model))
     }
 }
 

@@ -16,11 +16,11 @@ use crate::budget::Budget;
 use crate::child::ExtraLimits;
 use crate::event_publisher::random_id;
 use crate::governor::{Decision, Governor, PendingRequest, Settlement};
-use crate::governor_wire::{Ask, LIMITED_FILE, Permission, RequestReport};
+use crate::governor_wire::{LIMITED_FILE, Permission, RequestOutcome, RequestReport};
 use crate::process_identity::is_alive;
 use crate::queue::Spend;
 use crate::request_log::{LineKind, LogLine, RequestLog};
-use crate::shared_limits::{Hold, LeaseDecision, SharedLimits};
+use crate::shared_limits::{LeaseDecision, SharedLimits};
 
 /// The number of bytes of the longest line.
 const MAX_LINE_BYTES: u64 = 64 << 10;
@@ -232,7 +232,7 @@ impl SharedGovernor {
         let decision = self.decide(&mut pending);
         let ask = pending.ask();
         let permission = match &decision {
-            Ok(()) => Permission::Send,
+            Ok(()) => Permission::Send { key: pending.chosen() },
             Err(reason) => Permission::Refuse { reason: reason.clone() },
         };
         let mut text = serde_json::to_string(&permission)?;
@@ -246,12 +246,17 @@ impl SharedGovernor {
             Err(_) => None,
         };
         if let Some(shared) = &self.shared {
-            shared.end(&ask.account, report.as_ref());
+            shared.end(pending.account(), report.as_ref());
         }
         let mut state = self.lock();
         let ended = match &report {
             Some(report) => {
-                state.governor.end(self.clock.now(), &ask.request, report);
+                let mut report = report.clone();
+                if self.is_shared() && matches!(report.outcome, RequestOutcome::Exhausted { .. }) {
+                    // The machines share that too, until the fleet is started again.
+                    report.outcome = RequestOutcome::Failed;
+                }
+                state.governor.end(self.clock.now(), &ask.request, &report);
                 Ok(())
             }
             None => state.lose(&ask.request),
@@ -277,19 +282,11 @@ impl SharedGovernor {
             state.update_inherited().map_err(unlogged)?;
             if let Some(shared) = &self.shared {
                 state.governor.set_shared(shared.limits());
-                match shared.hold(&request.ask().account) {
-                    Some(Hold::Refuse(reason)) => break Err(state.refuse(request, reason)),
-                    Some(Hold::Wait(pause)) => {
-                        state.governor.set_waiting(request, true);
-                        state = self.wait(state, pause.min(LONGEST_WAIT));
-                        continue;
-                    }
-                    None => {}
-                }
             }
-            match state.governor.decide(now, request) {
+            let hold = |account: &str| self.shared.as_ref()?.hold(account);
+            match state.governor.decide_with(now, request, hold) {
                 Decision::Send => {
-                    let line = sent_line(request.ask(), now);
+                    let line = sent_line(request, now);
                     let logged = state.log.append(&[line], self.is_limited).map_err(unlogged);
                     if let Err(reason) = &logged {
                         state.governor.revoke(&request.ask().request, reason);
@@ -298,7 +295,7 @@ impl SharedGovernor {
                 }
                 Decision::Lease => {
                     drop(state);
-                    let leased = self.lease(request.ask());
+                    let leased = self.lease(request);
                     state = self.lock();
                     match leased {
                         Ok(None) => {}
@@ -307,7 +304,12 @@ impl SharedGovernor {
                     }
                 }
                 Decision::Refuse(reason) => break Err(state.refuse(request, reason)),
-                Decision::Wait(until) => state = self.wait(state, until.saturating_sub(now)),
+                // What other machines say may change meanwhile.
+                Decision::Wait(until) => {
+                    let pause = until.saturating_sub(now);
+                    let longest = if self.is_shared() { LONGEST_WAIT } else { pause };
+                    state = self.wait(state, pause.min(longest));
+                }
             }
         };
         if state.governor.has_turns(&request.ask().account) {
@@ -328,25 +330,26 @@ impl SharedGovernor {
     ///
     /// # Errors
     /// The reason for which there is none any more.
-    fn lease(&self, ask: &Ask) -> Result<Option<Duration>, String> {
+    fn lease(&self, request: &PendingRequest) -> Result<Option<Duration>, String> {
         let Some(shared) = &self.shared else { return Ok(None) };
+        let account = request.account();
         let mut reported_at = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.clock.now();
         let usage = {
             let mut state = self.lock();
-            if state.governor.has_lease(now, &ask.account) {
+            if state.governor.has_lease(now, account) {
                 // Another thread has leased it meanwhile.
                 return Ok(None);
             }
             let LoggedGovernor { governor, id, .. } = &mut *state;
-            governor.usage(now, id, ask.expected(), false)
+            governor.usage(now, id, request.ask().expected(), false)
         };
         *reported_at = now;
-        let decision = shared.lease(&ask.account, &usage);
+        let decision = shared.lease(account, &usage);
         let mut state = self.lock();
         match decision {
             LeaseDecision::Leased { budget, requests } => {
-                state.governor.take_lease(now, &ask.account, budget, requests);
+                state.governor.take_lease(now, account, budget, requests);
                 drop(state);
                 self.changed.notify_all();
                 Ok(None)
@@ -440,10 +443,11 @@ impl SharedGovernor {
     }
 }
 
-fn sent_line(ask: &Ask, now: Duration) -> LogLine {
+fn sent_line(request: &PendingRequest, now: Duration) -> LogLine {
+    let ask = request.ask();
     LogLine {
         request: ask.request.clone(),
-        account: ask.account.clone(),
+        account: request.account().to_owned(),
         model: ask.model.clone(),
         at_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
         ..LogLine::for_task(LineKind::Sent, &ask.task, ask.expected())

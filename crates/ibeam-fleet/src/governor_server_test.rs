@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::governor::RateLimits;
-use crate::governor_wire::RequestOutcome;
+use crate::governor_wire::{Ask, RequestOutcome};
 
 /// A run of a fleet in a directory whose path is too long for a socket.
 struct Client {
@@ -29,7 +29,7 @@ fn permission(connection: &mut BufReader<UnixStream>) -> Permission {
 }
 
 fn report(connection: BufReader<UnixStream>, tokens: u64) {
-    let report = RequestReport { tokens, cost_micros: 0, outcome: RequestOutcome::Complete };
+    let report = RequestReport { tokens, cost_micros: 0, outcome: RequestOutcome::Complete, quota: None };
     writeln!(connection.into_inner(), "{}", serde_json::to_string(&report).unwrap()).unwrap();
 }
 
@@ -45,10 +45,10 @@ fn a_request_waits_for_another_near_the_end_of_the_budget_and_a_killed_run_frees
     let client = Client { directory: directory.clone() };
 
     let mut killed = client.ask();
-    assert_eq!(permission(&mut killed), Permission::Send);
+    assert_eq!(permission(&mut killed), Permission::Send { key: 0 });
     let mut second = client.ask();
     drop(killed);
-    assert_eq!(permission(&mut second), Permission::Send, "the place of the killed run is free");
+    assert_eq!(permission(&mut second), Permission::Send { key: 0 }, "the place of the killed run is free");
     let mut third = client.ask();
     report(second, 10);
     assert!(matches!(permission(&mut third), Permission::Refuse { .. }));
@@ -134,7 +134,7 @@ proptest! {
                     state.update_inherited().unwrap();
                     let now = shared.clock.now();
                     if state.governor.decide(now, &mut pending) == Decision::Send {
-                        let line = sent_line(pending.ask(), now);
+                        let line = sent_line(&pending, now);
                         state.log.append(&[line], false).unwrap();
                         sent += 1;
                         open.push(pending.ask().request.clone());

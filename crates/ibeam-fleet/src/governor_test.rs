@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::governor_wire::{LimitLeft, QuotaLeft};
 
 const START: Duration = Duration::from_secs(1000);
 
@@ -16,7 +17,7 @@ fn request(task: &str, account: &str, model: &str) -> PendingRequest {
 }
 
 fn report(tokens: u64, outcome: RequestOutcome) -> RequestReport {
-    RequestReport { tokens, cost_micros: 0, outcome }
+    RequestReport { tokens, cost_micros: 0, outcome, quota: None }
 }
 
 fn sent(governor: &mut Governor, now: Duration) -> String {
@@ -120,6 +121,97 @@ fn models_that_wait_get_equal_shares() {
     models.sort();
     assert_eq!(models, ["m", "m", "n", "n"]);
     assert!(!governor.has_turns("a"));
+}
+
+/// Returns a request that may use three keys.
+fn pooled() -> PendingRequest {
+    let others = vec!["b".to_owned(), "c".to_owned()];
+    PendingRequest::new(Ask { account: "a".to_owned(), others, ..Ask::default() }.next(10, 0))
+}
+
+/// Sends a request with one of three keys, and returns the request and the key.
+fn sent_pooled(governor: &mut Governor, now: Duration) -> (String, usize) {
+    let mut pending = pooled();
+    assert_eq!(governor.decide(now, &mut pending), Decision::Send);
+    (pending.ask.request.clone(), pending.chosen())
+}
+
+fn left(count: u64, reset_ms: u64) -> Option<LimitLeft> {
+    Some(LimitLeft { count, reset_ms })
+}
+
+#[test]
+fn requests_are_spread_over_the_keys_and_only_the_last_exhausted_one_ends_them() {
+    let mut governor = governor(None, RateLimits::default());
+    let sent: Vec<(String, usize)> = (0..6).map(|_| sent_pooled(&mut governor, START)).collect();
+    let mut keys: Vec<usize> = sent.iter().map(|(_, key)| *key).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, [0, 0, 1, 1, 2, 2]);
+    let exhausted = report(0, RequestOutcome::Exhausted { reason: "no credit".to_owned() });
+    let overloaded = report(0, RequestOutcome::Overloaded { retry_after_ms: Some(3000) });
+    for (request, key) in &sent {
+        governor.end(START, request, if *key == 1 { &overloaded } else { &exhausted });
+    }
+    let later = START + Duration::from_secs(3);
+    assert_eq!(governor.decide(START, &mut pooled()), Decision::Wait(later));
+    let (request, key) = sent_pooled(&mut governor, later);
+    assert_eq!(key, 1);
+    governor.end(later, &request, &exhausted);
+    assert_eq!(governor.decide(later, &mut pooled()), Decision::Refuse("no credit".to_owned()));
+}
+
+#[test]
+fn a_request_waits_for_what_the_service_says_is_left() {
+    let mut governor = governor(None, RateLimits::default());
+    let first = sent(&mut governor, START);
+    let second = sent(&mut governor, START + Duration::from_secs(1));
+    let quota = Some(QuotaLeft { requests: left(3, 20_000), tokens: None });
+    let now = START + Duration::from_secs(2);
+    let until = now + Duration::from_secs(20);
+    governor.end(now, &second, &RequestReport { quota, ..report(1, RequestOutcome::Complete) });
+    // A response to an earlier request says nothing new.
+    let quota = Some(QuotaLeft { requests: left(9, 90_000), tokens: None });
+    governor.end(now, &first, &RequestReport { quota, ..report(1, RequestOutcome::Complete) });
+    for _ in 0..3 {
+        sent(&mut governor, now);
+    }
+    assert_eq!(governor.decide(now, &mut ask("t")), Decision::Wait(until));
+    let third = sent(&mut governor, until);
+    let tokens = Some(QuotaLeft { requests: None, tokens: left(25, 5000) });
+    governor.end(until, &third, &RequestReport { quota: tokens, ..report(1, RequestOutcome::Complete) });
+    // Each one may need ten tokens.
+    let expecting = || PendingRequest::new(Ask { account: "a".to_owned(), ..Ask::default() }.next(10, 0));
+    let later = until + Duration::from_millis(1);
+    for _ in 0..2 {
+        assert_eq!(governor.decide(later, &mut expecting()), Decision::Send);
+    }
+    assert!(matches!(governor.decide(later, &mut expecting()), Decision::Wait(_)));
+    // A day is not waited for.
+    let fourth = sent(&mut governor, until + Duration::from_secs(60));
+    let day = Some(QuotaLeft { requests: left(0, 86_400_000), tokens: None });
+    governor.end(
+        until + Duration::from_secs(60),
+        &fourth,
+        &RequestReport { quota: day, ..report(1, RequestOutcome::Complete) },
+    );
+    sent(&mut governor, until + Duration::from_secs(61));
+}
+
+#[test]
+fn the_key_with_the_most_left_is_used_first() {
+    let mut governor = governor(None, RateLimits::default());
+    for count in [5, 9, 7] {
+        let (request, _) = sent_pooled(&mut governor, START);
+        let quota = Some(QuotaLeft { requests: left(count, 60_000), tokens: None });
+        governor.end(START, &request, &RequestReport { quota, ..report(1, RequestOutcome::Complete) });
+    }
+    let now = START + Duration::from_secs(1);
+    let mut counts = [0; 3];
+    for _ in 0..21 {
+        counts[sent_pooled(&mut governor, now).1] += 1;
+    }
+    assert_eq!(counts, [5, 9, 7]);
+    assert!(matches!(governor.decide(now, &mut pooled()), Decision::Wait(_)));
 }
 
 proptest! {

@@ -42,6 +42,9 @@ pub struct Ask {
     pub task: String,
     /// The provider and a fingerprint of its address and key. All runs share the limits of an account.
     pub account: String,
+    /// The accounts with the other keys of the provider.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<String>,
     /// The model. Models of an account get equal shares of what its limits allow.
     pub model: String,
     /// The tokens that the request is expected to need.
@@ -60,6 +63,16 @@ impl Ask {
         Self { request, expected_tokens, expected_micros, ..self.clone() }
     }
 
+    /// Returns the accounts of all keys.
+    pub(crate) fn accounts(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.account).chain(&self.others).map(String::as_str)
+    }
+
+    /// Returns the number of an account.
+    pub(crate) fn position(&self, account: &str) -> usize {
+        self.accounts().position(|other| other == account).unwrap_or_default()
+    }
+
     pub(crate) fn expected(&self) -> Spend {
         Spend { tokens: self.expected_tokens, cost_micros: self.expected_micros }
     }
@@ -70,7 +83,11 @@ impl Ask {
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Permission {
     /// The request may be sent.
-    Send,
+    Send {
+        /// The number of the account: 0 is the first one of the question.
+        #[serde(default)]
+        key: usize,
+    },
     /// No request may be sent any more.
     Refuse {
         /// The reason.
@@ -87,6 +104,29 @@ pub struct RequestReport {
     pub cost_micros: u64,
     /// The answer of the provider.
     pub outcome: RequestOutcome,
+    /// What the service says is left of its rate limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<QuotaLeft>,
+}
+
+/// What is left of the rate limits of an account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuotaLeft {
+    /// The requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<LimitLeft>,
+    /// The tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<LimitLeft>,
+}
+
+/// What is left of one limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitLeft {
+    /// The number.
+    pub count: u64,
+    /// The time until all of the limit is there again.
+    pub reset_ms: u64,
 }
 
 impl RequestReport {

@@ -70,8 +70,8 @@ pub use file_filter::FileFilter;
 pub use fleet_directory::FleetDirectory;
 pub use governor::RateLimits;
 pub use governor_wire::{
-    Ask, DIRECTORY_VARIABLE, GOVERNOR_VARIABLE, HIDDEN_FILES_VARIABLE, KEY_FILE_VARIABLE, Permission,
-    RequestOutcome, RequestReport, TASK_VARIABLE, is_limited,
+    Ask, DIRECTORY_VARIABLE, GOVERNOR_VARIABLE, HIDDEN_FILES_VARIABLE, KEY_FILE_VARIABLE, LimitLeft,
+    Permission, QuotaLeft, RequestOutcome, RequestReport, TASK_VARIABLE, is_limited,
 };
 pub use ibeam_git::Git;
 pub use ledger::Ledger;

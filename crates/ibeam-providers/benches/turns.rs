@@ -75,6 +75,7 @@ impl Session {
             other_protocol: None,
             on_protocol_change: None,
             on_adaptation: None,
+            on_quota: None,
             base_url,
             key: None,
             key_reader: None,

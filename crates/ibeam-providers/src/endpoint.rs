@@ -8,6 +8,7 @@ use crate::adaptation::Adaptation;
 use crate::keys::KeyReader;
 use crate::model_traits::ModelTraits;
 use crate::reasoning::Reasoning;
+use crate::remaining_quota::RemainingQuota;
 use crate::wire_protocol::{Quirks, RequestSettings, WireProtocol};
 use ibeam_http::tls::TlsSettings;
 use ibeam_http::{ProxyServer, Secret};
@@ -25,6 +26,8 @@ pub struct Endpoint {
     pub on_protocol_change: Option<Observer<&'static dyn WireProtocol>>,
     /// Stores a deviation that the service shows; `None` to find it out in each run.
     pub on_adaptation: Option<Observer<Adaptation>>,
+    /// Receives what is left of the rate limits of the key, after each response that says so.
+    pub on_quota: Option<Observer<RemainingQuota>>,
     /// The URL to which the protocol appends its paths, e.g. `https://api.openai.com/v1`.
     pub base_url: String,
     /// The key, if the service needs one and it is known.
@@ -100,7 +103,7 @@ impl Endpoint {
 pub struct Observer<T>(Arc<dyn Fn(T) + Send + Sync>);
 
 impl<T> Observer<T> {
-    /// `store` may write files; it is called at most once for each value.
+    /// `store` may write files. One that does is called at most once for each value.
     pub fn new(store: impl Fn(T) + Send + Sync + 'static) -> Self {
         Self(Arc::new(store))
     }

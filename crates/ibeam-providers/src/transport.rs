@@ -22,6 +22,7 @@ use crate::provider_errors::{ErrorBuilder, ResponseHead};
 use crate::recording::{
     ExchangeOutcome, HttpRecording, LiveBody, LiveResponse, ReplayedBody, ResponseBody, TrafficMode,
 };
+use crate::remaining_quota::RemainingQuota;
 use crate::response_error::ResponseError;
 use crate::retry_after::{parse_retry_after, parse_retry_after_ms};
 use crate::websocket::{Conversation, SocketOutcome, SocketSession};
@@ -252,6 +253,11 @@ impl Transport {
         }
         let text = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
         let head = read_head(response.status().as_u16(), text);
+        if let Some(observer) = &self.endpoint.on_quota
+            && let Some(quota) = RemainingQuota::read(text, SystemTime::now())
+        {
+            observer.notify(quota);
+        }
         let content_type = text(CONTENT_TYPE.as_str()).map(str::to_owned);
         Ok(LiveResponse { head, content_type, body: LiveBody::Http(response) })
     }

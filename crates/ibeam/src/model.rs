@@ -14,7 +14,7 @@ mod default_choice;
 mod deferred_key;
 mod embedded;
 mod fallback_chain;
-mod governed;
+mod key_pool;
 mod list_cache;
 mod near_models;
 mod parking_dir;

@@ -1,5 +1,6 @@
 //! A provider that refuses requests: a fleet must send few more than it needs.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,6 +22,12 @@ const WINDOW: Duration = Duration::from_secs(5);
 /// The maximum of refused requests, in percent of those that are needed.
 const MAX_REFUSED_PERCENT: usize = 2;
 
+/// The same where the service says what is left.
+const MAX_REFUSED_PERCENT_WITH_HEADERS: usize = 1;
+
+/// The requests that the provider answers in each window with each key.
+const REQUESTS_PER_KEY: usize = 100;
+
 /// The number of requests that the quota allows.
 const QUOTA: usize = 101;
 
@@ -33,18 +40,25 @@ struct Window {
     requests: usize,
 }
 
+impl Window {
+    fn new() -> Self {
+        Self { started: Instant::now(), requests: 0 }
+    }
+}
+
 /// Runs a fleet against a rate limit, and one against a quota; prints the numbers of requests.
 pub(super) fn run(program: &Path) -> Result<(), FleetError> {
     rate_limit(program)?;
+    three_keys(program)?;
     quota(program)
 }
 
 fn rate_limit(program: &Path) -> Result<(), FleetError> {
-    let window = Mutex::new(Window { started: Instant::now(), requests: 0 });
+    let window = Mutex::new(Window::new());
     let scene = ScriptedFleet::new(program, move |request, _| {
         let mut window = window.lock().unwrap_or_else(PoisonError::into_inner);
         if window.started.elapsed() >= WINDOW {
-            *window = Window { started: Instant::now(), requests: 0 };
+            *window = Window::new();
         }
         window.requests += 1;
         if window.requests <= REQUESTS_PER_WINDOW {
@@ -67,6 +81,54 @@ fn rate_limit(program: &Path) -> Result<(), FleetError> {
         ended.elapsed.as_secs_f64()
     );
     if received * 100 > needed * (100 + MAX_REFUSED_PERCENT) {
+        return Err(scene.failed("too many requests were refused"));
+    }
+    Ok(())
+}
+
+/// Runs a fleet with three keys, one of them without credit. The service says what is left of each.
+fn three_keys(program: &Path) -> Result<(), FleetError> {
+    let windows: Mutex<BTreeMap<String, Window>> = Mutex::default();
+    let mut scene = ScriptedFleet::new(program, move |request, _| {
+        let key = request.header("authorization").unwrap_or_default().to_owned();
+        if key.ends_with("-empty") {
+            return Answer::error(402, "insufficient_quota", "the account has no credit left");
+        }
+        let mut windows = windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let window = windows.entry(key).or_insert_with(Window::new);
+        if window.started.elapsed() >= WINDOW {
+            *window = Window::new();
+        }
+        window.requests += 1;
+        let left = WINDOW.saturating_sub(window.started.elapsed());
+        if window.requests > REQUESTS_PER_KEY {
+            let refusal = Answer::error(429, "rate_limit_error", "too many requests");
+            return refusal.header("retry-after", &(left.as_secs() + 1).to_string());
+        }
+        answer(request)
+            .header("x-ratelimit-remaining-requests", &(REQUESTS_PER_KEY - window.requests).to_string())
+            .header("x-ratelimit-reset-requests", &format!("{}ms", left.as_millis() + 1))
+    });
+    let file = scene.write_tasks(TASKS)?;
+    scene.workspace =
+        scene.workspace.user_config("[providers.openai]\nkey_variable = [\"KEY_A\", \"KEY_B\", \"KEY_C\"]\n");
+    let mut command = scene.fleet(&file, &["--discard-workspaces"])?;
+    command.env_remove("OPENAI_API_KEY");
+    for (name, end) in [("KEY_A", "empty"), ("KEY_B", "b"), ("KEY_C", "c")] {
+        command.env(name, format!("key-0123456789-{end}"));
+    }
+    let ended = run_to_end(start(command)?, |_| ())?;
+    if !ended.status.success() {
+        return Err(scene.failed(&format!("the fleet with three keys ended with {}", ended.status)));
+    }
+    let (needed, received) = (TASKS * REQUESTS_PER_TASK, scene.server.received());
+    println!(
+        "fleet of {TASKS} tasks with three keys, one without credit, {REQUESTS_PER_KEY} requests in {WINDOW:?} for each: \
+         {received} requests for {needed} that are needed; {:.0} s",
+        ended.elapsed.as_secs_f64()
+    );
+    // What is sent until the first report that the key has no credit cannot be prevented.
+    if (received - JOBS.min(received)) * 100 > needed * (100 + MAX_REFUSED_PERCENT_WITH_HEADERS) {
         return Err(scene.failed("too many requests were refused"));
     }
     Ok(())

@@ -34,7 +34,7 @@ fn worker(server: &Cluster) -> Arc<dyn SharedLimits> {
 }
 
 fn report(outcome: RequestOutcome) -> RequestReport {
-    RequestReport { tokens: 0, cost_micros: 0, outcome }
+    RequestReport { tokens: 0, cost_micros: 0, outcome, quota: None }
 }
 
 fn wait_for(limits: &Arc<dyn SharedLimits>, account: &str, expected: impl Fn(Option<&Hold>) -> bool) {

@@ -236,6 +236,7 @@ mod tests {
             other_protocol: None,
             on_protocol_change: None,
             on_adaptation: None,
+            on_quota: None,
             base_url: "http://localhost".into(),
             key: None,
             key_reader: None,

@@ -32,6 +32,7 @@ fn endpoint(protocol: &'static dyn WireProtocol, base_url: String) -> Endpoint {
         other_protocol: None,
         on_protocol_change: None,
         on_adaptation: None,
+        on_quota: None,
         base_url,
         key: Some(Secret::new("sk-very-secret")),
         key_reader: None,

@@ -34,6 +34,7 @@ fn provider_with(
         other_protocol: Some(other),
         on_protocol_change: None,
         on_adaptation: None,
+        on_quota: None,
         base_url: format!("{}/v1", server.url()),
         key: None,
         key_reader: None,

@@ -60,6 +60,7 @@ fn endpoint(base_url: &str, timeouts: Timeouts) -> Endpoint {
         other_protocol: None,
         on_protocol_change: None,
         on_adaptation: None,
+        on_quota: None,
         base_url: base_url.into(),
         key: Some(Secret::new(KEY)),
         key_reader: None,

@@ -63,6 +63,7 @@ impl SocketServer {
             other_protocol: None,
             on_protocol_change: None,
             on_adaptation: None,
+            on_quota: None,
             base_url: self.url.clone(),
             key: Some(Secret::new("sk-secret")),
             key_reader: None,

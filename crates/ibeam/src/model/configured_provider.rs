@@ -18,6 +18,14 @@ use crate::flag_checks::split_header;
 use crate::otel::Receiver;
 use crate::similar_names::closest;
 
+/// A further key of a provider.
+#[derive(Clone, Debug)]
+struct SpareKey {
+    key: Option<Secret>,
+    deferred_key: Option<DeferredKey>,
+    origin: String,
+}
+
 /// A model provider with all settings resolved.
 #[derive(Clone, Debug)]
 pub(crate) struct ConfiguredProvider {
@@ -35,6 +43,8 @@ pub(crate) struct ConfiguredProvider {
     pub(crate) key: Option<Secret>,
     /// The file or the command that has the key, if it is read when it is needed.
     pub(crate) deferred_key: Option<DeferredKey>,
+    /// The other keys, if the variables or the files of several are configured.
+    spare_keys: Vec<SpareKey>,
     pub(crate) key_source: KeySource,
     /// The flag, variable or setting that has the key; `None` for a stored key.
     pub(crate) key_origin: Option<String>,
@@ -140,7 +150,13 @@ impl ConfiguredProvider {
             (KeySource::Env, _) | (KeySource::Login, Some(_)) => overriding_key(app, name),
             (KeySource::Login, None) | (KeySource::None, _) => None,
         };
-        let key_variable = text("key_variable")
+        let spare_keys = match (key_source, &deferred_key) {
+            (KeySource::Env, _) => spare_variables(app, name),
+            (KeySource::Login, Some(first)) => spare_files(app, name, first),
+            (KeySource::Login, None) | (KeySource::Flag | KeySource::None, _) => Vec::new(),
+        };
+        let key_variable = app.base.config.texts(&["providers", name, "key_variable"]).into_iter().next();
+        let key_variable = key_variable
             .map(str::to_owned)
             .or_else(|| known.and_then(|known| known.key_variables.first()).map(|name| (*name).to_owned()));
         Ok(Some(Self {
@@ -153,6 +169,7 @@ impl ConfiguredProvider {
             base_url_source,
             key,
             deferred_key,
+            spare_keys,
             key_source,
             key_origin,
             // A server that is not the provider's own may need no key, and a replay needs none.
@@ -167,6 +184,17 @@ impl ConfiguredProvider {
             has_own_address,
             connection: ServiceConnection::default(),
         }))
+    }
+
+    /// Returns the provider with each of its keys.
+    pub(super) fn with_each_key(&self) -> Vec<Self> {
+        let spare = self.spare_keys.iter().map(|SpareKey { key, deferred_key, origin }| Self {
+            key: key.clone(),
+            deferred_key: deferred_key.clone(),
+            key_origin: Some(origin.clone()),
+            ..self.clone()
+        });
+        std::iter::once(self.clone()).chain(spare).collect()
     }
 
     /// Whether the provider has a key, which may have to be read first.
@@ -422,15 +450,41 @@ pub(crate) fn key_variable(app: &AppContext, name: &str) -> Option<String> {
 }
 
 fn key_variables(app: &AppContext, name: &str, known: Option<&KnownProvider>) -> Vec<String> {
-    let configured = app.base.config.text(&["providers", name, "key_variable"]).map(str::to_owned);
+    let configured =
+        app.base.config.texts(&["providers", name, "key_variable"]).into_iter().map(str::to_owned);
     let variables = known.map_or(&[][..], |known| known.key_variables);
-    configured.into_iter().chain(variables.iter().map(|name| (*name).to_owned())).collect()
+    configured.chain(variables.iter().map(|name| (*name).to_owned())).collect()
 }
 
 /// Returns the first key variable of provider `name` that is set.
 fn set_key_variable(app: &AppContext, name: &str) -> Option<String> {
     let names = key_variables(app, name, provider_table::known_provider(name));
     names.into_iter().find(|name| variable(name).is_some())
+}
+
+/// Returns the keys of the configured variables that are set, besides the first one.
+fn spare_variables(app: &AppContext, name: &str) -> Vec<SpareKey> {
+    let configured = app.base.config.texts(&["providers", name, "key_variable"]).into_iter();
+    let set = configured.filter_map(|name| Some((name, variable(name)?)));
+    set.skip(1)
+        .map(|(name, key)| SpareKey {
+            key: Some(Secret::new(&key)),
+            deferred_key: None,
+            origin: format!("${name}"),
+        })
+        .collect()
+}
+
+/// Returns the keys of the configured files besides the first one.
+fn spare_files(app: &AppContext, name: &str, first: &DeferredKey) -> Vec<SpareKey> {
+    DeferredKey::files(app, &["providers", name])
+        .filter(|file| file != first)
+        .map(|file| SpareKey {
+            key: None,
+            origin: format!("providers.{name}.{}", file.setting()),
+            deferred_key: Some(file),
+        })
+        .collect()
 }
 
 /// Returns the key of `--api-key`, which is for any provider.

@@ -15,7 +15,7 @@ use ibeam_providers::{
 };
 use sha2::{Digest as _, Sha256};
 
-use super::governed::governed;
+use super::key_pool::{PooledKey, QuotaCell, is_governed, pooled};
 use super::near_models::near_models_of;
 use super::parking_dir::ParkingDir;
 use super::{ConfiguredProvider, ModelChoice, current_model, embedded, protocol_memory};
@@ -40,17 +40,32 @@ impl ModelChoice {
         session: SessionId,
     ) -> Result<(Arc<dyn Provider>, ModelInfo, KeySource), Failure> {
         let source = self.key_source();
-        let account = || account(&self.info.provider, self.provider.as_ref());
+        let is_fleet = is_governed();
         let connected: Arc<dyn Provider> = match &self.provider {
             Some(provider) => {
-                let endpoint = self.endpoint(app, provider, session);
-                Arc::new(HttpProvider::with_traffic(endpoint, app.traffic.clone()))
+                let key = |provider: &ConfiguredProvider| {
+                    let quota = QuotaCell::default();
+                    let mut endpoint = self.endpoint(app, provider, session);
+                    endpoint.on_quota = is_fleet.then(|| quota.observer());
+                    PooledKey {
+                        provider: Arc::new(HttpProvider::with_traffic(endpoint, app.traffic.clone())),
+                        account: if is_fleet { account(provider) } else { String::new() },
+                        quota,
+                    }
+                };
+                let keys = match &app.traffic {
+                    TrafficMode::Replay(_) => vec![key(provider)],
+                    TrafficMode::Live | TrafficMode::Record(_) => {
+                        provider.with_each_key().iter().map(key).collect()
+                    }
+                };
+                return Ok((pooled(app, keys, &self.info)?, self.info, source));
             }
             None => {
                 let source = match &app.traffic {
                     TrafficMode::Live => {
-                        let provider = governed(app, embedded::provider(app)?, &self.info, account)?;
-                        return Ok((provider, self.info, source));
+                        let key = PooledKey::new(embedded::provider(app)?, &self.info.provider);
+                        return Ok((pooled(app, vec![key], &self.info)?, self.info, source));
                     }
                     TrafficMode::Record(recorder) => {
                         AnswerSource::Live(embedded::provider(app)?, Arc::clone(recorder))
@@ -60,8 +75,8 @@ impl ModelChoice {
                 Arc::new(RecordedProvider::new(source, &self.info.provider, &self.info.id))
             }
         };
-        let governed = governed(app, connected, &self.info, account)?;
-        Ok((governed, self.info, source))
+        let key = PooledKey::new(connected, &self.info.provider);
+        Ok((pooled(app, vec![key], &self.info)?, self.info, source))
     }
 
     /// Creates the provider that parks requests, if the flags ask for it.
@@ -152,12 +167,15 @@ impl ModelChoice {
 }
 
 /// Returns the name of a provider with a fingerprint of its address and key, from which the key cannot be found.
-fn account(name: &str, provider: Option<&ConfiguredProvider>) -> String {
-    let Some(provider) = provider else { return name.to_owned() };
+fn account(provider: &ConfiguredProvider) -> String {
+    let name = &provider.name;
     let mut digest = Sha256::new_with_prefix(&provider.base_url);
     digest.update([0]);
     if let Some(key) = &provider.key {
         digest.update(key.expose());
+    }
+    if let Some(key) = &provider.deferred_key {
+        digest.update(key.identity());
     }
     let fingerprint =
         digest.finalize().into_iter().take(4).fold(0_u32, |all, byte| all << 8 | u32::from(byte));
@@ -221,6 +239,7 @@ fn endpoint(provider: &ConfiguredProvider, model: &str, known: Option<&KnownMode
         other_protocol: protocols.other,
         on_protocol_change: None,
         on_adaptation: None,
+        on_quota: None,
         base_url: provider.base_url.clone(),
         key: provider.key.clone(),
         key_reader: None,

@@ -27,7 +27,7 @@ const MAX_BYTES: u64 = 64 * 1024;
 /// The maximum number of characters of an error output that a message contains.
 const MAX_STDERR_CHARS: usize = 400;
 
-/// The keys that were read in this process, by provider.
+/// The keys that were read in this process, by provider and place.
 pub(crate) type DeferredKeys = Arc<Mutex<BTreeMap<String, Secret>>>;
 
 /// The file or the command that has the key of a provider.
@@ -53,7 +53,7 @@ impl DeferredKey {
     /// # Errors
     /// `BadConfig` if both are set, or the command is empty.
     pub(crate) fn find_in(app: &AppContext, table: &[&str]) -> Result<Option<Self>, Reason> {
-        let file = app.base.config.text(&[table, &["api_key_file"]].concat());
+        let file = Self::files(app, table).next();
         let command_key = [table, &["api_key_command"]].concat();
         let command = app.base.config.get(&command_key);
         let invalid = |detail: &str| {
@@ -64,12 +64,28 @@ impl DeferredKey {
             app.base.config.list(&command_key).into_iter().map(|(word, _)| word.to_owned()).collect();
         match (file, command) {
             (Some(_), Some(_)) => Err(invalid("`api_key_command` and `api_key_file` exclude each other")),
-            (Some(file), None) => Ok(Some(Self::File(expand_home(app, file)))),
+            (Some(file), None) => Ok(Some(file)),
             (None, Some(_)) if words.first().is_none_or(|program| program.trim().is_empty()) => {
                 Err(invalid("`api_key_command` has no program: write `[\"PROGRAM\", \"ARGUMENT\"]`"))
             }
             (None, Some(_)) => Ok(Some(Self::Command(words))),
             (None, None) => Ok(None),
+        }
+    }
+
+    /// Returns the files with keys in this table of the configuration.
+    pub(super) fn files(app: &AppContext, table: &[&str]) -> impl Iterator<Item = Self> {
+        let files = app.base.config.texts(&[table, &["api_key_file"]].concat()).into_iter();
+        files.map(|file| Self::File(expand_home(app, file)))
+    }
+
+    /// Returns the key of a file, if it can be read now, else the file or the command: what differs for another key.
+    pub(super) fn identity(&self) -> String {
+        match self {
+            Self::File(path) => {
+                read_file(path).and_then(|text| parse_key(&text)).unwrap_or_else(|_| self.describe())
+            }
+            Self::Command(words) => words.join(" "),
         }
     }
 
@@ -113,13 +129,14 @@ impl DeferredKey {
     pub(crate) fn reader(&self, app: &AppContext, name: &str) -> KeyReader {
         let (source, keys, redactor) = (self.clone(), Arc::clone(&app.deferred_keys), app.redactor().clone());
         let setting = format!("providers.{name}.{}", self.setting());
-        let name = name.to_owned();
+        let (name, place) = (name.to_owned(), format!("{name} {}", self.describe()));
         let runner = KeyCommandRunner::new(app);
         KeyReader::new(move |request| {
             let (source, keys, redactor) = (source.clone(), Arc::clone(&keys), redactor.clone());
             let (setting, name, runner) = (setting.clone(), name.clone(), runner.clone());
+            let place = place.clone();
             async move {
-                let known = keys.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned();
+                let known = keys.lock().unwrap_or_else(PoisonError::into_inner).get(&place).cloned();
                 if let (KeyRequest::First, Some(known)) = (request, known) {
                     return Ok(Some(known));
                 }
@@ -129,7 +146,7 @@ impl DeferredKey {
                     detail,
                 })?;
                 let secret = Secret::new(&key);
-                keys.lock().unwrap_or_else(PoisonError::into_inner).insert(name, secret.clone());
+                keys.lock().unwrap_or_else(PoisonError::into_inner).insert(place, secret.clone());
                 Ok(Some(secret))
             }
             .boxed()

@@ -264,6 +264,41 @@ fn a_key_comes_from_a_file() {
     assert_eq!(sent_keys(&scene), [format!("Bearer {KEY}")]);
 }
 
+#[test]
+fn a_request_is_sent_with_the_next_key_if_one_is_refused_or_has_no_quota() {
+    let refused = || Answer::error(401, "authentication_error", "wrong key");
+    let busy = || Answer::error(429, "rate_limit_error", "slow down").header("retry-after", "30");
+    let empty = || Answer::error(402, "insufficient_quota", "no credit");
+    let call = crate::scene::answer_call("call_1", "ls", &serde_json::json!({ "path": "." }));
+    let settings = "key_variable = [\"FIRST\", \"UNSET\", \"SECOND\", \"THIRD\"]";
+    let (scene, run) = run_with_provider(settings, [refused(), busy(), call, answer_text("hi")]);
+    let with_keys = |run: Ibeam| {
+        let keys = [("FIRST", "first-key-0123"), ("SECOND", "second-key-0123"), ("THIRD", "third-key-0123")];
+        keys.into_iter().fold(run, |run, (name, key)| run.env(name, key))
+    };
+    let output = with_keys(run).args(["--force"]).run().succeeded();
+    check_answer(&output);
+    let expected = ["first", "second", "third", "third"].map(|name| format!("Bearer {name}-key-0123"));
+    assert_eq!(sent_keys(&scene), expected);
+    assert!(!output.stdout.contains("-key-0123") && !output.stderr.contains("-key-0123"), "{output}");
+    // None is left.
+    let (scene, run) = run_with_provider(settings, [empty(), empty(), empty()]);
+    let output = with_keys(run).run();
+    assert!(output.code != Some(0) && output.stderr.contains("no credit"), "{output}");
+    assert_eq!(sent_keys(&scene).len(), 3, "{output}");
+    // Files are lists too, and each of them is hidden.
+    let call = crate::scene::answer_call("call_1", "read", &serde_json::json!({ "path": "~/b.txt" }));
+    let settings = "api_key_file = [\"~/a.txt\", \"~/b.txt\"]";
+    let (scene, run) = run_with_provider(settings, [refused(), call, answer_text("hi")]);
+    for name in ["a", "b"] {
+        let path = scene.workspace.home().join(format!("{name}.txt"));
+        std::fs::write(path, format!("key-of-file-{name}-0123\n")).unwrap();
+    }
+    let output = run.args(["--force"]).run().succeeded();
+    assert!(output.stdout.contains("is hidden from the model"), "{output}");
+    assert_eq!(sent_keys(&scene).last().unwrap(), "Bearer key-of-file-b-0123");
+}
+
 /// The author of these settings could read the key or run a program without the sandbox.
 #[test]
 fn a_project_sets_no_command_file_or_certificate_even_if_it_is_trusted() {
