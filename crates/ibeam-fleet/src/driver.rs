@@ -36,6 +36,8 @@ use crate::workspace::Workspaces;
 const TICK: Duration = Duration::from_millis(100);
 /// The longest wait for a change of the queue.
 const QUEUE_WAIT: Duration = Duration::from_millis(200);
+/// The time between two looks whether the socket of the governor is there.
+const SOCKET_INTERVAL: Duration = Duration::from_secs(1);
 /// The time that processes have to end when they are asked to.
 const END_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -139,7 +141,7 @@ struct Shared<'a, Q> {
     /// The signal that a task became ready, or that there is none any more.
     changed: Condvar,
     state: Mutex<State>,
-    governor: &'a SharedGovernor,
+    governor: &'a Arc<SharedGovernor>,
     /// The snapshots, if other machines may execute the tasks.
     snapshots: Option<&'a Snapshots<'a>>,
     /// The publication of the streams of runs, if there is one.
@@ -283,24 +285,9 @@ pub fn run_fleet<Q: TaskQueue>(
         }
         drop(working);
         drop(events);
-        let mut report = |event: Event, observer: &mut dyn FleetObserver| {
-            match event {
-                Event::Started(task) => observer.started(&task),
-                Event::Retried(task, pause) => observer.retried(&task, pause),
-                Event::Parked(task, reason) => observer.parked(&task, &reason),
-                Event::Undecided(task, reason) => observer.undecided(&task, &reason),
-                Event::Waiting(task) => observer.waiting(&task),
-                Event::Sharing(task, note) => observer.sharing(&task, &note),
-                Event::Finished(result) => {
-                    count(&mut end, &result);
-                    return observer.finished(&result);
-                }
-            }
-            Ok(())
-        };
         let mut reported = Ok(());
         let mut asked_at = None;
-        let mut renewed_at = Instant::now();
+        let (mut renewed_at, mut restored_at) = (Instant::now(), Instant::now());
         loop {
             match receiver.recv_timeout(TICK) {
                 Ok(event) if reported.is_ok() => {
@@ -323,6 +310,11 @@ pub fn run_fleet<Q: TaskQueue>(
                     Some(asked) if asked.elapsed() > END_TIMEOUT => children.kill_all(),
                     Some(_) => {}
                 }
+            }
+            if restored_at.elapsed() > SOCKET_INTERVAL {
+                restored_at = Instant::now();
+                // It is tried again.
+                drop(shared.governor.restore(directory.path()));
             }
             if renewed_at.elapsed() > options.lease / 3 {
                 renewed_at = Instant::now();

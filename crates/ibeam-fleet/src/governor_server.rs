@@ -194,14 +194,26 @@ impl SharedGovernor {
     /// # Errors
     /// The system's error.
     pub(crate) fn serve(self: &Arc<Self>, directory: &Path) -> io::Result<GovernorSocket> {
-        let socket = GovernorSocket(socket_path(directory));
         let marker = directory.join(LIMITED_FILE);
         match self.is_limited {
             true => drop(File::create(&marker)?),
             false => drop(fs::remove_file(&marker)),
         }
+        self.listen(directory)?;
+        Ok(GovernorSocket(socket_path(directory)))
+    }
+
+    /// Listens again if somebody has removed the socket: without it the runs wait for another driver.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub(crate) fn restore(self: &Arc<Self>, directory: &Path) -> io::Result<()> {
+        if socket_path(directory).exists() { Ok(()) } else { self.listen(directory) }
+    }
+
+    fn listen(self: &Arc<Self>, directory: &Path) -> io::Result<()> {
         // Of a killed driver.
-        drop(fs::remove_file(&socket.0));
+        drop(fs::remove_file(socket_path(directory)));
         // The path of a socket has at most 107 bytes; this one is always short.
         let opened = File::open(directory)?;
         let listener = UnixListener::bind(format!("/proc/self/fd/{}/governor.sock", opened.as_raw_fd()))?;
@@ -214,8 +226,7 @@ impl SharedGovernor {
                 drop(builder.spawn(move || drop(shared.attend(stream))));
             }
         };
-        thread::Builder::new().name("governor".to_owned()).stack_size(STACK_BYTES).spawn(accept)?;
-        Ok(socket)
+        thread::Builder::new().name("governor".to_owned()).stack_size(STACK_BYTES).spawn(accept).map(drop)
     }
 
     /// Attends one request to its end.

@@ -58,6 +58,22 @@ fn a_request_waits_for_another_near_the_end_of_the_budget_and_a_killed_run_frees
     assert!(!socket_path(&directory).exists());
 }
 
+#[test]
+fn a_socket_that_somebody_removed_is_there_again() {
+    let home = tempfile::tempdir().unwrap();
+    let shared = Arc::new(opened(home.path(), 1000));
+    let _socket = shared.serve(home.path()).unwrap();
+    let client = Client { directory: home.path().to_owned() };
+    let mut first = client.ask();
+    assert_eq!(permission(&mut first), Permission::Send { key: 0 });
+    fs::remove_file(socket_path(home.path())).unwrap();
+    shared.restore(home.path()).unwrap();
+    // The open connection goes on.
+    report(first, 10);
+    let mut second = client.ask();
+    assert_eq!(permission(&mut second), Permission::Send { key: 0 });
+}
+
 /// The identity of a process that does not run.
 const GONE: &str = "1.1";
 
