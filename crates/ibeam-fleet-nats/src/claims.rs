@@ -149,7 +149,8 @@ impl NatsQueue {
         let task: Task = parse(task, &entry.value)?;
         let lease = Lease { task: id.clone(), number };
         let spend = Spend { cost_micros: state.cost_micros, tokens: state.tokens };
+        let attempt = state.attempt;
         self.held.insert(id, Held { number, message, until_ms, state });
-        Ok(Some(Claim { lease, task, spend, attempt: state.attempt }))
+        Ok(Some(Claim { lease, task, spend, attempt }))
     }
 }

@@ -139,6 +139,11 @@ impl HeldTasks {
         self.tasks.get(&lease.task).filter(|held| held.number == lease.number)
     }
 
+    /// Returns the number of tasks.
+    pub(crate) fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
     /// Records the new end of the lease of a task.
     pub(crate) fn extend(&mut self, task: &str, until_ms: u64) {
         if let Some(held) = self.tasks.get_mut(task) {

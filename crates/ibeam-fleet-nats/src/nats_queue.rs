@@ -28,6 +28,7 @@ use crate::error::service;
 use crate::events::EventStream;
 use crate::held_tasks::{HeldTasks, acknowledge};
 use crate::names::{CONSUMER, KeyKind, Names, task_of};
+use crate::refusals::{Refusal, RefusalEnd, add, end_of_refusals};
 use crate::signing::{Signer, SubmitterKeys};
 use crate::snapshots::SnapshotBucket;
 use crate::store::{Creation, Store, parse, retry, retry_unless_missing};
@@ -62,7 +63,7 @@ pub struct NatsQueue {
 }
 
 /// The value of a `state` key.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct TaskKeyState {
     pub(crate) cost_micros: u64,
     pub(crate) tokens: u64,
@@ -74,6 +75,9 @@ pub(crate) struct TaskKeyState {
     /// The number of results that were withdrawn.
     #[serde(default)]
     pub(crate) attempt: u32,
+    /// The workers that do not execute the task.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) refusals: Vec<Refusal>,
 }
 
 impl TaskKeyState {
@@ -301,6 +305,7 @@ impl NatsQueue {
                     released: 0,
                     resumed: 0,
                     attempt: state.attempt.saturating_add(1),
+                    refusals: Vec::new(),
                     ..state
                 };
                 self.store.put(&subject, &state).await?;
@@ -390,7 +395,44 @@ impl NatsQueue {
                 return Ok(());
             }
         }
-        self.store.enqueue(&task.id).await
+        self.store.enqueue(&task.id).await.map(drop)
+    }
+
+    /// Gives a task that a worker does not execute back to the end of the queue, or, if it was refused often enough, a
+    /// result. Returns whether this worker refuses it for the first time.
+    ///
+    /// # Errors
+    /// `Service`. A task that is in no queue then is put there by `fleet run`.
+    pub(crate) fn refuse(
+        &mut self,
+        lease: &Lease,
+        refusal: Refusal,
+        counts_again: bool,
+        spend: Spend,
+    ) -> Result<bool, QueueError> {
+        self.idle_until = None;
+        let Some(held) = self.held.get(lease, now_ms()).cloned() else { return Ok(false) };
+        let mut state = held.state.clone();
+        let is_first = add(&mut state.refusals, refusal, counts_again);
+        match end_of_refusals(&lease.task, &state.refusals) {
+            Some(RefusalEnd::Refused(result)) => return self.finish(lease, &result, spend).map(|_| is_first),
+            Some(RefusalEnd::Parked(reason)) => {
+                return self.release(lease, Release::Park { reason }, spend).map(|()| is_first);
+            }
+            None => {}
+        }
+        (state.cost_micros, state.tokens) = (spend.cost_micros, spend.tokens);
+        // The deliveries of the new message are counted from the beginning, without this one.
+        let vanished = (deliveries(lease) + state.resumed).saturating_sub(state.released + 1);
+        (state.resumed, state.released) = (vanished, 0);
+        self.held.remove(lease);
+        self.connection.block_on(async {
+            self.store.put(&self.store.names.key(KeyKind::State, &lease.task), &state).await?;
+            self.held.acknowledge(&held.message, AckKind::Ack).await?;
+            // The server with the stream may remove the message a little later.
+            self.store.enqueue_again(&lease.task).await
+        })?;
+        Ok(is_first)
     }
 
     pub(crate) async fn delete_snapshot(&self, task: &str) {
@@ -443,7 +485,7 @@ impl TaskQueue for NatsQueue {
 
     fn finish(&mut self, lease: &Lease, result: &TaskResult, spend: Spend) -> Result<Finished, QueueError> {
         self.idle_until = None;
-        let held_state = self.held.find(lease).map(|held| held.state);
+        let held_state = self.held.find(lease).map(|held| held.state.clone());
         let finished = self.connection.block_on(async {
             let subject = self.store.names.key(KeyKind::State, &lease.task);
             let before = match held_state {
@@ -471,19 +513,24 @@ impl TaskQueue for NatsQueue {
         let released = self.connection.block_on(async {
             let names = &self.store.names;
             let mut state =
-                TaskKeyState { cost_micros: spend.cost_micros, tokens: spend.tokens, ..held.state };
+                TaskKeyState { cost_micros: spend.cost_micros, tokens: spend.tokens, ..held.state.clone() };
             let kind = match &release {
                 Release::Retry { at_ms } => {
                     state.released += 1;
                     let delay = Duration::from_millis(at_ms.saturating_sub(now));
                     AckKind::Nak((!delay.is_zero()).then_some(delay))
                 }
-                Release::Park { .. } | Release::Undecided { .. } | Release::Wait { .. } => AckKind::Ack,
+                Release::Park { .. }
+                | Release::Exhausted { .. }
+                | Release::Undecided { .. }
+                | Release::Wait { .. } => AckKind::Ack,
             };
             self.store.put(&names.key(KeyKind::State, &lease.task), &state).await?;
             let parked = match release {
                 Release::Retry { .. } => None,
-                Release::Park { reason } => Some(ParkedValue { reason, is_undecided: false }),
+                Release::Park { reason } | Release::Exhausted { reason } => {
+                    Some(ParkedValue { reason, is_undecided: false })
+                }
                 Release::Undecided { reason } => Some(ParkedValue { reason, is_undecided: true }),
                 // The runs of a queue have no parked requests.
                 Release::Wait { .. } => {
@@ -511,9 +558,10 @@ impl TaskQueue for NatsQueue {
             let subject = names.key(KeyKind::State, &task);
             if let Some(state) = self.store.read_as::<TaskKeyState>(&subject).await? {
                 // The deliveries of the new message are counted from the beginning.
-                self.store.put(&subject, &TaskKeyState { released: 0, resumed: 0, ..state }).await?;
+                let state = TaskKeyState { released: 0, resumed: 0, refusals: Vec::new(), ..state };
+                self.store.put(&subject, &state).await?;
             }
-            self.store.enqueue(&task).await
+            self.store.enqueue(&task).await.map(drop)
         };
         self.connection.block_on(async {
             let parked = self.store.scan(&names.keys(KeyKind::Parked), 1).await?;
@@ -579,6 +627,11 @@ fn fitting(result: &TaskResult) -> TaskResult {
         true => TaskResult { changed_files: Vec::new(), ..result.clone() },
         false => result.clone(),
     }
+}
+
+/// Returns the number of times that the message of a lease was delivered.
+fn deliveries(lease: &Lease) -> u64 {
+    lease.number & 0xffff
 }
 
 pub(crate) fn now_ms() -> u64 {

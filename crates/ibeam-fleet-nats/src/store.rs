@@ -21,6 +21,8 @@ use crate::names::{Names, task_of};
 pub(crate) const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(100);
+/// The number of pauses within which the servers have removed an acknowledged message, or somebody has sent it again.
+const REMOVAL_LOOKS: u32 = 10;
 /// The number of entries that one request reads.
 const BATCH: usize = 1000;
 
@@ -286,20 +288,34 @@ impl Store {
         .await
     }
 
-    /// Puts a task into the work queue, unless it is there.
+    /// Puts a task into the work queue, unless it is there. Returns whether it was not.
     ///
     /// # Errors
     /// `Service`.
-    pub(crate) async fn enqueue(&self, task: &str) -> Result<(), QueueError> {
+    pub(crate) async fn enqueue(&self, task: &str) -> Result<bool, QueueError> {
         let subject = self.names.work(task);
         retry(|| async {
             match self.publish(&subject, PublishMessage::build()).await {
-                Ok(()) => Ok(()),
-                Err(error) if is_already_queued(&error) => Ok(()),
+                Ok(()) => Ok(true),
+                Err(error) if is_already_queued(&error) => Ok(false),
                 Err(error) => Err(service(&subject, &error)),
             }
         })
         .await
+    }
+
+    /// Puts a task into the work queue whose message was acknowledged just now, and may still be there.
+    ///
+    /// # Errors
+    /// `Service`.
+    pub(crate) async fn enqueue_again(&self, task: &str) -> Result<(), QueueError> {
+        for _ in 0..REMOVAL_LOOKS {
+            if self.enqueue(task).await? {
+                break;
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Ok(())
     }
 
     async fn publish(

@@ -151,8 +151,8 @@ pub(crate) async fn reconcile(
         |task: &&&Task| task.needs.iter().all(|needed| outcomes.get(needed) == Some(&Outcome::Passed));
     let ready: Vec<&&Task> = open.iter().filter(is_ready).collect();
     let queued = if ready.is_empty() { HashSet::new() } else { queue.queued().await? };
-    in_order(ready.iter().filter(|task| !queued.contains(&task.id)).map(|task| store.enqueue(&task.id)))
-        .await?;
+    let missing = ready.iter().filter(|task| !queued.contains(&task.id));
+    in_order(missing.map(|task| async { store.enqueue(&task.id).await.map(drop) })).await?;
     Ok(ready.len() as u64)
 }
 

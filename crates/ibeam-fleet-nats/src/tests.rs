@@ -6,6 +6,7 @@ mod kill;
 mod limit_tests;
 mod outage_tests;
 mod queue_tests;
+mod refusal_tests;
 mod secure;
 mod server;
 mod snapshot_tests;

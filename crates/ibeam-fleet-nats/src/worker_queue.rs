@@ -1,6 +1,6 @@
 //! The queue as a worker sees it: it only claims tasks, and none that asks for more than the worker grants.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,22 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ibeam_fleet::{
-    Claim, EventSink, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, SharedLimits,
-    SnapshotStore, Spend, StopFlag, Task, TaskFile, TaskLimits, TaskMode, TaskQueue, TaskResult, TaskState,
-    WorkspaceSource,
+    Claim, EventSink, Finished, Lease, NextTask, QueueError, Release, Renewal, SharedLimits, SnapshotStore,
+    Spend, StopFlag, Task, TaskFile, TaskLimits, TaskMode, TaskQueue, TaskResult, WorkspaceSource,
 };
 
 use crate::control::ControlWatch;
 use crate::nats_queue::{NatsQueue, OUTAGE_TIMEOUT, now_ms};
+use crate::refusals::{RefusalRounds, WorkerName};
 use crate::workers::Announcement;
 
 /// The time between two requests to servers that do not answer.
 const REPEAT_PAUSE: Duration = Duration::from_millis(500);
+
+/// The time after which an empty queue is drained.
+const EMPTY_TIME: Duration = Duration::from_millis(300);
+/// The time after which a worker that refuses tasks does something else in between.
+const LONGEST_CLAIM: Duration = Duration::from_secs(1);
 
 /// The rights that a worker grants to tasks from a queue.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +48,7 @@ impl WorkerPolicy {
     ///
     /// # Errors
     /// The reason for which the worker does not execute it.
-    fn admitted(&self, mut task: Task, id: &str) -> Result<Task, String> {
+    pub(crate) fn admitted(&self, mut task: Task, id: &str) -> Result<Task, String> {
         if task.id != id {
             return Err("the definition of the task is damaged".to_owned());
         }
@@ -128,6 +133,16 @@ pub struct WorkerQueue {
     policy: WorkerPolicy,
     control: ControlWatch,
     limits: Option<Arc<dyn SharedLimits>>,
+    name: WorkerName,
+    pub(crate) rounds: RefusalRounds,
+    /// The models for which the key of the worker is refused or its quota exhausted, and why.
+    exhausted: HashMap<Option<String>, String>,
+    /// The models of the tasks that are executed here.
+    models: HashMap<String, Option<String>>,
+    /// The start of the fleet for which `exhausted` holds.
+    revision: u64,
+    /// Since when no task has been there.
+    empty_since: Option<Instant>,
     stop: StopFlag,
     ends_when_drained: bool,
     announcement: Option<Announcement>,
@@ -143,7 +158,27 @@ impl WorkerQueue {
         stop: StopFlag,
         ends_when_drained: bool,
     ) -> Self {
-        Self { queue, policy, control, limits: None, stop, ends_when_drained, announcement: None }
+        Self {
+            queue,
+            policy,
+            control,
+            limits: None,
+            name: WorkerName::default(),
+            rounds: RefusalRounds::default(),
+            exhausted: HashMap::new(),
+            models: HashMap::new(),
+            revision: 0,
+            empty_since: None,
+            stop,
+            ends_when_drained,
+            announcement: None,
+        }
+    }
+
+    /// Returns the queue with the name of the worker, under which it refuses tasks.
+    #[must_use]
+    pub fn with_name(self, name: WorkerName) -> Self {
+        Self { name, ..self }
     }
 
     /// Returns the queue with the limits that all workers share.
@@ -168,12 +203,50 @@ impl WorkerQueue {
         }
     }
 
-    /// Gives a task that the worker does not execute a result.
-    fn refuse(&mut self, lease: &Lease, spend: Spend, reason: String) -> Result<(), QueueError> {
-        let mut result = TaskResult::without_run(&lease.task, Outcome::Failed, reason);
-        result.code = Some(TaskState::REFUSED_CODE.to_owned());
-        self.queue.finish(lease, &result, spend).map(drop)
+    /// Leaves a task that the worker does not execute to others.
+    fn refuse(
+        &mut self,
+        lease: &Lease,
+        spend: Spend,
+        reason: String,
+        is_exhausted: bool,
+    ) -> Result<AfterRefusal, QueueError> {
+        let is_round_over = self.rounds.refuse(&lease.task, Instant::now());
+        let counts_again = self.rounds.counts_again && !is_round_over;
+        let mut is_left_to_others = false;
+        if is_round_over {
+            let own = self.queue.held.len();
+            let others_work = self.queue.held_count()? > own;
+            self.rounds.pause(Instant::now(), others_work);
+            // This task is the only one here.
+            is_left_to_others = others_work && own == 1;
+        }
+        let is_first =
+            self.queue.refuse(lease, self.name.refusal(reason.clone(), is_exhausted), counts_again, spend)?;
+        Ok(match (is_first, is_round_over) {
+            (true, _) => AfterRefusal::Report(reason),
+            (false, true) if is_left_to_others => AfterRefusal::OthersGoOn,
+            (false, true) => AfterRefusal::Pause,
+            (false, false) => AfterRefusal::Next,
+        })
     }
+
+    /// Whether no task has been there for a moment: one that a worker refuses is not there until it is back.
+    fn is_drained(&mut self) -> bool {
+        self.empty_since.get_or_insert_with(Instant::now).elapsed() >= EMPTY_TIME
+    }
+}
+
+/// What a worker does after the refusal of a task.
+enum AfterRefusal {
+    /// Reports the first refusal of a task.
+    Report(String),
+    /// Asks for the next task.
+    Next,
+    /// Pauses: it refuses all that is left.
+    Pause,
+    /// Like [`Self::Pause`], while others execute tasks and this worker does not.
+    OthersGoOn,
 }
 
 impl WorkerQueue {
@@ -204,23 +277,49 @@ impl TaskQueue for WorkerQueue {
 
     fn claim(&mut self, now: u64, lease_ms: u64) -> Result<NextTask, QueueError> {
         self.announce(|_| false);
+        let started = Instant::now();
         loop {
-            if self.control.current().is_cancelled {
+            let control = self.control.current();
+            if control.revision != self.revision {
+                // The fleet was started again: the account may have credit now.
+                self.revision = control.revision;
+                self.exhausted.clear();
+                self.rounds.begin_anew();
+            }
+            if control.is_cancelled || self.rounds.is_paused(Instant::now()) {
                 return Ok(NextTask::NotReady);
             }
-            match self.queue.claim(now, lease_ms)? {
-                NextTask::Drained if !self.ends_when_drained => return Ok(NextTask::NotReady),
-                next @ (NextTask::Drained | NextTask::NotReady) => return Ok(next),
-                NextTask::Claimed(claim) => {
-                    let Claim { lease, task, spend, attempt } = *claim;
-                    match self.policy.admitted(task, &lease.task) {
-                        Ok(task) => {
-                            self.announce(|tasks| tasks.insert(task.id.clone()));
-                            return Ok(NextTask::Claimed(Box::new(Claim { lease, task, spend, attempt })));
-                        }
-                        Err(reason) => self.refuse(&lease, spend, reason)?,
-                    }
+            let claim = match self.queue.claim(now, lease_ms)? {
+                NextTask::Drained if self.ends_when_drained && self.is_drained() => {
+                    return Ok(NextTask::Drained);
                 }
+                NextTask::Drained => return Ok(NextTask::NotReady),
+                next @ (NextTask::NotReady | NextTask::Refused { .. }) => return Ok(next),
+                NextTask::Claimed(claim) => *claim,
+            };
+            self.empty_since = None;
+            let Claim { lease, task, spend, attempt } = claim;
+            let (reason, is_exhausted) = match self.policy.admitted(task, &lease.task) {
+                Ok(task) => match self.exhausted.get(&task.model) {
+                    Some(reason) => (reason.clone(), true),
+                    None => {
+                        self.rounds.served();
+                        self.models.insert(lease.task.clone(), task.model.clone());
+                        self.announce(|tasks| tasks.insert(task.id.clone()));
+                        return Ok(NextTask::Claimed(Box::new(Claim { lease, task, spend, attempt })));
+                    }
+                },
+                Err(reason) => (reason, false),
+            };
+            match self.refuse(&lease, spend, reason, is_exhausted)? {
+                AfterRefusal::Report(reason) => {
+                    return Ok(NextTask::Refused { task: lease.task, reason });
+                }
+                AfterRefusal::OthersGoOn if self.ends_when_drained => return Ok(NextTask::Drained),
+                AfterRefusal::OthersGoOn | AfterRefusal::Pause => return Ok(NextTask::NotReady),
+                // The driver renews its leases in between.
+                AfterRefusal::Next if started.elapsed() > LONGEST_CLAIM => return Ok(NextTask::NotReady),
+                AfterRefusal::Next => {}
             }
         }
     }
@@ -231,25 +330,33 @@ impl TaskQueue for WorkerQueue {
     }
 
     fn finish(&mut self, lease: &Lease, result: &TaskResult, spend: Spend) -> Result<Finished, QueueError> {
+        self.models.remove(&lease.task);
         let finished = self.repeat(|queue| queue.finish(lease, result, spend));
         self.announce(|tasks| tasks.remove(&lease.task));
         finished
     }
 
     fn release(&mut self, lease: &Lease, release: Release, spend: Spend) -> Result<(), QueueError> {
+        self.announce(|tasks| tasks.remove(&lease.task));
+        let model = self.models.remove(&lease.task).flatten();
         let release = match release {
             // Another worker goes on.
-            Release::Park { .. } | Release::Undecided { .. } if self.stop.is_requested() => {
+            Release::Park { .. } | Release::Exhausted { .. } | Release::Undecided { .. }
+                if self.stop.is_requested() =>
+            {
                 Release::Retry { at_ms: now_ms() }
+            }
+            Release::Exhausted { reason } => {
+                self.exhausted.insert(model, reason.clone());
+                let refusal = self.name.refusal(reason, true);
+                return self.repeat(|queue| queue.refuse(lease, refusal.clone(), false, spend)).map(drop);
             }
             release @ (Release::Park { .. }
             | Release::Undecided { .. }
             | Release::Retry { .. }
             | Release::Wait { .. }) => release,
         };
-        let released = self.repeat(|queue| queue.release(lease, release.clone(), spend));
-        self.announce(|tasks| tasks.remove(&lease.task));
-        released
+        self.repeat(|queue| queue.release(lease, release.clone(), spend))
     }
 
     /// Has no effect: the submitter unparks tasks.

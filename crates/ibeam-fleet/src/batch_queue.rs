@@ -46,7 +46,10 @@ impl TaskQueue for BatchQueue {
         let is_closed = self.is_closed.load(Ordering::SeqCst);
         match self.ledger().claim(now_ms, lease_ms)? {
             NextTask::Drained if !is_closed => Ok(NextTask::NotReady),
-            next @ (NextTask::Drained | NextTask::NotReady | NextTask::Claimed(_)) => Ok(next),
+            next @ (NextTask::Drained
+            | NextTask::NotReady
+            | NextTask::Refused { .. }
+            | NextTask::Claimed(_)) => Ok(next),
         }
     }
 

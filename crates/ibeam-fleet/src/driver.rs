@@ -3,6 +3,8 @@
 //! Each thread works on one task at a time and waits for its process. The calling thread reports events, renews leases
 //! and passes a requested end on to the processes.
 
+mod event;
+
 use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::num::NonZeroUsize;
@@ -12,6 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use self::event::Event;
 use crate::budget::Budget;
 use crate::child::{Children, ExtraLimits, RunProgram};
 use crate::clock::{millis, now_ms};
@@ -27,7 +30,7 @@ use crate::stop::StopFlag;
 use crate::task_account::TaskAccount;
 use crate::task_dir::{Attempt, TaskDir};
 use crate::task_files::{self, recorded_files};
-use crate::task_result::{Outcome, TaskResult};
+use crate::task_result::TaskResult;
 use crate::task_run::{Conclusion, TaskRunner};
 use crate::task_totals::TotalsScope;
 use crate::workspace::Workspaces;
@@ -86,6 +89,9 @@ pub trait FleetObserver {
     /// The tasks that run now, on other machines.
     fn running(&mut self, _tasks: &BTreeSet<String>) {}
 
+    /// A task was left to other drivers.
+    fn refused(&mut self, _task: &str, _reason: &str) {}
+
     /// A task waits for the answer to a request, without a process.
     fn waiting(&mut self, _task: &str) {}
 
@@ -122,16 +128,6 @@ pub enum HaltReason {
     Exhausted(String),
 }
 
-enum Event {
-    Started(String),
-    Finished(Box<TaskResult>),
-    Retried(String, Duration),
-    Parked(String, String),
-    Undecided(String, String),
-    Waiting(String),
-    Sharing(String, SharingNote),
-}
-
 /// A step that a thread repeats while tasks are executed. Returns what there is to report.
 type Helper<'a> = Box<dyn Fn() -> Vec<(String, SharingNote)> + Send + 'a>;
 
@@ -156,6 +152,8 @@ struct Shared<'a, Q> {
 struct State {
     halt: Option<HaltReason>,
     parked: Option<String>,
+    /// The first reason for which a task was left to drivers with another key.
+    unserved: Option<String>,
     error: Option<FleetError>,
     /// The leases of the tasks that are executed here.
     held: HashMap<String, HeldTask>,
@@ -187,7 +185,7 @@ pub fn run_fleet<Q: TaskQueue>(
     queue.unpark()?;
     let mut end = FleetEnd::default();
     for result in queue.results()? {
-        count(&mut end, &result);
+        end.count(&result);
         observer.finished(&result).map_err(FleetError::Output)?;
     }
     let governor = Governor::new(options.budget, options.rates);
@@ -291,7 +289,7 @@ pub fn run_fleet<Q: TaskQueue>(
         loop {
             match receiver.recv_timeout(TICK) {
                 Ok(event) if reported.is_ok() => {
-                    reported = report(event, observer);
+                    reported = event.report(&mut end, observer);
                     if reported.is_err() {
                         stop.request();
                     }
@@ -328,19 +326,21 @@ pub fn run_fleet<Q: TaskQueue>(
         reported
     });
     governor.report(true);
-    let State { halt, parked, error, .. } = shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let State { halt, parked, unserved, error, .. } =
+        shared.state.into_inner().unwrap_or_else(PoisonError::into_inner);
     reported.map_err(FleetError::Output)?;
     if let Some(error) = error {
         return Err(error);
     }
     let mut queue = shared.queue.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let halt = halt.or(unserved.map(HaltReason::Exhausted));
     Ok(FleetEnd { unfinished: queue.unfinished()?, halt, parked, ..end })
 }
 
 /// Works on one task after the other.
 fn work<Q: TaskQueue>(shared: &Shared<'_, Q>, runner: &TaskRunner<'_>, events: &Sender<Event>) {
     loop {
-        match shared.next() {
+        match shared.next(events) {
             Ok(Some((claim, extra))) => {
                 match shared.park_exhausted(&claim, events) {
                     Ok(false) => {}
@@ -361,7 +361,7 @@ fn work<Q: TaskQueue>(shared: &Shared<'_, Q>, runner: &TaskRunner<'_>, events: &
 
 impl<Q: TaskQueue> Shared<'_, Q> {
     /// Waits for a task and claims it; `None` if no further one may start.
-    fn next(&self) -> Result<Option<(Claim, ExtraLimits)>, FleetError> {
+    fn next(&self, events: &Sender<Event>) -> Result<Option<(Claim, ExtraLimits)>, FleetError> {
         let mut queue = lock(&self.queue);
         loop {
             if self.stop.is_requested() {
@@ -375,6 +375,11 @@ impl<Q: TaskQueue> Shared<'_, Q> {
             match queue.claim(now_ms(), millis(self.lease))? {
                 NextTask::Drained => return Ok(None),
                 NextTask::NotReady => {}
+                NextTask::Refused { task, reason } => {
+                    // The receiver outlives the threads.
+                    let _ = events.send(Event::Refused(task, reason));
+                    continue;
+                }
                 NextTask::Claimed(claim) if state.held.contains_key(&claim.task.id) => {
                     self.take_over(&mut *queue, &mut state, &claim)?;
                 }
@@ -508,10 +513,9 @@ impl<Q: TaskQueue> Shared<'_, Q> {
                 let _ = events.send(Event::Retried(id, pause));
             }
             Conclusion::ParkAccount { reason } if self.governor.is_shared() => {
-                // Workers with other keys go on with the task.
-                queue.release(lease, Release::Park { reason: reason.clone() }, spend)?;
-                self.halt(HaltReason::Exhausted(reason.clone()));
-                let _ = events.send(Event::Parked(id, reason));
+                queue.release(lease, Release::Exhausted { reason: reason.clone() }, spend)?;
+                lock(&self.state).unserved.get_or_insert_with(|| reason.clone());
+                let _ = events.send(Event::Refused(id, reason));
             }
             Conclusion::ParkAccount { reason } => {
                 lock(&self.state).exhausted.push((TaskAccount::new(task), reason.clone()));
@@ -577,13 +581,6 @@ impl<Q: TaskQueue> Shared<'_, Q> {
                 return self.fail(error.into());
             }
         }
-    }
-}
-
-fn count(end: &mut FleetEnd, result: &TaskResult) {
-    match result.outcome {
-        Outcome::Passed => end.passed += 1,
-        Outcome::CheckFailed | Outcome::Failed | Outcome::Skipped => end.failed += 1,
     }
 }
 

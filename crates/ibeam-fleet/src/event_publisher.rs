@@ -212,14 +212,14 @@ fn published_file(dir: &Path) -> PathBuf {
 /// # Errors
 /// The system's error.
 pub fn worker_id(fleet: &Path) -> io::Result<String> {
-    let path = fleet.join("worker-id");
-    if let Ok(id) = fs::read_to_string(&path)
+    let path = &fleet.join("worker-id");
+    if let Ok(id) = fs::read_to_string(path)
         && id.len() == 16
     {
         return Ok(id);
     }
     let id = random_id()?;
-    fs::write(&path, &id)?;
+    fs::write(path, &id)?;
     Ok(id)
 }
 

@@ -232,7 +232,7 @@ impl TaskQueue for Ledger {
     fn release(&mut self, lease: &Lease, release: Release, spend: Spend) -> Result<(), QueueError> {
         let (state, until_ms, reason) = match release {
             Release::Retry { at_ms } => (LedgerState::Pending, at_ms, None),
-            Release::Park { reason } => (LedgerState::Parked, 0, Some(reason)),
+            Release::Park { reason } | Release::Exhausted { reason } => (LedgerState::Parked, 0, Some(reason)),
             Release::Undecided { reason } => (LedgerState::Undecided, 0, Some(reason)),
             Release::Wait { session } => {
                 self.write_session(&lease.task, &session)?;

@@ -121,6 +121,13 @@ pub enum NextTask {
     Claimed(Box<Claim>),
     /// No task is ready now. A running task, or the time, can make one ready.
     NotReady,
+    /// A task that this driver does not execute was left to others.
+    Refused {
+        /// The task.
+        task: String,
+        /// The reason.
+        reason: String,
+    },
     /// Every task is finished, parked or waiting.
     Drained,
 }
@@ -178,6 +185,11 @@ pub enum Release {
     },
     /// The task waits until somebody starts the fleet again.
     Park {
+        /// The reason.
+        reason: String,
+    },
+    /// The key of the driver is refused, or its quota exhausted. Drivers with other keys may execute the task.
+    Exhausted {
         /// The reason.
         reason: String,
     },

@@ -53,7 +53,7 @@ pub(crate) fn claimed(queue: &mut impl TaskQueue, clock: &impl Clock, at: u64) -
         next = queue.claim(clock.at(at), clock.lease_ms()).unwrap();
         match next {
             NextTask::Claimed(claim) => return *claim,
-            NextTask::NotReady | NextTask::Drained => {}
+            NextTask::NotReady | NextTask::Refused { .. } | NextTask::Drained => {}
         }
     }
     panic!("{next:?}");

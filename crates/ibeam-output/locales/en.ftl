@@ -729,6 +729,7 @@ fleet-started = { $task }: started
 fleet-finished = { $task }: { $outcome } ({ $seconds } s)
 fleet-retried = { $task }: will be run again in { $seconds } s
 fleet-stopped = { $task }: { $state }: { $reason }
+fleet-refused = { $task }: left to other workers: { $reason }
 fleet-waiting = { $task }: waits for a batch
 fleet-restored = { $task }: continues where another machine stopped
 fleet-not-restored = { $task }: the snapshot of another machine cannot be used: { $detail }

@@ -729,6 +729,7 @@ fleet-started = { $task }: iniciada
 fleet-finished = { $task }: { $outcome } ({ $seconds } s)
 fleet-retried = { $task }: se ejecutará de nuevo en { $seconds } s
 fleet-stopped = { $task }: { $state }: { $reason }
+fleet-refused = { $task }: queda para otros trabajadores: { $reason }
 fleet-waiting = { $task }: espera un lote
 fleet-restored = { $task }: continúa donde la dejó otra máquina
 fleet-not-restored = { $task }: no se puede usar la instantánea de otra máquina: { $detail }

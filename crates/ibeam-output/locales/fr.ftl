@@ -729,6 +729,7 @@ fleet-started = { $task } : démarrée
 fleet-finished = { $task } : { $outcome } ({ $seconds } s)
 fleet-retried = { $task } : sera exécutée à nouveau dans { $seconds } s
 fleet-stopped = { $task } : { $state } : { $reason }
+fleet-refused = { $task } : laissée à d'autres workers : { $reason }
 fleet-waiting = { $task } : attend un lot
 fleet-restored = { $task } : reprend là où une autre machine l'a laissée
 fleet-not-restored = { $task } : l'instantané d'une autre machine est inutilisable : { $detail }

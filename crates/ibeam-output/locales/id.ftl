@@ -639,6 +639,7 @@ fleet-started = { $task }: dimulai
 fleet-finished = { $task }: { $outcome } ({ $seconds } dtk)
 fleet-retried = { $task }: akan dijalankan lagi dalam { $seconds } dtk
 fleet-stopped = { $task }: { $state }: { $reason }
+fleet-refused = { $task }: diserahkan ke pekerja lain: { $reason }
 fleet-waiting = { $task }: menunggu batch
 fleet-restored = { $task }: dilanjutkan dari titik yang ditinggalkan mesin lain
 fleet-not-restored = { $task }: snapshot dari mesin lain tidak dapat dipakai: { $detail }

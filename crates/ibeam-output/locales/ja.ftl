@@ -639,6 +639,7 @@ fleet-started = { $task }: 開始
 fleet-finished = { $task }: { $outcome } ({ $seconds } 秒)
 fleet-retried = { $task }: { $seconds } 秒後にもう一度実行します
 fleet-stopped = { $task }: { $state }: { $reason }
+fleet-refused = { $task }: 他のワーカーに任せます: { $reason }
 fleet-waiting = { $task }: バッチの応答を待っています
 fleet-restored = { $task }: 別のマシンが中断した所から続行します
 fleet-not-restored = { $task }: 別のマシンのスナップショットを使用できません: { $detail }

@@ -729,6 +729,7 @@ fleet-started = { $task }: iniciada
 fleet-finished = { $task }: { $outcome } ({ $seconds } s)
 fleet-retried = { $task }: será executada de novo em { $seconds } s
 fleet-stopped = { $task }: { $state }: { $reason }
+fleet-refused = { $task }: fica para outros workers: { $reason }
 fleet-waiting = { $task }: espera um lote
 fleet-restored = { $task }: continua de onde outra máquina parou
 fleet-not-restored = { $task }: o instantâneo de outra máquina não pode ser usado: { $detail }

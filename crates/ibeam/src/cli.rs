@@ -47,7 +47,7 @@ pub(crate) use self::mcp_commands::McpCommand;
 pub(crate) use self::offline_commands::{OfflineCommand, SchemaFormat, ScriptedDialect, Shell};
 #[cfg(feature = "nats")]
 pub(crate) use self::queue_flags::CredentialFlags;
-pub(crate) use self::queue_flags::{QueueFlags, SubmissionFlags, WorkerFlags};
+pub(crate) use self::queue_flags::{GrantFlags, QueueFlags, SubmissionFlags, WorkerFlags};
 pub(crate) use self::session_commands::SessionsCommand;
 pub(crate) use self::topics::titles as topic_titles;
 use self::usage_error::CommandPath;

@@ -182,6 +182,7 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
             what:
                 FleetCommand::Run { .. }
                 | FleetCommand::Apply { .. }
+                | FleetCommand::Doctor { .. }
                 | FleetCommand::Poll { .. }
                 | FleetCommand::RunCheck { .. }
                 | FleetCommand::Worker(_),

@@ -38,7 +38,7 @@ fn claimed(queue: &mut NatsQueue, timeout: Duration) -> Claim {
     loop {
         match queue.claim(now_ms(), 0).unwrap() {
             NextTask::Claimed(claim) => return *claim,
-            next @ (NextTask::NotReady | NextTask::Drained) => {
+            next @ (NextTask::NotReady | NextTask::Refused { .. } | NextTask::Drained) => {
                 assert!(start.elapsed() < timeout, "{next:?}");
                 thread::sleep(Duration::from_millis(20));
             }

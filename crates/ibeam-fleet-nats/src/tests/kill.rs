@@ -42,7 +42,9 @@ fn worker() {
                 queue.finish(&claim.lease, &outcome, Spend { cost_micros: 1, tokens: 1 }).unwrap();
                 note("recorded", &claim.task.id);
             }
-            NextTask::NotReady | NextTask::Drained => thread::sleep(Duration::from_millis(20)),
+            NextTask::NotReady | NextTask::Refused { .. } | NextTask::Drained => {
+                thread::sleep(Duration::from_millis(20));
+            }
         }
     }
 }

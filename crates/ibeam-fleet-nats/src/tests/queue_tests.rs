@@ -16,10 +16,23 @@ use crate::worker_queue::{WorkerPolicy, WorkerQueue};
 /// The milliseconds of a unit of the shared tests.
 const UNIT_MS: u64 = 20;
 
+/// Asks a worker for tasks until none is left.
+#[track_caller]
+pub(super) fn assert_drained(worker: &mut WorkerQueue, clock: &RealClock) {
+    for _ in 0..clock.attempts() {
+        match worker.claim(clock.at(0), clock.lease_ms()).unwrap() {
+            NextTask::Drained => return,
+            NextTask::NotReady | NextTask::Refused { .. } => {}
+            NextTask::Claimed(claim) => panic!("{claim:?}"),
+        }
+    }
+    panic!("tasks are left");
+}
+
 /// The clock of the machine, and the server of a test.
-struct RealClock {
+pub(super) struct RealClock {
     start_ms: u64,
-    server: Cluster,
+    pub(super) server: Cluster,
 }
 
 impl Clock for RealClock {
@@ -40,14 +53,14 @@ impl Clock for RealClock {
 }
 
 /// Starts a server with an empty queue.
-fn new_queue(program: std::path::PathBuf) -> (RealClock, NatsQueue) {
+pub(super) fn new_queue(program: std::path::PathBuf) -> (RealClock, NatsQueue) {
     let server = Cluster::start(program, 1, "");
     server.wait_until_ready();
     let queue = queue(&server);
     (RealClock { start_ms: now_ms(), server }, queue)
 }
 
-fn queue(server: &Cluster) -> NatsQueue {
+pub(super) fn queue(server: &Cluster) -> NatsQueue {
     let lease = Duration::from_millis(100 * UNIT_MS);
     NatsQueue::create(&server.address("f"), &QueueOptions::default(), lease).unwrap()
 }
@@ -117,21 +130,7 @@ fn two_workers_share_a_queue_and_a_worker_that_ends_gives_its_tasks_back() {
     for claim in [again, b] {
         second.finish(&claim.lease, &result(&claim.task.id, Outcome::Passed), Spend::default()).unwrap();
     }
-    assert_none(&mut second, &clock, 0, NextTask::Drained);
-}
-
-#[test]
-fn a_task_that_asks_for_more_than_a_worker_grants_fails_as_refused() {
-    let Some(program) = program() else { return };
-    let (clock, mut submitter) = new_queue(program);
-    submitter.submit(&[task("a", &[]), task("b", &["a"])]).unwrap();
-    let queue = queue(&clock.server);
-    let control = queue.watch_control().unwrap();
-    let mut worker = WorkerQueue::new(queue, WorkerPolicy::default(), control, StopFlag::default(), true);
-    assert_none(&mut worker, &clock, 0, NextTask::Drained);
-    let results = submitter.results().unwrap();
-    let codes: Vec<_> = results.iter().map(|result| (result.outcome, result.code.as_deref())).collect();
-    assert_eq!(codes, [(Outcome::Failed, Some("refused")), (Outcome::Skipped, None)]);
+    assert_drained(&mut second, &clock);
 }
 
 /// Fails `a`, which skips `b`, and leaves the queue as a kill within `retry_failed` does. The next call repairs it.

@@ -381,6 +381,8 @@ pub enum FleetLine<'a> {
     Retried { task: &'a str, seconds: u64 },
     /// The task is parked or not decided, and waits until the fleet is started again.
     Stopped { task: &'a str, state: &'a str, reason: &'a str },
+    /// This worker leaves the task to others.
+    Refused { task: &'a str, reason: &'a str },
     /// The task waits for a batch.
     Waiting { task: &'a str },
     /// The task continues where another machine stopped.

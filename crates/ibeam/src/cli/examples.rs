@@ -32,6 +32,10 @@ const EXAMPLES: &[(&str, &[&str])] = &[
         "fleet delete",
         &["ibeam fleet delete tasks.fleet", "ibeam fleet delete --queue tls://nats.example.com/evals"],
     ),
+    (
+        "fleet doctor",
+        &["ibeam fleet doctor --queue tls://nats.example.com/evals --allow-workspaces . --allow-checks"],
+    ),
     ("fleet events", &["ibeam fleet events --queue tls://nats.example.com/evals --follow"]),
     ("fleet export", &["ibeam fleet export tasks.fleet --atif"]),
     ("fleet logs", &["ibeam fleet logs fix-typo --follow"]),

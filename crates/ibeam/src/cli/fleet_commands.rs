@@ -7,7 +7,9 @@ use clap::{Subcommand, ValueEnum};
 
 use super::batch_flags::BatchFlags;
 use super::commands::ReportFormat;
-use super::queue_flags::{FleetFlags, QueueFlags, ReadQueueFlags, SubmissionFlags, WorkerFlags};
+use super::queue_flags::{
+    FleetFlags, GrantFlags, QueueFlags, ReadQueueFlags, SubmissionFlags, WorkerFlags,
+};
 
 /// The commands of `fleet`.
 #[derive(Subcommand, Clone, Debug)]
@@ -91,6 +93,16 @@ pub(crate) enum FleetCommand {
     Cancel {
         #[command(flatten)]
         queue: QueueFlags,
+    },
+    /// Show which tasks of a queue its workers refuse, and which a worker here would refuse
+    Doctor {
+        #[command(flatten)]
+        queue: QueueFlags,
+        #[command(flatten)]
+        grants: GrantFlags,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
     },
     /// Print the events of the runs of all workers, a JSON object on each line
     Events {

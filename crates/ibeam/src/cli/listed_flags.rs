@@ -92,6 +92,7 @@ pub(super) const FLEET_COMMANDS_WITHOUT_RUNS: &[(&str, &[&str])] = &[
     ("apply", &["workspace"]),
     ("cancel", &[]),
     ("delete", &["force"]),
+    ("doctor", &[]),
     ("events", &[]),
     ("export", &[]),
     ("logs", &["output_format", "verbose"]),

@@ -70,6 +70,17 @@ pub(crate) struct CredentialFlags {
     pub(crate) queue_ca: Option<PathBuf>,
 }
 
+/// What a worker grants to tasks.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct GrantFlags {
+    /// Allow local workspaces and attached files below this directory; repeatable
+    #[arg(long, value_name = "DIR")]
+    pub(crate) allow_workspaces: Vec<PathBuf>,
+    /// Run the checks of tasks: commands of their submitter, in the sandbox
+    #[arg(long)]
+    pub(crate) allow_checks: bool,
+}
+
 /// The flags of `fleet worker`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WorkerFlags {
@@ -84,15 +95,11 @@ pub(crate) struct WorkerFlags {
     /// End when the queue has no more tasks
     #[arg(long)]
     pub(crate) until_drained: bool,
-    /// Allow local workspaces and attached files below this directory; repeatable
-    #[arg(long, value_name = "DIR")]
-    pub(crate) allow_workspaces: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) grants: GrantFlags,
     /// Execute only tasks that the submitter with this public nkey has signed; repeatable
     #[arg(long, value_name = "KEY")]
     pub(crate) submitter_key: Vec<String>,
-    /// Run the checks of tasks: commands of their submitter, in the sandbox
-    #[arg(long)]
-    pub(crate) allow_checks: bool,
     /// Send no snapshots and no events to the queue: files and transcripts stay on this machine
     #[arg(long)]
     pub(crate) keep_content: bool,

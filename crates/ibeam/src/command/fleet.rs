@@ -131,6 +131,9 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
         }
         FleetCommand::Worker(flags) => queue::work(app, flags, stdout),
         FleetCommand::Cancel { queue } => queue::cancel(queue),
+        FleetCommand::Doctor { queue, grants, format } => {
+            queue::print_refusals(app, queue, grants, format.unwrap_or_default(), stdout)
+        }
         FleetCommand::Events { queue, task, follow } => {
             queue::print_events(queue, task.as_deref(), *follow, stdout)
         }

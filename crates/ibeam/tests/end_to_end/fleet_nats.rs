@@ -289,7 +289,8 @@ fn an_exhausted_quota_that_one_worker_meets_ends_the_requests_of_the_other() {
         Scene::new([slow, refused]).with_workspace(ibeam_testkit::Workspace::new().file("a.txt", "a\n"));
     let file = task_file(&scene, &[task(&scene, "a"), task(&scene, "b")]);
     let submitter = submitter(&scene, &file, &server);
-    let workers = ["w1", "w2"].map(|name| worker_elsewhere(&scene, name, &server, &["--force"]));
+    let flags = ["--force", "--until-drained"];
+    let workers = ["w1", "w2"].map(|name| worker_elsewhere(&scene, name, &server, &flags));
     let output = submitter.finish();
     assert_eq!((output.code, output.stdout.as_str()), (Some(75), ""), "{output}");
     for worker in workers {

@@ -12,7 +12,7 @@ use super::logs::TaskLines;
 use super::show::FoundTask;
 use super::status::StatusReader;
 use crate::app::AppContext;
-use crate::cli::{QueueFlags, ReportFormat, WorkerFlags};
+use crate::cli::{GrantFlags, QueueFlags, ReportFormat, WorkerFlags};
 use crate::cli_error::CliError;
 
 /// The queue is not available.
@@ -59,6 +59,20 @@ pub(super) fn print_events(
     _flags: &QueueFlags,
     _task: Option<&str>,
     _follows: bool,
+    _stdout: &mut File,
+) -> Result<(), CliError> {
+    Err(unavailable())
+}
+
+/// The queue is not available.
+///
+/// # Errors
+/// `Usage`.
+pub(super) fn print_refusals(
+    _app: &AppContext,
+    _flags: &QueueFlags,
+    _grants: &GrantFlags,
+    _format: ReportFormat,
     _stdout: &mut File,
 ) -> Result<(), CliError> {
     Err(unavailable())

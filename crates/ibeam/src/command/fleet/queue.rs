@@ -1,5 +1,7 @@
 //! Fleets over many machines: `fleet run --queue`, `fleet worker`, `fleet sync` and the commands that read a queue.
 
+mod refusals;
+
 use std::fs::File;
 use std::io;
 use std::num::NonZeroUsize;
@@ -10,11 +12,11 @@ use std::time::Duration;
 use ibeam_core::Stop;
 use ibeam_fleet::{
     Budget, DriverOptions, FleetDirectory, FleetLimits, HaltReason, Ledger, RateLimits, StopFlag, TaskFile,
-    TaskLimits, TaskQueue as _, run_fleet,
+    TaskLimits, TaskQueue as _, run_fleet, worker_id,
 };
 use ibeam_fleet_nats::{
     ControlWatch, EventReader, FleetControl, NatsQueue, QueueAddress, QueueCredentials, QueueOptions,
-    SubmitterKeys, WorkerPolicy, WorkerQueue, retry_failed, sync, wait_for_results,
+    SubmitterKeys, WorkerName, WorkerPolicy, WorkerQueue, retry_failed, sync, wait_for_results,
 };
 use ibeam_output::{Catalogue, escape_invisible_in_json, escape_to_one_line};
 use ibeam_protocol::{Reason, sentence};
@@ -22,6 +24,7 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
+pub(super) use self::refusals::print_refusals;
 use super::live_table::LiveTable;
 use super::logs::TaskLines;
 use super::result_printer::ResultPrinter;
@@ -32,7 +35,7 @@ use super::{
     submission_error, submit_to_ledger, unknown_task, watch_signals,
 };
 use crate::app::AppContext;
-use crate::cli::{CredentialFlags, Mode, QueueFlags, ReportFormat, WorkerFlags};
+use crate::cli::{CredentialFlags, GrantFlags, Mode, QueueFlags, ReportFormat, WorkerFlags};
 use crate::cli_error::CliError;
 use crate::command::{report, write};
 use crate::stderr;
@@ -110,6 +113,9 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
         rates: RateLimits::default(),
         discards_workspaces: flags.discard_workspaces,
     };
+    let id = worker_id(held.path()).map_err(|error| io_error(held.path(), &error))?;
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = WorkerName { id, host: host.trim().to_owned() };
     let table = LiveTable::for_worker(now_ms());
     let mut observer =
         ResultPrinter::new(stdout, &app.base.catalogue, table).with_traces(&app.base, held.path());
@@ -120,11 +126,17 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
         // A cancellation ends this round and its runs.
         let round = flag.child();
         control.stop_when_cancelled(&round);
-        let tasks =
-            WorkerQueue::new(queue, policy(app, flags), control.clone(), round.clone(), flags.until_drained)
-                .with_limits(Arc::clone(&limits))
-                .announced(held.path(), options.jobs.get())
-                .map_err(|error| io_error(held.path(), &error))?;
+        let tasks = WorkerQueue::new(
+            queue,
+            policy(app, &flags.queue, &flags.grants, flags.keep_content),
+            control.clone(),
+            round.clone(),
+            flags.until_drained,
+        )
+        .with_limits(Arc::clone(&limits))
+        .with_name(name.clone())
+        .announced(held.path(), options.jobs.get())
+        .map_err(|error| io_error(held.path(), &error))?;
         let end = run_fleet(&held, tasks, &program, &options, &round, &mut observer).map_err(fleet_error);
         observer.finish();
         let end = end?;
@@ -307,12 +319,12 @@ fn open(flags: &QueueFlags) -> Result<NatsQueue, CliError> {
 }
 
 /// Returns what the configuration and the flags of the worker grant.
-fn policy(app: &AppContext, flags: &WorkerFlags) -> WorkerPolicy {
+fn policy(app: &AppContext, queue: &QueueFlags, grants: &GrantFlags, keeps_content: bool) -> WorkerPolicy {
     let config = &app.base.config;
     let number = |name| config.number(&["limits", name]);
     let small = |name| number(name).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
     WorkerPolicy {
-        directories: flags.allow_workspaces.clone(),
+        directories: grants.allow_workspaces.clone(),
         limits: TaskLimits {
             max_turns: small("max_turns"),
             max_tokens: number("max_tokens"),
@@ -325,9 +337,9 @@ fn policy(app: &AppContext, flags: &WorkerFlags) -> WorkerPolicy {
             check_timeout_s: Some(config.timeout("tool_longest").as_secs().max(1)),
         },
         is_read_only: app.base.flags.plan || app.base.flags.mode.is_some_and(is_read_only),
-        allows_checks: flags.allow_checks,
-        keeps_content: flags.keep_content,
-        key_file: key_file(&flags.queue.credentials),
+        allows_checks: grants.allow_checks,
+        keeps_content,
+        key_file: key_file(&queue.credentials),
     }
 }
 

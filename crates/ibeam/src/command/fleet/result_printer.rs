@@ -163,6 +163,11 @@ impl FleetObserver for ResultPrinter<'_> {
         self.stopped(task, TaskState::Undecided, reason);
     }
 
+    fn refused(&mut self, task: &str, reason: &str) {
+        self.note(&FleetLine::Refused { task, reason: &self.catalogue.in_language(reason) });
+        self.draw();
+    }
+
     fn waiting(&mut self, task: &str) {
         self.table.ended(task);
         self.note(&FleetLine::Waiting { task });

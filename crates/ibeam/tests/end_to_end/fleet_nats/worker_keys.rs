@@ -48,9 +48,18 @@ fn check_key_at(place: &str, key: impl Fn(&Scene) -> std::path::PathBuf) {
     let allowed = key.parent().unwrap().to_str().unwrap();
     let flags = ["--until-drained", "--queue-nkey", path, "--allow-workspaces", allowed];
     let worker = super::worker(&scene, "w2", &server, &flags);
-    let output = submitter.finish();
-    assert_eq!(results(&output)["attached"]["code"], "refused", "{place}: {output}");
-    worker.finish().succeeded();
+    worker.wait_for_stderr("attached: left to other workers: the worker does not allow");
+    let doctor = ["fleet", "doctor", "--queue", &server.url, "--format", "json"];
+    let listed = scene.ibeam_without_model(doctor).run().succeeded().stdout;
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    for refused in [&listed["refused_here"], &listed["workers"][0]["refused"]] {
+        assert_eq!(refused[0]["task"], "attached", "{place}: {listed}");
+    }
+    scene.ibeam_without_model(["fleet", "cancel", "--queue", &server.url]).run().succeeded();
+    for ended in [submitter, worker] {
+        let output = ended.finish();
+        assert_eq!((output.code, output.stdout.as_str()), (Some(75), ""), "{place}: {output}");
+    }
 }
 
 #[test]
