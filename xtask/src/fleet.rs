@@ -3,8 +3,9 @@
 //! Processes are killed while a fleet runs, a provider refuses requests, and the cost of a fleet is compared with that of
 //! a shell loop's tools. Each part prints its figures. Lost or repeated tasks and needless requests fail.
 
-mod killer;
-pub(crate) mod kills;
+pub(crate) mod checked_tasks;
+pub(crate) mod killer;
+mod kills;
 mod peers;
 pub(crate) mod process;
 mod refusals;

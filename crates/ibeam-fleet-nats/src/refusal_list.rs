@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ibeam_fleet::{QueueError, Task, TaskResult};
+use ibeam_fleet::{QueueError, Task, TaskResult, TaskState};
 
 use crate::names::KeyKind;
 use crate::nats_queue::{NatsQueue, TaskKeyState};

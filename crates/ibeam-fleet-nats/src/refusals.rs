@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use ibeam_fleet::{Outcome, TaskResult};
+use ibeam_fleet::{Outcome, TaskResult, TaskState};
 use serde::{Deserialize, Serialize};
 
 /// The number of refusals that end a task.

@@ -1,33 +1,33 @@
 //! The processes of a fleet on this machine, and the ways in which they are killed or stopped.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::process::processes_with;
 
-/// The time for which all processes stand still, as on a machine that sleeps.
-const SLEEP: Duration = Duration::from_secs(3);
 /// The time for which a git is searched. One lives for some milliseconds.
 const GIT_SEARCH: Duration = Duration::from_millis(300);
 
 /// A process that is killed, or what else happens to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Blow {
+pub(crate) enum Blow {
     Driver,
     Run,
     /// A process of a check: the program, its supervisor or its launcher.
     Check,
     Git,
+    /// The socket of the governor is removed.
+    Socket,
     /// All processes stand still for a while.
     Sleep,
 }
 
 impl Blow {
     /// All kinds, the frequent ones several times.
-    const CHOICES: [Self; 9] = [
+    const CHOICES: [Self; 10] = [
         Self::Driver,
         Self::Run,
         Self::Run,
@@ -36,25 +36,22 @@ impl Blow {
         Self::Check,
         Self::Git,
         Self::Git,
+        Self::Socket,
         Self::Sleep,
     ];
 }
 
-/// Kills processes of the fleet in a directory.
-pub(super) struct Killer {
-    fleet: PathBuf,
+/// Kills processes of fleets.
+#[derive(Default)]
+pub(crate) struct Killer {
     random: fastrand::Rng,
     /// The processes that stand still, until this instant.
     asleep: Option<(Instant, Vec<u32>)>,
 }
 
 impl Killer {
-    pub(super) fn new(fleet: &Path) -> Self {
-        Self { fleet: fleet.to_owned(), random: fastrand::Rng::new(), asleep: None }
-    }
-
     /// Lets processes go on whose sleep is over. Returns whether none stands still.
-    pub(super) fn wake(&mut self) -> bool {
+    pub(crate) fn wake(&mut self) -> bool {
         if let Some((until, pids)) = &self.asleep
             && Instant::now() >= *until
         {
@@ -67,10 +64,10 @@ impl Killer {
         self.asleep.is_none()
     }
 
-    /// Does something random. Returns what was done, if there was such a process.
-    pub(super) fn strike(&mut self, driver: u32) -> Option<Blow> {
+    /// Does something random to the fleet in a directory. Returns what was done, if there was such a process.
+    pub(crate) fn strike(&mut self, directory: &Path, driver: u32, sleep: Duration) -> Option<Blow> {
         let blow = self.random.choice(Blow::CHOICES)?;
-        let fleet = self.fleet.to_string_lossy().into_owned();
+        let fleet = directory.to_string_lossy().into_owned();
         let is_done = match blow {
             Blow::Driver => send(driver, Signal::KILL),
             Blow::Run => self.kill_one(processes_with([&fleet, "--print"])),
@@ -83,11 +80,12 @@ impl Killer {
                 }
                 self.kill_one(found)
             }
+            Blow::Socket => fs::remove_file(directory.join("governor.sock")).is_ok(),
             Blow::Sleep => {
                 let mut pids = processes_with([&fleet, ""]);
                 pids.push(driver);
                 pids.retain(|pid| send(*pid, Signal::STOP));
-                self.asleep = Some((Instant::now() + SLEEP, pids));
+                self.asleep = Some((Instant::now() + sleep, pids));
                 true
             }
         };
@@ -96,6 +94,15 @@ impl Killer {
 
     fn kill_one(&mut self, pids: Vec<u32>) -> bool {
         self.random.choice(pids).is_some_and(|pid| send(pid, Signal::KILL))
+    }
+}
+
+impl Drop for Killer {
+    fn drop(&mut self) {
+        // A process that stands still would stay.
+        for pid in self.asleep.iter().flat_map(|(_, pids)| pids) {
+            let _ = send(*pid, Signal::CONT);
+        }
     }
 }
 

@@ -2,29 +2,24 @@
 //! that of the files.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::FleetError;
-use super::killer::{Blow, Killer, send};
-use super::process::cpu_of;
-use super::scripted_fleet::{
-    JOBS, REQUESTS_PER_TASK, ScriptedFleet, answer, is_written, run_to_end, start, task_ids,
+use super::checked_tasks::{
+    completed_runs, completed_streams, has_ignored_file, is_verdict_right, make_repository,
+    write_checked_tasks,
 };
+use super::killer::{Blow, Killer};
+use super::process::cpu_of;
+use super::scripted_fleet::{JOBS, REQUESTS_PER_TASK, ScriptedFleet, answer, run_to_end, start, task_ids};
 
-/// The time between two kills in a fleet over many machines.
-pub(crate) const KILL_PAUSE: Duration = Duration::from_secs(2);
 /// The time between two kills on one machine.
 const LOCAL_KILL_PAUSE: Duration = Duration::from_millis(700);
-/// The check of one of this many tasks fails.
-const TASKS_PER_FAILURE: usize = 3;
-/// A file of the source that git ignores: no workspace may have it.
-const IGNORED: &str = ".env";
+/// The time for which all processes stand still, as on a machine that sleeps.
+const SLEEP: Duration = Duration::from_secs(3);
 /// The number of commands that may end without a result of every task, because something is not decided.
 const MAX_COMMANDS: usize = 20;
 
@@ -52,7 +47,8 @@ pub(super) fn run(program: &Path, tasks: usize) -> Result<(), FleetError> {
     make_repository(scene.workspace.path())?;
     let file = write_checked_tasks(&scene, tasks)?;
     let mut counts = Counts::default();
-    let mut killer = Killer::new(&file.with_extension("fleet"));
+    let mut killer = Killer::default();
+    let fleet = file.with_extension("fleet");
     let started = Instant::now();
     let mut killed_at = Instant::now();
     loop {
@@ -65,7 +61,7 @@ pub(super) fn run(program: &Path, tasks: usize) -> Result<(), FleetError> {
                 return;
             }
             killed_at = Instant::now();
-            if let Some(blow) = killer.strike(driver) {
+            if let Some(blow) = killer.strike(&fleet, driver, SLEEP) {
                 *counts.killed.entry(blow).or_default() += 1;
                 driver_is_killed = blow == Blow::Driver;
             }
@@ -103,51 +99,6 @@ pub(super) fn run(program: &Path, tasks: usize) -> Result<(), FleetError> {
     Ok(())
 }
 
-/// Kills a process. Returns whether it was still there.
-pub(crate) fn kill(pid: u32) -> bool {
-    send(pid, Signal::KILL)
-}
-
-/// Makes a directory a repository with one commit, and with a file that git ignores.
-fn make_repository(directory: &Path) -> Result<(), FleetError> {
-    for (name, text) in [(".gitignore", IGNORED), (IGNORED, "KEY=secret")] {
-        let path = directory.join(name);
-        fs::write(&path, format!("{text}\n")).map_err(FleetError::system(path.display()))?;
-    }
-    let person = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
-    for arguments in [&["init", "--quiet"][..], &["add", "--all"], &["commit", "--quiet", "-m", "one"]] {
-        let mut git = Command::new("git");
-        git.args(person).args(arguments).current_dir(directory);
-        let status = git.status().map_err(FleetError::system("git"))?;
-        if !status.success() {
-            return Err(FleetError::Failed(format!("git {arguments:?} ended with {status}")));
-        }
-    }
-    Ok(())
-}
-
-/// Returns the text that the check of a task expects in the file that its run writes.
-fn expected_text(number: usize) -> &'static str {
-    if number.is_multiple_of(TASKS_PER_FAILURE) { "other" } else { "done" }
-}
-
-/// Writes a file of tasks whose checks take a while, and returns its path.
-fn write_checked_tasks(scene: &ScriptedFleet, count: usize) -> Result<std::path::PathBuf, FleetError> {
-    let lines: String = task_ids(count)
-        .enumerate()
-        .map(|(number, id)| {
-            let check = format!("sleep 0.4; test \"$(cat done.txt)\" = {}", expected_text(number));
-            let workspace = scene.workspace.path();
-            let task =
-                json!({ "id": id, "prompt": format!("write {id}"), "workspace": workspace, "check": check });
-            format!("{task}\n")
-        })
-        .collect();
-    let path = scene.workspace.outside().join("tasks.jsonl");
-    fs::write(&path, lines).map_err(FleetError::system(path.display()))?;
-    Ok(path)
-}
-
 /// Compares the results of the fleet with the files of its tasks and with what they recorded.
 fn count_results(scene: &ScriptedFleet, tasks: usize, counts: &mut Counts) -> Result<(), FleetError> {
     let results = scene.read_results()?;
@@ -158,14 +109,8 @@ fn count_results(scene: &ScriptedFleet, tasks: usize, counts: &mut Counts) -> Re
         };
         let text = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default();
         let directory = Path::new(text("directory"));
-        let file = directory.join("workspace/done.txt");
-        let is_right = fs::read_to_string(file).is_ok_and(|text| text.trim_end() == expected_text(number));
-        let expected = if is_right { "passed" } else { "check_failed" };
-        if text("outcome") != expected || !is_written(result) {
-            println!("should be {expected}: {result}");
-            counts.wrong += 1;
-        }
-        counts.leaked += usize::from(directory.join("workspace").join(IGNORED).exists());
+        counts.wrong += usize::from(!is_verdict_right(number, result));
+        counts.leaked += usize::from(has_ignored_file(result));
         counts.interrupted += result.get("interrupted_runs").and_then(Value::as_u64).unwrap_or_default();
         let completed = completed_streams(directory)?;
         let recorded = completed_runs(&scene.workspace.journal(text("session_id")))?;
@@ -175,31 +120,4 @@ fn count_results(scene: &ScriptedFleet, tasks: usize, counts: &mut Counts) -> Re
         }
     }
     Ok(())
-}
-
-/// Returns the number of runs of a task whose stream has its end.
-pub(crate) fn completed_streams(directory: &Path) -> Result<usize, FleetError> {
-    let entries = fs::read_dir(directory).map_err(FleetError::system(directory.display()))?;
-    let mut completed = 0;
-    for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
-        if path.extension().is_some_and(|extension| extension == "ndjson") {
-            completed += usize::from(read(&path)?.contains("\n{\"type\":\"result\""));
-        }
-    }
-    Ok(completed)
-}
-
-/// Returns the number of completed runs in a journal.
-pub(crate) fn completed_runs(journal: &Path) -> Result<usize, FleetError> {
-    let text = read(journal)?;
-    let events = text.lines().filter(|line| line.contains("\"run_finished\""));
-    let completed = events.filter(|line| {
-        let record: Value = serde_json::from_str(line).unwrap_or_default();
-        record.pointer("/event/kind/run_finished/outcome").is_some_and(|outcome| outcome == "completed")
-    });
-    Ok(completed.count())
-}
-
-fn read(path: &Path) -> Result<String, FleetError> {
-    fs::read_to_string(path).map_err(FleetError::system(path.display()))
 }

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
 use super::FleetError;
-use super::kills::kill;
+use super::killer::send;
 use super::process::{memory_of, peak_memory_of, processes_with};
 use super::scripted_fleet::{ScriptedFleet, answer, run_to_end, start, task_ids};
 
@@ -48,14 +48,14 @@ fn submission(program: &Path) -> Result<(), FleetError> {
     while !first.exists() {
         let has_ended = driver.try_wait().map_err(FleetError::system("waiting for the driver"))?.is_some();
         if has_ended || started.elapsed() > START_TIMEOUT {
-            kill(driver.id());
+            send(driver.id(), Signal::KILL);
             return Err(scene.failed("the fleet does not start its first task"));
         }
         std::thread::sleep(Duration::from_millis(5));
     }
     let elapsed = started.elapsed();
     let memory = peak_memory_of(driver.id()).unwrap_or_default();
-    kill(driver.id());
+    send(driver.id(), Signal::KILL);
     driver.wait().map_err(FleetError::system("waiting for the driver"))?;
     end_runs(&fleet);
     let counts = counts(&scene, &fleet)?;
