@@ -141,7 +141,7 @@ impl RefusalRounds {
     }
 
     /// Notes that what the worker refuses has changed.
-    pub(crate) fn begin_anew(&mut self) {
+    pub(crate) fn reset(&mut self) {
         *self = Self { first_pause: self.first_pause, ..Self::default() };
     }
 

@@ -237,7 +237,7 @@ impl WorkerQueue {
     }
 }
 
-/// What a worker does after the refusal of a task.
+/// The next step of a worker after the refusal of a task.
 enum AfterRefusal {
     /// Reports the first refusal of a task.
     Report(String),
@@ -284,7 +284,7 @@ impl TaskQueue for WorkerQueue {
                 // The fleet was started again: the account may have credit now.
                 self.revision = control.revision;
                 self.exhausted.clear();
-                self.rounds.begin_anew();
+                self.rounds.reset();
             }
             if control.is_cancelled || self.rounds.is_paused(Instant::now()) {
                 return Ok(NextTask::NotReady);

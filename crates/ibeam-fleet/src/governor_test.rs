@@ -161,7 +161,7 @@ fn requests_are_spread_over_the_keys_and_only_the_last_exhausted_one_ends_them()
 }
 
 #[test]
-fn a_request_waits_for_what_the_service_says_is_left() {
+fn a_request_waits_when_the_service_has_nothing_left_for_it() {
     let mut governor = governor(None, RateLimits::default());
     let first = sent(&mut governor, START);
     let second = sent(&mut governor, START + Duration::from_secs(1));

@@ -104,12 +104,12 @@ pub struct RequestReport {
     pub cost_micros: u64,
     /// The answer of the provider.
     pub outcome: RequestOutcome,
-    /// What the service says is left of its rate limits.
+    /// The rest of the rate limits, as the service reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quota: Option<QuotaLeft>,
 }
 
-/// What is left of the rate limits of an account.
+/// The rest of the rate limits of an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuotaLeft {
     /// The requests.
@@ -120,7 +120,7 @@ pub struct QuotaLeft {
     pub tokens: Option<LimitLeft>,
 }
 
-/// What is left of one limit.
+/// The rest of one limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitLeft {
     /// The number.

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::calendar::days_of_date;
 
-/// What is left of the rate limits of a key, as the response to a request says.
+/// The rest of the rate limits of a key, as the response to a request reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemainingQuota {
     /// The requests.
@@ -13,7 +13,7 @@ pub struct RemainingQuota {
     pub tokens: Option<Remaining>,
 }
 
-/// What is left of one limit.
+/// The rest of one limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remaining {
     /// The number.

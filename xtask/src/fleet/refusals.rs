@@ -22,7 +22,7 @@ const WINDOW: Duration = Duration::from_secs(5);
 /// The maximum of refused requests, in percent of those that are needed.
 const MAX_REFUSED_PERCENT: usize = 2;
 
-/// The same where the service says what is left.
+/// The maximum where the headers of the service have the rest of its limits.
 const MAX_REFUSED_PERCENT_WITH_HEADERS: usize = 1;
 
 /// The requests that the provider answers in each window with each key.

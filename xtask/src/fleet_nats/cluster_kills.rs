@@ -66,7 +66,7 @@ struct Counts {
     lost: usize,
     /// The runs that started after the result of their task.
     late: usize,
-    /// Those of workers that had stood still or had had no servers.
+    /// The runs of this kind of workers that had stood still or had had no servers.
     late_after_pause: usize,
     /// The tasks whose outcome is not that of their files.
     wrong: usize,

@@ -1,4 +1,4 @@
-//! What the threads of a driver report to its observer.
+//! Events that the threads of a driver report to its observer.
 
 use std::io;
 use std::time::Duration;

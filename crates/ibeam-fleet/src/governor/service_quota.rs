@@ -1,4 +1,4 @@
-//! What services say is left of their rate limits, and how much of that later requests have used.
+//! The rest of the rate limits of services, as they report it, and the later requests that have used it.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::governor_wire::{LimitLeft, QuotaLeft};
 /// The longest time until a reset for which requests wait. A limit of a day is met, not waited for.
 const LONGEST_RESET: Duration = Duration::from_secs(120);
 
-/// What the response to a request has said.
+/// The numbers in the response to a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ServiceQuota {
     /// The time at which the request was sent. Later ones are not in the numbers.
@@ -17,7 +17,7 @@ pub(super) struct ServiceQuota {
     tokens: Option<KnownLimit>,
 }
 
-/// What is left of a limit, until it is whole again.
+/// The rest of a limit, until it is whole again.
 #[derive(Clone, Copy, Debug)]
 struct KnownLimit {
     left: u64,

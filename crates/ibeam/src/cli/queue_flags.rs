@@ -70,7 +70,7 @@ pub(crate) struct CredentialFlags {
     pub(crate) queue_ca: Option<PathBuf>,
 }
 
-/// What a worker grants to tasks.
+/// The rights that a worker grants to tasks.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct GrantFlags {
     /// Allow local workspaces and attached files below this directory; repeatable

@@ -57,7 +57,7 @@ impl PooledKey {
     }
 }
 
-/// What the last response has said about the limits of a key.
+/// The limits of a key, as the last response reports them.
 #[derive(Clone, Default)]
 pub(super) struct QuotaCell(Arc<Mutex<Option<(Instant, RemainingQuota)>>>);
 
