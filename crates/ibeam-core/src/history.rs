@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ibeam_protocol::{
-    Block, CallId, Elision, Event, EventKind, Message, Notice, OmittedParts, PromptRecord, ShortenedResults,
-    ToolCall, ToolOutcome, ToolResult, UserPart,
+    Block, CallId, Elision, Event, EventKind, Message, ModelCallId, Notice, OmittedParts, PromptRecord,
+    ShortenedResults, ToolCall, ToolOutcome, ToolResult, UserPart,
 };
 
 use crate::omitted_parts::{omit_added_tools, omit_media};
@@ -25,6 +25,8 @@ pub struct History {
     results: BTreeMap<CallId, ToolResult>,
     /// The calls of the last answer that have started, with canonical arguments.
     started: Vec<ToolCall>,
+    /// The request of the last answer.
+    model_call_id: Option<ModelCallId>,
     /// Visible text of an answer that is not complete yet.
     partial: String,
     /// Evidence of calls that a killed run left open.
@@ -78,6 +80,15 @@ impl History {
     pub fn interrupted_calls(&self) -> impl Iterator<Item = &ToolCall> {
         let is_open = |call: &&ToolCall| self.open.iter().any(|open| open.id == call.id);
         self.started.iter().filter(is_open).filter(|call| !self.results.contains_key(&call.id))
+    }
+
+    /// Returns the calls of the last answer that have no result, with the id of its request; `None` if all have one, or if
+    /// records of the session are missing.
+    pub(crate) fn open_calls(&self) -> Option<(&ModelCallId, Vec<&ToolCall>)> {
+        let is_open = |call: &&ToolCall| !self.results.contains_key(&call.id);
+        let open: Vec<&ToolCall> = self.open.iter().filter(is_open).collect();
+        let id = self.model_call_id.as_ref().filter(|_| !open.is_empty() && self.out_of_order.is_none())?;
+        Some((id, open))
     }
 
     /// Returns the tokens that the provider counted and the number of messages that it counted, if there is a count.
@@ -142,8 +153,9 @@ impl History {
             // A process that was killed within an answer left its beginning. The answer is requested again as a whole.
             EventKind::SessionStarted(head) if head.continues => self.partial.clear(),
             EventKind::TextDelta { text } => self.partial.push_str(text),
-            EventKind::ModelRequestFinished { answer, prefix, .. } => {
+            EventKind::ModelRequestFinished { model_call_id, answer, prefix, .. } => {
                 self.partial.clear();
+                self.model_call_id = Some(model_call_id.clone());
                 self.has_answered_prompt = true;
                 // All results of the answer before are known, unless the journal lost some.
                 self.push_results();

@@ -9,6 +9,7 @@ mod changed_files;
 mod compaction;
 mod hooks;
 mod model_request;
+mod open_calls;
 mod refused_parts;
 mod structured_answer;
 mod tool_calls;
@@ -20,15 +21,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ibeam_protocol::{
-    Answer, BackgroundEnd, Block, EventKind, Failure, ModelInfo, Notice, PromptPart, Reason, RefusalDetails,
-    RunFinished, RunOutcome, SessionStarted, StopReason, UserPrompt,
+    Answer, BackgroundEnd, Block, EventKind, Failure, ModelCallId, ModelInfo, Notice, PromptPart, Reason,
+    RefusalDetails, RunFinished, RunOutcome, SessionStarted, StopReason, UserPrompt,
 };
 
 use crate::budget::Budget;
 use crate::gate::Gate;
 use crate::journal::{Journal, JournalClosed};
 use crate::json_schema::JsonSchema;
-use crate::limits::{LimitTracker, REPETITION_STOP_AT};
+use crate::limits::{LimitTracker, REPETITION_STOP_AT, RepetitionGuard};
 use crate::ports::{
     AddedRules, Background, Checkpoints, Clock, Hooks, Provider, RequestLimits, ScopedRules, Steering,
     ToolSet,
@@ -265,7 +266,15 @@ impl Run {
     ) -> Result<(), TurnError> {
         journal.record(EventKind::SessionStarted(Box::new(self.current_head()))).await?;
         let progress = if self.head.continues { journal.take_progress() } else { RunProgress::default() };
-        self.record_interrupted_calls(journal).await?;
+        let RunProgress { mut cuts, mut pauses, mut invalid, mut has_answer, mut retried_empty, .. } =
+            progress;
+        let RunProgress { repairs, unfinished_text, warned, mut repetition, is_complete, .. } = progress;
+        let mut limits = LimitTracker::new(self.head.limits, warned);
+        // The calls of an answer that was cut are not executed.
+        if !self.head.continues || cuts > 0 || !self.run_open_calls(journal, &limits, &mut repetition).await?
+        {
+            self.record_interrupted_calls(journal).await?;
+        }
         let specs = self.tools.values().map(|tool| tool.spec()).collect();
         let mut current = CurrentPrompt::new(self.prompt.clone(), specs, journal.redactor());
         if !self.head.continues {
@@ -275,7 +284,7 @@ impl Run {
             }
             self.submit_message(journal, prompt, true).await?;
         } else if !journal.history().awaits_answer() {
-            if progress.is_complete && self.answer_schema.is_none() {
+            if is_complete && self.answer_schema.is_none() {
                 return Ok(());
             }
             journal.record(EventKind::HookMessage { text: CONTINUE_MESSAGE.to_owned() }).await?;
@@ -285,10 +294,6 @@ impl Run {
         }
         let mut estimator = TokenEstimator::default();
         let mut prefixes = PrefixChain::default();
-        let RunProgress { mut cuts, mut pauses, mut invalid, mut has_answer, mut retried_empty, .. } =
-            progress;
-        let RunProgress { repairs, unfinished_text, warned, mut repetition, .. } = progress;
-        let mut limits = LimitTracker::new(self.head.limits, warned);
         let mut structured =
             StructuredAnswer::continuing(self.answer_schema.as_deref(), unfinished_text, repairs);
         loop {
@@ -323,25 +328,9 @@ impl Run {
                 journal.record(EventKind::Notice(notice)).await?;
             }
             let is_cut = answer.stop == StopReason::MaxTokens;
-            let calls_left = limits.calls_left(&journal.tally().totals).zip(self.head.limits.max_tool_calls);
-            let outer_calls_left = journal.outer_budget().and_then(Budget::calls_left);
-            let call_limit = calls_left.into_iter().chain(outer_calls_left).min();
-            let calls_left = call_limit.map(|(left, _)| left);
-            let AnswerCallsResult { calls, repeated, used_paths } = self
-                .run_tool_calls(journal, &model_call_id, &answer, is_cut, calls_left, &mut repetition)
-                .await?;
-            self.add_scoped_rules(journal, used_paths).await?;
-            if let Some((left, limit)) = call_limit
-                && calls > left
-            {
-                return Err(Reason::ToolCallLimit { limit }.into());
-            }
-            if let Some((tool, count)) = repeated {
-                if count >= REPETITION_STOP_AT {
-                    return Err(Reason::LoopGuard { tool, count }.into());
-                }
-                journal.record(EventKind::Notice(Notice::RepeatedCall { tool, count })).await?;
-            }
+            repetition.start_answer();
+            let calls =
+                self.run_answer_calls(journal, &model_call_id, &answer, &limits, 0, &mut repetition).await?;
             if is_cut {
                 cuts += 1;
                 if cuts >= MAX_CONSECUTIVE_CUTS {
@@ -394,6 +383,39 @@ impl Run {
                 }
             }
         }
+    }
+
+    /// Runs the calls of an answer, and what follows from them. `made` of them count already. Returns their
+    /// number.
+    async fn run_answer_calls(
+        &self,
+        journal: &mut Journal,
+        model_call_id: &ModelCallId,
+        answer: &Answer,
+        limits: &LimitTracker,
+        made: u32,
+        repetition: &mut RepetitionGuard,
+    ) -> Result<u32, TurnError> {
+        let calls_left = limits.calls_left(&journal.tally().totals).zip(self.head.limits.max_tool_calls);
+        let outer_calls_left = journal.outer_budget().and_then(Budget::calls_left);
+        let call_limit = calls_left.into_iter().chain(outer_calls_left).min();
+        let calls_left = call_limit.map(|(left, _)| left.saturating_add(made));
+        let is_cut = answer.stop == StopReason::MaxTokens;
+        let AnswerCallsResult { calls, repeated, used_paths } =
+            self.run_tool_calls(journal, model_call_id, answer, is_cut, calls_left, repetition).await?;
+        self.add_scoped_rules(journal, used_paths).await?;
+        if let (Some(left), Some((_, limit))) = (calls_left, call_limit)
+            && calls > left
+        {
+            return Err(Reason::ToolCallLimit { limit }.into());
+        }
+        if let Some((tool, count)) = repeated {
+            if count >= REPETITION_STOP_AT {
+                return Err(Reason::LoopGuard { tool, count }.into());
+            }
+            journal.record(EventKind::Notice(Notice::RepeatedCall { tool, count })).await?;
+        }
+        Ok(calls)
     }
 
     /// Records the rules for the files that tool calls used.

@@ -45,6 +45,25 @@ fn a_write_is_compared_with_the_present_file() {
 }
 
 #[test]
+fn a_write_has_no_effect_until_its_text_is_in_the_file() {
+    let fixture = Fixture::with("f", "old\n");
+    for path in ["f", "new"] {
+        let call = json!({"path": path, "fileText": "text\n"});
+        let canonical = fixture.prepare("write", call.clone()).arguments;
+        let tool = &fixture.tools["write"];
+        assert!(tool.has_no_effect_yet(&canonical), "{path}");
+        if path == "f" {
+            success(fixture.call("read", json!({"path": "f"})));
+        }
+        success(fixture.call("write", call));
+        assert!(!tool.has_no_effect_yet(&canonical), "{path}");
+    }
+    std::fs::create_dir(fixture.root().join("d")).unwrap();
+    let canonical = fixture.prepare("write", json!({"path": "d", "fileText": "x"})).arguments;
+    assert!(!fixture.tools["write"].has_no_effect_yet(&canonical), "nothing is known about a directory");
+}
+
+#[test]
 fn a_write_in_the_conventions_of_the_old_file_is_recognized() {
     for old in [b"a\r\nb\r\n".as_slice(), b"\xef\xbb\xbfold", b"\xff\xfea\0\r\0\n\0", b"old\n"] {
         let before = format!("`f` has {} bytes now, which are not what this call was to write", old.len());

@@ -64,6 +64,10 @@ impl Tool for RequireWorkspace {
     fn evidence(&self, arguments: &Value) -> Option<String> {
         self.tool.evidence(arguments)
     }
+
+    fn has_no_effect_yet(&self, arguments: &Value) -> bool {
+        self.tool.has_no_effect_yet(arguments)
+    }
 }
 
 #[cfg(test)]

@@ -106,9 +106,7 @@ impl Tool for Write {
         let args = arguments::parse::<WriteArguments>(arguments).ok()?;
         let requested = &args.path;
         Some(FileState::at(&self.files, requested).describe(requested, |bytes| {
-            let written =
-                bytes == args.file_text.as_bytes() || bytes == encode_like(bytes, true, &args.file_text);
-            if written {
+            if is_written(&args, bytes) {
                 format!("`{requested}` now holds exactly what this call was to write")
             } else {
                 let size = bytes.len();
@@ -116,6 +114,21 @@ impl Tool for Write {
             }
         }))
     }
+
+    fn has_no_effect_yet(&self, arguments: &Value) -> bool {
+        let Ok(args) = arguments::parse::<WriteArguments>(arguments) else { return false };
+        // The file is replaced at once.
+        match FileState::at(&self.files, &args.path) {
+            FileState::Missing => true,
+            FileState::Content(bytes) => !is_written(&args, &bytes),
+            FileState::TooLarge(_) | FileState::Other(_) => false,
+        }
+    }
+}
+
+/// Whether a file with the content `bytes` has the text of a call.
+fn is_written(args: &WriteArguments, bytes: &[u8]) -> bool {
+    bytes == args.file_text.as_bytes() || bytes == encode_like(bytes, true, &args.file_text)
 }
 
 /// A file that is about to be written.

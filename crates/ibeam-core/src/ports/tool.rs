@@ -51,6 +51,14 @@ pub trait Tool: Send + Sync {
         None
     }
 
+    /// Whether a call that started and never finished has certainly changed nothing so far, so that it can be executed.
+    ///
+    /// `arguments` are canonical. Blocks for a few milliseconds at most.
+    fn has_no_effect_yet(&self, arguments: &Value) -> bool {
+        let _ = arguments;
+        false
+    }
+
     /// Returns where a tool of an MCP server comes from; `None` for any other tool.
     fn origin(&self) -> Option<ToolOrigin<'_>> {
         None

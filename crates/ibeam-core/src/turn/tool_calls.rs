@@ -112,7 +112,6 @@ impl Run {
             }
         }
         self.run_batch(journal, model_call_id, &mut batch, &mut finished).await?;
-        repetition.start_answer();
         calls_result.used_paths = finished.used_paths;
         for (call, result) in finished.results {
             if let Some(count) = repetition.record_call(&call, &result) {

@@ -8,6 +8,8 @@ mod bound_thinking;
 mod changed_prompt;
 #[path = "turn/compact.rs"]
 mod compact;
+#[path = "turn/continued.rs"]
+mod continued;
 #[path = "turn/endings.rs"]
 mod endings;
 #[path = "turn/fallback.rs"]
@@ -45,8 +47,8 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use ibeam_core::{
     Access, CallPreview, Clock, FailOn, Gate, History, Journal, ModelEvent, ModelRequest, ModelStream,
-    NoApprover, PreparedCall, Provider, ProviderError, Redactor, RefusedPart, RequestLimits, Retry,
-    RetryPolicy, Run, Stop, Tool, ToolContext, ToolInputError, ToolOrigin, ToolSet,
+    NoApprover, PreparedCall, Provider, ProviderError, Redactor, RefusedPart, RequestLimits, ResumedState,
+    Retry, RetryPolicy, Run, Stop, Tool, ToolContext, ToolInputError, ToolOrigin, ToolSet,
 };
 use ibeam_policy::{ApprovalMode, Policy};
 use ibeam_protocol::*;
@@ -213,6 +215,9 @@ impl Tool for Probe {
     fn evidence(&self, arguments: &Value) -> Option<String> {
         (self.name == "change").then(|| format!("{arguments} changed nothing"))
     }
+    fn has_no_effect_yet(&self, arguments: &Value) -> bool {
+        arguments["untouched"] == true
+    }
 }
 
 /// Returns the content of an image by its name in a test.
@@ -331,7 +336,12 @@ fn run_turn(fixture: &Fixture, past: &[Event]) -> (RunOutcome, Vec<Event>) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let (sender, mut receiver) = mpsc::channel::<ibeam_core::Envelope>(4);
-        let mut journal = Journal::new(past.iter().collect(), Arc::clone(&fixture.run.clock), sender)
+        let mut state = match fixture.run.head.continues {
+            true => ResumedState::for_continuation(),
+            false => ResumedState::default(),
+        };
+        past.iter().for_each(|event| state.fold(event));
+        let mut journal = Journal::new(state, Arc::clone(&fixture.run.clock), sender)
             .with_redactor(Redactor::new([SECRET.to_owned()]));
         let reader = async {
             let mut events = Vec::new();
