@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use ibeam_git::{Git, GitError, Place, RemoteSettings, RepositoryLocation, RepositoryView, create_branch};
 
 use crate::task::{Task, WorkspaceSource};
+use crate::task_dir::task_directory;
 use crate::task_result::{Outcome, TaskResult};
 
 /// The name of the committer where the user's configuration of git has none.
@@ -113,7 +114,7 @@ impl Application {
     /// # Errors
     /// `Undecided`: git was killed or ended.
     pub fn apply(&mut self, passed: &PassedTask, fleet: &Path) -> Result<Applied, GitError> {
-        let directory = task_directory(fleet, &passed.result);
+        let directory = result_directory(fleet, &passed.result);
         let applied = match self.mode.clone() {
             ApplyMode::Branches(prefix) => self.create_branch(passed, &directory, &prefix),
             ApplyMode::Patches => self.patch(passed, &directory),
@@ -234,8 +235,8 @@ impl Application {
 }
 
 /// Returns the directory of a task: that of the fleet, which may have been moved, or that of the result.
-fn task_directory(fleet: &Path, result: &TaskResult) -> PathBuf {
-    let own = fleet.join("tasks").join(&result.id);
+fn result_directory(fleet: &Path, result: &TaskResult) -> PathBuf {
+    let own = task_directory(&fleet.join("tasks"), &result.id);
     match &result.directory {
         Some(directory) if !own.join("base").exists() => directory.clone(),
         Some(_) | None => own,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use ibeam_git::Git;
 
 use crate::application::{Application, Applied, ApplyMode, PassedTask, passed_tasks};
+use crate::task_dir::task_directory;
 use crate::task_file::TaskFile;
 use crate::task_result::{Outcome, TaskResult};
 use crate::workspace::{Workspaces, tests::run_git};
@@ -46,7 +47,7 @@ impl Scene {
         let workspaces = Workspaces::new(Git::of_system(root.join("views")), fleet.clone());
         let mut results = Vec::new();
         for (task, (id, _, files)) in file.tasks.iter().zip(tasks) {
-            let directory = fleet.join("tasks").join(id);
+            let directory = task_directory(&fleet.join("tasks"), id);
             let workspace = directory.join("workspace");
             workspaces.prepare(&task.workspace, &workspace).unwrap();
             files.iter().for_each(|(name, text)| fs::write(workspace.join(name), text).unwrap());

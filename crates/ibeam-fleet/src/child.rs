@@ -20,6 +20,7 @@ use crate::governor_wire::{
 use crate::parking::Parking;
 use crate::queue::Spend;
 use crate::task::Task;
+use crate::task_dir::task_directory;
 use crate::task_files;
 use crate::task_totals::TotalsScope;
 use crate::workspace::hidden_file;
@@ -200,7 +201,7 @@ impl RunProgram {
             command.env(KEY_FILE_VARIABLE, path);
         }
         if let Some(fleet) = fleet {
-            let task = fleet.join("tasks").join(&task.id).join("workspace");
+            let task = task_directory(&fleet.join("tasks"), &task.id).join("workspace");
             let hidden = fs::read_to_string(hidden_file(&task)).unwrap_or_default();
             let hidden = task_files::recorded_lines(fleet) + &hidden;
             command.env(DIRECTORY_VARIABLE, fleet).env(HIDDEN_FILES_VARIABLE, hidden);

@@ -28,7 +28,7 @@ use crate::retry::begin_numbered_attempt;
 use crate::snapshots::{SharingNote, Snapshots};
 use crate::stop::StopFlag;
 use crate::task_account::TaskAccount;
-use crate::task_dir::{Attempt, TaskDir};
+use crate::task_dir::{Attempt, TaskDir, task_directory};
 use crate::task_files::{self, recorded_files};
 use crate::task_result::TaskResult;
 use crate::task_run::{Conclusion, TaskRunner};
@@ -450,7 +450,7 @@ impl<Q: TaskQueue> Shared<'_, Q> {
         let tasks = self.directory.join("tasks");
         // A worker learns of them with the task.
         task_files::record(self.directory, task.check_sources())?;
-        if tasks.join(&task.id).is_dir() {
+        if task_directory(&tasks, &task.id).is_dir() {
             begin_numbered_attempt(&TaskDir::open(&tasks, &task.id)?, *attempt)?;
         }
         // The receiver outlives the threads.

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crate::queue::QueueError;
 use crate::snapshots::SharingNote;
 use crate::stream_tail::StreamTail;
-use crate::task_dir::TaskDir;
+use crate::task_dir::{TaskDir, task_directory};
 
 /// The number of bytes of the largest line that is published. The server allows messages of 1 MiB.
 const MAX_LINE_BYTES: usize = 900 << 10;
@@ -78,7 +78,7 @@ impl<'a> EventPublisher<'a> {
 
     /// Publishes the streams of a task from now on.
     pub(crate) fn watch(&self, task: &str) {
-        let dir = self.tasks.join(task);
+        let dir = task_directory(self.tasks, task);
         let (run, offset) = recorded(&dir).unwrap_or_else(|| {
             let run = first_run(self.tasks, task);
             // Otherwise the next driver finds the place again, before the task has other runs.
@@ -134,7 +134,7 @@ impl<'a> EventPublisher<'a> {
 
     /// Publishes the streams of a task up to their ends.
     fn publish_all(&self, state: &mut Published) -> Result<(), String> {
-        let dir = self.tasks.join(&state.task);
+        let dir = task_directory(self.tasks, &state.task);
         loop {
             let earlier = dir.join(format!("stream.{}.ndjson", state.run));
             let is_earlier = earlier.exists();

@@ -94,5 +94,6 @@ pub use task::{ResultSource, Task, TaskLimits, TaskMode, WorkspaceSource};
 pub use task_file::{InvalidTask, TaskFile};
 pub use task_log::TaskLog;
 pub use task_result::{CheckResult, Outcome, TaskResult};
+pub use task_dir::{answers_file, task_directory};
 pub use task_status::{FleetTotals, TaskState, TaskStatus};
 pub use verdict::{Cause, CheckReport, Verdict};

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::comparison::FleetComparison;
 use crate::report::{FleetReport, ModelRow};
+use crate::task_dir::task_directory;
 use crate::task_result::TaskResult;
 use crate::task_status::TaskState;
 
@@ -166,7 +167,7 @@ fn result_row(result: &TaskResult, fleet: Option<&Path>) -> String {
         let _infallible = write!(row, "<td>{}", escape(text.as_deref().unwrap_or_default()));
     }
     row.push_str("<td>");
-    let directory = fleet.map(|fleet| fleet.join("tasks").join(&result.id));
+    let directory = fleet.map(|fleet| task_directory(&fleet.join("tasks"), &result.id));
     for (name, files) in LINKS {
         let mut found = files.iter().filter_map(|file| Some(directory.as_ref()?.join(file)));
         if let Some(file) = found.find(|file| file.is_file()) {
@@ -253,7 +254,7 @@ mod tests {
     fn the_tasks_are_in_pages_by_state_with_links_to_their_files() {
         let home = tempfile::tempdir().unwrap();
         let fleet = home.path().join("a b.fleet");
-        let task = fleet.join("tasks/t0");
+        let task = task_directory(&fleet.join("tasks"), "t0");
         std::fs::create_dir_all(&task).unwrap();
         std::fs::write(task.join("changes.patch"), "").unwrap();
         let result = |number: usize| match number {
@@ -277,7 +278,7 @@ mod tests {
         );
         for part in [
             "<p>passed 250: <a href=\"#f0-passed-1\">1</a><a href=\"#f0-passed-2\">2</a>",
-            "a%20b.fleet/tasks/t0/changes.patch\">patch</a>",
+            "/t0/changes.patch\">patch</a>",
             "no &lt;key&gt;",
         ] {
             assert!(page.contains(part), "no {part} in {page}");

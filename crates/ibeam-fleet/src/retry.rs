@@ -65,7 +65,7 @@ fn end_attempt(dir: &TaskDir) -> Result<(), FleetError> {
     }
     let streams = dir.earlier()?.len();
     dir.write_attempt(Attempt { first: streams, counted: streams, undecided: 0, ..dir.attempt() })?;
-    dir.forget_check()?;
+    dir.forget_attempt()?;
     match fs::remove_dir_all(dir.workspace()) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(FleetError::at(&dir.workspace())(error));

@@ -22,7 +22,7 @@ use crate::snapshot::{
 };
 use crate::stream_tail::StreamTail;
 use crate::task::WorkspaceSource;
-use crate::task_dir::{CurrentStream, TaskDir};
+use crate::task_dir::{CurrentStream, TaskDir, task_directory};
 use crate::workspace::Workspaces;
 
 /// The age of a run before its first snapshot, and the shortest time between two of them.
@@ -85,7 +85,7 @@ impl Snapshots<'_> {
             Ok(stored) => stored?,
             Err(error) => return Some(SharingNote::NotRestored(error.to_string())),
         };
-        let dir = self.fleet.join("tasks").join(task);
+        let dir = task_directory(&self.fleet.join("tasks"), task);
         if !is_older(&dir, stored) {
             return None;
         }
@@ -103,10 +103,7 @@ impl Snapshots<'_> {
     fn build(&self, claim: &Claim, new: &Path) -> Result<(), String> {
         let failed = |error: io::Error| error.to_string();
         drop(fs::remove_dir_all(new));
-        let parent = new.parent().unwrap_or(new);
-        fs::create_dir_all(parent).map_err(failed)?;
-        let name = new.file_name().unwrap_or_default().to_str().unwrap_or_default();
-        let dir = TaskDir::open(parent, name).map_err(|error| error.to_string())?;
+        let dir = TaskDir::at(new.to_owned()).map_err(|error| error.to_string())?;
         let (snapshot, files) = (new.join("snapshot"), snapshot_files(new));
         let mut file = File::options().write(true).create_new(true).open(&snapshot).map_err(failed)?;
         self.store.fetch(&claim.task.id, &mut file).map_err(|error| error.to_string())?;
@@ -144,6 +141,8 @@ impl Snapshots<'_> {
             let mut paths = (1..).map(|number: u32| kept.join(format!("{name}.{number}")));
             let path = paths.find(|path| !path.exists()).unwrap_or(kept);
             fs::rename(dir, path).map_err(failed)?;
+        } else if let Some(parent) = dir.parent() {
+            fs::create_dir_all(parent).map_err(failed)?;
         }
         fs::rename(new, dir).map_err(failed)
     }
@@ -179,7 +178,7 @@ impl Snapshots<'_> {
         watched.is_ended = true;
         let stored = if goes_on { self.store(&watched) } else { Ok(()) };
         // What is left of a snapshot that was not stored.
-        drop(fs::remove_dir_all(snapshot_files(&self.fleet.join("tasks").join(task))));
+        drop(fs::remove_dir_all(snapshot_files(&task_directory(&self.fleet.join("tasks"), task))));
         stored.err().map(SharingNote::NotStored)
     }
 
@@ -202,7 +201,7 @@ impl Snapshots<'_> {
         if watched.is_ended || start < watched.due_at {
             return Ok(());
         }
-        let stream = self.fleet.join("tasks").join(&watched.lease.task).join("stream.ndjson");
+        let stream = task_directory(&self.fleet.join("tasks"), &watched.lease.task).join("stream.ndjson");
         let advance = |tail: &mut StreamTail| {
             tail.read(&stream, |_, _| Ok(())).map_err(|error| error.to_string()).map(|()| tail.offset)
         };
@@ -285,10 +284,7 @@ fn is_older(dir: &Path, stored: u64) -> bool {
     if !dir.exists() {
         return true;
     }
-    let (Some(parent), Some(name)) = (dir.parent(), dir.file_name().and_then(|name| name.to_str())) else {
-        return false;
-    };
-    let Ok(local) = TaskDir::open(parent, name) else { return false };
+    let Ok(local) = TaskDir::at(dir.to_owned()) else { return false };
     if local.result().is_some() {
         return false;
     }
@@ -391,7 +387,7 @@ mod tests {
             matches!(&torn, Some(SharingNote::NotRestored(detail)) if detail.contains("too early")),
             "{torn:?}"
         );
-        assert!(!fleet.join("tasks/a").exists() && !fleet.join("restored/a").exists());
+        assert!(!task_directory(&fleet.join("tasks"), "a").exists() && !fleet.join("restored/a").exists());
         *lock(&store.0) = whole;
 
         let dir = TaskDir::open(&fleet.join("tasks"), "a").unwrap();

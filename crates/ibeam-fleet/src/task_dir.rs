@@ -18,6 +18,8 @@ use crate::run_stream::RunStream;
 use crate::task_result::TaskResult;
 use crate::workspace::Changes;
 
+/// The answers of the model that the task has got in its current attempt.
+const ANSWERS: &str = "answers.ndjson";
 /// The file with the names of the changed files.
 const CHANGES: &str = "changes.json";
 
@@ -68,7 +70,14 @@ impl TaskDir {
     /// # Errors
     /// `Io`.
     pub(crate) fn open(tasks: &Path, id: &str) -> Result<Self, FleetError> {
-        let path = tasks.join(id);
+        Self::at(task_directory(tasks, id))
+    }
+
+    /// Opens the directory `path` of a task, and creates it if it is missing.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn at(path: PathBuf) -> Result<Self, FleetError> {
         fs::create_dir_all(&path).map_err(FleetError::at(&path))?;
         Ok(Self { path })
     }
@@ -167,21 +176,28 @@ impl TaskDir {
         self.replace(CHANGES, &text)
     }
 
-    /// Removes what the check of an earlier attempt has left.
+    /// Removes what the next attempt must not find: what the check has left, and the answers of the model.
     ///
     /// # Errors
     /// `Io`.
-    pub(crate) fn forget_check(&self) -> Result<(), FleetError> {
-        for name in [CHANGES, REPORT] {
-            let path = self.path.join(name);
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(FleetError::at(&path)(error));
-                }
-                Ok(()) | Err(_) => {}
-            }
+    pub(crate) fn forget_attempt(&self) -> Result<(), FleetError> {
+        [CHANGES, REPORT, ANSWERS].into_iter().try_for_each(|name| self.remove(name))
+    }
+
+    /// Removes the answers of the model, which the journal of a completed run has.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub(crate) fn forget_answers(&self) -> Result<(), FleetError> {
+        self.remove(ANSWERS)
+    }
+
+    fn remove(&self, name: &str) -> Result<(), FleetError> {
+        let path = self.path.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FleetError::at(&path)(error)),
+            Ok(()) | Err(_) => Ok(()),
         }
-        Ok(())
     }
 
     /// Makes the stream of the last earlier run that of the current one: another machine has run it to its end.
@@ -342,6 +358,26 @@ impl TaskDir {
     }
 }
 
+/// Returns the directory of a task below `tasks`. Not all tasks are in one directory: file systems get slow with many
+/// entries. Fleets of earlier versions have no other level.
+pub fn task_directory(tasks: &Path, id: &str) -> PathBuf {
+    let flat = tasks.join(id);
+    if flat.is_dir() {
+        return flat;
+    }
+    // No id has the character `@`. FNV-1a, because the value must never change.
+    let hash =
+        id.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let group = (hash ^ hash >> 16 ^ hash >> 8 ^ hash >> 24) & 0xff;
+    tasks.join(format!("@{group:02x}")).join(id)
+}
+
+/// Returns the file with the answers of the model that a task has got in its current attempt. `fleet` is the directory of
+/// the fleet.
+pub fn answers_file(fleet: &Path, task: &str) -> PathBuf {
+    task_directory(&fleet.join("tasks"), task).join(ANSWERS)
+}
+
 fn read(path: &Path, error: &Path) -> Result<RunStream, FleetError> {
     let mut stream = File::open(path).and_then(RunStream::read).map_err(FleetError::at(path))?;
     if stream.end.is_none() {
@@ -350,4 +386,23 @@ fn read(path: &Path, error: &Path) -> Result<RunStream, FleetError> {
         (stream.end, stream.session_id) = (failed.end, stream.session_id.or(failed.session_id));
     }
     Ok(stream)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tasks_are_in_two_levels_and_those_of_earlier_versions_stay_where_they_are() {
+        let home = tempfile::tempdir().unwrap();
+        let tasks = home.path();
+        fs::create_dir(tasks.join("old")).unwrap();
+        assert_eq!(task_directory(tasks, "old"), tasks.join("old"));
+        // The place of a task must not change with the version.
+        assert_eq!(task_directory(tasks, "fix-typo"), tasks.join("@22/fix-typo"));
+        let groups: std::collections::BTreeSet<PathBuf> = (0..10_000)
+            .filter_map(|number| Some(task_directory(tasks, &format!("t{number}")).parent()?.to_owned()))
+            .collect();
+        assert_eq!(groups.len(), 256);
+    }
 }

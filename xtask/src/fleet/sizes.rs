@@ -44,8 +44,9 @@ fn submission(program: &Path) -> Result<(), FleetError> {
     let started = Instant::now();
     let mut driver = start(scene.fleet(&file, &["--jobs", "1"])?)?;
     let fleet = file.with_extension("fleet");
-    let first = fleet.join("tasks").join(task_ids(1).next().unwrap_or_default());
-    while !first.exists() {
+    let tasks = fleet.join("tasks");
+    // The directory of the first task.
+    while fs::read_dir(&tasks).ok().and_then(|mut entries| entries.next()).is_none() {
         let has_ended = driver.try_wait().map_err(FleetError::system("waiting for the driver"))?.is_some();
         if has_ended || started.elapsed() > START_TIMEOUT {
             send(driver.id(), Signal::KILL);

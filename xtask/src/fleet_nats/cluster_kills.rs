@@ -376,8 +376,10 @@ impl KilledFleet<'_> {
             }
             let mut completed = 0;
             for number in 0..WORKERS {
-                let directory = self.worker(number).join("fleet/tasks").join(id);
-                if directory.exists() {
+                let tasks = self.worker(number).join("fleet/tasks");
+                let groups = fs::read_dir(tasks).into_iter().flatten().flatten();
+                let directory = groups.map(|group| group.path().join(id)).find(|path| path.exists());
+                if let Some(directory) = directory {
                     completed += completed_streams(&directory)?;
                 }
             }

@@ -7,7 +7,7 @@ use ibeam_git::{GitError, Place};
 
 use super::{COMMIT, NewWorkspace, TREE, WorkspaceError, Workspaces, base_file, index_repository, utf8};
 use crate::task::ResultSource;
-use crate::task_dir::TaskDir;
+use crate::task_dir::{TaskDir, task_directory};
 
 /// The author of the commits with the changes of other tasks.
 const AUTHOR: [&str; 4] = ["-c", "user.name=ibeam", "-c", "user.email=ibeam@localhost"];
@@ -16,7 +16,7 @@ impl Workspaces {
     /// Returns the commit at which the first of the tasks started; `None` if its workspace was a copy.
     pub(super) fn first_commit(&self, source: &ResultSource) -> Result<Option<String>, WorkspaceError> {
         let Some(first) = source.tasks().next() else { return Ok(None) };
-        let workspace = self.fleet.join("tasks").join(first).join("workspace");
+        let workspace = task_directory(&self.fleet.join("tasks"), first).join("workspace");
         let base = fs::read_to_string(base_file(&workspace)).map_err(|error| {
             WorkspaceError::NoStart(format!("the workspace of `{first}` is gone: {error}"))
         })?;
@@ -120,7 +120,7 @@ mod tests {
             let start = WorkspaceSource::Path(source.clone());
             let sources = [start.clone(), from("a", &[], &start), from("b", &["a"], &start)];
             for (id, source) in ["a", "b", "c"].into_iter().zip(&sources) {
-                let task = fleet.join("tasks").join(id);
+                let task = task_directory(&fleet.join("tasks"), id);
                 let workspace = task.join("workspace");
                 workspaces.prepare(source, &workspace).unwrap();
                 let text = fs::read_to_string(workspace.join("a.txt")).unwrap();
@@ -137,14 +137,14 @@ mod tests {
                     assert_eq!(status, format!(" M a.txt\n?? {id}.bin"));
                 }
             }
-            let last = fleet.join("tasks/c");
+            let last = task_directory(&fleet.join("tasks"), "c");
             assert_eq!(fs::read_to_string(last.join("workspace/a.txt")).unwrap(), "a\na\nb\nc\n");
             assert!(last.join("workspace/a.bin").exists());
             let patch = fs::read_to_string(last.join("changes.patch")).unwrap();
             assert!(patch.contains("+c\n") && !patch.contains("+b\n") && !patch.contains("b.bin"), "{patch}");
 
             // A patch that is gone, and one that cannot be applied.
-            fs::remove_file(fleet.join("tasks/a/changes.patch")).unwrap();
+            fs::remove_file(task_directory(&fleet.join("tasks"), "a").join("changes.patch")).unwrap();
             let error = workspaces.prepare(&sources[1], &fleet.join("tasks/d/workspace")).unwrap_err();
             assert!(matches!(&error, WorkspaceError::NoStart(_)), "{error:?}");
             assert!(!fleet.join("tasks/d/workspace").exists());

@@ -30,6 +30,11 @@ pub(crate) fn with(mut task: Value, key: &str, value: Value) -> Value {
     task
 }
 
+/// Returns the directory of a task in the directory of a fleet or of a worker.
+pub(crate) fn task_dir(fleet: &Path, id: &str) -> PathBuf {
+    ibeam_fleet::task_directory(&fleet.join("tasks"), id)
+}
+
 pub(crate) fn run<'a>(
     scene: &Scene,
     tasks: &'a Path,
@@ -112,15 +117,15 @@ fn a_run_and_a_check_see_neither_the_fleet_nor_the_file_of_its_tasks() {
     let scene = Scene::new([]).with_workspace(workspace);
     let file = scene.workspace.path().join("tasks.jsonl");
     let search = format!(
-        "cat '{0}' tasks.jsonl kube.yaml; cat ../../../ledger.sqlite* ../../other/*; grep -rs CANARY .. ; \
-         ls -A ../../.. ../.. ..; echo searched",
+        "cat '{0}' tasks.jsonl kube.yaml; cat ../../../../ledger.sqlite* ../../../*/other/*; grep -rs CANARY .. ; \
+         ls -A ../../../.. ../../.. ../.. ..; echo searched",
         file.display()
     );
     let scene = scene.with_answers([
         answer_call("s", "shell", &json!({ "command": search })),
         answer_call("r", "read", &json!({ "path": file })),
-        answer_call("l", "read", &json!({ "path": "../../../ledger.sqlite" })),
-        answer_call("g", "grep", &json!({ "pattern": "CANARY", "path": "../../.." })),
+        answer_call("l", "read", &json!({ "path": "../../../../ledger.sqlite" })),
+        answer_call("g", "grep", &json!({ "pattern": "CANARY", "path": "../../../.." })),
         answer_text("done"),
         answer_text("done"),
     ]);
@@ -245,7 +250,7 @@ fn a_run_that_completed_in_its_journal_is_not_repeated() {
     let file = task_file(&scene, &[task(&scene, "a")]);
     run(&scene, &file, []).succeeded();
     let fleet = file.with_extension("fleet");
-    let directory = fleet.join("tasks/a");
+    let directory = task_dir(&fleet, "a");
     let stream = fs::read_to_string(directory.join("stream.ndjson")).unwrap();
     let cut = stream.find("{\"type\":\"result\"").unwrap();
     fs::write(directory.join("stream.ndjson"), &stream[..cut]).unwrap();
@@ -364,7 +369,7 @@ fn a_watch_ends_with_the_fleet_and_traces_are_exported() {
     let trajectory: Value = serde_json::from_slice(&trajectory).unwrap();
     assert!(trajectory["schema_version"].as_str().unwrap().starts_with("ATIF"), "{trajectory}");
     command(&["export", "--html", fleet.to_str().unwrap()]);
-    assert!(fs::read_to_string(fleet.join("tasks/a/trace.html")).unwrap().contains("task a"));
+    assert!(fs::read_to_string(task_dir(&fleet, "a").join("trace.html")).unwrap().contains("task a"));
 }
 
 #[test]

@@ -9,6 +9,7 @@ use ibeam_testkit::{Answer, BatchServer, Ibeam, PartAnswer, ProgramOutput, Reque
 use serde_json::{Value, json};
 
 use crate::batches::plan;
+use crate::fleet::task_dir;
 use crate::scene::{BINARY, KEY};
 
 /// A fleet whose requests one server answers in batches.
@@ -121,7 +122,7 @@ fn tasks_wait_without_a_process_and_a_poll_continues_them_with_the_flags_of_the_
         for (word, result) in &results {
             assert_eq!(result["outcome"], "passed", "{output}");
             assert_eq!((&result["check"]["passed"], &result["runs"]), (&json!(true), &json!(3)));
-            let stream = fleet.directory().join(format!("tasks/{word}/stream.ndjson"));
+            let stream = task_dir(&fleet.directory(), word).join("stream.ndjson");
             let stream = fs::read_to_string(stream).unwrap();
             let last: Value = serde_json::from_str(stream.lines().last().unwrap()).unwrap();
             assert_eq!(last["result"], format!("the answer to {word}"), "{wire:?}");

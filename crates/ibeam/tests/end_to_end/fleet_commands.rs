@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::checkpoints::repository;
-use crate::fleet::{results, run, task, task_file, with};
+use crate::fleet::{results, run, task, task_file, with, task_dir};
 use crate::scene::{Scene, answer_call, answer_text};
 
 /// Returns the stdout of a command of `fleet` that succeeds.
@@ -67,7 +67,7 @@ fn the_log_of_a_task_is_followed_to_its_end_and_its_state_is_shown() {
     assert!(log.contains("the end"), "{log}");
     driver.finish().succeeded();
     let lines = print(&scene, &["logs", "a", "--dir", directory, "--output-format", "stream-json"]);
-    let stream = fs::read_to_string(fleet.join("tasks/a/stream.ndjson")).unwrap();
+    let stream = fs::read_to_string(task_dir(&fleet, "a").join("stream.ndjson")).unwrap();
     assert_eq!(lines, stream);
     let shown: Value =
         serde_json::from_str(&print(&scene, &["show", "a", "--dir", directory, "--format", "json"])).unwrap();

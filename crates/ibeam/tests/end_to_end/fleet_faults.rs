@@ -9,7 +9,7 @@ use ibeam_testkit::{Answer, ProgramOutput};
 use serde_json::{Value, json};
 
 use crate::checkpoints::repository;
-use crate::fleet::{results, run, task, task_file, with};
+use crate::fleet::{results, run, task, task_dir, task_file, with};
 use crate::scene::{Scene, answer_call, answer_text};
 
 /// Asserts that the command ended with this exit code before it ran anything.
@@ -103,7 +103,7 @@ fn failed_tasks_are_run_again_on_request_with_those_that_needed_them() {
     assert_eq!(outcome("a"), (json!("passed"), json!(2)), "{output}");
     assert_eq!(outcome("b"), (json!("passed"), json!(1)), "{output}");
     assert_eq!(results["a"]["changed_files"], json!([]), "the workspace is a new one");
-    let of_task = directory.join("tasks/a");
+    let of_task = task_dir(&directory, "a");
     for name in
         ["stream.1.ndjson", "result.1.json", "changes.1.patch", "trajectory.1.json", "trajectory.json"]
     {
@@ -120,7 +120,7 @@ fn failed_tasks_are_run_again_on_request_with_those_that_needed_them() {
 fn a_trace_that_cannot_be_written_is_a_warning_and_is_written_by_the_next_command() {
     let scene = Scene::new([answer_text("done")]);
     let file = task_file(&scene, &[task(&scene, "a")]);
-    let of_task = file.with_extension("fleet").join("tasks/a");
+    let of_task = task_dir(&file.with_extension("fleet"), "a");
     let obstacle = of_task.join("trajectory.json.new");
     fs::create_dir_all(&obstacle).unwrap();
     let output = run(&scene, &file, ["--force"]).succeeded();

@@ -25,7 +25,7 @@ use ibeam_testkit::{Answer, RunningProgram};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::fleet::{results, task, task_file, with};
+use crate::fleet::{results, task, task_dir, task_file, with};
 use crate::scene::{Scene, answer_call, answer_text};
 
 /// A server on loopback, killed at the end.
@@ -125,9 +125,9 @@ fn workers_execute_the_tasks_that_another_machine_submits() {
     assert_eq!(outcome("never"), ("skipped", None), "{output}");
     worker.finish().succeeded();
     // The trace is where the session is.
-    assert!(scene.workspace.outside().join("w1/tasks/first/trajectory.json").is_file());
+    assert!(task_dir(&scene.workspace.outside().join("w1"), "first").join("trajectory.json").is_file());
     let fleet = file.with_extension("fleet");
-    assert!(!fleet.join("tasks/first").exists());
+    assert!(!task_dir(&fleet, "first").exists());
     let args = ["fleet", "sync", fleet.to_str().unwrap(), "--queue", &server.url, "--format", "json"];
     let report: Value =
         serde_json::from_str(&scene.ibeam_without_model(args).run().succeeded().stdout).unwrap();
@@ -167,7 +167,7 @@ fn failed_tasks_of_a_queue_are_run_again_on_request_with_those_that_needed_them(
     assert_eq!(outcome("a"), (json!("passed"), json!(2)), "{output}");
     assert_eq!(outcome("b"), (json!("passed"), json!(1)), "{output}");
     assert_eq!(results["a"]["changed_files"], json!([]), "the workspace is a new one");
-    let of_task = scene.workspace.outside().join("w1/tasks/a");
+    let of_task = task_dir(&scene.workspace.outside().join("w1"), "a");
     for name in ["stream.1.ndjson", "result.1.json", "changes.1.patch"] {
         assert!(of_task.join(name).is_file(), "{name}");
     }
@@ -197,7 +197,9 @@ fn worker_elsewhere(scene: &Scene, name: &str, server: &Server, flags: &[&str]) 
 /// Kills a worker and the runs that it started, as if the machine had lost its power.
 fn kill_machine(worker: RunningProgram, directory: &std::path::Path) {
     kill_process(Pid::from_raw(worker.pid()).unwrap(), Signal::KILL).unwrap();
-    for task in fs::read_dir(directory.join("tasks")).unwrap() {
+    let groups = fs::read_dir(directory.join("tasks")).unwrap();
+    let tasks = groups.flat_map(|group| fs::read_dir(group.unwrap().path()).unwrap());
+    for task in tasks {
         let Ok(pid) = fs::read_to_string(task.unwrap().path().join("process")) else { continue };
         // A run that has ended is not there.
         let _ = kill_process(Pid::from_raw(pid.parse().unwrap()).unwrap(), Signal::KILL);
@@ -225,7 +227,7 @@ fn a_run_goes_on_on_another_machine_with_its_session_and_its_files() {
     let flags = ["--force", "--allow-checks", "--until-drained"];
     let first = worker(&scene, "w1", &server, &flags);
     let directory = scene.workspace.outside().join("w1");
-    let left = directory.join("tasks/a");
+    let left = task_dir(&directory, "a");
     wait_for("a snapshot is written", || left.join("snapshot.git/index").exists());
     wait_for("the snapshot is stored", || !left.join("snapshot.files").exists());
     kill_machine(first, &directory);
@@ -251,8 +253,8 @@ fn a_run_goes_on_on_another_machine_with_its_session_and_its_files() {
         let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(of_run, lines.iter().collect::<Vec<_>>(), "run {run}: {printed}");
     };
-    published(1, directory.join("tasks/a/stream.ndjson"));
-    published(2, scene.workspace.outside().join("w2/tasks/a/stream.ndjson"));
+    published(1, task_dir(&directory, "a").join("stream.ndjson"));
+    published(2, task_dir(&scene.workspace.outside().join("w2"), "a").join("stream.ndjson"));
     assert_ne!(events.first().unwrap()["worker"], events.last().unwrap()["worker"], "{printed}");
     let other = scene.ibeam_without_model(args).args(["--task", "b"]).run().succeeded();
     assert_eq!(other.stdout, "");

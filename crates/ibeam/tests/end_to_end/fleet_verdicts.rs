@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use serde_json::{Value, json};
 
 use crate::checkpoints::repository;
-use crate::fleet::{results, run, task, task_file, with};
+use crate::fleet::{results, run, task, task_dir, task_file, with};
 use crate::scene::{Scene, answer_call, answer_text};
 
 /// Returns a scene with one task, whose run writes a file and which has this check; the file of the task, and its directory.
@@ -18,7 +18,7 @@ fn scene_with_check(check: &str) -> (Scene, PathBuf, PathBuf) {
     let write = answer_call("w", "write", &json!({ "path": "new.txt", "fileText": "new\n" }));
     let scene = repository([write, answer_text("done")]);
     let file = task_file(&scene, &[with(task(&scene, "a"), "check", json!(check))]);
-    let directory = file.with_extension("fleet").join("tasks/a");
+    let directory = task_dir(&file.with_extension("fleet"), "a");
     (scene, file, directory)
 }
 
@@ -129,7 +129,7 @@ fn a_task_whose_runs_are_killed_has_not_failed() {
     let kill = answer_call("k", "shell", &json!({ "command": "sleep 60" }));
     let scene = repository([kill, answer_text("done")]);
     let file = task_file(&scene, &[task(&scene, "a")]);
-    let directory = file.with_extension("fleet").join("tasks/a");
+    let directory = task_dir(&file.with_extension("fleet"), "a");
     let args = ["fleet", "run", file.to_str().unwrap(), "--force", "--max-runs", "1"];
     let running = scene.ibeam(args).timeout(Duration::from_secs(120)).start();
     wait_for("the command runs", || scene.server.requests().len() == 1);

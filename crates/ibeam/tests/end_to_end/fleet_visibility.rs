@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use ibeam_testkit::{ModelServer, Workspace};
 use serde_json::json;
 
-use crate::fleet::{results, run, task, task_file, with};
+use crate::fleet::{results, run, task, task_dir, task_file, with};
 use crate::scene::{Scene, answer_call, answer_text};
 
 /// Writes what it finds to `found.txt`. The pattern for the word `zebraNUMBER` does not match itself.
@@ -69,7 +69,7 @@ fn an_agent_finds_no_check_and_nothing_of_other_tasks() {
     let output = run(&scene, &task_file(&scene, &tasks), ["--force", "--jobs", "2"]).succeeded();
     let found = &results(&output)["searcher"];
     assert_eq!(found["changed_files"], json!(["found.txt", "own.txt", "search.sh"]), "{output}");
-    let directory = outside.join("tasks.fleet/tasks/searcher");
+    let directory = task_dir(&outside.join("tasks.fleet"), "searcher");
     // The search finds what it may find.
     let own = directory.join("workspace/own.txt").canonicalize().unwrap();
     let lines = fs::read_to_string(directory.join("workspace/found.txt")).unwrap();

@@ -139,9 +139,9 @@ impl<'a> LauncherScene<'a> {
             let first = first.map(ToString::to_string).unwrap_or_default();
             return Err(self.with_logs(&format!("{passed} of {TASKS} tasks passed ({status}) {first}")));
         }
-        // DIR/tasks/ID
+        // DIR/tasks/GROUP/ID
         let worker =
-            |result: &Value| Path::new(&text(result, "directory")).ancestors().nth(2).map(Path::to_owned);
+            |result: &Value| Path::new(&text(result, "directory")).ancestors().nth(3).map(Path::to_owned);
         let workers: BTreeSet<_> = results.values().filter_map(worker).collect();
         Ok(workers.len())
     }

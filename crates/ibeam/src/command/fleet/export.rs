@@ -6,7 +6,7 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ibeam_fleet::TaskQueue as _;
+use ibeam_fleet::{TaskQueue as _, task_directory};
 use ibeam_output::{escape_invisible_in_json, escape_to_one_line};
 use ibeam_protocol::Reason;
 use ibeam_trace::AtifWriter;
@@ -51,7 +51,7 @@ pub(super) fn export(directory: &Path, format: TraceFormat, stdout: &mut File) -
     for result in open_ledger(directory)?.results().map_err(queue_error)? {
         let (Some(session), Some(_)) = (&result.session_id, &result.directory) else { continue };
         // The fleet may have been moved.
-        let task = directory.join("tasks").join(&result.id);
+        let task = task_directory(&directory.join("tasks"), &result.id);
         match trace(&program, session, &task, format) {
             Ok(file) => {
                 let object = json!({ "id": result.id, "file": file }).to_string();

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use ibeam_fleet::TaskLog;
+use ibeam_fleet::{TaskLog, task_directory};
 use ibeam_protocol::Reason;
 
 use super::{FleetSource, open_ledger, queue, queue_error, unknown_task};
@@ -54,7 +54,7 @@ fn lines_in(directory: &Path, task: &str) -> Result<TaskLines, CliError> {
     if ledger.find(task).map_err(queue_error)?.is_none() {
         return Err(unknown_task(task).into());
     }
-    let mut log = TaskLog::new(&directory.join("tasks").join(task));
+    let mut log = TaskLog::new(&task_directory(&directory.join("tasks"), task));
     let task = task.to_owned();
     Ok(TaskLines {
         read: Box::new(move || log.read()),

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ibeam_fleet::{FleetObserver, SharingNote, TaskResult, TaskState, TaskStatus};
+use ibeam_fleet::{FleetObserver, SharingNote, TaskResult, TaskState, TaskStatus, task_directory};
 use ibeam_output::{Catalogue, FleetLine, escape_invisible_in_json, escape_to_one_line};
 use ibeam_protocol::Reason;
 
@@ -65,7 +65,7 @@ impl<'a> ResultPrinter<'a> {
     /// Writes the trace of a task. That of an earlier command may be impossible by now, so only others are reported.
     fn write_trace(&mut self, result: &TaskResult, is_new: bool) {
         let (Some(traces), Some(session)) = (&self.traces, &result.session_id) else { return };
-        let directory = traces.tasks.join(&result.id);
+        let directory = task_directory(&traces.tasks, &result.id);
         if !directory.is_dir() || trajectory_file(&directory).exists() {
             return;
         }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use ibeam_fleet::{Task, TaskResult, TaskStatus};
+use ibeam_fleet::{Task, TaskResult, TaskStatus, task_directory};
 use ibeam_output::{Catalogue, escape_to_one_line};
 use serde_json::{Map, Value, json};
 
@@ -46,7 +46,7 @@ pub(super) fn show(
     };
     let (definition, status, result) = found.ok_or_else(|| unknown_task(task))?;
     let files = match source {
-        FleetSource::Directory(directory) => files(&directory.join("tasks").join(task)),
+        FleetSource::Directory(directory) => files(&task_directory(&directory.join("tasks"), task)),
         FleetSource::Queue(_) => Map::new(),
     };
     let object = object(definition, &status, result.as_ref(), files);
