@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
-use ibeam_protocol::{FromJson, parse_json};
+use ibeam_protocol::{Answer, FromJson, parse_json};
 use memchr::memmem::Finder;
 use serde::Serialize;
 
@@ -48,6 +48,13 @@ impl Redactor {
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let search = Arc::new(Search::new(secrets.into_iter().collect()));
         Self { search: Arc::new(RwLock::new(search)) }
+    }
+
+    /// Whether the answer of a model contains a secret.
+    pub fn finds_secret_in(&self, answer: &Answer) -> bool {
+        let mut redacted = answer.clone();
+        self.model_text().redact_answer(&mut redacted);
+        redacted != *answer
     }
 
     /// Adds a secret to this redactor and its clones.

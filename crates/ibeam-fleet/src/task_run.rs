@@ -359,7 +359,9 @@ impl TaskRunner<'_> {
             }
         }
         dir.write_result(&result)?;
-        discard(&workspace, self.discards_workspaces);
+        dir.forget_answers()?;
+        // Without a patch, the changes are nowhere else.
+        discard(&workspace, self.discards_workspaces && result.patch_omitted.is_none());
         Ok((Conclusion::Finished(Box::new(result)), spend))
     }
 

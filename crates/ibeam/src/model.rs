@@ -5,6 +5,7 @@
 //! table, or any name if exactly one provider has a key or a base URL.
 
 mod age_warnings;
+mod answer_store;
 mod configured_facts;
 mod configured_provider;
 mod connect;

@@ -98,6 +98,11 @@ pub(crate) fn completed_runs(journal: &Path) -> Result<usize, FleetError> {
     Ok(completed.count())
 }
 
+/// Returns the number of answers of the model in a journal.
+pub(crate) fn recorded_answers(journal: &Path) -> Result<usize, FleetError> {
+    Ok(read(journal)?.lines().filter(|line| line.contains("\"model_request_finished\"")).count())
+}
+
 fn read(path: &Path) -> Result<String, FleetError> {
     fs::read_to_string(path).map_err(FleetError::system(path.display()))
 }

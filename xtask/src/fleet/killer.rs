@@ -1,7 +1,9 @@
 //! The processes of a fleet on this machine, and the ways in which they are killed or stopped.
 
+use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -10,6 +12,12 @@ use super::process::processes_with;
 
 /// The time for which a git is searched. One lives for some milliseconds.
 const GIT_SEARCH: Duration = Duration::from_millis(300);
+
+/// The time in which a request that a run has sent reaches the server.
+const ARRIVAL_TIME: Duration = Duration::from_millis(100);
+
+/// The number of requests of each task that the server has received.
+pub(super) type Requests = Arc<Mutex<HashMap<String, usize>>>;
 
 /// A process that is killed, or what else happens to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,11 +53,19 @@ impl Blow {
 #[derive(Default)]
 pub(crate) struct Killer {
     random: fastrand::Rng,
+    requests: Requests,
+    /// The number of requests of each task that were in flight when their run was killed.
+    pub(super) in_flight: HashMap<String, usize>,
     /// The processes that stand still, until this instant.
     asleep: Option<(Instant, Vec<u32>)>,
 }
 
 impl Killer {
+    /// Returns a killer of runs whose requests are counted.
+    pub(super) fn new(requests: Requests) -> Self {
+        Self { random: fastrand::Rng::new(), requests, in_flight: HashMap::new(), asleep: None }
+    }
+
     /// Lets processes go on whose sleep is over. Returns whether none stands still.
     pub(crate) fn wake(&mut self) -> bool {
         if let Some((until, pids)) = &self.asleep
@@ -70,7 +86,10 @@ impl Killer {
         let fleet = directory.to_string_lossy().into_owned();
         let is_done = match blow {
             Blow::Driver => send(driver, Signal::KILL),
-            Blow::Run => self.kill_one(processes_with([&fleet, "--print"])),
+            Blow::Run => {
+                let runs = processes_with([&fleet, "--print"]);
+                self.random.choice(runs).is_some_and(|run| self.kill_run(run))
+            }
             Blow::Check => self.kill_one(processes_with([&fleet, "run-check"])),
             Blow::Git => {
                 let started = Instant::now();
@@ -92,6 +111,26 @@ impl Killer {
         is_done.then_some(blow)
     }
 
+    /// Kills a run. It is stopped first, to see whether it waits for an answer.
+    fn kill_run(&mut self, pid: u32) -> bool {
+        let Some((task, directory)) = task_of(pid) else { return false };
+        // The helpers of a run have the same command line.
+        let run = fs::read_to_string(directory.join("process")).unwrap_or_default();
+        if run != pid.to_string() || !send(pid, Signal::STOP) {
+            return false;
+        }
+        std::thread::sleep(ARRIVAL_TIME);
+        let received = lock(&self.requests).get(&task).copied().unwrap_or_default();
+        let answers = fs::read_to_string(directory.join("answers.ndjson")).unwrap_or_default();
+        let stored = answers.lines().filter(|line| !line.is_empty()).count();
+        let is_killed = send(pid, Signal::KILL);
+        if is_killed {
+            let in_flight = self.in_flight.entry(task).or_default();
+            *in_flight = received.saturating_sub(stored);
+        }
+        is_killed
+    }
+
     fn kill_one(&mut self, pids: Vec<u32>) -> bool {
         self.random.choice(pids).is_some_and(|pid| send(pid, Signal::KILL))
     }
@@ -104,6 +143,19 @@ impl Drop for Killer {
             let _ = send(*pid, Signal::CONT);
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the task of a run and its directory. The command line names its workspace.
+fn task_of(pid: u32) -> Option<(String, PathBuf)> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let words = line.split(|byte| *byte == 0).filter_map(|word| std::str::from_utf8(word).ok());
+    let workspace = words.map(Path::new).find(|word| word.ends_with("workspace") && word.is_absolute())?;
+    let directory = workspace.parent()?;
+    Some((directory.file_name()?.to_str()?.to_owned(), directory.to_owned()))
 }
 
 /// Sends a signal to a process. Returns whether it was still there.

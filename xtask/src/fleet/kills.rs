@@ -9,13 +9,15 @@ use serde_json::Value;
 
 use super::FleetError;
 use super::checked_tasks::{
-    completed_runs, completed_streams, has_ignored_file, is_verdict_right, make_repository,
+    completed_runs, completed_streams, has_ignored_file, is_verdict_right, make_repository, recorded_answers,
     write_checked_tasks,
 };
-use super::killer::{Blow, Killer};
+use super::killer::{Blow, Killer, Requests};
 use super::process::cpu_of;
 use super::scripted_fleet::{JOBS, REQUESTS_PER_TASK, ScriptedFleet, answer, run_to_end, start, task_ids};
 
+/// The time until an answer begins, so that kills also hit runs with a request in flight.
+const ANSWER_TIME: Duration = Duration::from_millis(200);
 /// The time between two kills on one machine.
 const LOCAL_KILL_PAUSE: Duration = Duration::from_millis(700);
 /// The time for which all processes stand still, as on a machine that sleeps.
@@ -33,6 +35,8 @@ struct Counts {
     wrong: usize,
     /// The workspaces with a file that git ignores.
     leaked: usize,
+    /// The answers in the journals.
+    answers: usize,
     /// The runs that did not report their end.
     interrupted: u64,
     /// The commands that left tasks undecided.
@@ -43,11 +47,20 @@ struct Counts {
 
 /// Runs `tasks` tasks while random processes are killed; prints a table.
 pub(super) fn run(program: &Path, tasks: usize) -> Result<(), FleetError> {
-    let scene = ScriptedFleet::new(program, |request, _| answer(request));
+    let requests = Requests::default();
+    let received = std::sync::Arc::clone(&requests);
+    let scene = ScriptedFleet::new(program, move |request, _| {
+        let transcript = request.transcript();
+        let prompt = transcript.iter().find_map(|line| line.strip_prefix("user: write "));
+        let task = prompt.unwrap_or_default().trim();
+        let mut received = received.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        *received.entry(task.to_owned()).or_default() += 1;
+        answer(request).delay(ANSWER_TIME)
+    });
     make_repository(scene.workspace.path())?;
     let file = write_checked_tasks(&scene, tasks)?;
     let mut counts = Counts::default();
-    let mut killer = Killer::default();
+    let mut killer = Killer::new(requests);
     let fleet = file.with_extension("fleet");
     let started = Instant::now();
     let mut killed_at = Instant::now();
@@ -77,8 +90,18 @@ pub(super) fn run(program: &Path, tasks: usize) -> Result<(), FleetError> {
         }
     }
     count_results(&scene, tasks, &mut counts)?;
-    let Counts { killed, lost, repeated, wrong, leaked, interrupted, unfinished, driver_cpu, driver_memory } =
-        counts;
+    let Counts {
+        killed,
+        lost,
+        repeated,
+        wrong,
+        leaked,
+        answers,
+        interrupted,
+        unfinished,
+        driver_cpu,
+        driver_memory,
+    } = counts;
     let seconds = started.elapsed().as_secs_f64();
     let mebibytes = driver_memory >> 20;
     let cpu_ms = driver_cpu.as_secs_f64() * 1000.0 / tasks as f64;
@@ -87,12 +110,19 @@ pub(super) fn run(program: &Path, tasks: usize) -> Result<(), FleetError> {
         "  lost {lost}, run again after the end {repeated}, wrong verdicts {wrong}, ignored files in workspaces {leaked}"
     );
     println!("  killed: {killed:?}; {interrupted} runs were interrupted, {unfinished} commands left tasks");
+    let (received, needed) = (scene.server.received(), tasks * REQUESTS_PER_TASK);
+    let in_flight: usize = killer.in_flight.values().sum();
+    // A request that was in flight may never have reached the server.
+    let again = received.saturating_sub(answers + in_flight);
+    let ratio = received.saturating_sub(in_flight) as f64 / needed as f64;
     println!(
-        "  {} requests for {} that are needed; {seconds:.0} s; the driver used {cpu_ms:.1} ms of CPU per task \
-         and {mebibytes} MiB",
-        scene.server.received(),
-        tasks * REQUESTS_PER_TASK
+        "  {received} requests for {needed} that are needed; {in_flight} were in flight when their run was killed; without \
+         them {ratio:.3} times as many; {again} answers that had arrived were requested again"
     );
+    println!("  {seconds:.0} s; the driver used {cpu_ms:.1} ms of CPU per task and {mebibytes} MiB");
+    if again > 0 || received.saturating_sub(in_flight) > needed {
+        return Err(scene.failed("answers that had arrived were requested again"));
+    }
     if lost + repeated + wrong + leaked > 0 {
         return Err(scene.failed("tasks were lost or repeated, or have a wrong verdict"));
     }
@@ -114,6 +144,7 @@ fn count_results(scene: &ScriptedFleet, tasks: usize, counts: &mut Counts) -> Re
         counts.interrupted += result.get("interrupted_runs").and_then(Value::as_u64).unwrap_or_default();
         let completed = completed_streams(directory)?;
         let recorded = completed_runs(&scene.workspace.journal(text("session_id")))?;
+        counts.answers += recorded_answers(&scene.workspace.journal(text("session_id")))?;
         counts.repeated += usize::from(completed > 1 || recorded > 1);
         if recorded == 0 {
             return Err(scene.failed(&format!("the journal of `{id}` has no completed run")));

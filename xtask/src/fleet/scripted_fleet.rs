@@ -37,13 +37,15 @@ pub(crate) struct Ended {
     pub(crate) peak_memory: u64,
 }
 
-/// Returns the answer of the scripted model: a call that writes a file, then a text. A call that a killed run left open
-/// may not have written the file, so the model repeats it.
+/// Returns the answer of the scripted model: a call that writes a file, then a text. If a call that a killed run left open
+/// has not written the file, the model repeats it.
 pub(crate) fn answer(request: &Request) -> Answer {
     let transcript = request.transcript();
     let results: Vec<&str> = transcript.iter().filter_map(|line| line.strip_prefix("result ")).collect();
-    let is_open =
-        |result: &&str| ["interrupted: ", "not executed: "].iter().any(|start| result.starts_with(start));
+    let is_open = |result: &&str| {
+        let is_unfinished = ["interrupted: ", "not executed: "].iter().any(|start| result.starts_with(start));
+        is_unfinished && !result.contains("now holds exactly")
+    };
     if results.last().is_some_and(|result| !is_open(result)) {
         return Answer::new().text("The file is written.");
     }

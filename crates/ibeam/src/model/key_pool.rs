@@ -1,6 +1,7 @@
 //! The keys of a provider, and the permission for each request with one of them.
 //!
-//! In a fleet, the governor chooses the key and permits the request; the run reports how it ended. Without a governor, because
+//! In a fleet, the governor chooses the key and permits the request; the run stores the answer and reports how it ended. An
+//! answer that an earlier process of the task has stored is not requested. Without a governor, because
 //! the driver of the fleet has died, a request of a fleet with a budget or rates waits for the next driver, and then parks the
 //! run. Without such limits it is sent at once. A run outside of a fleet uses the first key that was not refused.
 
@@ -8,17 +9,17 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
 use ibeam_core::{
-    JsonSchema, ModelEvent, ModelRequest, ModelStream, Prices, Provider, ProviderError, Retry,
+    JsonSchema, ModelEvent, ModelRequest, ModelStream, Prices, Provider, ProviderError, Redactor, Retry,
     estimated_tokens,
 };
 use ibeam_fleet::{
     Ask, GOVERNOR_VARIABLE, LimitLeft, Permission, QuotaLeft, RequestOutcome, RequestReport, TASK_VARIABLE,
-    is_limited,
+    answers_file, is_limited,
 };
 use ibeam_protocol::{Failure, ModelInfo, Reason, Usage};
 use ibeam_providers::{Observer, Remaining, RemainingQuota};
@@ -26,6 +27,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep};
 
+use super::answer_store::{AnswerStore, events_of, request_key};
 use crate::app::AppContext;
 use crate::environment::variable;
 use crate::run::model_info;
@@ -41,6 +43,12 @@ const OVERLOAD_PAUSE: Duration = Duration::from_secs(10);
 const REFUSED_PAUSE: Duration = Duration::from_secs(60 * 60);
 /// The time between two attempts to reach it.
 const DRIVER_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The answers of the task of this process: all its models and sub-agents share them.
+static ANSWERS: LazyLock<Option<AnswerStore>> = LazyLock::new(|| {
+    let (socket, task) = (PathBuf::from(variable(GOVERNOR_VARIABLE)?), variable(TASK_VARIABLE)?);
+    Some(AnswerStore::open(&answers_file(socket.parent()?, &task)))
+});
 
 /// A key of a provider, and the requests with it.
 pub(super) struct PooledKey {
@@ -87,7 +95,9 @@ impl QuotaCell {
 struct KeyPool {
     keys: Vec<PooledKey>,
     provider: String,
+    model: String,
     prices: Option<Prices>,
+    redactor: Redactor,
     chooser: Chooser,
 }
 
@@ -134,7 +144,8 @@ pub(super) fn pooled(
         },
     };
     let (prices, provider) = (model_info::prices(app, model)?, model.provider.clone());
-    Ok(Arc::new(PooledProvider(Arc::new(KeyPool { keys, provider, prices, chooser }))))
+    let (model, redactor) = (model.id.clone(), app.redactor().clone());
+    Ok(Arc::new(PooledProvider(Arc::new(KeyPool { keys, provider, model, prices, redactor, chooser }))))
 }
 
 impl PooledProvider {
@@ -159,8 +170,13 @@ impl Provider for PooledProvider {
 
     fn stream(&self, request: Arc<ModelRequest>) -> ModelStream {
         let pool = Arc::clone(&self.0);
+        let key = ANSWERS.as_ref().map(|answers| (request_key(&pool.model, &request), answers));
+        if let Some(answer) = key.as_ref().and_then(|(key, answers)| answers.take(key, &request)) {
+            return stream::iter(events_of(answer).into_iter().map(Ok)).boxed();
+        }
+        let key = key.map(|(key, _)| key);
         stream::once(async move {
-            pool.open(request).await.unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
+            pool.open(request, key).await.unwrap_or_else(|error| stream::iter([Err(error)]).boxed())
         })
         .flatten()
         .boxed()
@@ -169,7 +185,11 @@ impl Provider for PooledProvider {
 
 impl KeyPool {
     /// Sends a request with a key, and with another one if the service refuses the first.
-    async fn open(self: Arc<Self>, request: Arc<ModelRequest>) -> Result<ModelStream, ProviderError> {
+    async fn open(
+        self: Arc<Self>,
+        request: Arc<ModelRequest>,
+        answer_key: Option<String>,
+    ) -> Result<ModelStream, ProviderError> {
         let mut attempts = 0;
         loop {
             let (number, permit) = self.choose(&request).await?;
@@ -178,7 +198,7 @@ impl KeyPool {
             };
             let mut events = key.provider.stream(Arc::clone(&request));
             if self.keys.len() == 1 {
-                return Ok(self.reporting(0, events, permit));
+                return Ok(self.reporting(0, self.storing(events, answer_key), permit));
             }
             let mut first = Vec::new();
             loop {
@@ -199,7 +219,8 @@ impl KeyPool {
                     }
                 }
                 Some(_) | None => {
-                    return Ok(self.reporting(number, stream::iter(first).chain(events).boxed(), permit));
+                    let events = self.storing(stream::iter(first).chain(events).boxed(), answer_key);
+                    return Ok(self.reporting(number, events, permit));
                 }
             }
         }
@@ -256,6 +277,19 @@ impl KeyPool {
         if let Some(until) = closed.lock().unwrap_or_else(PoisonError::into_inner).get_mut(number) {
             *until = Some(Instant::now() + pause.min(REFUSED_PAUSE));
         }
+    }
+
+    /// Returns the events, and stores the answer under `key` before it is returned.
+    fn storing(&self, events: ModelStream, key: Option<String>) -> ModelStream {
+        let redactor = self.redactor.clone();
+        let store = move |event: &Result<ModelEvent, ProviderError>| {
+            if let (Ok(ModelEvent::Finished(answer)), Some(key), Some(answers)) = (event, &key, ANSWERS.as_ref())
+            {
+                // The run goes on without: only a kill before the record in the journal would cost a request.
+                drop(answers.store(key.clone(), answer, &redactor));
+            }
+        };
+        events.inspect(store).boxed()
     }
 
     /// Returns the events, and reports the last one to the governor. A stream that is dropped closes the connection.
