@@ -43,6 +43,9 @@ pub struct TaskResult {
     /// The patch with the changes; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patch: Option<PathBuf>,
+    /// The reason for which changes have no patch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patch_omitted: Option<String>,
     /// The result of the command `check`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<CheckResult>,
@@ -152,3 +155,4 @@ impl TaskResult {
         Self::without_run(id, Outcome::Skipped, format!("the task `{needed}` did not pass"))
     }
 }
+            patch_omitted: None,

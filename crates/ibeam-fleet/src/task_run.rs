@@ -315,8 +315,9 @@ impl TaskRunner<'_> {
         if has_workspace {
             match self.changes(task, dir) {
                 Ok(changes) => {
-                    result.changed_files = changes.files;
                     result.patch = changes.has_patch.then(|| dir.patch());
+                    result.patch_omitted = changes.omission();
+                    result.changed_files = changes.files;
                 }
                 Err(_) if self.stop.is_requested() => return Ok((interrupted(), spend)),
                 Err(error @ WorkspaceError::Undecided(_)) => {
@@ -457,6 +458,7 @@ fn summary(task: &Task, dir: &TaskDir, streams: &[RunStream], totals: TotalsScop
         interrupted_runs: count(streams.len() - ends.len()),
         changed_files: Vec::new(),
         patch: None,
+        patch_omitted: None,
         check: None,
         directory: Some(dir.path().to_owned()),
     }

@@ -47,10 +47,14 @@ const LOCK_TIME: Duration = Duration::from_secs(2);
 /// The piece of a file that is copied before it is looked whether the copy should end.
 const MAX_PIECE_BYTES: u64 = 16 << 20;
 
+/// The size of the largest patch that is kept, in bytes.
+const MAX_PATCH_BYTES: u64 = 64 << 20;
+
 /// Prepares workspaces.
 #[derive(Debug)]
 pub(crate) struct Workspaces {
     git: Git,
+    max_patch_bytes: u64,
     /// The directory of the fleet, which no copy includes.
     fleet: PathBuf,
     /// Secret files, which no copy includes, whatever their names there are.
@@ -83,12 +87,32 @@ pub(crate) struct Changes {
     pub(crate) files: Vec<String>,
     /// Whether a patch was written.
     pub(crate) has_patch: bool,
+    /// The size of a patch that is too large, and was not kept.
+    #[serde(default)]
+    pub(crate) omitted_bytes: Option<u64>,
+}
+
+impl Changes {
+    /// Returns the reason for which there is no patch of these changes.
+    pub(crate) fn omission(&self) -> Option<String> {
+        let mebibytes = |bytes: u64| bytes.div_ceil(1 << 20);
+        let (bytes, limit) = (mebibytes(self.omitted_bytes?), mebibytes(MAX_PATCH_BYTES));
+        Some(format!("the patch has {bytes} MiB, and {limit} are allowed"))
+    }
 }
 
 impl Workspaces {
     pub(crate) fn new(git: Git, fleet: PathBuf) -> Self {
         let (secrets, hidden) = (Vec::new(), FileFilter::default());
-        Self { git, fleet, secrets, hidden, stop: StopFlag::default(), unavailable: Mutex::default() }
+        Self {
+            git,
+            max_patch_bytes: MAX_PATCH_BYTES,
+            fleet,
+            secrets,
+            hidden,
+            stop: StopFlag::default(),
+            unavailable: Mutex::default(),
+        }
     }
 
     /// Ends copies when `stop` is requested.
@@ -289,20 +313,33 @@ impl Workspaces {
             self.read_base(&repository, base)?;
         }
         self.add_files(&repository, path)?;
-        let output = self.diff(&repository, base, &["--raw", "-z"])?;
-        let (files, difference) = split_raw_diff(&output)?;
-        let has_patch = !files.is_empty();
-        if has_patch {
-            fs::write(patch, difference)?;
+        let names = self.diff(&repository, base, &["--name-only", "-z"])?;
+        let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        let files: Vec<String> = names.map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        if files.is_empty() {
+            return Ok(Changes::default());
         }
-        Ok(Changes { files, has_patch })
+        let bytes = self.write_diff(&repository, base, patch)?;
+        let has_patch = bytes <= self.max_patch_bytes;
+        if !has_patch {
+            fs::remove_file(patch)?;
+        }
+        Ok(Changes { files, has_patch, omitted_bytes: (!has_patch).then_some(bytes) })
     }
 
-    /// Returns the differences from a commit or tree to the index of a repository, as a patch.
-    fn diff(&self, repository: &Path, base: &str, extra: &[&str]) -> Result<Vec<u8>, GitError> {
+    /// Writes the differences from a commit or tree to the index of a repository to `patch`. Returns its size. Git writes it,
+    /// because it may be larger than the memory.
+    fn write_diff(&self, repository: &Path, base: &str, patch: &Path) -> Result<u64, WorkspaceError> {
+        let output = format!("--output={}", utf8(patch)?);
+        self.diff(repository, base, &["--patch", "--binary", &output])?;
+        Ok(fs::metadata(patch)?.len())
+    }
+
+    /// Returns the differences from a commit or tree to the index of a repository, in the form that `options` ask for.
+    fn diff(&self, repository: &Path, base: &str, options: &[&str]) -> Result<Vec<u8>, GitError> {
         let fixed = ["diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-renames"];
-        let patch = ["--patch", "--binary", base, "--"];
-        let arguments: Vec<&str> = fixed.into_iter().chain(extra.iter().copied()).chain(patch).collect();
+        let arguments: Vec<&str> =
+            fixed.into_iter().chain(options.iter().copied()).chain([base, "--"]).collect();
         self.git.run(Place::bare(repository), &arguments)
     }
 
@@ -438,24 +475,6 @@ fn fresh_repository(path: &Path, hash: &str) -> Result<PathBuf, String> {
         .and_then(|()| fs::write(path.join("HEAD"), "ref: refs/heads/none\n"))
         .map_err(|error| error.to_string())?;
     Ok(path.to_owned())
-}
-
-/// Splits the output of `git diff --raw -z --patch` into the names of the files and the patch: two fields for each file,
-/// and an empty one before the patch.
-fn split_raw_diff(output: &[u8]) -> Result<(Vec<String>, &[u8]), String> {
-    let invalid = || "git printed an unknown form of differences".to_owned();
-    let (mut files, mut rest) = (Vec::new(), output);
-    while rest.first() == Some(&b':') {
-        let mut fields = rest.splitn(3, |byte| *byte == 0);
-        let (_, name, after) = (fields.next(), fields.next(), fields.next());
-        files.push(String::from_utf8_lossy(name.ok_or_else(invalid)?).into_owned());
-        rest = after.ok_or_else(invalid)?;
-    }
-    match (files.is_empty(), rest.strip_prefix(&[0])) {
-        (true, None) if rest.is_empty() => Ok((files, rest)),
-        (false, Some(patch)) => Ok((files, patch)),
-        (true | false, _) => Err(invalid()),
-    }
 }
 
 /// Lets a repository use the objects in another directory.

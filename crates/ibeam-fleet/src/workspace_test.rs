@@ -155,10 +155,20 @@ fn a_copy_has_no_hidden_and_no_secret_file() {
 }
 
 #[test]
-fn an_unknown_form_of_differences_is_an_error() {
-    for output in [&b"patch"[..], b":100644 100644 a b M\0a.txt\0patch", b":100644 100644 a b M"] {
-        assert!(split_raw_diff(output).is_err(), "{output:?}");
-    }
+fn a_patch_that_is_too_large_is_not_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let (source, path) = (source(home.path()), home.path().join("task/workspace"));
+    let workspaces = Workspaces { max_patch_bytes: 1000, ..workspaces(home.path()) };
+    let (source, patch) = (WorkspaceSource::Path(source), home.path().join("task/changes.patch"));
+    workspaces.prepare(&source, &path).unwrap();
+    fs::write(path.join("a.txt"), "b\n").unwrap();
+    let small = workspaces.changes(&source, &path, &patch).unwrap();
+    assert_eq!((small.has_patch, small.omission(), patch.exists()), (true, None, true));
+    fs::write(path.join("large.txt"), "line\n".repeat(1000)).unwrap();
+    let large = workspaces.changes(&source, &path, &patch).unwrap();
+    assert_eq!(large.files, ["a.txt", "large.txt"]);
+    assert_eq!((large.has_patch, patch.exists()), (false, false));
+    assert!(large.omission().is_some_and(|reason| reason.starts_with("the patch has ")), "{large:?}");
 }
 
 #[test]

@@ -37,8 +37,7 @@ impl Workspaces {
             self.read_base(&objects, base)?;
         }
         self.add_files(&objects, path)?;
-        let changes = self.diff(&objects, base, &[])?;
-        fs::write(patch, changes).map_err(|error| error.to_string())?;
+        self.write_diff(&objects, base, patch).map_err(|error| error.to_string())?;
         Ok(recorded)
     }
 
