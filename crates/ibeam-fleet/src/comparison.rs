@@ -4,14 +4,17 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::report::{FleetReport, Z};
+use crate::report::{FleetReport, cluster_of};
+use crate::statistics::{ClusteredMean, Observation, Z, clustered_p_value};
 use crate::task_result::{Outcome, TaskResult};
 
 /// A comparison of the results of two fleets. Tasks are the same if their ids are.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FleetComparison {
-    /// The number of tasks with a result in both fleets.
+    /// The number of tasks with a result in both fleets, without those that failed because of the infrastructure in one.
     pub tasks: u64,
+    /// The number of the latter.
+    pub infrastructure: u64,
     /// The number of those that passed in both.
     pub both_passed: u64,
     /// The number of those that passed in the first fleet only.
@@ -30,11 +33,14 @@ pub struct FleetComparison {
 pub struct RateDifference {
     /// The second rate minus the first one, from -1 to 1.
     pub rate: f64,
-    /// The lower end of the 95 % interval by Agresti and Min.
+    /// The standard error, which takes repeated tasks into account.
+    pub standard_error: f64,
+    /// The lower end of the 95 % interval by Agresti and Min, for as many independent tasks as the repeated ones are worth.
     pub low: f64,
     /// The upper end of the interval.
     pub high: f64,
-    /// The probability of such a difference or a greater one if both are equally good (exact test by McNemar).
+    /// The probability of such a difference or a greater one if both are equally good: by the exact test of McNemar, with
+    /// repeated tasks by the test of Obuchowski.
     pub p_value: f64,
 }
 
@@ -54,45 +60,63 @@ impl FleetComparison {
     pub fn new(first: &FleetReport, second: &FleetReport) -> Self {
         let others: HashMap<&str, &TaskResult> =
             second.tasks.iter().map(|result| (result.id.as_str(), result)).collect();
-        let (mut tasks, mut both_passed, mut first_passed, mut second_passed) = (0, 0, 0, 0);
-        let mut changed = Vec::new();
-        for result in &first.tasks {
+        let (mut infrastructure, mut both_passed, mut first_passed, mut second_passed) = (0, 0, 0, 0);
+        let (mut changed, mut differences) = (Vec::new(), Vec::new());
+        for (result, number) in first.tasks.iter().zip(0..) {
             let Some(other) = others.get(result.id.as_str()) else { continue };
-            tasks += 1;
-            match (result.outcome == Outcome::Passed, other.outcome == Outcome::Passed) {
-                (true, true) => both_passed += 1,
-                (true, false) => first_passed += 1,
-                (false, true) => second_passed += 1,
-                (false, false) => {}
+            if result.is_of_infrastructure() || other.is_of_infrastructure() {
+                infrastructure += 1;
+                continue;
             }
+            let value = match (result.outcome == Outcome::Passed, other.outcome == Outcome::Passed) {
+                (true, true) => {
+                    both_passed += 1;
+                    0.0
+                }
+                (true, false) => {
+                    first_passed += 1;
+                    -1.0
+                }
+                (false, true) => {
+                    second_passed += 1;
+                    1.0
+                }
+                (false, false) => 0.0,
+            };
+            differences.push(Observation { cluster: cluster_of(&first.clusters, &result.id, number), value });
             if result.outcome != other.outcome {
                 let id = result.id.clone();
                 changed.push(ChangedTask { id, first: result.outcome, second: other.outcome });
             }
         }
-        let difference = RateDifference::new(tasks, first_passed, second_passed);
-        Self { tasks, both_passed, first_passed, second_passed, difference, changed }
+        let difference = RateDifference::new(&differences, first_passed, second_passed);
+        let tasks = differences.len() as u64;
+        Self { tasks, infrastructure, both_passed, first_passed, second_passed, difference, changed }
     }
 }
 
 impl RateDifference {
-    /// Returns the difference for `tasks` tasks of which `first` passed in the first fleet only, and `second` in the
-    /// second fleet only.
+    /// Returns the difference for tasks with these `differences`, of which `first` passed in the first fleet only, and
+    /// `second` in the second fleet only; `None` without tasks.
     #[expect(clippy::cast_precision_loss, reason = "the number of tasks is far below 2^53")]
-    fn new(tasks: u64, first: u64, second: u64) -> Option<Self> {
-        if tasks == 0 {
-            return None;
-        }
-        let (n, b, c) = (tasks as f64, first as f64, second as f64);
+    fn new(differences: &[Observation], first: u64, second: u64) -> Option<Self> {
+        let ClusteredMean { mean, standard_error, effective, clusters } = ClusteredMean::new(differences)?;
+        let is_independent = clusters == differences.len() as u64 || clusters == 1;
+        let scale = effective / differences.len() as f64;
+        let (b, c) = (first as f64 * scale, second as f64 * scale);
         // Half a task is added to each of the four cells.
-        let (adjusted, sum, difference) = (n + 2.0, b + c + 1.0, c - b);
+        let (adjusted, sum, difference) = (effective + 2.0, b + c + 1.0, c - b);
         let center = difference / adjusted;
         let half = Z * (sum - difference * difference / adjusted).max(0.0).sqrt() / adjusted;
         Some(Self {
-            rate: difference / n,
+            rate: mean,
+            standard_error,
             low: (center - half).max(-1.0),
             high: (center + half).min(1.0),
-            p_value: sign_test(first.min(second), first + second),
+            p_value: match is_independent {
+                true => sign_test(first.min(second), first + second),
+                false => clustered_p_value(differences),
+            },
         })
     }
 }
@@ -114,8 +138,11 @@ mod tests {
     use super::*;
 
     fn report(outcomes: &[(&str, Outcome)]) -> FleetReport {
-        let result = |(id, outcome): &(&str, Outcome)| TaskResult::without_run(id, *outcome, String::new());
-        FleetReport::new(outcomes.iter().map(result).collect(), 0)
+        let result = |(id, outcome): &(&str, Outcome)| TaskResult {
+            code: Some("timeout".to_owned()),
+            ..TaskResult::without_run(id, *outcome, String::new())
+        };
+        FleetReport::new(outcomes.iter().map(result).collect(), 0, HashMap::new())
     }
 
     /// The values are those of `scipy.stats.binomtest(k, n).pvalue`.
@@ -145,5 +172,40 @@ mod tests {
         let difference = found.difference.unwrap();
         assert!(difference.rate.abs() < 1e-12 && difference.low < 0.0 && difference.high > 0.0);
         assert_eq!(FleetComparison::new(&first, &report(&[])).difference, None);
+    }
+
+    /// Two of five tasks changed with all their repeats. They are not 20 independent changes.
+    #[test]
+    fn repeats_of_a_task_are_no_further_evidence() {
+        let ids: Vec<String> = (0..50).map(|number| format!("p{}.r{number}", number % 5)).collect();
+        let clusters: HashMap<String, u64> =
+            ids.iter().zip(0..).map(|(id, number)| (id.clone(), number % 5)).collect();
+        let report = |passes: fn(u64) -> bool, clusters: &HashMap<String, u64>| {
+            let result = |(id, number): (&String, u64)| {
+                let outcome = if passes(number % 5) { Outcome::Passed } else { Outcome::CheckFailed };
+                TaskResult::without_run(id, outcome, String::new())
+            };
+            FleetReport::new(ids.iter().zip(0..).map(result).collect(), 0, clusters.clone())
+        };
+        let compare = |clusters: &HashMap<String, u64>| {
+            let (first, second) =
+                (report(|prompt| prompt < 2, clusters), report(|prompt| prompt < 4, clusters));
+            FleetComparison::new(&first, &second).difference.unwrap()
+        };
+        let (repeats, independent) = (compare(&clusters), compare(&HashMap::new()));
+        assert!((repeats.rate - 0.4).abs() < 1e-12 && (independent.rate - 0.4).abs() < 1e-12);
+        assert!(independent.low > 0.2 && independent.p_value < 1e-5, "{independent:?}");
+        assert!(repeats.low < 0.0 && repeats.p_value > 0.1, "{repeats:?}");
+        // The mean of the differences of five prompts, 0, 0, 1, 1 and 0, has the variance 0.06.
+        assert!((repeats.standard_error - 0.06_f64.sqrt()).abs() < 1e-9, "{repeats:?}");
+    }
+
+    #[test]
+    fn tasks_of_which_one_fleet_says_nothing_are_left_out() {
+        let first = report(&[("a", Outcome::Passed), ("b", Outcome::Passed)]);
+        let mut second = report(&[("a", Outcome::Passed), ("b", Outcome::Failed)]);
+        second.tasks[1].code = Some("network".to_owned());
+        let found = FleetComparison::new(&first, &second);
+        assert_eq!((found.tasks, found.infrastructure, found.first_passed), (1, 1, 0));
     }
 }

@@ -4,6 +4,7 @@
 //! it is opened. A kill at any instant leaves the last committed state; a loss of power may lose the last commits, which
 //! is harmless, because the directory of a task has its result too.
 
+mod clusters;
 mod reading;
 mod record;
 mod reopening;

@@ -41,6 +41,7 @@ mod run_stream;
 mod shared_limits;
 mod snapshot;
 mod snapshots;
+mod statistics;
 mod stop;
 mod stream_tail;
 mod task;
@@ -89,6 +90,7 @@ pub use shared_limits::{
 };
 pub use snapshot::{MAX_SNAPSHOT_BYTES, SnapshotStore};
 pub use snapshots::SharingNote;
+pub use statistics::PassAtK;
 pub use stop::StopFlag;
 pub use task::{ResultSource, Task, TaskLimits, TaskMode, WorkspaceSource};
 pub use task_file::{InvalidTask, TaskFile};

@@ -51,11 +51,28 @@ pub fn report_page(fleets: &[(String, FleetReport)], comparison: Option<&FleetCo
 }
 
 fn push_comparison(page: &mut String, comparison: &FleetComparison) {
-    let FleetComparison { tasks, both_passed, first_passed, second_passed, difference, changed } = comparison;
+    let FleetComparison {
+        tasks,
+        infrastructure,
+        both_passed,
+        first_passed,
+        second_passed,
+        difference,
+        changed,
+    } = comparison;
     page.push_str("<h1>comparison</h1>\n");
     push_head(
         page,
-        &["tasks", "both_passed", "first_passed", "second_passed", "difference", "95 %", "p_value"],
+        &[
+            "tasks",
+            "infrastructure",
+            "both_passed",
+            "first_passed",
+            "second_passed",
+            "difference",
+            "95 %",
+            "p_value",
+        ],
     );
     let (rate, interval, p_value) = match difference {
         Some(d) => (
@@ -65,7 +82,7 @@ fn push_comparison(page: &mut String, comparison: &FleetComparison) {
         ),
         None => Default::default(),
     };
-    let counts = [tasks, both_passed, first_passed, second_passed].map(ToString::to_string);
+    let counts = [tasks, infrastructure, both_passed, first_passed, second_passed].map(ToString::to_string);
     push_row(page, &counts, &[rate, interval, p_value]);
     page.push_str("</table>\n");
     if !changed.is_empty() {
@@ -107,9 +124,22 @@ fn push_fleet(page: &mut String, fleet: usize, name: &str, report: &FleetReport)
         push_row(page, std::slice::from_ref(&escape(&row.model)), &numbers);
     }
     page.push_str("</table>\n");
+    if report.models.iter().any(|row| !row.pass_at_k.is_empty()) {
+        push_head(page, &["model", "k", "pass@k"]);
+        for row in report.models.iter().chain([&all]) {
+            for found in &row.pass_at_k {
+                let numbers = [found.k.to_string(), format!("{:.1} %", found.rate * 100.0)];
+                push_row(page, std::slice::from_ref(&escape(&row.model)), &numbers);
+            }
+        }
+        page.push_str("</table>\n");
+    }
     push_head(page, &["failures", "tasks"]);
     for (class, count) in &report.failures {
         push_row(page, &[escape(class)], &[count.to_string()]);
+    }
+    for (class, count) in &report.infrastructure {
+        push_row(page, &[format!("infrastructure: {}", escape(class))], &[count.to_string()]);
     }
     push_row(page, &["unfinished".to_owned()], &[report.unfinished.to_string()]);
     push_row(page, &["not decided".to_owned()], &[report.not_decided.to_string()]);
@@ -245,6 +275,8 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use super::*;
     use crate::queue::Spend;
     use crate::task_result::Outcome;
@@ -294,7 +326,8 @@ mod tests {
             ..TaskResult::without_run("a", Outcome::Failed, "\"><script>x</script>".to_owned())
         };
         let passed = TaskResult::without_run("a", Outcome::Passed, String::new());
-        let (first, second) = (FleetReport::new(vec![failed], 2), FleetReport::new(vec![passed], 0));
+        let report = |result, unfinished| FleetReport::new(vec![result], unfinished, HashMap::new());
+        let (first, second) = (report(failed, 2), report(passed, 0));
         let comparison = FleetComparison::new(&first, &second);
         let page =
             report_page(&[("one & two".to_owned(), first), ("three".to_owned(), second)], Some(&comparison));

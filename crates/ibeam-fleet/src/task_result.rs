@@ -127,7 +127,19 @@ pub struct CheckResult {
     pub error: Option<String>,
 }
 
+/// The classes of failures that say something about the model. All others are those of the infrastructure: of the machine,
+/// the network, the service, the configuration, or ibeam itself.
+const MODEL_CLASSES: [&str; 7] = ["failed", "denied", "context", "limit", "empty", "refused", "timeout"];
+
 impl TaskResult {
+    /// Whether the task failed in a way that says nothing about the model.
+    pub fn is_of_infrastructure(&self) -> bool {
+        let class = self.code.as_deref().unwrap_or_default();
+        // A worker refuses a task before it runs; a model declines in a run.
+        let is_of_model = MODEL_CLASSES.contains(&class) && (class != "refused" || self.runs > 0);
+        self.outcome == Outcome::Failed && !is_of_model
+    }
+
     /// Returns a result without any run.
     pub fn without_run(id: &str, outcome: Outcome, message: String) -> Self {
         Self {
@@ -145,6 +157,7 @@ impl TaskResult {
             interrupted_runs: 0,
             changed_files: Vec::new(),
             patch: None,
+            patch_omitted: None,
             check: None,
             directory: None,
         }
@@ -155,4 +168,3 @@ impl TaskResult {
         Self::without_run(id, Outcome::Skipped, format!("the task `{needed}` did not pass"))
     }
 }
-            patch_omitted: None,

@@ -67,14 +67,24 @@ fn read(directory: &Path) -> Result<FleetReport, CliError> {
     let mut open = ledger.statuses().map_err(queue_error)?;
     open.retain(|status| status.outcome.is_none());
     let results = ledger.results().map_err(queue_error)?;
-    Ok(FleetReport::new(results, unfinished).with_files(directory, open))
+    let clusters = ledger.clusters().map_err(queue_error)?;
+    Ok(FleetReport::new(results, unfinished, clusters).with_files(directory, open))
 }
 
 /// Returns the comparison as text. In English, the headings are the keys of the JSON object.
 fn comparison_text(catalogue: &Catalogue, comparison: &FleetComparison) -> String {
-    let FleetComparison { tasks, both_passed, first_passed, second_passed, difference, changed } = comparison;
+    let FleetComparison {
+        tasks,
+        infrastructure,
+        both_passed,
+        first_passed,
+        second_passed,
+        difference,
+        changed,
+    } = comparison;
     let mut lines = vec![
         sentence!("tasks: {tasks}", tasks),
+        sentence!("infrastructure: {count}", count = infrastructure),
         sentence!("both_passed: {count}", count = both_passed),
         sentence!("first_passed: {count}", count = first_passed),
         sentence!("second_passed: {count}", count = second_passed),
@@ -147,6 +157,19 @@ fn report_text(catalogue: &Catalogue, found: &FleetReport) -> String {
         text.push_str(&counted(catalogue, &escape_to_one_line(&name), *count));
     }
     text.push('\n');
+    for row in found.models.iter().filter(|row| !row.pass_at_k.is_empty()) {
+        let rates = row.pass_at_k.iter().map(|found| format!("pass@{} {:.1} %", found.k, found.rate * 100.0));
+        let rates = rates.collect::<Vec<_>>().join(", ");
+        text.push_str(&format!("\n{}  {rates}", escape_to_one_line(&row.model)));
+    }
+    if found.all.infrastructure > 0 {
+        let line = sentence!("infrastructure: {count}", count = found.all.infrastructure);
+        text.push_str(&format!("\n{}", catalogue.sentence(&line)));
+        for (class, count) in &found.infrastructure {
+            text.push_str(&format!("\n  {}: {count}", escape_to_one_line(class)));
+        }
+        text.push('\n');
+    }
     for result in &found.tasks {
         text.push_str(&format!(
             "{}  {}  {}  {} s  {}\n",
