@@ -34,20 +34,28 @@ impl Budget {
         self.cost_micros.is_some() || self.tokens.is_some()
     }
 
-    /// Returns how many requests may be unanswered at the same time, if each can need twice as much as `largest`, the
-    /// largest request so far; `None` without a limit. The first request is sent alone.
-    pub fn open_requests(self, spent: Spend, largest: Spend) -> Option<u64> {
-        if !self.is_limited() {
-            return None;
-        }
-        let Some(left) = self.left(spent) else { return Some(0) };
-        let count =
-            |left: Option<u64>, largest: u64| left.map(|left| left / largest.saturating_mul(2).max(1));
+    /// Returns how many requests with these `sizes` may be unanswered at the same time. Each is expected to need as much as
+    /// `largest`, the largest one so far, and more where it is longer than `answered`, the size of the longest one so far.
+    /// The first request is sent alone.
+    pub fn open_requests(self, spent: Spend, largest: Spend, answered: u64, mut sizes: Vec<u64>) -> u64 {
+        let Some(left) = self.left(spent) else { return 0 };
+        // However they are chosen, so many need no more than the longest ones.
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        let mut needed = Spend::default();
+        let mut fits = |size: &u64| {
+            let scaled = |amount: u64| {
+                let longer = u128::from(amount) * u128::from(*size) / u128::from(answered.max(1));
+                if answered == 0 { amount } else { amount.max(u64::try_from(longer).unwrap_or(u64::MAX)) }
+            };
+            needed = needed
+                .plus(Spend { cost_micros: scaled(largest.cost_micros), tokens: scaled(largest.tokens) });
+            left.cost_micros.is_none_or(|left| needed.cost_micros <= left)
+                && left.tokens.is_none_or(|left| needed.tokens <= left)
+        };
         if largest == Spend::default() {
-            return Some(1);
+            return 1;
         }
-        let counts = [count(left.cost_micros, largest.cost_micros), count(left.tokens, largest.tokens)];
-        counts.into_iter().flatten().min().map(|count| count.max(1))
+        (sizes.iter().take_while(|size| fits(size)).count() as u64).max(1)
     }
 
     /// Returns what is left, or `None` if a limit is reached.
@@ -69,18 +77,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_requests_are_open_as_the_rest_of_the_budget_allows() {
+    fn as_many_requests_are_open_as_fit_into_the_rest_of_the_budget() {
         let spend = |cost_micros, tokens| Spend { cost_micros, tokens };
         let budget = Budget { cost_micros: Some(1000), tokens: None };
-        let check = |spent, largest, expected| {
-            assert_eq!(budget.open_requests(spent, largest), expected, "{spent:?} {largest:?}");
+        let check = |spent, largest, sizes: &[u64], expected| {
+            let open = budget.open_requests(spent, largest, 10, sizes.to_vec());
+            assert_eq!(open, expected, "{spent:?} {largest:?} {sizes:?}");
         };
-        check(Spend::default(), Spend::default(), Some(1));
-        check(spend(100, 9), spend(100, 9), Some(4));
-        check(spend(900, 9), spend(100, 9), Some(1));
-        check(spend(1000, 9), spend(100, 9), Some(0));
+        check(Spend::default(), Spend::default(), &[10; 20], 1);
+        check(spend(50, 9), spend(50, 9), &[10; 20], 19);
+        check(spend(50, 9), spend(50, 9), &[5, 10, 7], 3);
+        check(spend(100, 9), spend(100, 9), &[10; 20], 9);
+        // The longest ones count.
+        check(spend(100, 9), spend(100, 9), &[10, 10, 80, 20, 10], 1);
+        check(spend(100, 9), spend(100, 9), &[20, 10, 20, 10, 10, 10], 6);
+        check(spend(950, 9), spend(100, 9), &[10; 20], 1);
+        check(spend(1000, 9), spend(100, 9), &[10; 20], 0);
         let tokens = Budget { cost_micros: Some(1000), tokens: Some(100) };
-        assert_eq!(tokens.open_requests(spend(0, 20), spend(0, 10)), Some(4));
-        assert_eq!(Budget::default().open_requests(spend(5, 5), spend(5, 5)), None);
+        assert_eq!(tokens.open_requests(spend(0, 20), spend(0, 10), 0, vec![10; 20]), 8);
     }
 }

@@ -51,6 +51,11 @@ CREATE TABLE IF NOT EXISTS largest (
     tokens INTEGER NOT NULL
 );
 INSERT OR IGNORE INTO largest VALUES (0, 0, 0);
+CREATE TABLE IF NOT EXISTS answered (
+    id INTEGER PRIMARY KEY CHECK (id = 0),
+    bytes INTEGER NOT NULL
+);
+INSERT OR IGNORE INTO answered VALUES (0, 0);
 CREATE TRIGGER IF NOT EXISTS task_spend AFTER UPDATE OF cost_micros, tokens ON task BEGIN
     UPDATE largest SET
         cost_micros = MAX(cost_micros, NEW.cost_micros - OLD.cost_micros),

@@ -78,3 +78,22 @@ impl Ledger {
         self.failing(largest)
     }
 }
+
+    /// Returns the size of the longest request that was answered in a batch, in bytes.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub fn largest_answered(&self) -> Result<u64, QueueError> {
+        let bytes =
+            self.connection.query_row("SELECT bytes FROM answered", [], |row| row.get(0).map(unsigned));
+        self.failing(bytes)
+    }
+
+    /// Records the size of a request that was answered in a batch.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub fn raise_largest_answered(&mut self, bytes: u64) -> Result<(), QueueError> {
+        let raised = self.connection.execute("UPDATE answered SET bytes = MAX(bytes, ?1)", [integer(bytes)]);
+        self.failing(raised).map(drop)
+    }

@@ -251,6 +251,26 @@ fn the_budget_limits_the_requests_of_a_batch_and_holds_for_direct_ones() {
     assert_eq!(results(&output).len(), 4, "{output}");
 }
 
+/// The budget is what the tasks need.
+#[test]
+fn a_budget_does_not_split_a_batch_whose_requests_fit() {
+    let batches = |budget: &str| {
+        let fleet =
+            BatchFleet::new(Wire::Anthropic, |_, _| PartAnswer::Answer(Box::new(Answer::new().text("done"))));
+        fleet.write_tasks(&(10..30).map(|number| number.to_string()).collect::<Vec<_>>());
+        let output = fleet.run(&["--wait", "--budget-tokens", budget]).run().succeeded();
+        let tokens = |result: &Value| -> u64 {
+            result["usage"].as_object().unwrap().values().filter_map(Value::as_u64).sum()
+        };
+        let results = results(&output);
+        assert_eq!(results.len(), 20, "{output}");
+        let batches: Vec<usize> = fleet.server.batches().iter().map(|batch| batch.requests.len()).collect();
+        (batches, results.values().map(tokens).sum::<u64>())
+    };
+    let (_, needed) = batches("1000000");
+    assert_eq!(batches(&needed.to_string()).0, [1, 19]);
+}
+
 #[test]
 fn a_refused_key_ends_the_command_and_the_same_command_goes_on() {
     let fleet = BatchFleet::new(Wire::Anthropic, plan);

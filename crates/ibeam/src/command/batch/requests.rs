@@ -67,6 +67,27 @@ impl RequestDir {
     /// # Errors
     /// Errors of the system.
     pub(crate) fn unanswered_ids(&self) -> io::Result<BTreeSet<String>> {
+        let (mut requests, answers) = self.ids()?;
+        requests.retain(|id| !answers.contains(id));
+        Ok(requests)
+    }
+
+    /// Returns the size of the largest answered request of the sessions for which `includes` returns true, in bytes.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub(crate) fn largest_answered(&self, includes: impl Fn(&str) -> bool) -> io::Result<u64> {
+        let (_, answers) = self.ids()?;
+        Ok(answers.iter().filter(|id| includes(id)).map(|id| self.size(id)).max().unwrap_or_default())
+    }
+
+    /// Returns the size of a request in bytes; 0 if it was removed.
+    pub(crate) fn size(&self, id: &str) -> u64 {
+        fs::metadata(self.request_path(id)).map_or(0, |request| request.len())
+    }
+
+    /// Returns the ids of the requests, and of the answers.
+    fn ids(&self) -> io::Result<(BTreeSet<String>, BTreeSet<String>)> {
         let (mut requests, mut answers) = (BTreeSet::new(), BTreeSet::new());
         for entry in fs::read_dir(&self.path)? {
             let name = entry?.file_name();
@@ -77,8 +98,7 @@ impl RequestDir {
                 answers.insert(id.to_owned());
             }
         }
-        requests.retain(|id| !answers.contains(id));
-        Ok(requests)
+        Ok((requests, answers))
     }
 
     /// Removes a request that is in no batch.

@@ -107,7 +107,17 @@ impl BatchPoller<'_> {
             let sessions: BTreeSet<String> =
                 ledger.waiting_sessions().map_err(queue_error)?.into_iter().collect();
             let (spent, largest) = (ledger.spend(), ledger.largest_request());
-            let limit = self.budget.open_requests(spent.map_err(queue_error)?, largest.map_err(queue_error)?);
+            let (spent, largest) = (spent.map_err(queue_error)?, largest.map_err(queue_error)?);
+            let limit = match self.budget.is_limited() {
+                true => {
+                    let requests = self.rounds.requests();
+                    let ids = requests.unanswered_ids().map_err(|error| self.io_error(&error))?;
+                    let sizes = ids.iter().map(|id| requests.size(id)).collect();
+                    let answered = ledger.largest_answered().map_err(queue_error)?;
+                    Some(self.budget.open_requests(spent, largest, answered, sizes))
+                }
+                false => None,
+            };
             // The answers that active tasks have got are not in the sums yet.
             (sessions, limit.map(|limit| if is_idle { limit } else { 0 }))
         };
@@ -148,7 +158,11 @@ impl BatchPoller<'_> {
         if ready.is_empty() {
             return Ok(0);
         }
-        self.queue.ledger().wake(|session| ready.contains(session)).map_err(queue_error)
+        let answered = self.rounds.requests().largest_answered(|id| ready.contains(session_of(id)));
+        let answered = answered.map_err(|error| self.io_error(&error))?;
+        let mut ledger = self.queue.ledger();
+        ledger.raise_largest_answered(answered).map_err(queue_error)?;
+        ledger.wake(|session| ready.contains(session)).map_err(queue_error)
     }
 
     fn is_idle(&self) -> Result<bool, CliError> {
