@@ -46,7 +46,8 @@ impl NatsQueue {
         self.connection.block_on(async {
             let read_result = |entry: Entry| {
                 let result: TaskResult = parse(&keys(KeyKind::Result), &entry.value)?;
-                let message = result.message.filter(|_| result.code.as_deref() == Some(TaskState::REFUSED_CODE));
+                let message =
+                    result.message.filter(|_| result.code.as_deref() == Some(TaskState::REFUSED_CODE));
                 ended.insert(entry.task, message);
                 Ok(())
             };

@@ -88,7 +88,10 @@ pub(crate) fn end_of_refusals(task: &str, refusals: &[Refusal]) -> Option<Refusa
         return Some(RefusalEnd::Parked(message));
     }
     let result = TaskResult::without_run(task, Outcome::Failed, message);
-    Some(RefusalEnd::Refused(Box::new(TaskResult { code: Some(TaskState::REFUSED_CODE.to_owned()), ..result })))
+    Some(RefusalEnd::Refused(Box::new(TaskResult {
+        code: Some(TaskState::REFUSED_CODE.to_owned()),
+        ..result
+    })))
 }
 
 /// The way of a worker through the queue since it last executed a task.

@@ -83,11 +83,18 @@ const OPEN: &str = "
 SELECT EXISTS (SELECT 1 FROM task WHERE (state = 'leased' OR state = 'pending' AND until_ms > ?1)
 AND (NOT EXISTS (SELECT 1 FROM selected) OR task.id IN selected))";
 
+/// The next time at which a pause or a lease ends.
+const NEXT_TIME: &str =
+    "SELECT MIN(until_ms) FROM task WHERE state IN ('pending', 'leased') AND until_ms > ?1";
+
 /// The ledger of a fleet.
 #[derive(Debug)]
 pub struct Ledger {
     path: PathBuf,
     connection: Connection,
+    /// The time before which no task gets ready by itself. With thousands of tasks that wait for others, each search for one
+    /// that is ready takes long.
+    idle_until: Option<u64>,
 }
 
 impl Ledger {
@@ -108,7 +115,7 @@ impl Ledger {
             Ok(connection)
         };
         let connection = open().map_err(|error| failed(path, &error))?;
-        Ok(Self { path: path.to_owned(), connection })
+        Ok(Self { path: path.to_owned(), connection, idle_until: None })
     }
 
     /// Opens a ledger to read it, also while another process writes to it.
@@ -123,7 +130,7 @@ impl Ledger {
             Ok(connection)
         };
         let connection = open().map_err(|error| failed(path, &error))?;
-        Ok(Self { path: path.to_owned(), connection })
+        Ok(Self { path: path.to_owned(), connection, idle_until: None })
     }
 
     fn failing<T>(&self, result: rusqlite::Result<T>) -> Result<T, QueueError> {
@@ -162,7 +169,12 @@ impl Ledger {
         let found = transaction.prepare(NEXT)?.query_row([integer(now_ms)], claim_of).optional()?;
         let Some((position, task, spend)) = found else {
             let is_open: bool = transaction.query_row(OPEN, [integer(now_ms)], |row| row.get(0))?;
-            return Ok(if is_open { NextTask::NotReady } else { NextTask::Drained });
+            if !is_open {
+                return Ok(NextTask::Drained);
+            }
+            let next: Option<i64> = transaction.query_row(NEXT_TIME, [integer(now_ms)], |row| row.get(0))?;
+            self.idle_until = next.map(unsigned);
+            return Ok(NextTask::NotReady);
         };
         let number: i64 = transaction.query_row(
             "UPDATE task SET state = 'leased', lease = lease + 1, until_ms = ?2 WHERE position = ?1 RETURNING lease",
@@ -213,11 +225,16 @@ impl Ledger {
 
 impl TaskQueue for Ledger {
     fn submit(&mut self, tasks: &[Task]) -> Result<(), QueueError> {
+        self.idle_until = None;
         let submitted = self.submit_all(tasks);
         self.failing(submitted)?
     }
 
     fn claim(&mut self, now_ms: u64, lease_ms: u64) -> Result<NextTask, QueueError> {
+        if self.idle_until.is_some_and(|until| now_ms < until) {
+            return Ok(NextTask::NotReady);
+        }
+        self.idle_until = None;
         let claimed = self.claim_next(now_ms, lease_ms);
         self.failing(claimed)
     }
@@ -231,14 +248,18 @@ impl TaskQueue for Ledger {
     }
 
     fn finish(&mut self, lease: &Lease, result: &TaskResult, spend: Spend) -> Result<Finished, QueueError> {
+        self.idle_until = None;
         let recorded = self.record(&lease.task, result, spend);
         self.failing(recorded)
     }
 
     fn release(&mut self, lease: &Lease, release: Release, spend: Spend) -> Result<(), QueueError> {
+        self.idle_until = None;
         let (state, until_ms, reason) = match release {
             Release::Retry { at_ms } => (LedgerState::Pending, at_ms, None),
-            Release::Park { reason } | Release::Exhausted { reason } => (LedgerState::Parked, 0, Some(reason)),
+            Release::Park { reason } | Release::Exhausted { reason } => {
+                (LedgerState::Parked, 0, Some(reason))
+            }
             Release::Undecided { reason } => (LedgerState::Undecided, 0, Some(reason)),
             Release::Wait { session } => {
                 self.write_session(&lease.task, &session)?;
@@ -262,6 +283,7 @@ impl TaskQueue for Ledger {
     }
 
     fn unpark(&mut self) -> Result<(), QueueError> {
+        self.idle_until = None;
         let changed = self.connection.execute(
             "UPDATE task SET state = 'pending', until_ms = 0, reason = NULL
              WHERE state IN ('parked', 'undecided')

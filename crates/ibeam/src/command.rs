@@ -28,7 +28,7 @@ mod trust;
 mod undo;
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,7 +36,7 @@ use std::time::Duration;
 use ibeam_dialects::DialectName;
 use ibeam_output::{escape_invisible, escape_invisible_in_json};
 use ibeam_protocol::Reason;
-use serde_json::Value;
+use serde::Serialize;
 
 use crate::app::{AppContext, BaseContext, ConfigUse};
 use crate::cli::{Command, ConfigCommand, FleetCommand, OfflineCommand, ReportFormat, TrustCommand};
@@ -254,17 +254,49 @@ fn print_listing(stdout: &mut File, text: &str, indent: usize) -> Result<(), Cli
 }
 
 fn write(stdout: &mut File, text: &str) -> Result<(), CliError> {
-    stdout.write_all(text.as_bytes()).map_err(|error| match error.kind() {
+    stdout.write_all(text.as_bytes()).map_err(|error| stdout_error(&error))
+}
+
+fn stdout_error(error: &io::Error) -> CliError {
+    match error.kind() {
         io::ErrorKind::BrokenPipe => Reason::OutputClosed.into(),
         _ => Reason::Io { what: "stdout".to_owned(), detail: error.to_string() }.into(),
-    })
+    }
 }
 
 /// Writes a report as text or as one JSON value. On a terminal, long lines of text are wrapped.
-fn report(stdout: &mut File, format: ReportFormat, text: &str, json: &Value) -> Result<(), CliError> {
+fn report(
+    stdout: &mut File,
+    format: ReportFormat,
+    text: &str,
+    json: &impl Serialize,
+) -> Result<(), CliError> {
     match format {
         ReportFormat::Text => print_listing(stdout, text, LISTING_INDENT),
-        ReportFormat::Json => write(stdout, &format!("{}\n", escape_invisible_in_json(&json.to_string()))),
+        ReportFormat::Json => {
+            // The report of a large fleet is not in the memory as text, too.
+            let mut out = BufWriter::new(EscapingWriter(&mut *stdout));
+            let written = serde_json::to_writer(&mut out, json).map_err(io::Error::from);
+            let written = written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+            written.map_err(|error| stdout_error(&error))
+        }
+    }
+}
+
+/// Escapes invisible characters in the JSON that is written.
+struct EscapingWriter<'a>(&'a mut File);
+
+impl io::Write for EscapingWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // A character at the end may be incomplete.
+        let end = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+        let text = bytes.get(..end).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default();
+        self.0.write_all(escape_invisible_in_json(text).as_bytes())?;
+        Ok(end)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 

@@ -1,4 +1,5 @@
-//! The sizes of fleets with many tasks: submission, the memory of the driver, and runs that wait for batches.
+//! The sizes of fleets with many tasks: submission, the memory of the driver and of the lists of tasks, a driver that waits,
+//! and runs that wait for batches.
 //!
 //! The tasks are scripted, so that the figures are those of the fleet and not of its runs. Bytes and processes above their
 //! limits fail; times are printed.
@@ -14,11 +15,23 @@ use serde_json::{Value, json};
 
 use super::FleetError;
 use super::killer::send;
-use super::process::{memory_of, peak_memory_of, processes_with};
+use super::process::{cpu_of, memory_of, peak_memory_of, processes_with};
 use super::scripted_fleet::{ScriptedFleet, answer, run_to_end, start, task_ids};
 
 /// The number of tasks whose submission is timed.
 const SUBMITTED: usize = 100_000;
+/// The number of tasks that wait for another one.
+const IDLE: usize = 20_000;
+/// The time over which a driver that waits is measured.
+const IDLE_TIME: Duration = Duration::from_secs(20);
+/// The share of a core that a driver may need while all its tasks wait.
+const MAX_IDLE_SHARE: f64 = 0.01;
+/// The numbers of tasks of fleets that are listed.
+const LISTED: [usize; 3] = [10_000, 50_000, 100_000];
+/// The number of tasks to which the memory of lists is extrapolated.
+const EXTRAPOLATED: f64 = 1e6;
+/// The most memory of a list of so many tasks.
+const MAX_LIST_BYTES: f64 = (1_u64 << 30) as f64;
 /// The number of tasks of the driver whose memory is measured.
 const DRIVEN: usize = 10_000;
 /// The number of these tasks that are really run. The others have a recorded result.
@@ -34,6 +47,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(120);
 pub(super) fn run(program: &Path, waiting: usize, is_optimised: bool) -> Result<(), FleetError> {
     submission(program)?;
     driver(program, is_optimised)?;
+    idle_driver(program)?;
+    lists(program)?;
     waiting_runs(program, waiting, is_optimised)
 }
 
@@ -77,19 +92,7 @@ fn submission(program: &Path) -> Result<(), FleetError> {
 fn driver(program: &Path, is_optimised: bool) -> Result<(), FleetError> {
     let scene = ScriptedFleet::new(program, |request, _| answer(request));
     let file = scene.write_tasks(DRIVEN)?;
-    for id in task_ids(DRIVEN).skip(RUN) {
-        let directory = file.with_extension("fleet").join("tasks").join(&id);
-        let usage =
-            json!({ "inputTokens": 900, "outputTokens": 90, "cacheReadTokens": 0, "cacheWriteTokens": 0 });
-        let result = json!({
-            "id": id, "outcome": "passed", "exit_code": 0, "model": "openai/mock-model", "usage": usage,
-            "duration_ms": 100, "runs": 1, "interrupted_runs": 0, "changed_files": ["done.txt"],
-            "patch": directory.join("changes.patch"), "directory": directory,
-        });
-        fs::create_dir_all(&directory).map_err(FleetError::system(directory.display()))?;
-        let path = directory.join("result.json");
-        fs::write(&path, result.to_string()).map_err(FleetError::system(path.display()))?;
-    }
+    write_results(&file, task_ids(DRIVEN).skip(RUN))?;
     for what in ["finishes", "reports"] {
         let mut own = 0;
         let child = start(scene.fleet(&file, &[])?)?;
@@ -103,6 +106,107 @@ fn driver(program: &Path, is_optimised: bool) -> Result<(), FleetError> {
         }
         let what = format!("a driver that {what} {DRIVEN} tasks");
         check_memory(&what, own, ended.peak_memory, MAX_DRIVER_BYTES, is_optimised)?;
+    }
+    Ok(())
+}
+
+/// Measures a driver all of whose tasks wait for the first one.
+fn idle_driver(program: &Path) -> Result<(), FleetError> {
+    let scene = ScriptedFleet::new(program, |_, _| Answer::new().text("done").delay(START_TIMEOUT));
+    let first = task_ids(1).next().unwrap_or_default();
+    let tasks: String = task_ids(IDLE)
+        .map(|id| {
+            let needs = if id == first { json!([]) } else { json!([first]) };
+            let workspace = scene.workspace.path();
+            format!("{}\n", json!({ "id": id, "prompt": "write", "workspace": workspace, "needs": needs }))
+        })
+        .collect();
+    let file = scene.workspace.outside().join("tasks.jsonl");
+    fs::write(&file, tasks).map_err(FleetError::system(file.display()))?;
+    let mut driver = start(scene.fleet(&file, &["--jobs", "8"])?)?;
+    let started = Instant::now();
+    while scene.server.received() == 0 {
+        let has_ended = driver.try_wait().map_err(FleetError::system("waiting for the driver"))?.is_some();
+        if has_ended || started.elapsed() > START_TIMEOUT {
+            send(driver.id(), Signal::KILL);
+            return Err(scene.failed("the first task sends no request"));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    let before = cpu_of(driver.id()).unwrap_or_default();
+    std::thread::sleep(IDLE_TIME);
+    let used = cpu_of(driver.id()).unwrap_or_default().saturating_sub(before);
+    send(driver.id(), Signal::KILL);
+    driver.wait().map_err(FleetError::system("waiting for the driver"))?;
+    end_runs(&file.with_extension("fleet"));
+    let share = used.as_secs_f64() / IDLE_TIME.as_secs_f64();
+    println!("a driver with {IDLE} tasks that wait needs {:.2} % of a core", share * 100.0);
+    match share > MAX_IDLE_SHARE {
+        true => Err(FleetError::Failed("a driver that waits needs too much CPU".to_owned())),
+        false => Ok(()),
+    }
+}
+
+/// Measures the memory of the lists of the tasks of large fleets.
+fn lists(program: &Path) -> Result<(), FleetError> {
+    let commands: [&[&str]; 4] =
+        [&["status"], &["status", "--format", "json"], &["report"], &["report", "--json"]];
+    let mut peaks: Vec<Vec<u64>> = vec![Vec::new(); commands.len()];
+    for count in LISTED {
+        let scene = ScriptedFleet::new(program, |request, _| answer(request));
+        let file = scene.write_tasks(count)?;
+        write_results(&file, task_ids(count))?;
+        let ended = run_to_end(start(scene.fleet(&file, &[])?)?, |_| {})?;
+        if !ended.status.success() {
+            return Err(scene.failed(&format!("the fleet ended with {}", ended.status)));
+        }
+        for (arguments, peaks) in commands.iter().zip(&mut peaks) {
+            let mut command = scene.ibeam(&["fleet"])?;
+            command.args(*arguments).arg(file.with_extension("fleet"));
+            let output = scene.workspace.outside().join("list");
+            command.stdout(File::create(&output).map_err(FleetError::system(output.display()))?);
+            let ended = run_to_end(start(command)?, |_| {})?;
+            if !ended.status.success() {
+                return Err(scene.failed(&format!("the list ended with {}", ended.status)));
+            }
+            peaks.push(ended.peak_memory);
+        }
+    }
+    let mut is_too_large = false;
+    for (arguments, peaks) in commands.iter().zip(&peaks) {
+        let (Some(first), Some(last)) = (peaks.first(), peaks.last()) else { continue };
+        let [fewest, .., most] = LISTED;
+        let per_task = (*last as f64 - *first as f64) / (most - fewest) as f64;
+        let expected = *last as f64 + per_task * (EXTRAPOLATED - most as f64);
+        let mebibytes: Vec<u64> = peaks.iter().map(|bytes| bytes >> 20).collect();
+        println!(
+            "`fleet {}` of {LISTED:?} tasks has at most {mebibytes:?} MiB; of a million: {:.0} MiB",
+            arguments.join(" "),
+            expected / f64::from(1 << 20)
+        );
+        is_too_large |= expected > MAX_LIST_BYTES;
+    }
+    match is_too_large {
+        true => Err(FleetError::Failed("the list of a million tasks needs too much memory".to_owned())),
+        false => Ok(()),
+    }
+}
+
+/// Writes results of tasks of a file into their directories.
+fn write_results(file: &Path, ids: impl Iterator<Item = String>) -> Result<(), FleetError> {
+    for id in ids {
+        let directory = file.with_extension("fleet").join("tasks").join(&id);
+        let usage =
+            json!({ "inputTokens": 900, "outputTokens": 90, "cacheReadTokens": 0, "cacheWriteTokens": 0 });
+        let result = json!({
+            "id": id, "outcome": "passed", "exit_code": 0, "model": "openai/mock-model", "usage": usage,
+            "duration_ms": 100, "runs": 1, "interrupted_runs": 0, "changed_files": ["done.txt"],
+            "patch": directory.join("changes.patch"), "directory": directory,
+        });
+        fs::create_dir_all(&directory).map_err(FleetError::system(directory.display()))?;
+        let path = directory.join("result.json");
+        fs::write(&path, result.to_string()).map_err(FleetError::system(path.display()))?;
     }
     Ok(())
 }

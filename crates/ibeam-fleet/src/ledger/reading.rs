@@ -28,6 +28,7 @@ impl Ledger {
     /// # Errors
     /// `Ledger`.
     pub fn select(&mut self, tasks: &[Task]) -> Result<(), QueueError> {
+        self.idle_until = None;
         let mut insert = || {
             let transaction = self.connection.transaction()?;
             for task in tasks {

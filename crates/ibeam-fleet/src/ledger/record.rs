@@ -13,6 +13,7 @@ impl Ledger {
     /// # Errors
     /// `Ledger`.
     pub fn set_running(&mut self, tasks: &BTreeSet<String>) -> Result<(), QueueError> {
+        self.idle_until = None;
         let mut update = || {
             let transaction = self.connection.transaction()?;
             transaction.execute("UPDATE task SET state = 'pending' WHERE state = 'leased'", [])?;
@@ -31,6 +32,7 @@ impl Ledger {
     /// # Errors
     /// `Ledger`.
     pub fn set_aside(&mut self, task: &str, reason: &str, is_undecided: bool) -> Result<(), QueueError> {
+        self.idle_until = None;
         let state = if is_undecided { LedgerState::Undecided } else { LedgerState::Parked };
         let updated = self.connection.execute(
             "UPDATE task SET state = ?2, reason = ?3 WHERE id = ?1 AND state <> 'finished'",

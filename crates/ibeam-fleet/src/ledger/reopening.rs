@@ -47,6 +47,7 @@ impl Ledger {
                 break;
             }
         }
+        self.idle_until = None;
         let mut update = || {
             let transaction = self.connection.transaction()?;
             for id in &reopened {

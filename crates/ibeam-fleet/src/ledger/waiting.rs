@@ -35,6 +35,7 @@ impl Ledger {
     /// `Ledger`.
     pub fn wake(&mut self, is_ready: impl Fn(&str) -> bool) -> Result<u64, QueueError> {
         let sessions = self.waiting_sessions()?;
+        self.idle_until = None;
         let mut wake = || {
             let transaction = self.connection.transaction()?;
             let mut count = 0;
@@ -77,7 +78,6 @@ impl Ledger {
         });
         self.failing(largest)
     }
-}
 
     /// Returns the size of the longest request that was answered in a batch, in bytes.
     ///
@@ -97,3 +97,4 @@ impl Ledger {
         let raised = self.connection.execute("UPDATE answered SET bytes = MAX(bytes, ?1)", [integer(bytes)]);
         self.failing(raised).map(drop)
     }
+}

@@ -7,9 +7,7 @@ use clap::{Subcommand, ValueEnum};
 
 use super::batch_flags::BatchFlags;
 use super::commands::ReportFormat;
-use super::queue_flags::{
-    FleetFlags, GrantFlags, QueueFlags, ReadQueueFlags, SubmissionFlags, WorkerFlags,
-};
+use super::queue_flags::{FleetFlags, GrantFlags, QueueFlags, ReadQueueFlags, SubmissionFlags, WorkerFlags};
 
 /// The commands of `fleet`.
 #[derive(Subcommand, Clone, Debug)]

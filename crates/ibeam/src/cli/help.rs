@@ -52,7 +52,8 @@ const NEEDS_NATS: &str = "Not in this build: it needs the feature `nats`, see `i
 fn missing_feature(path: &str) -> Option<&'static str> {
     match path {
         "setup" if !cfg!(feature = "embedded") => Some(NEEDS_EMBEDDED),
-        "fleet cancel" | "fleet doctor" | "fleet events" | "fleet sync" | "fleet worker" | "fleet workers"
+        "fleet cancel" | "fleet doctor" | "fleet events" | "fleet sync" | "fleet worker"
+        | "fleet workers"
             if !cfg!(feature = "nats") =>
         {
             Some(NEEDS_NATS)

@@ -283,7 +283,8 @@ impl KeyPool {
     fn storing(&self, events: ModelStream, key: Option<String>) -> ModelStream {
         let redactor = self.redactor.clone();
         let store = move |event: &Result<ModelEvent, ProviderError>| {
-            if let (Ok(ModelEvent::Finished(answer)), Some(key), Some(answers)) = (event, &key, ANSWERS.as_ref())
+            if let (Ok(ModelEvent::Finished(answer)), Some(key), Some(answers)) =
+                (event, &key, ANSWERS.as_ref())
             {
                 // The run goes on without: only a kill before the record in the journal would cost a request.
                 drop(answers.store(key.clone(), answer, &redactor));

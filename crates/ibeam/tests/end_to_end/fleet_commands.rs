@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::checkpoints::repository;
-use crate::fleet::{results, run, task, task_file, with, task_dir};
+use crate::fleet::{results, run, task, task_dir, task_file, with};
 use crate::scene::{Scene, answer_call, answer_text};
 
 /// Returns the stdout of a command of `fleet` that succeeds.

@@ -6,7 +6,7 @@ use std::path::Path;
 use ibeam_fleet::{FleetComparison, FleetReport, ModelRow, TaskQueue as _, TaskState, report_page};
 use ibeam_output::{Catalogue, escape_invisible, escape_invisible_in_json, escape_to_one_line};
 use ibeam_protocol::{Sentence, sentence};
-use serde_json::json;
+use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::names::{counted, failure_name, left_aligned, result_text, right_aligned, state_name};
@@ -44,6 +44,14 @@ pub(super) fn fleet_report(
         FleetReportFormat::Json => ReportFormat::Json,
         FleetReportFormat::Text => ReportFormat::Text,
     };
+    if format == ReportFormat::Json {
+        return match (&comparison, fleets.as_slice()) {
+            (Some(comparison), [(_, first), (_, second)]) => {
+                report(stdout, format, "", &ComparedReports { comparison, first, second })
+            }
+            (_, fleets) => report(stdout, format, "", &fleets.first().map(|(_, found)| found)),
+        };
+    }
     let mut text = comparison.as_ref().map(|found| comparison_text(catalogue, found)).unwrap_or_default();
     for (name, found) in &fleets {
         if comparison.is_some() {
@@ -52,13 +60,15 @@ pub(super) fn fleet_report(
         text.push_str(&report_text(catalogue, found));
         text.push_str(if comparison.is_some() { "\n" } else { "" });
     }
-    let object = match (comparison, fleets.as_slice()) {
-        (Some(comparison), [(_, first), (_, second)]) => {
-            json!({ "comparison": comparison, "first": first, "second": second })
-        }
-        (_, fleets) => json!(fleets.first().map(|(_, found)| found)),
-    };
-    report(stdout, format, &text, &object)
+    report(stdout, format, &text, &())
+}
+
+/// The JSON object of a comparison.
+#[derive(Serialize)]
+struct ComparedReports<'a> {
+    comparison: &'a FleetComparison,
+    first: &'a FleetReport,
+    second: &'a FleetReport,
 }
 
 fn read(directory: &Path) -> Result<FleetReport, CliError> {
@@ -66,6 +76,7 @@ fn read(directory: &Path) -> Result<FleetReport, CliError> {
     let unfinished = ledger.unfinished().map_err(queue_error)?;
     let mut open = ledger.statuses().map_err(queue_error)?;
     open.retain(|status| status.outcome.is_none());
+    let clusters = ledger.clusters().map_err(queue_error)?;
     let results = ledger.results().map_err(queue_error)?;
     let clusters = ledger.clusters().map_err(queue_error)?;
     Ok(FleetReport::new(results, unfinished, clusters).with_files(directory, open))
@@ -147,16 +158,6 @@ fn report_text(catalogue: &Catalogue, found: &FleetReport) -> String {
         let values = [&tasks, &passed, &rate, &interval, &cost(row.cost_usd), &seconds, &tokens];
         text.push_str(&line(&escape_to_one_line(model), values.map(String::as_str)));
     }
-    let unfinished = sentence!("unfinished: {count}", count = found.unfinished);
-    text.push_str(&format!("\n{}\n", catalogue.sentence(&unfinished)));
-    if found.not_decided > 0 {
-        text.push_str(&counted(catalogue, &state_name(catalogue, TaskState::Undecided), found.not_decided));
-    }
-    for (class, count) in &found.failures {
-        let name = failure_name(catalogue, class);
-        text.push_str(&counted(catalogue, &escape_to_one_line(&name), *count));
-    }
-    text.push('\n');
     for row in found.models.iter().filter(|row| !row.pass_at_k.is_empty()) {
         let rates = row.pass_at_k.iter().map(|found| format!("pass@{} {:.1} %", found.k, found.rate * 100.0));
         let rates = rates.collect::<Vec<_>>().join(", ");
@@ -170,6 +171,16 @@ fn report_text(catalogue: &Catalogue, found: &FleetReport) -> String {
         }
         text.push('\n');
     }
+    let unfinished = sentence!("unfinished: {count}", count = found.unfinished);
+    text.push_str(&format!("\n{}\n", catalogue.sentence(&unfinished)));
+    if found.not_decided > 0 {
+        text.push_str(&counted(catalogue, &state_name(catalogue, TaskState::Undecided), found.not_decided));
+    }
+    for (class, count) in &found.failures {
+        let name = failure_name(catalogue, class);
+        text.push_str(&counted(catalogue, &escape_to_one_line(&name), *count));
+    }
+    text.push('\n');
     for result in &found.tasks {
         text.push_str(&format!(
             "{}  {}  {}  {} s  {}\n",

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::time::Duration;
 
-use ibeam_fleet::{FleetTotals, TaskState, TaskStatus};
+use ibeam_fleet::{FleetTotals, Outcome, TaskState, TaskStatus};
 use ibeam_output::{Catalogue, escape_to_one_line};
 use ibeam_protocol::sentence;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::live_table::LiveTable;
@@ -64,26 +65,43 @@ pub(super) fn status(
         let Some(value) = value else { continue };
         text.push_str(&counted(catalogue, &catalogue.sentence(&name), value));
     }
-    let rows: Vec<Value> = statuses
+    if format == ReportFormat::Text {
+        text.extend(statuses.iter().map(|status| line(catalogue, status)));
+    }
+    let tasks = statuses
         .iter()
-        .map(|status| {
-            json!({
-                "id": status.id,
-                "state": status.state.as_str(),
-                "outcome": status.outcome,
-                "code": status.code,
-                "reason": status.reason,
-            })
+        .map(|status| StatusRow {
+            id: &status.id,
+            state: status.state.as_str(),
+            outcome: status.outcome,
+            code: status.code.as_deref(),
+            reason: status.reason.as_deref(),
         })
         .collect();
-    text.extend(statuses.iter().map(|status| line(catalogue, status)));
-    let sums = json!({
+    let totals = json!({
         "pass_rate": rate,
         "cost_usd": totals.cost_usd,
         "tokens": totals.tokens,
         "seconds_left": seconds_left,
     });
-    report(stdout, format, &text, &json!({ "counts": counts, "totals": sums, "tasks": rows }))
+    report(stdout, format, &text, &StatusReport { counts, totals, tasks })
+}
+
+/// The JSON object of a fleet. Its rows are no `Value`s, which need many times the memory.
+#[derive(Serialize)]
+struct StatusReport<'a> {
+    counts: serde_json::Map<String, Value>,
+    totals: Value,
+    tasks: Vec<StatusRow<'a>>,
+}
+
+#[derive(Serialize)]
+struct StatusRow<'a> {
+    id: &'a str,
+    state: &'a str,
+    outcome: Option<Outcome>,
+    code: Option<&'a str>,
+    reason: Option<&'a str>,
 }
 
 /// Shows every change until all tasks are finished or parked: on a terminal as a table, elsewhere as a line for each.
