@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn tasks_of_which_one_fleet_says_nothing_are_left_out() {
+    fn tasks_with_a_failure_of_the_infrastructure_are_left_out() {
         let first = report(&[("a", Outcome::Passed), ("b", Outcome::Passed)]);
         let mut second = report(&[("a", Outcome::Passed), ("b", Outcome::Failed)]);
         second.tasks[1].code = Some("network".to_owned());

@@ -295,7 +295,8 @@ mod tests {
         };
         let parked =
             TaskStatus::without_result("p", TaskState::Parked, Some("no <key>".to_owned()), Spend::default());
-        let report = FleetReport::new((0..=250).map(result).collect(), 1).with_files(&fleet, vec![parked]);
+        let report = FleetReport::new((0..=250).map(result).collect(), 1, HashMap::new())
+            .with_files(&fleet, vec![parked]);
         let page = report_page(&[("f".to_owned(), report)], None);
         let sections: Vec<&str> =
             page.split("<section class=\"").skip(1).filter_map(|rest| rest.split('>').next()).collect();

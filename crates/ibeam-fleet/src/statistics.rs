@@ -233,7 +233,7 @@ mod tests {
         assert_near(found, 0.414216178);
         assert_near(clustered_p_value(&differences(&[&[0, 0]])), 1.0);
         // z = 4.
-        let found = clustered_p_value(&differences(&[&[1]; 16]));
+        let found = clustered_p_value(&differences(&[&[1_i8][..]; 16]));
         assert_near(found, 6.334_2e-5);
     }
 }

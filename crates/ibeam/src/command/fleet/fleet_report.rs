@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 
 use ibeam_fleet::{FleetComparison, FleetReport, ModelRow, TaskQueue as _, TaskState, report_page};
-use ibeam_output::{Catalogue, escape_invisible, escape_invisible_in_json, escape_to_one_line};
+use ibeam_output::{Catalogue, escape_invisible, escape_to_one_line};
 use ibeam_protocol::{Sentence, sentence};
 use serde::Serialize;
 use unicode_width::UnicodeWidthStr as _;
@@ -36,8 +36,8 @@ pub(super) fn fleet_report(
             return write(stdout, &escape_invisible(&report_page(&fleets, comparison.as_ref())));
         }
         FleetReportFormat::Ndjson => {
-            for result in fleets.iter().flat_map(|(_, report)| &report.tasks) {
-                write(stdout, &format!("{}\n", escape_invisible_in_json(&json!(result).to_string())))?;
+            for result in fleets.iter().flat_map(|(_, found)| &found.tasks) {
+                report(stdout, ReportFormat::Json, "", result)?;
             }
             return Ok(());
         }
@@ -76,7 +76,6 @@ fn read(directory: &Path) -> Result<FleetReport, CliError> {
     let unfinished = ledger.unfinished().map_err(queue_error)?;
     let mut open = ledger.statuses().map_err(queue_error)?;
     open.retain(|status| status.outcome.is_none());
-    let clusters = ledger.clusters().map_err(queue_error)?;
     let results = ledger.results().map_err(queue_error)?;
     let clusters = ledger.clusters().map_err(queue_error)?;
     Ok(FleetReport::new(results, unfinished, clusters).with_files(directory, open))
