@@ -173,7 +173,10 @@ fn the_lines_of_a_fleet_are_in_the_language_of_the_user_and_its_objects_in_engli
     assert!(report.starts_with(headings), "{report}");
     assert!(report.contains("\n未完了: 0\nチェック不合格: 1\nスキップ: 1\n"), "{report}");
     let comparison = print(&["report", fleet, fleet], "fr");
-    assert!(comparison.starts_with("tâches : 2\nréussies dans les deux : 0\n"), "{comparison}");
+    assert!(
+        comparison.starts_with("tâches : 2\ninfrastructure : 0\nréussies dans les deux : 0\n"),
+        "{comparison}"
+    );
     for args in [&["status", "--format=json", fleet][..], &["report", "--json", fleet]] {
         assert_eq!(print(args, "ja"), print(args, "en"));
     }

@@ -57,9 +57,14 @@ impl BatchFleet {
     }
 
     pub(crate) fn run(&self, flags: &[&str]) -> Ibeam {
+        self.run_with_interval("1", flags)
+    }
+
+    /// Like [`Self::run`], with the seconds between two polls. Requests that come within them are in the same batch.
+    fn run_with_interval(&self, seconds: &str, flags: &[&str]) -> Ibeam {
         let tasks = self.workspace.outside().join("tasks.jsonl");
         let args = ["--model", self.wire.model_name(), "--mode", "ask", "fleet", "run", "--batch"];
-        self.ibeam(&args).args([tasks]).args(["--interval", "1"]).args(flags)
+        self.ibeam(&args).args([tasks]).args(["--interval", seconds]).args(flags)
     }
 
     pub(crate) fn poll(&self, flags: &[&str]) -> Ibeam {
@@ -109,7 +114,7 @@ fn tasks_wait_without_a_process_and_a_poll_continues_them_with_the_flags_of_the_
         let fleet = BatchFleet::new(wire, plan);
         fleet.write_tasks(&["0", "1", "2"]);
         fleet.server.hold(true);
-        let output = fleet.run(&["--jobs", "2"]).run();
+        let output = fleet.run_with_interval("60", &["--jobs", "2"]).run();
         assert_waiting(&output, 3);
         assert_eq!((fleet.processes(), output.stdout.as_str()), (0, ""), "{output}");
         assert_eq!(fleet.status()["counts"]["waiting"], 3);
@@ -133,13 +138,14 @@ fn tasks_wait_without_a_process_and_a_poll_continues_them_with_the_flags_of_the_
             }
         }
         let sizes: Vec<_> = fleet.server.batches().iter().map(|batch| batch.requests.len()).collect();
-        assert_eq!(sizes, [3, 3], "{wire:?}: one batch for each request of all runs");
+        // On a busy machine the second step takes longer than an interval.
+        assert_eq!((sizes[0], sizes.iter().sum::<usize>()), (3, 6), "{wire:?}: no request is in two batches");
         assert!(fleet.server.live_requests().is_empty(), "{wire:?}");
         assert_eq!((fleet.files(".request.json"), fleet.files(".answer.json")), (0, 0), "{wire:?}");
         // No result again, and no request.
         let again = fleet.poll(&[]).run().succeeded();
         assert_eq!(again.stdout, "");
-        assert_eq!(fleet.server.batches().len(), 2);
+        assert_eq!(fleet.server.batches().len(), sizes.len());
     }
 }
 
@@ -148,7 +154,7 @@ fn a_waiting_command_stays_until_all_tasks_have_ended() {
     let fleet = BatchFleet::new(Wire::Anthropic, plan);
     fleet.write_tasks(&["0", "1", "2", "3"]);
     fleet.server.end_after(1);
-    let output = fleet.run(&["--wait"]).run().succeeded();
+    let output = fleet.run_with_interval("5", &["--wait"]).run().succeeded();
     assert_eq!(results(&output).len(), 4, "{output}");
     assert!(output.stderr.contains("batch batch_0: 4 requests to "), "{output}");
     assert!(output.stderr.contains("batches have answered 4 requests"), "{output}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Server, submitter, wait_for, worker};
-use crate::fleet::{results, task, task_file, with};
+use crate::fleet::{results, task, task_dir, task_file, with};
 use crate::scene::{Scene, answer_text};
 
 /// The lease of the submitter is 3 s. The worker gets its own tasks again when the servers are back.
@@ -22,8 +22,8 @@ fn a_worker_outlasts_its_servers_and_runs_each_task_once() {
     let file = task_file(&scene, &tasks);
     let submitted = submitter(&scene, &file, &server);
     let worker = worker(&scene, "w1", &server, &["--force", "--allow-checks", "--until-drained"]);
-    let directory = scene.workspace.outside().join("w1/tasks");
-    let begun = |id: &str| directory.join(id).join("workspace/begun").exists();
+    let directory = scene.workspace.outside().join("w1");
+    let begun = |id: &str| task_dir(&directory, id).join("workspace/begun").exists();
     wait_for("two checks have begun", || ["a", "b", "c", "d"].iter().filter(|id| begun(id)).count() == 2);
     server.stop();
     thread::sleep(Duration::from_secs(6));
@@ -35,7 +35,7 @@ fn a_worker_outlasts_its_servers_and_runs_each_task_once() {
     for (id, result) in &results {
         assert_eq!((&result["outcome"], &result["runs"]), (&json!("passed"), &json!(1)), "{output}");
         // The disk of the worker and the queue agree.
-        let recorded = fs::read(directory.join(id).join("result.json")).unwrap();
+        let recorded = fs::read(task_dir(&directory, id).join("result.json")).unwrap();
         assert_eq!(serde_json::from_slice::<Value>(&recorded).unwrap(), *result);
     }
     scene.server.assert_all_answers_sent();
