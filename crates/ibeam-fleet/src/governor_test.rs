@@ -180,7 +180,8 @@ fn a_request_waits_when_the_service_has_nothing_left_for_it() {
     let tokens = Some(QuotaLeft { requests: None, tokens: left(25, 5000) });
     governor.end(until, &third, &RequestReport { quota: tokens, ..report(1, RequestOutcome::Complete) });
     // Each one may need ten tokens.
-    let expecting = || PendingRequest::new(Ask { account: "a".to_owned(), ..Ask::default() }.next(10, 0));
+    let same_account = Ask { account: "a".to_owned(), model: "m".to_owned(), ..Ask::default() };
+    let expecting = || PendingRequest::new(same_account.next(10, 0));
     let later = until + Duration::from_millis(1);
     for _ in 0..2 {
         assert_eq!(governor.decide(later, &mut expecting()), Decision::Send);

@@ -132,9 +132,14 @@ mod tests {
         let object = object(task, &TaskStatus::for_result(&result), Some(&result), Map::new());
         let mut text = String::new();
         object.iter().for_each(|(key, value)| push(&mut text, key, value));
-        for line in
-            ["id: a", "state: passed", "prompt: p\\nq", "env.KEY: ", "usage.inputTokens: 0", "check: true"]
-        {
+        for line in [
+            "id: a",
+            "state: passed",
+            "prompt: p<U+000A>q",
+            "env.KEY: ",
+            "usage.inputTokens: 0",
+            "check: true",
+        ] {
             assert!(text.lines().any(|found| found == line), "{line}: {text}");
         }
         assert!(!text.contains("secret"), "{text}");
