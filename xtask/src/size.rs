@@ -18,15 +18,16 @@ use measured_run::Figure;
 pub(crate) use measured_run::SizeError;
 
 const MIB: u64 = 1 << 20;
-/// The size was 20.81 MiB when the limit was set, with editors, both sides of MCP, sub-agents, web search, traces, batches,
-/// and fleets with SQLite (0.6 MiB). The last 0.85 MiB is for the requests of today's models (rows that are configured,
+/// The size was 20.94 MiB when the limit was set, with editors, both sides of MCP, sub-agents, web search, traces, batches,
+/// and fleets with SQLite (0.6 MiB). The last 0.95 MiB is for the requests of today's models (rows that are configured,
 /// refused parts, recorded prompts: 0.3), for the endings of runs and files of other programs (0.2), for the guards (the
 /// record of changes and the quarantine, views of repositories, hints: 0.2), and for fleets that can be believed (verdicts
-/// with three values, the log of requests, leases of limits: 0.15), until the program is made smaller.
+/// with three values, the log of requests, leases of limits, the commands of fleets, key pools, the store of answers,
+/// statistics: 0.25), until the program is made smaller.
 const WITHOUT_ENGINE: Build = Build {
     what: "without the engine",
     options: &["--profile", "dist", "--no-default-features"],
-    limit: 2085 * MIB / 100,
+    limit: 2096 * MIB / 100,
 };
 /// The engine and the client of queues add about 3.8 MiB.
 const WITH_ENGINE: Build =

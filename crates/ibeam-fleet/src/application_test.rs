@@ -11,6 +11,9 @@ use crate::task_file::TaskFile;
 use crate::task_result::{Outcome, TaskResult};
 use crate::workspace::{Workspaces, tests::run_git};
 
+/// The id of a task, the one from whose result it starts, and the files that it writes.
+type TaskSpec<'a> = (&'a str, Option<&'a str>, &'a [(&'a str, &'a str)]);
+
 /// A repository of a user, and a fleet whose tasks have passed.
 struct Scene {
     home: tempfile::TempDir,
@@ -19,7 +22,7 @@ struct Scene {
 
 impl Scene {
     /// Runs tasks: each has an id, the task from which it starts, and the files that it writes.
-    fn new(tasks: &[(&str, Option<&str>, &[(&str, &str)])]) -> Self {
+    fn new(tasks: &[TaskSpec<'_>]) -> Self {
         let home = tempfile::tempdir().unwrap();
         let root = home.path().canonicalize().unwrap();
         let (source, fleet) = (root.join("source"), root.join("fleet"));

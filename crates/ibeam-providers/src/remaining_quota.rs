@@ -36,7 +36,7 @@ impl RemainingQuota {
             ];
             names.iter().find_map(|(count, reset)| {
                 let count = text(count)?.trim().parse().ok()?;
-                Some(Remaining { count, reset: parse_reset(text(reset)?.trim(), &sent)? })
+                Some(Remaining { count, reset: parse_reset(text(reset)?.trim(), sent)? })
             })
         };
         let quota = Self { requests: remaining("requests"), tokens: remaining("tokens") };
