@@ -99,7 +99,10 @@ pub fn indirectly_protected_paths(roots: &[PathBuf], home: &Path) -> Vec<PathBuf
 
 /// Returns what may be links with protected names in a root and in its git directory.
 fn protected_links(root: &Path) -> impl Iterator<Item = PathBuf> {
-    let names = std::fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    // The names are compared last: the table of protected names takes longer to build than all the rest.
+    let links = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let links = links.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
+    let names = links.map(|entry| entry.file_name());
     let single =
         names.filter(|name| name.to_str().is_some_and(is_read_only_name)).map(|name| root.join(name));
     let git_dir = root.join(".git");
