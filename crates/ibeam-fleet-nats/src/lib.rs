@@ -48,7 +48,7 @@ pub use events::EventReader;
 pub use nats_queue::NatsQueue;
 pub use record::{SyncReport, retry_failed, sync, wait_for_results};
 pub use refusal_list::{RefusalList, RefusedTask};
-pub use refusals::{Refusal, WorkerName};
+pub use refusals::Refusal;
 pub use signing::{InvalidSubmitterKey, SubmitterKeys};
 pub use worker_queue::{WorkerPolicy, WorkerQueue};
 pub use workers::WorkerInfo;

@@ -5,9 +5,11 @@
 //! refusals count again, unless other workers are executing tasks and may take this one afterwards.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
-use ibeam_fleet::{Outcome, TaskResult, TaskState};
+use ibeam_fleet::{Outcome, TaskResult, TaskState, worker_id};
 use serde::{Deserialize, Serialize};
 
 /// The number of refusals that end a task.
@@ -24,7 +26,7 @@ pub struct Refusal {
     /// The id of the worker's directory, as in events.
     pub worker: String,
     /// The name of its machine.
-    pub host: String,
+    pub machine: String,
     /// The last reason.
     pub reason: String,
     /// Whether only the key of the worker is the reason: the task can be executed later.
@@ -36,17 +38,26 @@ pub struct Refusal {
 
 /// A worker, as others see it.
 #[derive(Clone, Debug, Default)]
-pub struct WorkerName {
+pub(crate) struct WorkerName {
     /// The id of its directory.
-    pub id: String,
+    pub(crate) id: String,
     /// The name of its machine.
-    pub host: String,
+    pub(crate) machine: String,
 }
 
 impl WorkerName {
+    /// Returns the name of the worker with this directory, on this machine.
+    ///
+    /// # Errors
+    /// The system's error for the file with the id of the directory.
+    pub(crate) fn for_directory(directory: &Path) -> io::Result<Self> {
+        let machine = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        Ok(Self { id: worker_id(directory)?, machine: machine.trim().to_owned() })
+    }
+
     pub(crate) fn refusal(&self, reason: String, is_exhausted: bool) -> Refusal {
-        let (worker, host) = (self.id.clone(), self.host.clone());
-        Refusal { worker, host, reason, is_exhausted, times: 1 }
+        let (worker, machine) = (self.id.clone(), self.machine.clone());
+        Refusal { worker, machine, reason, is_exhausted, times: 1 }
     }
 }
 
@@ -81,8 +92,9 @@ pub(crate) fn end_of_refusals(task: &str, refusals: &[Refusal]) -> Option<Refusa
     if times < MAX_REFUSALS {
         return None;
     }
-    let reasons =
-        refusals.iter().map(|Refusal { worker, host, reason, .. }| format!("{host} ({worker}): {reason}"));
+    let reasons = refusals
+        .iter()
+        .map(|Refusal { worker, machine, reason, .. }| format!("{machine} ({worker}): {reason}"));
     let message = format!("every worker refused the task: {}", reasons.collect::<Vec<_>>().join("; "));
     if refusals.iter().any(|refusal| refusal.is_exhausted) {
         return Some(RefusalEnd::Parked(message));
@@ -159,7 +171,7 @@ mod tests {
     use super::*;
 
     fn name(id: &str) -> WorkerName {
-        WorkerName { id: id.to_owned(), host: format!("host-{id}") }
+        WorkerName { id: id.to_owned(), machine: format!("host-{id}") }
     }
 
     #[test]

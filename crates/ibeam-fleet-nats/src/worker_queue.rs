@@ -141,7 +141,7 @@ pub struct WorkerQueue {
     models: HashMap<String, Option<String>>,
     /// The start of the fleet for which `exhausted` holds.
     revision: u64,
-    /// Since when no task has been there.
+    /// The time since which the queue has been empty.
     empty_since: Option<Instant>,
     stop: StopFlag,
     ends_when_drained: bool,
@@ -176,8 +176,8 @@ impl WorkerQueue {
     }
 
     /// Returns the queue with the name of the worker, under which it refuses tasks.
-    #[must_use]
-    pub fn with_name(self, name: WorkerName) -> Self {
+    #[cfg(test)]
+    pub(crate) fn with_name(self, name: WorkerName) -> Self {
         Self { name, ..self }
     }
 
@@ -187,13 +187,14 @@ impl WorkerQueue {
         Self { limits: Some(limits), ..self }
     }
 
-    /// Returns the queue of a worker with this directory that announces itself and the tasks that it holds.
+    /// Returns the queue of a worker that has the name of its directory, and announces itself and the tasks that it holds.
     ///
     /// # Errors
     /// The system's error for a file of the directory.
     pub fn announced(self, directory: &Path, slots: usize) -> io::Result<Self> {
-        let announcement = Announcement::new(&self.queue, directory, slots)?;
-        Ok(Self { announcement: Some(announcement), ..self })
+        let name = WorkerName::for_directory(directory)?;
+        let announcement = Some(Announcement::new(&self.queue, &name, slots));
+        Ok(Self { name, announcement, ..self })
     }
 
     /// Announces the worker, if the tasks that it holds have changed by `change`, or if this is due.

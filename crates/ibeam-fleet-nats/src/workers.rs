@@ -2,20 +2,18 @@
 //! then. So everybody who may read the queue knows which tasks run.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_nats::HeaderMap;
-use ibeam_fleet::{QueueError, Task, TaskResult, TaskState, TaskStatus, worker_id};
+use ibeam_fleet::{QueueError, Task, TaskResult, TaskState, TaskStatus};
 use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
 use crate::limits::server_now_ms;
 use crate::names::KeyKind;
 use crate::nats_queue::{NatsQueue, ParkedValue, TaskKeyState};
+use crate::refusals::WorkerName;
 use crate::store::{Entry, Store, parse, to_bytes};
 
 /// The longest time between two announcements of a worker that claims tasks.
@@ -59,20 +57,16 @@ pub(crate) struct Announcement {
 }
 
 impl Announcement {
-    /// Returns the announcement of the worker with this directory.
-    ///
-    /// # Errors
-    /// The system's error for the file with the id of the directory.
-    pub(crate) fn new(queue: &NatsQueue, directory: &Path, slots: usize) -> io::Result<Self> {
-        let machine = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-        Ok(Self {
+    /// Returns the announcement of a worker.
+    pub(crate) fn new(queue: &NatsQueue, worker: &WorkerName, slots: usize) -> Self {
+        Self {
             connection: Arc::clone(&queue.connection),
             store: queue.store.clone(),
-            subject: queue.store.names.key(KeyKind::Worker, &worker_id(directory)?),
-            value: WorkerValue { machine: machine.trim().to_owned(), slots, tasks: BTreeSet::new() },
+            subject: queue.store.names.key(KeyKind::Worker, &worker.id),
+            value: WorkerValue { machine: worker.machine.clone(), slots, tasks: BTreeSet::new() },
             interval: LONGEST_INTERVAL.min(queue.lease / 4),
             sent_at: None,
-        })
+        }
     }
 
     /// Announces the worker if its tasks have changed by `change`, or if this is due.

@@ -13,7 +13,7 @@ use crate::error::FleetError;
 /// The permissions of the directory: the user's only.
 const PRIVATE_MODE: u32 = 0o700;
 
-/// The files and directories of a fleet. The lock and the ledger, without which the directory is none of a fleet, are last.
+/// The files and directories of a fleet. The lock and the ledger, without which a directory is not that of a fleet, come last.
 const ENTRIES: [&str; 20] = [
     "batch.json",
     "batch.json.new",

@@ -169,7 +169,7 @@ fn a_request_waits_when_the_service_has_nothing_left_for_it() {
     let now = START + Duration::from_secs(2);
     let until = now + Duration::from_secs(20);
     governor.end(now, &second, &RequestReport { quota, ..report(1, RequestOutcome::Complete) });
-    // A response to an earlier request says nothing new.
+    // The response to an earlier request is out of date.
     let quota = Some(QuotaLeft { requests: left(9, 90_000), tokens: None });
     governor.end(now, &first, &RequestReport { quota, ..report(1, RequestOutcome::Complete) });
     for _ in 0..3 {

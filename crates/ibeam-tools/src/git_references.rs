@@ -1,9 +1,9 @@
 //! Finds the paths in the work tree that git's configuration names: directories of hooks, included files, programs; and
 //! those to which links with protected names lead.
 //!
-//! Such a path makes git or another program run something, although its name does not show it. Reads the configuration of the repository,
-//! of the user and of the system, with included files, each up to a size. Conditions are not evaluated: a conditional
-//! include always counts.
+//! Such a path makes git or another program run something, although its name does not show it. Reads the configuration of the
+//! repository, of the user and of the system, with included files, each up to a size. Conditions are not evaluated: a
+//! conditional include always counts.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -19,7 +19,7 @@ fn worker(clock: &RealClock, id: &str, allows_checks: bool) -> WorkerQueue {
     let queue = queue(&clock.server);
     let policy = WorkerPolicy { directories: vec!["/".into()], allows_checks, ..WorkerPolicy::default() };
     let control = queue.watch_control().unwrap();
-    let name = WorkerName { id: id.to_owned(), host: format!("host-{id}") };
+    let name = WorkerName { id: id.to_owned(), machine: format!("host-{id}") };
     let mut worker = WorkerQueue::new(queue, policy, control, StopFlag::default(), true).with_name(name);
     worker.rounds.first_pause = Duration::from_millis(10);
     worker

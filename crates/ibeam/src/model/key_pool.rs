@@ -1,9 +1,9 @@
 //! The keys of a provider, and the permission for each request with one of them.
 //!
 //! In a fleet, the governor chooses the key and permits the request; the run stores the answer and reports how it ended. An
-//! answer that an earlier process of the task has stored is not requested. Without a governor, because
-//! the driver of the fleet has died, a request of a fleet with a budget or rates waits for the next driver, and then parks the
-//! run. Without such limits it is sent at once. A run outside of a fleet uses the first key that was not refused.
+//! answer that an earlier process of the task has stored is not requested. Without a governor, because the driver of the fleet
+//! has died, a request of a fleet with a budget or rates waits for the next driver, and then parks the run. Without such
+//! limits it is sent at once. A run outside of a fleet uses the first key that was not refused.
 
 use std::fs::File;
 use std::io;
@@ -37,12 +37,12 @@ const REFUSED_STATUS: u16 = 402;
 
 /// The time for which a run waits for the next driver of its fleet.
 const DRIVER_WAIT: Duration = Duration::from_secs(60);
+/// The time between two attempts to reach the driver.
+const DRIVER_INTERVAL: Duration = Duration::from_millis(250);
 /// The time for which a run uses another key after an overload that asks for no time.
 const OVERLOAD_PAUSE: Duration = Duration::from_secs(10);
-/// The longest such time, and that after a refusal.
+/// The longest time for which a run uses another key, and the time after a refusal.
 const REFUSED_PAUSE: Duration = Duration::from_secs(60 * 60);
-/// The time between two attempts to reach it.
-const DRIVER_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The answers of the task of this process: all its models and sub-agents share them.
 static ANSWERS: LazyLock<Option<AnswerStore>> = LazyLock::new(|| {
@@ -80,7 +80,7 @@ impl QuotaCell {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Removes and returns what the last response has said.
+    /// Removes and returns the limits that the last response reported.
     fn take(&self) -> Option<QuotaLeft> {
         let (at, quota) = self.lock().take()?;
         let left = |remaining: Remaining| LimitLeft {

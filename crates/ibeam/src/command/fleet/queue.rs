@@ -12,11 +12,11 @@ use std::time::Duration;
 use ibeam_core::Stop;
 use ibeam_fleet::{
     Budget, DriverOptions, FleetDirectory, FleetLimits, HaltReason, Ledger, RateLimits, StopFlag, TaskFile,
-    TaskLimits, TaskQueue as _, run_fleet, worker_id,
+    TaskLimits, TaskQueue as _, run_fleet,
 };
 use ibeam_fleet_nats::{
     ControlWatch, EventReader, FleetControl, NatsQueue, QueueAddress, QueueCredentials, QueueOptions,
-    SubmitterKeys, WorkerName, WorkerPolicy, WorkerQueue, retry_failed, sync, wait_for_results,
+    SubmitterKeys, WorkerPolicy, WorkerQueue, retry_failed, sync, wait_for_results,
 };
 use ibeam_output::{Catalogue, escape_invisible_in_json, escape_to_one_line};
 use ibeam_protocol::{Reason, sentence};
@@ -113,9 +113,6 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
         rates: RateLimits::default(),
         discards_workspaces: flags.discard_workspaces,
     };
-    let id = worker_id(held.path()).map_err(|error| io_error(held.path(), &error))?;
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let name = WorkerName { id, host: host.trim().to_owned() };
     let table = LiveTable::for_worker(now_ms());
     let mut observer =
         ResultPrinter::new(stdout, &app.base.catalogue, table).with_traces(&app.base, held.path());
@@ -134,7 +131,6 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
             flags.until_drained,
         )
         .with_limits(Arc::clone(&limits))
-        .with_name(name.clone())
         .announced(held.path(), options.jobs.get())
         .map_err(|error| io_error(held.path(), &error))?;
         let end = run_fleet(&held, tasks, &program, &options, &round, &mut observer).map_err(fleet_error);

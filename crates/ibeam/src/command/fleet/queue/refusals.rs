@@ -38,7 +38,7 @@ pub(in crate::command::fleet) fn print_refusals(
     for (task, refusal) in
         found.tasks.iter().flat_map(|task| task.workers.iter().map(move |worker| (task, worker)))
     {
-        let refused = workers.entry((&refusal.host, &refusal.worker)).or_default();
+        let refused = workers.entry((&refusal.machine, &refusal.worker)).or_default();
         refused.push((&task.task, &refusal.reason));
     }
     let catalogue = &app.base.catalogue;
@@ -55,8 +55,8 @@ pub(in crate::command::fleet) fn print_refusals(
         open
     ));
     let mut text = format!("{title}\n{}", lines(&here));
-    for ((host, worker), refused) in &workers {
-        let (worker, count) = (escape_to_one_line(&format!("{host} ({worker})")), refused.len());
+    for ((machine, worker), refused) in &workers {
+        let (worker, count) = (escape_to_one_line(&format!("{machine} ({worker})")), refused.len());
         let title = catalogue.sentence(&sentence!("refused by {worker}: {count}", worker, count));
         text.push_str(&format!("{title}\n{}", lines(refused)));
     }
@@ -71,7 +71,7 @@ pub(in crate::command::fleet) fn print_refusals(
     };
     let workers: Vec<Value> = workers
         .iter()
-        .map(|((host, worker), refused)| json!({ "worker": worker, "host": host, "refused": array(refused) }))
+        .map(|((machine, worker), refused)| json!({ "worker": worker, "machine": machine, "refused": array(refused) }))
         .collect();
     let object =
         json!({ "open": open, "refused_here": array(&here), "workers": workers, "ended": array(&ended) });
