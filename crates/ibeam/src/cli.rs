@@ -109,19 +109,21 @@ impl From<Reason> for ParseExit {
 /// `Help` for help; `Page` for a page of the documentation; `MissingSubcommand` for a command without its sub-command;
 /// `Error` for anything else that cannot be understood.
 pub(crate) fn parse(given: &[OsString]) -> Result<Cli, ParseExit> {
+    let parser = argument_order::prompt_line_parser();
     let reorder = |first_word: FirstWord| {
-        let ReorderedArgs { args, names_command, resumed } = argument_order::reorder(given, first_word);
+        let ReorderedArgs { args, names_command, resumed } =
+            argument_order::reorder(&parser, given, first_word);
         (std::iter::once("ibeam".into()).chain(args).collect::<Vec<OsString>>(), names_command, resumed)
     };
     let (mut args, mut names_command, mut resumed) = reorder(FirstWord::Command);
-    if names_command && argument_order::has_print(&args) && has_surplus_words(&args) {
+    if names_command && argument_order::has_print(&parser, &args) && has_surplus_words(&args) {
         // `models of trains -p`: with more words than the command accepts, the line is a prompt.
         (args, names_command, resumed) = reorder(FirstWord::Prompt);
     }
     if let Some(session) = resumed.take_if(|session| argument_order::is_ordinal(session)) {
         return Err(ParseExit::Error(CliError::ResumeInPrompt { session }));
     }
-    if !names_command && let Some(cli) = argument_order::parse_prompt_line(&args) {
+    if !names_command && let Some(cli) = argument_order::parse_prompt_line(parser, &args) {
         return match mistyped_command::mistyped_command(given, &cli) {
             Some(error) => Err(ParseExit::Error(error)),
             None => Ok(Cli { resumed, ..cli }),

@@ -5,7 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use clap::{ArgAction, Args, CommandFactory, Parser};
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 
 use super::{Cli, Flags};
 
@@ -25,9 +25,8 @@ pub(super) enum FirstWord {
     Prompt,
 }
 
-/// Reorders the arguments after the program's name.
-pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> ReorderedArgs {
-    let known = flag_parser();
+/// Reorders the arguments after the program's name; `known` is the parser of a line without a command.
+pub(super) fn reorder(known: &clap::Command, args: &[OsString], first_word: FirstWord) -> ReorderedArgs {
     let mut flags: Vec<OsString> = Vec::new();
     let mut words: Vec<OsString> = Vec::new();
     let mut print = first_word == FirstWord::Prompt;
@@ -59,11 +58,11 @@ pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> ReorderedArgs
             words.push(arg.clone());
             continue;
         }
-        if let Some(flag) = text.strip_suffix('=').filter(|flag| takes_optional_value(&known, flag)) {
+        if let Some(flag) = text.strip_suffix('=').filter(|flag| takes_optional_value(known, flag)) {
             flags.push(with_empty_value(flag));
             continue;
         }
-        if takes_optional_value(&known, text) && rest.clone().next().is_some_and(|(_, next)| is_blank(next)) {
+        if takes_optional_value(known, text) && rest.clone().next().is_some_and(|(_, next)| is_blank(next)) {
             rest.next();
             flags.push(with_empty_value(text));
             continue;
@@ -80,8 +79,8 @@ pub(super) fn reorder(args: &[OsString], first_word: FirstWord) -> ReorderedArgs
             continue;
         }
         flags.push(arg.clone());
-        print |= is_print(&known, text);
-        if takes_next_argument(&known, text)
+        print |= is_print(known, text);
+        if takes_next_argument(known, text)
             && let Some((_, value)) = rest.next()
         {
             flags.push(value.clone());
@@ -113,10 +112,9 @@ fn is_blank(word: &OsStr) -> bool {
 }
 
 /// Whether `--print` is among the arguments.
-pub(super) fn has_print(args: &[OsString]) -> bool {
-    let known = flag_parser();
+pub(super) fn has_print(known: &clap::Command, args: &[OsString]) -> bool {
     let texts = args.iter().take_while(|arg| *arg != "--").filter_map(|arg| arg.to_str());
-    texts.into_iter().any(|text| is_print(&known, text))
+    texts.into_iter().any(|text| is_print(known, text))
 }
 
 /// Whether the argument is `--print`, `-p`, or several letters with `p`, such as `-fp`.
@@ -184,17 +182,18 @@ struct PromptLine {
     words: Vec<OsString>,
 }
 
-/// Returns the parser of the flags alone.
-fn flag_parser() -> clap::Command {
-    Flags::augment_args(clap::Command::new("ibeam"))
-}
-
-/// Parses reordered arguments without a command; `None` if there is an error or a request for help.
+/// Returns the parser of a line without a command.
 ///
 /// Every command has every flag, so the parser of all commands needs most of the memory of a short run. This parser has
 /// each flag once. What it rejects is parsed again with all commands, for the error message or the help.
-pub(super) fn parse_prompt_line(args: &[OsString]) -> Option<Cli> {
-    let PromptLine { flags, words } = PromptLine::try_parse_from(args).ok()?;
+pub(super) fn prompt_line_parser() -> clap::Command {
+    PromptLine::command()
+}
+
+/// Parses reordered arguments without a command; `None` if there is an error or a request for help.
+pub(super) fn parse_prompt_line(parser: clap::Command, args: &[OsString]) -> Option<Cli> {
+    let mut matches = parser.try_get_matches_from(args).ok()?;
+    let PromptLine { flags, words } = PromptLine::from_arg_matches_mut(&mut matches).ok()?;
     Some(Cli { flags, words, command: None, command_path: None, resumed: None })
 }
 
@@ -206,7 +205,7 @@ mod tests {
     fn check(line: &str) {
         let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let whole = Cli::try_parse_from(&args).ok();
-        let plain = parse_prompt_line(&args);
+        let plain = parse_prompt_line(prompt_line_parser(), &args);
         assert_eq!(format!("{plain:?}"), format!("{whole:?}"), "{line}");
         assert!(line.contains("--help") || line.contains("wrong") || plain.is_some(), "{line}");
     }
