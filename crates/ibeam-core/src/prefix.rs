@@ -215,7 +215,11 @@ mod tests {
     use super::*;
 
     fn tool(name: &'static str) -> ToolSpec {
-        ToolSpec { name: name.into(), description: "d".into(), parameters: json!({ "type": "object" }) }
+        ToolSpec {
+            name: name.into(),
+            description: "d".into(),
+            parameters: json!({ "type": "object" }).into(),
+        }
     }
 
     fn image(data: &str) -> Media {

@@ -47,7 +47,7 @@ fn spec(name: &'static str) -> ToolSpec {
     ToolSpec {
         name: name.into(),
         description: "".into(),
-        parameters: serde_json::json!({ "type": "object" }),
+        parameters: serde_json::json!({ "type": "object" }).into(),
     }
 }
 

@@ -178,7 +178,11 @@ impl Tool for ResourceCall {
                 }),
             ),
         };
-        ToolSpec { name: self.kind.name().into(), description: description.into(), parameters }
+        ToolSpec {
+            name: self.kind.name().into(),
+            description: description.into(),
+            parameters: parameters.into(),
+        }
     }
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {

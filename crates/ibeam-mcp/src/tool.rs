@@ -146,7 +146,7 @@ fn spec(name: &str, server: &str, tool: &ListedTool, parameters: Value) -> ToolS
         }
         None => description.into_owned(),
     };
-    ToolSpec { name: name.to_owned().into(), description: description.into(), parameters }
+    ToolSpec { name: name.to_owned().into(), description: description.into(), parameters: parameters.into() }
 }
 
 #[cfg(test)]

@@ -19,8 +19,8 @@ pub struct ToolSpec {
     pub name: Cow<'static, str>,
     /// The purpose and use of the tool, for the model.
     pub description: Cow<'static, str>,
-    /// JSON Schema of the arguments: an object schema without `$ref`.
-    pub parameters: Value,
+    /// JSON Schema of the arguments: an object schema without `$ref`. Every request has a copy.
+    pub parameters: Arc<Value>,
 }
 
 /// A call as the model made it.

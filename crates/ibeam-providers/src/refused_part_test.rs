@@ -24,7 +24,7 @@ fn scan() -> Media {
 fn request() -> ModelRequest {
     let tool = |name: &'static str| {
         let parameters = json!({ "type": "object", "properties": { "name": { "type": "string" } } });
-        ToolSpec { name: name.into(), description: "d".into(), parameters }
+        ToolSpec { name: name.into(), description: "d".into(), parameters: parameters.into() }
     };
     let call = ToolCall { id: "c1".into(), name: "read".to_owned(), arguments: json!({}) };
     let result = ToolResult {

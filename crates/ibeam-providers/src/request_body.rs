@@ -136,7 +136,8 @@ mod tests {
 
     fn request() -> ModelRequest {
         let parameters = json!({ "type": "object" });
-        let tool = ToolSpec { name: "read".into(), description: "Reads.".into(), parameters };
+        let tool =
+            ToolSpec { name: "read".into(), description: "Reads.".into(), parameters: parameters.into() };
         ModelRequest {
             system: "Be brief.".into(),
             tools: Arc::new([tool]),

@@ -96,7 +96,7 @@ pub(crate) fn spec<A: Arguments>(description: &'static str) -> ToolSpec {
     ToolSpec {
         name: Cow::Borrowed(A::TOOL),
         description: Cow::Borrowed(description.trim_end()),
-        parameters: schema::<A>(),
+        parameters: schema::<A>().into(),
     }
 }
 

@@ -173,7 +173,8 @@ impl CommandRunner {
 impl Tool for Shell {
     fn spec(&self) -> ToolSpec {
         let mut spec = arguments::spec::<ShellArguments>(include_str!("shell.md"));
-        if let Some(text) = spec.parameters.pointer_mut("/properties/timeout/description") {
+        if let Some(text) = Arc::make_mut(&mut spec.parameters).pointer_mut("/properties/timeout/description")
+        {
             *text =
                 format!("Milliseconds, default {}", self.runner.background.timeouts().default.as_millis())
                     .into();

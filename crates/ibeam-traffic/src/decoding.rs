@@ -106,7 +106,7 @@ fn request(record: &Record) -> ModelRequest {
     let tools = record.request.body.get("tools").and_then(Value::as_array);
     let name = |tool: &Value| {
         let name = tool.get("name").or_else(|| tool.pointer("/function/name"))?.as_str()?.to_owned();
-        Some(ToolSpec { name: name.into(), description: "".into(), parameters: Value::Null })
+        Some(ToolSpec { name: name.into(), description: "".into(), parameters: Value::Null.into() })
     };
     let tools: Vec<ToolSpec> = tools.into_iter().flatten().filter_map(name).collect();
     ModelRequest {

@@ -81,7 +81,8 @@ impl Tool for WebFetch {
                 "type": "object",
                 "properties": { "url": { "type": "string" } },
                 "required": ["url"],
-            }),
+            })
+            .into(),
         }
     }
 

@@ -172,7 +172,8 @@ pub fn search_spec() -> ToolSpec {
             "type": "object",
             "properties": { "query": { "type": "string" } },
             "required": ["query"],
-        }),
+        })
+        .into(),
     }
 }
 

@@ -164,7 +164,7 @@ impl Tool for Probe {
         ToolSpec {
             name: self.name.into(),
             description: "a probe".into(),
-            parameters: json!({"type": "object"}),
+            parameters: json!({"type": "object"}).into(),
         }
     }
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {

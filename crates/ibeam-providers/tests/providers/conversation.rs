@@ -10,7 +10,7 @@ pub(crate) fn request(messages: Vec<Message>) -> ModelRequest {
     let tool = |name: &'static str| ToolSpec {
         name: name.into(),
         description: format!("The tool {name}.").into(),
-        parameters: json!({ "type": "object", "properties": { "path": { "type": "string" } } }),
+        parameters: json!({ "type": "object", "properties": { "path": { "type": "string" } } }).into(),
     };
     ModelRequest {
         system: "Be brief.".into(),

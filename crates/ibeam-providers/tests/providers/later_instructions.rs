@@ -98,8 +98,11 @@ fn with_added_tool(
 ) -> (Value, Option<String>) {
     let traits = ModelTraits::find(model.0, model.1);
     let settings = RequestSettings { traits, ..RequestSettings::for_unknown_model(model.1) };
-    let tool =
-        ToolSpec { name: "new".into(), description: "d".into(), parameters: json!({ "type": "object" }) };
+    let tool = ToolSpec {
+        name: "new".into(),
+        description: "d".into(),
+        parameters: json!({ "type": "object" }).into(),
+    };
     let added = Message::Update(RequestUpdate { tools: vec![tool], effort: None });
     let conversation = vec![user("1"), answer(), added, instructions("a"), user("2")];
     let request = request(conversation);

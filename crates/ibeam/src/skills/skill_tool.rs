@@ -61,7 +61,8 @@ impl Tool for SkillTool {
                 "type": "object",
                 "properties": { "name": { "type": "string" } },
                 "required": ["name"],
-            }),
+            })
+            .into(),
         }
     }
 

@@ -121,7 +121,7 @@ impl Tool for TaskTool {
         }
         let parameters =
             json!({"type": "object", "properties": properties, "required": ["description", "prompt"]});
-        ToolSpec { name: TASK_NAME.into(), description: description.into(), parameters }
+        ToolSpec { name: TASK_NAME.into(), description: description.into(), parameters: parameters.into() }
     }
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
