@@ -6,8 +6,10 @@
 )]
 
 mod bench;
+mod callgrind;
 mod clients;
 mod conformance;
+mod distribution;
 mod editors;
 mod faults;
 mod fleet;
@@ -46,6 +48,9 @@ usage: cargo xtask SUBCOMMAND
           subcommands that run the other suites
   corpus attacks [FILE.jsonl] [OPTION…]
           run every case of a file of attacks with the real program, as root and as nobody
+  dist [--everything]
+          build the program as it is distributed, without the embedded engine and the client of queues or with
+          everything; prints its path
   editors [--bin PATH] [--runners DIR]
           run clients of the Agent Client Protocol with `ibeam acp`; compares every line with the schema
   faults  write docs/faults.md from the corpus of faults and their tests
@@ -94,6 +99,9 @@ usage: cargo xtask SUBCOMMAND
 ";
 
 fn main() -> ExitCode {
+    if distribution::linker::is_called() {
+        return exit_code(distribution::linker::run().map_err(|error| error.to_string()));
+    }
     let mut args = std::env::args().skip(1);
     let subcommand = args.next().unwrap_or_default();
     let result = match subcommand.as_str() {
@@ -102,6 +110,7 @@ fn main() -> ExitCode {
         "clients" => clients::run(&root(), args).map_err(|error| error.to_string()),
         "conformance" => conformance::run(&root(), args).map_err(|error| error.to_string()),
         "corpus" => run_attacks(&root(), args),
+        "dist" => distribution::run(&root(), args).map_err(|error| error.to_string()),
         "editors" => editors::run(&root(), args).map_err(|error| error.to_string()),
         "faults" => faults::run(&root()).map_err(|error| error.to_string()),
         "fleet" => fleet::run(&root(), args).map_err(|error| error.to_string()),
@@ -134,6 +143,10 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    exit_code(result)
+}
+
+fn exit_code(result: Result<(), String>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

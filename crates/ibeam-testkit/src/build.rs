@@ -18,7 +18,7 @@ pub enum BuildError {
     #[error("cannot run cargo: {0}")]
     Cargo(#[from] io::Error),
     /// The build failed; cargo has printed the reason.
-    #[error("`cargo build {0}` failed")]
+    #[error("`cargo {0}` failed")]
     Failed(String),
 }
 
@@ -60,6 +60,16 @@ pub fn build_program_with(root: &Path, options: &[&str]) -> Result<PathBuf, Buil
     build_with(root, &[&["-p", "ibeam"], options].concat())
 }
 
+/// Builds the program alone with these options of `cargo build`, linked by the program `linker` instead of `cc`, and returns
+/// the absolute path of the executable.
+///
+/// # Errors
+/// As [`build_with`].
+pub fn build_program_linked_by(root: &Path, options: &[&str], linker: &Path) -> Result<PathBuf, BuildError> {
+    let linker = format!("linker={}", linker.display());
+    cargo(root, "rustc", &[&["-p", "ibeam", "--bin", "ibeam"], options, &["--", "-C", &linker]].concat())
+}
+
 /// Returns a command that runs cargo.
 #[must_use]
 pub fn cargo_command() -> Command {
@@ -83,8 +93,12 @@ pub fn without_package_variables(mut command: Command) -> Command {
 /// # Errors
 /// `Cargo` when cargo cannot be run, `Failed` when the build fails.
 fn build_with(root: &Path, options: &[&str]) -> Result<PathBuf, BuildError> {
+    cargo(root, "build", options)
+}
+
+fn cargo(root: &Path, subcommand: &str, options: &[&str]) -> Result<PathBuf, BuildError> {
     let mut cargo = cargo_command()
-        .args(["build", "--locked", "--message-format", "json-render-diagnostics"])
+        .args([subcommand, "--locked", "--message-format", "json-render-diagnostics"])
         .args(options)
         .current_dir(root)
         .stdout(Stdio::piped())
@@ -99,6 +113,6 @@ fn build_with(root: &Path, options: &[&str]) -> Result<PathBuf, BuildError> {
     }
     match program {
         Some(program) if cargo.wait()?.success() => Ok(program),
-        Some(_) | None => Err(BuildError::Failed(options.join(" "))),
+        Some(_) | None => Err(BuildError::Failed(format!("{subcommand} {}", options.join(" ")))),
     }
 }

@@ -41,8 +41,8 @@ mod workspace;
 
 pub use batch_server::{AcceptedBatch, BatchServer, PartAnswer, answer_document};
 pub use build::{
-    BuildError, PROGRAM_VARIABLE, PROGRAMS_VARIABLE, TEST_FEATURES, build_program, build_program_with,
-    build_workspace_program, cargo_command, without_package_variables,
+    BuildError, PROGRAM_VARIABLE, PROGRAMS_VARIABLE, TEST_FEATURES, build_program, build_program_linked_by,
+    build_program_with, build_workspace_program, cargo_command, without_package_variables,
 };
 pub use image::{PNG, PNG_BASE64};
 pub use liveness_pipe::LivenessPipe;

@@ -9,7 +9,8 @@ use std::path::Path;
 use ibeam_testkit::{Answer, Ibeam, ModelServer, Workspace};
 use serde_json::json;
 
-use super::measured_run::{Figure, SizeError, TIMEOUT, run_successfully, shortest_answer, shortest_run};
+use super::measured_run::{Figure, SizeError, run_successfully, shortest_answer, shortest_run};
+use crate::callgrind::TIMEOUT;
 
 /// The numbers of deltas in the shorter and the longer answer.
 const DELTAS: (u32, u32) = (1000, 3000);
@@ -35,7 +36,7 @@ pub(super) fn measure(program: &Path) -> Result<Vec<Figure>, SizeError> {
         figure(
             "a prompt and its answer, instructions",
             count_conversation(program, [shortest_answer()])?,
-            6_800_000,
+            6_600_000,
         ),
         figure("a turn that reads a file, instructions", read, 1_200_000),
         figure("a turn that runs a command, instructions", command, 1_800_000),

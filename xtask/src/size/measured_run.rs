@@ -2,12 +2,10 @@
 
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 
 use ibeam_testkit::{Answer, BuildError, Ibeam, ModelServer, ProgramOutput, Workspace};
 
-/// The timeout of a run. Programs are slow under valgrind.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(300);
+use crate::distribution::DistributionError;
 
 /// A measured figure and its limit.
 pub(super) struct Figure {
@@ -23,9 +21,12 @@ pub(crate) enum SizeError {
     /// A program or a file could not be used.
     #[error("cannot measure: {0}")]
     Io(#[from] io::Error),
-    /// The program could not be built.
+    /// The debug build failed.
     #[error(transparent)]
     Program(#[from] BuildError),
+    /// The distribution was not built.
+    #[error(transparent)]
+    Distribution(#[from] DistributionError),
     /// The measured run failed.
     #[error("{what} failed under valgrind: {output}")]
     Run {

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use ibeam_testkit::{Ibeam, ModelServer, Workspace, build_program};
 
-use super::measured_run::{SizeError, TIMEOUT, run_successfully, shortest_answer, shortest_run};
+use super::measured_run::{SizeError, run_successfully, shortest_answer, shortest_run};
+use crate::callgrind::{TIMEOUT, function_names};
 
 /// Libraries that the shortest run must not use: the engine, grammars of commands and pages, regular expressions,
 /// certificates, encodings and compression, HTTP/2, texts in other languages.
@@ -54,16 +55,6 @@ pub(super) fn check(root: &Path) -> Result<(), SizeError> {
     if used.is_empty() { Ok(()) } else { Err(SizeError::UnusedLibraries(used.join("; "))) }
 }
 
-/// Returns the names of the functions in the record. The record has each name only at its first use.
-fn function_names(record: &str) -> Vec<&str> {
-    let named = record.lines().filter_map(|line| {
-        let (key, rest) = line.split_once("fn=(")?;
-        let (_, name) = rest.split_once(") ")?;
-        matches!(key, "" | "c").then_some(name)
-    });
-    named.collect()
-}
-
 /// Returns the first function of each unused library that ran.
 fn used_libraries(names: &[&str]) -> Vec<String> {
     let of = |library: &&str| {
@@ -81,7 +72,8 @@ fn is_function_of(name: &str, library: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{function_names, used_libraries};
+    use super::used_libraries;
+    use crate::callgrind::function_names;
 
     #[track_caller]
     fn check_libraries(record: &str, expect: &[&str]) {

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use ibeam_testkit::{SWEEP_VARIABLE, TEST_FEATURES};
 
 use super::step::{Load, Step};
-use crate::size;
 
 /// The conditions on which the steps depend.
 #[derive(Debug)]
@@ -129,7 +128,7 @@ fn sweeps(gate: &Gate) -> Vec<Step> {
         Some(_) => ("build", String::new()),
         None => {
             // One process, since the tests run meanwhile.
-            let build = Step::new("distribution", size::distribution_command(), Load::Core);
+            let build = Step::new("distribution", "cargo xtask dist", Load::Core);
             steps.push(build.env("CARGO_BUILD_JOBS", "1").memory(4096));
             // Instructions are counted, so other steps do not change the figures.
             let size = Step::new("size", "cargo xtask size --without-engine", Load::Core);

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::sync::OnceLock;
 
-use flate2::read::DeflateDecoder;
+use flate2::bufread::DeflateDecoder;
 
 /// Compressed lines of one provider, sorted by id.
 struct Block {
