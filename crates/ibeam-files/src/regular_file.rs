@@ -22,6 +22,8 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(1);
 /// The maximum addition to a pause, so that reads do not run in step with a writer.
 const JITTER: Duration = Duration::from_millis(5);
+/// The largest buffer, in bytes, that is created because a file has that size: a sparse file may state any.
+const MAX_CAPACITY: u64 = 1 << 20;
 /// The number of reads at different states that must agree for a file that is written over and over. If the complete file
 /// is visible a fifth of the time, all of them miss it once in seven thousand times.
 const AGREEING_READS: u32 = 40;
@@ -62,8 +64,11 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 /// The error of the system, or an error if the file is larger.
 pub fn read_all(file: &File, max_bytes: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    let limit = max_bytes.saturating_add(1);
+    // With one byte more than the file has, its end is found without another buffer.
+    let expected = file.metadata()?.len().saturating_add(1).min(limit).min(MAX_CAPACITY);
+    let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
+    file.take(limit).read_to_end(&mut bytes)?;
     match u64::try_from(bytes.len()).is_ok_and(|length| length <= max_bytes) {
         true => Ok(bytes),
         false => Err(io::Error::other(format!("it is larger than {max_bytes} bytes"))),

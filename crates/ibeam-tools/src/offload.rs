@@ -1,10 +1,11 @@
 //! Blocking work on another thread, or on this one where the system cannot start a thread.
 //!
-//! With fewer threads fewer calls run at the same time, but none fails. Neither a runtime nor the end of the
+//! A thread that has done its work waits a while for more: a call needs two, and to start one takes longer than most
+//! work. With fewer threads fewer calls run at the same time, but none fails. Neither a runtime nor the end of the
 //! process waits for such a thread.
 
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -12,11 +13,69 @@ use tokio::sync::oneshot;
 
 /// The longest that [`run_within_time_limit`] waits. A disk responds within milliseconds.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
+/// The number of threads that wait for work.
+const MAX_IDLE_THREADS: usize = 2;
+/// The time after which a thread that waits for work ends.
+const IDLE_TIME: Duration = Duration::from_secs(30);
+
+/// The threads that wait for work.
+static IDLE_THREADS: Mutex<Vec<IdleThread>> = Mutex::new(Vec::new());
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A thread that waits for work. The thread that removes it from the list sends it a job.
+struct IdleThread {
+    id: ThreadId,
+    jobs: mpsc::Sender<Job>,
+}
+
+fn idle_threads() -> MutexGuard<'static, Vec<IdleThread>> {
+    IDLE_THREADS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Does this work, and more that arrives while the thread is idle.
+fn serve(first: impl FnOnce()) {
+    first();
+    let (id, (sender, jobs)) = (thread::current().id(), mpsc::channel::<Job>());
+    loop {
+        {
+            let mut idle = idle_threads();
+            if idle.len() >= MAX_IDLE_THREADS {
+                return;
+            }
+            idle.push(IdleThread { id, jobs: sender.clone() });
+        }
+        let job = jobs.recv_timeout(IDLE_TIME).ok().or_else(|| {
+            let mut idle = idle_threads();
+            match idle.iter().position(|thread| thread.id == id) {
+                Some(position) => {
+                    idle.swap_remove(position);
+                    None
+                }
+                // The job is on its way.
+                None => {
+                    drop(idle);
+                    jobs.recv().ok()
+                }
+            }
+        });
+        match job {
+            Some(job) => job(),
+            None => return,
+        }
+    }
+}
 
 /// Starts `work` and returns the receiver of its result. Where no thread can be started, `work` has run when this
 /// returns.
 pub(crate) fn offload<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> oneshot::Receiver<T> {
-    offload_to(thread::Builder::new().name("tool".to_owned()), work)
+    let idle = idle_threads().pop();
+    let Some(thread) = idle else { return offload_to(thread::Builder::new().name("tool".to_owned()), work) };
+    let (sender, receiver) = oneshot::channel();
+    // The receiver of the result may have been dropped. The thread waits for a job.
+    let job = Box::new(move || drop(sender.send(work())));
+    drop(thread.jobs.send(job));
+    receiver
 }
 
 /// Runs `read` on another thread and returns its result; `None` where it takes longer than about a second.
@@ -45,7 +104,7 @@ fn offload_to<T: Send + 'static>(
     // A thread that cannot be started drops its closure, so the job is shared with this thread.
     let own_job = Arc::new(Mutex::new(Some(job)));
     let thread_job = Arc::clone(&own_job);
-    if thread.spawn(move || run_once(&thread_job)).is_err() {
+    if thread.spawn(move || serve(|| run_once(&thread_job))).is_err() {
         run_once(&own_job);
     }
     receiver
@@ -68,6 +127,18 @@ mod tests {
         let own_id = thread::current().id();
         let other_id = runtime().block_on(offload(|| thread::current().id()));
         assert_ne!(other_id.unwrap(), own_id);
+    }
+
+    #[test]
+    fn an_idle_thread_does_the_next_work() {
+        let runtime = runtime();
+        let first = runtime.block_on(offload(|| thread::current().id())).unwrap();
+        // Other tests use such threads too; the thread is idle a moment after its result has arrived.
+        let mut later = (0..1000).map(|_| {
+            thread::sleep(Duration::from_millis(1));
+            runtime.block_on(offload(|| thread::current().id())).unwrap()
+        });
+        assert!(later.any(|id| id == first));
     }
 
     /// No system has memory for such a stack.

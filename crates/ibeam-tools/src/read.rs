@@ -210,7 +210,8 @@ fn scan(
 
 /// Reads at most `limit` bytes; fewer only at the end, or where a file of /proc has no more data at present.
 pub(crate) fn read_up_to(file: &mut File, limit: usize) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    // Most files are smaller: their content and its end take two reads.
+    let mut bytes = Vec::with_capacity(limit.min(8 << 10));
     match file.take(limit as u64).read_to_end(&mut bytes) {
         Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => Err(error),
         Ok(_) | Err(_) => Ok(bytes),

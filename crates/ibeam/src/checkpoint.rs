@@ -6,11 +6,16 @@
 
 mod commit_writer;
 mod file_snapshot;
+mod index_file;
+mod object_id;
+mod object_store;
 mod objects;
 mod references;
 mod repository;
 mod restore;
 mod session_changes;
+mod snapshot_builder;
+mod tree_writer;
 
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock, PoisonError};

@@ -19,6 +19,8 @@ use tokio::net::unix::pipe::Sender;
 static LAUNCHER: Launcher = Launcher::gentle(MAX_PROCESSES);
 /// The number of processes and threads that all helpers may have together.
 const MAX_PROCESSES: u32 = 4096;
+/// The size of the first buffer for what a program prints, in bytes.
+const OUTPUT_BYTES: usize = 16 << 10;
 /// The time limit for the end of what a program has left, with the time for TERM.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// The time after which a git with a work tree may be waiting at a file that is none.
@@ -56,7 +58,7 @@ fn environment(command: &Command) -> Vec<(OsString, OsString)> {
 pub(crate) async fn run(command: &Command, input: &[u8]) -> io::Result<Output> {
     let (PipedProcess { mut tree, mut stdout, mut stderr }, mut stdin) =
         start(command).map_err(io::Error::other)?;
-    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let (mut out, mut err) = (Vec::with_capacity(OUTPUT_BYTES), Vec::new());
     let mut blocked = pin!(blocking_file(command));
     let mut is_searched = false;
     let status = {

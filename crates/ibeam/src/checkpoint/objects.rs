@@ -9,10 +9,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use ibeam_process::{PipedProcess, ProcessTree};
-use sha2::Digest as _;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::unix::pipe::{Receiver, Sender};
 
+use super::object_id::{HashAlgorithm, hex};
 use super::repository::{CheckpointError, GitSetup, Repository};
 use crate::helper_process;
 
@@ -37,6 +37,26 @@ pub(super) enum FileMode {
     Executable,
     /// The content is the target of the link.
     Link,
+}
+
+impl FileMode {
+    /// Returns the mode in an index.
+    pub(super) fn number(self) -> u32 {
+        match self {
+            Self::Regular => 0o100_644,
+            Self::Executable => 0o100_755,
+            Self::Link => 0o120_000,
+        }
+    }
+
+    /// Returns the mode in a tree object.
+    pub(super) fn digits(self) -> &'static str {
+        match self {
+            Self::Regular => "100644",
+            Self::Executable => "100755",
+            Self::Link => "120000",
+        }
+    }
 }
 
 /// The files that differ between two trees: each with its old and its new state.
@@ -97,7 +117,8 @@ impl ObjectReader {
         let mut content = vec![0; usize::try_from(size).map_err(|_| damaged())? + 1];
         self.stdout.read_exact(&mut content).await.map_err(failed)?;
         content.pop();
-        match *found_kind == kind && object_hash(kind, &content, hash.len()) == hash {
+        let algorithm = HashAlgorithm::with_digits(hash.len());
+        match *found_kind == kind && algorithm.object(kind, &content).hex() == hash {
             true => Ok(content),
             false => Err(damaged()),
         }
@@ -236,24 +257,4 @@ fn parse_tree(mut content: &[u8], hash_bytes: usize) -> Option<BTreeMap<Vec<u8>,
         entries.insert(name, entry);
     }
     Some(entries)
-}
-
-/// Returns the hash that git gives an object. A hash of 64 digits is SHA-256, any other SHA-1.
-pub(super) fn object_hash(kind: &str, content: &[u8], digits: usize) -> String {
-    let header = format!("{kind} {}\0", content.len());
-    if digits == 64 {
-        let mut hash = sha2::Sha256::new();
-        hash.update(header.as_bytes());
-        hash.update(content);
-        return hex(&hash.finalize());
-    }
-    use sha1::Digest as _;
-    let mut hash = sha1::Sha1::new();
-    hash.update(header.as_bytes());
-    hash.update(content);
-    hex(&hash.finalize())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

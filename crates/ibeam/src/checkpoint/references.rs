@@ -7,6 +7,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ibeam_core::Stop;
@@ -22,6 +23,8 @@ const EARLIER_TIMEOUT: Duration = Duration::from_secs(10);
 const TIDY_TIMEOUT: Duration = Duration::from_secs(3);
 /// The number of objects in one of the 256 directories from which on they are packed.
 const MAX_LOOSE: usize = 40;
+/// The size of new objects, in bytes, from which on they are packed, and compressed with it.
+const MAX_UNCOMPRESSED_BYTES: u64 = 16 << 20;
 
 impl Repository {
     /// Deletes the references of sessions that no longer exist, and objects that nothing needs any more.
@@ -78,7 +81,7 @@ impl Repository {
         listed.lines().filter(is_gone).map(|name| format!("delete {name}\n")).collect()
     }
 
-    /// Removes objects of this program that no checkpoint needs, and packs the others where they are many. Objects of the
+    /// Removes objects of this program that no checkpoint needs, and packs the others where they are many or large. Objects of the
     /// repository are not touched.
     async fn tidy_objects(&self, is_pruned: bool) -> Result<(), CheckpointError> {
         let index = self.index();
@@ -87,7 +90,8 @@ impl Repository {
             std::fs::read_dir(self.own_dir().join("objects").join(name)).map_or(0, Iterator::count)
         };
         let is_packed = is_pruned && count("pack") > 0;
-        if is_packed || count("17") > MAX_LOOSE {
+        let is_large = self.written.swap(0, Ordering::Relaxed) > MAX_UNCOMPRESSED_BYTES;
+        if is_packed || is_large || count("17") > MAX_LOOSE {
             let all: &[&str] = if is_packed { &["-a"] } else { &[] };
             self.run(own, ["repack", "-d", "-l", "-q"].iter().chain(all), b"").await?;
         }

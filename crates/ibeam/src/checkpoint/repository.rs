@@ -13,6 +13,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use ibeam_config::Dirs;
 use ibeam_files::{private_file, regular_file};
@@ -21,6 +23,8 @@ use ibeam_policy::PathPolicy;
 use ibeam_tools::HiddenFiles;
 use sha2::{Digest as _, Sha256};
 
+use super::object_id::HashAlgorithm;
+use super::object_store::ObjectStore;
 use crate::git;
 use crate::helper_process;
 use crate::programs::Programs;
@@ -75,8 +79,9 @@ impl CheckpointError {
 }
 
 /// The repository of a workspace.
+#[derive(Clone)]
 pub(crate) struct Repository {
-    programs: Programs,
+    pub(super) programs: Programs,
     /// The root of the work tree.
     pub(super) top: PathBuf,
     /// The workspace relative to `top`; empty if it is `top`.
@@ -92,7 +97,9 @@ pub(crate) struct Repository {
     /// The directories of this program, which are never saved.
     own_directories: Vec<PathBuf>,
     /// The files that commands do not see, which are not saved.
-    hidden: HiddenFiles,
+    hidden: Arc<HiddenFiles>,
+    /// The number of bytes of objects that were written without compression.
+    pub(super) written: Arc<AtomicU64>,
 }
 
 /// The git directory and index of a command.
@@ -146,7 +153,8 @@ impl Repository {
                 // A worktree of this program lies in its data directory.
                 .filter(|own| own.starts_with(top))
                 .collect(),
-            hidden: HiddenFiles::new(path_policy),
+            hidden: Arc::new(HiddenFiles::new(path_policy)),
+            written: Arc::default(),
         })
     }
 
@@ -180,12 +188,22 @@ impl Repository {
         Ok((program, self.programs.path()))
     }
 
-    /// Returns the name of the hash of this repository's objects.
-    pub(super) fn uses_sha256(&self) -> bool {
+    /// Returns the objects of checkpoints, with those of the repository.
+    pub(super) fn object_store(&self) -> ObjectStore {
+        let borrowed = self.location.common_dir.join("objects");
+        let own = self.own_dir.join("objects");
+        ObjectStore::open(own, &borrowed, self.hash_algorithm(), Arc::clone(&self.written))
+    }
+
+    /// Returns the hash function of this repository's objects.
+    pub(super) fn hash_algorithm(&self) -> HashAlgorithm {
         let config =
             regular_file::read(&self.location.common_dir.join("config"), MAX_FILE_BYTES).unwrap_or_default();
         let text: String = String::from_utf8_lossy(&config).to_lowercase().split_whitespace().collect();
-        text.contains("objectformat=sha256")
+        match text.contains("objectformat=sha256") {
+            true => HashAlgorithm::Sha256,
+            false => HashAlgorithm::Sha1,
+        }
     }
 
     /// Whether the file at `path`, absolute, is never saved and never restored: it is hidden from commands, or one of this
@@ -221,9 +239,11 @@ impl Repository {
                 .create(&directory)
                 .map_err(CheckpointError::io(&directory))?;
         }
-        let config = match self.uses_sha256() {
-            true => "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n",
-            false => "[core]\n\trepositoryformatversion = 0\n",
+        let config = match self.hash_algorithm() {
+            HashAlgorithm::Sha256 => {
+                "[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n"
+            }
+            HashAlgorithm::Sha1 => "[core]\n\trepositoryformatversion = 0\n",
         };
         let excluded = regular_file::read(&self.location.common_dir.join("info/exclude"), MAX_FILE_BYTES);
         let excluded = excluded.unwrap_or_default();

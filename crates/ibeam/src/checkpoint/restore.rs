@@ -317,9 +317,7 @@ impl Repository {
         let (mut removed, mut added) = (Vec::new(), Vec::new());
         for (path, (old, _)) in net.iter().filter(|(path, _)| changed.contains(*path)) {
             let (mode, hash, list) = match old {
-                Some(TreeFile { mode: FileMode::Regular, hash }) => ("100644", hash.clone(), &mut added),
-                Some(TreeFile { mode: FileMode::Executable, hash }) => ("100755", hash.clone(), &mut added),
-                Some(TreeFile { mode: FileMode::Link, hash }) => ("120000", hash.clone(), &mut added),
+                Some(TreeFile { mode, hash }) => (mode.digits(), hash.clone(), &mut added),
                 None => ("0", "0".repeat(end.len()), &mut removed),
             };
             list.extend_from_slice(format!("{mode} {hash}\t").as_bytes());
@@ -358,7 +356,7 @@ fn is_temporary(path: &Path) -> bool {
 }
 
 /// Opens the parent directory of `path` below `top` without following links. Creates missing directories with `create`.
-fn open_parent(top: &Path, path: &Path, create: bool) -> io::Result<(OwnedFd, OsString)> {
+pub(super) fn open_parent(top: &Path, path: &Path, create: bool) -> io::Result<(OwnedFd, OsString)> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut directory = open(top, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
@@ -453,4 +451,4 @@ fn existing_permissions(directory: &OwnedFd, name: &OsStr) -> Option<u32> {
 
 #[cfg(test)]
 #[path = "restore_test.rs"]
-mod tests;
+pub(super) mod tests;

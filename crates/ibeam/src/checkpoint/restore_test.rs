@@ -12,7 +12,7 @@ use super::*;
 use crate::programs::Programs;
 
 /// A repository with files of many kinds, and a data directory outside of it.
-struct Fixture {
+pub(in crate::checkpoint) struct Fixture {
     home: tempfile::TempDir,
     session: SessionId,
     changes: SessionChanges,
@@ -22,7 +22,7 @@ struct Fixture {
 type Files = BTreeMap<PathBuf, (&'static str, bool, Vec<u8>)>;
 
 impl Fixture {
-    fn new() -> Self {
+    pub(in crate::checkpoint) fn new() -> Self {
         let fixture = Self {
             home: tempfile::tempdir().unwrap(),
             session: SessionId::random(),
@@ -50,26 +50,26 @@ impl Fixture {
         fixture
     }
 
-    fn root(&self) -> PathBuf {
+    pub(in crate::checkpoint) fn root(&self) -> PathBuf {
         self.home.path().canonicalize().unwrap().join("ws")
     }
 
-    fn path(&self, path: &str) -> PathBuf {
+    pub(in crate::checkpoint) fn path(&self, path: &str) -> PathBuf {
         self.root().join(path)
     }
 
-    fn put(&self, path: &str, content: impl AsRef<[u8]>) {
+    pub(in crate::checkpoint) fn put(&self, path: &str, content: impl AsRef<[u8]>) {
         let path = self.path(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, content).unwrap();
     }
 
-    fn git(&self, arguments: &[&str]) {
+    pub(in crate::checkpoint) fn git(&self, arguments: &[&str]) {
         let status = Command::new("git").args(arguments).current_dir(self.root()).status().unwrap();
         assert!(status.success(), "{arguments:?}");
     }
 
-    fn repository(&self) -> Repository {
+    pub(in crate::checkpoint) fn repository(&self) -> Repository {
         self.repository_with(PathPolicy::default())
     }
 
@@ -257,7 +257,7 @@ fn edits() -> impl Strategy<Value = Vec<Edit>> {
     vec(edit, 0..8)
 }
 
-fn block_on<T>(work: impl Future<Output = T>) -> T {
+pub(in crate::checkpoint) fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 

@@ -454,7 +454,8 @@ impl Scanner<'_> {
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => EntryKind::Directory,
             FileType::RegularFile => {
-                let content = read_content(parent, name, self.remaining_bytes.min(CONTENT_LIMIT));
+                let size = u64::try_from(stat.st_size).unwrap_or_default();
+                let content = read_content(parent, name, size, self.remaining_bytes.min(CONTENT_LIMIT));
                 self.remaining_bytes -= content.as_ref().map_or(0, |content| content.len() as u64);
                 EntryKind::File(content)
             }
@@ -491,13 +492,14 @@ pub(super) fn fingerprint(stat: &Stat) -> [i128; 6] {
     ]
 }
 
-/// Returns the content of a regular file of at most `limit` bytes; never waits.
-fn read_content(parent: BorrowedFd<'_>, name: &OsStr, limit: u64) -> Option<Arc<[u8]>> {
+/// Returns the content of a regular file, of about `size` and at most `limit` bytes; never waits.
+fn read_content(parent: BorrowedFd<'_>, name: &OsStr, size: u64, limit: u64) -> Option<Arc<[u8]>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = File::from(beneath::open(parent, Path::new(name), flags).ok()?);
-    let mut remaining_bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut remaining_bytes).ok()?;
-    (remaining_bytes.len() as u64 <= limit).then(|| remaining_bytes.into())
+    // With one byte more than the file has, its end is found without another buffer.
+    let mut content = Vec::with_capacity(usize::try_from(size.min(limit)).ok()? + 1);
+    file.take(limit + 1).read_to_end(&mut content).ok()?;
+    (content.len() as u64 <= limit).then(|| content.into())
 }
 
 /// Returns the names in a directory, except `.` and `..`, and whether these are all.
