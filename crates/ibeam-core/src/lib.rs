@@ -4,6 +4,7 @@
 //! environment and every output format.
 
 mod budget;
+mod early_request;
 pub mod gate;
 pub mod history;
 mod image_check;
@@ -25,6 +26,7 @@ mod token_estimator;
 pub mod turn;
 
 pub use budget::Budget;
+pub use early_request::EarlyRequest;
 pub use gate::{Gate, subagent_mode};
 pub use history::History;
 pub use ibeam_policy::Access;

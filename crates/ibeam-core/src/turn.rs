@@ -235,6 +235,12 @@ impl Run {
         Ok(finished)
     }
 
+    /// Runs one prompt of a new session up to its first request, whose provider does not answer.
+    pub(crate) async fn rehearse(&self, journal: &mut Journal, prompt: UserPrompt) {
+        // The caller has the request, or the loop has ended without one.
+        let _ = self.run_loop(journal, prompt, Vec::new(), &mut AnswerEndHooks::default()).await;
+    }
+
     /// Ends the process of a run that waits for an answer. The run itself goes on, so nothing runs that belongs to its
     /// end.
     async fn finish_parked(

@@ -79,7 +79,7 @@ const fn system_credentials(reason: &'static str, names: &'static [&'static str]
 /// The name of the file that makes a directory a git repository. A directory with this name does not make one.
 const HEAD: &str = "HEAD";
 
-/// The table as an index.
+/// The read-only names of the table as an index.
 struct Index {
     /// Entries of one name, keyed by the folded name.
     single: HashMap<String, ProtectedName>,
@@ -87,59 +87,76 @@ struct Index {
     nested: Vec<(Vec<String>, ProtectedName)>,
     /// Entries that are the end of a name, folded.
     endings: Vec<(String, ProtectedName)>,
-    /// Credentials below the home directory, keyed by their folded path.
-    credentials: HashMap<String, ProtectedName>,
-    /// Credentials of the system.
-    system: Vec<ProtectedName>,
     /// First characters of the entries in `single` and `nested`.
     starts: Vec<char>,
-    /// First characters of the entries in `credentials`.
-    credential_starts: Vec<char>,
-    /// Maximum number of names in a path of `credentials`.
+}
+
+/// The credentials of the table as an index. Built apart from the other, because many runs need only one of them.
+#[derive(Default)]
+struct CredentialIndex {
+    /// Credentials below the home directory, keyed by their folded path.
+    home: HashMap<String, ProtectedName>,
+    /// Credentials of the system.
+    system: Vec<ProtectedName>,
+    /// First characters of the entries in `home`.
+    starts: Vec<char>,
+    /// Maximum number of names in a path of `home`.
     depth: usize,
 }
 
 static INDEX: LazyLock<Index> = LazyLock::new(|| {
-    let mut index = Index {
-        single: HashMap::new(),
-        nested: Vec::new(),
-        endings: Vec::new(),
-        credentials: HashMap::new(),
-        system: Vec::new(),
-        starts: Vec::new(),
-        credential_starts: Vec::new(),
-        depth: 0,
-    };
+    let mut index =
+        Index { single: HashMap::new(), nested: Vec::new(), endings: Vec::new(), starts: Vec::new() };
     for entry in entries() {
-        let parts: Vec<String> = entry.name.split('/').map(fold).collect();
-        let start = parts.first().and_then(|part| part.chars().next()).unwrap_or('.');
         match entry.protection {
-            Protection::ReadOnly | Protection::ReadOnlyForFileTools => {
-                if let Some(ending) = entry.name.strip_prefix('*') {
-                    index.endings.push((fold(ending), entry));
-                    continue;
-                }
-                index.starts.push(start);
-                if parts.len() == 1 {
-                    index.single.insert(parts.concat(), entry);
-                } else {
-                    index.nested.push((parts, entry));
-                }
-            }
-            Protection::Credential => {
-                index.credential_starts.push(start);
-                index.depth = index.depth.max(parts.len());
-                index.credentials.insert(parts.join("/"), entry);
-            }
-            Protection::SystemCredential => index.system.push(entry),
+            Protection::ReadOnly | Protection::ReadOnlyForFileTools => {}
+            Protection::Credential | Protection::SystemCredential => continue,
+        }
+        if let Some(ending) = entry.name.strip_prefix('*') {
+            index.endings.push((fold(ending), entry));
+            continue;
+        }
+        let parts = folded_parts(entry);
+        index.starts.push(start_of(&parts));
+        if parts.len() == 1 {
+            index.single.insert(parts.concat(), entry);
+        } else {
+            index.nested.push((parts, entry));
         }
     }
-    for starts in [&mut index.starts, &mut index.credential_starts] {
-        starts.sort_unstable();
-        starts.dedup();
-    }
+    index.starts.sort_unstable();
+    index.starts.dedup();
     index
 });
+
+static CREDENTIALS: LazyLock<CredentialIndex> = LazyLock::new(|| {
+    let mut index = CredentialIndex::default();
+    for entry in entries() {
+        match entry.protection {
+            Protection::Credential => {
+                let parts = folded_parts(entry);
+                index.starts.push(start_of(&parts));
+                index.depth = index.depth.max(parts.len());
+                index.home.insert(parts.join("/"), entry);
+            }
+            Protection::SystemCredential => index.system.push(entry),
+            Protection::ReadOnly | Protection::ReadOnlyForFileTools => {}
+        }
+    }
+    index.starts.sort_unstable();
+    index.starts.dedup();
+    index
+});
+
+/// Returns the folded names of an entry.
+fn folded_parts(entry: ProtectedName) -> Vec<String> {
+    entry.name.split('/').map(fold).collect()
+}
+
+/// Returns the first character of an entry.
+fn start_of(parts: &[String]) -> char {
+    parts.first().and_then(|part| part.chars().next()).unwrap_or('.')
+}
 
 impl Index {
     /// Returns the entry of the single name `name`, in any directory.
@@ -286,21 +303,21 @@ pub(crate) fn find_credential(path: &Path, home: &Path) -> Option<ProtectedName>
     let bytes = path.as_os_str().as_encoded_bytes();
     let is_in =
         |entry: &&ProtectedName| bytes.starts_with(entry.name.as_bytes()) && path.starts_with(entry.name);
-    if let Some(entry) = INDEX.system.iter().find(is_in) {
+    if let Some(entry) = CREDENTIALS.system.iter().find(is_in) {
         return Some(*entry);
     }
     let relative = path.strip_prefix(home).ok()?;
     let names = normal_names(relative);
-    if !names.first().is_some_and(|first| may_start(first, &INDEX.credential_starts)) {
+    if !names.first().is_some_and(|first| may_start(first, &CREDENTIALS.starts)) {
         return None;
     }
     let mut prefix = String::new();
-    names.iter().take(INDEX.depth).find_map(|name| {
+    names.iter().take(CREDENTIALS.depth).find_map(|name| {
         if !prefix.is_empty() {
             prefix.push('/');
         }
         prefix.push_str(&fold(name));
-        INDEX.credentials.get(&prefix).copied()
+        CREDENTIALS.home.get(&prefix).copied()
     })
 }
 

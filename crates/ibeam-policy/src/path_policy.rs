@@ -77,19 +77,30 @@ impl PathPolicy {
     /// Returns the paths that commands must not read, whether they exist or not: credentials, directories of ibeam, and
     /// paths that a deny rule names without a wildcard.
     pub fn hidden_paths(&self) -> Vec<PathBuf> {
-        let Some(policy) = &self.0 else { return Vec::new() };
-        let named = policy.deny.iter().filter_map(read_glob).filter(|glob| glob.is_tree());
-        let homes = std::iter::once(&policy.home).chain(&policy.other_home);
-        let mut hidden: Vec<PathBuf> = homes
-            .flat_map(|home| names::credential_paths(home))
-            .chain(policy.private_dirs.iter().cloned())
-            .chain(policy.credential_files.iter().cloned())
-            .chain(named.map(|glob| glob.root(&policy.workspace, &policy.home)))
-            .collect();
+        let mut hidden: Vec<PathBuf> = self.0.iter().flat_map(|policy| hidden_paths(policy)).collect();
         // Compared as bytes, because comparing components takes ten times as long.
         hidden.sort_unstable_by(|one, another| one.as_os_str().cmp(another.as_os_str()));
         hidden.dedup();
         hidden
+    }
+
+    /// Whether one of [`Self::hidden_paths`] is `directory`, below it or above it.
+    pub fn may_hide_below(&self, directory: &Path) -> bool {
+        let directory_bytes = directory.as_os_str().as_encoded_bytes();
+        self.0.iter().flat_map(|policy| hidden_paths(policy)).any(|hidden| {
+            // Compared as bytes first, because comparing components takes ten times as long.
+            let bytes = hidden.as_os_str().as_encoded_bytes();
+            (bytes.starts_with(directory_bytes) || directory_bytes.starts_with(bytes))
+                && (hidden.starts_with(directory) || directory.starts_with(&hidden))
+        })
+    }
+
+    /// Whether an allow rule lets the file tools show `hidden`, which is one of [`Self::hidden_paths`].
+    pub fn allows_hidden(&self, hidden: &Path) -> bool {
+        // A decision about each of several hundred paths takes longer than the rest of a start.
+        self.0.as_ref().is_none_or(|policy| {
+            policy.allow.iter().any(|rule| read_glob(rule).is_some()) && policy.allows_read(hidden)
+        })
     }
 
     /// Returns the directories of which commands see only the workspace and the additional directories.
@@ -177,6 +188,17 @@ impl PathPolicy {
     pub fn exempts(&self, path: &Path) -> bool {
         self.0.as_ref().is_none_or(|policy| policy.exempts(path))
     }
+}
+
+/// Returns the paths of [`PathPolicy::hidden_paths`], in any order.
+fn hidden_paths(policy: &Policy) -> impl Iterator<Item = PathBuf> {
+    let named = policy.deny.iter().filter_map(read_glob).filter(|glob| glob.is_tree());
+    let homes = std::iter::once(&policy.home).chain(&policy.other_home);
+    homes
+        .flat_map(|home| names::credential_paths(home))
+        .chain(policy.private_dirs.iter().cloned())
+        .chain(policy.credential_files.iter().cloned())
+        .chain(named.map(move |glob| glob.root(&policy.workspace, &policy.home)))
 }
 
 /// Returns the pattern of a rule about reading or writing.

@@ -51,11 +51,7 @@ impl Confinement {
     ///
     /// A directory below another writable one is left out. Directories of the kernel are never writable.
     pub(crate) fn with_canonical_paths(&self) -> Self {
-        let resolve = |paths: &[PathBuf]| -> Vec<PathBuf> {
-            let found: BTreeSet<PathBuf> =
-                paths.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
-            found.into_iter().collect()
-        };
+        let hidden = paths_that_may_exist(self.hidden.iter().chain(&self.hidden_when_created));
         let mut writable: Vec<PathBuf> = Vec::new();
         for path in resolve(&self.writable) {
             let of_system =
@@ -67,9 +63,7 @@ impl Confinement {
         Self {
             writable,
             read_only: resolve(&self.read_only),
-            hidden: resolve(&paths_that_may_exist(
-                &[self.hidden.as_slice(), &self.hidden_when_created].concat(),
-            )),
+            hidden: resolve(hidden),
             covered: resolve(&self.covered),
             hidden_when_created: Vec::new(),
             visible: resolve(&self.visible),
@@ -77,6 +71,12 @@ impl Confinement {
             ..*self
         }
     }
+}
+
+/// Returns the canonical paths of those that exist.
+fn resolve<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<PathBuf> {
+    let found: BTreeSet<PathBuf> = paths.into_iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
+    found.into_iter().collect()
 }
 
 /// The kind of confinement of commands.

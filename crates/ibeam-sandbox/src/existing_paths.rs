@@ -2,7 +2,8 @@
 //! per path.
 //!
 //! The table of credentials has several hundred paths, of which few exist in a home directory, and every run checks
-//! them before its first request. A path stays in the list unless its directory rules it out.
+//! them before its first command. A path stays in the list unless its directory rules it out. A directory that is
+//! missing in a listing is not opened.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -12,25 +13,54 @@ use std::path::{Path, PathBuf};
 /// The names in a directory in lower case; `None` if the directory cannot be listed and so may contain any name.
 type Names = Option<HashSet<OsString>>;
 
-/// Returns the `paths` that may exist. Names are compared without the case of ASCII letters, for file systems that
-/// ignore case.
-pub fn paths_that_may_exist(paths: &[PathBuf]) -> Vec<PathBuf> {
-    // Keyed by bytes, because hashing a path by its components takes ten times as long.
-    let mut directories: HashMap<&OsStr, Names> = HashMap::new();
-    let mut found = Vec::new();
-    for path in paths {
-        let may_exist = match (path.parent(), path.file_name()) {
-            (Some(parent), Some(name)) => {
-                let names = directories.entry(parent.as_os_str()).or_insert_with(|| read_names(parent));
-                names.as_ref().is_none_or(|names| names.contains(&name.to_ascii_lowercase()))
+/// Returns those of the `paths` that may exist, in the same order. Names are compared without the case of ASCII letters,
+/// for file systems that ignore case.
+pub fn paths_that_may_exist<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<&'a PathBuf> {
+    let mut listings = DirectoryListings::default();
+    paths.into_iter().filter(|path| listings.may_exist(path)).collect()
+}
+
+/// The listings of the directories of many paths, each read once.
+#[derive(Default)]
+pub(crate) struct DirectoryListings<'a> {
+    /// Keyed by bytes, because hashing a path by its components takes ten times as long.
+    names: HashMap<&'a OsStr, Names>,
+}
+
+impl<'a> DirectoryListings<'a> {
+    /// Whether something may be at `path`. Lists its directory, unless that is known to be missing.
+    pub(crate) fn may_exist(&mut self, path: &'a Path) -> bool {
+        let Some(directory) = path.parent() else { return true };
+        let names = match self.names.get(directory.as_os_str()) {
+            Some(names) => names,
+            None => {
+                let is_missing = self.is_known_missing(directory);
+                let names = if is_missing { Some(HashSet::new()) } else { read_names(directory) };
+                &*self.names.entry(directory.as_os_str()).or_insert(names)
             }
-            (None, _) | (_, None) => true,
         };
-        if may_exist {
-            found.push(path.clone());
-        }
+        may_contain(names, path)
     }
-    found
+
+    /// Whether the nearest listing above `path` shows that nothing is there. Lists nothing.
+    pub(crate) fn is_known_missing(&self, path: &Path) -> bool {
+        let mut child = path;
+        for directory in path.ancestors().skip(1) {
+            if let Some(names) = self.names.get(directory.as_os_str()) {
+                return !may_contain(names, child);
+            }
+            child = directory;
+        }
+        false
+    }
+}
+
+/// Whether the directory with these names may contain the last name of `path`. `..` is in every directory.
+fn may_contain(names: &Names, path: &Path) -> bool {
+    match (names, path.file_name()) {
+        (Some(names), Some(name)) => !names.is_empty() && names.contains(&name.to_ascii_lowercase()),
+        (None, _) | (_, None) => true,
+    }
 }
 
 fn read_names(directory: &Path) -> Names {
@@ -68,20 +98,34 @@ mod tests {
         let missing = ["home/.ssh", "home/.config/op", "home/none/a/b", "home/.file/x", "home/.netr"].map(at);
         let all: Vec<PathBuf> =
             there.iter().zip(&missing).flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
-        assert_eq!(paths_that_may_exist(&all), there);
-        assert_eq!(paths_that_may_exist(&[PathBuf::from("/")]), [PathBuf::from("/")]);
+        assert_eq!(paths_that_may_exist(&all), there.each_ref());
+        assert_eq!(paths_that_may_exist(&[PathBuf::from("/")]), [Path::new("/")]);
     }
 
     #[test]
     fn a_directory_that_cannot_be_listed_may_hold_anything() {
-        if rustix::process::geteuid().is_root() {
-            eprintln!("SKIP: root may list every directory");
-            return;
-        }
         let top = ibeam_testkit::Workspace::new();
-        std::fs::set_permissions(top.path(), PermissionsExt::from_mode(0o300)).unwrap();
-        let hidden = vec![top.path().join(".ssh")];
-        assert_eq!(paths_that_may_exist(&hidden), hidden);
-        std::fs::set_permissions(top.path(), PermissionsExt::from_mode(0o700)).unwrap();
+        std::fs::create_dir(top.path().join("closed")).unwrap();
+        let closed = top.path().join("closed");
+        std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o300)).unwrap();
+        let all = ["closed/.ssh", "closed/.config/gh", "open/.ssh"].map(|name| top.path().join(name));
+        let found = ibeam_testkit::without_root_access(|| paths_that_may_exist(&all));
+        std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o700)).unwrap();
+        // The missing directory below it is asked for, because the one above it shows nothing.
+        assert_eq!(found, [&all[0]]);
+    }
+
+    #[test]
+    fn a_path_with_dots_is_not_ruled_out_by_the_listing_of_another_directory() {
+        let top = ibeam_testkit::Workspace::new();
+        let at = |name: &str| top.path().join(name);
+        std::fs::create_dir_all(at("home/.config")).unwrap();
+        std::fs::create_dir_all(at("other/.config")).unwrap();
+        std::fs::write(at("other/.config/gh"), "").unwrap();
+        symlink("../other/.config", at("home/link")).unwrap();
+        let missing = ["home/.netrc", "home/.config/gh", "home/.ssh/.config/gh"];
+        let there = ["home/../other/.config/gh", "home/link/../.config/gh", "home/link/gh"];
+        let all: Vec<PathBuf> = missing.into_iter().chain(there).map(at).collect();
+        assert_eq!(paths_that_may_exist(&all), there.map(at).each_ref());
     }
 }

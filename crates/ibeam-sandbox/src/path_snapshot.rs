@@ -8,14 +8,15 @@
 //! Most hidden paths do not exist, such as the credentials of programs that the user does not have. They are checked
 //! only where the directory that would hold them has changed.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::confinement::Confinement;
-use crate::existing_paths::paths_that_may_exist;
+use crate::existing_paths::DirectoryListings;
 
 /// The existing files and the absent paths of a confinement.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ struct AbsentPaths {
     /// Changes with every new name in the directory; `None` if it is not reliable.
     stamp: Option<DirStamp>,
     /// The paths by the first missing name below the directory.
-    paths: BTreeMap<PathBuf, Vec<PathBuf>>,
+    paths: Vec<(PathBuf, Vec<PathBuf>)>,
 }
 
 /// Device, inode, and seconds and nanoseconds of the last change of a directory.
@@ -61,25 +62,27 @@ impl PathSnapshot {
             max_scratch_size: _,
         } = confinement;
         let all = [writable, read_only, hidden, hidden_when_created, visible, sockets];
-        let paths: Vec<PathBuf> = all.into_iter().flatten().cloned().collect();
-        let candidates: HashSet<PathBuf> = paths_that_may_exist(&paths).into_iter().collect();
+        let mut listings = DirectoryListings::default();
         let mut present = Vec::new();
-        let mut absent: BTreeMap<&Path, BTreeMap<PathBuf, Vec<PathBuf>>> = BTreeMap::new();
+        // Keyed by bytes, because comparing paths by their components takes ten times as long.
+        let mut absent: BTreeMap<&OsStr, BTreeMap<&OsStr, Vec<PathBuf>>> = BTreeMap::new();
         let mut known = HashMap::new();
-        for path in &paths {
-            let found = candidates.contains(path).then(|| identity(path)).flatten();
+        for path in all.into_iter().flatten() {
+            let found = listings.may_exist(path).then(|| identity(path)).flatten();
             match found {
                 Some(found) => present.push((path.clone(), found)),
                 None => {
-                    let (directory, first) = split_at_first_missing(path, &mut known);
-                    let paths_below = absent.entry(directory).or_default();
-                    paths_below.entry(first.to_owned()).or_default().push(path.clone());
+                    let (directory, first) = split_at_first_missing(path, &listings, &mut known);
+                    let paths_below = absent.entry(directory.as_os_str()).or_default();
+                    paths_below.entry(first.as_os_str()).or_default().push(path.clone());
                 }
             }
         }
-        let absent =
-            absent.into_iter().map(|(directory, paths)| AbsentPaths::new(directory, paths)).collect();
-        Self { present, absent }
+        let absent = absent.into_iter().map(|(directory, paths)| {
+            let paths = paths.into_iter().map(|(first, paths)| (PathBuf::from(first), paths)).collect();
+            AbsentPaths::new(Path::new(directory), paths)
+        });
+        Self { present, absent: absent.collect() }
     }
 
     /// Whether the files are still the same.
@@ -90,7 +93,7 @@ impl PathSnapshot {
 }
 
 impl AbsentPaths {
-    fn new(directory: &Path, paths: BTreeMap<PathBuf, Vec<PathBuf>>) -> Self {
+    fn new(directory: &Path, paths: Vec<(PathBuf, Vec<PathBuf>)>) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let settled = i64::try_from(now.saturating_sub(TIMESTAMP_GRANULARITY).as_secs()).unwrap_or_default();
         let stamp = read_stamp(directory).filter(|(_, _, seconds, _)| *seconds < settled);
@@ -108,10 +111,15 @@ impl AbsentPaths {
 
 /// Returns the nearest existing directory above `path`, and the first name below it that does not exist. A broken link
 /// counts as existing. `known` caches earlier checks.
-fn split_at_first_missing<'a>(path: &'a Path, known: &mut HashMap<&'a Path, bool>) -> (&'a Path, &'a Path) {
+fn split_at_first_missing<'a>(
+    path: &'a Path,
+    listings: &DirectoryListings<'_>,
+    known: &mut HashMap<&'a OsStr, bool>,
+) -> (&'a Path, &'a Path) {
     let mut first = path;
     for above in path.ancestors().skip(1) {
-        if *known.entry(above).or_insert_with(|| above.symlink_metadata().is_ok()) {
+        let exists = || !listings.is_known_missing(above) && above.symlink_metadata().is_ok();
+        if *known.entry(above.as_os_str()).or_insert_with(exists) {
             return (above, first);
         }
         first = above;

@@ -84,20 +84,16 @@ pub fn plan_confinement(workspace: &Workspace, path_policy: &PathPolicy) -> Conf
         builder.protect(path);
     }
     let candidates = path_policy.hidden_paths();
-    let present: BTreeSet<PathBuf> = paths_that_may_exist(&candidates).into_iter().collect();
-    for hidden in candidates {
-        match present.contains(&hidden).then(|| hidden.canonicalize()) {
-            Some(Ok(real)) => {
-                if !path_policy.allows_read(&hidden) {
-                    builder.hide(&hidden, real, 0);
-                }
-            }
+    let mut present = paths_that_may_exist(&candidates).into_iter().peekable();
+    for hidden in &candidates {
+        let may_exist = present.next_if(|path| std::ptr::eq(*path, hidden)).is_some();
+        if path_policy.allows_hidden(hidden) {
+            continue;
+        }
+        match may_exist.then(|| hidden.canonicalize()) {
+            Some(Ok(real)) => builder.hide(hidden, real, 0),
             // Where a rule allows a part of it, the rest cannot be listed yet, so all of it is hidden.
-            Some(Err(_)) | None => {
-                if !path_policy.allows_read(&hidden) {
-                    builder.hidden_when_created.push(hidden);
-                }
-            }
+            Some(Err(_)) | None => builder.hidden_when_created.push(hidden.clone()),
         }
     }
     builder.search_deny_rules();
@@ -134,9 +130,8 @@ pub(crate) fn denied_files(path_policy: &PathPolicy) -> FileIds {
     let mut found = FileIds::new();
     let mut remaining = MAX_LINK_SEARCH_ENTRIES;
     let searched = path_policy.search_roots().into_iter().map(|path| (path, false));
-    let hidden = paths_that_may_exist(&path_policy.hidden_paths())
-        .into_iter()
-        .filter(|path| !path_policy.allows_read(path));
+    let hidden = path_policy.hidden_paths();
+    let hidden = paths_that_may_exist(&hidden).into_iter().filter(|path| !path_policy.allows_read(path));
     let hidden = hidden.filter_map(|path| Some((path.canonicalize().ok()?, true)));
     // Level by level: a large browser profile must not use up the entries that small key files need.
     let mut pending: VecDeque<(PathBuf, bool)> = hidden.chain(searched).collect();
@@ -193,12 +188,7 @@ impl HiddenFiles {
 
     /// Whether a file below `directory` may be hidden.
     pub fn may_be_below(&self, directory: &Path) -> bool {
-        self.path_policy.has_read_denials()
-            || self
-                .path_policy
-                .hidden_paths()
-                .iter()
-                .any(|hidden| hidden.starts_with(directory) || directory.starts_with(hidden))
+        self.path_policy.has_read_denials() || self.path_policy.may_hide_below(directory)
     }
 }
 

@@ -1,8 +1,12 @@
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ibeam_policy::{Policy, Rule};
 use ibeam_protocol::PermissionMode;
+use proptest::prelude::*;
 
 use super::{ConfinementPlan, plan_confinement};
 use crate::fixture::Fixture;
@@ -314,5 +318,81 @@ fn credentials_that_are_created_later_are_hidden_afterwards() {
     }
     for unexpected in ["home/.netrc", "home/.ssh"] {
         assert!(!later.iter().any(|path| path == unexpected), "{unexpected}: {later:?}");
+    }
+}
+
+/// The kind of file at a path of a generated home directory.
+#[derive(Clone, Copy, Debug)]
+enum Entry {
+    File,
+    Directory,
+    /// A directory that can be entered and not listed.
+    UnlistableDirectory,
+    LinkToDirectory,
+    BrokenLink,
+}
+
+/// Entries of a home directory: each at the path of a credential, or at one of the directories above it.
+fn home_entries() -> impl Strategy<Value = Vec<(prop::sample::Index, usize, Entry)>> {
+    let kind = prop::sample::select(vec![
+        Entry::File,
+        Entry::Directory,
+        Entry::UnlistableDirectory,
+        Entry::LinkToDirectory,
+        Entry::BrokenLink,
+    ]);
+    prop::collection::vec((any::<prop::sample::Index>(), 0..3_usize, kind), 0..24)
+}
+
+/// Creates an entry. Does nothing where something is in the way.
+fn create(path: &Path, entry: Entry, elsewhere: &Path) {
+    let _ = path.parent().map(fs::create_dir_all);
+    let _ = match entry {
+        Entry::File => fs::write(path, ""),
+        Entry::Directory | Entry::UnlistableDirectory => fs::create_dir(path),
+        Entry::LinkToDirectory => symlink(elsewhere, path),
+        Entry::BrokenLink => symlink("nowhere", path),
+    };
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn listed_directories_hide_the_same_paths_as_a_question_for_each_path(entries in home_entries()) {
+        let fixture = Fixture::new();
+        let home = fixture.outside("home");
+        let elsewhere = fixture.outside("elsewhere");
+        fs::create_dir_all(elsewhere.join("User")).unwrap();
+        let policy = Policy::new(PermissionMode::Force, fixture.root(), home.clone()).path_policy();
+        let paths = policy.hidden_paths();
+        let below_home: Vec<&PathBuf> = paths.iter().filter(|path| path.starts_with(&home)).collect();
+        let mut unlistable = Vec::new();
+        for (index, above, entry) in entries {
+            let path = index.get(&below_home).ancestors().take_while(|path| *path != home).nth(above);
+            let Some(path) = path else { continue };
+            create(path, entry, &elsewhere);
+            if matches!(entry, Entry::UnlistableDirectory) && path.is_dir() {
+                unlistable.push(path.to_owned());
+            }
+        }
+        let set_mode = |mode| {
+            for path in &unlistable {
+                fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+            }
+        };
+        set_mode(0o300);
+        let (plan, real_paths) = ibeam_testkit::without_root_access(|| {
+            let workspace = Workspace::new(&fixture.root(), &[]).unwrap();
+            let real_paths: Vec<_> = paths.iter().map(|path| path.canonicalize().ok()).collect();
+            (plan_confinement(&workspace, &policy), real_paths)
+        });
+        set_mode(0o700);
+        let real: BTreeSet<&PathBuf> = real_paths.iter().flatten().collect();
+        let is_topmost = |path: &&&PathBuf| !path.ancestors().skip(1).any(|above| real.contains(&above.to_owned()));
+        let hidden: Vec<PathBuf> = real.iter().filter(is_topmost).map(|path| (*path).clone()).collect();
+        let absent = paths.iter().zip(&real_paths).filter(|(_, real)| real.is_none());
+        let absent: Vec<PathBuf> = absent.map(|(path, _)| path.clone()).collect();
+        prop_assert_eq!(plan.confinement.hidden, hidden);
+        prop_assert_eq!(plan.confinement.hidden_when_created, absent);
     }
 }

@@ -46,8 +46,8 @@ impl ReadPolicy {
     }
 
     fn links(&self) -> &[(PathBuf, PathBuf)] {
-        let real_of = |named: PathBuf| {
-            named.canonicalize().ok().filter(|real| *real != named).map(|real| (real, named))
+        let real_of = |named: &PathBuf| {
+            named.canonicalize().ok().filter(|real| real != named).map(|real| (real, named.clone()))
         };
         self.links.get_or_init(|| {
             ibeam_sandbox::paths_that_may_exist(&self.path_policy.hidden_paths())

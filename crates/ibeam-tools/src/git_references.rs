@@ -5,6 +5,7 @@
 //! repository, of the user and of the system, with included files, each up to a size. Conditions are not evaluated: a
 //! conditional include always counts.
 
+use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
 
 use ibeam_policy::{is_read_only_name, read_only_git_entries, read_only_nested_paths};
@@ -97,17 +98,37 @@ pub fn indirectly_protected_paths(roots: &[PathBuf], home: &Path) -> Vec<PathBuf
     found
 }
 
-/// Returns what may be links with protected names in a root and in its git directory.
-fn protected_links(root: &Path) -> impl Iterator<Item = PathBuf> {
-    // The names are compared last: the table of protected names takes longer to build than all the rest.
-    let links = std::fs::read_dir(root).into_iter().flatten().flatten();
-    let links = links.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
-    let names = links.map(|entry| entry.file_name());
-    let single =
-        names.filter(|name| name.to_str().is_some_and(is_read_only_name)).map(|name| root.join(name));
-    let git_dir = root.join(".git");
-    let nested = read_only_nested_paths().iter().map(|path| root.join(path));
-    single.chain(nested).chain(read_only_git_entries().iter().map(move |name| git_dir.join(name)))
+/// Returns what may be links with protected names in a root and in its git directory. Asks for no path of several names
+/// whose first name the root does not have.
+fn protected_links(root: &Path) -> Vec<PathBuf> {
+    let git_entries = read_only_git_entries().iter().map(|name| format!(".git/{name}"));
+    let nested = read_only_nested_paths().iter().map(|path| (*path).to_owned());
+    let nested: Vec<String> = nested.chain(git_entries).collect();
+    let first_names: HashSet<String> = nested.iter().map(|path| first_name(path)).collect();
+    let (mut links, mut present) = (Vec::new(), HashSet::new());
+    let entries = std::fs::read_dir(root);
+    let mut is_complete = entries.is_ok();
+    for entry in entries.into_iter().flatten() {
+        let Ok(entry) = entry else {
+            is_complete = false;
+            continue;
+        };
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        // The names are compared last: the table of protected names takes longer to build than all the rest.
+        if entry.file_type().is_ok_and(|kind| kind.is_symlink()) && is_read_only_name(name) {
+            links.push(root.join(name));
+        }
+        present.extend(first_names.get(&name.to_ascii_lowercase()));
+    }
+    let may_exist = |path: &&String| !is_complete || present.contains(&first_name(path));
+    links.extend(nested.iter().filter(may_exist).map(|path| root.join(path)));
+    links
+}
+
+/// Returns the first name of a path in lower case.
+fn first_name(path: &str) -> String {
+    path.split('/').next().unwrap_or(path).to_ascii_lowercase()
 }
 
 struct ConfigReader<'a> {
@@ -200,6 +221,7 @@ fn is_program_key(key: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
 
     use super::indirectly_protected_paths;
@@ -243,16 +265,21 @@ mod tests {
         let fixture = repository("");
         fixture.put("tools/hooks/pre-push", "");
         fixture.put("settings/tasks.json", "");
+        fixture.put(".config/other", "");
         for (target, link) in [
             ("../tools/hooks", ".git/hooks"),
             ("./settings", ".vscode"),
             ("missing/../later", ".envrc"),
             ("/etc", ".idea"),
             ("settings", "ordinary"),
+            ("../editor", ".config/nvim"),
         ] {
             fixture.link(target, link);
         }
-        check(&fixture, &["later", "settings", "tools/hooks"]);
+        check(&fixture, &["editor", "later", "settings", "tools/hooks"]);
+        std::fs::set_permissions(fixture.root(), PermissionsExt::from_mode(0o300)).unwrap();
+        ibeam_testkit::without_root_access(|| check(&fixture, &["editor", "tools/hooks"]));
+        std::fs::set_permissions(fixture.root(), PermissionsExt::from_mode(0o700)).unwrap();
     }
 
     #[test]

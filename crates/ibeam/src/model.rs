@@ -94,6 +94,11 @@ impl ModelChoice {
         self.provider.is_none().then_some(Notice::EmbeddedModel { model, unused_key })
     }
 
+    /// Whether the model runs in this process.
+    pub(crate) fn is_embedded(&self) -> bool {
+        self.provider.is_none()
+    }
+
     /// Returns the timeouts of its requests; `None` for the embedded model.
     pub(crate) fn timeouts(&self) -> Option<Timeouts> {
         self.provider.as_ref().map(|provider| provider.timeouts)

@@ -64,6 +64,8 @@ mod documented_ci;
 mod documented_fleet;
 #[path = "end_to_end/documented_models.rs"]
 mod documented_models;
+#[path = "end_to_end/early_request.rs"]
+mod early_request;
 #[path = "end_to_end/embedded.rs"]
 mod embedded;
 #[path = "end_to_end/ending.rs"]

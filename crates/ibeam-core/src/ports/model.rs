@@ -37,6 +37,22 @@ impl ModelRequest {
         overhead_bytes(self) + size_bytes(&self.messages)
     }
 
+    /// Whether a service receives the same text for both requests.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        let Self { system, tools, messages, max_output_tokens, answer_schema, effort } = other;
+        let is_same_schema = match (&self.answer_schema, answer_schema) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        is_same_schema
+            && self.system == *system
+            && self.tools == *tools
+            && self.messages == *messages
+            && self.max_output_tokens == *max_output_tokens
+            && self.effort == *effort
+    }
+
     /// Returns all tools that the model may call, in the order in which they are offered.
     pub fn offered_tools(&self) -> impl Iterator<Item = &ToolSpec> {
         let added = self.messages.iter().flat_map(|message| match message.as_ref() {

@@ -10,6 +10,8 @@ mod changed_prompt;
 mod compact;
 #[path = "turn/continued.rs"]
 mod continued;
+#[path = "turn/early_request.rs"]
+mod early_request;
 #[path = "turn/endings.rs"]
 mod endings;
 #[path = "turn/fallback.rs"]

@@ -44,6 +44,19 @@ fn credentials_private_directories_and_named_denials_are_hidden() {
 }
 
 #[test]
+fn a_hidden_path_is_shown_only_by_a_rule_about_reading() {
+    let deny = ["Read(/srv/keys/**)", "Read(secrets/)", "Read(~/private/**)", "Read(/srv/one)"];
+    let rules = ["Write(~/.ssh/**)", "Shell(cat)", "Read(~/.ssh)", "Read(/etc/shadow)", "Read(/srv/keys/a)"];
+    let rows = [&[], &rules[..2], &rules[..3], &rules[..]];
+    for (allow, shown) in rows.into_iter().zip([0, 0, 1, 2]) {
+        let policy = path_policy(allow, &deny);
+        let hidden = policy.hidden_paths();
+        assert!(hidden.iter().all(|path| policy.allows_hidden(path) == policy.allows_read(path)));
+        assert_eq!(hidden.iter().filter(|path| policy.allows_hidden(path)).count(), shown, "{allow:?}");
+    }
+}
+
+#[test]
 fn of_a_directory_around_the_workspace_only_the_workspace_can_be_read() {
     let mut policy = Policy::new(
         PermissionMode::Force,

@@ -43,13 +43,8 @@ pub(super) fn prepare(
     chain: FallbackChain,
 ) -> Result<PreparedRun, Failure> {
     let OpenedSession { id, session, past, past_file_access, parent, environment } = opened;
-    let mut notices = app.base.config.notices.clone();
-    notices.extend(rule_markers::update(app, session.is_none()));
     let journal_gaps = past.gaps();
-    notices.extend((journal_gaps > 0).then_some(Notice::SessionGaps { count: journal_gaps }));
-    let lease_file = session.as_ref().and_then(Session::lease_file);
-    notices.extend(lease_file.map(|path| Notice::SessionLeaseFile { path: path.display().to_string() }));
-    notices.extend(choice.notice());
+    let mut notices: Vec<Notice> = choice.notice().into_iter().collect();
     let choices = std::iter::once(&choice).chain(&chain.choices);
     notices.extend(choices.filter_map(|choice| choice.reasoning_notice(app)));
     notices.extend(chain.notices);
@@ -71,6 +66,17 @@ pub(super) fn prepare(
         past_file_access,
         notices,
     })
+}
+
+/// Returns the notices about the configuration and the opened session, which come before those of [`prepare`]. Updates the
+/// markers of configuration files.
+pub(super) fn session_notices(app: &AppContext, session: Option<&Session>, journal_gaps: u64) -> Vec<Notice> {
+    let mut notices = app.base.config.notices.clone();
+    notices.extend(rule_markers::update(app, session.is_none()));
+    notices.extend((journal_gaps > 0).then_some(Notice::SessionGaps { count: journal_gaps }));
+    let lease_file = session.and_then(Session::lease_file);
+    notices.extend(lease_file.map(|path| Notice::SessionLeaseFile { path: path.display().to_string() }));
+    notices
 }
 
 /// Returns the head of a run in the session `id`, as far as flags and configuration define it.

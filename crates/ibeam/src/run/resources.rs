@@ -141,7 +141,8 @@ pub(super) fn build(
     let RunSandbox { mut policy, workspace, path_policy, background, web, .. } = sandbox;
     policy.unapproved_mcp_tools.clone_from(&servers.unapproved);
     let web = Arc::new(web);
-    let listener = background.launcher().take_proxy_listener();
+    // Without a proxy there is no wait for the sandbox here, which may not be set up yet.
+    let listener = web.is_granted().then(|| background.launcher().take_proxy_listener()).flatten();
     let mut command_environment =
         listener.as_ref().map(|(_, port)| web.environment(*port)).unwrap_or_default();
     command_environment.extend(trace_variables);

@@ -2,8 +2,9 @@
 //!
 //! Print mode, interactive mode and the SDK dialects differ only in their [`FrontEnd`] and [`RunKind`]. The order of
 //! the steps at start is observable and relevant for speed: the sandbox starts while the prompt is read, and it is
-//! joined before the session is opened.
+//! joined before the session is opened. A plain run sends its first request meanwhile.
 
+mod end;
 mod status;
 
 use std::convert::Infallible;
@@ -18,9 +19,11 @@ use ibeam_providers::batch_prices;
 use ibeam_tui::TuiLine;
 use tokio::sync::mpsc;
 
+use self::end::{end_open_run, run_session_end_hooks};
 pub(super) use self::status::StatusItem;
 use super::answer_schema;
 use super::attachments::{self, MentionReader, RunMedia};
+use super::early_start::{self, StartConditions};
 use super::event_tap::EventTap;
 use super::front_end::FrontEnd;
 use super::hook_model::HookModel;
@@ -41,12 +44,12 @@ use crate::mcp::{self, McpServers};
 use crate::model::{FallbackChain, ModelChoice, Parking, ParkingDir, current_model};
 use crate::printer::Printer;
 use crate::prompt::Prompt;
-use crate::pump::{CurrentStop, DELTA_INTERVAL_OF_SCREEN, MAX_WAITING_EVENTS, Pump, PumpThread};
+use crate::pump::{DELTA_INTERVAL_OF_SCREEN, MAX_WAITING_EVENTS, Pump, PumpThread};
 use crate::skills::Skills;
 use crate::slash_commands::SlashCommand;
 use crate::stderr_notices::NoticePrinter;
 use crate::text_sources::TextSources;
-use crate::{exit, signals, slash_commands, stderr};
+use crate::{exit, slash_commands, stderr};
 
 /// An open session: everything that its runs share.
 pub(super) struct RunSession<'a> {
@@ -110,18 +113,33 @@ impl<'a> RunSession<'a> {
         let configured_hooks = hooks::load(app)?;
         prepare::check_settings(app, &model, &chain)?;
         let trace_request = TraceRequest::new(app)?;
-        let sandbox = sandbox.join()?;
-        app.log_step("sandbox ready");
+        let conditions = StartConditions {
+            app,
+            kind: process.kind,
+            model: &model,
+            prompt: first,
+            attachments: &attachments,
+            servers: &declared,
+            hooks: &configured_hooks,
+            is_traced: trace_request.is_some(),
+        };
         let stop = process.new_stop();
-        let opened = runtime.block_on(process.with_limits(&stop, opener.open_cancellable(&stop)));
-        let opened = opened.map_err(|failure| print_unstarted_run(&stop, failure))?;
+        let open_session = |opener: SessionOpener| {
+            let opened = runtime.block_on(process.with_limits(&stop, opener.open_cancellable(&stop)));
+            opened.map_err(|failure| print_unstarted_run(&stop, failure))
+        };
+        let expected = opener.expected_session().filter(|_| conditions.allow_early_request());
+        let (sandbox, opened, pending) = match early_start::join_unless_expected(app, sandbox, expected)? {
+            (sandbox, None) => (sandbox, open_session(opener)?, None),
+            (sandbox, Some((setup, expected))) => (sandbox, expected, Some((setup, opener))),
+        };
         let PreparedRun {
             mut head,
             provider,
             parking,
             fallbacks,
             default_model,
-            session,
+            mut session,
             past,
             past_file_access,
             mut notices,
@@ -182,8 +200,20 @@ impl<'a> RunSession<'a> {
             text_sources,
             skills,
             notices: text_notices,
-        } = resources::build(app, inputs, &servers, stop)?;
+        } = resources::build(app, inputs, &servers, stop.clone())?;
         notices.extend(text_notices);
+        if let Some((setup, opener)) = pending {
+            let (report, request) = early_start::send_request(setup, &process, &run, first, &stop)?;
+            session = open_session(opener)?.session;
+            run.head.sandbox = report;
+            if let Some(subagents) = &subagents {
+                subagents.set_parent(&run);
+            }
+            if let Some(request) = request {
+                run.provider = request.into_provider(run.provider);
+            }
+        }
+        notices.splice(..0, prepare::session_notices(app, session.as_ref(), run.head.journal_gaps));
         let mut parking_dir = None;
         if let Some(Parking { provider, directory }) = parking {
             parking_dir = Some(directory);
@@ -530,37 +560,6 @@ async fn run_to_completion(
         Err(_closed) => {
             let detail = "the event stream closed without a reason".to_owned();
             Err(run.stop.reason().cloned().unwrap_or(Reason::Internal { detail }).into())
-        }
-    }
-}
-
-/// Runs the hooks of the end of the session. Any signal ends the wait for them.
-async fn run_session_end_hooks(app: &AppContext, hooks: &HookRunner, outcome: &Result<(), ExitFailure>) {
-    let outcome = match outcome {
-        Ok(()) => RunOutcome::Completed,
-        Err(failed) => RunOutcome::Failed(failed.failure.clone()),
-    };
-    let Some(ended) = hooks.end_session(&outcome) else { return };
-    let stop = Stop::default();
-    let Ok(_watch) = signals::watch(&CurrentStop::new(stop.clone())) else { return };
-    tokio::select! {
-        biased;
-        _ = stop.wait() => {}
-        output = ended => {
-            for notice in &output.notices {
-                stderr::write_line(&format!("warning: {}", app.base.catalogue.notice(notice)));
-            }
-        }
-    }
-}
-
-/// Returns a failure with the end of the run that is still open, which gets its last line.
-fn end_open_run(failed: ExitFailure, printer: &Printer, shutdown: &Shutdown) -> ExitFailure {
-    match failed.run {
-        Some(_) => failed,
-        None => {
-            let run = printer.force_end(&failed.failure, shutdown.reader_timeout()).map(Box::new);
-            ExitFailure { run, ..failed }
         }
     }
 }

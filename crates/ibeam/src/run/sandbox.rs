@@ -1,7 +1,9 @@
-//! The sandbox of a run: started in parallel to the rest of the start, joined before the first event.
+//! The sandbox of a run: started in parallel to the rest of the start, joined before the first event. The first request
+//! may be sent before: see `early_start`.
 //!
 //! A run whose sandbox cannot be set up does not start. It never continues with a weaker sandbox.
 
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -13,7 +15,10 @@ use ibeam_sandbox::{Launcher, Layers, SandboxUnavailable, Tier};
 use ibeam_tools::{
     BackgroundProcesses, CommandTimeouts, ConfinementPlan, HiddenGitObjects, Workspace, plan_confinement,
 };
+use tokio::sync::oneshot;
 
+use super::last_sandbox::LastSandbox;
+use super::session_opener::is_ephemeral;
 use super::web::Web;
 use super::{home_workspace, policy_rules, resources, thread_error, writable_dirs};
 use crate::app::AppContext;
@@ -53,7 +58,21 @@ const MEMORY_LIMIT_FILE: &str = "/sys/fs/cgroup/memory.max";
 /// A sandbox that is being set up.
 pub(crate) struct PendingSandbox {
     sandbox: RunSandbox,
-    thread: Option<JoinHandle<Result<Layers, SandboxUnavailable>>>,
+    /// `None` where commands are not confined.
+    setup: Option<SandboxSetup>,
+}
+
+/// The set-up of a sandbox on another thread.
+pub(super) struct SandboxSetup {
+    thread: JoinHandle<Result<Layers, SandboxUnavailable>>,
+    /// Closed when the thread has its result.
+    end: oneshot::Receiver<Infallible>,
+    has_proxy: bool,
+    /// The directories outside the workspace that commands may write.
+    writable: Vec<String>,
+    /// More about the confinement, in English.
+    notes: Vec<String>,
+    last: LastSandbox,
 }
 
 /// The one who answers for calls that no rule decides.
@@ -153,16 +172,29 @@ impl RunSandbox {
         };
         let is_confined = launcher.is_confined();
         let background = BackgroundProcesses::new(timeouts, launcher);
-        let thread = if is_confined {
+        let setup = if is_confined {
             let background = background.clone();
+            let (sender, end) = oneshot::channel();
+            let set_up = move || {
+                // Dropped when the thread has its result, or is lost.
+                let _sender = sender;
+                background.launcher().start()
+            };
             let builder = std::thread::Builder::new().name("sandbox".to_owned());
-            Some(builder.spawn(move || background.launcher().start()).map_err(thread_error)?)
+            Some(SandboxSetup {
+                thread: builder.spawn(set_up).map_err(thread_error)?,
+                end,
+                has_proxy: web.is_granted(),
+                writable: report.writable.clone(),
+                notes: notes.clone(),
+                last: LastSandbox::load(&app.dirs.cache, is_ephemeral(app)),
+            })
         } else {
             None
         };
         Ok(PendingSandbox {
             sandbox: Self { policy, workspace, path_policy, background, report, reason, notes, web, notices },
-            thread,
+            setup,
         })
     }
 }
@@ -201,19 +233,59 @@ impl PendingSandbox {
     ///
     /// # Errors
     /// `NoSandbox` with the reason of the system.
-    pub(crate) fn join(mut self) -> Result<RunSandbox, Reason> {
-        if let Some(thread) = self.thread {
-            let failed = |detail: String| Reason::NoSandbox { detail };
-            let layers = thread.join().map_err(|_| failed("its thread was lost".to_owned()))?;
-            let layers = layers.map_err(|error| failed(error.to_string()))?;
-            let (described, reason) = describe(&layers, self.sandbox.web.is_granted())?;
-            let writable = std::mem::take(&mut self.sandbox.report.writable);
-            self.sandbox.reason = reason;
-            let reason = self.sandbox.reason_with_notes(self.sandbox.reason.to_string());
-            self.sandbox.report = Sandbox { writable, reason, ..described };
-            self.sandbox.policy.sandboxed = true;
+    pub(crate) fn join(self) -> Result<RunSandbox, Reason> {
+        let Self { mut sandbox, setup } = self;
+        if let Some(setup) = setup {
+            (sandbox.report, sandbox.reason) = setup.join()?;
+            sandbox.policy.sandboxed = true;
         }
-        Ok(self.sandbox)
+        Ok(sandbox)
+    }
+
+    /// Returns the sandbox with the report that the system prompt needs, and the rest of its set-up.
+    ///
+    /// # Errors
+    /// This value, if the set-up may fail or is not the usual one, and must be joined first.
+    pub(super) fn expect(self) -> Result<(RunSandbox, SandboxSetup), Box<Self>> {
+        match self {
+            Self { mut sandbox, setup: Some(setup) } if setup.last.has_succeeded() && !setup.has_proxy => {
+                // The prompt is the same for every kind of confinement.
+                sandbox.report.mode = SandboxMode::Namespaces;
+                sandbox.policy.sandboxed = true;
+                Ok((sandbox, setup))
+            }
+            pending @ Self { .. } => Err(Box::new(pending)),
+        }
+    }
+}
+
+impl SandboxSetup {
+    /// Waits until [`Self::join`] does not wait. Cancel safe.
+    pub(super) async fn end(&mut self) {
+        // The channel is closed without a message.
+        let _ = (&mut self.end).await;
+    }
+
+    /// Waits until the sandbox is set up. Returns its report, and the reason of the report for people.
+    ///
+    /// # Errors
+    /// `NoSandbox` with the reason of the system.
+    pub(super) fn join(self) -> Result<(Sandbox, Sentence), Reason> {
+        let Self { thread, has_proxy, writable, notes, last, .. } = self;
+        let failed = |detail: String| Reason::NoSandbox { detail };
+        let layers = thread.join().map_err(|_| failed("its thread was lost".to_owned()));
+        let layers = layers.and_then(|layers| layers.map_err(|error| failed(error.to_string())));
+        match layers.and_then(|layers| describe(&layers, has_proxy)) {
+            Ok((described, reason)) => {
+                last.record();
+                let text = with_notes(reason.to_string(), &notes);
+                Ok((Sandbox { writable, reason: text, ..described }, reason))
+            }
+            Err(reason) => {
+                last.remove();
+                Err(reason)
+            }
+        }
     }
 }
 
@@ -269,12 +341,12 @@ fn describe(layers: &Layers, network: bool) -> Result<(Sandbox, Sentence), Reaso
 impl RunSandbox {
     /// Returns why and how commands are confined, for people.
     pub(crate) fn reason_text(&self, catalogue: &Catalogue) -> String {
-        self.reason_with_notes(catalogue.sentence(&self.reason))
+        with_notes(catalogue.sentence(&self.reason), &self.notes)
     }
+}
 
-    fn reason_with_notes(&self, reason: String) -> String {
-        [reason].into_iter().chain(self.notes.iter().cloned()).collect::<Vec<_>>().join("; ")
-    }
+fn with_notes(reason: String, notes: &[String]) -> String {
+    [reason].into_iter().chain(notes.iter().cloned()).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns the existing paths of a list in `[sandbox]`; `~/` is the home directory, and relative ones lie in the

@@ -137,6 +137,20 @@ impl SessionOpener {
         }
     }
 
+    /// Returns what [`Self::open_cancellable`] will return for a new session without content, except for the session on the
+    /// disk; `None` for any other one.
+    pub(super) fn expected_session(&self) -> Option<OpenedSession> {
+        let is_empty = self.target == SessionTarget::New && self.imported.is_empty() && !self.continues;
+        is_empty.then(|| OpenedSession {
+            id: self.new_id,
+            session: None,
+            past: ResumedState::default(),
+            past_file_access: PastFileAccess::default(),
+            parent: None,
+            environment: None,
+        })
+    }
+
     /// Whether the run resumes a session that should exist already.
     pub(super) fn resumes(&self) -> bool {
         self.target != SessionTarget::New && !self.forks

@@ -1,0 +1,111 @@
+//! Runs whose first request is sent while the sandbox is set up.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ibeam_testkit::{ProgramOutput, Workspace};
+use serde_json::Value;
+
+use crate::faults::build_program;
+use crate::scene::{Scene, answer_shell, answer_text, check_unstarted};
+
+const RECORD: &str = ".cache/ibeam/last-sandbox";
+
+/// Runs the prompt and returns the steps of its start.
+fn run_with_steps(scene: &Scene, flags: &[&str]) -> (ProgramOutput, Vec<String>) {
+    let log = scene.workspace.outside().join("debug.jsonl");
+    let _ = fs::remove_file(&log);
+    let output = scene.print(["--force", "--debug", log.to_str().unwrap()]).args(flags).run();
+    let text = fs::read_to_string(&log).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    (output, lines.filter_map(|line| line["step"].as_str().map(str::to_owned)).collect())
+}
+
+/// Removes the values that differ between two equal runs: numbers, ids and times.
+fn without_ids(value: &mut Value) {
+    match value {
+        Value::Number(number) => *number = 0.into(),
+        Value::Array(values) => values.iter_mut().for_each(without_ids),
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                match key.to_lowercase().ends_with("id") {
+                    true => *value = Value::Null,
+                    false => without_ids(value),
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+fn comparable_lines(output: &ProgramOutput) -> Vec<Value> {
+    let mut lines: Vec<Value> =
+        output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines.iter_mut().for_each(without_ids);
+    lines
+}
+
+/// Returns the files below a directory with this name.
+fn files_named(name: &str, directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries
+        .flat_map(|path| match path.is_dir() {
+            true => files_named(name, &path),
+            false => path.ends_with(name).then_some(path).into_iter().collect(),
+        })
+        .collect()
+}
+
+#[test]
+fn the_request_goes_out_before_the_sandbox_is_set_up_and_the_stream_is_the_same() {
+    let answers = || [answer_shell("echo one"), answer_text("done")];
+    let scene = Scene::new(answers().into_iter().chain(answers())).with_workspace(Workspace::new());
+    let (first, steps) = run_with_steps(&scene, &[]);
+    let first = first.succeeded();
+    assert_eq!(steps, ["sandbox ready", "MCP servers started", "session open"]);
+    let (second, steps) = run_with_steps(&scene, &[]);
+    let second = second.succeeded();
+    assert_eq!(steps, ["MCP servers started", "first request sent", "sandbox ready", "session open"]);
+    assert_eq!(comparable_lines(&second), comparable_lines(&first));
+    assert_eq!(second.stderr, first.stderr);
+    assert_eq!(scene.server.requests().len(), 4);
+}
+
+#[test]
+fn a_run_in_which_more_comes_first_waits_for_its_sandbox() {
+    let scene = Scene::new((0..4).map(|_| answer_text("done"))).with_workspace(Workspace::new());
+    run_with_steps(&scene, &[]).0.succeeded();
+    let hooks = scene.workspace.home().join(".config/ibeam/hooks.json");
+    fs::create_dir_all(hooks.parent().unwrap()).unwrap();
+    fs::write(&hooks, r#"{"version": 1, "hooks": {"beforeSubmitPrompt": [{"command": "true"}]}}"#).unwrap();
+    let (output, steps) = run_with_steps(&scene, &[]);
+    output.succeeded();
+    assert_eq!(steps[0], "sandbox ready");
+    fs::remove_file(hooks).unwrap();
+    for flags in [&["--continue"][..], &["--allow", "WebFetch(example.com)", "--sandbox", "disabled"]] {
+        let (output, steps) = run_with_steps(&scene, flags);
+        output.succeeded();
+        assert_eq!(steps[0], "sandbox ready", "{flags:?}");
+    }
+}
+
+#[test]
+fn a_sandbox_that_fails_cancels_the_request_and_comes_first_in_the_next_run() {
+    let scene = Scene::new((0..2).map(|_| answer_text("done"))).with_workspace(Workspace::new());
+    let Some(refuse) = build_program(&scene, "refuse.c", &[]) else { return };
+    scene.print(["--force"]).run().succeeded();
+    let (record, data) = (scene.workspace.home().join(RECORD), scene.workspace.home().join(".local/share"));
+    assert!(record.exists());
+    let sessions = files_named("events.jsonl", &data);
+    let refused = || scene.print(["--force"]).through([&refuse]).run();
+    let overlapped = refused();
+    check_unstarted(&overlapped, 40);
+    assert_eq!(files_named("events.jsonl", &data), sessions);
+    assert!(!record.exists());
+    let requests = scene.server.requests().len();
+    let waiting = refused();
+    check_unstarted(&waiting, 40);
+    assert_eq!(scene.server.requests().len(), requests);
+    assert_eq!(comparable_lines(&overlapped), comparable_lines(&waiting));
+    assert_eq!(overlapped.stderr, waiting.stderr);
+}
