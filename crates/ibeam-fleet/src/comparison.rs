@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::report::{FleetReport, cluster_of};
 use crate::statistics::{ClusteredMean, Observation, Z, clustered_p_value};
 use crate::task_result::{Outcome, TaskResult};
 
@@ -55,44 +54,81 @@ pub struct ChangedTask {
     pub second: Outcome,
 }
 
-impl FleetComparison {
-    /// Returns the comparison of `second` with `first`.
-    pub fn new(first: &FleetReport, second: &FleetReport) -> Self {
-        let others: HashMap<&str, &TaskResult> =
-            second.tasks.iter().map(|result| (result.id.as_str(), result)).collect();
-        let (mut infrastructure, mut both_passed, mut first_passed, mut second_passed) = (0, 0, 0, 0);
-        let (mut changed, mut differences) = (Vec::new(), Vec::new());
-        for (result, number) in first.tasks.iter().zip(0..) {
-            let Some(other) = others.get(result.id.as_str()) else { continue };
-            if result.is_of_infrastructure() || other.is_of_infrastructure() {
-                infrastructure += 1;
-                continue;
+/// The sums from which a comparison is made. The second fleet is added first.
+#[derive(Debug, Default)]
+pub struct ComparisonSums {
+    /// The outcomes of the tasks of the second fleet; `None` for a failure of the infrastructure.
+    second: HashMap<Box<str>, Option<Outcome>>,
+    infrastructure: u64,
+    both_passed: u64,
+    first_passed: u64,
+    second_passed: u64,
+    changed: Vec<ChangedTask>,
+    differences: Vec<Observation>,
+}
+
+impl ComparisonSums {
+    /// Adds a result of the second fleet.
+    pub fn add_second(&mut self, result: &TaskResult) {
+        self.second.insert(result.id.as_str().into(), outcome_of_model(result));
+    }
+
+    /// Adds a result of the first fleet, after those of the second one. Tasks of the same `cluster` are not independent.
+    pub fn add_first(&mut self, result: &TaskResult, cluster: u64) {
+        let Some(second) = self.second.get(result.id.as_str()).copied() else { return };
+        let Some((first, second)) = outcome_of_model(result).zip(second) else {
+            self.infrastructure += 1;
+            return;
+        };
+        let value = match (first == Outcome::Passed, second == Outcome::Passed) {
+            (true, true) => {
+                self.both_passed += 1;
+                0.0
             }
-            let value = match (result.outcome == Outcome::Passed, other.outcome == Outcome::Passed) {
-                (true, true) => {
-                    both_passed += 1;
-                    0.0
-                }
-                (true, false) => {
-                    first_passed += 1;
-                    -1.0
-                }
-                (false, true) => {
-                    second_passed += 1;
-                    1.0
-                }
-                (false, false) => 0.0,
-            };
-            differences.push(Observation { cluster: cluster_of(&first.clusters, &result.id, number), value });
-            if result.outcome != other.outcome {
-                let id = result.id.clone();
-                changed.push(ChangedTask { id, first: result.outcome, second: other.outcome });
+            (true, false) => {
+                self.first_passed += 1;
+                -1.0
             }
+            (false, true) => {
+                self.second_passed += 1;
+                1.0
+            }
+            (false, false) => 0.0,
+        };
+        self.differences.push(Observation { cluster, value });
+        if first != second {
+            self.changed.push(ChangedTask { id: result.id.clone(), first, second });
         }
+    }
+
+    /// Returns the comparison of the second fleet with the first one.
+    pub fn comparison(self) -> FleetComparison {
+        let Self {
+            second: _,
+            infrastructure,
+            both_passed,
+            first_passed,
+            second_passed,
+            changed,
+            differences,
+        } = self;
         let difference = RateDifference::new(&differences, first_passed, second_passed);
         let tasks = differences.len() as u64;
-        Self { tasks, infrastructure, both_passed, first_passed, second_passed, difference, changed }
+        FleetComparison {
+            tasks,
+            infrastructure,
+            both_passed,
+            first_passed,
+            second_passed,
+            difference,
+            changed,
+        }
     }
+}
+
+/// Returns the outcome of a task, unless the infrastructure is its cause.
+fn outcome_of_model(result: &TaskResult) -> Option<Outcome> {
+    (!result.is_of_infrastructure()).then_some(result.outcome)
 }
 
 impl RateDifference {
@@ -137,12 +173,20 @@ fn sign_test(few: u64, all: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn report(outcomes: &[(&str, Outcome)]) -> FleetReport {
+    fn results(outcomes: &[(&str, Outcome)]) -> Vec<TaskResult> {
         let result = |(id, outcome): &(&str, Outcome)| TaskResult {
             code: Some("timeout".to_owned()),
             ..TaskResult::without_run(id, *outcome, String::new())
         };
-        FleetReport::new(outcomes.iter().map(result).collect(), 0, HashMap::new())
+        outcomes.iter().map(result).collect()
+    }
+
+    /// Returns the comparison of results in the clusters that `cluster` returns for their numbers.
+    fn compare(first: &[TaskResult], second: &[TaskResult], cluster: fn(u64) -> u64) -> FleetComparison {
+        let mut sums = ComparisonSums::default();
+        second.iter().for_each(|result| sums.add_second(result));
+        first.iter().zip(0..).for_each(|(result, number)| sums.add_first(result, cluster(number)));
+        sums.comparison()
     }
 
     /// The values are those of `scipy.stats.binomtest(k, n).pvalue`.
@@ -158,41 +202,37 @@ mod tests {
 
     #[test]
     fn tasks_are_compared_by_id() {
-        let first = report(&[
+        let first = results(&[
             ("a", Outcome::Passed),
             ("b", Outcome::Passed),
             ("c", Outcome::Failed),
             ("gone", Outcome::Passed),
         ]);
-        let second = report(&[("c", Outcome::Passed), ("b", Outcome::CheckFailed), ("a", Outcome::Passed)]);
-        let found = FleetComparison::new(&first, &second);
+        let second = results(&[("c", Outcome::Passed), ("b", Outcome::CheckFailed), ("a", Outcome::Passed)]);
+        let found = compare(&first, &second, |number| number);
         assert_eq!((found.tasks, found.both_passed, found.first_passed, found.second_passed), (3, 1, 1, 1));
         let changed: Vec<_> = found.changed.iter().map(|task| task.id.as_str()).collect();
         assert_eq!(changed, ["b", "c"]);
         let difference = found.difference.unwrap();
         assert!(difference.rate.abs() < 1e-12 && difference.low < 0.0 && difference.high > 0.0);
-        assert_eq!(FleetComparison::new(&first, &report(&[])).difference, None);
+        assert_eq!(compare(&first, &[], |number| number).difference, None);
     }
 
     /// Two of five tasks changed with all their repeats. They are not 20 independent changes.
     #[test]
     fn repeats_of_a_task_are_no_further_evidence() {
-        let ids: Vec<String> = (0..50).map(|number| format!("p{}.r{number}", number % 5)).collect();
-        let clusters: HashMap<String, u64> =
-            ids.iter().zip(0..).map(|(id, number)| (id.clone(), number % 5)).collect();
-        let report = |passes: fn(u64) -> bool, clusters: &HashMap<String, u64>| {
-            let result = |(id, number): (&String, u64)| {
+        let results = |passes: fn(u64) -> bool| -> Vec<TaskResult> {
+            let result = |number: u64| {
                 let outcome = if passes(number % 5) { Outcome::Passed } else { Outcome::CheckFailed };
-                TaskResult::without_run(id, outcome, String::new())
+                TaskResult::without_run(&format!("p{}.r{number}", number % 5), outcome, String::new())
             };
-            FleetReport::new(ids.iter().zip(0..).map(result).collect(), 0, clusters.clone())
+            (0..50).map(result).collect()
         };
-        let compare = |clusters: &HashMap<String, u64>| {
-            let (first, second) =
-                (report(|prompt| prompt < 2, clusters), report(|prompt| prompt < 4, clusters));
-            FleetComparison::new(&first, &second).difference.unwrap()
+        let difference = |cluster: fn(u64) -> u64| {
+            let (first, second) = (results(|prompt| prompt < 2), results(|prompt| prompt < 4));
+            compare(&first, &second, cluster).difference.unwrap()
         };
-        let (repeats, independent) = (compare(&clusters), compare(&HashMap::new()));
+        let (repeats, independent) = (difference(|number| number % 5), difference(|number| number));
         assert!((repeats.rate - 0.4).abs() < 1e-12 && (independent.rate - 0.4).abs() < 1e-12);
         assert!(independent.low > 0.2 && independent.p_value < 1e-5, "{independent:?}");
         assert!(repeats.low < 0.0 && repeats.p_value > 0.1, "{repeats:?}");
@@ -202,10 +242,10 @@ mod tests {
 
     #[test]
     fn tasks_with_a_failure_of_the_infrastructure_are_left_out() {
-        let first = report(&[("a", Outcome::Passed), ("b", Outcome::Passed)]);
-        let mut second = report(&[("a", Outcome::Passed), ("b", Outcome::Failed)]);
-        second.tasks[1].code = Some("network".to_owned());
-        let found = FleetComparison::new(&first, &second);
+        let first = results(&[("a", Outcome::Passed), ("b", Outcome::Passed)]);
+        let mut second = results(&[("a", Outcome::Passed), ("b", Outcome::Failed)]);
+        second[1].code = Some("network".to_owned());
+        let found = compare(&first, &second, |number| number);
         assert_eq!((found.tasks, found.infrastructure, found.first_passed), (1, 1, 0));
     }
 }

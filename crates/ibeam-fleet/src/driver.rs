@@ -230,6 +230,7 @@ pub fn run_fleet<Q: TaskQueue>(
         refusal: &|task| governor.refusal(task).filter(|reason| reason == Budget::SPENT),
         stop,
         max_runs: options.max_runs,
+        keeps_ended_runs: governor.is_shared(),
         discards_workspaces: options.discards_workspaces,
     };
     let (events, receiver) = mpsc::channel();
@@ -507,7 +508,7 @@ impl<Q: TaskQueue> Shared<'_, Q> {
                     Finished::AlreadyFinished => dir.supersede_result()?,
                 }
             }
-            Conclusion::Retry(pause) => {
+            Conclusion::Retry(pause) | Conclusion::FinishAgain(pause) => {
                 let at_ms = now_ms().saturating_add(millis(pause));
                 queue.release(lease, Release::Retry { at_ms }, spend)?;
                 let _ = events.send(Event::Retried(id, pause));

@@ -10,7 +10,7 @@ use std::time::Duration;
 use ibeam_git::Git;
 
 use crate::budget::Budget;
-use crate::child::RunProgram;
+use crate::child::{Children, ExtraLimits, RunProgram};
 use crate::driver::{DriverOptions, FleetEnd, FleetObserver, run_fleet};
 use crate::file_filter::FileFilter;
 use crate::fleet_directory::FleetDirectory;
@@ -22,12 +22,18 @@ use crate::stop::StopFlag;
 use crate::task::{Task, WorkspaceSource};
 use crate::task_dir::TaskDir;
 use crate::task_result::{Outcome, TaskResult};
+use crate::task_run::{Conclusion, TaskRunner};
+use crate::workspace::Workspaces;
 
 /// A program whose runs complete, and whose checks take a while and note when they begin and end.
 const PROGRAM: &str = r#"#!/bin/sh
 log="$(dirname "$0")/log"
 case "$*" in
-*run-check*) echo begin >>"$log"; sleep 1; echo end >>"$log"; echo '{"exit_code":0,"timeout_ms":null,"output":""}' ;;
+*run-check*)
+    echo begin >>"$log"
+    if rm "$(dirname "$0")/kill" 2>/dev/null; then kill -KILL $$; fi
+    sleep 1; echo end >>"$log"; echo '{"exit_code":0,"timeout_ms":null,"output":""}'
+    ;;
 *replay*) ;;
 *) echo run >>"$log"; echo '{"type":"result","session_id":"s","duration_ms":1}' ;;
 esac
@@ -116,6 +122,33 @@ fn a_task_that_is_delivered_again_is_not_executed_a_second_time() {
     let (end, outcomes) = fleet.run();
     assert_eq!((end.passed, end.unfinished, outcomes), (1, 0, vec![Outcome::Passed]));
     assert_eq!(fleet.log(), "run begin end ");
+}
+
+#[test]
+fn a_killed_check_is_repeated_by_its_driver_where_another_machine_might_have_less_of_the_run() {
+    for keeps_ended_runs in [true, false] {
+        let fleet = Fleet::new();
+        fs::write(fleet.home.path().join("kill"), "").unwrap();
+        fs::create_dir_all(fleet.directory()).unwrap();
+        let dir = TaskDir::open(&fleet.directory().join("tasks"), "a").unwrap();
+        let runner = TaskRunner {
+            program: &fleet.program,
+            workspaces: &Workspaces::new(fleet.program.git.clone(), fleet.directory()),
+            children: &Children::default(),
+            governor: &fleet.directory().join("governor.sock"),
+            refusal: &|_| None,
+            stop: &StopFlag::default(),
+            max_runs: 5,
+            keeps_ended_runs,
+            discards_workspaces: false,
+        };
+        let (conclusion, _) = runner.execute(&fleet.task, &dir, ExtraLimits::default()).unwrap();
+        match keeps_ended_runs {
+            true => assert!(matches!(conclusion, Conclusion::Finished(_)), "{conclusion:?}"),
+            false => assert!(matches!(conclusion, Conclusion::FinishAgain(_)), "{conclusion:?}"),
+        }
+        assert_eq!(fleet.log(), if keeps_ended_runs { "run begin begin end " } else { "run begin " });
+    }
 }
 
 #[test]

@@ -136,8 +136,13 @@ impl<'a> EventPublisher<'a> {
     fn publish_all(&self, state: &mut Published) -> Result<(), String> {
         let dir = task_directory(self.tasks, &state.task);
         loop {
-            let earlier = dir.join(format!("stream.{}.ndjson", state.run));
+            let numbered = |number: u32| dir.join(format!("stream.{number}.ndjson"));
+            let earlier = numbered(state.run);
             let is_earlier = earlier.exists();
+            if !is_earlier && state.run > 1 && !numbered(state.run - 1).exists() {
+                // The current stream is that of a run of another machine, which was taken back for its check.
+                return Ok(());
+            }
             let current = dir.join("stream.ndjson");
             let mut tail = state.tail;
             let mut events = Vec::new();
@@ -315,5 +320,21 @@ mod tests {
             events[0].object.ends_with(&format!(r#","run":2,"offset":0,"omitted_bytes":{}}}"#, large.len()))
         );
         assert!(events[1].object.ends_with(r#""event":{"n":2}}"#) && events.len() == 2);
+    }
+
+    #[test]
+    fn the_run_of_another_machine_is_not_published_when_only_its_check_is_left() {
+        let home = tempfile::tempdir().unwrap();
+        let tasks = home.path().join("tasks");
+        let dir = TaskDir::open(&tasks, "a").unwrap();
+        fs::write(dir.path().join("stream.1.ndjson"), "{\"n\":1}\n").unwrap();
+        dir.write_restored_session("s").unwrap();
+        let receiver = Arc::new(Receiver::default());
+        let publisher = EventPublisher::new(Arc::clone(&receiver) as _, home.path(), &tasks).unwrap();
+        publisher.watch("a");
+        dir.take_back_stream().unwrap();
+        assert_eq!(publisher.publish_new(), []);
+        publisher.end("a");
+        assert_eq!(*lock(&receiver.accepted), []);
     }
 }

@@ -63,7 +63,7 @@ pub use application::{Application, Applied, ApplyMode, PassedTask, passed_tasks}
 pub use batch_queue::BatchQueue;
 pub use budget::Budget;
 pub use child::RunProgram;
-pub use comparison::{ChangedTask, FleetComparison, RateDifference};
+pub use comparison::{ChangedTask, ComparisonSums, FleetComparison, RateDifference};
 pub use driver::{DriverOptions, FleetEnd, FleetObserver, HaltReason, run_fleet};
 pub use error::FleetError;
 pub use event_publisher::{EventSink, StreamEvent, random_id, worker_id};
@@ -81,8 +81,8 @@ pub use parking::Parking;
 pub use queue::{
     Claim, Finished, Lease, LedgerState, NextTask, QueueError, Release, Renewal, Spend, TaskQueue,
 };
-pub use report::{FleetReport, ModelRow, PassRate};
-pub use report_html::report_page;
+pub use report::{FleetReport, ModelRow, PassRate, ReportSums};
+pub use report_html::{EachTask, ReportedFleet, print_report_page};
 pub use retry::retry_failed;
 pub use shared_limits::{
     BlockCorrection, BudgetLease, DriverUsage, FleetLimits, Hold, LeaseDecision, RequestBlock, SharedLimits,

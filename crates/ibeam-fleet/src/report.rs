@@ -1,13 +1,13 @@
 //! The sums of the results of a fleet: pass rates, cost, time and tokens per model, and failures by class.
+//!
+//! Results are added one after the other and not kept: a fleet may have a million.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::statistics::{ClusteredMean, Observation, PassAtK, pass_at_k, wilson};
+use crate::statistics::{AttemptCounts, ClusteredMean, PassAtK, pass_at_k, wilson};
 use crate::task_result::{Outcome, TaskResult};
-use crate::task_status::{TaskState, TaskStatus};
 
 /// A report about the results of a fleet.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,17 +24,6 @@ pub struct FleetReport {
     pub failures: BTreeMap<String, u64>,
     /// The number of tasks that say nothing about the model, by the class of their failure.
     pub infrastructure: BTreeMap<String, u64>,
-    /// The results, in the order of the tasks.
-    pub tasks: Vec<TaskResult>,
-    /// The tasks without a result.
-    #[serde(skip)]
-    pub open: Vec<TaskStatus>,
-    /// The directory of the fleet.
-    #[serde(skip)]
-    pub directory: Option<PathBuf>,
-    /// The clusters of the tasks that are not alone in theirs.
-    #[serde(skip)]
-    pub(crate) clusters: HashMap<String, u64>,
 }
 
 /// The results of a model.
@@ -79,105 +68,134 @@ pub struct PassRate {
 }
 
 impl PassRate {
-    /// Returns the rate of tasks, each with its cluster and whether it passed; `None` without tasks.
-    fn new(outcomes: &[(u64, bool)]) -> Option<Self> {
-        let observations: Vec<Observation> = outcomes
-            .iter()
-            .map(|(cluster, passed)| Observation { cluster: *cluster, value: f64::from(u8::from(*passed)) })
-            .collect();
-        let ClusteredMean { mean, standard_error, effective, clusters } = ClusteredMean::new(&observations)?;
+    /// Returns the rate of attempts; `None` without any.
+    fn new(attempts: &AttemptCounts) -> Option<Self> {
+        let ClusteredMean { mean, standard_error, effective, clusters } =
+            ClusteredMean::for_attempts(attempts)?;
         let (low, high) = wilson(mean, effective);
         Some(Self { rate: mean, low, high, standard_error, clusters })
     }
 }
 
-impl FleetReport {
-    /// Returns the report about these results. Tasks in the same one of the `clusters` are not independent.
-    pub fn new(tasks: Vec<TaskResult>, unfinished: u64, clusters: HashMap<String, u64>) -> Self {
-        let mut groups: BTreeMap<&str, Vec<(u64, &TaskResult)>> = BTreeMap::new();
-        let (mut failures, mut infrastructure) = (BTreeMap::new(), BTreeMap::new());
-        for (result, number) in tasks.iter().zip(0..) {
-            if result.outcome != Outcome::Skipped {
-                let cluster = cluster_of(&clusters, &result.id, number);
-                let group = groups.entry(result.model.as_deref().unwrap_or_default()).or_default();
-                group.push((cluster, result));
+/// The sums from which a report is made.
+#[derive(Debug, Default)]
+pub struct ReportSums {
+    models: BTreeMap<String, ModelSums>,
+    failures: BTreeMap<String, u64>,
+    infrastructure: BTreeMap<String, u64>,
+}
+
+/// The sums of the results of a model.
+#[derive(Debug)]
+struct ModelSums {
+    /// For each cluster, the number of the tasks that say something about the model, and of those that passed.
+    clusters: HashMap<u64, (u32, u32)>,
+    infrastructure: u64,
+    /// `None` if that of a task is unknown.
+    cost_usd: Option<f64>,
+    duration_ms: u64,
+    tokens: u64,
+}
+
+impl ReportSums {
+    /// Adds a result. Tasks of the same `cluster` are not independent.
+    pub fn add(&mut self, result: &TaskResult, cluster: u64) {
+        if result.outcome != Outcome::Skipped {
+            let model = result.model.as_deref().unwrap_or_default();
+            match self.models.get_mut(model) {
+                Some(sums) => sums.add(result, cluster),
+                None => self.models.entry(model.to_owned()).or_default().add(result, cluster),
             }
-            let (class, counts) = match result.outcome {
-                Outcome::Passed => continue,
-                Outcome::CheckFailed | Outcome::Skipped => (result.outcome.as_str(), &mut failures),
-                Outcome::Failed if result.is_of_infrastructure() => {
-                    (result.code.as_deref().unwrap_or_default(), &mut infrastructure)
-                }
-                Outcome::Failed => (result.code.as_deref().unwrap_or_default(), &mut failures),
-            };
-            *counts.entry(class.to_owned()).or_default() += 1;
         }
-        let every: Vec<(u64, &TaskResult)> = groups.values().flatten().copied().collect();
-        let models: Vec<ModelRow> = groups.iter().map(|(model, results)| row(model, results)).collect();
-        // Attempts with another model are attempts at another task.
-        let attempts = groups.values().flat_map(|results| attempts(results)).collect::<Vec<_>>();
-        let all = ModelRow { pass_at_k: pass_at_k(&attempts), ..row("", &every) };
-        Self {
-            all,
+        let (class, counts) = match result.outcome {
+            Outcome::Passed => return,
+            Outcome::CheckFailed | Outcome::Skipped => (result.outcome.as_str(), &mut self.failures),
+            Outcome::Failed if result.is_of_infrastructure() => {
+                (result.code.as_deref().unwrap_or_default(), &mut self.infrastructure)
+            }
+            Outcome::Failed => (result.code.as_deref().unwrap_or_default(), &mut self.failures),
+        };
+        *counts.entry(class.to_owned()).or_default() += 1;
+    }
+
+    /// Returns the report on these results and on so many tasks without one.
+    pub fn report(self, unfinished: u64, not_decided: u64) -> FleetReport {
+        let (mut all, mut attempts) = (ModelSums::default(), AttemptCounts::new());
+        let mut models = Vec::new();
+        for (model, sums) in self.models {
+            let counts = sums.attempts();
+            models.push(sums.row(model, &counts, &counts));
+            // Attempts with another model are attempts at another task.
+            counts.into_iter().for_each(|(kind, number)| *attempts.entry(kind).or_default() += number);
+            all.merge(sums);
+        }
+        FleetReport {
+            all: all.row(String::new(), &all.attempts(), &attempts),
             unfinished,
-            not_decided: 0,
+            not_decided,
             models,
-            failures,
-            infrastructure,
-            tasks,
-            open: Vec::new(),
-            directory: None,
-            clusters,
+            failures: self.failures,
+            infrastructure: self.infrastructure,
         }
     }
+}
 
-    /// Returns the report on the fleet in a directory, with its tasks that have no result.
-    #[must_use]
-    pub fn with_files(self, directory: &Path, open: Vec<TaskStatus>) -> Self {
-        let not_decided = open.iter().filter(|status| status.state == TaskState::Undecided).count() as u64;
-        // The links of a page are absolute.
-        let directory = directory.canonicalize().ok();
-        Self { not_decided, open, directory, ..self }
+impl Default for ModelSums {
+    fn default() -> Self {
+        let clusters = HashMap::new();
+        Self { clusters, infrastructure: 0, cost_usd: Some(0.0), duration_ms: 0, tokens: 0 }
     }
 }
 
-/// Returns the cluster of the task with this id and number. A task that is in no cluster has one of its own.
-pub(crate) fn cluster_of(clusters: &HashMap<String, u64>, id: &str, number: u64) -> u64 {
-    clusters.get(id).copied().unwrap_or(u64::MAX - number)
-}
-
-fn row(model: &str, results: &[(u64, &TaskResult)]) -> ModelRow {
-    let outcomes: Vec<(u64, bool)> = decided(results).collect();
-    let passed = outcomes.iter().filter(|(_, passed)| *passed).count() as u64;
-    let costs: Option<Vec<f64>> = results.iter().map(|(_, result)| result.cost_usd).collect();
-    ModelRow {
-        model: model.to_owned(),
-        tasks: outcomes.len() as u64,
-        passed,
-        pass_rate: PassRate::new(&outcomes),
-        pass_at_k: pass_at_k(&attempts(results)),
-        infrastructure: (results.len() - outcomes.len()) as u64,
-        // The sum of no number is -0.0.
-        cost_usd: costs.map(|costs| costs.iter().sum::<f64>() + 0.0),
-        duration_ms: results.iter().map(|(_, result)| result.duration_ms).sum(),
-        tokens: results.iter().map(|(_, result)| result.usage.total()).sum(),
+impl ModelSums {
+    fn add(&mut self, result: &TaskResult, cluster: u64) {
+        match result.is_of_infrastructure() {
+            true => self.infrastructure += 1,
+            false => self.add_attempts(cluster, (1, u32::from(result.outcome == Outcome::Passed))),
+        }
+        self.cost_usd = self.cost_usd.zip(result.cost_usd).map(|(sum, cost)| sum + cost);
+        self.duration_ms = self.duration_ms.saturating_add(result.duration_ms);
+        self.tokens = self.tokens.saturating_add(result.usage.total());
     }
-}
 
-/// Returns the clusters of the results that say something about the model, and whether they passed.
-fn decided(results: &[(u64, &TaskResult)]) -> impl Iterator<Item = (u64, bool)> {
-    let decided = results.iter().filter(|(_, result)| !result.is_of_infrastructure());
-    decided.map(|(cluster, result)| (*cluster, result.outcome == Outcome::Passed))
-}
-
-/// Returns the number of attempts in each cluster, and of those that passed.
-fn attempts(results: &[(u64, &TaskResult)]) -> Vec<(u64, u64)> {
-    let mut attempts: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-    for (cluster, passed) in decided(results) {
-        let (all, successes) = attempts.entry(cluster).or_default();
-        (*all, *successes) = (*all + 1, *successes + u64::from(passed));
+    fn add_attempts(&mut self, cluster: u64, (all, passed): (u32, u32)) {
+        let found = self.clusters.entry(cluster).or_default();
+        *found = (found.0.saturating_add(all), found.1.saturating_add(passed));
     }
-    attempts.into_values().collect()
+
+    fn merge(&mut self, other: Self) {
+        other.clusters.into_iter().for_each(|(cluster, attempts)| self.add_attempts(cluster, attempts));
+        self.infrastructure += other.infrastructure;
+        self.cost_usd = self.cost_usd.zip(other.cost_usd).map(|(sum, cost)| sum + cost);
+        self.duration_ms = self.duration_ms.saturating_add(other.duration_ms);
+        self.tokens = self.tokens.saturating_add(other.tokens);
+    }
+
+    /// Returns the number of clusters with each number of attempts.
+    fn attempts(&self) -> AttemptCounts {
+        let mut counts = AttemptCounts::new();
+        for (all, passed) in self.clusters.values() {
+            *counts.entry((u64::from(*all), u64::from(*passed))).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Returns the row of a model with the rate of `counts` and pass@k of `attempts`.
+    fn row(&self, model: String, counts: &AttemptCounts, attempts: &AttemptCounts) -> ModelRow {
+        let sum =
+            |number: fn(&(u64, u64)) -> u64| counts.iter().map(|(kind, tasks)| number(kind) * tasks).sum();
+        ModelRow {
+            model,
+            tasks: sum(|(all, _)| *all),
+            passed: sum(|(_, passed)| *passed),
+            pass_rate: PassRate::new(counts),
+            pass_at_k: pass_at_k(attempts),
+            infrastructure: self.infrastructure,
+            cost_usd: self.cost_usd,
+            duration_ms: self.duration_ms,
+            tokens: self.tokens,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -193,20 +211,27 @@ mod tests {
             (10, 10, 0.722_467, 1.0),
             (50, 100, 0.403_832, 0.596_168),
         ] {
-            let outcomes: Vec<(u64, bool)> = (0..tasks).map(|task| (task, task < passed)).collect();
-            let rate = PassRate::new(&outcomes).unwrap();
+            let rate =
+                PassRate::new(&AttemptCounts::from([((1, 1), passed), ((1, 0), tasks - passed)])).unwrap();
             assert!(
                 (rate.low - low).abs() < 1e-4 && (rate.high - high).abs() < 1e-4,
                 "{passed}/{tasks}: {rate:?}"
             );
         }
-        assert_eq!(PassRate::new(&[]), None);
+        assert_eq!(PassRate::new(&AttemptCounts::new()), None);
     }
 
     #[test]
     fn without_results_the_cost_is_zero_and_not_minus_zero() {
-        let report = FleetReport::new(Vec::new(), 3, HashMap::new());
+        let report = ReportSums::default().report(3, 0);
         assert!(report.all.cost_usd.is_some_and(f64::is_sign_positive), "{report:?}");
+    }
+
+    /// Returns the report on results, each with a cluster of its own.
+    fn report_on(results: &[TaskResult]) -> FleetReport {
+        let mut sums = ReportSums::default();
+        results.iter().zip(0..).for_each(|(result, cluster)| sums.add(result, cluster));
+        sums.report(0, 0)
     }
 
     fn result(id: &str, model: &str, outcome: Outcome, code: Option<&str>) -> TaskResult {
@@ -220,16 +245,12 @@ mod tests {
 
     #[test]
     fn failures_are_counted_by_class_and_skipped_tasks_have_no_model() {
-        let report = FleetReport::new(
-            vec![
-                result("a", "m", Outcome::Passed, None),
-                result("b", "m", Outcome::Failed, Some("timeout")),
-                result("c", "m", Outcome::CheckFailed, None),
-                TaskResult::skipped("d", "c"),
-            ],
-            2,
-            HashMap::new(),
-        );
+        let report = report_on(&[
+            result("a", "m", Outcome::Passed, None),
+            result("b", "m", Outcome::Failed, Some("timeout")),
+            result("c", "m", Outcome::CheckFailed, None),
+            TaskResult::skipped("d", "c"),
+        ]);
         let failures: Vec<_> =
             report.failures.iter().map(|(class, count)| (class.as_str(), *count)).collect();
         assert_eq!(failures, [("check_failed", 1), ("skipped", 1), ("timeout", 1)]);
@@ -242,16 +263,12 @@ mod tests {
     #[test]
     fn failures_of_the_infrastructure_are_none_of_the_model() {
         let declined = TaskResult { runs: 1, ..result("declined", "m", Outcome::Failed, Some("refused")) };
-        let report = FleetReport::new(
-            vec![
-                result("a", "m", Outcome::Passed, None),
-                result("b", "m", Outcome::Failed, Some("network")),
-                result("refused", "m", Outcome::Failed, Some("refused")),
-                declined,
-            ],
-            0,
-            HashMap::new(),
-        );
+        let report = report_on(&[
+            result("a", "m", Outcome::Passed, None),
+            result("b", "m", Outcome::Failed, Some("network")),
+            result("refused", "m", Outcome::Failed, Some("refused")),
+            declined,
+        ]);
         assert_eq!((report.all.tasks, report.all.passed, report.all.infrastructure), (2, 1, 2));
         assert_eq!(report.infrastructure.keys().collect::<Vec<_>>(), ["network", "refused"]);
         assert_eq!(report.failures.keys().collect::<Vec<_>>(), ["refused"]);
@@ -262,16 +279,15 @@ mod tests {
     #[test]
     fn repeated_tasks_widen_the_interval_and_have_pass_at_k() {
         let passed = ["111", "000", "110", "101"];
-        let (mut results, mut clusters) = (Vec::new(), HashMap::new());
+        let mut sums = ReportSums::default();
         for (prompt, outcomes) in (0..).zip(passed) {
             for (repetition, outcome) in outcomes.chars().enumerate() {
                 let id = format!("p{prompt}.r{repetition}");
                 let outcome = if outcome == '1' { Outcome::Passed } else { Outcome::CheckFailed };
-                clusters.insert(id.clone(), prompt);
-                results.push(result(&id, "m", outcome, None));
+                sums.add(&result(&id, "m", outcome, None), prompt);
             }
         }
-        let report = FleetReport::new(results, 0, clusters);
+        let report = sums.report(0, 0);
         let rate = report.all.pass_rate.unwrap();
         assert_eq!((rate.clusters, report.all.tasks), (4, 12));
         for (found, expected) in

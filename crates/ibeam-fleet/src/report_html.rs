@@ -1,8 +1,10 @@
 //! A report as one file of HTML, without scripts and without anything from elsewhere. The headings are the keys of the
-//! JSON object. The tasks are in pages, some for each state: a link shows one page and hides the others.
+//! JSON object. The tasks are in pages, some for each state: a link shows one page and hides the others. They are read once
+//! for each state, and none is kept.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -10,7 +12,7 @@ use crate::comparison::FleetComparison;
 use crate::report::{FleetReport, ModelRow};
 use crate::task_dir::task_directory;
 use crate::task_result::TaskResult;
-use crate::task_status::TaskState;
+use crate::task_status::{TaskState, TaskStatus};
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;\
 color:#1b1f24;background:#fff}table{border-collapse:collapse;margin:.5rem 0 2rem}th,td{padding:.2rem .8rem;\
@@ -33,8 +35,31 @@ const LINKS: [(&str, &[&str]); 3] = [
     ("trace", &["trace.html", "trajectory.json"]),
 ];
 
-/// Returns a page about one fleet, or about several and the comparison of the first two. Each has a name.
-pub fn report_page(fleets: &[(String, FleetReport)], comparison: Option<&FleetComparison>) -> String {
+/// Passes every task with its state and its result to a function, until that fails.
+pub type EachTask<'a> =
+    dyn Fn(&mut dyn FnMut(TaskStatus, Option<TaskResult>) -> io::Result<()>) -> io::Result<()> + 'a;
+
+/// A fleet on a page.
+pub struct ReportedFleet<'a> {
+    /// The name.
+    pub name: &'a str,
+    /// The report.
+    pub report: &'a FleetReport,
+    /// The tasks, which are the same each time.
+    pub tasks: &'a EachTask<'a>,
+    /// The directory with the files to which the tasks have links.
+    pub directory: Option<&'a Path>,
+}
+
+/// Prints a page about one fleet, or about several and the comparison of the first two, in parts of whole lines.
+///
+/// # Errors
+/// Those of `print` and of the tasks.
+pub fn print_report_page(
+    fleets: &[ReportedFleet<'_>],
+    comparison: Option<&FleetComparison>,
+    print: &mut dyn FnMut(&str) -> io::Result<()>,
+) -> io::Result<()> {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>ibeam fleet report</title>\n\
@@ -43,11 +68,14 @@ pub fn report_page(fleets: &[(String, FleetReport)], comparison: Option<&FleetCo
     if let Some(comparison) = comparison {
         push_comparison(&mut page, comparison);
     }
-    for (number, (name, report)) in fleets.iter().enumerate() {
-        push_fleet(&mut page, number, name, report);
+    for (number, fleet) in fleets.iter().enumerate() {
+        push_sums(&mut page, fleet.name, fleet.report);
+        print(&page)?;
+        page.clear();
+        print_pages(number, fleet, print)?;
     }
     page.push_str("</html>\n");
-    page
+    print(&page)
 }
 
 fn push_comparison(page: &mut String, comparison: &FleetComparison) {
@@ -100,7 +128,7 @@ fn push_comparison(page: &mut String, comparison: &FleetComparison) {
     }
 }
 
-fn push_fleet(page: &mut String, fleet: usize, name: &str, report: &FleetReport) {
+fn push_sums(page: &mut String, name: &str, report: &FleetReport) {
     let _infallible = writeln!(page, "<h1>{}</h1>", escape(name));
     push_head(page, &["model", "tasks", "passed", "pass_rate", "95 %", "cost_usd", "seconds", "tokens"]);
     let all = ModelRow { model: "*".to_owned(), ..report.all.clone() };
@@ -144,45 +172,60 @@ fn push_fleet(page: &mut String, fleet: usize, name: &str, report: &FleetReport)
     push_row(page, &["unfinished".to_owned()], &[report.unfinished.to_string()]);
     push_row(page, &["not decided".to_owned()], &[report.not_decided.to_string()]);
     page.push_str("</table>\n");
-    push_pages(page, fleet, report);
 }
 
-/// Adds the tasks, some on each page, and the links to all pages.
-fn push_pages(page: &mut String, fleet: usize, report: &FleetReport) {
-    let mut rows: BTreeMap<TaskState, Vec<String>> = BTreeMap::new();
-    for result in &report.tasks {
-        let state = TaskState::for_result(result.outcome, result.code.as_deref());
-        rows.entry(state).or_default().push(result_row(result, report.directory.as_deref()));
-    }
-    for status in &report.open {
-        let reason = escape(status.reason.as_deref().unwrap_or_default());
-        let row = format!(
-            "<tr><td>{}<td>{}<td colspan=\"8\">{reason}\n",
-            escape(&status.id),
-            status.state.as_str()
-        );
-        rows.entry(status.state).or_default().push(row);
-    }
-    let id = |state: TaskState, number: usize| format!("f{fleet}-{}-{number}", state.as_str());
-    page.push_str("<nav>\n");
-    for (state, rows) in &rows {
-        let _infallible = write!(page, "<p>{} {}: ", state.as_str(), rows.len());
-        for number in 1..=rows.len().div_ceil(PAGE_ROWS) {
-            let _infallible = write!(page, "<a href=\"#{}\">{number}</a>", id(*state, number));
+/// Prints the links to all pages, and the tasks, some on each page.
+fn print_pages(
+    number: usize,
+    fleet: &ReportedFleet<'_>,
+    print: &mut dyn FnMut(&str) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut counts: BTreeMap<TaskState, usize> = BTreeMap::new();
+    (fleet.tasks)(&mut |status, _| {
+        *counts.entry(status.state).or_default() += 1;
+        Ok(())
+    })?;
+    let id = |state: TaskState, page: usize| format!("f{number}-{}-{page}", state.as_str());
+    print("<nav>\n")?;
+    for (state, count) in &counts {
+        let mut links = format!("<p>{} {count}: ", state.as_str());
+        for page in 1..=count.div_ceil(PAGE_ROWS) {
+            let _infallible = write!(links, "<a href=\"#{}\">{page}</a>", id(*state, page));
         }
-        page.push('\n');
+        print(&format!("{links}\n"))?;
     }
-    page.push_str("</nav>\n");
+    print("</nav>\n")?;
+    let end = "</table>\n</section>\n";
     let mut class = "page first";
-    for (state, rows) in &rows {
-        for (number, rows) in (1..).zip(rows.chunks(PAGE_ROWS)) {
-            let _infallible = writeln!(page, "<section class=\"{class}\" id=\"{}\">", id(*state, number));
-            class = "page";
-            push_head(page, &TASK_COLUMNS);
-            rows.iter().for_each(|row| page.push_str(row));
-            page.push_str("</table>\n</section>\n");
-        }
+    for state in counts.into_keys() {
+        let mut rows = 0;
+        (fleet.tasks)(&mut |status, result| {
+            if status.state != state {
+                return Ok(());
+            }
+            if rows % PAGE_ROWS == 0 {
+                let mut head = if rows > 0 { end.to_owned() } else { String::new() };
+                let id = id(state, rows / PAGE_ROWS + 1);
+                let _infallible = writeln!(head, "<section class=\"{class}\" id=\"{id}\">");
+                push_head(&mut head, &TASK_COLUMNS);
+                print(&head)?;
+                class = "page";
+            }
+            rows += 1;
+            print(&match result {
+                Some(result) => result_row(&result, fleet.directory),
+                None => open_row(&status),
+            })
+        })?;
+        print(end)?;
     }
+    Ok(())
+}
+
+/// Returns the row of a task without a result.
+fn open_row(status: &TaskStatus) -> String {
+    let reason = escape(status.reason.as_deref().unwrap_or_default());
+    format!("<tr><td>{}<td>{}<td colspan=\"8\">{reason}\n", escape(&status.id), status.state.as_str())
 }
 
 /// Returns the row of a task with a result, with links to those of its files that exist.
@@ -275,12 +318,48 @@ fn escape(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
-
     use super::*;
+    use crate::comparison::ComparisonSums;
     use crate::queue::Spend;
+    use crate::report::ReportSums;
     use crate::task_result::Outcome;
-    use crate::task_status::TaskStatus;
+
+    /// Returns a page about fleets with these names, results and tasks without one.
+    fn page_about(
+        fleets: &[(&str, &[TaskResult], &[TaskStatus])],
+        directory: Option<&Path>,
+        comparison: Option<&FleetComparison>,
+    ) -> String {
+        let report = |results: &[TaskResult]| {
+            let mut sums = ReportSums::default();
+            results.iter().zip(0..).for_each(|(result, cluster)| sums.add(result, cluster));
+            sums.report(1, 0)
+        };
+        let reports: Vec<FleetReport> = fleets.iter().map(|(_, results, _)| report(results)).collect();
+        let lists: Vec<Box<EachTask<'_>>> = fleets
+            .iter()
+            .map(|(_, results, open)| -> Box<EachTask<'_>> {
+                Box::new(|each| {
+                    let finished =
+                        results.iter().map(|result| (TaskStatus::for_result(result), Some(result.clone())));
+                    let mut all = finished.chain(open.iter().map(|status| (status.clone(), None)));
+                    all.try_for_each(|(status, result)| each(status, result))
+                })
+            })
+            .collect();
+        let parts = fleets.iter().zip(&reports).zip(&lists);
+        let reported: Vec<ReportedFleet<'_>> = parts
+            .map(|(((name, ..), report), tasks)| ReportedFleet { name, report, tasks: &**tasks, directory })
+            .collect();
+        let mut page = String::new();
+        let mut print = |part: &str| {
+            assert!(part.ends_with('\n'), "{part}");
+            page.push_str(part);
+            Ok(())
+        };
+        print_report_page(&reported, comparison, &mut print).unwrap();
+        page
+    }
 
     #[test]
     fn the_tasks_are_in_pages_by_state_with_links_to_their_files() {
@@ -295,9 +374,8 @@ mod tests {
         };
         let parked =
             TaskStatus::without_result("p", TaskState::Parked, Some("no <key>".to_owned()), Spend::default());
-        let report = FleetReport::new((0..=250).map(result).collect(), 1, HashMap::new())
-            .with_files(&fleet, vec![parked]);
-        let page = report_page(&[("f".to_owned(), report)], None);
+        let results: Vec<TaskResult> = (0..=250).map(result).collect();
+        let page = page_about(&[("f", &results, &[parked])], Some(&fleet), None);
         let sections: Vec<&str> =
             page.split("<section class=\"").skip(1).filter_map(|rest| rest.split('>').next()).collect();
         assert_eq!(
@@ -327,11 +405,12 @@ mod tests {
             ..TaskResult::without_run("a", Outcome::Failed, "\"><script>x</script>".to_owned())
         };
         let passed = TaskResult::without_run("a", Outcome::Passed, String::new());
-        let report = |result, unfinished| FleetReport::new(vec![result], unfinished, HashMap::new());
-        let (first, second) = (report(failed, 2), report(passed, 0));
-        let comparison = FleetComparison::new(&first, &second);
+        let mut sums = ComparisonSums::default();
+        sums.add_second(&passed);
+        sums.add_first(&failed, 0);
+        let comparison = sums.comparison();
         let page =
-            report_page(&[("one & two".to_owned(), first), ("three".to_owned(), second)], Some(&comparison));
+            page_about(&[("one & two", &[failed], &[]), ("three", &[passed], &[])], None, Some(&comparison));
         assert!(!page.contains("<script") && !page.contains("<m>"), "{page}");
         for part in
             ["<h1>one &amp; two</h1>", "&lt;m&gt;", ">timeout<", "class=\"passed\">passed", "+100.0 %"]

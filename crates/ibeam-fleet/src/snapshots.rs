@@ -22,8 +22,8 @@ use crate::snapshot::{
 };
 use crate::stream_tail::StreamTail;
 use crate::task::WorkspaceSource;
-use crate::task_dir::{CurrentStream, TaskDir, task_directory};
-use crate::workspace::Workspaces;
+use crate::task_dir::{CurrentStream, TaskDir, has_changes, task_directory};
+use crate::workspace::{Workspaces, recorded_base};
 
 /// The age of a run before its first snapshot, and the shortest time between two of them.
 const SHORTEST_INTERVAL: Duration = Duration::from_secs(5);
@@ -71,6 +71,8 @@ pub(crate) struct Watched {
     /// The time of the next snapshot.
     due_at: Instant,
     spoiled: u32,
+    /// Whether the run has ended, and only its check works in the workspace.
+    is_checked: bool,
     /// The reason for which the last snapshot was not stored.
     failure: Option<String>,
     /// Whether the execution has ended.
@@ -156,6 +158,7 @@ impl Snapshots<'_> {
             stored_offset: 0,
             due_at: Instant::now() + SHORTEST_INTERVAL,
             spoiled: 0,
+            is_checked: false,
             failure: None,
             is_ended: false,
         };
@@ -198,15 +201,20 @@ impl Snapshots<'_> {
 
     fn store_if_due(&self, watched: &mut Watched) -> Result<(), String> {
         let start = Instant::now();
+        let directory = task_directory(&self.fleet.join("tasks"), &watched.lease.task);
+        if !watched.is_checked && has_changes(&directory) {
+            // With this snapshot, another machine repeats nothing but the check.
+            (watched.is_checked, watched.due_at) = (true, start);
+        }
         if watched.is_ended || start < watched.due_at {
             return Ok(());
         }
-        let stream = task_directory(&self.fleet.join("tasks"), &watched.lease.task).join("stream.ndjson");
+        let stream = directory.join("stream.ndjson");
         let advance = |tail: &mut StreamTail| {
             tail.read(&stream, |_, _| Ok(())).map_err(|error| error.to_string()).map(|()| tail.offset)
         };
         let offset = advance(&mut watched.tail)?;
-        if offset == watched.stored_offset || !watched.tail.is_quiet() {
+        if offset == watched.stored_offset || !watched.is_checked && !watched.tail.is_quiet() {
             return Ok(());
         }
         let Some(snapshot) = self.capture(watched)? else { return Ok(()) };
@@ -260,9 +268,17 @@ impl Snapshots<'_> {
         };
         let (exported, patch) = (files.join(SESSION_FILE), files.join(CHANGES_FILE));
         run(&mut self.program.export_session(session, &exported))?;
-        let base = self.workspaces.write_patch(&watched.source, &dir.workspace(), &patch)?;
+        let (base, patch) = match dir.changes() {
+            // The workspace may have files of the check, too.
+            Some(changes) => match (changes.omission(), changes.has_patch) {
+                (Some(omission), _) => return Err(omission),
+                (None, true) => (recorded_base(&dir.workspace())?, Some(dir.patch())),
+                (None, false) => (recorded_base(&dir.workspace())?, None),
+            },
+            None => (self.workspaces.write_patch(&watched.source, &dir.workspace(), &patch)?, Some(patch)),
+        };
         parts.push((SESSION_FILE.to_owned(), exported));
-        parts.push((CHANGES_FILE.to_owned(), patch));
+        parts.extend(patch.map(|patch| (CHANGES_FILE.to_owned(), patch)));
         let parts: Vec<(String, &Path)> =
             parts.iter().map(|(name, path)| (name.clone(), path.as_path())).collect();
         let snapshot = files.join("snapshot");
@@ -320,11 +336,13 @@ mod tests {
     const SESSION: &str = "c6b62c6f-7ead-4fd6-9922-e952131177ff";
 
     /// Has the snapshot of lease 5.
-    #[derive(Debug)]
+    #[derive(Debug, Default)]
     struct Stored(Mutex<Vec<u8>>);
 
     impl SnapshotStore for Stored {
-        fn store(&self, _lease: &Lease, _snapshot: &mut File) -> Result<(), QueueError> {
+        fn store(&self, _lease: &Lease, snapshot: &mut File) -> Result<(), QueueError> {
+            use std::io::Read as _;
+            snapshot.read_to_end(&mut lock(&self.0)).unwrap();
             Ok(())
         }
 
@@ -339,6 +357,74 @@ mod tests {
         }
     }
 
+    /// Returns a program that accepts every session, and git.
+    fn program(views: PathBuf) -> RunProgram {
+        RunProgram {
+            program: "true".into(),
+            git: Git::of_system(views),
+            sandbox_flags: Vec::new(),
+            run_flags: Vec::new(),
+            key_file: None,
+            hidden: crate::FileFilter::default(),
+            parking: None,
+        }
+    }
+
+    /// Returns the claim of a task with a directory as the source of its workspace.
+    fn claim(source: &Path) -> Claim {
+        let line = format!(r#"{{"id":"a","prompt":"p","workspace":"{}"}}"#, source.display());
+        let task: Task = serde_json::from_str(&line).unwrap();
+        let lease = Lease { task: "a".to_owned(), number: 6 };
+        Claim { lease, task, spend: Spend::default(), attempt: 0 }
+    }
+
+    #[test]
+    fn a_run_that_has_ended_is_stored_when_its_check_begins_without_the_files_of_the_check() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |path: &str| home.path().canonicalize().unwrap().join(path);
+        for directory in ["source", "fleet/tasks", "other/tasks"] {
+            fs::create_dir_all(at(directory)).unwrap();
+        }
+        let (claim, program, store) =
+            (claim(&at("source")), program(at("views")), Arc::new(Stored::default()));
+        let [fleet, other] = ["fleet", "other"].map(at);
+        let [first, second] =
+            [&fleet, &other].map(|fleet| Workspaces::new(program.git.clone(), fleet.clone()));
+        let snapshots = |workspaces, fleet| Snapshots {
+            store: Arc::clone(&store) as _,
+            program: &program,
+            workspaces,
+            fleet,
+            watched: Mutex::default(),
+        };
+        let (snapshots, restoring) = (snapshots(&first, &fleet), snapshots(&second, &other));
+        let dir = TaskDir::open(&fleet.join("tasks"), "a").unwrap();
+        first.prepare(&claim.task.workspace, &dir.workspace()).unwrap();
+        fs::write(dir.workspace().join("new.txt"), "new\n").unwrap();
+        let lines = [
+            format!(r#"{{"type":"system","session_id":"{SESSION}"}}"#),
+            r#"{"type":"user","message":{}}"#.to_owned(),
+            r#"{"type":"result","duration_ms":1}"#.to_owned(),
+        ];
+        fs::write(dir.stream(), lines.join("\n") + "\n").unwrap();
+        snapshots.watch(&claim);
+        assert_eq!((snapshots.store_due(), lock(&store.0).len()), (Vec::new(), 0), "the run is short");
+
+        let changes = first.changes(&claim.task.workspace, &dir.workspace(), &dir.patch()).unwrap();
+        dir.write_changes(&changes).unwrap();
+        fs::write(dir.workspace().join("of-check.txt"), "").unwrap();
+        assert_eq!(snapshots.store_due(), []);
+        let stored = lock(&store.0).clone();
+        assert!(!stored.is_empty());
+        assert_eq!((snapshots.store_due(), lock(&store.0).len()), (Vec::new(), stored.len()), "once");
+
+        assert_eq!(restoring.restore(&claim), Some(SharingNote::Restored));
+        let restored = TaskDir::open(&other.join("tasks"), "a").unwrap();
+        assert!(restored.earlier().unwrap().last().is_some_and(RunStream::is_completed));
+        assert!(restored.workspace().join("new.txt").exists());
+        assert!(!restored.workspace().join("of-check.txt").exists());
+    }
+
     #[test]
     fn a_torn_snapshot_or_a_newer_local_state_leaves_what_is_there_and_an_older_one_is_set_aside() {
         let home = tempfile::tempdir().unwrap();
@@ -347,20 +433,7 @@ mod tests {
         fs::write(at("source/a.txt"), "a\n").unwrap();
         let fleet = at("fleet");
         fs::create_dir_all(fleet.join("tasks")).unwrap();
-        let line = format!(r#"{{"id":"a","prompt":"p","workspace":"{}"}}"#, at("source").display());
-        let task: Task = serde_json::from_str(&line).unwrap();
-        let lease = Lease { task: "a".to_owned(), number: 6 };
-        let claim = Claim { lease, task, spend: Spend::default(), attempt: 0 };
-        let program = RunProgram {
-            // Accepts every session.
-            program: "true".into(),
-            git: Git::of_system(at("views")),
-            sandbox_flags: Vec::new(),
-            run_flags: Vec::new(),
-            key_file: None,
-            hidden: crate::FileFilter::default(),
-            parking: None,
-        };
+        let (claim, program) = (claim(&at("source")), program(at("views")));
         let workspaces = Workspaces::new(Git::of_system(at("views")), fleet.clone());
         // The snapshot of another machine.
         let (workspace, patch) = (at("other/workspace"), at("patch"));

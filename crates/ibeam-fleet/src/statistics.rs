@@ -34,6 +34,9 @@ pub(crate) struct ClusteredMean {
     pub(crate) clusters: u64,
 }
 
+/// The number of clusters with each number of attempts, and of those that passed.
+pub(crate) type AttemptCounts = BTreeMap<(u64, u64), u64>;
+
 /// The estimated probability that at least one of `k` attempts at a task passes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PassAtK {
@@ -46,9 +49,6 @@ pub struct PassAtK {
 impl ClusteredMean {
     /// Returns the mean; `None` without observations.
     pub(crate) fn new(observations: &[Observation]) -> Option<Self> {
-        if observations.is_empty() {
-            return None;
-        }
         let n = to_f64(observations.len());
         let mean = observations.iter().map(|observation| observation.value).sum::<f64>() / n;
         let mut deviations: BTreeMap<u64, f64> = BTreeMap::new();
@@ -57,20 +57,50 @@ impl ClusteredMean {
             *deviations.entry(*cluster).or_default() += value - mean;
             squares += (value - mean).powi(2);
         }
-        let (clusters, independent) = (to_f64(deviations.len()), squares / (n * n));
-        let (standard_error, effective) = if deviations.len() == 1 || deviations.len() == observations.len() {
+        let between = deviations.values().map(|deviation| deviation.powi(2)).sum::<f64>();
+        Self::from_sums(observations.len(), mean, squares, deviations.len(), between)
+    }
+
+    /// Returns the share of the attempts that passed; `None` without attempts.
+    pub(crate) fn for_attempts(counts: &AttemptCounts) -> Option<Self> {
+        let (attempts, passed) = counts.iter().fold((0, 0), |sums, ((attempts, passed), clusters)| {
+            (sums.0 + attempts * clusters, sums.1 + passed * clusters)
+        });
+        let mean = number(passed) / number(attempts);
+        let squares = number(passed) * (1.0 - mean).powi(2) + number(attempts - passed) * mean.powi(2);
+        let between = counts.iter().map(|((attempts, passed), clusters)| {
+            number(*clusters) * (number(*passed) - number(*attempts) * mean).powi(2)
+        });
+        let clusters = usize::try_from(counts.values().sum::<u64>()).unwrap_or(usize::MAX);
+        Self::from_sums(
+            usize::try_from(attempts).unwrap_or(usize::MAX),
+            mean,
+            squares,
+            clusters,
+            between.sum(),
+        )
+    }
+
+    /// Returns the mean of `count` observations in `clusters`. `squares` is the sum of the squares of the deviations of all
+    /// observations, `between` that of the sums of each cluster.
+    fn from_sums(count: usize, mean: f64, squares: f64, clusters: usize, between: f64) -> Option<Self> {
+        if count == 0 {
+            return None;
+        }
+        let n = to_f64(count);
+        let (independent, number_of_clusters) = (squares / (n * n), to_f64(clusters));
+        let (standard_error, effective) = if clusters == 1 || clusters == count {
             // In one cluster, the attempts at one task are independent of each other.
             (independent.sqrt(), n)
         } else {
-            let between = deviations.values().map(|deviation| deviation.powi(2)).sum::<f64>() / (n * n);
-            let robust = between * clusters / (clusters - 1.0);
-            let few = (Z / student(clusters - 1.0)).powi(2);
+            let robust = between / (n * n) * number_of_clusters / (number_of_clusters - 1.0);
+            let few = (Z / student(number_of_clusters - 1.0)).powi(2);
             // Observations that are all the same say nothing about how alike clusters are.
             let effective =
-                if independent > 0.0 && robust > 0.0 { n * independent / robust } else { clusters };
+                if independent > 0.0 && robust > 0.0 { n * independent / robust } else { number_of_clusters };
             (robust.sqrt(), (effective * few).clamp(1.0, n))
         };
-        Some(Self { mean, standard_error, effective, clusters: deviations.len() as u64 })
+        Some(Self { mean, standard_error, effective, clusters: clusters as u64 })
     }
 }
 
@@ -83,17 +113,18 @@ pub(crate) fn wilson(rate: f64, n: f64) -> (f64, f64) {
 }
 
 /// Returns pass@k for the numbers of attempts that all tasks have: the unbiased estimator of Chen et al., "Evaluating Large
-/// Language Models Trained on Code", 2021. `attempts` has for each task the number of attempts, and of those that passed.
-/// Returns nothing if no task has several attempts.
-pub(crate) fn pass_at_k(attempts: &[(u64, u64)]) -> Vec<PassAtK> {
-    let Some(fewest) = attempts.iter().map(|(n, _)| *n).min() else { return Vec::new() };
-    if attempts.iter().all(|(n, _)| *n == 1) {
+/// Language Models Trained on Code", 2021. The clusters are the tasks. Returns nothing if no task has several attempts.
+pub(crate) fn pass_at_k(counts: &AttemptCounts) -> Vec<PassAtK> {
+    let Some(fewest) = counts.keys().map(|(n, _)| *n).min() else { return Vec::new() };
+    if counts.keys().all(|(n, _)| *n == 1) {
         return Vec::new();
     }
+    let tasks: u64 = counts.values().sum();
     let powers = std::iter::successors(Some(1), |k: &u64| k.checked_mul(2)).take_while(|k| *k < fewest);
     let mean = |k: u64| {
-        let sum: f64 = attempts.iter().map(|(n, passed)| 1.0 - none_passes(*n, *passed, k)).sum();
-        PassAtK { k, rate: sum / to_f64(attempts.len()) }
+        let rates =
+            counts.iter().map(|((n, passed), tasks)| number(*tasks) * (1.0 - none_passes(*n, *passed, k)));
+        PassAtK { k, rate: rates.sum::<f64>() / number(tasks) }
     };
     powers.chain([fewest]).map(mean).collect()
 }
@@ -139,6 +170,11 @@ fn complementary_error(x: f64) -> f64 {
     let factors = [0.254_829_592, -0.284_496_736, 1.421_413_741, -1.453_152_027, 1.061_405_429];
     let sum: f64 = factors.iter().zip(1..).map(|(factor, power)| factor * t.powi(power)).sum();
     (sum * (-x * x).exp()).clamp(0.0, 1.0)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the number of tasks is far below 2^53")]
+fn number(count: u64) -> f64 {
+    count as f64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "the number of tasks is far below 2^53")]
@@ -201,7 +237,9 @@ mod tests {
     #[test]
     fn pass_at_k_is_unbiased() {
         let rates = |attempts: &[(u64, u64)]| -> Vec<(u64, f64)> {
-            pass_at_k(attempts).into_iter().map(|found| (found.k, found.rate)).collect()
+            let mut counts = AttemptCounts::new();
+            attempts.iter().for_each(|task| *counts.entry(*task).or_default() += 1);
+            pass_at_k(&counts).into_iter().map(|found| (found.k, found.rate)).collect()
         };
         let found = rates(&[(10, 3)]);
         for ((k, rate), expected) in found.into_iter().zip([

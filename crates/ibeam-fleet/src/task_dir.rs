@@ -378,6 +378,11 @@ pub fn answers_file(fleet: &Path, task: &str) -> PathBuf {
     task_directory(&fleet.join("tasks"), task).join(ANSWERS)
 }
 
+/// Whether the changes of the run were recorded in the directory of a task: the run has ended, and its check begins.
+pub(crate) fn has_changes(directory: &Path) -> bool {
+    directory.join(CHANGES).exists()
+}
+
 fn read(path: &Path, error: &Path) -> Result<RunStream, FleetError> {
     let mut stream = File::open(path).and_then(RunStream::read).map_err(FleetError::at(path))?;
     if stream.end.is_none() {

@@ -47,6 +47,8 @@ pub(crate) struct TaskRunner<'a> {
     pub(crate) stop: &'a StopFlag,
     /// The number of runs of a task that may fail or be killed.
     pub(crate) max_runs: u32,
+    /// Whether the rest of a task whose run has ended is repeated here, because another machine might have less of it.
+    pub(crate) keeps_ended_runs: bool,
     pub(crate) discards_workspaces: bool,
 }
 
@@ -57,6 +59,8 @@ pub(crate) enum Conclusion {
     Finished(Box<TaskResult>),
     /// The task may be run again after a pause.
     Retry(Duration),
+    /// The run has ended, but git or the check decided nothing: the rest is repeated after a pause.
+    FinishAgain(Duration),
     /// The task waits until the fleet is started again.
     Park {
         reason: String,
@@ -87,6 +91,33 @@ impl TaskRunner<'_> {
     /// # Errors
     /// `Io` for a file of the task.
     pub(crate) fn execute(
+        &self,
+        task: &Task,
+        dir: &TaskDir,
+        extra: ExtraLimits,
+    ) -> Result<(Conclusion, Spend), FleetError> {
+        loop {
+            let executed = self.execute_once(task, dir, extra)?;
+            if let Conclusion::FinishAgain(pause) = executed.0
+                && self.keeps_ended_runs
+                && self.wait(pause)
+            {
+                continue;
+            }
+            return Ok(executed);
+        }
+    }
+
+    /// Waits for this time; returns false if the driver is to end before.
+    fn wait(&self, pause: Duration) -> bool {
+        let started = Instant::now();
+        while started.elapsed() < pause && !self.stop.is_requested() {
+            thread::sleep(POLL_INTERVAL);
+        }
+        !self.stop.is_requested()
+    }
+
+    fn execute_once(
         &self,
         task: &Task,
         dir: &TaskDir,
@@ -127,7 +158,7 @@ impl TaskRunner<'_> {
                 Ok(workspace) => workspace,
                 Err(_) if self.stop.is_requested() => return Ok((interrupted(), self.spend_of(&earlier))),
                 Err(WorkspaceError::Unavailable(message) | WorkspaceError::Undecided(message)) => {
-                    let conclusion = self.repeat(dir, Cause::Workspace(message))?;
+                    let conclusion = self.repeat(dir, Cause::Workspace(message), Conclusion::Retry)?;
                     return Ok((conclusion, self.spend_of(&earlier)));
                 }
                 Err(error @ (WorkspaceError::NoCommit { .. } | WorkspaceError::NoStart(_))) => {
@@ -321,9 +352,12 @@ impl TaskRunner<'_> {
                 }
                 Err(_) if self.stop.is_requested() => return Ok((interrupted(), spend)),
                 Err(error @ WorkspaceError::Undecided(_)) => {
-                    return Ok((self.repeat(dir, Cause::Changes(error.to_string()))?, spend));
+                    let cause = Cause::Changes(error.to_string());
+                    return Ok((self.repeat(dir, cause, Conclusion::FinishAgain)?, spend));
                 }
-                Err(_) if is_full(dir.path()) => return Ok((self.repeat(dir, Cause::DiskFull)?, spend)),
+                Err(_) if is_full(dir.path()) => {
+                    return Ok((self.repeat(dir, Cause::DiskFull, Conclusion::FinishAgain)?, spend));
+                }
                 Err(
                     error @ (WorkspaceError::NoCommit { .. }
                     | WorkspaceError::NoStart(_)
@@ -349,7 +383,9 @@ impl TaskRunner<'_> {
                         CheckEnd::Decided(check) => check,
                         // The stream stays, so the next claim only repeats the check.
                         CheckEnd::Stopped => return Ok((interrupted(), spend)),
-                        CheckEnd::Undecided(cause) => return Ok((self.repeat(dir, cause)?, spend)),
+                        CheckEnd::Undecided(cause) => {
+                            return Ok((self.repeat(dir, cause, Conclusion::FinishAgain)?, spend));
+                        }
                     };
                     result.duration_ms = result.duration_ms.saturating_add(millis(started.elapsed()));
                     if !check.passed {
@@ -378,13 +414,18 @@ impl TaskRunner<'_> {
         Ok(changes)
     }
 
-    /// Decides what becomes of a task about whose work nothing is known: it is repeated, but not forever.
-    fn repeat(&self, dir: &TaskDir, cause: Cause) -> Result<Conclusion, FleetError> {
+    /// Decides what becomes of a task about whose work nothing is known: it is repeated `again`, but not forever.
+    fn repeat(
+        &self,
+        dir: &TaskDir,
+        cause: Cause,
+        again: fn(Duration) -> Conclusion,
+    ) -> Result<Conclusion, FleetError> {
         let attempt = dir.attempt();
         let undecided = attempt.undecided.saturating_add(1);
         if undecided < self.max_runs {
             dir.write_attempt(Attempt { undecided, ..attempt })?;
-            return Ok(Conclusion::Retry(pause_after(undecided)));
+            return Ok(again(pause_after(undecided)));
         }
         // The next command has all runs again.
         dir.write_attempt(Attempt { undecided: 0, ..attempt })?;

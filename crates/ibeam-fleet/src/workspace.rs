@@ -32,6 +32,7 @@ use crate::stop::StopFlag;
 use crate::task::{ResultSource, WorkspaceSource};
 
 pub(crate) use mirror::{has_committed, lacks_commit};
+pub(crate) use restoration::recorded_base;
 pub(crate) use workspace_error::WorkspaceError;
 
 /// The kinds of bases of changes, in the file `base`.

@@ -1,5 +1,6 @@
 //! Tasks with checks whose verdicts are known: that of each must be the one of the file in its workspace.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -75,16 +76,19 @@ fn directory_of(result: &Value) -> &Path {
     Path::new(result.get("directory").and_then(Value::as_str).unwrap_or_default())
 }
 
-/// Returns the number of runs of a task whose stream has its end.
-pub(crate) fn completed_streams(directory: &Path) -> Result<usize, FleetError> {
+/// Returns the last lines of the completed runs of a task. A run that was restored from a snapshot has the same one.
+pub(crate) fn ends_of_runs(directory: &Path) -> Result<BTreeSet<String>, FleetError> {
     let entries = fs::read_dir(directory).map_err(FleetError::system(directory.display()))?;
-    let mut completed = 0;
+    let mut ends = BTreeSet::new();
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         if path.extension().is_some_and(|extension| extension == "ndjson") {
-            completed += usize::from(read(&path)?.contains("\n{\"type\":\"result\""));
+            let text = read(&path)?;
+            ends.extend(
+                text.lines().filter(|line| line.starts_with(r#"{"type":"result""#)).map(str::to_owned),
+            );
         }
     }
-    Ok(completed)
+    Ok(ends)
 }
 
 /// Returns the number of completed runs in a journal.

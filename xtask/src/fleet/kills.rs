@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::FleetError;
 use super::checked_tasks::{
-    completed_runs, completed_streams, has_ignored_file, is_verdict_right, make_repository, recorded_answers,
+    completed_runs, ends_of_runs, has_ignored_file, is_verdict_right, make_repository, recorded_answers,
     write_checked_tasks,
 };
 use super::killer::{Blow, Killer, Requests};
@@ -142,7 +142,7 @@ fn count_results(scene: &ScriptedFleet, tasks: usize, counts: &mut Counts) -> Re
         counts.wrong += usize::from(!is_verdict_right(number, result));
         counts.leaked += usize::from(has_ignored_file(result));
         counts.interrupted += result.get("interrupted_runs").and_then(Value::as_u64).unwrap_or_default();
-        let completed = completed_streams(directory)?;
+        let completed = ends_of_runs(directory)?.len();
         let recorded = completed_runs(&scene.workspace.journal(text("session_id")))?;
         counts.answers += recorded_answers(&scene.workspace.journal(text("session_id")))?;
         counts.repeated += usize::from(completed > 1 || recorded > 1);

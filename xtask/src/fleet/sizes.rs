@@ -31,7 +31,7 @@ const LISTED: [usize; 3] = [10_000, 50_000, 100_000];
 /// The number of tasks to which the memory of lists is extrapolated.
 const EXTRAPOLATED: f64 = 1e6;
 /// The most memory of a list of so many tasks.
-const MAX_LIST_BYTES: f64 = (1_u64 << 30) as f64;
+const MAX_LIST_BYTES: f64 = (256_u64 << 20) as f64;
 /// The number of tasks of the driver whose memory is measured.
 const DRIVEN: usize = 10_000;
 /// The number of these tasks that are really run. The others have a recorded result.
@@ -150,8 +150,13 @@ fn idle_driver(program: &Path) -> Result<(), FleetError> {
 
 /// Measures the memory of the lists of the tasks of large fleets.
 fn lists(program: &Path) -> Result<(), FleetError> {
-    let commands: [&[&str]; 4] =
-        [&["status"], &["status", "--format", "json"], &["report"], &["report", "--json"]];
+    let commands: [&[&str]; 5] = [
+        &["status"],
+        &["status", "--format", "json"],
+        &["report"],
+        &["report", "--json"],
+        &["report", "--format", "html"],
+    ];
     let mut peaks: Vec<Vec<u64>> = vec![Vec::new(); commands.len()];
     for count in LISTED {
         let scene = ScriptedFleet::new(program, |request, _| answer(request));

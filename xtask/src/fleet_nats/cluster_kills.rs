@@ -4,7 +4,7 @@
 //! a governor is removed, a worker stands still, or most of the servers are gone for up to a minute. No task may be lost, no
 //! verdict wrong, and none may start after its result. The first part of the fleet has a budget, which must hold to one request.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -18,8 +18,7 @@ use serde_json::Value;
 use super::cluster::Cluster;
 use crate::fleet::FleetError;
 use crate::fleet::checked_tasks::{
-    completed_runs, completed_streams, has_ignored_file, is_verdict_right, make_repository,
-    write_checked_tasks,
+    completed_runs, ends_of_runs, has_ignored_file, is_verdict_right, make_repository, write_checked_tasks,
 };
 use crate::fleet::killer::{Blow, Killer, send};
 use crate::fleet::process::peak_memory_of;
@@ -374,16 +373,16 @@ impl KilledFleet<'_> {
                     false => counts.late += 1,
                 }
             }
-            let mut completed = 0;
+            let mut completed = BTreeSet::new();
             for number in 0..WORKERS {
                 let tasks = self.worker(number).join("fleet/tasks");
                 let groups = fs::read_dir(tasks).into_iter().flatten().flatten();
                 let directory = groups.map(|group| group.path().join(id)).find(|path| path.exists());
                 if let Some(directory) = directory {
-                    completed += completed_streams(&directory)?;
+                    completed.append(&mut ends_of_runs(&directory)?);
                 }
             }
-            counts.completed_again += usize::from(completed > 1);
+            counts.completed_again += usize::from(completed.len() > 1);
             let session = text("session_id");
             let is_home_of =
                 |number: &usize| text("directory").starts_with(&*self.worker(*number).to_string_lossy());

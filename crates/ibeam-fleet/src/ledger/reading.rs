@@ -1,5 +1,7 @@
 //! The states of the tasks of a ledger, for reports.
 
+use std::convert::Infallible;
+
 use rusqlite::{OptionalExtension as _, Row};
 
 use super::{Ledger, QueueError, parse, unsigned};
@@ -58,12 +60,43 @@ impl Ledger {
     /// # Errors
     /// `Ledger`.
     pub fn statuses(&self) -> Result<Vec<TaskStatus>, QueueError> {
-        let read = || {
+        let mut statuses = Vec::new();
+        let read = self.each_task(|status, _| {
+            statuses.push(status);
+            Ok::<_, Infallible>(())
+        });
+        read.map(|Ok(())| statuses)
+    }
+
+    /// Passes every task with its state and its result to `each`, in the order of submission, until that fails.
+    ///
+    /// # Errors
+    /// `Ledger`; inside, the error of `each`.
+    pub fn each_task<E>(
+        &self,
+        mut each: impl FnMut(TaskStatus, Option<TaskResult>) -> Result<(), E>,
+    ) -> Result<Result<(), E>, QueueError> {
+        let mut read = || {
             let query = format!("SELECT {COLUMNS} FROM task ORDER BY position");
             let mut statement = self.connection.prepare(&query)?;
-            statement.query_map([], |row| status(row).map(|(status, _)| status))?.collect()
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                let (status, result) = status(row)?;
+                if let Err(error) = each(status, result) {
+                    return Ok(Err(error));
+                }
+            }
+            Ok(Ok(()))
         };
         self.failing(read())
+    }
+
+    /// Reads the same state from now on, whatever other processes write.
+    ///
+    /// # Errors
+    /// `Ledger`.
+    pub fn keep_state(&self) -> Result<(), QueueError> {
+        self.failing(self.connection.execute_batch("BEGIN"))
     }
 
     /// Returns a task, its status and its result.

@@ -87,7 +87,11 @@ pub(super) fn repository(workspace: &Path) -> PathBuf {
     workspace.with_file_name("snapshot.git")
 }
 
-fn recorded_base(path: &Path) -> Result<String, String> {
+/// Returns the base of the changes of a workspace.
+///
+/// # Errors
+/// The reason for people.
+pub(crate) fn recorded_base(path: &Path) -> Result<String, String> {
     fs::read_to_string(base_file(path)).map_err(|error| error.to_string())
 }
 

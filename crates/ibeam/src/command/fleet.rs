@@ -8,6 +8,7 @@ mod dry_run;
 mod export;
 mod fleet_report;
 mod forwarded_flags;
+mod listing;
 mod live_table;
 mod logs;
 mod names;

@@ -1,5 +1,7 @@
 //! `fleet run --queue` and `fleet worker` with a real NATS server. `cargo xtask fleet-nats` installs it.
 
+#[path = "fleet_nats/checks.rs"]
+mod checks;
 #[path = "fleet_nats/commands.rs"]
 mod commands;
 #[path = "fleet_nats/managed_policy.rs"]

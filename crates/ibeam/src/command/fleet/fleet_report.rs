@@ -1,19 +1,69 @@
 //! `fleet report`: the report on a fleet, or on two and their comparison, as text, JSON or HTML.
+//!
+//! The results are read for the sums, and again where they are listed. None is kept: a fleet may have a million.
 
+use std::convert::Infallible;
 use std::fs::File;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
-use ibeam_fleet::{FleetComparison, FleetReport, ModelRow, TaskQueue as _, TaskState, report_page};
-use ibeam_output::{Catalogue, escape_invisible, escape_to_one_line};
+use ibeam_fleet::{
+    ComparisonSums, EachTask, FleetComparison, FleetReport, Ledger, LedgerState, ModelRow, ReportSums,
+    ReportedFleet, TaskQueue as _, TaskResult, TaskState, print_report_page,
+};
+use ibeam_output::{Catalogue, escape_to_one_line};
 use ibeam_protocol::{Sentence, sentence};
-use serde::Serialize;
+use serde::ser::{Error as _, SerializeSeq as _};
+use serde::{Serialize, Serializer};
 use unicode_width::UnicodeWidthStr as _;
 
+use super::listing::{Listing, ListingForm};
 use super::names::{counted, failure_name, left_aligned, result_text, right_aligned, state_name};
 use super::{open_ledger, queue_error};
 use crate::cli::{FleetReportFormat, ReportFormat};
 use crate::cli_error::CliError;
-use crate::command::{report, write};
+use crate::command::{report, stdout_error};
+
+/// A fleet and the report on it.
+struct Fleet {
+    name: String,
+    directory: PathBuf,
+    ledger: Ledger,
+    report: FleetReport,
+}
+
+impl Fleet {
+    /// Reads the fleet in a directory. Each result goes to `each`, too, with the cluster of its task.
+    fn read(directory: &Path, mut each: impl FnMut(&TaskResult, u64)) -> Result<Self, CliError> {
+        let mut ledger = open_ledger(directory)?;
+        ledger.keep_state().map_err(queue_error)?;
+        let mut sums = ReportSums::default();
+        let read = ledger.each_result(|result, cluster| {
+            each(&result, cluster);
+            sums.add(&result, cluster);
+            Ok::<_, Infallible>(())
+        });
+        let Ok(()) = read.map_err(queue_error)?;
+        let unfinished = ledger.unfinished().map_err(queue_error)?;
+        let not_decided = ledger.count_in(LedgerState::Undecided).map_err(queue_error)?;
+        let name = directory.display().to_string();
+        let report = sums.report(unfinished, not_decided);
+        Ok(Self { name, directory: directory.to_owned(), ledger, report })
+    }
+
+    /// Passes each result to `each`, in the order of the tasks.
+    fn each_result(&self, each: impl FnMut(&TaskResult) -> Result<(), CliError>) -> Result<(), CliError> {
+        each_result(&self.ledger, each)
+    }
+}
+
+fn each_result(
+    ledger: &Ledger,
+    mut each: impl FnMut(&TaskResult) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    let read = ledger.each_task(|_, result| result.as_ref().map_or(Ok(()), &mut each));
+    read.map_err(queue_error)?
+}
 
 /// Reports on a fleet, and compares another one with it.
 pub(super) fn fleet_report(
@@ -23,62 +73,131 @@ pub(super) fn fleet_report(
     format: FleetReportFormat,
     stdout: &mut File,
 ) -> Result<(), CliError> {
-    let mut fleets = Vec::new();
-    for directory in std::iter::once(directory).chain(other) {
-        fleets.push((directory.display().to_string(), read(directory)?));
-    }
-    let comparison = match fleets.as_slice() {
-        [(_, first), (_, second)] => Some(FleetComparison::new(first, second)),
-        _ => None,
-    };
-    let format = match format {
-        FleetReportFormat::Html => {
-            return write(stdout, &escape_invisible(&report_page(&fleets, comparison.as_ref())));
+    if format == FleetReportFormat::Ndjson {
+        for directory in std::iter::once(directory).chain(other) {
+            let ledger = open_ledger(directory)?;
+            each_result(&ledger, |result| report(stdout, ReportFormat::Json, "", result))?;
         }
-        FleetReportFormat::Ndjson => {
-            for result in fleets.iter().flat_map(|(_, found)| &found.tasks) {
-                report(stdout, ReportFormat::Json, "", result)?;
-            }
-            return Ok(());
-        }
-        FleetReportFormat::Json => ReportFormat::Json,
-        FleetReportFormat::Text => ReportFormat::Text,
-    };
-    if format == ReportFormat::Json {
-        return match (&comparison, fleets.as_slice()) {
-            (Some(comparison), [(_, first), (_, second)]) => {
-                report(stdout, format, "", &ComparedReports { comparison, first, second })
-            }
-            (_, fleets) => report(stdout, format, "", &fleets.first().map(|(_, found)| found)),
-        };
+        return Ok(());
     }
-    let mut text = comparison.as_ref().map(|found| comparison_text(catalogue, found)).unwrap_or_default();
-    for (name, found) in &fleets {
-        if comparison.is_some() {
-            text.push_str(&format!("{}\n", escape_to_one_line(name)));
+    let mut sums = ComparisonSums::default();
+    let second = other.map(|other| Fleet::read(other, |result, _| sums.add_second(result))).transpose()?;
+    let first = Fleet::read(directory, |result, cluster| sums.add_first(result, cluster))?;
+    let comparison = second.is_some().then(|| sums.comparison());
+    match (format, comparison, second) {
+        (FleetReportFormat::Json, Some(comparison), Some(second)) => {
+            let (first, second) = (FleetObject::new(&first), FleetObject::new(&second));
+            report(stdout, ReportFormat::Json, "", &ComparedFleets { comparison: &comparison, first, second })
         }
-        text.push_str(&report_text(catalogue, found));
-        text.push_str(if comparison.is_some() { "\n" } else { "" });
+        (FleetReportFormat::Json, _, _) => report(stdout, ReportFormat::Json, "", &FleetObject::new(&first)),
+        (FleetReportFormat::Html, comparison, second) => {
+            let fleets: Vec<Fleet> = std::iter::once(first).chain(second).collect();
+            print_page(&fleets, comparison.as_ref(), stdout)
+        }
+        (FleetReportFormat::Text | FleetReportFormat::Ndjson, comparison, second) => {
+            let fleets: Vec<Fleet> = std::iter::once(first).chain(second).collect();
+            print_text_report(catalogue, &fleets, comparison.as_ref(), stdout)
+        }
     }
-    report(stdout, format, &text, &())
 }
 
 /// The JSON object of a comparison.
 #[derive(Serialize)]
-struct ComparedReports<'a> {
+struct ComparedFleets<'a> {
     comparison: &'a FleetComparison,
-    first: &'a FleetReport,
-    second: &'a FleetReport,
+    first: FleetObject<'a>,
+    second: FleetObject<'a>,
 }
 
-fn read(directory: &Path) -> Result<FleetReport, CliError> {
-    let mut ledger = open_ledger(directory)?;
-    let unfinished = ledger.unfinished().map_err(queue_error)?;
-    let mut open = ledger.statuses().map_err(queue_error)?;
-    open.retain(|status| status.outcome.is_none());
-    let results = ledger.results().map_err(queue_error)?;
-    let clusters = ledger.clusters().map_err(queue_error)?;
-    Ok(FleetReport::new(results, unfinished, clusters).with_files(directory, open))
+/// The JSON object of a fleet.
+#[derive(Serialize)]
+struct FleetObject<'a> {
+    #[serde(flatten)]
+    report: &'a FleetReport,
+    tasks: ResultList<'a>,
+}
+
+impl<'a> FleetObject<'a> {
+    fn new(fleet: &'a Fleet) -> Self {
+        Self { report: &fleet.report, tasks: ResultList(&fleet.ledger) }
+    }
+}
+
+/// The results of a fleet, which are read while they are written.
+struct ResultList<'a>(&'a Ledger);
+
+impl Serialize for ResultList<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        let read = self.0.each_task(|_, result| match result {
+            Some(result) => list.serialize_element(&result),
+            None => Ok(()),
+        });
+        read.map_err(S::Error::custom)??;
+        list.end()
+    }
+}
+
+/// Prints a page about one fleet, or two and their comparison.
+fn print_page(
+    fleets: &[Fleet],
+    comparison: Option<&FleetComparison>,
+    stdout: &mut File,
+) -> Result<(), CliError> {
+    // The links of a page are absolute.
+    let directories: Vec<Option<PathBuf>> =
+        fleets.iter().map(|fleet| fleet.directory.canonicalize().ok()).collect();
+    let lists: Vec<Box<EachTask<'_>>> = fleets
+        .iter()
+        .map(|fleet| -> Box<EachTask<'_>> {
+            Box::new(|each| fleet.ledger.each_task(each).map_err(io::Error::other)?)
+        })
+        .collect();
+    let parts = fleets.iter().zip(&lists).zip(&directories);
+    let reported: Vec<ReportedFleet<'_>> = parts
+        .map(|((fleet, tasks), directory)| ReportedFleet {
+            name: &fleet.name,
+            report: &fleet.report,
+            tasks: &**tasks,
+            directory: directory.as_deref(),
+        })
+        .collect();
+    let mut listing = Listing::new(stdout, ListingForm::Page);
+    let mut failure = None;
+    let printed = print_report_page(&reported, comparison, &mut |part| {
+        listing.push(part).map_err(|error| {
+            failure = Some(error);
+            io::ErrorKind::Other.into()
+        })
+    });
+    match (failure, printed) {
+        (Some(failure), _) => Err(failure),
+        (None, Err(error)) => Err(stdout_error(&error)),
+        (None, Ok(())) => listing.finish(),
+    }
+}
+
+fn print_text_report(
+    catalogue: &Catalogue,
+    fleets: &[Fleet],
+    comparison: Option<&FleetComparison>,
+    stdout: &mut File,
+) -> Result<(), CliError> {
+    let mut listing = Listing::new(stdout, ListingForm::Lines);
+    if let Some(comparison) = comparison {
+        listing.push(&comparison_text(catalogue, comparison))?;
+    }
+    for fleet in fleets {
+        if comparison.is_some() {
+            listing.push(&format!("{}\n", escape_to_one_line(&fleet.name)))?;
+        }
+        listing.push(&report_text(catalogue, &fleet.report))?;
+        fleet.each_result(|result| listing.push(&result_line(catalogue, result)))?;
+        if comparison.is_some() {
+            listing.push("\n")?;
+        }
+    }
+    listing.finish()
 }
 
 /// Returns the comparison as text. In English, the headings are the keys of the JSON object.
@@ -180,17 +299,19 @@ fn report_text(catalogue: &Catalogue, found: &FleetReport) -> String {
         text.push_str(&counted(catalogue, &escape_to_one_line(&name), *count));
     }
     text.push('\n');
-    for result in &found.tasks {
-        text.push_str(&format!(
-            "{}  {}  {}  {} s  {}\n",
-            result.id,
-            result_text(catalogue, result.outcome, result.code.as_deref()),
-            cost(result.cost_usd),
-            result.duration_ms / 1000,
-            result.usage.total()
-        ));
-    }
     text
+}
+
+/// Returns the line of a task with a result.
+fn result_line(catalogue: &Catalogue, result: &TaskResult) -> String {
+    format!(
+        "{}  {}  {}  {} s  {}\n",
+        result.id,
+        result_text(catalogue, result.outcome, result.code.as_deref()),
+        cost(result.cost_usd),
+        result.duration_ms / 1000,
+        result.usage.total()
+    )
 }
 
 /// Returns an amount of dollars; `-` if it is unknown.

@@ -238,7 +238,7 @@ pub(super) fn workers(
 /// `Usage`, `Io`.
 pub(super) fn status_reader(flags: &QueueFlags) -> Result<StatusReader, CliError> {
     let queue = open(flags)?;
-    Ok(Box::new(move || queue.statuses().map_err(queue_error)))
+    Ok(StatusReader::Queue(Box::new(move || queue.statuses().map_err(queue_error))))
 }
 
 /// Returns a task of a queue.

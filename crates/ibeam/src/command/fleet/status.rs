@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::time::Duration;
 
-use ibeam_fleet::{FleetTotals, Outcome, TaskState, TaskStatus};
+use ibeam_fleet::{FleetTotals, Ledger, Outcome, TaskState, TaskStatus};
 use ibeam_output::{Catalogue, escape_to_one_line};
 use ibeam_protocol::sentence;
-use serde::Serialize;
+use serde::ser::{Error as _, SerializeSeq as _};
+use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use super::listing::{Listing, ListingForm};
 use super::live_table::LiveTable;
 use super::names::{counted, result_text, state_name};
 use super::{FleetSource, now_ms, open_ledger, queue, queue_error};
@@ -21,8 +23,50 @@ use crate::progress_line;
 /// The time between two looks at the ledger.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Reads the states of all tasks.
-pub(super) type StatusReader = Box<dyn Fn() -> Result<Vec<TaskStatus>, CliError>>;
+/// A reader of the states of all tasks.
+pub(super) enum StatusReader {
+    /// Reads a ledger, which passes the states one after the other.
+    Ledger(Ledger),
+    /// Reads a queue.
+    Queue(Box<dyn Fn() -> Result<Vec<TaskStatus>, CliError>>),
+}
+
+impl StatusReader {
+    /// Returns the states now.
+    fn list(&self) -> Result<Vec<TaskStatus>, CliError> {
+        match self {
+            Self::Ledger(ledger) => ledger.statuses().map_err(queue_error),
+            Self::Queue(read) => read(),
+        }
+    }
+
+    /// Returns the states now, which can be read several times.
+    fn state(&self) -> Result<FleetState<'_>, CliError> {
+        match self {
+            Self::Ledger(ledger) => {
+                ledger.keep_state().map_err(queue_error)?;
+                Ok(FleetState::Ledger(ledger))
+            }
+            Self::Queue(read) => read().map(FleetState::List),
+        }
+    }
+}
+
+/// The states of all tasks at one time.
+enum FleetState<'a> {
+    Ledger(&'a Ledger),
+    List(Vec<TaskStatus>),
+}
+
+impl FleetState<'_> {
+    /// Passes the state of each task to `each`, until that fails.
+    fn each(&self, mut each: impl FnMut(&TaskStatus) -> Result<(), CliError>) -> Result<(), CliError> {
+        match self {
+            Self::Ledger(ledger) => ledger.each_task(|status, _| each(&status)).map_err(queue_error)?,
+            Self::List(statuses) => statuses.iter().try_for_each(each),
+        }
+    }
+}
 
 /// Returns a reader of the states of the tasks of a fleet.
 ///
@@ -30,10 +74,7 @@ pub(super) type StatusReader = Box<dyn Fn() -> Result<Vec<TaskStatus>, CliError>
 /// The errors of the ledger and of the queue.
 pub(super) fn reader(source: &FleetSource<'_>) -> Result<StatusReader, CliError> {
     match source {
-        FleetSource::Directory(directory) => {
-            let ledger = open_ledger(directory)?;
-            Ok(Box::new(move || ledger.statuses().map_err(queue_error)))
-        }
+        FleetSource::Directory(directory) => open_ledger(directory).map(StatusReader::Ledger),
         FleetSource::Queue(flags) => queue::status_reader(flags),
     }
 }
@@ -45,8 +86,12 @@ pub(super) fn status(
     format: ReportFormat,
     stdout: &mut File,
 ) -> Result<(), CliError> {
-    let statuses = read()?;
-    let totals: FleetTotals = statuses.iter().collect();
+    let state = read.state()?;
+    let mut totals = FleetTotals::default();
+    state.each(|status| {
+        totals.add(status);
+        Ok(())
+    })?;
     let mut counts = serde_json::Map::new();
     let mut text = String::new();
     for state in TaskState::ALL {
@@ -66,33 +111,48 @@ pub(super) fn status(
         text.push_str(&counted(catalogue, &catalogue.sentence(&name), value));
     }
     if format == ReportFormat::Text {
-        text.extend(statuses.iter().map(|status| line(catalogue, status)));
+        let mut listing = Listing::new(stdout, ListingForm::Lines);
+        listing.push(&text)?;
+        state.each(|status| listing.push(&line(catalogue, status)))?;
+        return listing.finish();
     }
-    let tasks = statuses
-        .iter()
-        .map(|status| StatusRow {
-            id: &status.id,
-            state: status.state.as_str(),
-            outcome: status.outcome,
-            code: status.code.as_deref(),
-            reason: status.reason.as_deref(),
-        })
-        .collect();
     let totals = json!({
         "pass_rate": rate,
         "cost_usd": totals.cost_usd,
         "tokens": totals.tokens,
         "seconds_left": seconds_left,
     });
-    report(stdout, format, &text, &StatusReport { counts, totals, tasks })
+    report(stdout, format, "", &StatusReport { counts, totals, tasks: &state })
 }
 
-/// The JSON object of a fleet. Its rows are no `Value`s, which need many times the memory.
+/// The JSON object of a fleet. Its rows are read while they are written.
 #[derive(Serialize)]
 struct StatusReport<'a> {
     counts: serde_json::Map<String, Value>,
     totals: Value,
-    tasks: Vec<StatusRow<'a>>,
+    tasks: &'a FleetState<'a>,
+}
+
+impl Serialize for FleetState<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut rows = serializer.serialize_seq(None)?;
+        let mut write = |status: &TaskStatus| {
+            rows.serialize_element(&StatusRow {
+                id: &status.id,
+                state: status.state.as_str(),
+                outcome: status.outcome,
+                code: status.code.as_deref(),
+                reason: status.reason.as_deref(),
+            })
+        };
+        match self {
+            Self::Ledger(ledger) => {
+                ledger.each_task(|status, _| write(&status)).map_err(S::Error::custom)??
+            }
+            Self::List(statuses) => statuses.iter().try_for_each(write)?,
+        }
+        rows.end()
+    }
 }
 
 #[derive(Serialize)]
@@ -111,7 +171,7 @@ pub(super) fn watch(catalogue: &Catalogue, read: &StatusReader, stdout: &mut Fil
     let mut known: HashMap<String, String> = HashMap::new();
     let mut since: HashMap<String, u64> = HashMap::new();
     loop {
-        let statuses = read()?;
+        let statuses = read.list()?;
         if is_live {
             let mut table = LiveTable::new(statuses.len() as u64, started_ms);
             for status in &statuses {
