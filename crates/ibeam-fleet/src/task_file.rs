@@ -51,8 +51,10 @@ impl TaskFile {
     /// Whether the file is committed in the repository of a workspace: then runs find it in the objects of their clone.
     pub fn is_committed(&self, git: &Git) -> bool {
         let Some(source) = &self.source else { return false };
-        let tops: BTreeSet<PathBuf> =
-            self.tasks.iter().filter_map(|task| local_top(&task.workspace)).collect();
+        // Most tasks have the same workspace, and to find its repository asks the file system.
+        let paths: HashSet<PathBuf> =
+            self.tasks.iter().filter_map(|task| local_path(&task.workspace)).collect();
+        let tops: BTreeSet<PathBuf> = paths.iter().filter_map(|path| top_of(path)).collect();
         tops.iter().any(|top| source.strip_prefix(top).is_ok_and(|file| has_committed(git, top, file)))
     }
 
@@ -181,7 +183,10 @@ fn check_check_sources(task: &mut Task, base: &Path) -> Result<(), String> {
 
 /// Checks that what only the check sees is not in the workspace.
 fn check_outside_of_workspace(task: &Task) -> Result<(), String> {
-    let Some(top) = local_top(&task.workspace) else { return Ok(()) };
+    if task.check_sources().next().is_none() {
+        return Ok(());
+    }
+    let Some(top) = local_path(&task.workspace).and_then(|path| top_of(&path)) else { return Ok(()) };
     for source in task.check_sources() {
         let real = source.canonicalize().map_err(|error| format!("`{}`: {error}", source.display()))?;
         if real.starts_with(&top) || top.starts_with(&real) {
@@ -195,15 +200,20 @@ fn check_outside_of_workspace(task: &Task) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the directory of which the run of a task gets a copy, with links resolved: that of the whole repository.
-fn local_top(workspace: &WorkspaceSource) -> Option<PathBuf> {
+/// Returns the directory of this machine from which a workspace is made.
+fn local_path(workspace: &WorkspaceSource) -> Option<PathBuf> {
     let path = match workspace.start() {
         WorkspaceSource::Path(path) => path.clone(),
         WorkspaceSource::Git(source) => ibeam_git::local_path(&source.git)?,
         WorkspaceSource::Result(_) => return None,
     };
     // The start of a result is known once all tasks are.
-    let path = Some(path).filter(|path| !path.as_os_str().is_empty())?.canonicalize().ok()?;
+    Some(path).filter(|path| !path.as_os_str().is_empty())
+}
+
+/// Returns the directory of which the run of a task gets a copy, with links resolved: that of the whole repository.
+fn top_of(path: &Path) -> Option<PathBuf> {
+    let path = path.canonicalize().ok()?;
     let top = path.ancestors().find(|above| above.join(".git").exists()).unwrap_or(&path);
     Some(top.to_owned())
 }
