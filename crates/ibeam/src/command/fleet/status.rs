@@ -28,6 +28,10 @@ pub(super) enum StatusReader {
     /// Reads a ledger, which passes the states one after the other.
     Ledger(Ledger),
     /// Reads a queue.
+    #[cfg_attr(
+        not(feature = "nats"),
+        expect(dead_code, reason = "only a build with the client of queues reads one")
+    )]
     Queue(Box<dyn Fn() -> Result<Vec<TaskStatus>, CliError>>),
 }
 
