@@ -7,9 +7,10 @@ use ibeam_core::{EarlyRequest, Run, Stop};
 use ibeam_hooks::HookConfig;
 use ibeam_protocol::{Attachment, Reason, Sandbox, UserPrompt};
 
+use super::last_sandbox::LastSandbox;
 use super::run_process::{RunKind, RunProcess};
 use super::sandbox::{PendingSandbox, RunSandbox, SandboxSetup};
-use super::session_opener::OpenedSession;
+use super::session_opener::{OpenedSession, is_ephemeral};
 use crate::app::AppContext;
 use crate::mcp::ServerDeclarations;
 use crate::model::ModelChoice;
@@ -61,6 +62,13 @@ pub(super) fn join_unless_expected(
     match sandbox.expect() {
         Ok((sandbox, setup)) => Ok((sandbox, Some((setup, expected)))),
         Err(sandbox) => Ok((join(app, *sandbox)?, None)),
+    }
+}
+
+/// Records for the next run that this one has a sandbox, unless it leaves no files. Its session is open.
+pub(super) fn record_success(app: &AppContext, sandbox: &RunSandbox) {
+    if sandbox.policy.sandboxed && !is_ephemeral(app) {
+        LastSandbox::load(&app.dirs.data).record();
     }
 }
 

@@ -1,6 +1,6 @@
 //! The sandbox of the last run on this machine, by which a run expects its own before that is set up.
 //!
-//! A file in the cache directory has one line. It counts only for the same start of the system, user and mount namespace:
+//! A file in the data directory has one line. It counts only for the same start of the system, user and mount namespace:
 //! another kernel or container may allow another sandbox. It is removed when a set-up fails. A file that is missing,
 //! damaged or out of date costs time and nothing else.
 
@@ -22,18 +22,16 @@ pub(super) struct LastSandbox {
     /// The line of a set-up that succeeded under the present conditions; `None` where the system does not show them.
     line: Option<String>,
     has_succeeded: bool,
-    /// Whether the record is only read.
-    is_read_only: bool,
 }
 
 impl LastSandbox {
-    /// Reads the record. An ephemeral run does not write it.
-    pub(super) fn load(cache_dir: &Path, is_ephemeral: bool) -> Self {
-        let path = cache_dir.join(FILE_NAME);
+    /// Reads the record.
+    pub(super) fn load(data_dir: &Path) -> Self {
+        let path = data_dir.join(FILE_NAME);
         let line = line();
         let found = regular_file::read(&path, MAX_BYTES).ok();
         let has_succeeded = line.is_some() && found.as_deref() == line.as_ref().map(String::as_bytes);
-        Self { path, line, has_succeeded, is_read_only: is_ephemeral }
+        Self { path, line, has_succeeded }
     }
 
     /// Whether the last set-up succeeded, under the present conditions.
@@ -41,14 +39,10 @@ impl LastSandbox {
         self.has_succeeded
     }
 
-    /// Records a set-up that succeeded.
+    /// Records a set-up that succeeded, in a data directory that exists.
     pub(super) fn record(&self) {
-        let may_write = !self.has_succeeded && !self.is_read_only;
-        // Without the record, the next run waits for its sandbox.
-        if let Some(line) = self.line.as_ref().filter(|_| may_write)
-            && let Some(directory) = self.path.parent()
-            && fs::create_dir_all(directory).is_ok()
-        {
+        if let Some(line) = self.line.as_ref().filter(|_| !self.has_succeeded) {
+            // Without the record, the next run waits for its sandbox.
             drop(private_file::replace(&self.path, line.as_bytes()));
         }
     }
@@ -73,14 +67,14 @@ mod tests {
     #[test]
     fn a_record_counts_only_whole_and_under_the_same_conditions() {
         let workspace = ibeam_testkit::Workspace::new();
-        let cache = workspace.path().join("cache");
-        let load = || LastSandbox::load(&cache, false);
-        assert!(!load().has_succeeded());
-        LastSandbox::load(&cache, true).record();
-        assert!(!cache.exists());
+        let data = workspace.path().join("data");
+        let load = || LastSandbox::load(&data);
+        load().record();
+        assert!(!data.exists() && !load().has_succeeded());
+        fs::create_dir(&data).unwrap();
         load().record();
         assert!(load().has_succeeded());
-        let path = cache.join(FILE_NAME);
+        let path = data.join(FILE_NAME);
         let line = fs::read_to_string(&path).unwrap();
         for other in [&line[1..], &line[..line.len() - 1], "", "failed\n", &line.replace(' ', " 1")] {
             fs::write(&path, other).unwrap();

@@ -130,7 +130,11 @@ impl<'a> RunSession<'a> {
         };
         let expected = opener.expected_session().filter(|_| conditions.allow_early_request());
         let (sandbox, opened, pending) = match early_start::join_unless_expected(app, sandbox, expected)? {
-            (sandbox, None) => (sandbox, open_session(opener)?, None),
+            (sandbox, None) => {
+                let opened = open_session(opener)?;
+                early_start::record_success(app, &sandbox);
+                (sandbox, opened, None)
+            }
             (sandbox, Some((setup, expected))) => (sandbox, expected, Some((setup, opener))),
         };
         let PreparedRun {

@@ -18,7 +18,6 @@ use ibeam_tools::{
 use tokio::sync::oneshot;
 
 use super::last_sandbox::LastSandbox;
-use super::session_opener::is_ephemeral;
 use super::web::Web;
 use super::{home_workspace, policy_rules, resources, thread_error, writable_dirs};
 use crate::app::AppContext;
@@ -187,7 +186,7 @@ impl RunSandbox {
                 has_proxy: web.is_granted(),
                 writable: report.writable.clone(),
                 notes: notes.clone(),
-                last: LastSandbox::load(&app.dirs.cache, is_ephemeral(app)),
+                last: LastSandbox::load(&app.dirs.data),
             })
         } else {
             None
@@ -251,6 +250,7 @@ impl PendingSandbox {
             Self { mut sandbox, setup: Some(setup) } if setup.last.has_succeeded() && !setup.has_proxy => {
                 // The prompt is the same for every kind of confinement.
                 sandbox.report.mode = SandboxMode::Namespaces;
+                sandbox.report.network = false;
                 sandbox.policy.sandboxed = true;
                 Ok((sandbox, setup))
             }
@@ -277,7 +277,6 @@ impl SandboxSetup {
         let layers = layers.and_then(|layers| layers.map_err(|error| failed(error.to_string())));
         match layers.and_then(|layers| describe(&layers, has_proxy)) {
             Ok((described, reason)) => {
-                last.record();
                 let text = with_notes(reason.to_string(), &notes);
                 Ok((Sandbox { writable, reason: text, ..described }, reason))
             }

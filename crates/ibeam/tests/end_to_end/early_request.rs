@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::faults::build_program;
 use crate::scene::{Scene, answer_shell, answer_text, check_unstarted};
 
-const RECORD: &str = ".cache/ibeam/last-sandbox";
+const RECORD: &str = ".local/share/ibeam/last-sandbox";
 
 /// Runs the prompt and returns the steps of its start.
 fn run_with_steps(scene: &Scene, flags: &[&str]) -> (ProgramOutput, Vec<String>) {
@@ -68,7 +68,9 @@ fn the_request_goes_out_before_the_sandbox_is_set_up_and_the_stream_is_the_same(
     assert_eq!(steps, ["MCP servers started", "first request sent", "sandbox ready", "session open"]);
     assert_eq!(comparable_lines(&second), comparable_lines(&first));
     assert_eq!(second.stderr, first.stderr);
-    assert_eq!(scene.server.requests().len(), 4);
+    let requests = scene.server.requests();
+    assert_eq!(requests.len(), 4);
+    assert_eq!(requests[2].messages(), requests[0].messages());
 }
 
 #[test]
