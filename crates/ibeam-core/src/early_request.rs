@@ -53,7 +53,15 @@ impl EarlyRequest {
 
     /// Returns `provider` with this answer to the first request, if that is the same one. Otherwise the answer is dropped.
     pub fn into_provider(self, provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
-        Arc::new(AnsweredProvider { provider, early: Mutex::new(Some(self)) })
+        let (inner, early) = (Arc::clone(&provider), Mutex::new(Some(self)));
+        let send = move |request: Arc<ModelRequest>| {
+            let early = early.lock().unwrap_or_else(PoisonError::into_inner).take();
+            match early.filter(|early| early.request.is_same(&request)) {
+                Some(Self { held, rest, .. }) => stream::iter(held).chain(rest).boxed(),
+                None => inner.stream(request),
+            }
+        };
+        Arc::new(InterceptedProvider { provider, send })
     }
 
     async fn receive(&mut self) -> Infallible {
@@ -70,7 +78,12 @@ impl EarlyRequest {
 async fn rehearse(run: &Run, prompt: UserPrompt, redactor: Redactor) -> Option<Arc<ModelRequest>> {
     let (events, receiver) = mpsc::channel(MAX_WAITING_EVENTS);
     let (sender, mut requests) = mpsc::channel(1);
-    let provider = Arc::new(RequestCapture { provider: Arc::clone(&run.provider), requests: sender });
+    let send = move |request| {
+        // The rehearsal ends with its first request.
+        let _ = sender.try_send(request);
+        stream::pending().boxed()
+    };
+    let provider = Arc::new(InterceptedProvider { provider: Arc::clone(&run.provider), send });
     let rehearsal = Run { provider, ..run.clone() };
     let mut journal =
         Journal::new(ResumedState::default(), Arc::clone(&run.clock), events).with_redactor(redactor);
@@ -91,45 +104,18 @@ async fn discard(mut events: mpsc::Receiver<Envelope>) -> Infallible {
     pending().await
 }
 
-/// A provider that passes on the first request, and answers none.
-struct RequestCapture {
+/// A provider whose requests go through `send`; everything else is as with `provider`.
+struct InterceptedProvider<F> {
     provider: Arc<dyn Provider>,
-    requests: mpsc::Sender<Arc<ModelRequest>>,
+    send: F,
 }
 
-impl Provider for RequestCapture {
+impl<F> Provider for InterceptedProvider<F>
+where
+    F: Fn(Arc<ModelRequest>) -> ModelStream + Send + Sync,
+{
     fn stream(&self, request: Arc<ModelRequest>) -> ModelStream {
-        // The rehearsal ends with its first request.
-        let _ = self.requests.try_send(request);
-        stream::pending().boxed()
-    }
-
-    fn enforces_schema(&self, schema: &JsonSchema) -> bool {
-        self.provider.enforces_schema(schema)
-    }
-
-    fn appends_tools(&self) -> bool {
-        self.provider.appends_tools()
-    }
-
-    fn appended_effort(&self) -> Option<&'static str> {
-        self.provider.appended_effort()
-    }
-}
-
-/// A provider whose first answer may have been requested already.
-struct AnsweredProvider {
-    provider: Arc<dyn Provider>,
-    early: Mutex<Option<EarlyRequest>>,
-}
-
-impl Provider for AnsweredProvider {
-    fn stream(&self, request: Arc<ModelRequest>) -> ModelStream {
-        let early = self.early.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match early.filter(|early| early.request.is_same(&request)) {
-            Some(EarlyRequest { held, rest, .. }) => stream::iter(held).chain(rest).boxed(),
-            None => self.provider.stream(request),
-        }
+        (self.send)(request)
     }
 
     fn enforces_schema(&self, schema: &JsonSchema) -> bool {

@@ -302,13 +302,19 @@ mod tests {
         assert_eq!(ids.len(), 4);
     }
 
+    /// Returns the directory of a task whose first run was restored from a snapshot of another machine.
+    fn restored_task(tasks: &Path) -> TaskDir {
+        let dir = TaskDir::open(tasks, "a").unwrap();
+        fs::write(dir.path().join("stream.1.ndjson"), "{\"n\":1}\n").unwrap();
+        dir.write_restored_session("s").unwrap();
+        dir
+    }
+
     #[test]
     fn a_line_that_is_too_large_is_counted_and_the_runs_of_another_machine_are_not_published() {
         let home = tempfile::tempdir().unwrap();
         let tasks = home.path().join("tasks");
-        let dir = TaskDir::open(&tasks, "a").unwrap();
-        fs::write(dir.path().join("stream.1.ndjson"), "{\"n\":1}\n").unwrap();
-        dir.write_restored_session("s").unwrap();
+        let dir = restored_task(&tasks);
         let receiver = Arc::new(Receiver::default());
         let publisher = EventPublisher::new(Arc::clone(&receiver) as _, home.path(), &tasks).unwrap();
         publisher.watch("a");
@@ -326,9 +332,7 @@ mod tests {
     fn the_run_of_another_machine_is_not_published_when_only_its_check_is_left() {
         let home = tempfile::tempdir().unwrap();
         let tasks = home.path().join("tasks");
-        let dir = TaskDir::open(&tasks, "a").unwrap();
-        fs::write(dir.path().join("stream.1.ndjson"), "{\"n\":1}\n").unwrap();
-        dir.write_restored_session("s").unwrap();
+        let dir = restored_task(&tasks);
         let receiver = Arc::new(Receiver::default());
         let publisher = EventPublisher::new(Arc::clone(&receiver) as _, home.path(), &tasks).unwrap();
         publisher.watch("a");

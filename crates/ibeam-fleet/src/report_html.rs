@@ -54,7 +54,7 @@ pub struct ReportedFleet<'a> {
 /// Prints a page about one fleet, or about several and the comparison of the first two, in parts of whole lines.
 ///
 /// # Errors
-/// Those of `print` and of the tasks.
+/// The errors of `print` and of the readers of the tasks.
 pub fn print_report_page(
     fleets: &[ReportedFleet<'_>],
     comparison: Option<&FleetComparison>,

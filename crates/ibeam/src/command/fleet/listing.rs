@@ -32,7 +32,7 @@ impl<'a> Listing<'a> {
     /// Adds whole lines.
     ///
     /// # Errors
-    /// Those of stdout.
+    /// The errors of [`print_text`].
     pub(super) fn push(&mut self, lines: &str) -> Result<(), CliError> {
         self.pending.push_str(lines);
         if self.pending.len() < PART_BYTES { Ok(()) } else { self.flush() }
@@ -41,7 +41,7 @@ impl<'a> Listing<'a> {
     /// Writes the rest.
     ///
     /// # Errors
-    /// Those of stdout.
+    /// The errors of [`print_text`].
     pub(super) fn finish(mut self) -> Result<(), CliError> {
         self.flush()
     }
