@@ -139,6 +139,8 @@ static EXPECTED_RUN: OnceLock<(SessionStarted, Vec<String>)> = OnceLock::new();
 
 /// Whether the line of the failure is on stderr, or about to be.
 static IS_REPORTED: AtomicBool = AtomicBool::new(false);
+/// Whether the line of the failure is on stderr.
+static IS_WRITTEN: AtomicBool = AtomicBool::new(false);
 /// The only thread that reports the end of the process.
 static EXITING_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
@@ -250,7 +252,8 @@ fn claim_exit() -> bool {
 pub(crate) fn force_exit(reason: &Reason) -> ! {
     let code = i32::from(reason.code().exit_code());
     if EXITING_THREAD.get() == Some(&thread::current().id()) {
-        // Reporting the failure has panicked.
+        // Reporting the failure has panicked, or needs more memory than there is.
+        report_without_memory(reason);
         std::process::exit(code);
     }
     if !claim_exit() {
@@ -283,6 +286,17 @@ pub(crate) fn force_exit(reason: &Reason) -> ! {
     std::process::exit(code)
 }
 
+/// Writes a line about `reason` to stderr, unless the failure has been reported. Allocates nothing.
+fn report_without_memory(reason: &Reason) {
+    if IS_WRITTEN.load(Ordering::Relaxed) {
+        return;
+    }
+    let (Reason::System { detail, .. } | Reason::Internal { detail }) = reason else { return };
+    for piece in ["error: ", detail, "\n"] {
+        let _ = rustix::io::write(rustix::stdio::stderr(), piece.as_bytes());
+    }
+}
+
 /// Reports the failure and returns its exit code. A closed stderr is ignored.
 pub(crate) fn report_failure(error: &CliError, catalogue: &Catalogue) -> ExitCode {
     if claim_exit() {
@@ -309,6 +323,7 @@ fn print_failure(error: &CliError, catalogue: &Catalogue) {
         && !IS_REPORTED.swap(true, Ordering::Relaxed)
     {
         stderr::write_line(&line);
+        IS_WRITTEN.store(true, Ordering::Relaxed);
     }
 }
 
