@@ -359,6 +359,11 @@ impl RunningProgram {
         assert!(search.found, "the program ended without `{text}` on stdout; {}", state.report());
     }
 
+    /// Returns stdout so far; invalid UTF-8 is replaced.
+    pub fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.monitor.lock().stdout).into_owned()
+    }
+
     /// Waits until stderr contains `text`.
     ///
     /// # Panics

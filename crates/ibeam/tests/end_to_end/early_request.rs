@@ -2,8 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use ibeam_testkit::{ProgramOutput, Workspace};
+use ibeam_protocol::Signal;
+use ibeam_testkit::{ProgramOutput, RunningProgram, Workspace};
+use rustix::process::{Pid, Signal as PosixSignal, kill_process};
 use serde_json::Value;
 
 use crate::faults::build_program;
@@ -110,4 +114,78 @@ fn a_sandbox_that_fails_cancels_the_request_and_comes_first_in_the_next_run() {
     assert_eq!(scene.server.requests().len(), requests);
     assert_eq!(comparable_lines(&overlapped), comparable_lines(&waiting));
     assert_eq!(overlapped.stderr, waiting.stderr);
+}
+
+/// The command of the tool call. It writes the namespace of its processes.
+const TOOL: &str = "readlink /proc/self/ns/pid > ran";
+
+/// Stops the processes that set up the sandbox of a run as soon as there are any, and again until `moment`.
+fn stop_setup(run: &RunningProgram, moment: Duration) -> Vec<Pid> {
+    let children = || {
+        let tasks = fs::read_dir(format!("/proc/{}/task", run.pid())).into_iter().flatten().flatten();
+        let ids = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+        let ids: Vec<_> = ids.collect();
+        let ids = ids.iter().flat_map(|ids| ids.split_whitespace()).filter_map(|id| id.parse().ok());
+        ids.filter_map(Pid::from_raw).collect::<Vec<_>>()
+    };
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while children().is_empty() && Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    sleep(moment);
+    let setup = children();
+    setup.iter().for_each(|pid| {
+        let _ = kill_process(*pid, PosixSignal::STOP);
+    });
+    setup
+}
+
+fn resume(setup: &[Pid]) {
+    setup.iter().for_each(|pid| {
+        let _ = kill_process(*pid, PosixSignal::CONT);
+    });
+}
+
+#[test]
+fn no_tool_runs_before_the_sandbox_is_set_up_however_long_that_takes() {
+    let mut scene = Scene::new([answer_text("done")]).with_workspace(Workspace::new());
+    scene.print(["--force"]).run().succeeded();
+    let (ran, own) = (scene.workspace.path().join("ran"), fs::read_link("/proc/self/ns/pid").unwrap());
+    let mut early = 0;
+    for moment in (0..10).map(Duration::from_millis) {
+        scene = scene.with_answers([answer_shell(TOOL), answer_text("done")]);
+        let run = scene.print(["--force"]).start();
+        let setup = stop_setup(&run, moment);
+        // Long enough for the whole answer to arrive.
+        sleep(Duration::from_millis(200));
+        assert!(!ran.exists(), "{moment:?}: the tool ran while the sandbox stood still");
+        early += u32::from(run.stdout().is_empty() && !scene.server.requests().is_empty());
+        resume(&setup);
+        run.finish().succeeded();
+        let namespace = fs::read_to_string(&ran).unwrap();
+        assert!(
+            namespace.starts_with("pid:[") && Path::new(namespace.trim_end()) != own,
+            "{moment:?}: {namespace}"
+        );
+        fs::remove_file(&ran).unwrap();
+    }
+    assert!(early > 0, "no request was sent before the sandbox was set up");
+}
+
+#[test]
+fn a_run_that_is_stopped_while_its_sandbox_is_set_up_ends_and_runs_no_tool() {
+    let scene = Scene::new([answer_text("done")]).with_workspace(Workspace::new());
+    scene.print(["--force"]).run().succeeded();
+    let scene = scene.with_answers([answer_shell(TOOL)]);
+    let run = scene.print(["--force"]).start();
+    let setup = stop_setup(&run, Duration::ZERO);
+    sleep(Duration::from_millis(200));
+    assert_eq!((run.stdout().as_str(), scene.server.requests().len()), ("", 1));
+    run.signal(Signal::Term);
+    // The processes of the set-up end with the run, although they stand still.
+    let output = run.finish();
+    resume(&setup);
+    check_unstarted(&output, 143);
+    assert!(output.elapsed < Duration::from_secs(10), "{output}");
+    assert!(!scene.workspace.path().join("ran").exists());
 }
