@@ -119,7 +119,7 @@ fn a_sandbox_that_fails_cancels_the_request_and_comes_first_in_the_next_run() {
 /// The command of the tool call. It writes the namespace of its processes.
 const TOOL: &str = "readlink /proc/self/ns/pid > ran";
 
-/// Stops the processes that set up the sandbox of a run as soon as there are any, and again until `moment`.
+/// Waits until a run has processes that set up its sandbox, and stops them after `moment`.
 fn stop_setup(run: &RunningProgram, moment: Duration) -> Vec<Pid> {
     let children = || {
         let tasks = fs::read_dir(format!("/proc/{}/task", run.pid())).into_iter().flatten().flatten();
