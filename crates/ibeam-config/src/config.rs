@@ -3,24 +3,11 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use ibeam_protocol::Notice;
 
 use crate::keys::Key;
-use crate::{ConfigError, Value};
-
-/// The number of processes that commands, hooks and servers may each have, unless the configuration sets another.
-const DEFAULT_PROCESS_LIMIT: u32 = 4096;
-
-/// A value and its origin.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Setting {
-    /// The value.
-    pub value: Value,
-    /// The origin of the value.
-    pub origin: Origin,
-}
+use crate::{ConfigError, Setting};
 
 /// The layer of a value, and the place in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +42,11 @@ pub enum Origin {
 }
 
 impl Origin {
+    /// Whether the managed file sets the value.
+    pub fn is_managed(&self) -> bool {
+        matches!(self, Self::Managed { .. })
+    }
+
     /// Returns the error for a wrong value of this origin: `Flag` for a flag, else `Invalid` with the place.
     pub fn invalid(&self, message: String) -> ConfigError {
         let (path, line) = match self {
@@ -86,8 +78,6 @@ impl fmt::Display for Origin {
 pub struct Config {
     /// The settings of each key, weakest layer first. Sorted by key.
     settings: Vec<(Vec<String>, Vec<Setting>)>,
-    /// Whether the files of the project are trusted.
-    pub(crate) trusts_project: bool,
     /// Warnings about the files.
     pub notices: Vec<Notice>,
 }
@@ -116,7 +106,7 @@ impl Config {
     }
 
     /// Returns the settings of a key, weakest layer first.
-    fn layers<S: AsRef<str>>(&self, path: &[S]) -> &[Setting] {
+    pub(crate) fn layers<S: AsRef<str>>(&self, path: &[S]) -> &[Setting] {
         let found = self.find(path).ok().and_then(|position| self.settings.get(position));
         found.map_or(&[], |(_, settings)| settings)
     }
@@ -138,43 +128,6 @@ impl Config {
         }
     }
 
-    /// Returns the setting in force if the managed file sets it.
-    pub fn managed_setting(&self, path: &[&str]) -> Option<&Setting> {
-        self.get(path).filter(|setting| matches!(setting.origin, Origin::Managed { .. }))
-    }
-
-    /// Returns the text in force.
-    pub fn text(&self, path: &[&str]) -> Option<&str> {
-        match &self.get(path)?.value {
-            Value::Text(text) => Some(text),
-            Value::Number(_) | Value::Switch(_) | Value::Time(_) | Value::Money(_) | Value::List(_) => None,
-        }
-    }
-
-    /// Returns the texts in force of a key that is a text or a list.
-    pub fn texts(&self, path: &[&str]) -> Vec<&str> {
-        self.get(path).map(|setting| setting.value.texts()).unwrap_or_default()
-    }
-
-    /// Returns the number in force.
-    pub fn number(&self, path: &[&str]) -> Option<u64> {
-        match &self.get(path)?.value {
-            Value::Number(number) => Some(*number),
-            Value::Text(_) | Value::Switch(_) | Value::Time(_) | Value::Money(_) | Value::List(_) => None,
-        }
-    }
-
-    /// Returns the number in force, else the default that the caller computes. A project that is not trusted may lower
-    /// that default and not raise it, as where the default is in the table of keys.
-    pub fn number_or(&self, path: &[&str], default: impl FnOnce() -> u64) -> u64 {
-        let of_project = || matches!(self.get(path), Some(Setting { origin: Origin::Project { .. }, .. }));
-        match self.number(path) {
-            Some(number) if !self.trusts_project && of_project() => number.min(default()),
-            Some(number) => number,
-            None => default(),
-        }
-    }
-
     /// Returns the paths of files with secrets that any layer names, except for files of the project: the table of keys says
     /// which keys name one.
     pub fn secret_files(&self) -> Vec<&str> {
@@ -183,53 +136,6 @@ impl Config {
         let of_user = all.filter(|(_, setting)| !matches!(setting.origin, Origin::Project { .. }));
         let named = of_user.filter(|(path, _)| Key::is_secret_file(path));
         named.flat_map(|(_, setting)| setting.value.texts()).collect()
-    }
-
-    /// Returns the duration in force.
-    pub fn time(&self, path: &[&str]) -> Option<Duration> {
-        match &self.get(path)?.value {
-            Value::Time(time) => Some(*time),
-            Value::Text(_) | Value::Number(_) | Value::Switch(_) | Value::Money(_) | Value::List(_) => None,
-        }
-    }
-
-    /// Returns the amount in force, in millionths of a US dollar.
-    pub fn money(&self, path: &[&str]) -> Option<u64> {
-        match &self.get(path)?.value {
-            Value::Money(micros) => Some(*micros),
-            Value::Text(_) | Value::Number(_) | Value::Switch(_) | Value::Time(_) | Value::List(_) => None,
-        }
-    }
-
-    /// Returns `timeouts.KEY`, for a key that has a default.
-    pub fn timeout(&self, key: &str) -> Duration {
-        self.time(&["timeouts", key]).unwrap_or_default()
-    }
-
-    /// Returns how many processes commands, hooks and servers may each have.
-    pub fn process_limit(&self) -> u32 {
-        let limit = self.number(&["limits", "processes"]);
-        limit.map_or(DEFAULT_PROCESS_LIMIT, |limit| u32::try_from(limit).unwrap_or(u32::MAX))
-    }
-
-    /// Whether the switch is on; a switch that nothing sets is off.
-    pub fn is_enabled(&self, path: &[&str]) -> bool {
-        self.get(path).is_some_and(|setting| setting.value == Value::Switch(true))
-    }
-
-    /// Returns the entries of the lists of all layers, each with its origin.
-    pub fn list(&self, path: &[&str]) -> Vec<(&str, &Origin)> {
-        self.layers(path)
-            .iter()
-            .flat_map(|setting| match &setting.value {
-                Value::List(entries) => {
-                    entries.iter().map(|entry| (entry.as_str(), &setting.origin)).collect()
-                }
-                Value::Text(_) | Value::Number(_) | Value::Switch(_) | Value::Time(_) | Value::Money(_) => {
-                    Vec::new()
-                }
-            })
-            .collect()
     }
 
     /// Returns the names one level below `path`, e.g. the configured providers.
@@ -253,6 +159,7 @@ fn compare<S: AsRef<str>>(key: &[String], path: &[S]) -> Ordering {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Value;
 
     #[test]
     fn files_with_secrets_of_every_layer_but_the_project_are_returned() {
@@ -270,25 +177,5 @@ mod tests {
             config.add(path, Setting { value: Value::Text(text.to_owned()), origin });
         }
         assert_eq!(config.secret_files(), ["assertion", "weak", "strong"]);
-    }
-
-    #[test]
-    fn an_untrusted_project_may_only_lower_a_computed_default() {
-        let project = || Origin::Project { path: "config.toml".into(), line: 1 };
-        let user = || Origin::User { path: "config.toml".into(), line: 1 };
-        let rows = [
-            (project(), 90, false, 40),
-            (project(), 30, false, 30),
-            (project(), 90, true, 90),
-            (user(), 90, false, 90),
-            (Origin::Flag("--x".to_owned()), 90, false, 90),
-        ];
-        for (origin, number, trusts_project, expect) in rows {
-            let setting = Setting { value: Value::Number(number), origin: origin.clone() };
-            let settings = vec![(vec!["limits".to_owned(), "file_size".to_owned()], vec![setting])];
-            let config = Config { settings, trusts_project, ..Config::default() };
-            assert_eq!(config.number_or(&["limits", "file_size"], || 40), expect, "{origin} {number}");
-        }
-        assert_eq!(Config::default().number_or(&["limits", "file_size"], || 40), 40);
     }
 }

@@ -15,11 +15,12 @@ mod load;
 mod mcp_edit;
 mod own_directories;
 mod policy_files;
+mod settings;
 mod trust;
 mod trust_store;
 mod value;
 
-pub use config::{Config, Origin, Setting};
+pub use config::{Config, Origin};
 pub use credentials::Credentials;
 pub use dirs::{Dirs, home_from_user_database};
 pub use error::ConfigError;
@@ -27,6 +28,12 @@ pub use keys::{choices, model_fields, names_secret};
 pub use load::{FlagInput, FlagSetting};
 pub use mcp_edit::{NewMcpServer, add_mcp_server, remove_mcp_server, set_mcp_server_enabled};
 pub use policy_files::{PolicyFiles, fingerprint};
+pub use settings::tables::{
+    LimitSettings, LocalSettings, ModelNames, NetworkSettings, PermissionSettings, ProviderSettings,
+    RetrySettings, SandboxSettings, SessionSettings, Settings, SubagentSettings, TimeoutSettings,
+    TlsSettings, WebSearchSettings,
+};
+pub use settings::{Named, Setting};
 pub use trust::{Trust, TrustRequest};
 pub use trust_store::{ApprovedServer, ServerTools, TrustFile, TrustStore, TrustedWorkspace};
 pub use value::{Value, parse_time};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use ibeam_policy::Rule;
 use ibeam_protocol::Notice;
 
-use crate::keys::{KEYS, Key, ProjectScope};
+use crate::keys::{self, Key, ProjectScope};
 use crate::layer::{Entry, Layer, Owner, UnknownKey};
 use crate::value::{Kind, Value};
 use crate::{Config, ConfigError, Dirs, Origin, Setting, Trust, config_file, cursor_file};
@@ -86,14 +86,13 @@ impl Config {
         on_error: &mut OnError<'_>,
     ) -> Result<Self, ConfigError> {
         let mut config = Self::from_defaults();
-        config.trusts_project = trust.is_trusted();
         config.add_files(&dirs.user_config, &dirs.user_cursor, Owner::User, &config_file::read, on_error)?;
         let project = Owner::Project { trusted: trust.is_trusted() };
         let cursor_files = std::slice::from_ref(&dirs.project_cursor);
         // The bytes whose hash is trusted, even if the file has changed since.
         let read = |path: &Path| trust.files.bytes(path);
         config.add_files(&dirs.project_config, cursor_files, project, &read, on_error)?;
-        for key in KEYS {
+        for key in keys::all() {
             let Some(name) = key.variable else { continue };
             if let Some(text) = variable(name).filter(|text| !text.is_empty()) {
                 match Value::parse(key.kind, &text) {
@@ -125,7 +124,7 @@ impl Config {
 
     fn from_defaults() -> Self {
         let mut config = Self::default();
-        for key in KEYS {
+        for key in keys::all() {
             if let Some(default) = key.default {
                 config.set(key.path_names(), Value::parse(key.kind, default), Origin::Default);
             }
@@ -238,7 +237,7 @@ impl Config {
 
     fn add_flags(&mut self, flags: &[FlagSetting]) -> Result<(), ConfigError> {
         for FlagSetting { flag, key: path, input } in flags {
-            let Some(key) = KEYS.iter().find(|key| key.path == *path) else { continue };
+            let Some(key) = keys::all().find(|key| key.path == *path) else { continue };
             let value = match input {
                 FlagInput::Text(text) => Value::parse(key.kind, text).ok_or_else(|| {
                     let message = format!("`{flag} {text}` should be {}", key.kind.describe());

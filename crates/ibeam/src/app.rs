@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use ibeam_config::{Config, ConfigError, Credentials, Dirs, Origin, Trust};
+use ibeam_config::{Config, ConfigError, Credentials, Dirs, Setting, Settings, Trust};
 use ibeam_core::Redactor;
 use ibeam_output::{Catalogue, Contract, Locale};
 use ibeam_protocol::{FailureCode, Notice, Reason, sentence};
@@ -29,7 +29,10 @@ pub(crate) struct BaseContext {
     pub(crate) flags: Flags,
     /// The version of the output contract that a flag or variable asks for.
     requested_contract: Option<Contract>,
+    /// All settings of all layers, for commands that show them.
     pub(crate) config: Config,
+    /// The settings in force.
+    pub(crate) settings: Settings,
     /// Errors of the configuration, for a command that does not need a valid one.
     pub(crate) config_errors: Vec<Reason>,
     pub(crate) catalogue: Arc<Catalogue>,
@@ -85,20 +88,20 @@ impl BaseContext {
     ) -> Result<Self, Reason> {
         let requested_contract =
             flag_checks::check(&flags).and_then(|()| requested_contract(&flags, dialect_writer))?;
+        let resolve = |config: Config| {
+            let settings = Settings::new(&config);
+            let catalogue = configured_catalogue(&settings)?;
+            Ok::<_, Reason>((config, settings, catalogue))
+        };
         let from_files = || {
             let (workspace, dirs) = resolve_workspace(&flags)?;
             let trust = Trust::evaluate(flags.trust_request(), &dirs, &workspace);
-            let config = Config::load(&flags.settings(), &dirs, &trust, &variable)?;
-            let catalogue = configured_catalogue(&config)?;
-            Ok::<_, Reason>((config, catalogue))
+            resolve(Config::load(&flags.settings(), &dirs, &trust, &variable)?)
         };
-        let from_flags = |_: Reason| {
-            let config = Config::from_flags(&flags.settings())?;
-            let catalogue = configured_catalogue(&config)?;
-            Ok::<_, Reason>((config, catalogue))
-        };
-        let (config, catalogue) = from_files().or_else(from_flags)?;
-        Ok(Self { flags, requested_contract, config, config_errors: Vec::new(), catalogue })
+        let from_flags = |_: Reason| resolve(Config::from_flags(&flags.settings())?);
+        let (config, settings, catalogue) = from_files().or_else(from_flags)?;
+        let config_errors = Vec::new();
+        Ok(Self { flags, requested_contract, config, settings, config_errors, catalogue })
     }
 
     /// Returns the version of the output contract that a flag or variable asks for.
@@ -148,9 +151,10 @@ impl AppContext {
         let credentials = Credentials::load(&dirs.credentials)
             .or_else(|error| collect(error.into()).map(no_credentials))?;
         let from_environment = |()| Arc::new(catalogue(None));
+        let settings = Settings::new(&config);
         let catalogue =
-            configured_catalogue(&config).or_else(|error| collect(error.into()).map(from_environment))?;
-        let base = BaseContext { flags, requested_contract, config, config_errors, catalogue };
+            configured_catalogue(&settings).or_else(|error| collect(error.into()).map(from_environment))?;
+        let base = BaseContext { flags, requested_contract, config, settings, config_errors, catalogue };
         let traffic = TrafficMode::Live;
         let app = Self {
             base,
@@ -233,13 +237,12 @@ pub(crate) fn resolve_workspace(flags: &Flags) -> Result<(PathBuf, Dirs), Reason
 }
 
 /// Returns the message catalogue of the configured language.
-fn configured_catalogue(config: &Config) -> Result<Arc<Catalogue>, ConfigError> {
-    let catalogue = match config.text(&["lang"]) {
+fn configured_catalogue(settings: &Settings) -> Result<Arc<Catalogue>, ConfigError> {
+    let Setting { value, origin } = &settings.lang;
+    let catalogue = match value {
         None => catalogue(None),
         Some(name) => Catalogue::new(Locale::from_name(name).ok_or_else(|| {
-            let detail = format!("unknown language `{name}`; use one of: en, es, id, ja, fr, pt");
-            let origin = config.get(&["lang"]).map_or(&Origin::Default, |setting| &setting.origin);
-            origin.invalid(detail)
+            origin.invalid(format!("unknown language `{name}`; use one of: en, es, id, ja, fr, pt"))
         })?),
     };
     Ok(Arc::new(catalogue))

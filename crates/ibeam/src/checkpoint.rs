@@ -65,7 +65,7 @@ impl RunCheckpoints {
             dirs: app.dirs.clone(),
             programs: app.programs.clone(),
             path_policy,
-            timeout: app.base.config.timeout("checkpoint"),
+            timeout: app.base.settings.timeouts.checkpoint.value,
             repository: OnceLock::new(),
             state: Mutex::default(),
         }

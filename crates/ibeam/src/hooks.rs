@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ibeam_config::{ConfigError, config_file};
+use ibeam_config::{ConfigError, Settings, config_file};
 use ibeam_hooks::{
     ClaudeCall, ClaudeCalls, HookConfig, HookRunner, HooksFileError, PromptModel, RunnerOptions,
 };
@@ -221,15 +221,15 @@ pub(crate) fn runner(
         environment.push((name.into(), app.workspace.clone().into()));
     }
     environment.push(("CURSOR_VERSION".into(), env!("CARGO_PKG_VERSION").into()));
-    let settings = &app.base.config;
+    let Settings { limits, timeouts, .. } = &app.base.settings;
     let options = RunnerOptions {
         bash: app.programs.find("bash"),
         environment,
-        process_limit: settings.process_limit(),
+        process_limit: limits.process_count(),
         redactor: app.redactor().clone(),
         workspace: app.workspace.clone(),
-        timeout: settings.timeout("hook"),
-        grace: settings.timeout("shutdown") / 6,
+        timeout: timeouts.hook.value,
+        grace: timeouts.shutdown.value / 6,
         is_single_run,
         started_at: app.started_at,
         claude_calls: Some(Arc::new(CallForms { head: head.clone() })),

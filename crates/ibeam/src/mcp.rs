@@ -75,7 +75,7 @@ impl McpServers {
         person: Option<Arc<dyn Questioner>>,
         stop: &Stop,
     ) -> Result<Self, Reason> {
-        let launcher = Arc::new(Launcher::new(app.base.config.process_limit()));
+        let launcher = Arc::new(Launcher::new(app.base.settings.limits.process_count()));
         let ServerDeclarations { servers: declared, notices } = declarations;
         let started = join_all(declared.into_iter().map(async |declaration| {
             let outcome = match declaration.status {
@@ -118,7 +118,8 @@ impl McpServers {
         streams: Vec<(String, DuplexStream)>,
         stop: &Stop,
     ) -> Result<(), Reason> {
-        let (start, call) = (app.base.config.timeout("mcp_start"), app.base.config.timeout("mcp_call"));
+        let (start, call) =
+            (app.base.settings.timeouts.mcp_start.value, app.base.settings.timeouts.mcp_call.value);
         let attached = join_all(streams.into_iter().map(async |(name, stream)| {
             let (output, input) = tokio::io::split(stream);
             let server = Server::attach(name.clone(), input, output, start, call).await;
@@ -361,7 +362,7 @@ fn config_of(
     let start_timeout = match user {
         // A person needs more time than a server.
         Some(_) => LOGIN_TIMEOUT,
-        None => declaration.timeouts.start.unwrap_or_else(|| app.base.config.timeout("mcp_start")),
+        None => declaration.timeouts.start.unwrap_or_else(|| app.base.settings.timeouts.mcp_start.value),
     };
     let filler = Filler::new(app, declaration);
     let transport = match &declaration.transport {
@@ -378,7 +379,7 @@ fn config_of(
         elicitation: declaration.elicitation,
         questioner,
         start_timeout,
-        call_timeout: declaration.timeouts.call.unwrap_or_else(|| app.base.config.timeout("mcp_call")),
+        call_timeout: declaration.timeouts.call.unwrap_or_else(|| app.base.settings.timeouts.mcp_call.value),
     })
 }
 

@@ -22,6 +22,7 @@ mod parking_dir;
 mod protocol_memory;
 pub(crate) mod recordings;
 
+use ibeam_config::Setting;
 use ibeam_protocol::{AcceptedMedia, KeySource, ModelInfo, Notice, Reason, Sentence, UnusedKey, sentence};
 use ibeam_providers::{KnownModel, Timeouts, known_provider, maker_of, model_label};
 
@@ -134,14 +135,13 @@ pub(crate) fn choose_model(app: &AppContext) -> Result<ModelChoice, Reason> {
 }
 
 fn choose(app: &AppContext) -> Result<ModelChoice, Reason> {
-    let setting = app.base.config.get(&["model"]);
-    let origin = setting.map(|setting| setting.origin.to_string());
-    match (app.base.config.texts(&["model"]).first().copied(), origin) {
-        (Some(name), Some(origin)) if name != "auto" => choose_by_name(app, name, origin.into()),
-        (Some(_), _) if alias_target(app, "auto").is_some() => {
+    let Setting { value, origin } = &app.base.settings.model;
+    match value.first().map(String::as_str) {
+        Some("auto") if alias_target(app, "auto").is_some() => {
             choose_by_name(app, "auto", "models.aliases".into())
         }
-        _ => choose_default(app),
+        Some("auto") | None => choose_default(app),
+        Some(name) => choose_by_name(app, name, origin.to_string().into()),
     }
 }
 
@@ -158,13 +158,8 @@ pub(crate) fn choose_model_named(app: &AppContext, name: &str, origin: &str) -> 
 
 /// Returns the aliases, each with its model name.
 pub(crate) fn aliases(app: &AppContext) -> Vec<(String, String)> {
-    let aliases = app.base.config.all_settings().filter_map(|(path, _)| match path {
-        [models, aliases, name] if (models.as_str(), aliases.as_str()) == ("models", "aliases") => {
-            Some((name.clone(), alias_target(app, name)?))
-        }
-        _ => None,
-    });
-    aliases.collect()
+    let aliases = app.base.settings.models.aliases.iter();
+    aliases.map(|(name, target)| (name.clone(), target.value.clone())).collect()
 }
 
 /// Chooses the default model of the first provider with a key, else the embedded model; in a replay, the model of the
@@ -324,7 +319,7 @@ fn untrusted_setting_error(app: &AppContext, name: &str) -> Option<Reason> {
 
 /// Returns the model name that the configuration has for the alias `name`.
 fn alias_target(app: &AppContext, name: &str) -> Option<String> {
-    app.base.config.text(&["models", "aliases", name]).map(str::to_owned)
+    app.base.settings.models.aliases.get(name).map(|target| target.value.clone())
 }
 
 /// Returns a model of `provider`.
@@ -340,10 +335,9 @@ fn remote_model(
     let provider = if app.replays() { provider } else { provider.with_connection(app)? };
     let facts = ConfiguredFacts::new(&app.base.config, &provider.name, model);
     facts.check()?;
-    let display = app
-        .base
-        .config
-        .text(&["models", "display", model])
+    let configured = app.base.settings.models.display.get(model);
+    let display = configured
+        .map(|name| name.value.as_str())
         .or(facts.text("label"))
         .unwrap_or_else(|| model_label(&provider.name, model));
     let display = display.to_owned();

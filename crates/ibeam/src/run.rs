@@ -90,7 +90,7 @@ pub(crate) fn event_writer<'a>(
         Format::Json => Box::new(Json::new(out)),
         Format::Text => {
             let options = TextOptions {
-                verbose: base.config.is_enabled(&["verbose"]),
+                verbose: base.settings.verbose.value,
                 live: false,
                 shows_details: false,
                 message_only: base.contract() == Contract::Two,

@@ -10,8 +10,6 @@ use crate::app::AppContext;
 use crate::environment::variable;
 use crate::model::{DeferredKey, KeyCommandRunner};
 
-/// The table of the configuration.
-const TABLE: &str = "web_search";
 /// The value of `web_search.service` for a tool of an MCP server.
 const MCP: &str = "mcp";
 
@@ -34,17 +32,17 @@ pub(crate) enum SearchSource {
 /// # Errors
 /// `BadConfig` for values that are missing or that contradict each other.
 pub(crate) fn load(app: &AppContext) -> Result<Option<SearchSource>, Reason> {
-    let text = |key: &str| app.base.config.text(&[TABLE, key]);
-    let Some(name) = text("service") else { return Ok(None) };
+    let settings = &app.base.settings.web_search;
+    let Some(name) = settings.service.value.as_deref() else { return Ok(None) };
     let Some(service) = SearchService::from_name(name) else {
-        let given = text("tool").and_then(|tool| tool.split_once(':'));
+        let given = settings.tool.value.as_deref().and_then(|tool| tool.split_once(':'));
         let Some((server, tool)) = given.filter(|(server, tool)| !server.is_empty() && !tool.is_empty())
         else {
             return Err(invalid(app, "`web_search.tool` should be `SERVER:TOOL`, a tool of an MCP server"));
         };
         return Ok(Some(SearchSource::Mcp { server: server.to_owned(), tool: tool.to_owned() }));
     };
-    let Some(url) = text("url").or_else(|| service.default_url()) else {
+    let Some(url) = settings.url.value.as_deref().or_else(|| service.default_url()) else {
         return Err(invalid(app, &format!("`{name}` needs `web_search.url`, the address of your instance")));
     };
     let key = match (key_reader(app)?, service.key_variable()) {
@@ -56,16 +54,15 @@ pub(crate) fn load(app: &AppContext) -> Result<Option<SearchSource>, Reason> {
 
 /// Returns the name of the variable with the key of the service; `None` without a service, or if it needs no key.
 pub(crate) fn key_variable(app: &AppContext) -> Option<String> {
-    let service = app.base.config.text(&[TABLE, "service"]).filter(|service| *service != MCP)?;
-    let given = app.base.config.text(&[TABLE, "key_variable"]);
+    let settings = &app.base.settings.web_search;
+    let service = settings.service.value.as_deref().filter(|service| *service != MCP)?;
+    let given = settings.key_variable.value.as_deref();
     given.or_else(|| SearchService::from_name(service)?.key_variable()).map(str::to_owned)
 }
 
 /// Returns the error about a value of the table.
 pub(crate) fn invalid(app: &AppContext, detail: &str) -> Reason {
-    let setting = app.base.config.get(&[TABLE, "service"]);
-    let error = setting.map(|setting| setting.origin.invalid(detail.to_owned()));
-    error.map_or_else(|| Reason::Usage { detail: detail.into() }, Reason::from)
+    app.base.settings.web_search.service.origin.invalid(detail.to_owned()).into()
 }
 
 /// Returns a reader that reports the missing key to the first call: a replay and `ibeam context` need none.
@@ -81,6 +78,7 @@ fn missing_key(variable: &str) -> SearchKeyReader {
 
 /// Returns the reader of the key: from the variable, the file or the command; `None` without any.
 fn key_reader(app: &AppContext) -> Result<Option<SearchKeyReader>, Reason> {
+    let settings = &app.base.settings.web_search;
     let of_variable = key_variable(app).and_then(|name| variable(&name)).map(|key| key.trim().to_owned());
     if let Some(key) = of_variable.filter(|key| !key.is_empty()) {
         return Ok(Some(Arc::new(move || {
@@ -88,7 +86,11 @@ fn key_reader(app: &AppContext) -> Result<Option<SearchKeyReader>, Reason> {
             Box::pin(async move { Ok(key) })
         })));
     }
-    let Some(source) = DeferredKey::find_in(app, &[TABLE])? else { return Ok(None) };
+    let Some(source) =
+        DeferredKey::choose(app, settings.api_key_file.value.as_slice(), &settings.api_key_command)?
+    else {
+        return Ok(None);
+    };
     let (runner, redactor) = (KeyCommandRunner::new(app), app.redactor().clone());
     let known = Arc::new(OnceCell::new());
     Ok(Some(Arc::new(move || {

@@ -112,8 +112,8 @@ fn explain(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<
 }
 
 /// Returns the row of a size that a project sets above the computed default, which a project may only lower.
-fn lowered_row(sizes: &[([&str; 2], u64)], path: &str, setting: &Setting) -> Option<Row> {
-    let (_, size) = sizes.iter().find(|(key, _)| key.join(".") == path)?;
+fn lowered_row(sizes: &[(&str, u64)], path: &str, setting: &Setting) -> Option<Row> {
+    let (_, size) = sizes.iter().find(|(key, _)| *key == path)?;
     let value = Value::Number(*size);
     let origin = format!("default; {} may only lower it", setting.origin);
     (setting.value != value).then(|| Row::new(path.to_owned(), &value, origin))
@@ -129,16 +129,17 @@ fn default_timeouts(app: &AppContext) -> Vec<Row> {
         },
         Err(_) => (Timeouts::default(), "default".to_owned()),
     };
+    let set = &app.base.settings.timeouts;
     [
-        ("connect", timeouts.connect),
-        ("first_byte", timeouts.first_byte),
-        ("idle", timeouts.idle),
-        ("content_idle", timeouts.content_idle),
-        ("answer", timeouts.total),
+        ("connect", &set.connect, timeouts.connect),
+        ("first_byte", &set.first_byte, timeouts.first_byte),
+        ("idle", &set.idle, timeouts.idle),
+        ("content_idle", &set.content_idle, timeouts.content_idle),
+        ("answer", &set.answer, timeouts.total),
     ]
     .into_iter()
-    .filter(|(key, _)| app.base.config.get(&["timeouts", key]).is_none())
-    .map(|(key, timeout)| Row::new(format!("timeouts.{key}"), &Value::Time(timeout), origin.clone()))
+    .filter(|(_, set, _)| set.value.is_none())
+    .map(|(key, _, timeout)| Row::new(format!("timeouts.{key}"), &Value::Time(timeout), origin.clone()))
     .collect()
 }
 

@@ -405,7 +405,7 @@ fn find_git(app: &AppContext, stop: &Stop) -> Result<Git, Reason> {
         path: "git".to_owned(),
         detail: "the workspaces of tasks need the program git".to_owned(),
     })?;
-    let (stop, limit) = (stop.clone(), app.base.config.timeout("git"));
+    let (stop, limit) = (stop.clone(), app.base.settings.timeouts.git.value);
     let run =
         move |command: &Command, input: &[u8]| helper_process::run_blocking(command, input, &stop, limit);
     Ok(Git::new(program, app.dirs.git_views(), run).with_variable("PATH", app.programs.path()))

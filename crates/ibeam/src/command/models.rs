@@ -230,7 +230,7 @@ impl AvailableModels {
 
 /// Returns a listed model with its display name: of the configuration, else of the service, else of the model table.
 fn model_info(app: &AppContext, provider: &str, listed: ListedModel) -> ModelInfo {
-    let configured = app.base.config.text(&["models", "display", &listed.id]).map(str::to_owned);
+    let configured = app.base.settings.models.display.get(&listed.id).map(|name| name.value.clone());
     let facts = ConfiguredFacts::new(&app.base.config, provider, &listed.id);
     let configured = configured.or_else(|| facts.text("label").map(str::to_owned));
     let known = || find_model(provider, &listed.id)?.label.map(str::to_owned);

@@ -7,6 +7,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use ibeam_config::Settings;
 use ibeam_output::{PolicyLine, escape_to_one_line};
 use ibeam_policy::{Access, AccessPart, Policy, Rule, RuleFinding, RuleList, Verdict, VerdictExplanation};
 use ibeam_protocol::{Reason, sentence};
@@ -230,20 +231,15 @@ fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
         text.push_str(&format!("{}\n", app.base.catalogue.line(&PolicyLine::NoRules)));
     }
     let mut settings = Vec::new();
-    for path in [["approval"].as_slice(), &["sandbox", "mode"]] {
-        let Some(setting) = app.base.config.get(path) else { continue };
-        let key = path.join(".");
-        let (value, origin) = (setting.value.to_string(), setting.origin.to_string());
-        text.push_str(&format!(
-            "{key} = {}  # {}\n",
-            escape_to_one_line(&value),
-            escape_to_one_line(&origin)
-        ));
-        settings.push(json!({
-            "key": key,
-            "value": app.base.config.text(path),
-            "origin": setting.origin.to_string(),
-        }));
+    let Settings { approval, sandbox, .. } = &app.base.settings;
+    for (key, value, origin) in [
+        ("approval", Some(&approval.value), &approval.origin),
+        ("sandbox.mode", sandbox.mode.value.as_ref(), &sandbox.mode.origin),
+    ] {
+        let Some(value) = value else { continue };
+        let origin = origin.to_string();
+        text.push_str(&format!("{key} = \"{value}\"  # {}\n", escape_to_one_line(&origin)));
+        settings.push(json!({ "key": key, "value": value, "origin": origin }));
     }
     let rows = rules.iter().map(|ActiveRule { list, rule, origin }| {
         json!({ "list": list_name(*list), "rule": rule.to_string(), "origin": origin })

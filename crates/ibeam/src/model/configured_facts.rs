@@ -106,7 +106,8 @@ pub(super) fn configured_wires(config: &Config) -> Result<Vec<(String, &'static 
         if OLDER_TABLES.iter().any(|(table, _)| *table == name) || matches!(name, "aliases" | "display") {
             continue;
         }
-        if let (Some(setting), Some(word)) = (config.get(&path), config.text(&path)) {
+        if let Some(setting) = config.get(&path) {
+            let word = text(&setting.value);
             let protocol = find_protocol(word).ok_or_else(|| {
                 let detail = format!("`models.{name}.wire`: `{word}` should be {}", protocol_names());
                 Reason::from(setting.origin.invalid(detail))

@@ -1,6 +1,6 @@
 //! Providers with the user's settings: address, key and headers, from flags, variables, configuration and stored keys.
 
-use ibeam_config::{Setting, Value};
+use ibeam_config::{Origin, ProviderSettings, Setting};
 use ibeam_protocol::{KeySource, Reason, UnusedKey, sentence};
 use ibeam_providers::protocol_choice::{ProtocolChoice, ResponsesUse};
 use ibeam_providers::provider_table::{self, KnownProvider, PROVIDERS, UNSUPPORTED_KEY_VARIABLES};
@@ -67,12 +67,14 @@ impl ConfiguredProvider {
     /// `Usage` or `BadConfig` for an invalid header, protocol or base URL.
     pub(crate) fn find(app: &AppContext, name: &str) -> Result<Option<Self>, Reason> {
         let known = provider_table::known_provider(name);
-        let configured = app.base.config.children(&["providers"]).contains(&name);
-        if known.is_none() && !configured {
+        let configured = app.base.settings.providers.get(name);
+        if known.is_none() && configured.is_none() {
             return Ok(None);
         }
-        let text = |key: &str| app.base.config.text(&["providers", name, key]);
-        let protocol = match text("wire") {
+        let unset = ProviderSettings::default();
+        let settings = configured.unwrap_or(&unset);
+        let wire = settings.wire.value.as_deref();
+        let protocol = match wire {
             None => known.map_or(DEFAULT_PROTOCOL, |known| known.protocol),
             Some(value) => find_protocol(value).ok_or_else(|| Reason::BadConfig {
                 path: format!("providers.{name}.wire"),
@@ -82,12 +84,10 @@ impl ConfiguredProvider {
             })?,
         };
         let variables = known.map_or(&[][..], |known| known.base_url_variables);
-        let managed = app.base.config.managed_setting(&["providers", name, "base_url"]);
-        reject_contradiction("--endpoint", app.base.flags.endpoint.as_deref(), managed)?;
-        let configured = || {
-            let origin = app.base.config.get(&["providers", name, "base_url"])?.origin.to_string();
-            Some((text("base_url")?.to_owned(), origin))
-        };
+        let Setting { value, origin } = &settings.base_url;
+        let managed = value.as_deref().filter(|_| origin.is_managed());
+        reject_contradiction("--endpoint", app.base.flags.endpoint.as_deref(), managed, origin)?;
+        let configured = || Some((value.clone()?, origin.to_string()));
         let from_variable = |name: &&'static str| Some((variable(name)?, format!("${name}")));
         let custom = managed
             .and_then(|_| configured())
@@ -109,28 +109,26 @@ impl ConfiguredProvider {
                 });
             }
         };
-        let responses = match known.filter(|_| text("wire").is_none()) {
+        let responses = match known.filter(|_| wire.is_none()) {
             Some(known) => known.responses,
             None => ResponsesUse::Never,
         };
         let mut quirks = known.map_or(Quirks::DEFAULT, |known| known.quirks);
-        quirks.text_tool_calls |= app.base.config.is_enabled(&["providers", name, "text_tool_calls"]);
-        if let Some(Value::Switch(echoes)) =
-            app.base.config.get(&["providers", name, "echo_reasoning"]).map(|setting| &setting.value)
-        {
-            quirks.echo_reasoning = *echoes;
+        quirks.text_tool_calls |= settings.text_tool_calls.value;
+        if let Some(echoes) = settings.echo_reasoning.value {
+            quirks.echo_reasoning = echoes;
         }
         // A server at another address may implement only the common part of the API. The provider table has no address
         // for Azure, so an address that the user sets is the address of Azure.
         let is_own_address = !has_own_address || known.is_some_and(|known| known.base_url.is_empty());
         quirks.answer_schema &= is_own_address;
         let is_live = app.base.flags.record.is_none() && !app.replays();
-        match app.base.config.get(&["providers", name, "prompt_cache"]).map(|setting| &setting.value) {
-            Some(Value::Switch(true)) => quirks.prompt_cache_key = true,
-            Some(Value::Switch(false)) => quirks.forget_cache(),
+        match settings.prompt_cache.value {
+            Some(true) => quirks.prompt_cache_key = true,
+            Some(false) => quirks.forget_cache(),
             // A recording is replayed without the address of its server, so its requests must not depend on the address.
-            Some(_) | None if !is_own_address || !is_live => quirks.forget_cache(),
-            Some(_) | None => {}
+            None if !is_own_address || !is_live => quirks.forget_cache(),
+            None => {}
         }
         let gets_own_key = !is_endpoint_of_another_server(app, name);
         let (key, key_source) = match gets_own_key {
@@ -155,9 +153,9 @@ impl ConfiguredProvider {
             (KeySource::Login, Some(first)) => spare_files(app, name, first),
             (KeySource::Login, None) | (KeySource::Flag | KeySource::None, _) => Vec::new(),
         };
-        let key_variable = app.base.config.texts(&["providers", name, "key_variable"]).into_iter().next();
+        let key_variable = settings.key_variable.value.first();
         let key_variable = key_variable
-            .map(str::to_owned)
+            .cloned()
             .or_else(|| known.and_then(|known| known.key_variables.first()).map(|name| (*name).to_owned()));
         Ok(Some(Self {
             name: name.to_owned(),
@@ -176,7 +174,7 @@ impl ConfiguredProvider {
             key_variable: key_variable.filter(|_| gets_own_key && !app.replays()),
             headers: headers(app, name, gets_own_key)?,
             quirks,
-            transport: match text("transport") {
+            transport: match settings.transport.value.as_deref() {
                 Some("websocket") => TransportKind::WebSocket,
                 Some(_) | None => TransportKind::Http,
             },
@@ -353,17 +351,17 @@ fn has_settings(app: &AppContext, name: &str) -> bool {
         known.into_iter().flat_map(|known| known.key_variables.iter().chain(known.base_url_variables));
     variables.copied().any(|name| variable(name).is_some())
         || app.credentials.get(name).is_some()
-        || !app.base.config.children(&["providers", name]).is_empty()
+        || app.base.settings.providers.contains_key(name)
 }
 
 /// Returns the names of all providers: those of the table, then those of the configuration.
 pub(crate) fn provider_names(app: &AppContext) -> Vec<String> {
     let mut names: Vec<String> = PROVIDERS.iter().map(|provider| provider.name.to_owned()).collect();
-    for name in app.base.config.children(&["providers"]) {
-        if !names.iter().any(|known| known == name) {
-            names.push(name.to_owned());
-        }
-    }
+    let known = names.len();
+    let configured = app.base.settings.providers.keys();
+    let own: Vec<_> =
+        configured.filter(|name| !names.iter().take(known).any(|known| known == *name)).cloned().collect();
+    names.extend(own);
     names
 }
 
@@ -450,10 +448,13 @@ pub(crate) fn key_variable(app: &AppContext, name: &str) -> Option<String> {
 }
 
 fn key_variables(app: &AppContext, name: &str, known: Option<&KnownProvider>) -> Vec<String> {
-    let configured =
-        app.base.config.texts(&["providers", name, "key_variable"]).into_iter().map(str::to_owned);
+    let configured = configured_key_variables(app, name).iter().cloned();
     let variables = known.map_or(&[][..], |known| known.key_variables);
     configured.chain(variables.iter().map(|name| (*name).to_owned())).collect()
+}
+
+fn configured_key_variables<'a>(app: &'a AppContext, name: &str) -> &'a [String] {
+    app.base.settings.providers.get(name).map_or(&[], |provider| &provider.key_variable.value)
 }
 
 /// Returns the first key variable of provider `name` that is set.
@@ -464,8 +465,7 @@ fn set_key_variable(app: &AppContext, name: &str) -> Option<String> {
 
 /// Returns the keys of the configured variables that are set, besides the first one.
 fn spare_variables(app: &AppContext, name: &str) -> Vec<SpareKey> {
-    let configured = app.base.config.texts(&["providers", name, "key_variable"]).into_iter();
-    let set = configured.filter_map(|name| Some((name, variable(name)?)));
+    let set = configured_key_variables(app, name).iter().filter_map(|name| Some((name, variable(name)?)));
     set.skip(1)
         .map(|(name, key)| SpareKey {
             key: Some(Secret::new(&key)),
@@ -477,7 +477,9 @@ fn spare_variables(app: &AppContext, name: &str) -> Vec<SpareKey> {
 
 /// Returns the keys of the configured files besides the first one.
 fn spare_files(app: &AppContext, name: &str, first: &DeferredKey) -> Vec<SpareKey> {
-    DeferredKey::files(app, &["providers", name])
+    let files =
+        app.base.settings.providers.get(name).map_or(&[][..], |provider| &provider.api_key_file.value);
+    DeferredKey::files(app, files)
         .filter(|file| file != first)
         .map(|file| SpareKey {
             key: None,
@@ -510,9 +512,14 @@ fn find_key(app: &AppContext, name: &str) -> (Option<Secret>, KeySource) {
 }
 
 /// Checks that a flag does not override a setting of the managed file.
-fn reject_contradiction(flag: &str, value: Option<&str>, managed: Option<&Setting>) -> Result<(), Reason> {
+fn reject_contradiction(
+    flag: &str,
+    value: Option<&str>,
+    managed: Option<&str>,
+    origin: &Origin,
+) -> Result<(), Reason> {
     match (value, managed) {
-        (Some(value), Some(Setting { value: Value::Text(text), origin })) if value != text => {
+        (Some(value), Some(text)) if value != text => {
             Err(Reason::Usage { detail: sentence!("`{flag}` contradicts {origin}", flag, origin) })
         }
         (Some(_), Some(_)) | (None, _) | (_, None) => Ok(()),
@@ -522,22 +529,18 @@ fn reject_contradiction(flag: &str, value: Option<&str>, managed: Option<&Settin
 /// Returns the headers of a provider: those of the configuration if `with_configured`, then those of flags.
 fn headers(app: &AppContext, provider: &str, with_configured: bool) -> Result<Vec<(String, String)>, Reason> {
     let mut headers = Vec::new();
-    let configured = app.base.config.children(&["providers", provider, "headers"]);
-    for header in configured.into_iter().filter(|_| with_configured) {
-        let key = ["providers", provider, "headers", header];
-        let (Some(setting), Some(value)) = (app.base.config.get(&key), app.base.config.text(&key)) else {
-            continue;
-        };
+    let configured = || app.base.settings.providers.get(provider).into_iter().flat_map(|it| &it.headers);
+    for (header, Setting { value, origin }) in configured().filter(|_| with_configured) {
         let value = value.trim();
-        check_header(header, value).map_err(|error| setting.origin.invalid(error.to_string()))?;
+        check_header(header, value).map_err(|error| origin.invalid(error.to_string()))?;
         headers.push((header.to_owned(), value.to_owned()));
     }
     for header in &app.base.flags.header {
         let (name, value) = split_header(header)?;
-        let configured = app.base.config.children(&["providers", provider, "headers"]).into_iter();
-        for configured in configured.filter(|other| other.eq_ignore_ascii_case(name)) {
-            let managed = app.base.config.managed_setting(&["providers", provider, "headers", configured]);
-            reject_contradiction("--header", Some(value), managed)?;
+        let same = configured().filter(|(other, _)| other.eq_ignore_ascii_case(name));
+        for (_, Setting { value: managed, origin }) in same.filter(|(_, setting)| setting.origin.is_managed())
+        {
+            reject_contradiction("--header", Some(value), Some(managed), origin)?;
         }
         headers.push((name.to_owned(), value.to_owned()));
     }
@@ -547,12 +550,12 @@ fn headers(app: &AppContext, provider: &str, with_configured: bool) -> Result<Ve
 /// Returns the timeouts: the configured ones, else the defaults of the provider.
 fn timeouts(app: &AppContext, known: Option<&KnownProvider>) -> Timeouts {
     let default = known.map_or_else(Timeouts::default, KnownProvider::timeouts);
-    let time = |key: &str| app.base.config.time(&["timeouts", key]);
+    let set = &app.base.settings.timeouts;
     Timeouts {
-        connect: time("connect").unwrap_or(default.connect),
-        first_byte: time("first_byte").unwrap_or(default.first_byte),
-        idle: time("idle").unwrap_or(default.idle),
-        content_idle: time("content_idle").unwrap_or(default.content_idle),
-        total: time("answer").unwrap_or(default.total),
+        connect: set.connect.value.unwrap_or(default.connect),
+        first_byte: set.first_byte.value.unwrap_or(default.first_byte),
+        idle: set.idle.value.unwrap_or(default.idle),
+        content_idle: set.content_idle.value.unwrap_or(default.content_idle),
+        total: set.answer.value.unwrap_or(default.total),
     }
 }

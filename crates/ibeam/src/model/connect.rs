@@ -185,8 +185,8 @@ fn account(provider: &ConfiguredProvider) -> String {
 /// Returns the reasoning that flags, variables and the configuration ask for.
 fn requested_reasoning(app: &AppContext) -> Reasoning {
     Reasoning {
-        effort: app.base.config.text(&["effort"]).and_then(Effort::from_name),
-        budget: app.base.config.number(&["thinking_budget"]).and_then(|tokens| u32::try_from(tokens).ok()),
+        effort: app.base.settings.effort.value.as_deref().and_then(Effort::from_name),
+        budget: app.base.settings.thinking_budget.value.and_then(|tokens| u32::try_from(tokens).ok()),
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use ibeam_config::Setting;
+use ibeam_config::{Origin, Setting};
 use ibeam_mcp::ProxySelector;
 use ibeam_protocol::Reason;
 use ibeam_providers::{
@@ -65,8 +65,8 @@ pub(crate) fn proxy_selector() -> ProxySelector {
 pub(crate) fn check_encryption(app: &AppContext, url: &str, carries_secret: bool) -> Result<(), String> {
     let server = PlainHttpServer::from_base_url(url)?;
     let Some(server) = server.filter(|_| carries_secret) else { return Ok(()) };
-    let hosts = app.base.config.list(&["network", "insecure_hosts"]);
-    if hosts.iter().any(|(entry, _)| server.matches_entry(entry)) {
+    let hosts = &app.base.settings.network.insecure_hosts;
+    if hosts.iter().any(|entry| server.matches_entry(&entry.value)) {
         return Ok(());
     }
     let (url, host) = (strip_credentials(url), &server.host);
@@ -94,13 +94,14 @@ pub(crate) fn proxy_passwords() -> Vec<String> {
 /// # Errors
 /// `BadConfig` with the setting, the file and the reason.
 pub(crate) fn tls_settings(app: &AppContext) -> Result<TlsSettings, Reason> {
+    let settings = &app.base.settings.tls;
     let mut tls = TlsSettings::default();
-    if let Some((file, bytes)) = read_setting(app, "ca_file")? {
+    if let Some((file, bytes)) = read_setting(app, "ca_file", &settings.ca_file)? {
         tls.add_authorities(&bytes).map_err(|error| file.invalid(&error))?;
     }
     add_extra_authorities(&mut tls);
-    let certificate = read_setting(app, "client_cert")?;
-    let key = read_setting(app, "client_key")?;
+    let certificate = read_setting(app, "client_cert", &settings.client_cert)?;
+    let key = read_setting(app, "client_key", &settings.client_key)?;
     match (certificate, key) {
         (None, None) => {}
         (None, Some((key, _))) => return Err(key.error("`tls.client_cert` is missing")),
@@ -140,7 +141,7 @@ fn add_extra_authorities(tls: &mut TlsSettings) {
 
 /// A file that a setting of `[tls]` names.
 struct TlsFile<'a> {
-    setting: &'a Setting,
+    origin: &'a Origin,
     key: &'static str,
     path: String,
 }
@@ -148,7 +149,7 @@ struct TlsFile<'a> {
 impl TlsFile<'_> {
     fn error(&self, detail: &str) -> Reason {
         let message = format!("`tls.{}` `{}`: {detail}", self.key, self.path);
-        Reason::from(self.setting.origin.invalid(message))
+        Reason::from(self.origin.invalid(message))
     }
 
     fn invalid(&self, error: &InvalidPem) -> Reason {
@@ -160,13 +161,11 @@ impl TlsFile<'_> {
 fn read_setting<'a>(
     app: &'a AppContext,
     key: &'static str,
+    setting: &'a Setting<Option<String>>,
 ) -> Result<Option<(TlsFile<'a>, Vec<u8>)>, Reason> {
-    let path = ["tls", key];
-    let (Some(setting), Some(text)) = (app.base.config.get(&path), app.base.config.text(&path)) else {
-        return Ok(None);
-    };
+    let Setting { value: Some(text), origin } = setting else { return Ok(None) };
     let path = expand_home(app, text);
-    let file = TlsFile { setting, key, path: path.display().to_string() };
+    let file = TlsFile { origin, key, path: path.display().to_string() };
     match ibeam_files::regular_file::read(&path, MAX_BYTES) {
         Ok(bytes) => Ok(Some((file, bytes))),
         Err(error) => Err(file.error(&error.to_string())),

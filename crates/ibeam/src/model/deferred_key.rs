@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::join3;
+use ibeam_config::Setting;
 use ibeam_core::Redactor;
 use ibeam_output::escape_to_one_line;
 use ibeam_protocol::Reason;
@@ -45,38 +46,36 @@ impl DeferredKey {
     /// # Errors
     /// `BadConfig` if both are set, or the command is empty.
     pub(crate) fn find(app: &AppContext, name: &str) -> Result<Option<Self>, Reason> {
-        Self::find_in(app, &["providers", name])
+        let Some(provider) = app.base.settings.providers.get(name) else { return Ok(None) };
+        Self::choose(app, &provider.api_key_file.value, &provider.api_key_command)
     }
 
-    /// Returns the file or the command in this table of the configuration.
+    /// Returns the first file or the command.
     ///
     /// # Errors
     /// `BadConfig` if both are set, or the command is empty.
-    pub(crate) fn find_in(app: &AppContext, table: &[&str]) -> Result<Option<Self>, Reason> {
-        let file = Self::files(app, table).next();
-        let command_key = [table, &["api_key_command"]].concat();
-        let command = app.base.config.get(&command_key);
-        let invalid = |detail: &str| {
-            let error = command.map(|setting| setting.origin.invalid(detail.to_owned()));
-            error.map_or_else(|| Reason::Usage { detail: detail.into() }, Reason::from)
-        };
-        let words: Vec<String> =
-            app.base.config.list(&command_key).into_iter().map(|(word, _)| word.to_owned()).collect();
+    pub(crate) fn choose(
+        app: &AppContext,
+        files: &[String],
+        command: &Setting<Option<Vec<String>>>,
+    ) -> Result<Option<Self>, Reason> {
+        let file = Self::files(app, files).next();
+        let Setting { value: command, origin } = command;
+        let invalid = |detail: &str| Reason::from(origin.invalid(detail.to_owned()));
         match (file, command) {
             (Some(_), Some(_)) => Err(invalid("`api_key_command` and `api_key_file` exclude each other")),
             (Some(file), None) => Ok(Some(file)),
-            (None, Some(_)) if words.first().is_none_or(|program| program.trim().is_empty()) => {
+            (None, Some(words)) if words.first().is_none_or(|program| program.trim().is_empty()) => {
                 Err(invalid("`api_key_command` has no program: write `[\"PROGRAM\", \"ARGUMENT\"]`"))
             }
-            (None, Some(_)) => Ok(Some(Self::Command(words))),
+            (None, Some(words)) => Ok(Some(Self::Command(words.clone()))),
             (None, None) => Ok(None),
         }
     }
 
-    /// Returns the files with keys in this table of the configuration.
-    pub(super) fn files(app: &AppContext, table: &[&str]) -> impl Iterator<Item = Self> {
-        let files = app.base.config.texts(&[table, &["api_key_file"]].concat()).into_iter();
-        files.map(|file| Self::File(expand_home(app, file)))
+    /// Returns files with keys.
+    pub(super) fn files(app: &AppContext, files: &[String]) -> impl Iterator<Item = Self> {
+        files.iter().map(|file| Self::File(expand_home(app, file)))
     }
 
     /// Returns the key of a file, if it can be read now, else the file or the command: what differs for another key.
@@ -190,7 +189,7 @@ pub(crate) struct KeyCommandRunner {
 
 impl KeyCommandRunner {
     pub(crate) fn new(app: &AppContext) -> Self {
-        let timeout = app.base.config.timeout("api_key_command");
+        let timeout = app.base.settings.timeouts.api_key_command.value;
         Self { programs: app.programs.clone(), home: app.dirs.home.clone(), timeout }
     }
 

@@ -33,14 +33,14 @@ pub(crate) fn is_installed(app: &AppContext) -> bool {
 /// Returns the path of the model file: `local.model`, else a path in the data directory.
 #[cfg(feature = "embedded")]
 pub(crate) fn model_file(app: &AppContext) -> PathBuf {
-    let own = app.base.config.text(&["local", "model"]).map(PathBuf::from);
+    let own = app.base.settings.local.model.value.as_deref().map(PathBuf::from);
     own.unwrap_or_else(|| app.dirs.models().join(ibeam_local::setup::MODEL_FILE))
 }
 
 /// Returns the path of the model file: `local.model`, else an empty path.
 #[cfg(not(feature = "embedded"))]
 pub(crate) fn model_file(app: &AppContext) -> PathBuf {
-    app.base.config.text(&["local", "model"]).map(PathBuf::from).unwrap_or_default()
+    app.base.settings.local.model.value.as_deref().map(PathBuf::from).unwrap_or_default()
 }
 
 /// Creates the provider.

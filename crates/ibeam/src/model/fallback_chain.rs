@@ -1,5 +1,6 @@
 //! The models that take over while the models before them are unavailable: `model = ["a", "b"]`, `--fallback-model`.
 
+use ibeam_config::Setting;
 use ibeam_protocol::{Notice, Reason, sentence};
 use ibeam_providers::is_secret_header;
 
@@ -22,9 +23,9 @@ impl FallbackChain {
     /// `UnknownModel`, `UnknownProvider`, `Untrusted`, `BadConfig`; `Usage` if a flag for one provider would apply to
     /// several.
     pub(crate) fn choose(app: &AppContext, first: &ModelChoice) -> Result<Self, Reason> {
-        let origin = app.base.config.get(&["model"]).map(|setting| setting.origin.to_string());
-        let configured = app.base.config.texts(&["model"]).into_iter().skip(1);
-        let configured = configured.map(|name| (name, origin.as_deref().unwrap_or_default()));
+        let Setting { value, origin } = &app.base.settings.model;
+        let origin = origin.to_string();
+        let configured = value.iter().skip(1).map(|name| (name.as_str(), origin.as_str()));
         let flags = app.base.flags.fallback_model.iter().map(|name| (name.trim(), "--fallback-model"));
         let mut chain = Self::default();
         for (name, origin) in configured.chain(flags) {

@@ -109,7 +109,7 @@ pub(crate) fn serve_editor(app: &AppContext, stdout: File) -> Result<(), Failure
                     None => break None,
                 }
             };
-            let budget = app.base.config.timeout("shutdown") + MARGIN;
+            let budget = app.base.settings.timeouts.shutdown.value + MARGIN;
             server.end_sessions(reason.clone().unwrap_or(Reason::Signalled(Signal::Hup)), budget).await;
             peer.close();
             // Completes when the last line is written.

@@ -66,7 +66,7 @@ pub(crate) fn run_check(
         // The longest time that commands may have here.
         let arguments = json!({ "command": command, "timeout": u32::MAX });
         let call = shell.prepare(&arguments).map_err(|error| failed(error.to_string()))?;
-        let context = ToolContext::new(stop.clone(), app.base.config.timeout("files"));
+        let context = ToolContext::new(stop.clone(), app.base.settings.timeouts.files.value);
         let outcome = runtime.block_on((call.run)(context));
         if let Some(reason) = stop.reason() {
             return Err(reason.clone().into());

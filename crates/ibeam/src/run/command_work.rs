@@ -21,7 +21,7 @@ pub(crate) fn run_git_command<T, E: From<Failure>>(
     work: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {
     let given = app.base.flags.timeout.as_deref().and_then(ibeam_config::parse_time);
-    run_command(Some(given.unwrap_or(app.base.config.timeout("git"))), work)
+    run_command(Some(given.unwrap_or(app.base.settings.timeouts.git.value)), work)
 }
 
 /// Waits for work of a command, at most for `limit`. It is dropped where it waits, and what it started ends with it. A

@@ -134,7 +134,7 @@ impl ContextPreview {
         let mut prompt = read_words(words)?;
         prompt.attachments = attachments::load(app, &media)?;
         let gate = Gate::new(policy, Arc::new(NoApprover));
-        let file_timeout = app.base.config.timeout("files");
+        let file_timeout = app.base.settings.timeouts.files.value;
         let reader = MentionReader { tools: &tools, gate: &gate, workspace: &app.workspace, file_timeout };
         on_runtime(|runtime| {
             runtime.block_on(attachments::attach_mentioned(&reader, &media, Stop::default(), &mut prompt))

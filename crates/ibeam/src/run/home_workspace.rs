@@ -15,7 +15,7 @@ pub(super) fn holds_home(app: &AppContext) -> bool {
 
 /// Whether such a workspace is to be covered.
 pub(super) fn is_covered(app: &AppContext) -> bool {
-    app.base.config.is_enabled(&["session", "cover_home"])
+    app.base.settings.session.cover_home.value
 }
 
 /// Returns the warning about such a workspace, if it is one and is not covered.

@@ -88,7 +88,7 @@ pub(crate) fn serve_mcp(
             }
         };
         let reason = served.clone().err().unwrap_or(Reason::Signalled(Signal::Hup));
-        let budget = app.base.config.timeout("shutdown") + MARGIN;
+        let budget = app.base.settings.timeouts.shutdown.value + MARGIN;
         runtime.block_on(service.end_runs(&reason, budget));
         Ok(served?)
     })

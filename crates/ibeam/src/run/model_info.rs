@@ -28,10 +28,8 @@ pub(crate) fn economic_window(app: &AppContext, model: &ModelInfo) -> Option<u64
 
 /// Returns the limit of an answer, in tokens; `None` for an unknown model.
 pub(crate) fn max_output_tokens(app: &AppContext, model: &ModelInfo) -> Option<u64> {
-    app.base
-        .config
-        .number(&["limits", "max_output_tokens"])
-        .or_else(|| current_model(app, &model.provider, &model.id)?.max_output_tokens.map(u64::from))
+    let configured = app.base.settings.limits.max_output_tokens.value;
+    configured.or_else(|| current_model(app, &model.provider, &model.id)?.max_output_tokens.map(u64::from))
 }
 
 /// Whether the service accepts the thinking of the model only after what came before it when the model wrote it.
@@ -49,7 +47,7 @@ pub(crate) fn request_limits(app: &AppContext, model: &ModelInfo) -> RequestLimi
 
 /// Returns the limit of an answer that the user set, in tokens.
 pub(super) fn configured_output_tokens(app: &AppContext) -> Option<u32> {
-    let tokens = app.base.config.number(&["limits", "max_output_tokens"])?;
+    let tokens = app.base.settings.limits.max_output_tokens.value?;
     u32::try_from(tokens).ok()
 }
 
@@ -70,7 +68,7 @@ pub(crate) fn prices(app: &AppContext, model: &ModelInfo) -> Result<Option<Price
 /// `Usage` where the cost is limited and the price is not known; `BadConfig` for an invalid price.
 pub(super) fn check_price(app: &AppContext, model: &ModelInfo) -> Result<Option<Prices>, Reason> {
     let prices = prices(app, model)?;
-    match app.base.config.money(&["limits", "max_cost"]) {
+    match app.base.settings.limits.max_cost.value {
         Some(_) if prices.is_none() => Err(no_price(model, "--max-cost")),
         Some(_) | None => Ok(prices),
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ibeam_config::home_from_user_database;
+use ibeam_config::{PermissionSettings, Setting, home_from_user_database};
 use ibeam_policy::{
     ApprovalMode, InvalidRule, LinkReader, Policy, Rule, RuleList, credentials_from_environment,
 };
@@ -61,10 +61,10 @@ pub(crate) fn build_policy(app: &AppContext, mode: PermissionMode) -> Result<Pol
             RuleList::BuiltIn => {}
         }
     }
-    policy.approval = match app.base.config.text(&["approval"]) {
-        Some("allowlist") => ApprovalMode::Allowlist,
-        Some("strict") => ApprovalMode::Strict,
-        Some(_) | None => ApprovalMode::Sandboxed,
+    policy.approval = match app.base.settings.approval.value.as_str() {
+        "allowlist" => ApprovalMode::Allowlist,
+        "strict" => ApprovalMode::Strict,
+        _ => ApprovalMode::Sandboxed,
     };
     Ok(policy)
 }
@@ -104,9 +104,10 @@ fn secret_files(app: &AppContext) -> Vec<PathBuf> {
 /// `Usage` or `BadConfig` for an invalid token.
 pub(crate) fn rules(app: &AppContext) -> Result<Vec<ActiveRule>, Reason> {
     let mut rules = Vec::new();
-    for (list, key) in [(RuleList::Deny, "deny"), (RuleList::Ask, "ask"), (RuleList::Allow, "allow")] {
-        for (token, origin) in app.base.config.list(&["permissions", key]) {
-            let rule = token.parse().map_err(|error: InvalidRule| origin.invalid(error.to_string()))?;
+    let PermissionSettings { allow, ask, deny } = &app.base.settings.permissions;
+    for (list, tokens) in [(RuleList::Deny, deny), (RuleList::Ask, ask), (RuleList::Allow, allow)] {
+        for Setting { value, origin } in tokens {
+            let rule = value.parse().map_err(|error: InvalidRule| origin.invalid(error.to_string()))?;
             rules.push(ActiveRule { list, rule, origin: origin.to_string() });
         }
     }

@@ -81,6 +81,8 @@ pub(super) fn session_notices(app: &AppContext, session: Option<&Session>, journ
 
 /// Returns the head of a run in the session `id`, as far as flags and configuration define it.
 fn head_of(app: &AppContext, id: SessionId, choice: &ModelChoice) -> SessionStarted {
+    let limits = &app.base.settings.limits;
+    let small = |number| u32::try_from(number).unwrap_or(u32::MAX);
     SessionStarted {
         session_id: id,
         cwd: app.workspace.clone(),
@@ -92,24 +94,11 @@ fn head_of(app: &AppContext, id: SessionId, choice: &ModelChoice) -> SessionStar
         sandbox: Sandbox::default(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         limits: Limits {
-            max_turns: app
-                .base
-                .config
-                .number(&["limits", "max_turns"])
-                .and_then(|turns| u32::try_from(turns).ok())
-                .unwrap_or(u32::MAX),
-            max_tokens: app.base.config.number(&["limits", "max_tokens"]),
-            max_cost_micros: app.base.config.money(&["limits", "max_cost"]),
-            max_tool_calls: app
-                .base
-                .config
-                .number(&["limits", "max_tool_calls"])
-                .map(|calls| u32::try_from(calls).unwrap_or(u32::MAX)),
-            timeout_ms: app
-                .base
-                .config
-                .time(&["limits", "timeout"])
-                .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+            max_turns: small(limits.max_turns.value),
+            max_tokens: limits.max_tokens.value,
+            max_cost_micros: limits.max_cost.value,
+            max_tool_calls: limits.max_tool_calls.value.map(small),
+            timeout_ms: limits.timeout.value.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
         },
         resumed: false,
         continues: app.base.flags.unpark,

@@ -56,7 +56,7 @@ impl FrontEnd for PrintFrontEnd<'_> {
 
     fn details(&self) -> Option<RunDetails> {
         let base = &self.app.base;
-        let verbose = base.config.is_enabled(&["verbose"]);
+        let verbose = base.settings.verbose.value;
         let is_read_by_person = rustix::termios::isatty(rustix::stdio::stderr());
         if !self.prints_text() {
             return None;
@@ -148,8 +148,8 @@ pub(crate) fn print(
 async fn read_prompt(app: &AppContext, words: &[OsString], stop: &Stop) -> Result<Prompt, Reason> {
     let (words, mode) = (words.to_vec(), app.base.flags.stdin.unwrap_or_default());
     let timeouts = StdinTimeouts {
-        silence: app.base.config.timeout("stdin"),
-        context: app.base.config.timeout("stdin_context"),
+        silence: app.base.settings.timeouts.stdin.value,
+        context: app.base.settings.timeouts.stdin_context.value,
     };
     let (sender, prompt) = oneshot::channel();
     let thread = std::thread::Builder::new().name("stdin".to_owned());

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use ibeam_config::RetrySettings;
 use ibeam_core::{
     Approver, Checkpoints, FailOn, FallbackModel, Gate, Hooks, JsonSchema, NoCheckpoints, NoScopedRules,
     PreparedCall, Provider, ReplaceableDefault, RetryPolicy, Run, RunPrecondition, ScopedRules, Steering,
@@ -175,7 +176,7 @@ pub(super) fn build(
     tools.extend(servers.tools());
     tools.extend(web_tools);
     let checkpoints: Arc<dyn Checkpoints> = match !head.ephemeral
-        && app.base.config.is_enabled(&["session", "checkpoints"])
+        && app.base.settings.session.checkpoints.value
         && (home_workspace::is_covered(app) || !home_workspace::holds_home(app))
     {
         true => Arc::new(RunCheckpoints::new(app, head.session_id, path_policy.clone())),
@@ -247,7 +248,7 @@ pub(super) fn build(
         background: Arc::new(background.clone()),
         await_background: waits_for_background(app)?,
         precondition,
-        file_timeout: app.base.config.timeout("files"),
+        file_timeout: app.base.settings.timeouts.files.value,
         steering,
         scoped_rules,
         stop,
@@ -335,15 +336,15 @@ fn set_dialect_limits(app: &AppContext, model: &ModelInfo) {
 
 /// Returns the variables that the configuration passes to commands, in addition to the default ones.
 pub(super) fn extra_variables(app: &AppContext) -> Vec<String> {
-    app.base.config.list(&["sandbox", "environment"]).into_iter().map(|(name, _)| name.to_owned()).collect()
+    app.base.settings.sandbox.environment.iter().map(|name| name.value.clone()).collect()
 }
 
 /// Whether the run waits for background commands at its end.
 pub(super) fn waits_for_background(app: &AppContext) -> Result<bool, Reason> {
-    match app.base.config.text(&["background"]) {
-        None | Some("stop") => Ok(false),
-        Some("wait") => Ok(true),
-        Some(other) => Err(Reason::BadConfig {
+    match app.base.settings.background.value.as_str() {
+        "stop" => Ok(false),
+        "wait" => Ok(true),
+        other => Err(Reason::BadConfig {
             path: "background".to_owned(),
             line: None,
             column: None,
@@ -363,7 +364,8 @@ fn workspace_exists(workspace: Workspace) -> RunPrecondition {
 /// Returns the time limits of commands. The grace period of their end fits into that of the run.
 pub(super) fn command_timeouts(app: &AppContext) -> Result<CommandTimeouts, Reason> {
     let standard = CommandTimeouts::default();
-    let (default, longest) = (app.base.config.timeout("tool"), app.base.config.timeout("tool_longest"));
+    let timeouts = &app.base.settings.timeouts;
+    let (default, longest) = (timeouts.tool.value, timeouts.tool_longest.value);
     if default > longest {
         return Err(Reason::BadConfig {
             path: "timeouts.tool".to_owned(),
@@ -372,22 +374,21 @@ pub(super) fn command_timeouts(app: &AppContext) -> Result<CommandTimeouts, Reas
             detail: format!("{default:?} is longer than `timeouts.tool_longest`, {longest:?}"),
         });
     }
-    let grace = standard.grace.min(app.base.config.timeout("shutdown").mul_f32(0.6));
-    Ok(CommandTimeouts { default, max: longest, grace, background: app.base.config.timeout("background") })
+    let grace = standard.grace.min(timeouts.shutdown.value.mul_f32(0.6));
+    Ok(CommandTimeouts { default, max: longest, grace, background: timeouts.background.value })
 }
 
 fn retry_policy(app: &AppContext) -> RetryPolicy {
     let standard = RetryPolicy::default();
-    let attempts =
-        app.base.config.number(&["retry", "attempts"]).and_then(|number| u32::try_from(number).ok());
-    let base = app.base.config.time(&["retry", "first_pause"]).unwrap_or(standard.backoff_base);
+    let RetrySettings { attempts, first_pause, give_up_after } = &app.base.settings.retry;
+    let attempts = u32::try_from(attempts.value).unwrap_or(u32::MAX);
+    let base = first_pause.value;
     RetryPolicy {
-        backoff_attempts: attempts.unwrap_or(standard.backoff_attempts),
-        fast_attempts: attempts
-            .map_or(standard.fast_attempts, |attempts| attempts.min(standard.fast_attempts)),
+        backoff_attempts: attempts,
+        fast_attempts: attempts.min(standard.fast_attempts),
         backoff_base: base,
         fast_base: standard.fast_base.min(base),
-        max_elapsed: app.base.config.time(&["retry", "give_up_after"]).unwrap_or(standard.max_elapsed),
+        max_elapsed: give_up_after.value,
         ..standard
     }
 }

@@ -8,13 +8,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ibeam_config::{Config, Origin, fingerprint};
+use ibeam_config::{Origin, PermissionSettings, fingerprint};
 use ibeam_protocol::Notice;
 
 use crate::app::AppContext;
-
-/// The lists whose rules restrict calls.
-const RESTRICTING_LISTS: [&str; 2] = ["deny", "ask"];
 
 /// Updates the markers, and returns a notice for each file that held rules in the last run and is now empty or missing.
 ///
@@ -23,12 +20,19 @@ pub(super) fn update(app: &AppContext, is_ephemeral: bool) -> Vec<Notice> {
     let directory = app.dirs.data.join("rules");
     let files = [&app.dirs.user_config, &app.dirs.managed_config];
     let files = files.into_iter().chain(&app.dirs.user_cursor);
-    files.filter_map(|file| update_one(&app.base.config, &directory, file, is_ephemeral)).collect()
+    files
+        .filter_map(|file| update_one(&app.base.settings.permissions, &directory, file, is_ephemeral))
+        .collect()
 }
 
-fn update_one(config: &Config, directory: &Path, file: &Path, is_ephemeral: bool) -> Option<Notice> {
+fn update_one(
+    rules: &PermissionSettings,
+    directory: &Path,
+    file: &Path,
+    is_ephemeral: bool,
+) -> Option<Notice> {
     let marker = marker_of(directory, file);
-    match (holds_rules(config, file), marker.exists()) {
+    match (holds_rules(rules, file), marker.exists()) {
         (true, true) | (false, false) => None,
         (true, false) => {
             if !is_ephemeral && fs::create_dir_all(directory).is_ok() {
@@ -50,12 +54,10 @@ fn marker_of(directory: &Path, file: &Path) -> PathBuf {
 }
 
 /// Whether a restricting rule comes from `file`.
-fn holds_rules(config: &Config, file: &Path) -> bool {
-    RESTRICTING_LISTS.iter().flat_map(|list| config.list(&["permissions", list])).any(|(_, origin)| {
-        match origin {
-            Origin::User { path, .. } | Origin::Managed { path, .. } => path == file,
-            Origin::Default | Origin::Project { .. } | Origin::Env(_) | Origin::Flag(_) => false,
-        }
+fn holds_rules(settings: &PermissionSettings, file: &Path) -> bool {
+    settings.deny.iter().chain(&settings.ask).any(|rule| match &rule.origin {
+        Origin::User { path, .. } | Origin::Managed { path, .. } => path == file,
+        Origin::Default | Origin::Project { .. } | Origin::Env(_) | Origin::Flag(_) => false,
     })
 }
 

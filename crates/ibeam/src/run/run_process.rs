@@ -245,11 +245,11 @@ impl<'a> RunProcess<'a> {
 
 /// Returns the time budget of a future end.
 pub(super) fn new_shutdown(app: &AppContext) -> Shutdown {
-    Shutdown::within(app.base.config.timeout("shutdown"))
+    Shutdown::within(app.base.settings.timeouts.shutdown.value)
 }
 
 /// Returns the time limit of a run that starts now: `--timeout`.
 fn time_limit(app: &AppContext) -> Option<TimeLimit> {
-    let limit = app.base.config.time(&["limits", "timeout"])?;
+    let limit = app.base.settings.limits.timeout.value?;
     Some(TimeLimit { limit, since: Instant::now() })
 }

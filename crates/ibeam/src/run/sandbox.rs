@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use ibeam_config::Setting;
 use ibeam_output::Catalogue;
 use ibeam_policy::{PathPolicy, Policy};
 use ibeam_protocol::{Failure, Notice, PermissionMode, Reason, Sandbox, SandboxMode, Sentence, sentence};
@@ -48,9 +49,9 @@ const MAX_SCRATCH: u64 = 4 << 30;
 /// The smallest default size, however little memory there is.
 const MIN_SCRATCH: u64 = 64 << 20;
 /// The key of the limit for the size of a file.
-const FILE_SIZE: [&str; 2] = ["limits", "file_size"];
+const FILE_SIZE: &str = "limits.file_size";
 /// The key of the size of the private directories for temporary files.
-const SCRATCH_SIZE: [&str; 2] = ["sandbox", "scratch_size"];
+const SCRATCH_SIZE: &str = "sandbox.scratch_size";
 /// The file with the memory limit of a container.
 const MEMORY_LIMIT_FILE: &str = "/sys/fs/cgroup/memory.max";
 
@@ -129,7 +130,7 @@ impl RunSandbox {
         })?;
         let path_policy = policy.path_policy();
         let web = Web::new(app, &policy, respondent == Respondent::Nobody)?;
-        let processes = app.base.config.process_limit();
+        let processes = app.base.settings.limits.process_count();
         let mut notices: Vec<Notice> = home_workspace::notice(app).into_iter().collect();
         let (mut reason, mut notes) = (Sentence::from(""), Vec::new());
         let (report, launcher) = match sandbox_choice(app, mode) {
@@ -158,7 +159,7 @@ impl RunSandbox {
                 confinement.read_only.extend(protected);
                 let setup = app.worktree.as_ref().and_then(|worktree| worktree.setup.as_ref());
                 confinement.visible.extend(setup.map(|setup| setup.root().to_owned()));
-                confinement.sockets = configured_paths(app, "sockets");
+                confinement.sockets = configured_paths(app, &app.base.settings.sandbox.sockets);
                 confinement.max_file_size = Some(max_file_size(app));
                 confinement.max_scratch_size = Some(scratch_size(app));
                 confinement.has_proxy = web.is_granted();
@@ -304,7 +305,7 @@ fn sandbox_choice(app: &AppContext, mode: PermissionMode) -> SandboxChoice {
     if matches!(mode, PermissionMode::Plan | PermissionMode::Ask) {
         return SandboxChoice::Off(sentence!("no command runs in this mode"));
     }
-    match app.base.config.text(&["sandbox", "mode"]) {
+    match app.base.settings.sandbox.mode.value.as_deref() {
         Some("disabled") => {
             SandboxChoice::Off(sentence!("switched off; commands are confined by permission rules only"))
         }
@@ -350,17 +351,16 @@ fn with_notes(reason: String, notes: &[String]) -> String {
 
 /// Returns the existing paths of a list in `[sandbox]`; `~/` is the home directory, and relative ones lie in the
 /// workspace.
-fn configured_paths(app: &AppContext, list: &str) -> Vec<PathBuf> {
+fn configured_paths(app: &AppContext, list: &[Setting<String>]) -> Vec<PathBuf> {
     let resolved = |entry: &str| match entry.strip_prefix("~/") {
         Some(below) => app.dirs.home.join(below),
         None => app.workspace.join(entry),
     };
-    let entries = app.base.config.list(&["sandbox", list]);
-    entries.into_iter().filter_map(|(entry, _)| resolved(entry).canonicalize().ok()).collect()
+    list.iter().filter_map(|entry| resolved(&entry.value).canonicalize().ok()).collect()
 }
 
 /// Returns the keys whose default is computed, with the values in force.
-pub(crate) fn computed_sizes(app: &AppContext) -> [([&'static str; 2], u64); 2] {
+pub(crate) fn computed_sizes(app: &AppContext) -> [(&'static str, u64); 2] {
     [(FILE_SIZE, max_file_size(app)), (SCRATCH_SIZE, scratch_size(app))]
 }
 
@@ -368,14 +368,14 @@ pub(crate) fn computed_sizes(app: &AppContext) -> [([&'static str; 2], u64); 2] 
 /// up to a limit.
 fn max_file_size(app: &AppContext) -> u64 {
     let default = || free_bytes(&app.workspace).map_or(MAX_FILE_SIZE, |free| (free / 2).min(MAX_FILE_SIZE));
-    app.base.config.number_or(&FILE_SIZE, default)
+    app.base.settings.limits.file_size.number_or(app.trust.is_trusted(), default)
 }
 
 /// Returns the size of the private directories for temporary files, in bytes: as configured, else a quarter of the
 /// memory within limits.
 fn scratch_size(app: &AppContext) -> u64 {
     let default = || (available_memory() / 4).clamp(MIN_SCRATCH, MAX_SCRATCH);
-    app.base.config.number_or(&SCRATCH_SIZE, default)
+    app.base.settings.sandbox.scratch_size.number_or(app.trust.is_trusted(), default)
 }
 
 /// Returns the bytes of memory that this process and its commands may use.

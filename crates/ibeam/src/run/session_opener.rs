@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ibeam_config::Dirs;
+use ibeam_config::{Dirs, Setting};
 use ibeam_core::{ResumedState, Stop};
 use ibeam_protocol::{Environment, Event, EventKind, Failure, Reason, SessionId};
 use ibeam_session::{CancelFlag, Damage, Durability, Session, SessionError, SessionOptions};
@@ -290,7 +290,7 @@ pub(super) fn read(
 
 /// Whether runs store no session.
 pub(crate) fn is_ephemeral(app: &AppContext) -> bool {
-    app.base.config.is_enabled(&["session", "ephemeral"])
+    app.base.settings.session.ephemeral.value
 }
 
 /// Returns the configured options of stored sessions.
@@ -298,22 +298,16 @@ pub(crate) fn is_ephemeral(app: &AppContext) -> bool {
 /// # Errors
 /// `BadConfig` for an unknown durability.
 pub(crate) fn session_options(app: &AppContext) -> Result<SessionOptions, Reason> {
-    let durability = match app.base.config.text(&["session", "durability"]) {
-        None | Some("default") => Durability::Written,
-        Some("strict") => Durability::Synced,
-        Some(other) => {
+    let Setting { value, origin } = &app.base.settings.session.durability;
+    let durability = match value.as_str() {
+        "default" => Durability::Written,
+        "strict" => Durability::Synced,
+        other => {
             let detail = format!("`session.durability` should be \"default\" or \"strict\", not {other:?}");
-            let origin =
-                app.base.config.get(&["session", "durability"]).map(|setting| setting.origin.to_string());
-            return Err(Reason::BadConfig {
-                path: origin.unwrap_or_default(),
-                line: None,
-                column: None,
-                detail,
-            });
+            return Err(Reason::BadConfig { path: origin.to_string(), line: None, column: None, detail });
         }
     };
-    let wait = app.base.config.time(&["timeouts", "lock"]).unwrap_or_default();
+    let wait = app.base.settings.timeouts.lock.value;
     Ok(SessionOptions { durability, wait, ..SessionOptions::default() })
 }
 

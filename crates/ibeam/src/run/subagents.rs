@@ -47,9 +47,8 @@ impl SubagentSettings {
         head: &SessionStarted,
         observer: Option<Arc<dyn SubagentObserver>>,
     ) -> (Option<Self>, Vec<Notice>) {
-        let config = &app.base.config;
-        let mode = config.text(&["subagents", "mode"]);
-        let max_depth = config.number(&["subagents", "max_depth"]).unwrap_or(1);
+        let settings = &app.base.settings.subagents;
+        let (mode, max_depth) = (settings.mode.value.as_deref(), settings.max_depth.value);
         let is_excluded = app.base.flags.without.iter().any(|tool| tool == TASK_NAME);
         if mode == Some("disabled")
             || max_depth == 0

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use ibeam_config::Origin;
+use ibeam_config::Setting;
 use ibeam_core::{Tool, ToolSet};
 use ibeam_policy::{Access, Policy, Rule, Verdict};
 use ibeam_protocol::{PermissionMode, Reason};
@@ -48,7 +48,7 @@ impl Web {
             pins(app)?,
             grants.addresses(),
             UpstreamProxies::new(variable),
-            app.base.config.time(&["timeouts", "connect"]).unwrap_or(CONNECT_TIMEOUT),
+            app.base.settings.timeouts.connect.value.unwrap_or(CONNECT_TIMEOUT),
         );
         let of_pages = |rules: &[Rule]| rules.iter().any(|rule| matches!(rule, Rule::WebFetch(_)));
         let has_fetch_tool = !is_print
@@ -137,10 +137,10 @@ fn tls_factory(app: &AppContext) -> TlsConfigFactory {
 /// rule allows without asking.
 fn grants(app: &AppContext, policy: &Policy) -> Result<Grants, Reason> {
     let mut grants = Grants::default();
-    for (given, origin) in app.base.config.list(&["network", "allow"]) {
+    for Setting { value, origin } in &app.base.settings.network.allow {
         grants
             .allow
-            .push(given.parse().map_err(|error: InvalidHostPortPattern| origin.invalid(error.to_string()))?);
+            .push(value.parse().map_err(|error: InvalidHostPortPattern| origin.invalid(error.to_string()))?);
     }
     let bad = |error: InvalidHostPortPattern| Reason::Usage { detail: error.to_string().into() };
     for rule in &policy.allow {
@@ -161,12 +161,8 @@ fn grants(app: &AppContext, policy: &Policy) -> Result<Grants, Reason> {
 /// Returns the host names with pinned addresses.
 fn pins(app: &AppContext) -> Result<PinnedHosts, Reason> {
     let mut pins = PinnedHosts::default();
-    for name in app.base.config.children(&["network", "resolve"]) {
-        let key = ["network", "resolve", name];
-        let (Some(value), Some(setting)) = (app.base.config.text(&key), app.base.config.get(&key)) else {
-            continue;
-        };
-        let bad = |detail: String| Origin::invalid(&setting.origin, format!("`network.resolve`: {detail}"));
+    for (name, Setting { value, origin }) in &app.base.settings.network.resolve {
+        let bad = |detail: String| origin.invalid(format!("`network.resolve`: {detail}"));
         pins.insert(name, value).map_err(|error| bad(error.to_string()))?;
     }
     Ok(pins)

@@ -9,6 +9,7 @@ use std::fs::{DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use ibeam_config::Setting;
 use ibeam_policy::{PathPolicy, is_read_only_name};
 use ibeam_protocol::Reason;
 use ibeam_sandbox::Confinement;
@@ -129,7 +130,7 @@ fn find(
     missing: Missing,
 ) -> Result<Vec<PathBuf>, Reason> {
     let mut granted = Vec::new();
-    for (entry, origin) in app.base.config.list(&["sandbox", "writable"]) {
+    for Setting { value: entry, origin } in &app.base.settings.sandbox.writable {
         let path = match entry.strip_prefix('~') {
             Some("" | "/") => app.dirs.home.clone(),
             Some(below) if below.starts_with('/') => app.dirs.home.join(below.trim_start_matches('/')),
@@ -149,7 +150,7 @@ fn find(
             .map_err(|why| origin.invalid(format!("`{entry}` cannot be writable for commands: {why}")))?;
         granted.push(path);
     }
-    for (tool, origin) in app.base.config.list(&["sandbox", "caches"]) {
+    for Setting { value: tool, origin } in &app.base.settings.sandbox.caches {
         let Some(cache) = CACHES.iter().find(|cache| cache.tool == tool) else {
             let known = CACHES.map(|cache| cache.tool).join(", ");
             return Err(origin.invalid(format!("unknown cache `{tool}`; use one of: {known}")).into());

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ibeam_config::Settings;
 use ibeam_core::Stop;
 use ibeam_fleet::{
     Budget, DriverOptions, FleetDirectory, FleetLimits, HaltReason, Ledger, RateLimits, StopFlag, TaskFile,
@@ -316,21 +317,17 @@ fn open(flags: &QueueFlags) -> Result<NatsQueue, CliError> {
 
 /// Returns what the configuration and the flags of the worker grant.
 fn policy(app: &AppContext, queue: &QueueFlags, grants: &GrantFlags, keeps_content: bool) -> WorkerPolicy {
-    let config = &app.base.config;
-    let number = |name| config.number(&["limits", name]);
-    let small = |name| number(name).map(|number| u32::try_from(number).unwrap_or(u32::MAX));
+    let Settings { limits, timeouts, .. } = &app.base.settings;
+    let small = |number| u32::try_from(number).unwrap_or(u32::MAX);
     WorkerPolicy {
         directories: grants.allow_workspaces.clone(),
         limits: TaskLimits {
-            max_turns: small("max_turns"),
-            max_tokens: number("max_tokens"),
-            max_cost_micros: config.money(&["limits", "max_cost"]),
-            max_tool_calls: small("max_tool_calls"),
-            timeout_s: config
-                .time(&["limits", "timeout"])
-                .map(|time| time.as_secs())
-                .filter(|time| *time > 0),
-            check_timeout_s: Some(config.timeout("tool_longest").as_secs().max(1)),
+            max_turns: Some(small(limits.max_turns.value)),
+            max_tokens: limits.max_tokens.value,
+            max_cost_micros: limits.max_cost.value,
+            max_tool_calls: limits.max_tool_calls.value.map(small),
+            timeout_s: limits.timeout.value.map(|time| time.as_secs()).filter(|time| *time > 0),
+            check_timeout_s: Some(timeouts.tool_longest.value.as_secs().max(1)),
         },
         is_read_only: app.base.flags.plan || app.base.flags.mode.is_some_and(is_read_only),
         allows_checks: grants.allow_checks,

@@ -60,7 +60,7 @@ fn check_model(app: &AppContext, name: Option<&str>, cost_flag: Option<&str>) ->
 
 /// Returns the flag that limits the cost of a run of this task.
 fn cost_flag(app: &AppContext, task: &Task) -> Option<&'static str> {
-    let limit = app.base.config.money(&["limits", "max_cost"]);
+    let limit = app.base.settings.limits.max_cost.value;
     if task.limits.max_cost_micros.is_some() {
         return Some("limits.max_cost_usd");
     }

@@ -56,7 +56,7 @@ impl ModelDetails {
         let known = find_model(&model.provider, &model.id);
         let set = |field: &str| facts.text(field).map(str::to_owned);
         let in_table = |text: Option<&'static str>| text.map(str::to_owned);
-        let limits_output = app.base.config.get(&["limits", "max_output_tokens"]).is_some();
+        let limits_output = app.base.settings.limits.max_output_tokens.value.is_some();
         Ok(Self {
             context_window: Fact::new(
                 listed.context_window,

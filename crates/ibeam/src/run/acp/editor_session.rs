@@ -334,7 +334,7 @@ impl<'a> ServedSession<'a> {
                 features: self.session.features,
                 workspace: app.workspace.clone(),
                 given: self.session.flags.workspace.clone().unwrap_or_else(|| app.workspace.clone()),
-                timeout: app.base.config.timeout("files"),
+                timeout: app.base.settings.timeouts.files.value,
                 lock: self.session.editor_lock.clone(),
             })
         });

@@ -92,8 +92,7 @@ fn can_set_up(app: &AppContext, reason: &Reason) -> bool {
         reason,
         Reason::ModelNotInstalled { .. } | Reason::NoModel { .. } | Reason::NoDefaultModel { .. }
     );
-    let named = app.base.config.texts(&["model"]);
-    is_missing && named.first().is_none_or(|name| *name == "auto")
+    is_missing && app.base.settings.model.value.first().is_none_or(|name| name == "auto")
 }
 
 /// Prints which model is used, why, and how to change it, unless an earlier start has.
@@ -437,9 +436,8 @@ fn probe(process: &RunProcess<'_>, flags: Flags) -> Result<(AppContext, Configur
 /// The reason why a file cannot be read or written.
 fn store_server(app: &AppContext, server: &AskedServer, model: &str) -> Result<String, String> {
     let is_free = |name: &String| {
-        let stored = app.base.config.text(&["providers", name, "base_url"]);
-        let exists = app.base.config.children(&["providers"]).contains(&name.as_str());
-        !exists || stored == Some(server.base_url.as_str())
+        let stored = app.base.settings.providers.get(name);
+        stored.is_none_or(|stored| stored.base_url.value.as_deref() == Some(server.base_url.as_str()))
     };
     let numbered = (2..).map(|number: u32| format!("{SERVER_NAME}-{number}"));
     let name = std::iter::once(SERVER_NAME.to_owned()).chain(numbered).find(is_free).unwrap_or_default();

@@ -194,22 +194,23 @@ impl RunArguments {
         if let Some(schema) = &self.json_schema {
             flags.json_schema = Some(Value::Object(schema.clone()).to_string().into());
         }
-        let limit = |name| app.base.config.number(&["limits", name]);
-        if let Some(turns) = lower(self.max_turns.map(|turns| u64::from(turns.get())), limit("max_turns")) {
+        let limits = &app.base.settings.limits;
+        let max_turns = Some(limits.max_turns.value);
+        if let Some(turns) = lower(self.max_turns.map(|turns| u64::from(turns.get())), max_turns) {
             flags.max_turns = u32::try_from(turns).ok();
         }
-        if let Some(tokens) = lower(self.max_tokens.map(NonZeroU64::get), limit("max_tokens")) {
+        if let Some(tokens) = lower(self.max_tokens.map(NonZeroU64::get), limits.max_tokens.value) {
             flags.max_tokens = Some(tokens);
         }
-        if let Some(calls) = lower(self.max_tool_calls.map(u64::from), limit("max_tool_calls")) {
+        if let Some(calls) = lower(self.max_tool_calls.map(u64::from), limits.max_tool_calls.value) {
             flags.max_tool_calls = u32::try_from(calls).ok();
         }
-        let cost = app.base.config.money(&["limits", "max_cost"]).map(|micros| micros as f64 / 1e6);
+        let cost = limits.max_cost.value.map(|micros| micros as f64 / 1e6);
         if let Some(cost) = lower(self.max_cost_usd, cost) {
             flags.max_cost = Some(cost.to_string());
         }
         let timeout = self.timeout_seconds.map(|seconds| Duration::from_secs(seconds.get()));
-        if let Some(timeout) = lower(timeout, app.base.config.time(&["limits", "timeout"])) {
+        if let Some(timeout) = lower(timeout, limits.timeout.value) {
             flags.timeout = Some(format!("{}s", timeout.as_secs()));
         }
         Ok(flags)

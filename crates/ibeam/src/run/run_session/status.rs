@@ -41,12 +41,12 @@ impl RunSession<'_> {
 
     /// Returns a value; `-` for one that is not set.
     pub(in crate::run) fn status_value(&self, item: StatusItem) -> String {
-        let (head, config) = (&self.run.head, &self.process.app.base.config);
+        let (head, settings) = (&self.run.head, &self.process.app.base.settings);
         let value = match item {
             StatusItem::Session => head.session_id.to_string(),
             StatusItem::Model => format!("{} ({})", head.model.display, head.model.provider),
             StatusItem::Mode => mode_name(head.permission_mode).to_owned(),
-            StatusItem::Effort => config.text(&["effort"]).unwrap_or("default").to_owned(),
+            StatusItem::Effort => settings.effort.value.as_deref().unwrap_or("default").to_owned(),
             StatusItem::Sandbox => {
                 let (reason, catalogue) = (head.sandbox.reason.as_str(), &self.process.app.base.catalogue);
                 match catalogue.in_language(reason) {
