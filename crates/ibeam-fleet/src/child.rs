@@ -29,7 +29,7 @@ use ibeam_git::Git;
 /// The program that executes runs, and git.
 #[derive(Clone, Debug)]
 pub struct RunProgram {
-    /// The path of the program: ibeam itself.
+    /// The path of the program: ibeam itself. Commands name it `ibeam`.
     pub program: PathBuf,
     /// Runs git.
     pub git: Git,
@@ -180,21 +180,27 @@ impl RunProgram {
     }
 
     fn session_command<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut command = self.own_command();
         command.arg("sessions").args(arguments).stdin(Stdio::null()).process_group(0);
         command
     }
 
     /// Returns the command that prints what the journal of a session says.
     pub(crate) fn replay(&self, session: &str) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut command = self.own_command();
         command.args(["replay", "--output-format", "stream-json", "--contract", "1", session]);
         command.stdin(Stdio::null()).stderr(Stdio::null()).process_group(0);
         command
     }
 
-    fn command(&self, task: &Task, workspace: &Path, fleet: Option<&Path>) -> Command {
+    fn own_command(&self) -> Command {
         let mut command = Command::new(&self.program);
+        command.arg0("ibeam");
+        command
+    }
+
+    fn command(&self, task: &Task, workspace: &Path, fleet: Option<&Path>) -> Command {
+        let mut command = self.own_command();
         command.args(&self.sandbox_flags).arg("--workspace").arg(workspace);
         command.envs(task.env.iter().map(|(name, value)| (OsStr::new(name), OsStr::new(value))));
         if let Some(path) = &self.key_file {

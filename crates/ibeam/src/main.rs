@@ -27,6 +27,7 @@ mod message_queue;
 mod mode;
 mod model;
 mod otel;
+mod own_program;
 mod printer;
 mod programs;
 mod progress_line;

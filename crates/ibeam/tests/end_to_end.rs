@@ -167,6 +167,8 @@ mod project_texts;
 mod record_and_replay;
 #[path = "end_to_end/refused_parts.rs"]
 mod refused_parts;
+#[path = "end_to_end/replaced_program.rs"]
+mod replaced_program;
 #[path = "end_to_end/replay.rs"]
 mod replay;
 #[path = "end_to_end/samples.rs"]

@@ -55,7 +55,7 @@ use crate::cli::{FleetCommand, FleetReportFormat, QueueFlags, SubmissionFlags};
 use crate::cli_error::CliError;
 use crate::pump::CurrentStop;
 use crate::run::policy_rules::build_policy;
-use crate::{helper_process, run, signals, stderr};
+use crate::{helper_process, own_program, run, signals, stderr};
 
 /// The submission of tasks to a queue.
 #[derive(Clone, Copy)]
@@ -387,12 +387,12 @@ fn submit_to_ledger(ledger: &mut Ledger, tasks: &TaskFile, directory: &Path) -> 
 /// `Usage` for a flag that a fleet cannot have, `NoInput` without git.
 fn run_program(app: &AppContext, stop: &Stop) -> Result<RunProgram, CliError> {
     let flags = ForwardedFlags::new(&app.base.flags)?;
-    let program = std::env::current_exe().map_err(|error| io_error(Path::new("ibeam"), &error))?;
     let git = find_git(app, stop)?;
     let (sandbox_flags, run_flags) = (flags.sandbox, flags.run);
     let policy = build_policy(app, crate::run::permission_mode(app))?;
     let hidden = HiddenFiles::new(policy.path_policy());
     let hidden = FileFilter::new(move |path, file| hidden.contains(path) || hidden.has_other_name(file));
+    let program = own_program::PATH.into();
     Ok(RunProgram { program, git, sandbox_flags, run_flags, key_file: None, hidden, parking: None })
 }
 

@@ -27,7 +27,7 @@ fn start(scene: &Scene, tasks: &Path) -> RunningProgram {
     scene.ibeam(args).timeout(Duration::from_secs(120)).start()
 }
 
-fn wait_for(what: &str, is_true: impl Fn() -> bool) {
+pub(crate) fn wait_for(what: &str, is_true: impl Fn() -> bool) {
     let start = Instant::now();
     while !is_true() {
         assert!(start.elapsed() < Duration::from_secs(60), "{what}");

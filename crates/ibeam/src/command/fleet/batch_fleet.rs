@@ -7,7 +7,6 @@
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
-use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -35,7 +34,7 @@ use crate::app::AppContext;
 use crate::cli::BatchFlags;
 use crate::cli_error::CliError;
 use crate::command::batch::open_rounds;
-use crate::{model, run};
+use crate::{model, own_program, run};
 
 /// The time between two polls, unless a flag sets it.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -132,7 +131,7 @@ pub(super) fn poll(
 fn restart(directory: &Path, settings: &BatchSettings, polling: Polling, stdout: &File) -> CliError {
     let start = || {
         let directory = directory.canonicalize()?;
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = own_program::command();
         command.args(&settings.flags).args(["fleet", "poll", "--with-flags-of-fleet"]);
         command.arg(format!("--interval={}", polling.interval.as_secs()));
         if polling.waits {

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use ibeam_fleet::{TaskQueue as _, task_directory};
 use ibeam_output::{escape_invisible_in_json, escape_to_one_line};
@@ -12,12 +12,12 @@ use ibeam_protocol::Reason;
 use ibeam_trace::AtifWriter;
 use serde_json::json;
 
-use super::{io_error, open_ledger, queue_error};
+use super::{open_ledger, queue_error};
 use crate::app::BaseContext;
 use crate::cli_error::CliError;
 use crate::command::replay::read_events;
 use crate::command::write;
-use crate::stderr;
+use crate::{own_program, stderr};
 
 /// The format of a trace.
 #[derive(Clone, Copy, Debug)]
@@ -46,13 +46,12 @@ impl TraceFormat {
 /// # Errors
 /// `NoInput`, `Io`; `Io` as well if the journal of a session cannot be read, after all others were written.
 pub(super) fn export(directory: &Path, format: TraceFormat, stdout: &mut File) -> Result<(), CliError> {
-    let program = std::env::current_exe().map_err(|error| io_error(Path::new("ibeam"), &error))?;
     let mut failures = 0_u64;
     for result in open_ledger(directory)?.results().map_err(queue_error)? {
         let (Some(session), Some(_)) = (&result.session_id, &result.directory) else { continue };
         // The fleet may have been moved.
         let task = task_directory(&directory.join("tasks"), &result.id);
-        match trace(&program, session, &task, format) {
+        match trace(session, &task, format) {
             Ok(file) => {
                 let object = json!({ "id": result.id, "file": file }).to_string();
                 write(stdout, &format!("{}\n", escape_invisible_in_json(&object)))?;
@@ -96,11 +95,11 @@ pub(super) fn trajectory_file(task: &Path) -> PathBuf {
 }
 
 /// Writes the trace of a session, and returns its file. An incomplete file does not exist: it is renamed into place.
-fn trace(program: &Path, session: &str, task: &Path, format: TraceFormat) -> Result<PathBuf, String> {
+fn trace(session: &str, task: &Path, format: TraceFormat) -> Result<PathBuf, String> {
     let (word, name) = format.names();
     let (file, new) = (task.join(name), task.join(format!("{name}.new")));
     let output = File::create(&new).map_err(|error| format!("{}: {error}", new.display()))?;
-    let ended = Command::new(program)
+    let ended = own_program::command()
         .args(["replay", "--output-format", word, "--", session])
         .stdin(Stdio::null())
         .stdout(output)

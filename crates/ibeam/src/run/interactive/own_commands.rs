@@ -18,6 +18,7 @@ use super::person_commands::CommandDisplay;
 use crate::app::AppContext;
 use crate::cli::Flags;
 use crate::exit::ExitFailure;
+use crate::own_program;
 use crate::run::run_process::RunProcess;
 
 /// The bytes of the output of a command that the model receives, from its end.
@@ -145,8 +146,7 @@ pub(super) fn run_own(
     flags: &Flags,
     arguments: &[&str],
 ) -> Result<CommandOutput, ExitFailure> {
-    let program = std::env::current_exe().unwrap_or_else(|_| "ibeam".into());
-    let mut command = Command::new(program);
+    let mut command = Command::from(own_program::command());
     command.args(arguments).args(flags.for_commands());
     let name = arguments.first().copied().unwrap_or_default();
     run(process, screen, &format!("ibeam {name}"), command, usize::MAX)
