@@ -36,34 +36,22 @@ pub(crate) struct RunProgress {
 impl RunProgress {
     /// Adds the next event.
     pub(crate) fn fold(&mut self, kind: &EventKind) {
-        match kind {
-            EventKind::SessionStarted(head) if !head.continues => *self = Self::default(),
-            EventKind::ModelRequestFinished { answer, .. } => self.fold_answer(answer),
-            EventKind::ToolCallFinished { call, outcome, .. } => {
-                self.repetition.record_call(call, &outcome.for_model());
-            }
-            EventKind::Notice(Notice::LimitNear { kind, .. }) => self.warned.push(*kind),
-            EventKind::Notice(Notice::EmptyAnswer) => self.retried_empty = true,
-            EventKind::Notice(Notice::AnswerMismatch { attempt, .. }) => self.repairs = *attempt,
-            EventKind::UserMessage { .. } | EventKind::HookMessage { .. } => self.is_complete = false,
-            EventKind::SessionStarted(_)
-            | EventKind::PromptWithheld { .. }
-            | EventKind::RulesAdded { .. }
-            | EventKind::TextDelta { .. }
-            | EventKind::ThinkingDelta { .. }
-            | EventKind::PermissionDecided(_)
-            | EventKind::ToolCallStarted { .. }
-            | EventKind::CallInterrupted { .. }
-            | EventKind::PromptRecorded(_)
-            | EventKind::ThinkingOmitted { .. }
-            | EventKind::PartsOmitted(_)
-            | EventKind::Compacted(_)
-            | EventKind::CheckpointTaken(_)
-            | EventKind::HookRequestFinished(_)
-            | EventKind::Retrying { .. }
-            | EventKind::ModelRequestFailed { .. }
-            | EventKind::Notice(_)
-            | EventKind::RunFinished(_) => {}
+        if let EventKind::SessionStarted(head) = kind
+            && !head.continues
+        {
+            *self = Self::default();
+        } else if let EventKind::ModelRequestFinished { answer, .. } = kind {
+            self.fold_answer(answer);
+        } else if let EventKind::ToolCallFinished { call, outcome, .. } = kind {
+            self.repetition.record_call(call, &outcome.for_model());
+        } else if let EventKind::Notice(Notice::LimitNear { kind, .. }) = kind {
+            self.warned.push(*kind);
+        } else if let EventKind::Notice(Notice::EmptyAnswer) = kind {
+            self.retried_empty = true;
+        } else if let EventKind::Notice(Notice::AnswerMismatch { attempt, .. }) = kind {
+            self.repairs = *attempt;
+        } else if let EventKind::UserMessage { .. } | EventKind::HookMessage { .. } = kind {
+            self.is_complete = false;
         }
     }
 

@@ -29,53 +29,28 @@ impl<W: Write> Json<W> {
 
 impl<W: Write> EventWriter for Json<W> {
     fn write(&mut self, event: &Event) -> io::Result<()> {
-        match &event.kind {
-            EventKind::TextDelta { text } => {
-                self.result.push_str(text);
-                Ok(())
-            }
-            EventKind::ToolCallStarted { .. } => {
-                self.final_message.restart(&self.result);
-                Ok(())
-            }
-            EventKind::RunFinished(run) => match &run.outcome {
-                RunOutcome::Completed => {
-                    let result = std::mem::take(&mut self.result);
-                    let object = ResultObject {
-                        subtype: ResultSubtype::Success,
-                        is_error: false,
-                        duration_ms: run.duration_ms,
-                        duration_api_ms: run.duration_ms,
-                        result: borrowed(&result),
-                        session_id: run.session_id.to_string().into(),
-                        request_id: run.totals.request_id.as_deref().map(borrowed),
-                        usage: run.totals.usage.map(token_usage),
-                        ibeam: Some(completed_summary(run, Some(self.final_message.take(&result)))),
-                    };
-                    self.lines.append(|bytes| write_line(bytes, &object))
-                }
-                RunOutcome::Failed(_) => Ok(()),
-            },
-            EventKind::SessionStarted(_)
-            | EventKind::UserMessage { .. }
-            | EventKind::PromptWithheld { .. }
-            | EventKind::RulesAdded { .. }
-            | EventKind::HookMessage { .. }
-            | EventKind::ThinkingDelta { .. }
-            | EventKind::ModelRequestFinished { .. }
-            | EventKind::PermissionDecided(_)
-            | EventKind::ToolCallFinished { .. }
-            | EventKind::Retrying { .. }
-            | EventKind::ModelRequestFailed { .. }
-            | EventKind::CallInterrupted { .. }
-            | EventKind::PromptRecorded(_)
-            | EventKind::ThinkingOmitted { .. }
-            | EventKind::PartsOmitted(_)
-            | EventKind::Compacted(_)
-            | EventKind::CheckpointTaken(_)
-            | EventKind::HookRequestFinished(_)
-            | EventKind::Notice(_) => Ok(()),
+        if let EventKind::TextDelta { text } = &event.kind {
+            self.result.push_str(text);
+        } else if let EventKind::ToolCallStarted { .. } = &event.kind {
+            self.final_message.restart(&self.result);
+        } else if let EventKind::RunFinished(run) = &event.kind
+            && run.outcome == RunOutcome::Completed
+        {
+            let result = std::mem::take(&mut self.result);
+            let object = ResultObject {
+                subtype: ResultSubtype::Success,
+                is_error: false,
+                duration_ms: run.duration_ms,
+                duration_api_ms: run.duration_ms,
+                result: borrowed(&result),
+                session_id: run.session_id.to_string().into(),
+                request_id: run.totals.request_id.as_deref().map(borrowed),
+                usage: run.totals.usage.map(token_usage),
+                ibeam: Some(completed_summary(run, Some(self.final_message.take(&result)))),
+            };
+            return self.lines.append(|bytes| write_line(bytes, &object));
         }
+        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {

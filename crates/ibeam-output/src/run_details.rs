@@ -65,57 +65,32 @@ impl RunDetails {
 
     /// Returns the lines after an event; most events have none.
     pub fn on_event(&mut self, kind: &EventKind) -> Vec<String> {
-        match kind {
-            EventKind::SessionStarted(head) => {
-                self.directory.clone_from(&head.cwd);
-                self.files = ChangedFiles::default();
-                (self.has_command, self.has_checkpoint) = (false, false);
-                self.todos.clear();
-                self.segment.clear();
-                self.previous_segment.clear();
-                Vec::new()
+        if let EventKind::SessionStarted(head) = kind {
+            self.directory.clone_from(&head.cwd);
+            self.files = ChangedFiles::default();
+            (self.has_command, self.has_checkpoint) = (false, false);
+            self.todos.clear();
+            self.segment.clear();
+            self.previous_segment.clear();
+        } else if let EventKind::TextDelta { text } = kind {
+            self.segment.push_str(text);
+        } else if let EventKind::ToolCallStarted { .. } | EventKind::HookMessage { .. } = kind {
+            let segment = std::mem::take(&mut self.segment);
+            if !segment.trim().is_empty() {
+                self.previous_segment = segment;
             }
-            EventKind::TextDelta { text } => {
-                self.segment.push_str(text);
-                Vec::new()
+        } else if let EventKind::ToolCallFinished { call, outcome, .. } = kind {
+            self.files.add(outcome);
+            self.has_command |= is_of_command(outcome);
+            if self.options.verbose || self.options.targets {
+                return self.call_lines(call, outcome);
             }
-            EventKind::ToolCallStarted { .. } | EventKind::HookMessage { .. } => {
-                let segment = std::mem::take(&mut self.segment);
-                if !segment.trim().is_empty() {
-                    self.previous_segment = segment;
-                }
-                Vec::new()
-            }
-            EventKind::ToolCallFinished { call, outcome, .. } => {
-                self.files.add(outcome);
-                self.has_command |= is_of_command(outcome);
-                if self.options.verbose || self.options.targets {
-                    self.call_lines(call, outcome)
-                } else {
-                    Vec::new()
-                }
-            }
-            EventKind::RunFinished(run) => self.closing_lines(run),
-            EventKind::CheckpointTaken(_) => {
-                self.has_checkpoint = true;
-                Vec::new()
-            }
-            EventKind::UserMessage { .. }
-            | EventKind::PromptWithheld { .. }
-            | EventKind::RulesAdded { .. }
-            | EventKind::ThinkingDelta { .. }
-            | EventKind::ModelRequestFinished { .. }
-            | EventKind::ModelRequestFailed { .. }
-            | EventKind::PermissionDecided(_)
-            | EventKind::Retrying { .. }
-            | EventKind::CallInterrupted { .. }
-            | EventKind::PromptRecorded(_)
-            | EventKind::ThinkingOmitted { .. }
-            | EventKind::PartsOmitted(_)
-            | EventKind::Compacted(_)
-            | EventKind::HookRequestFinished(_)
-            | EventKind::Notice(_) => Vec::new(),
+        } else if let EventKind::RunFinished(run) = kind {
+            return self.closing_lines(run);
+        } else if let EventKind::CheckpointTaken(_) = kind {
+            self.has_checkpoint = true;
         }
+        Vec::new()
     }
 
     fn call_lines(&mut self, call: &ToolCall, outcome: &ToolOutcome) -> Vec<String> {

@@ -160,6 +160,13 @@ pub enum EventKind {
     RunFinished(Box<RunFinished>),
 }
 
+impl EventKind {
+    /// Whether this is a fragment of text or reasoning. The finished request has all of them.
+    pub fn is_delta(&self) -> bool {
+        matches!(self, Self::TextDelta { .. } | Self::ThinkingDelta { .. })
+    }
+}
+
 /// The settings with which a run began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionStarted {

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use ibeam_core::Redactor;
 use ibeam_output::Catalogue;
-use ibeam_protocol::{Event, EventKind, Reason};
+use ibeam_protocol::{Event, Reason};
 use ibeam_providers::recording::RecordingStore;
 use serde_json::{Value, json};
 
@@ -98,7 +98,7 @@ impl DebugLog {
 
     /// Writes an event of a run. Deltas are left out: the complete answer follows them.
     pub(crate) fn write_event(&self, event: &Event) {
-        if !matches!(event.kind, EventKind::TextDelta { .. } | EventKind::ThinkingDelta { .. }) {
+        if !event.kind.is_delta() {
             self.write("event", serde_json::to_value(event).unwrap_or_default());
         }
     }

@@ -351,45 +351,26 @@ impl PrinterState {
     fn track(&mut self, event: &Event) {
         self.next_seq = event.seq + 1;
         let kind = &event.kind;
-        match kind {
-            EventKind::SessionStarted(started) => {
-                exit::forget_early_failure_printer();
-                self.run = Some(OpenRun {
-                    session_id: started.session_id,
-                    ephemeral: started.ephemeral,
-                    started_at: Instant::now(),
-                    tally: Tally::default(),
-                    calls: HashMap::new(),
-                });
-            }
+        if let EventKind::SessionStarted(started) = kind {
+            exit::forget_early_failure_printer();
+            self.run = Some(OpenRun {
+                session_id: started.session_id,
+                ephemeral: started.ephemeral,
+                started_at: Instant::now(),
+                tally: Tally::default(),
+                calls: HashMap::new(),
+            });
+        } else if let EventKind::RunFinished(_) = kind {
+            self.run = None;
+        } else if let Some(run) = &mut self.run
             // The writer holds the text.
-            EventKind::TextDelta { .. } | EventKind::ThinkingDelta { .. } => {}
-            EventKind::RunFinished(_) => self.run = None,
-            EventKind::UserMessage { .. }
-            | EventKind::PromptWithheld { .. }
-            | EventKind::RulesAdded { .. }
-            | EventKind::HookMessage { .. }
-            | EventKind::ModelRequestFinished { .. }
-            | EventKind::PermissionDecided(_)
-            | EventKind::ToolCallStarted { .. }
-            | EventKind::CallInterrupted { .. }
-            | EventKind::PromptRecorded(_)
-            | EventKind::ThinkingOmitted { .. }
-            | EventKind::PartsOmitted(_)
-            | EventKind::ToolCallFinished { .. }
-            | EventKind::Retrying { .. }
-            | EventKind::ModelRequestFailed { .. }
-            | EventKind::Compacted(_)
-            | EventKind::CheckpointTaken(_)
-            | EventKind::HookRequestFinished(_)
-            | EventKind::Notice(_) => {
-                let Some(run) = &mut self.run else { return };
-                run.tally.fold(kind, Duration::ZERO);
-                if let EventKind::ToolCallStarted { model_call_id, call } = kind {
-                    run.calls.insert(call.id.clone(), (model_call_id.clone(), call.clone()));
-                } else if let EventKind::ToolCallFinished { call, .. } = kind {
-                    run.calls.remove(&call.id);
-                }
+            && !kind.is_delta()
+        {
+            run.tally.fold(kind, Duration::ZERO);
+            if let EventKind::ToolCallStarted { model_call_id, call } = kind {
+                run.calls.insert(call.id.clone(), (model_call_id.clone(), call.clone()));
+            } else if let EventKind::ToolCallFinished { call, .. } = kind {
+                run.calls.remove(&call.id);
             }
         }
     }

@@ -121,8 +121,7 @@ impl Pump {
 /// Whether an event is a part of a text that the model is writing, for whose record nobody waits.
 fn is_delta(envelope: &Envelope) -> bool {
     let kind = &envelope.event.kind;
-    envelope.receipt.is_none()
-        && matches!(kind, EventKind::TextDelta { .. } | EventKind::ThinkingDelta { .. })
+    envelope.receipt.is_none() && kind.is_delta()
 }
 
 /// Adds the events that wait to a batch, up to its capacity.

@@ -175,40 +175,21 @@ impl SessionFacts {
 
 impl EventWriter for &mut SessionFacts {
     fn write(&mut self, event: &Event) -> io::Result<()> {
-        match &event.kind {
-            EventKind::SessionStarted(head) => {
-                self.session_id = Some(head.session_id);
-                self.cwd.clone_from(&head.cwd);
-                self.runs += 1;
-                self.end = Some(RunEnd::Missing);
-                self.open_calls.clear();
-                if !self.models.contains(&head.model.display) {
-                    self.models.push(head.model.display.clone());
-                }
+        if let EventKind::SessionStarted(head) = &event.kind {
+            self.session_id = Some(head.session_id);
+            self.cwd.clone_from(&head.cwd);
+            self.runs += 1;
+            self.end = Some(RunEnd::Missing);
+            self.open_calls.clear();
+            if !self.models.contains(&head.model.display) {
+                self.models.push(head.model.display.clone());
             }
-            EventKind::ToolCallStarted { model_call_id, call } => self.start_call(model_call_id, call),
-            EventKind::ToolCallFinished { model_call_id, call, outcome } => {
-                self.end_call(model_call_id, call, outcome);
-            }
-            EventKind::RunFinished(finished) => self.end_run(finished),
-            EventKind::UserMessage { .. }
-            | EventKind::PromptWithheld { .. }
-            | EventKind::RulesAdded { .. }
-            | EventKind::HookMessage { .. }
-            | EventKind::TextDelta { .. }
-            | EventKind::ThinkingDelta { .. }
-            | EventKind::ModelRequestFinished { .. }
-            | EventKind::ModelRequestFailed { .. }
-            | EventKind::Retrying { .. }
-            | EventKind::PermissionDecided(_)
-            | EventKind::CallInterrupted { .. }
-            | EventKind::PromptRecorded(_)
-            | EventKind::ThinkingOmitted { .. }
-            | EventKind::PartsOmitted(_)
-            | EventKind::CheckpointTaken(_)
-            | EventKind::HookRequestFinished(_)
-            | EventKind::Compacted(_)
-            | EventKind::Notice(_) => {}
+        } else if let EventKind::ToolCallStarted { model_call_id, call } = &event.kind {
+            self.start_call(model_call_id, call);
+        } else if let EventKind::ToolCallFinished { model_call_id, call, outcome } = &event.kind {
+            self.end_call(model_call_id, call, outcome);
+        } else if let EventKind::RunFinished(finished) = &event.kind {
+            self.end_run(finished);
         }
         Ok(())
     }

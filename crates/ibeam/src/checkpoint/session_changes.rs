@@ -67,46 +67,25 @@ impl SessionChanges {
     /// Adds the next event of the session.
     pub(crate) fn fold(&mut self, event: Event) {
         self.next_seq = event.seq + 1;
-        match event.kind {
-            EventKind::SessionStarted(head) => {
-                self.turns += 1;
-                self.cwd = head.cwd;
-            }
-            EventKind::CheckpointTaken(Checkpoint { moment, commit, left_out }) => {
-                let cause = match moment {
-                    CheckpointMoment::TurnStart => Cause::Turn(self.turns),
-                    CheckpointMoment::UndoStart { turn: Some(turn) } => Cause::Undo(turn),
-                    CheckpointMoment::UndoStart { turn: None } => Cause::Redo,
-                    CheckpointMoment::TurnEnd | CheckpointMoment::UndoEnd => {
-                        if let Some(change) = self.changes.last_mut() {
-                            change.end = Some(commit);
-                        }
-                        return;
+        if let EventKind::SessionStarted(head) = event.kind {
+            self.turns += 1;
+            self.cwd = head.cwd;
+        } else if let EventKind::RunFinished(run) = event.kind {
+            self.has_changed_files |= !run.totals.files_changed.is_empty();
+        } else if let EventKind::CheckpointTaken(Checkpoint { moment, commit, left_out }) = event.kind {
+            let cause = match moment {
+                CheckpointMoment::TurnStart => Cause::Turn(self.turns),
+                CheckpointMoment::UndoStart { turn: Some(turn) } => Cause::Undo(turn),
+                CheckpointMoment::UndoStart { turn: None } => Cause::Redo,
+                CheckpointMoment::TurnEnd | CheckpointMoment::UndoEnd => {
+                    if let Some(change) = self.changes.last_mut() {
+                        change.end = Some(commit);
                     }
-                };
-                let left_out = left_out.into_iter().collect();
-                self.changes.push(Change { cause, start: commit, end: None, left_out });
-            }
-            EventKind::UserMessage { .. }
-            | EventKind::PromptWithheld { .. }
-            | EventKind::RulesAdded { .. }
-            | EventKind::HookMessage { .. }
-            | EventKind::HookRequestFinished(_)
-            | EventKind::TextDelta { .. }
-            | EventKind::ThinkingDelta { .. }
-            | EventKind::ModelRequestFinished { .. }
-            | EventKind::ModelRequestFailed { .. }
-            | EventKind::PermissionDecided(_)
-            | EventKind::ToolCallStarted { .. }
-            | EventKind::ToolCallFinished { .. }
-            | EventKind::Retrying { .. }
-            | EventKind::CallInterrupted { .. }
-            | EventKind::PromptRecorded(_)
-            | EventKind::ThinkingOmitted { .. }
-            | EventKind::PartsOmitted(_)
-            | EventKind::Compacted(_)
-            | EventKind::Notice(_) => {}
-            EventKind::RunFinished(run) => self.has_changed_files |= !run.totals.files_changed.is_empty(),
+                    return;
+                }
+            };
+            let left_out = left_out.into_iter().collect();
+            self.changes.push(Change { cause, start: commit, end: None, left_out });
         }
     }
 

@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use ibeam_output::{SubcommandLine, escape_invisible};
-use ibeam_protocol::{Event, EventKind, Reason, SessionId, sentence};
+use ibeam_protocol::{Event, Reason, SessionId, sentence};
 use ibeam_session::SessionError;
 use serde_json::Value;
 
@@ -150,7 +150,7 @@ fn replace_content(file: &mut File, content: &[u8]) -> io::Result<()> {
 fn session_text(app: &AppContext, id: SessionId) -> Result<String, Reason> {
     let mut excerpt = Excerpt::default();
     let read = ibeam_session::read(&app.dirs.sessions(), id, &mut |event: Event| {
-        if !matches!(event.kind, EventKind::TextDelta { .. } | EventKind::ThinkingDelta { .. }) {
+        if !event.kind.is_delta() {
             excerpt.push(serde_json::to_value(&event).unwrap_or_default());
         }
         Ok::<_, SessionError>(())

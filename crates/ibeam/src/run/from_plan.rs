@@ -104,44 +104,20 @@ struct PlanSearch {
 
 impl PlanSearch {
     fn fold(&mut self, event: Event) {
-        match event.kind {
-            EventKind::SessionStarted(head) => {
-                (self.cwd, self.mode) = (Some(head.cwd), Some(head.permission_mode));
-                self.answer.clear();
+        if let EventKind::SessionStarted(head) = event.kind {
+            (self.cwd, self.mode) = (Some(head.cwd), Some(head.permission_mode));
+            self.answer.clear();
+        } else if let EventKind::ModelRequestFinished { answer, .. } = event.kind {
+            let text = visible_text(&answer);
+            if !text.trim().is_empty() {
+                self.answer = text;
             }
-            EventKind::ModelRequestFinished { answer, .. } => {
-                let text = visible_text(&answer);
-                if !text.trim().is_empty() {
-                    self.answer = text;
-                }
-            }
-            EventKind::RunFinished(finished) => {
-                if let Some(mode @ (PermissionMode::Plan | PermissionMode::Ask)) = self.mode
-                    && finished.outcome == RunOutcome::Completed
-                    && !self.answer.is_empty()
-                {
-                    self.plan = Some((mode, std::mem::take(&mut self.answer)));
-                }
-            }
-            EventKind::UserMessage { .. }
-            | EventKind::PromptWithheld { .. }
-            | EventKind::RulesAdded { .. }
-            | EventKind::HookMessage { .. }
-            | EventKind::CheckpointTaken(_)
-            | EventKind::HookRequestFinished(_)
-            | EventKind::TextDelta { .. }
-            | EventKind::ThinkingDelta { .. }
-            | EventKind::ModelRequestFailed { .. }
-            | EventKind::PermissionDecided(_)
-            | EventKind::ToolCallStarted { .. }
-            | EventKind::ToolCallFinished { .. }
-            | EventKind::Retrying { .. }
-            | EventKind::CallInterrupted { .. }
-            | EventKind::PromptRecorded(_)
-            | EventKind::ThinkingOmitted { .. }
-            | EventKind::PartsOmitted(_)
-            | EventKind::Compacted(_)
-            | EventKind::Notice(_) => {}
+        } else if let EventKind::RunFinished(finished) = event.kind
+            && let Some(mode @ (PermissionMode::Plan | PermissionMode::Ask)) = self.mode
+            && finished.outcome == RunOutcome::Completed
+            && !self.answer.is_empty()
+        {
+            self.plan = Some((mode, std::mem::take(&mut self.answer)));
         }
     }
 }

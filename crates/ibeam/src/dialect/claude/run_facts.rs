@@ -88,40 +88,19 @@ impl RunFacts {
 
     /// Records the facts of an event. Must be called before the lines of the event are written.
     pub(crate) fn observe(&mut self, event: &Event) {
-        match &event.kind {
-            EventKind::SessionStarted(head) => {
-                self.model.clone_from(&head.model.id);
-                (self.answer_usage, self.is_answer_complete, self.run_end) = (Usage::default(), false, None);
-            }
-            EventKind::ModelRequestFinished { answer, .. } => {
-                (self.answer_usage, self.is_answer_complete) = (answer.usage.unwrap_or_default(), true);
-            }
-            EventKind::TextDelta { .. } if self.is_answer_complete => {
-                (self.answer_usage, self.is_answer_complete) = (Usage::default(), false);
-            }
-            EventKind::Notice(Notice::ModelFallback { to, .. }) => {
-                model_id_of(to).clone_into(&mut self.model)
-            }
-            EventKind::RunFinished(run) => self.add_run(run),
-            EventKind::TextDelta { .. }
-            | EventKind::UserMessage { .. }
-            | EventKind::PromptWithheld { .. }
-            | EventKind::RulesAdded { .. }
-            | EventKind::HookMessage { .. }
-            | EventKind::ThinkingDelta { .. }
-            | EventKind::PermissionDecided(_)
-            | EventKind::ToolCallStarted { .. }
-            | EventKind::ToolCallFinished { .. }
-            | EventKind::Retrying { .. }
-            | EventKind::ModelRequestFailed { .. }
-            | EventKind::CallInterrupted { .. }
-            | EventKind::PromptRecorded(_)
-            | EventKind::ThinkingOmitted { .. }
-            | EventKind::PartsOmitted(_)
-            | EventKind::Compacted(_)
-            | EventKind::CheckpointTaken(_)
-            | EventKind::HookRequestFinished(_)
-            | EventKind::Notice(_) => {}
+        if let EventKind::SessionStarted(head) = &event.kind {
+            self.model.clone_from(&head.model.id);
+            (self.answer_usage, self.is_answer_complete, self.run_end) = (Usage::default(), false, None);
+        } else if let EventKind::ModelRequestFinished { answer, .. } = &event.kind {
+            (self.answer_usage, self.is_answer_complete) = (answer.usage.unwrap_or_default(), true);
+        } else if let EventKind::TextDelta { .. } = &event.kind
+            && self.is_answer_complete
+        {
+            (self.answer_usage, self.is_answer_complete) = (Usage::default(), false);
+        } else if let EventKind::Notice(Notice::ModelFallback { to, .. }) = &event.kind {
+            model_id_of(to).clone_into(&mut self.model);
+        } else if let EventKind::RunFinished(run) = &event.kind {
+            self.add_run(run);
         }
     }
 

@@ -47,32 +47,15 @@ impl RunWriter {
     }
 
     fn report(&self, kind: &EventKind) {
-        match kind {
-            EventKind::SessionStarted(head) => self.progress.report(&format!("session {}", head.session_id)),
-            EventKind::ToolCallStarted { call, .. } => self.progress.report(&call_text(call)),
-            EventKind::Retrying { attempt, delay_ms, .. } => {
-                let seconds = delay_ms.div_ceil(1000);
-                self.progress.report(&format!("attempt {attempt} failed; next in {seconds} s"));
-            }
-            EventKind::Compacted(_) => self.progress.report("conversation shortened"),
-            EventKind::UserMessage { .. }
-            | EventKind::PromptWithheld { .. }
-            | EventKind::RulesAdded { .. }
-            | EventKind::HookMessage { .. }
-            | EventKind::TextDelta { .. }
-            | EventKind::ThinkingDelta { .. }
-            | EventKind::ModelRequestFinished { .. }
-            | EventKind::ModelRequestFailed { .. }
-            | EventKind::PermissionDecided(_)
-            | EventKind::ToolCallFinished { .. }
-            | EventKind::CallInterrupted { .. }
-            | EventKind::PromptRecorded(_)
-            | EventKind::ThinkingOmitted { .. }
-            | EventKind::PartsOmitted(_)
-            | EventKind::CheckpointTaken(_)
-            | EventKind::HookRequestFinished(_)
-            | EventKind::Notice(_)
-            | EventKind::RunFinished(_) => {}
+        if let EventKind::SessionStarted(head) = kind {
+            self.progress.report(&format!("session {}", head.session_id));
+        } else if let EventKind::ToolCallStarted { call, .. } = kind {
+            self.progress.report(&call_text(call));
+        } else if let EventKind::Retrying { attempt, delay_ms, .. } = kind {
+            let seconds = delay_ms.div_ceil(1000);
+            self.progress.report(&format!("attempt {attempt} failed; next in {seconds} s"));
+        } else if let EventKind::Compacted(_) = kind {
+            self.progress.report("conversation shortened");
         }
     }
 }
