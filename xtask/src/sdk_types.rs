@@ -41,11 +41,11 @@ pub(crate) enum SdkTypesError {
     Differs(PathBuf),
 }
 
-/// Writes the types, or compares them if the first argument is `--check`.
+/// Writes the types, or compares them with the file.
 ///
 /// # Errors
 /// See [`SdkTypesError`].
-pub(crate) fn run(root: &Path, mut args: impl Iterator<Item = String>) -> Result<(), SdkTypesError> {
+pub(crate) fn run(root: &Path, is_check: bool) -> Result<(), SdkTypesError> {
     let data = root.join("crates/ibeam-providers/tests/data");
     let sources = Sources::load(&data.join("sdk_packages.json"))?;
     let directory = root.join("target/sdk-types");
@@ -59,7 +59,7 @@ pub(crate) fn run(root: &Path, mut args: impl Iterator<Item = String>) -> Result
     }
     let path = data.join("sdk_types.json");
     let file_error = |source| SdkTypesError::File { path: path.clone(), source };
-    if args.next().as_deref() != Some("--check") {
+    if !is_check {
         return fs::write(&path, &output.stdout).map_err(file_error);
     }
     match fs::read(&path).map_err(file_error)? == output.stdout {

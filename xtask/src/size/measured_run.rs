@@ -35,9 +35,6 @@ pub(crate) enum SizeError {
         /// The output of the run.
         output: String,
     },
-    /// An unknown option.
-    #[error("unknown option `{0}`; use `--without-engine`")]
-    Option(String),
     /// The shortest run uses these libraries.
     #[error("a run without tools uses libraries that it does not need: {0}")]
     UnusedLibraries(String),
