@@ -37,7 +37,6 @@ const ROW_TIME: Duration = Duration::from_millis(1500);
 /// The maximum time for one row with `--quick`, which only shows whether the bench works.
 const QUICK_ROW_TIME: Duration = Duration::from_millis(50);
 
-/// A failure of a bench.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchError {
     /// Cargo could not be started.
@@ -49,7 +48,6 @@ pub(crate) enum BenchError {
     /// The output of divan has an unknown form, for example of another version.
     #[error("cannot read what the bench `{bench}` printed: {text}")]
     Unreadable {
-        /// The name of the bench.
         bench: String,
         /// The line that could not be parsed.
         text: String,

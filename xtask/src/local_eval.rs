@@ -15,7 +15,6 @@ use task::{EvalTask, TaskVerdict};
 
 use ibeam_testkit::{BuildError, build_program_with};
 
-/// The list of tasks.
 const TASKS_FILE: &str = "crates/ibeam-local/eval/tasks.toml";
 /// The maximum duration of a run.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
@@ -28,7 +27,6 @@ pub(crate) enum EvalError {
     /// The list of tasks is missing or invalid.
     #[error("cannot use `{TASKS_FILE}`: {0}")]
     Tasks(String),
-    /// No task has such a name.
     #[error("no task has such a name; see `{TASKS_FILE}`")]
     NoTask,
     /// The program could not be built.

@@ -30,21 +30,13 @@ pub(crate) enum SdkTypesError {
     Script(String),
     /// The file cannot be read or written.
     #[error("{path}: {source}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// The committed file is another one.
     #[error("{0} differs from the packages; run `cargo xtask sdk-types`")]
     Differs(PathBuf),
 }
 
 /// Writes the types, or compares them with the file.
-///
-/// # Errors
-/// See [`SdkTypesError`].
 pub(crate) fn run(root: &Path, is_check: bool) -> Result<(), SdkTypesError> {
     let data = root.join("crates/ibeam-providers/tests/data");
     let sources = Sources::load(&data.join("sdk_packages.json"))?;

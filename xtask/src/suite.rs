@@ -67,11 +67,9 @@ impl ProgramOption {
     }
 }
 
-/// The input of suites.
 pub(crate) struct SuiteContext {
     /// The root of the repository.
     pub(crate) root: PathBuf,
-    /// The program under test.
     pub(crate) program: PathBuf,
     pub(crate) installer: Installer,
 }

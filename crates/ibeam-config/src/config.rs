@@ -16,9 +16,7 @@ const DEFAULT_PROCESS_LIMIT: u32 = 4096;
 /// A value and its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// The value.
     pub value: Value,
-    /// The origin of the value.
     pub origin: Origin,
 }
 
@@ -27,27 +25,21 @@ pub struct Setting {
 pub enum Origin {
     /// A built-in default.
     Default,
-    /// A file of the user.
     User {
-        /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
     },
-    /// A file of the project.
     Project {
-        /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
     },
     /// The environment variable of this name.
     Env(String),
-    /// The flag of this name.
     Flag(String),
     /// The file of the administrator.
     Managed {
-        /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,

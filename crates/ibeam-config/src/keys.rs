@@ -28,9 +28,7 @@ pub(crate) enum ProjectScope {
 pub(crate) struct Key {
     /// The names of the key, separated by dots.
     pub(crate) path: &'static str,
-    /// The kind of its values.
     pub(crate) kind: Kind,
-    /// The default value as text.
     pub(crate) default: Option<&'static str>,
     /// The environment variable that sets the key.
     pub(crate) variable: Option<&'static str>,
@@ -91,7 +89,6 @@ const THINKING_FORMS: &[&str] =
     &["none", "adaptive", "budget", "levels", "object", "switch", "zai", "together", "nova"];
 /// The ways to switch reasoning off.
 const THINKING_OFF: &[&str] = &["none", "disabled", "between_tools", "level"];
-/// The forms of cache breakpoints.
 const CACHE_FORMS: &[&str] = &["none", "breakpoints", "cache_control", "points", "system_points"];
 /// The forms of a request for an answer that matches a JSON Schema.
 const SCHEMA_FORMS: &[&str] = &["prompt", "json_schema", "output_config"];
@@ -343,7 +340,6 @@ impl Key {
         names.collect::<Vec<_>>().join(".")
     }
 
-    /// Returns the names of the path.
     pub(crate) fn path_names(&self) -> Vec<String> {
         self.path.split('.').map(str::to_owned).collect()
     }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use toml_edit::Item;
 
-/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -76,20 +75,16 @@ fn quoted(words: &[&str]) -> String {
     words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ")
 }
 
-/// A value of the configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A text.
     Text(String),
     /// A number, or a number of bytes.
     Number(u64),
     /// A switch, on or off.
     Switch(bool),
-    /// A duration.
     Time(Duration),
     /// Millionths of a US dollar.
     Money(u64),
-    /// A list of texts.
     List(Vec<String>),
 }
 

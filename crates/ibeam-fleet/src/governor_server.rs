@@ -190,9 +190,6 @@ impl SharedGovernor {
     }
 
     /// Listens in `directory` until the process ends.
-    ///
-    /// # Errors
-    /// The system's error.
     pub(crate) fn serve(self: &Arc<Self>, directory: &Path) -> io::Result<GovernorSocket> {
         let marker = directory.join(LIMITED_FILE);
         match self.is_limited {
@@ -204,9 +201,6 @@ impl SharedGovernor {
     }
 
     /// Listens again if somebody has removed the socket: without it the runs wait for another driver.
-    ///
-    /// # Errors
-    /// The system's error.
     pub(crate) fn restore(self: &Arc<Self>, directory: &Path) -> io::Result<()> {
         if socket_path(directory).exists() { Ok(()) } else { self.listen(directory) }
     }

@@ -54,7 +54,6 @@ pub(crate) struct Snapshots<'a> {
     pub(crate) store: Arc<dyn SnapshotStore>,
     pub(crate) program: &'a RunProgram,
     pub(crate) workspaces: &'a Workspaces,
-    /// The directory of the fleet.
     pub(crate) fleet: &'a Path,
     pub(crate) watched: Mutex<HashMap<String, Arc<Mutex<Watched>>>>,
 }

@@ -31,7 +31,6 @@ pub struct TaskFile {
 pub struct InvalidTask {
     /// The number of the line, from 1.
     pub line: u64,
-    /// The reason.
     pub detail: String,
 }
 

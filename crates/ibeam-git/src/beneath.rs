@@ -37,7 +37,6 @@ pub(crate) fn create_new_directory(parent: &OwnedFd, name: &OsStr) -> io::Result
     Ok(openat(parent, name, DIRECTORY, Mode::empty())?)
 }
 
-/// Writes a new file.
 pub(crate) fn write_new(directory: &impl AsFd, name: &OsStr, content: &[u8]) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(openat(directory, name, flags, Mode::from_raw_mode(0o666))?);

@@ -75,7 +75,6 @@ pub fn command(program: &Path, place: Place<'_>) -> Command {
     command
 }
 
-/// The failure of a command of git.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GitError {
     /// Git ended with an exit code. The message is git's.
@@ -168,7 +167,6 @@ impl Git {
         })
     }
 
-    /// Returns the directory of views.
     pub(crate) fn views(&self) -> &Path {
         &self.views
     }

@@ -28,7 +28,6 @@ pub(crate) struct ToolCallPayload<'a> {
     /// The name of the tool, e.g. `Shell` or `MCP:search`.
     pub(crate) name: String,
     pub(crate) input: Value,
-    /// The working directory.
     pub(crate) directory: PathBuf,
     /// Whether commands of the run are sandboxed.
     is_sandboxed: bool,

@@ -13,7 +13,6 @@ use crate::calendar::{date_of_days, days_of_date};
 use crate::reasoning::Effort;
 use crate::response_error::{ReportedError, ResponseError};
 
-/// The number of seconds of a day.
 const SECONDS_OF_DAY: i64 = 86_400;
 /// The day of the year 9999 from which on a number is no date.
 const MAX_DAYS: u64 = 2_932_000;

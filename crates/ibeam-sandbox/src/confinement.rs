@@ -111,7 +111,6 @@ pub struct SandboxUnavailable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{backend}: {step}: {errno}")]
 pub struct BackendFailure {
-    /// Name of the backend.
     pub backend: &'static str,
     /// Name of the step that failed.
     pub step: &'static str,

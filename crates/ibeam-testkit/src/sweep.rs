@@ -18,7 +18,6 @@ pub struct SweepPart {
 pub struct InvalidSweep(String);
 
 impl SweepPart {
-    /// The complete sweep.
     pub const WHOLE: Self = Self { index: 0, count: 1 };
 
     /// Returns the part in [`SWEEP_VARIABLE`], and without it the first eighth.

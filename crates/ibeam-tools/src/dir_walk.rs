@@ -59,7 +59,6 @@ pub(crate) struct UnreadDirectories {
 }
 
 impl UnreadDirectories {
-    /// Adds a directory.
     pub(crate) fn add(&mut self, directory: &Path) {
         self.count += 1;
         if self.first.len() < MAX_NAMED {

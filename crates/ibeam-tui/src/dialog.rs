@@ -39,7 +39,6 @@ pub struct DialogOptions {
 pub enum DialogInput {
     /// One of these.
     Choice(Vec<String>),
-    /// A text of one line.
     Text,
     /// A text of one line that is not shown.
     Secret,
@@ -74,7 +73,6 @@ pub enum EscapeEffect {
     Leaves,
 }
 
-/// The answer to a dialog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DialogReply {
     /// The position of the choice.

@@ -22,7 +22,6 @@ pub enum Reply {
     ForSession,
     /// Allow the call, and add the rule of the question.
     Always,
-    /// Refuse the call.
     Refuse,
     /// Refuse the call, with a message to the model.
     RefuseAndExplain(String),
@@ -30,7 +29,6 @@ pub enum Reply {
 
 /// A question about a call.
 pub struct Question {
-    /// The call.
     pub call: CallId,
     /// The cause, and the exact command or target.
     pub body: Vec<Line>,
@@ -44,7 +42,6 @@ pub struct Question {
     pub reply: Box<dyn FnOnce(Reply) + Send>,
 }
 
-/// A choice of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// Allow the call.
@@ -53,7 +50,6 @@ pub enum Choice {
     ForSession,
     /// Add a rule.
     Always,
-    /// Refuse the call.
     Refuse,
     /// Refuse the call, with a message to the model.
     RefuseAndExplain,

@@ -172,9 +172,6 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
 
 /// Checks the form of the headers of `--header`, and the names of `--without`. Their errors are in the language of the
 /// configuration, so the caller reads that first.
-///
-/// # Errors
-/// `Usage`.
 pub(crate) fn check_names(flags: &Flags) -> Result<(), Reason> {
     flags.header.iter().try_for_each(|header| split_header(header).map(|_| ()))?;
     check_tool_names(flags)

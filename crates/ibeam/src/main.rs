@@ -372,9 +372,6 @@ fn hint_at_text_format(app: &AppContext) {
 }
 
 /// Checks that `--unpark` names a session and no prompt.
-///
-/// # Errors
-/// `Usage`.
 fn check_unpark(flags: &Flags, target: &SessionTarget, words: &[OsString]) -> Result<(), Reason> {
     let detail = match (flags.unpark, target) {
         (false, _) => return Ok(()),

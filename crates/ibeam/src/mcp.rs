@@ -245,7 +245,6 @@ impl McpServers {
         tools
     }
 
-    /// Returns the tools that read.
     pub(crate) fn read_only_tools(&self) -> ToolSet {
         let mut tools = self.resource_tools();
         tools.extend(ibeam_mcp::tool_set(&self.running, true));

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use crate::suite::SuiteError;
 
-/// A client.
 pub(super) struct Client {
     /// The name of the client in its package registry, without a scope, and of its folder.
     pub(super) name: &'static str,
@@ -19,7 +18,6 @@ pub(super) struct Client {
     pub(super) embedded: Option<&'static str>,
 }
 
-/// The runtime of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runtime {
     /// Python 3.N or later.
@@ -27,7 +25,6 @@ pub(super) enum Runtime {
     Node,
 }
 
-/// The script of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ModelScript {
     /// Two calls with text before each, an answer, then an answer to each further prompt.

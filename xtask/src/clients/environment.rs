@@ -18,22 +18,16 @@ use crate::suite::SuiteError;
 
 /// Model ids that clients use. The configuration makes them aliases of the model that answers.
 const ALIASES: [&str; 3] = ["auto", "composer-1", "composer-2.5"];
-/// The name of the scripted model.
 const SCRIPTED_MODEL: &str = "anthropic/claude-sonnet-4-6";
-/// The name of the embedded model.
 const EMBEDDED_MODEL: &str = "embedded";
-/// The file of the embedded model.
 const EMBEDDED_MODEL_FILE: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
 
 /// The content of the README in the workspace.
 const README: &str = "# Tide tables\n\nA small program that prints the tides of a given day.\n";
 
-/// The model that answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Model {
-    /// The scripted model server.
     Scripted,
-    /// The path of the embedded model.
     Embedded(PathBuf),
 }
 

@@ -15,17 +15,14 @@ use crate::suite::SuiteError;
 pub(crate) struct Installer {
     /// The directory with a folder for each client.
     clients: PathBuf,
-    /// The directory of the installations.
     target: PathBuf,
     python: Option<&'static Python>,
 }
 
-/// An installed client.
 pub(super) struct Installed {
     pub(super) version: String,
     /// The Python that runs its driver.
     pub(super) python: PathBuf,
-    /// The directory of the installation.
     pub(super) directory: PathBuf,
     pub(super) driver: PathBuf,
     /// The directory of the modules that drivers share.

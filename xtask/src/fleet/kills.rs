@@ -25,7 +25,6 @@ const SLEEP: Duration = Duration::from_secs(3);
 /// The number of commands that may end without a result of every task, because something is not decided.
 const MAX_COMMANDS: usize = 20;
 
-/// The counts of a fleet.
 #[derive(Debug, Default)]
 struct Counts {
     killed: BTreeMap<Blow, usize>,

@@ -10,13 +10,11 @@ use ibeam_testkit::Answer;
 use super::scripted_fleet::{JOBS, REQUESTS_PER_TASK, ScriptedFleet, answer, run_to_end, start};
 use crate::suite::SuiteError;
 
-/// The tasks of a fleet.
 const TASKS: usize = 300;
 
 /// The requests that the provider answers in each window.
 const REQUESTS_PER_WINDOW: usize = 200;
 
-/// The duration of a window.
 const WINDOW: Duration = Duration::from_secs(5);
 
 /// The maximum of refused requests, in percent of those that are needed.

@@ -169,7 +169,6 @@ pub(crate) fn task_ids(count: usize) -> impl Iterator<Item = String> {
     (0..count).map(|number| format!("t{number}."))
 }
 
-/// Starts a command.
 pub(crate) fn start(mut command: Command) -> Result<Child, SuiteError> {
     command.spawn().map_err(SuiteError::system(command.get_program().to_string_lossy()))
 }

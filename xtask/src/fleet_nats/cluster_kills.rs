@@ -52,7 +52,6 @@ const LOOK_PAUSE: Duration = Duration::from_millis(200);
 /// The time without a request of a run after which the fleet counts as stuck.
 const MAX_SILENCE: Duration = Duration::from_secs(180);
 
-/// The counts of a fleet.
 #[derive(Debug, Default)]
 struct Counts {
     submitters_killed: usize,
@@ -78,7 +77,6 @@ struct Counts {
     submitter_memory: u64,
 }
 
-/// The processes of the fleet.
 struct Processes {
     submitter: Child,
     workers: Vec<Child>,

@@ -19,7 +19,6 @@ const MOCK_TEXT: &str = "pong from the mock";
 /// The last text of the scripted model.
 const SCRIPTED_TEXT: &str = "The title is Tide tables.";
 
-/// An API of the proxy.
 struct ProxyApi {
     /// The name in `wire` of a provider's configuration.
     wire: &'static str,

@@ -29,7 +29,6 @@ pub(super) struct ServerRun<'a> {
     pub(super) expected: Expected<'a>,
 }
 
-/// The expected result of a run.
 #[derive(Clone, Copy)]
 pub(super) enum Expected<'a> {
     /// Exit code 0 and a text that contains this one, in any case of letters.

@@ -9,7 +9,6 @@ use crate::distribution::DistributionError;
 
 /// A measured figure and its limit.
 pub(super) struct Figure {
-    /// The name of the figure.
     pub(super) what: &'static str,
     pub(super) measured: u64,
     pub(super) limit: u64,
@@ -32,7 +31,6 @@ pub(crate) enum SizeError {
     Run {
         /// The name of the measurement.
         what: &'static str,
-        /// The output of the run.
         output: String,
     },
     /// The shortest run uses these libraries.

@@ -30,7 +30,6 @@ impl fmt::Display for Counts {
     }
 }
 
-/// The result of a suite.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SuiteResult {
     /// The programs of the suite with their versions, for example "npm `acpx` 1.2.3".

@@ -28,7 +28,6 @@ type PackageNames = BTreeSet<(String, String)>;
 #[derive(Default)]
 struct Names {
     attacks: BTreeSet<String>,
-    /// The functions of all packages.
     functions: PackageNames,
     /// The modules that the packages declare.
     modules: PackageNames,

@@ -45,7 +45,6 @@ struct ResourceMetadata {
     dpop_bound_access_tokens_required: bool,
 }
 
-/// The metadata of an authorization server.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct AuthorizationServer {
     pub(super) issuer: String,

@@ -81,7 +81,6 @@ const CALLS: [(c_long, CallTest); 17] = [
 pub(crate) struct ProtectedClient {
     /// The process that started the server.
     pub(crate) pid: Pid,
-    /// Its process group.
     pub(crate) group: Pid,
 }
 

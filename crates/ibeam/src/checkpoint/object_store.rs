@@ -69,9 +69,6 @@ impl ObjectStore {
     }
 
     /// Writes an object unless it exists, and returns its hash.
-    ///
-    /// # Errors
-    /// The error of the system.
     pub(super) fn write_new(&self, kind: &str, content: &[u8]) -> io::Result<ObjectId> {
         let id = self.algorithm.object(kind, content);
         if self.contains(&id) { Ok(id) } else { self.write(kind, content) }
@@ -97,9 +94,6 @@ impl ObjectStore {
     }
 
     /// Writes an object and returns its hash.
-    ///
-    /// # Errors
-    /// The error of the system.
     pub(super) fn write(&self, kind: &str, content: &[u8]) -> io::Result<ObjectId> {
         self.write_object(kind, content.len() as u64, |object| object.write(content))
     }

@@ -54,7 +54,6 @@ pub(crate) enum UndoTarget {
 pub(crate) struct SessionChanges {
     /// The workspace of the last run.
     pub(crate) cwd: PathBuf,
-    /// The number of turns.
     pub(crate) turns: u32,
     /// The number of the next event.
     pub(crate) next_seq: u64,

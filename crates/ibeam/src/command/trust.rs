@@ -152,7 +152,6 @@ pub(crate) struct ProjectEntry {
     pub(crate) counts: bool,
 }
 
-/// The content of an entry.
 pub(crate) enum ProjectEntryKind {
     Setting {
         text: String,

@@ -18,7 +18,6 @@ use super::auth_declaration::AuthDeclaration;
 use super::json_file::{self, McpFile};
 use crate::app::AppContext;
 
-/// A declared server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServerDeclaration {
     pub(crate) name: String,

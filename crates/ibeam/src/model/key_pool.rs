@@ -91,7 +91,6 @@ impl QuotaCell {
     }
 }
 
-/// The keys of a provider.
 struct KeyPool {
     keys: Vec<PooledKey>,
     provider: String,
@@ -101,7 +100,6 @@ struct KeyPool {
     chooser: Chooser,
 }
 
-/// Chooses the key of a request.
 enum Chooser {
     /// The governor of the fleet.
     Governor { socket: PathBuf, ask: Ask },

@@ -409,12 +409,10 @@ impl<'a> RunSession<'a> {
         (!servers.is_empty()).then(|| slash_commands::server_prompt::available(servers))
     }
 
-    /// Returns the ID of the session.
     pub(super) fn id(&self) -> SessionId {
         self.run.head.session_id
     }
 
-    /// Returns the skills.
     pub(super) fn skills(&self) -> &Skills {
         &self.skills
     }

@@ -16,7 +16,6 @@ use ibeam_sandbox::Confinement;
 use crate::app::AppContext;
 use crate::environment::variable;
 
-/// The caches of one tool.
 struct ToolCache {
     tool: &'static str,
     parts: &'static [CachePart],

@@ -17,7 +17,6 @@ use crate::input_stream::{FLAGS, message, of_type};
 use crate::scene::{KEY, Scene, answer_call, answer_text};
 
 const MODEL: &str = "anthropic/claude-sonnet-5-5";
-/// The number of prompts in a run.
 const PROMPTS: usize = 5;
 
 fn service() -> StrictService {
