@@ -159,9 +159,10 @@ impl Config {
     /// Returns the number in force, else the default that the caller computes. A project that is not trusted may lower
     /// that default and not raise it, as where the default is in the table of keys.
     pub fn number_or(&self, path: &[&str], default: impl FnOnce() -> u64) -> u64 {
-        let of_project = || matches!(self.get(path), Some(Setting { origin: Origin::Project { .. }, .. }));
+        let is_from_project =
+            || matches!(self.get(path), Some(Setting { origin: Origin::Project { .. }, .. }));
         match self.number(path) {
-            Some(number) if !self.trusts_project && of_project() => number.min(default()),
+            Some(number) if !self.trusts_project && is_from_project() => number.min(default()),
             Some(number) => number,
             None => default(),
         }

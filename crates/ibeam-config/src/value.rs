@@ -164,7 +164,7 @@ impl Value {
 }
 
 impl Value {
-    /// Returns one entry as a text, and several as a list; `None` if there is none, or if one is no text or blank.
+    /// Returns one entry as a text, and several as a list; `None` if there is none, or if one is not text or blank.
     fn text_or_list<'a>(entries: impl Iterator<Item = Option<&'a str>>) -> Option<Self> {
         let trimmed =
             |entry: Option<&str>| entry.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
@@ -176,7 +176,7 @@ impl Value {
         }
     }
 
-    /// Returns a list of known words; `None` if one is no text or no known word.
+    /// Returns a list of known words; `None` if one is not text or no known word.
     fn words<'a>(known: &[&str], words: impl Iterator<Item = Option<&'a str>>) -> Option<Self> {
         let accepted = |word: Option<&str>| word.filter(|word| known.contains(word)).map(str::to_owned);
         words.map(accepted).collect::<Option<Vec<_>>>().map(Self::List)

@@ -1,7 +1,7 @@
 //! Serves the governor on a Unix socket in the directory of the fleet.
 //!
 //! Only the user can connect. If the driver dies, runs lose their connections. With a budget or rates they wait for the next
-//! driver, which listens at the same path; otherwise they go on with their own limits.
+//! driver, which listens at the same path; otherwise they continue with their own limits.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};

@@ -148,7 +148,7 @@ impl Git {
     }
 
     /// Returns the git of the system, for tests.
-    pub fn of_system(views: PathBuf) -> Self {
+    pub fn from_system(views: PathBuf) -> Self {
         Self::new("git".into(), views, |command, input| {
             let mut copy = Command::new(command.get_program());
             copy.args(command.get_args()).current_dir(command.get_current_dir().unwrap_or(Path::new("/")));

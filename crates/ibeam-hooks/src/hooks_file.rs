@@ -167,7 +167,7 @@ struct RawEntry {
     timeout: Option<f64>,
     #[serde(default, rename = "failClosed")]
     fail_closed: bool,
-    /// `Some(None)` for null, which is no limit.
+    /// `Some(None)` for null, which is not a limit.
     #[serde(default, deserialize_with = "present")]
     loop_limit: Option<Option<u32>>,
 }

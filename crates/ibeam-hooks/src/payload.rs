@@ -162,7 +162,7 @@ fn command_event(call: &ToolCallPayload<'_>, output: &ShellOutput, duration: Dur
     (EventName::AfterShellExecution, output.command.clone(), fields)
 }
 
-/// Returns the event after the answer of an MCP server; `None` for a call that is no tool of a server.
+/// Returns the event after the answer of an MCP server; `None` for a call that is not a tool of a server.
 fn mcp_event(
     call: &ToolCallPayload<'_>,
     output: &McpOutput,

@@ -110,7 +110,7 @@ impl HttpServer {
                 tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 continue;
             };
-            // A connection too many is closed.
+            // Connections above the limit are closed.
             let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else { continue };
             let server = Arc::clone(&server);
             connections.spawn(async move {

@@ -70,7 +70,7 @@ pub trait BatchApi: fmt::Debug + Send + Sync {
     /// Cancels a batch. It goes on until the service has ended it.
     fn cancel<'a>(&'a self, service: &'a Service, id: &'a BatchId) -> BoxFuture<'a, Result<(), BatchError>>;
 
-    /// Returns the result in a line of the results; `None` if the line is no result.
+    /// Returns the result in a line of the results; `None` if the line is not a result.
     fn parse_result(&self, service: &Service, line: &str) -> Option<PartResult>;
 }
 

@@ -14,7 +14,7 @@ pub struct SweepPart {
 
 /// A text that names no part of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no part of a sweep; write `whole`, or `0/8` to `7/8` for an eighth")]
+#[error("`{0}` is not a part of a sweep; write `whole`, or `0/8` to `7/8` for an eighth")]
 pub struct InvalidSweep(String);
 
 impl SweepPart {

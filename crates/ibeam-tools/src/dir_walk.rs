@@ -96,7 +96,7 @@ impl<'a> DirReader<'a> {
         if !self.applies_ignore_files {
             return self.read_subdirectory(directory, &IgnoreRules::default());
         }
-        let users = IgnoreRules::of_user(self.read_policy.home(), &mut self.rule_counts);
+        let users = IgnoreRules::for_user(self.read_policy.home(), &mut self.rule_counts);
         let above = users.for_parents_of(directory, &mut self.rule_counts);
         self.read_subdirectory(directory, &above)
     }

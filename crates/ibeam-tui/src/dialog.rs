@@ -58,9 +58,9 @@ impl DialogInput {
 pub enum DialogGuard {
     /// Every key counts.
     None,
-    /// Text is no answer. The first choice is selected.
+    /// Text is not an answer. The first choice is selected.
     AgainstText,
-    /// Text is no answer, nor is Enter alone: an answer may grant something.
+    /// Text is not an answer, nor is Enter alone: an answer may grant something.
     Consent,
 }
 
@@ -160,7 +160,7 @@ impl OpenDialog {
         answer.map_or(DialogKeyEffect::StaysOpen, DialogKeyEffect::Answers)
     }
 
-    /// Returns the answer of a character that was typed, once it is certain that it is no text.
+    /// Returns the answer of a character that was typed, once it is certain that it is not text.
     pub(crate) fn settled(&mut self, now: Instant) -> Option<DialogReply> {
         let character = self.guard.as_mut()?.settled(now)?;
         self.input.choice_of(character).map(DialogReply::Choice)

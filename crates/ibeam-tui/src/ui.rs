@@ -369,7 +369,7 @@ impl<W: Write> Ui<W> {
             self.end_search();
             return self.on_escape();
         }
-        // The text of a search is no answer to a question.
+        // The text of a search is not an answer to a question.
         if self.search.is_some() && self.on_search_key(key, is_control) {
             self.note_text(now);
             return None;

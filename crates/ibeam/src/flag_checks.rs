@@ -180,7 +180,7 @@ pub(crate) fn check_names(flags: &Flags) -> Result<(), Reason> {
 /// Returns the name and the value of a header of `--header`.
 ///
 /// # Errors
-/// `Usage` for a text that is no header.
+/// `Usage` for a text that is not a header.
 pub(crate) fn split_header(header: &str) -> Result<(&str, &str), Reason> {
     let Some((name, value)) = header.split_once(':').filter(|(name, _)| !name.trim().is_empty()) else {
         let detail = sentence!("`--header` should be `Name: value`, such as `--header 'X-Team: search'`");

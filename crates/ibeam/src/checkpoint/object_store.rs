@@ -40,7 +40,7 @@ pub(super) struct ObjectStore {
     own: PathBuf,
     /// All object directories, the own one first.
     directories: Vec<PathBuf>,
-    /// The indexes of all packs; listed when the first object is no file of its own.
+    /// The indexes of all packs; listed when the first object is not a file of its own.
     packs: OnceCell<Vec<File>>,
     /// The number of bytes that were written, without compression.
     written: Arc<AtomicU64>,

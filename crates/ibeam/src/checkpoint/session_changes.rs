@@ -136,7 +136,7 @@ impl SessionChanges {
     }
 
     /// Returns the change of a turn; `None` if it changed nothing.
-    pub(crate) fn of_turn(&self, turn: u32) -> Option<usize> {
+    pub(crate) fn find_turn(&self, turn: u32) -> Option<usize> {
         self.changes.iter().position(|change| change.cause == Cause::Turn(turn))
     }
 

@@ -284,7 +284,7 @@ impl KeyPool {
             if let (Ok(ModelEvent::Finished(answer)), Some(key), Some(answers)) =
                 (event, &key, ANSWERS.as_ref())
             {
-                // The run goes on without: only a kill before the record in the journal would cost a request.
+                // The run continues without it: only a kill before the record in the journal would cost a request.
                 drop(answers.store(key.clone(), answer, &redactor));
             }
         };

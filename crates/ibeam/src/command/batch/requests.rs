@@ -120,7 +120,7 @@ impl RequestDir {
         }
     }
 
-    /// Stores the answer to a request, unless the run has gone on without it.
+    /// Stores the answer to a request, unless the run has continued without it.
     pub(super) fn store_answer(&self, id: &str, document: &str) -> io::Result<bool> {
         if !self.request_path(id).try_exists()? {
             return Ok(false);
