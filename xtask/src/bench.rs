@@ -37,14 +37,8 @@ const ROW_TIME: Duration = Duration::from_millis(1500);
 /// The maximum time for one row with `--quick`, which only shows whether the bench works.
 const QUICK_ROW_TIME: Duration = Duration::from_millis(50);
 
-/// A failure of a bench.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchError {
-    /// An invalid argument.
-    #[error(
-        "usage: cargo xtask bench [--quick] [WORD…]; `{0}` is neither an option nor part of a bench's name"
-    )]
-    Usage(String),
     /// Cargo could not be started.
     #[error("cannot start cargo: {0}")]
     Start(std::io::Error),
@@ -54,45 +48,41 @@ pub(crate) enum BenchError {
     /// The output of divan has an unknown form, for example of another version.
     #[error("cannot read what the bench `{bench}` printed: {text}")]
     Unreadable {
-        /// The name of the bench.
         bench: String,
         /// The line that could not be parsed.
         text: String,
     },
 }
 
-/// The selected benches and the time per row.
-struct BenchOptions {
-    row_time: Duration,
-    benches: Vec<(&'static str, &'static str)>,
+/// The arguments of this subcommand.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Only show whether the benches work
+    #[arg(long)]
+    quick: bool,
+    /// Only the benches with one of these words in their names [default: all]
+    #[arg(value_name = "WORD", value_parser = parse_word)]
+    words: Vec<String>,
 }
 
-impl BenchOptions {
-    fn parse(args: impl Iterator<Item = String>) -> Result<Self, BenchError> {
-        let (mut row_time, mut words) = (ROW_TIME, Vec::new());
-        for arg in args {
-            match arg.as_str() {
-                "--quick" => row_time = QUICK_ROW_TIME,
-                word if BENCHES.iter().any(|(_, bench)| bench.contains(word)) => words.push(arg),
-                _ => return Err(BenchError::Usage(arg)),
-            }
-        }
-        let is_selected =
-            |bench: &str| words.is_empty() || words.iter().any(|word| bench.contains(word.as_str()));
-        Ok(Self { row_time, benches: BENCHES.into_iter().filter(|(_, bench)| is_selected(bench)).collect() })
-    }
+fn parse_word(word: &str) -> Result<String, &'static str> {
+    let is_known = BENCHES.iter().any(|(_, bench)| bench.contains(word));
+    if is_known { Ok(word.to_owned()) } else { Err("no bench has this in its name") }
 }
 
-/// Runs the benches whose name contains one of the words among `args`, or all without a word, and prints the table.
-pub(crate) fn run(root: &Path, args: impl Iterator<Item = String>) -> Result<(), BenchError> {
-    let options = BenchOptions::parse(args)?;
-    build(root, &options.benches)?;
+/// Runs the selected benches and prints the table.
+pub(crate) fn run(root: &Path, Options { quick, words }: &Options) -> Result<(), BenchError> {
+    let row_time = if *quick { QUICK_ROW_TIME } else { ROW_TIME };
+    let is_selected =
+        |bench: &str| words.is_empty() || words.iter().any(|word| bench.contains(word.as_str()));
+    let benches: Vec<_> = BENCHES.into_iter().filter(|(_, bench)| is_selected(bench)).collect();
+    build(root, &benches)?;
     let started = Instant::now();
     let before = load_average();
     let mut rows = Vec::new();
-    for (package, bench) in &options.benches {
+    for (package, bench) in &benches {
         eprintln!("== {bench}");
-        rows.extend(measure(root, package, bench, options.row_time)?);
+        rows.extend(measure(root, package, bench, row_time)?);
     }
     println!("{}", describe_machine());
     println!("load {before} before, {} s\n", started.elapsed().as_secs());

@@ -6,28 +6,28 @@
 
 mod mcp_programs;
 mod mcp_suite;
-mod program_checks;
 mod suite_results;
 mod third_party_clients;
 mod third_party_servers;
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ibeam_testkit::{BuildError, build_program};
+use crate::suite::{ProgramOption, SuiteContext, SuiteError, SuiteResult};
+pub(crate) use mcp_suite::install_node;
+pub(crate) use suite_results::{check, record, record_program};
 
-use crate::clients::ClientsError;
-
-pub(crate) use mcp_suite::{NodePackages, install_node};
-pub(crate) use program_checks::{Checks, Results, missing_if_failed, npm_versions};
-pub(crate) use suite_results::{Counts, SuiteResult, check, record, record_program};
-
-const USAGE: &str = "\
-usage: cargo xtask conformance [SUITE…] [--bin PATH] [--page]
-
-  SUITE        only these suites [default: all that have no subcommand of their own]
-  --bin PATH   the program [default: a debug build]
-  --page       run nothing; write docs/conformance.md from clients/results.json";
+/// The arguments of this subcommand.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Only these suites [default: all that have no subcommand of their own]
+    #[arg(value_name = "SUITE", value_parser = parse_suite)]
+    suites: Vec<&'static str>,
+    #[command(flatten)]
+    program: ProgramOption,
+    /// Run nothing; write docs/conformance.md from clients/results.json
+    #[arg(long)]
+    page: bool,
+}
 
 /// A suite that this program is tested with.
 #[derive(Clone, Copy, Debug)]
@@ -63,16 +63,8 @@ enum Source {
     Test(&'static str),
 }
 
-/// Runs a suite and prints a line for each case. `Err` of the result is the requirement that this machine lacks.
-type RunSuite = fn(&SuiteContext<'_>) -> Result<Result<SuiteResult, String>, ConformanceError>;
-
-/// The input of a suite.
-pub(crate) struct SuiteContext<'a> {
-    /// The root of the repository.
-    root: &'a Path,
-    /// The program under test.
-    program: &'a Path,
-}
+/// Runs a suite and prints a line for each case.
+type RunSuite = fn(&SuiteContext, &mut SuiteResult) -> Result<(), SuiteError>;
 
 /// The suites, in the order of the page.
 const SUITES: &[Suite] = &[
@@ -178,82 +170,23 @@ const SUITES: &[Suite] = &[
     },
 ];
 
-/// A failure of this subcommand, or of scenarios.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ConformanceError {
-    /// Invalid arguments.
-    #[error("{0}\n{USAGE}")]
-    Usage(String),
-    /// A program that could not be started, or a file that could not be read or written.
-    #[error("{0}: {1}")]
-    System(String, std::io::Error),
-    /// The program could not be built.
-    #[error(transparent)]
-    Program(#[from] BuildError),
-    /// Programs of others could not be installed.
-    #[error("{0}")]
-    Installation(Box<ClientsError>),
-    /// A result of a suite that is not listed.
-    #[error("there is no suite `{0}`; add it to `SUITES` in xtask/src/conformance.rs")]
-    Unknown(String),
-    /// The number of cases whose result was not expected; each is already printed.
-    #[error("{0} cases did not end as expected")]
-    Cases(usize),
-}
-
-impl From<ClientsError> for ConformanceError {
-    fn from(error: ClientsError) -> Self {
-        Self::Installation(Box::new(error))
-    }
-}
-
-impl ConformanceError {
-    pub(crate) fn system(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
-        move |error| Self::System(what.to_string(), error)
-    }
-}
-
-/// Runs the suites that the arguments select, and records their results.
-pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Result<(), ConformanceError> {
-    let (mut names, mut program, mut only_page) = (Vec::new(), None, false);
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--page" => only_page = true,
-            "--bin" => {
-                let path = words.next().ok_or(ConformanceError::Usage("`--bin` needs a path".to_owned()))?;
-                program = Some(fs::canonicalize(&path).map_err(ConformanceError::system(path))?);
-            }
-            name if runnable_suites().any(|(suite, _)| suite.name == name) => names.push(word),
-            _ => return Err(ConformanceError::Usage(unknown_suite(&word))),
-        }
-    }
-    if only_page {
+/// Runs the suites that the options select, and records their results.
+pub(crate) fn run(root: &Path, options: &Options) -> Result<(), SuiteError> {
+    if options.page {
         return suite_results::write_page(root);
     }
-    let program: PathBuf = match program {
-        Some(program) => program,
-        None => build_program(root)?,
-    };
-    let context = SuiteContext { root, program: &program };
-    let mut unexpected = 0;
+    let context = SuiteContext::new(root, &options.program)?;
+    let mut ended = Ok(());
     for (suite, run_suite) in runnable_suites() {
-        if !names.is_empty() && !names.iter().any(|name| name == suite.name) {
-            continue;
-        }
-        match run_suite(&context)? {
-            Ok(result) => {
-                let Counts { passed, failed, known_failures, skipped } = result.counts;
-                println!(
-                    "{}: {passed} passed, {failed} failed, {known_failures} known failures, {skipped} skipped",
-                    suite.name
-                );
-                unexpected += failed;
-                record(root, suite.name, result)?;
+        if options.suites.is_empty() || options.suites.contains(&suite.name) {
+            match context.run(suite.name, run_suite) {
+                Ok(()) => {}
+                Err(failure @ SuiteError::Cases { .. }) => ended = Err(failure),
+                Err(error) => return Err(error),
             }
-            Err(missing) => println!("SKIP: the suite `{}` is not run: {missing}", suite.name),
         }
     }
-    if unexpected == 0 { Ok(()) } else { Err(ConformanceError::Cases(unexpected)) }
+    ended
 }
 
 /// Returns the suites that this subcommand runs.
@@ -264,10 +197,15 @@ fn runnable_suites() -> impl Iterator<Item = (&'static Suite, RunSuite)> {
     })
 }
 
-fn unknown_suite(word: &str) -> String {
+/// Returns the name of a suite that this subcommand runs.
+fn parse_suite(word: &str) -> Result<&'static str, String> {
+    let mut names = runnable_suites().map(|(suite, _)| suite.name);
+    if let Some(name) = names.find(|name| *name == word) {
+        return Ok(name);
+    }
     if let Some(suite) = SUITES.iter().find(|suite| suite.name == word) {
-        return format!("the suite `{word}` is run by `{}`", suite.command());
+        return Err(format!("the suite `{word}` is run by `{}`", suite.command()));
     }
     let names: Vec<&str> = runnable_suites().map(|(suite, _)| suite.name).collect();
-    format!("unknown suite or option `{word}`; the suites are: {}", names.join(", "))
+    Err(format!("the suites are: {}", names.join(", ")))
 }

@@ -11,8 +11,6 @@ use std::process::Command;
 
 use ibeam_testkit::{BuildError, build_program_linked_by};
 
-const USAGE: &str = "usage: cargo xtask dist [--everything]";
-
 /// A variant of the distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Distribution {
@@ -25,9 +23,6 @@ pub(crate) enum Distribution {
 /// A distribution that was not built.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DistributionError {
-    /// Invalid arguments.
-    #[error("{USAGE}")]
-    Usage,
     /// The program was not built.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -70,12 +65,8 @@ pub(crate) fn has_valgrind() -> bool {
 }
 
 /// Builds a variant and prints the path of the executable.
-pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<(), DistributionError> {
-    let distribution = match words.collect::<Vec<_>>().iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => Distribution::WithoutEngine,
-        ["--everything"] => Distribution::WithEverything,
-        _ => return Err(DistributionError::Usage),
-    };
+pub(crate) fn run(root: &Path, everything: bool) -> Result<(), DistributionError> {
+    let distribution = if everything { Distribution::WithEverything } else { Distribution::WithoutEngine };
     println!("{}", distribution.build(root)?.display());
     Ok(())
 }

@@ -9,10 +9,8 @@ use std::process::Stdio;
 
 use ibeam_testkit::{PROGRAM_VARIABLE, SWEEP_VARIABLE, TEST_FEATURES, cargo_command};
 
+use crate::suite::ProgramOption;
 use crate::test_runner::TestRunner;
-
-/// The default size of a flood.
-const TEN_GIGABYTES: u64 = 10 << 30;
 
 /// The names of the counts in a line of the kill sweep, in their order.
 const COUNTS: [&str; 6] =
@@ -21,12 +19,6 @@ const COUNTS: [&str; 6] =
 /// A failure of the tests.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FullSizeError {
-    /// An argument that is not a number of bytes.
-    #[error("`{0}` is not a number of bytes")]
-    Bytes(String),
-    /// An argument of the kill sweep that is neither a number nor `--bin` with a path.
-    #[error("`{0}`: usage: cargo xtask kill-sweep [SEED] [--bin PATH]")]
-    Argument(String),
     /// Cargo could not be run.
     #[error("cannot run cargo: {0}")]
     Cargo(#[from] std::io::Error),
@@ -42,11 +34,7 @@ pub(crate) fn run_bounds(root: &Path) -> Result<(), FullSizeError> {
 }
 
 /// Runs the tests of F070 to F072 with `bytes` and prints their figures.
-pub(crate) fn run_flood(root: &Path, bytes: Option<&str>) -> Result<(), FullSizeError> {
-    let bytes = match bytes {
-        Some(bytes) => bytes.parse().map_err(|_| FullSizeError::Bytes(bytes.to_owned()))?,
-        None => TEN_GIGABYTES,
-    };
+pub(crate) fn run_flood(root: &Path, bytes: u64) -> Result<(), FullSizeError> {
     run_optimised(root, "faults::tool::flood::", &[("IBEAM_FLOOD_BYTES", &bytes.to_string())])
 }
 
@@ -61,12 +49,17 @@ fn run_optimised(root: &Path, filter: &str, environment: &[(&str, &str)]) -> Res
     if status.success() { Ok(()) } else { Err(FullSizeError::Tests) }
 }
 
-/// Runs the complete kill sweep and prints the sums of its counts. `SEED` selects the random instants at which runs are
-/// killed.
-pub(crate) fn run_kill_sweep(
-    root: &Path,
-    mut words: impl Iterator<Item = String>,
-) -> Result<(), FullSizeError> {
+/// The arguments of the kill sweep.
+#[derive(Debug, clap::Args)]
+pub(crate) struct KillSweepOptions {
+    /// The seed of the random instants at which runs are killed
+    seed: Option<u64>,
+    #[command(flatten)]
+    program: ProgramOption,
+}
+
+/// Runs the complete kill sweep and prints the sums of its counts.
+pub(crate) fn run_kill_sweep(root: &Path, options: &KillSweepOptions) -> Result<(), FullSizeError> {
     let runner = TestRunner::find(root);
     let mut command = runner.command(root);
     // With the features that the libraries have for all tests of the workspace, so that nothing is built again.
@@ -78,15 +71,11 @@ pub(crate) fn run_kill_sweep(
         TestRunner::CargoTest => ["--", "--nocapture", "--test-threads", &threads],
     });
     command.env(SWEEP_VARIABLE, "whole");
-    while let Some(word) = words.next() {
-        match (word.as_str(), word.parse::<u64>()) {
-            ("--bin", _) => {
-                let path = words.next().ok_or_else(|| FullSizeError::Argument(word.clone()))?;
-                command.env(PROGRAM_VARIABLE, std::fs::canonicalize(path)?);
-            }
-            (_, Ok(_)) => drop(command.env("IBEAM_KILL_SEED", &word)),
-            (_, Err(_)) => return Err(FullSizeError::Argument(word)),
-        }
+    if let Some(path) = &options.program.path {
+        command.env(PROGRAM_VARIABLE, std::fs::canonicalize(path)?);
+    }
+    if let Some(seed) = options.seed {
+        command.env("IBEAM_KILL_SEED", seed.to_string());
     }
     let mut tests = command.current_dir(root).stderr(Stdio::piped()).spawn()?;
     let mut sums = [0; COUNTS.len()];

@@ -8,46 +8,14 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use ibeam_testkit::{Answer, BuildError, ModelServer, Workspace, build_program};
+use ibeam_testkit::{Answer, ModelServer, Workspace};
 use serde_json::{Value, json};
 
-use crate::clients::{ClientsError, Installer};
+use crate::suite::{ProgramOption, SuiteContext, SuiteError, SuiteResult};
 
-const USAGE: &str = "usage: cargo xtask harbor [--bin PATH]";
 /// The environment and the agent, as Python imports them.
 const ENVIRONMENT: &str = "local_environment:LocalEnvironment";
 const AGENT: &str = "local_environment:InstalledAgent";
-
-/// A failure of this subcommand, or of tasks.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum HarborError {
-    /// Invalid arguments.
-    #[error("{0}\n{USAGE}")]
-    Usage(String),
-    /// A program could not be started, or a file could not be used.
-    #[error("{0}: {1}")]
-    System(String, std::io::Error),
-    /// The package could not be installed.
-    #[error(transparent)]
-    Install(#[from] ClientsError),
-    /// The program could not be built.
-    #[error(transparent)]
-    Program(#[from] BuildError),
-    /// Tasks without the full reward, with the last output of harbor.
-    #[error("{passed} of {} tasks of harbor passed\n{output}", TASKS.len())]
-    Tasks {
-        /// The number of tasks that passed.
-        passed: usize,
-        /// The end of the output of harbor, and its exceptions.
-        output: String,
-    },
-}
-
-impl HarborError {
-    fn system(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
-        move |error| Self::System(what.to_string(), error)
-    }
-}
 
 /// A task: its name, the instruction, the commands of the model, and the check of the verifier.
 struct HarborTask {
@@ -121,34 +89,17 @@ const TASKS: [HarborTask; 10] = [
 ];
 
 /// Installs harbor, runs its job, and prints the number of tasks that passed.
-pub(crate) fn run(root: &Path, mut args: impl Iterator<Item = String>) -> Result<(), HarborError> {
-    let mut program = None;
-    while let Some(arg) = args.next() {
-        match (arg.as_str(), args.next()) {
-            ("--bin", Some(path)) => {
-                program = Some(fs::canonicalize(&path).map_err(HarborError::system(path))?);
-            }
-            _ => {
-                return Err(HarborError::Usage(format!(
-                    "unknown argument `{arg}`, or one without its value"
-                )));
-            }
-        }
-    }
-    let program = match program {
-        Some(program) => program,
-        None => build_program(root)?,
-    };
+pub(crate) fn run(root: &Path, program: &ProgramOption) -> Result<(), SuiteError> {
+    SuiteContext::new(root, program)?.run_part("harbor", false, run_job)
+}
+
+fn run_job(context: &SuiteContext, result: &mut SuiteResult) -> Result<(), SuiteError> {
+    let SuiteContext { root, program, installer } = context;
     let directory = root.join("target/clients/harbor");
     let scripts = root.join("clients/harbor");
-    let installer = Installer::new(root);
-    if let Err(missing) = installer.install_from_pypi(&scripts.join("requirements.txt"), &directory, 12)? {
-        println!("SKIP harbor: {missing}");
-        return Ok(());
-    }
+    installer.install_from_pypi(&scripts.join("requirements.txt"), &directory, 12)?;
     if let Some(missing) = missing_feature() {
-        println!("SKIP harbor: {missing}");
-        return Ok(());
+        return Err(SuiteError::Missing(missing.to_owned()));
     }
     let workspace = Workspace::new();
     let server = ModelServer::with_rule(|request, _| answer(&request.transcript()));
@@ -157,22 +108,22 @@ pub(crate) fn run(root: &Path, mut args: impl Iterator<Item = String>) -> Result
         write_task(&tasks.join(task.name), task)?;
     }
     let log = workspace.outside().join("harbor.log");
-    let output = File::create(&log).map_err(HarborError::system(log.display()))?;
-    let errors = output.try_clone().map_err(HarborError::system(log.display()))?;
+    let output = File::create(&log).map_err(SuiteError::system(log.display()))?;
+    let errors = output.try_clone().map_err(SuiteError::system(log.display()))?;
     let mut harbor = Command::new(directory.join("bin/harbor"));
     harbor.args(["run", "--agent", AGENT, "--env", ENVIRONMENT, "--model", "cursor/auto"]);
     harbor.args(["--n-concurrent", "2", "--quiet", "--yes", "--path"]).arg(&tasks);
     harbor.arg("--jobs-dir").arg(&jobs).current_dir(workspace.path());
-    harbor.env_clear().envs(workspace.environment()).env("PYTHONPATH", &scripts).env("PROGRAM", &program);
+    harbor.env_clear().envs(workspace.environment()).env("PYTHONPATH", &scripts).env("PROGRAM", program);
     harbor.env("PYTHONDONTWRITEBYTECODE", "1").env("CURSOR_API_KEY", "key-0123456789abcdef");
     harbor.env("OPENAI_BASE_URL", format!("{}/v1", server.url())).env("IBEAM_MODEL", "mock-model");
     harbor.env("LITELLM_LOCAL_MODEL_COST_MAP", "True").env("OPENAI_API_KEY", "key-0123456789abcdef");
     harbor.stdin(Stdio::null()).stdout(output).stderr(errors);
-    let status = harbor.status().map_err(HarborError::system("harbor"))?;
+    let status = harbor.status().map_err(SuiteError::system("harbor"))?;
     let trials = read_trials(&jobs);
-    let passed = trials.iter().filter(|trial| has_passed(trial)).count();
-    println!("harbor: {passed} of {} tasks passed with `cursor-agent`, without containers", TASKS.len());
-    if passed == TASKS.len() && status.success() {
+    result.counts.passed = trials.iter().filter(|trial| has_passed(trial)).count();
+    result.counts.failed = TASKS.len().saturating_sub(result.counts.passed);
+    if result.counts.failed == 0 && status.success() {
         return Ok(());
     }
     let exceptions = trials.iter().filter_map(|trial| trial.get("exception_info"));
@@ -181,17 +132,17 @@ pub(crate) fn run(root: &Path, mut args: impl Iterator<Item = String>) -> Result
     let lines: Vec<&str> = text.lines().collect();
     let end = lines.get(lines.len().saturating_sub(30)..).unwrap_or_default().join("\n");
     let output = exceptions.chain([end]).collect::<Vec<_>>().join("\n");
-    Err(HarborError::Tasks { passed, output })
+    Err(SuiteError::Failed(format!("harbor: {}, {status}\n{output}", result.counts)))
 }
 
 /// Returns why this machine cannot have environments without containers.
-fn missing_feature() -> Option<String> {
+fn missing_feature() -> Option<&'static str> {
     if !rustix::process::geteuid().is_root() {
-        return Some("environments without containers need root".to_owned());
+        return Some("environments without containers need root");
     }
     let systems = fs::read_to_string("/proc/filesystems").unwrap_or_default();
     let has_overlay = systems.split_whitespace().any(|name| name == "overlay");
-    (!has_overlay).then(|| "the kernel has no overlay file system".to_owned())
+    (!has_overlay).then_some("the kernel has no overlay file system")
 }
 
 /// Returns the answer of the model: the solution of the task, then a text.
@@ -207,7 +158,7 @@ fn answer(transcript: &[String]) -> Answer {
 }
 
 /// Writes a task in the format of harbor.
-fn write_task(directory: &Path, task: &HarborTask) -> Result<(), HarborError> {
+fn write_task(directory: &Path, task: &HarborTask) -> Result<(), SuiteError> {
     let check =
         format!("#!/bin/bash\nif {}; then echo 1; else echo 0; fi > /logs/verifier/reward.txt\n", task.check);
     let settings = "schema_version = \"1.4\"\n\n[metadata]\n\n[verifier]\ntimeout_sec = 120.0\n\n[agent]\n\
@@ -220,8 +171,8 @@ fn write_task(directory: &Path, task: &HarborTask) -> Result<(), HarborError> {
     ] {
         let path = directory.join(path);
         let parent = path.parent().unwrap_or(directory);
-        fs::create_dir_all(parent).map_err(HarborError::system(parent.display()))?;
-        fs::write(&path, text).map_err(HarborError::system(path.display()))?;
+        fs::create_dir_all(parent).map_err(SuiteError::system(parent.display()))?;
+        fs::write(&path, text).map_err(SuiteError::system(path.display()))?;
     }
     Ok(())
 }

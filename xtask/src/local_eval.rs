@@ -15,7 +15,6 @@ use task::{EvalTask, TaskVerdict};
 
 use ibeam_testkit::{BuildError, build_program_with};
 
-/// The list of tasks.
 const TASKS_FILE: &str = "crates/ibeam-local/eval/tasks.toml";
 /// The maximum duration of a run.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
@@ -28,7 +27,6 @@ pub(crate) enum EvalError {
     /// The list of tasks is missing or invalid.
     #[error("cannot use `{TASKS_FILE}`: {0}")]
     Tasks(String),
-    /// No task has such a name.
     #[error("no task has such a name; see `{TASKS_FILE}`")]
     NoTask,
     /// The program could not be built.
@@ -52,11 +50,22 @@ struct RunOutput {
     error: Option<String>,
 }
 
-/// Runs the tasks whose names start with one of `args`, or all tasks without `args`.
-pub(crate) fn run(root: &Path, args: &[String]) -> Result<(), EvalError> {
-    let (binary, names) = match args {
-        [flag, path, names @ ..] if flag == "--binary" => (PathBuf::from(path), names),
-        names => (build_program_with(root, &["--release"])?, names),
+/// The arguments of this subcommand.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Only the tasks whose names start with one of these [default: all]
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// The program [default: a release build]
+    #[arg(long, value_name = "PATH")]
+    binary: Option<PathBuf>,
+}
+
+/// Runs the selected tasks.
+pub(crate) fn run(root: &Path, Options { names, binary }: &Options) -> Result<(), EvalError> {
+    let binary = match binary {
+        Some(binary) => binary.clone(),
+        None => build_program_with(root, &["--release"])?,
     };
     let binary = binary.canonicalize().map_err(|error| EvalError::Io(binary.display().to_string(), error))?;
     let tasks = EvalTask::load(&root.join(TASKS_FILE)).map_err(EvalError::Tasks)?;

@@ -29,21 +29,14 @@ use self::packages::Sources;
 pub(crate) enum ModelFactsError {
     /// A file cannot be read or written.
     #[error("{path}: {source}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// A file does not have the expected content.
     #[error("{path}: {detail}")]
     Content {
-        /// The file.
         path: PathBuf,
         /// The first difference.
         detail: String,
     },
-    /// A package cannot be fetched.
     #[error("cannot fetch {package}: {detail}")]
     Fetch {
         /// The name and the version.
@@ -56,15 +49,11 @@ pub(crate) enum ModelFactsError {
     Hash {
         /// The name and the version.
         package: String,
-        /// The hash of the file.
         found: String,
     },
 }
 
 /// Writes the model table and the list of conflicts.
-///
-/// # Errors
-/// See [`ModelFactsError`].
 pub(crate) fn run(root: &Path) -> Result<(), ModelFactsError> {
     let data = root.join("crates/ibeam-providers/data");
     let sources = Sources::load(&data.join("sources.json"))?;

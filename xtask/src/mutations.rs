@@ -43,7 +43,6 @@ pub(crate) enum MutationsError {
     UndetectedMutations(usize),
 }
 
-/// The content of the list of mutations.
 #[derive(Deserialize)]
 struct MutationList {
     mutation: Vec<Mutation>,
@@ -52,7 +51,6 @@ struct MutationList {
 /// A protection, and the change of a file that removes it.
 #[derive(Deserialize)]
 pub(crate) struct Mutation {
-    /// The name of the protection.
     #[serde(rename = "what")]
     pub(crate) protection: String,
     /// The file with the protection, relative to the root.
@@ -67,7 +65,6 @@ pub(crate) struct Mutation {
     pub(crate) tests: String,
 }
 
-/// Returns the list of mutations.
 pub(crate) fn load(root: &Path) -> Result<Vec<Mutation>, MutationsError> {
     let path = root.join(LIST_PATH);
     let text = std::fs::read_to_string(&path).map_err(|error| MutationsError::File(path, error))?;

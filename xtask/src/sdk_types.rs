@@ -30,22 +30,14 @@ pub(crate) enum SdkTypesError {
     Script(String),
     /// The file cannot be read or written.
     #[error("{path}: {source}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
+    File { path: PathBuf, source: io::Error },
     /// The committed file is another one.
     #[error("{0} differs from the packages; run `cargo xtask sdk-types`")]
     Differs(PathBuf),
 }
 
-/// Writes the types, or compares them if the first argument is `--check`.
-///
-/// # Errors
-/// See [`SdkTypesError`].
-pub(crate) fn run(root: &Path, mut args: impl Iterator<Item = String>) -> Result<(), SdkTypesError> {
+/// Writes the types, or compares them with the file.
+pub(crate) fn run(root: &Path, is_check: bool) -> Result<(), SdkTypesError> {
     let data = root.join("crates/ibeam-providers/tests/data");
     let sources = Sources::load(&data.join("sdk_packages.json"))?;
     let directory = root.join("target/sdk-types");
@@ -59,7 +51,7 @@ pub(crate) fn run(root: &Path, mut args: impl Iterator<Item = String>) -> Result
     }
     let path = data.join("sdk_types.json");
     let file_error = |source| SdkTypesError::File { path: path.clone(), source };
-    if args.next().as_deref() != Some("--check") {
+    if !is_check {
         return fs::write(&path, &output.stdout).map_err(file_error);
     }
     match fs::read(&path).map_err(file_error)? == output.stdout {

@@ -9,11 +9,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ibeam_testkit::{Answer, BuildError, ModelServer, Request, Workspace, build_program};
+use ibeam_testkit::{Answer, ModelServer, Request, Workspace};
 use serde_json::json;
 
-use crate::conformance::{ConformanceError, Counts, SuiteResult, record};
+use crate::clients::NO_PYTHON;
 use crate::interpreter::find_python;
+use crate::suite::{ProgramOption, SuiteContext, SuiteError};
 
 /// The SDK of Claude Code for Python, built from source, since the wheel contains a program of 160 MB.
 const CLAUDE_PYTHON: &str = "claude-agent-sdk==0.2.187";
@@ -22,84 +23,33 @@ const CLAUDE_NODE: &str = "@anthropic-ai/claude-agent-sdk@0.3.330";
 /// The SDK of Codex for Node.
 const CODEX: &str = "@openai/codex-sdk@0.163.0";
 
-const USAGE: &str = "usage: cargo xtask sdks [--bin PATH]";
-
-/// A failure of this subcommand, or of checks.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SdksError {
-    /// Invalid arguments.
-    #[error("{0}\n{USAGE}")]
-    Usage(String),
-    /// A program that could not be started, or a file that could not be read or written.
-    #[error("{0}: {1}")]
-    System(String, std::io::Error),
-    /// The program could not be built.
-    #[error(transparent)]
-    Program(#[from] BuildError),
-    /// The result could not be recorded.
-    #[error(transparent)]
-    Record(#[from] ConformanceError),
-    /// The number of failed SDKs, whose checks are already printed.
-    #[error("{0} of the SDKs failed")]
-    Checks(usize),
+/// Runs all scripts and prints a line for each check and each SDK.
+pub(crate) fn run(root: &Path, program: &ProgramOption) -> Result<(), SuiteError> {
+    SuiteContext::new(root, program)?.run("sdks", |context, result| {
+        type Sdk = (&'static str, fn(&Path, &Path, &Path) -> Result<bool, SuiteError>);
+        let sdks: [Sdk; 3] = [
+            ("claude-agent-sdk", run_claude_python),
+            ("claude-agent-sdk.mjs", run_claude_node),
+            ("codex-sdk", run_codex),
+        ];
+        for (name, run_sdk) in sdks {
+            let passed = run_sdk(root, &root.join("target/sdks"), &context.program);
+            if let Some(is_passed) = result.available(name, passed)? {
+                result.add(name, is_passed, "");
+            }
+        }
+        let pins = [("PyPI", CLAUDE_PYTHON, "=="), ("npm", CLAUDE_NODE, "@"), ("npm", CODEX, "@")];
+        result.versions.extend(pins.map(|(registry, pin, separator)| {
+            let (name, version) = pin.rsplit_once(separator).unwrap_or((pin, ""));
+            format!("{registry} `{name}` {version}")
+        }));
+        Ok(())
+    })
 }
 
-impl SdksError {
-    fn system(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
-        move |error| Self::System(what.to_string(), error)
-    }
-}
-
-/// The result of the checks of an SDK.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum SdkResult {
-    Passed,
-    Failed,
-    /// This machine lacks a requirement.
-    Skipped,
-}
-
-impl SdkResult {
-    fn from_checks(passed: bool) -> Self {
-        if passed { Self::Passed } else { Self::Failed }
-    }
-}
-
-/// Runs all scripts and prints a line for each check.
-pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Result<(), SdksError> {
-    let program = match (words.next().as_deref(), words.next(), words.next()) {
-        (None, ..) => build_program(root)?,
-        (Some("--bin"), Some(path), None) => fs::canonicalize(&path).map_err(SdksError::system(path))?,
-        _ => return Err(SdksError::Usage("the only option is `--bin PATH`".to_owned())),
-    };
-    let target = root.join("target/sdks");
-    let results = [
-        run_claude_python(root, &target, &program)?,
-        run_claude_node(root, &target, &program)?,
-        run_codex(root, &target, &program)?,
-    ];
-    let count = |result: SdkResult| results.iter().filter(|other| **other == result).count();
-    let counts = Counts {
-        passed: count(SdkResult::Passed),
-        failed: count(SdkResult::Failed),
-        skipped: count(SdkResult::Skipped),
-        known_failures: 0,
-    };
-    let versions = [("PyPI", CLAUDE_PYTHON, "=="), ("npm", CLAUDE_NODE, "@"), ("npm", CODEX, "@")];
-    let version = |(registry, pin, separator): (&str, &str, &str)| {
-        let (name, version) = pin.rsplit_once(separator).unwrap_or((pin, ""));
-        format!("{registry} `{name}` {version}")
-    };
-    let versions = versions.into_iter().map(version).collect();
-    record(root, "sdks", SuiteResult { versions, counts, details: Vec::new() })?;
-    if counts.failed == 0 { Ok(()) } else { Err(SdksError::Checks(counts.failed)) }
-}
-
-fn run_claude_python(root: &Path, target: &Path, program: &Path) -> Result<SdkResult, SdksError> {
+fn run_claude_python(root: &Path, target: &Path, program: &Path) -> Result<bool, SuiteError> {
     let directory = target.join("claude");
-    if let Err(missing) = install_from_pypi(&directory, CLAUDE_PYTHON) {
-        return Ok(print_skip("claude-agent-sdk", &missing));
-    }
+    install_from_pypi(&directory, CLAUDE_PYTHON)?;
     let server = ModelServer::start([
         write_file_answer("hello.txt", "toolu_1"),
         text_answer("The file is made."),
@@ -143,14 +93,12 @@ fn run_claude_python(root: &Path, target: &Path, program: &Path) -> Result<SdkRe
         "claude-agent-sdk: the history has the turn before",
         body_contains(requests.get(4), "first"),
     );
-    Ok(SdkResult::from_checks(passed))
+    Ok(passed)
 }
 
-fn run_claude_node(root: &Path, target: &Path, program: &Path) -> Result<SdkResult, SdksError> {
+fn run_claude_node(root: &Path, target: &Path, program: &Path) -> Result<bool, SuiteError> {
     let directory = target.join("claude-of-node");
-    if let Err(missing) = install_from_npm(&directory, CLAUDE_NODE) {
-        return Ok(print_skip("claude-agent-sdk.mjs", &missing));
-    }
+    install_from_npm(&directory, CLAUDE_NODE)?;
     let server = ModelServer::start([
         write_file_answer("hello.txt", "toolu_1"),
         text_answer("The file is made."),
@@ -174,14 +122,12 @@ fn run_claude_node(root: &Path, target: &Path, program: &Path) -> Result<SdkResu
         "claude-agent-sdk.mjs: a resumed session has its history",
         body_contains(requests.get(2), "make a file"),
     );
-    Ok(SdkResult::from_checks(passed))
+    Ok(passed)
 }
 
-fn run_codex(root: &Path, target: &Path, program: &Path) -> Result<SdkResult, SdksError> {
+fn run_codex(root: &Path, target: &Path, program: &Path) -> Result<bool, SuiteError> {
     let directory = target.join("codex");
-    if let Err(missing) = install_from_npm(&directory, CODEX) {
-        return Ok(print_skip("codex-sdk", &missing));
-    }
+    install_from_npm(&directory, CODEX)?;
     let server =
         ModelServer::start([
             Answer::new()
@@ -208,7 +154,7 @@ fn run_codex(root: &Path, target: &Path, program: &Path) -> Result<SdkResult, Sd
         "codex-sdk: a resumed thread has its history",
         body_contains(requests.get(3), "make a file"),
     );
-    Ok(SdkResult::from_checks(passed))
+    Ok(passed)
 }
 
 fn text_answer(text: &str) -> Answer {
@@ -227,25 +173,25 @@ struct SdkEnvironment {
 }
 
 impl SdkEnvironment {
-    fn create(dialect: &str, program: &Path) -> Result<Self, SdksError> {
+    fn create(dialect: &str, program: &Path) -> Result<Self, SuiteError> {
         let workspace = Workspace::new();
         let shim = workspace.outside().join(dialect);
         let text = format!("#!/bin/sh\nexec '{}' --dialect {dialect} \"$@\"\n", program.display());
         let written = fs::write(&shim, text)
             .and_then(|()| fs::set_permissions(&shim, fs::Permissions::from_mode(0o755)));
-        written.map_err(SdksError::system(shim.display()))?;
+        written.map_err(SuiteError::system(shim.display()))?;
         Ok(Self { workspace, shim })
     }
 
     /// Runs a script in an environment without settings except an API key.
-    fn run_script(&self, mut script: Command) -> Result<bool, SdksError> {
+    fn run_script(&self, mut script: Command) -> Result<bool, SuiteError> {
         script.env("HOME", self.workspace.home()).env("ANTHROPIC_API_KEY", "key-of-the-acceptance");
         for name in ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "OPENAI_API_KEY"]
         {
             script.env_remove(name);
         }
         let display = format!("{script:?}");
-        Ok(script.status().map_err(SdksError::system(display))?.success())
+        Ok(script.status().map_err(SuiteError::system(display))?.success())
     }
 }
 
@@ -268,41 +214,33 @@ fn print_check(name: &str, is_passed: bool) -> bool {
     is_passed
 }
 
-/// Prints the requirement that this machine lacks.
-fn print_skip(name: &str, missing: &str) -> SdkResult {
-    eprintln!("SKIP: {name}: {missing}");
-    SdkResult::Skipped
-}
-
-/// Installs a package of PyPI from its source, in a virtual environment. The error is the requirement that this machine
-/// lacks.
-fn install_from_pypi(directory: &Path, pin: &str) -> Result<(), String> {
+/// Installs a package of PyPI from its source, in a virtual environment.
+fn install_from_pypi(directory: &Path, pin: &str) -> Result<(), SuiteError> {
     let python = directory.join("bin/python").display().to_string();
     let display_path = directory.display().to_string();
     let name = pin.split("==").next().unwrap_or(pin);
-    let found = find_python().ok_or("no Python with `venv` and `pip` found")?.program.display().to_string();
+    let found = find_python().ok_or_else(|| SuiteError::Missing(NO_PYTHON.to_owned()))?;
+    let found = found.program.display().to_string();
     let venv = [&*found, "-m", "venv", "--clear", &display_path];
     let pip =
         [&*python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-binary", name, pin];
     install_once(directory, pin, &[&venv, &pip])
 }
 
-/// Installs packages of npm, separated by spaces, without optional dependencies and install scripts. The error is the requirement that this
-/// machine lacks.
-pub(crate) fn install_from_npm(directory: &Path, pin: &str) -> Result<(), String> {
+/// Installs packages of npm, separated by spaces, without optional dependencies and install scripts.
+pub(crate) fn install_from_npm(directory: &Path, pin: &str) -> Result<(), SuiteError> {
     let display_path = directory.display().to_string();
     let npm =
         ["npm", "install", "--prefix", &display_path, "--omit=optional", "--ignore-scripts", "--no-audit"];
     let npm: Vec<&str> = npm.into_iter().chain(["--no-fund", "--silent"]).chain(pin.split(' ')).collect();
-    let written = fs::create_dir_all(directory);
-    written
+    fs::create_dir_all(directory)
         .and_then(|()| fs::write(directory.join("package.json"), "{\"private\":true}\n"))
-        .map_err(|error| format!("{display_path}: {error}"))?;
+        .map_err(SuiteError::system(&display_path))?;
     install_once(directory, pin, &[&["node", "--version"], &npm])
 }
 
-/// Runs the steps unless they have completed with this pin. The error is the requirement that this machine lacks.
-fn install_once(directory: &Path, pin: &str, steps: &[&[&str]]) -> Result<(), String> {
+/// Runs the steps unless they have completed with this pin. A step that fails is a missing requirement.
+fn install_once(directory: &Path, pin: &str, steps: &[&[&str]]) -> Result<(), SuiteError> {
     let installed_pin_file = directory.join("installed-pin");
     if fs::read_to_string(&installed_pin_file).is_ok_and(|installed| installed == pin) {
         return Ok(());
@@ -310,16 +248,13 @@ fn install_once(directory: &Path, pin: &str, steps: &[&[&str]]) -> Result<(), St
     println!("== installing {pin}");
     for step in steps {
         let Some((program, args)) = step.split_first() else { continue };
-        let output =
-            Command::new(program).args(args).output().map_err(|error| format!("`{program}`: {error}"))?;
+        let output = Command::new(program).args(args).output();
+        let output = output.map_err(|error| SuiteError::Missing(format!("`{program}`: {error}")))?;
         if !output.status.success() {
             let stderr = String::from_utf8_lossy(&output.stderr);
-            return Err(format!(
-                "`{}` failed: {}",
-                step.join(" "),
-                stderr.lines().last().unwrap_or_default()
-            ));
+            let (command, reason) = (step.join(" "), stderr.lines().last().unwrap_or_default());
+            return Err(SuiteError::Missing(format!("`{command}` failed: {reason}")));
         }
     }
-    fs::write(&installed_pin_file, pin).map_err(|error| error.to_string())
+    fs::write(&installed_pin_file, pin).map_err(SuiteError::system(installed_pin_file.display()))
 }

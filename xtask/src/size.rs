@@ -25,14 +25,12 @@ const WITHOUT_ENGINE: u64 = 1980 * MIB / 100;
 /// The engine and the client of queues add about 3.8 MiB.
 const WITH_EVERYTHING: u64 = 24 * MIB;
 
-/// Builds, prints the table and checks the limits. `--without-engine` skips the build with the engine.
-pub(crate) fn run(root: &Path, option: Option<&str>) -> Result<(), SizeError> {
-    let without_engine = (Distribution::WithoutEngine, WITHOUT_ENGINE);
-    let builds = match option {
-        None => vec![without_engine, (Distribution::WithEverything, WITH_EVERYTHING)],
-        Some("--without-engine") => vec![without_engine],
-        Some(other) => return Err(SizeError::Option(other.to_owned())),
-    };
+/// Builds, prints the table and checks the limits. `without_engine` skips the build with the engine.
+pub(crate) fn run(root: &Path, without_engine: bool) -> Result<(), SizeError> {
+    let mut builds = vec![(Distribution::WithoutEngine, WITHOUT_ENGINE)];
+    if !without_engine {
+        builds.push((Distribution::WithEverything, WITH_EVERYTHING));
+    }
     let valgrind = has_valgrind();
     if !valgrind {
         eprintln!("SKIP: memory and instructions are not measured, since valgrind is not installed");

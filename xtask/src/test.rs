@@ -12,14 +12,9 @@ use std::process::Command;
 use scheduler::Scheduler;
 use steps::{Gate, Sample};
 
-const USAGE: &str = "usage: cargo xtask test [--all] [--traffic PATH]";
-
 /// A failure of this subcommand, or of steps.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TestError {
-    /// Invalid arguments.
-    #[error("{0}\n{USAGE}")]
-    Usage(String),
     /// A file or program that could not be used.
     #[error("{0}: {1}")]
     System(String, std::io::Error),
@@ -34,9 +29,28 @@ impl TestError {
     }
 }
 
-/// Runs the steps of the gate that the arguments select, and prints the summary.
-pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<(), TestError> {
-    let gate = parse(words, root)?;
+/// The arguments of this subcommand.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Run every sweep complete, with the distribution
+    #[arg(long)]
+    all: bool,
+    /// Recorded answers of services, which are played too
+    #[arg(long, value_name = "PATH")]
+    traffic: Option<PathBuf>,
+}
+
+/// Runs the steps of the gate that the options select, and prints the summary.
+pub(crate) fn run(root: &Path, options: &Options) -> Result<(), TestError> {
+    let programs = std::env::current_exe()
+        .and_then(|program| program.parent().map(Path::to_owned).ok_or(std::io::ErrorKind::NotFound.into()))
+        .map_err(TestError::system("the directory of this program"))?;
+    let gate = Gate {
+        programs,
+        sample: (!options.all).then(|| Sample::for_commit(&commit(root))),
+        traffic: options.traffic.clone(),
+        has_model: std::env::var_os("IBEAM_TEST_NO_MODEL").is_none(),
+    };
     let logs = root.join("target/gate");
     std::fs::create_dir_all(&logs).map_err(TestError::system(logs.display()))?;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -44,31 +58,6 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
         Scheduler { root, programs: &gate.programs, logs, waiting_steps: cores, memory: available_memory() };
     let finished = scheduler.run(steps::steps(&gate));
     summary::print(&finished)
-}
-
-fn parse(mut words: impl Iterator<Item = String>, root: &Path) -> Result<Gate, TestError> {
-    let system = TestError::system("the directory of this program");
-    let programs = std::env::current_exe()
-        .and_then(|program| program.parent().map(Path::to_owned).ok_or(std::io::ErrorKind::NotFound.into()))
-        .map_err(system)?;
-    let mut gate = Gate {
-        programs,
-        sample: Some(Sample::for_commit(&commit(root))),
-        traffic: None,
-        has_model: std::env::var_os("IBEAM_TEST_NO_MODEL").is_none(),
-    };
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--all" => gate.sample = None,
-            "--traffic" => {
-                let path =
-                    words.next().ok_or_else(|| TestError::Usage("`--traffic` needs a path".to_owned()))?;
-                gate.traffic = Some(PathBuf::from(path));
-            }
-            _ => return Err(TestError::Usage(format!("unknown argument `{word}`"))),
-        }
-    }
-    Ok(gate)
 }
 
 /// Returns the hash of the commit that is checked out, or an empty text outside a repository.
@@ -84,4 +73,21 @@ fn available_memory() -> u64 {
     let kibibytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     // Without the figure, a machine of 8 GiB is assumed.
     kibibytes.map_or(6144, |kibibytes| kibibytes / 1024 * 3 / 4)
+}
+
+/// Returns the commands of the steps of both gates, and those of the complete sweeps.
+#[cfg(test)]
+pub(crate) fn command_lines() -> Vec<String> {
+    let gates = [None, Some(Sample::for_commit("0123456789abcdef"))].map(|sample| Gate {
+        programs: "/target/debug".into(),
+        sample,
+        traffic: Some("../traffic".into()),
+        has_model: true,
+    });
+    gates
+        .iter()
+        .flat_map(steps::steps)
+        .flat_map(|step| [Some(step.command), step.complete])
+        .flatten()
+        .collect()
 }

@@ -41,9 +41,6 @@ pub(crate) enum TestRunner {
 /// A configuration or a filter of nextest that `cargo test` cannot use.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TestRunnerError {
-    /// Invalid arguments.
-    #[error("usage: cargo xtask run-tests [--alone]")]
-    Usage,
     /// Tests failed and have printed the reasons.
     #[error("tests failed")]
     Tests,
@@ -66,8 +63,7 @@ impl TestRunner {
             let directory = root.join(TOOLS_PATH);
             // The package supports every Python 3 that the installer can use.
             match Installer::new(root).install_from_pypi(&root.join(PINS_PATH), &directory, 8) {
-                Ok(Ok(_)) => Ok(directory.join("bin/cargo-nextest")),
-                Ok(Err(missing)) => Err(missing),
+                Ok(_) => Ok(directory.join("bin/cargo-nextest")),
                 Err(error) => Err(error.to_string()),
             }
         };
@@ -166,18 +162,12 @@ enum Tests {
     Alone,
 }
 
-/// Runs the tests of the workspace that may run at the same time as others, or with `--alone` those that need the machine
-/// alone. Prints what the tests left out.
+/// Runs the tests of the workspace that may run at the same time as others, or those that need the machine alone. Prints what the tests left out.
 ///
 /// # Errors
-/// Invalid arguments, a configuration that cannot be translated, and failed tests.
-pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<(), TestRunnerError> {
-    let words: Vec<String> = words.collect();
-    let which = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => Tests::Shared,
-        ["--alone"] => Tests::Alone,
-        _ => return Err(TestRunnerError::Usage),
-    };
+/// A configuration that cannot be translated, and failed tests.
+pub(crate) fn run(root: &Path, is_alone: bool) -> Result<(), TestRunnerError> {
+    let which = if is_alone { Tests::Alone } else { Tests::Shared };
     let mut passed = true;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     for mut command in TestRunner::find(root).commands(root, which, cores)? {

@@ -12,14 +12,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ibeam_testkit::{BuildError, build_program};
 use serde_json::{Value, json};
 
 use self::session::Session;
-use crate::clients::{ClientsError, Installer, pinned_versions};
-use crate::conformance::{ConformanceError, Counts, SuiteResult, record};
-
-const USAGE: &str = "usage: cargo xtask traces [--bin PATH]";
+use crate::clients::pinned_versions;
+use crate::suite::{ProgramOption, SuiteContext, SuiteError, SuiteResult};
 
 /// The packages of `clients/traces/requirements.txt` that read the exports.
 const LIBRARIES: [&str; 5] = [
@@ -42,119 +39,45 @@ const LONG_PAGE_LIMIT_MS: u64 = 10_000;
 /// The maximum size in bytes of a page without its data.
 const MAX_PAGE_BYTES: usize = 150_000;
 
-/// A failure of this subcommand, or of checks.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TracesError {
-    /// Invalid arguments.
-    #[error("{0}\n{USAGE}")]
-    Usage(String),
-    /// A program that could not be started, or a file that could not be read or written.
-    #[error("{0}: {1}")]
-    System(String, std::io::Error),
-    /// The program could not be built.
-    #[error(transparent)]
-    Program(#[from] BuildError),
-    /// The libraries could not be installed.
-    #[error("{0}")]
-    Installation(Box<ClientsError>),
-    /// The result could not be recorded.
-    #[error(transparent)]
-    Record(#[from] ConformanceError),
-    /// The program under test failed; the text has its messages.
-    #[error("`ibeam {0}` failed: {1}")]
-    Run(String, String),
-    /// The number of failed checks, which are already printed.
-    #[error("{0} checks of the exports failed")]
-    Checks(usize),
-}
-
-impl From<ClientsError> for TracesError {
-    fn from(error: ClientsError) -> Self {
-        Self::Installation(Box::new(error))
-    }
-}
-
-impl TracesError {
-    fn system(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
-        move |error| Self::System(what.to_string(), error)
-    }
-}
-
-/// The results so far.
-#[derive(Default)]
-struct Tally {
-    counts: Counts,
-    versions: Vec<String>,
-    details: Vec<String>,
-}
-
-impl Tally {
-    /// Prints and counts the result of a check.
-    fn check(&mut self, name: &str, is_passed: bool) {
-        println!("{} {name}", if is_passed { "PASS" } else { "FAIL" });
-        *(if is_passed { &mut self.counts.passed } else { &mut self.counts.failed }) += 1;
-    }
-
-    /// Prints and counts checks that this machine cannot run.
-    fn skip(&mut self, name: &str, missing: &str) {
-        eprintln!("SKIP: {name}: {missing}");
-        self.counts.skipped += 1;
-    }
-
-    /// Runs a script that prints a line for each check, and counts the lines.
-    fn run_script(&mut self, mut script: Command) -> Result<String, TracesError> {
-        let display = format!("{script:?}");
-        let output = script.output().map_err(TracesError::system(display))?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        print!("{text}");
-        eprint!("{}", String::from_utf8_lossy(&output.stderr));
-        self.counts.passed += text.lines().filter(|line| line.starts_with("PASS ")).count();
-        self.counts.failed += usize::from(!output.status.success());
-        Ok(text)
-    }
+/// Runs a script that prints a line for each check, and counts the lines.
+fn run_script(mut script: Command, result: &mut SuiteResult) -> Result<String, SuiteError> {
+    let display = format!("{script:?}");
+    let output = script.output().map_err(SuiteError::system(display))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    print!("{text}");
+    eprint!("{}", String::from_utf8_lossy(&output.stderr));
+    result.counts.passed += text.lines().filter(|line| line.starts_with("PASS ")).count();
+    result.counts.failed += usize::from(!output.status.success());
+    Ok(text)
 }
 
 /// Runs all checks and records the result.
-pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Result<(), TracesError> {
-    let program = match (words.next().as_deref(), words.next(), words.next()) {
-        (None, ..) => build_program(root)?,
-        (Some("--bin"), Some(path), None) => fs::canonicalize(&path).map_err(TracesError::system(path))?,
-        _ => return Err(TracesError::Usage("the only option is `--bin PATH`".to_owned())),
-    };
-    let target = root.join("target/traces");
-    fs::create_dir_all(&target).map_err(TracesError::system(target.display()))?;
-    let installer = Installer::new(root);
-    let pins = root.join("clients/traces/requirements.txt");
-    let libraries = installer.install_from_pypi(&pins, &root.join("target/traces/python"), 12)?;
-    let session = Session::record(&program)?;
-    let mut tally = Tally::default();
-    match &libraries {
-        Ok(python) => {
-            tally.versions.extend(pinned_versions(&pins, &LIBRARIES));
+pub(crate) fn run(root: &Path, program: &ProgramOption) -> Result<(), SuiteError> {
+    SuiteContext::new(root, program)?.run("traces", |context, result| {
+        let target = root.join("target/traces");
+        fs::create_dir_all(&target).map_err(SuiteError::system(target.display()))?;
+        let pins = root.join("clients/traces/requirements.txt");
+        let libraries = context.installer.install_from_pypi(&pins, &target.join("python"), 12);
+        let session = Session::record(&context.program)?;
+        if let Some(python) = result.available("the libraries of OpenTelemetry and ATIF", libraries)? {
+            result.versions.extend(pinned_versions(&pins, &LIBRARIES));
             let [otlp, atif] = ["otlp", "atif"].map(|format| session.export(format, &target));
-            let mut script = Command::new(python);
+            let mut script = Command::new(&python);
             script.arg(root.join("clients/traces/formats.py")).args([otlp?, atif?]);
             script.arg(session.run_as_trajectory(&target)?);
-            tally.run_script(script)?;
-            check_pages(root, &session, python, &target, &mut tally)?;
+            run_script(script, result)?;
+            check_pages(root, &session, &python, &target, result)?;
+        } else {
+            result.skip("the pages in a browser", "they need the same Python");
         }
-        Err(missing) => {
-            tally.skip("the libraries of OpenTelemetry and ATIF", missing);
-            tally.skip("the pages in a browser", missing);
+        let pins = root.join("clients/harbor/requirements.txt");
+        let harbor = context.installer.install_from_pypi(&pins, &root.join("target/clients/harbor"), 12);
+        if let Some(python) = result.available("harbor", harbor)? {
+            result.versions.extend(pinned_versions(&pins, &["harbor"]));
+            check_harbor(root, &session, &python, &target, result)?;
         }
-    }
-    let harbor = root.join("clients/harbor/requirements.txt");
-    match installer.install_from_pypi(&harbor, &root.join("target/clients/harbor"), 12)? {
-        Ok(python) => {
-            tally.versions.extend(pinned_versions(&harbor, &["harbor"]));
-            check_harbor(root, &session, &python, &target, &mut tally)?;
-        }
-        Err(missing) => tally.skip("harbor", &missing),
-    }
-    let Tally { counts, versions, details } = tally;
-    println!("traces: {} passed, {} failed, {} skipped", counts.passed, counts.failed, counts.skipped);
-    record(root, "traces", SuiteResult { versions, counts, details })?;
-    if counts.failed == 0 { Ok(()) } else { Err(TracesError::Checks(counts.failed)) }
+        Ok(())
+    })
 }
 
 /// Opens a short and a long page in headless Chromium.
@@ -163,39 +86,41 @@ fn check_pages(
     session: &Session,
     python: &Path,
     target: &Path,
-    tally: &mut Tally,
-) -> Result<(), TracesError> {
+    result: &mut SuiteResult,
+) -> Result<(), SuiteError> {
     let page = session.export("html", target)?;
-    let text = fs::read_to_string(&page).map_err(TracesError::system(page.display()))?;
+    let text = fs::read_to_string(&page).map_err(SuiteError::system(page.display()))?;
     let size = size_without_data(&text);
-    tally.check(&format!("page: {size} bytes without its data"), size <= MAX_PAGE_BYTES);
+    result.add(&format!("page: {size} bytes without its data"), size <= MAX_PAGE_BYTES, "");
     let Some((browser, version)) = find_browser() else {
-        tally.skip("the pages in a browser", "no Chromium found (Debian: `apt-get install chromium`)");
+        result.skip("the pages in a browser", "no Chromium found (Debian: `apt-get install chromium`)");
         return Ok(());
     };
-    tally.versions.push(version);
+    result.versions.push(version);
     let stream = target.join("long.ndjson");
-    fs::write(&stream, long_stream()).map_err(TracesError::system(stream.display()))?;
+    fs::write(&stream, long_stream()).map_err(SuiteError::system(stream.display()))?;
     let long_page = target.join("long.html");
     session.replay(&[stream.as_os_str()], "html", &long_page)?;
     for (name, page) in [("session", page), ("long", long_page)] {
         let mut script = Command::new(python);
         script.arg(root.join("clients/traces/browser.py")).arg(&browser).arg(&page);
         script.arg(target.join(format!("{name}.png")));
-        let report: Value = serde_json::from_str(&tally.run_script(script)?).unwrap_or_default();
+        let report: Value = serde_json::from_str(&run_script(script, result)?).unwrap_or_default();
         let ready_ms = report.get("ready_ms").and_then(Value::as_u64);
-        tally.check(
+        result.add(
             &format!("page `{name}`: keys, roles, no request, no error in the console"),
             ready_ms.is_some(),
+            "",
         );
         if let (Some(ready_ms), "long") = (ready_ms, name) {
-            tally.check(
+            result.add(
                 &format!("page of {LONG_PAGE_EVENTS} events: ready after {ready_ms} ms"),
                 ready_ms <= LONG_PAGE_LIMIT_MS,
+                "",
             );
         }
     }
-    tally.details.push(format!(
+    result.details.push(format!(
         "A page of {LONG_PAGE_EVENTS} events must open within {LONG_PAGE_LIMIT_MS} ms on any machine, may send no request, and \
          may have {MAX_PAGE_BYTES} bytes besides its data."
     ));
@@ -208,21 +133,22 @@ fn check_harbor(
     session: &Session,
     python: &Path,
     target: &Path,
-    tally: &mut Tally,
-) -> Result<(), TracesError> {
+    result: &mut SuiteResult,
+) -> Result<(), SuiteError> {
     let atif = session.export("atif", target)?;
     let stream = session.export("stream-json", target)?;
     let directory = target.join("harbor");
-    fs::create_dir_all(&directory).map_err(TracesError::system(directory.display()))?;
+    fs::create_dir_all(&directory).map_err(SuiteError::system(directory.display()))?;
     let mut script = Command::new(python);
     script.arg(root.join("clients/traces/harbor_trajectory.py")).args([&atif, &stream, &directory]);
-    tally.run_script(script)?;
+    run_script(script, result)?;
     let request = session.continue_trajectory(&directory.join("trajectory.json"))?;
     let expected = session::TEXTS.iter().chain(["Name the files"].iter());
     let missing: Vec<_> = expected.filter(|text| !request.contains(**text)).collect();
-    tally.check(
+    result.add(
         &format!("ATIF: a run continues the trajectory of harbor; missing in its request: {missing:?}"),
         missing.is_empty(),
+        "",
     );
     Ok(())
 }

@@ -74,9 +74,7 @@ impl PermissionAnswer {
 /// The form in which the call of a question is shown.
 #[derive(Clone, Copy)]
 pub struct QuestionView<'a> {
-    /// The workspace.
     pub cwd: &'a Path,
-    /// The texts.
     pub catalogue: &'a Catalogue,
     /// The optional features of the client.
     pub features: ClientFeatures,

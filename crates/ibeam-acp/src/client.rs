@@ -28,7 +28,6 @@ pub struct ClientFeatures {
     pub terminal_login: bool,
     /// Whether the client reads files, so that unsaved text is seen.
     pub reads_files: bool,
-    /// Whether the client writes files.
     pub writes_files: bool,
     /// Whether the client shows forms, so that its user answers the questions of MCP servers.
     pub forms: bool,

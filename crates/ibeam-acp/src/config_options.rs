@@ -43,7 +43,6 @@ pub struct ModelOption {
     pub name: String,
 }
 
-/// The settings of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionSettings {
     /// The mode, of which [`mode_name`] is the id.

@@ -2,16 +2,13 @@
 
 use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, ResourceLink};
 
-/// A part of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PromptPart {
     /// Text of the user. A file that the prompt links to is in it as `@"PATH"`.
     Text(String),
-    /// A text that is attached.
     AttachedText {
         /// The path, or the URI if it is not that of a file.
         name: String,
-        /// The text.
         text: String,
     },
     /// An image or document that is attached.

@@ -23,7 +23,6 @@ const MAX_TITLE_CHARS: usize = 100;
 /// The properties of a session that its updates depend on.
 #[derive(Clone, Debug)]
 pub struct UpdateOptions {
-    /// The workspace.
     pub cwd: PathBuf,
     /// The optional features of the client.
     pub features: ClientFeatures,

@@ -37,7 +37,7 @@ impl SubagentProgress {
         self.0.retain(|running| running.call.id != call.id);
     }
 
-    /// Returns the update for an event of the sub-agent with the session `session`; `None` for an event that is no step,
+    /// Returns the update for an event of the sub-agent with the session `session`; `None` for an event that is not a step,
     /// and for a sub-agent whose call does not run.
     pub(crate) fn step(&mut self, session: &str, event: &Event, view: CallView<'_>) -> Option<SessionUpdate> {
         let running = self.0.iter_mut().find(|running| session_of(&running.call) == Some(session))?;

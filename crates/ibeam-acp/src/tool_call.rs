@@ -45,7 +45,6 @@ impl Detail {
 /// The form in which the calls of a session are shown.
 #[derive(Clone, Copy)]
 pub(crate) struct CallView<'a> {
-    /// The workspace.
     pub(crate) cwd: &'a Path,
     pub(crate) detail: Detail,
     pub(crate) catalogue: &'a Catalogue,
@@ -86,7 +85,6 @@ pub(crate) fn started(call: &ToolCall, view: CallView<'_>) -> ShownCall {
         .raw_input(detail.allows(payload_bytes(&call.arguments)).then(|| call.arguments.clone()))
 }
 
-/// Returns the title of a call.
 pub(crate) fn title(call: &ToolCall, view: CallView<'_>) -> String {
     Arguments { call, cwd: view.cwd }.title(view.catalogue)
 }
@@ -175,7 +173,6 @@ pub(crate) fn plan(todos: &[Todo]) -> Plan {
     Plan::new(todos.iter().filter_map(entry).collect())
 }
 
-/// Returns a block of text.
 pub(crate) fn text_block(text: impl Into<String>) -> ContentBlock {
     ContentBlock::Text(TextContent::new(text))
 }

@@ -17,7 +17,6 @@ use crate::policy::{self, Policy};
 /// Fields that this runner ignores: they are for human readers or for other runners.
 const IGNORED_FIELDS: [&str; 7] =
     ["source", "note", "cat", "expect_note", "probe_unsandboxed", "ref_sandbox", "live"];
-/// The fields of a case.
 const FIELDS: [&str; 22] = [
     "id",
     "policy",
@@ -97,7 +96,6 @@ enum Resume {
     Calls(Vec<CaseStep>),
 }
 
-/// A case of the corpus.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Case {
     #[serde(default)]
@@ -120,7 +118,6 @@ pub(crate) struct Case {
     pub(crate) setup_env: BTreeMap<String, String>,
     /// Programs that must be installed.
     needs: Option<OneOrMany>,
-    /// The user that the case requires.
     pub(crate) requires: Option<String>,
     /// Calls before the relevant call.
     #[serde(default)]

@@ -56,7 +56,6 @@ pub(crate) fn launcher() -> Option<Vec<OsString>> {
 
 /// The paths and addresses inside the namespaces of a case.
 pub(crate) struct CaseNamespaces {
-    /// The path of the program under test.
     pub(crate) program: PathBuf,
     /// The directory of the compiled test programs.
     pub(crate) test_programs: PathBuf,

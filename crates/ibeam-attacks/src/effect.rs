@@ -9,7 +9,6 @@ use crate::run_result::RunResult;
 /// An observable effect of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// The file exists.
     Exists(PathBuf),
     /// A change of the content, of the kind or of the existence.
     Changed(PathBuf),
@@ -19,7 +18,6 @@ pub(crate) enum Effect {
     ModifiedAt(PathBuf),
     /// A change of the extended attributes.
     Attributes(PathBuf),
-    /// The file has this content.
     Bytes(PathBuf, Vec<u8>),
     /// The canary reached the model, the output or the disk.
     Leak,
@@ -42,7 +40,6 @@ pub(crate) enum Effect {
     ExtraResult,
     /// Another process traced the program.
     ProgramTraced,
-    /// A table of cron has changed.
     CronChanged,
     /// A call was executed whose command contains the words.
     Executed(String),

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-/// The events of hooks.
 const EVENTS: [&str; 12] = [
     "sessionStart",
     "beforeSubmitPrompt",
@@ -19,7 +18,6 @@ const EVENTS: [&str; 12] = [
 ];
 const BROKEN_JSON: &str = r#"{"permission": "allow""#;
 
-/// A hook of the user.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CaseHook {
     /// The event for which the hook is configured.

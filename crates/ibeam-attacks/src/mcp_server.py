@@ -1,4 +1,4 @@
-"""An MCP server over stdio with the tools it is told to have; a call leaves a mark.
+"""An MCP server over stdio with the tools that its arguments name; a call leaves a mark.
 
 Arguments: the file of the mark, then the names of its tools. The file `version` says how they are described.
 """

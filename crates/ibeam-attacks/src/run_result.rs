@@ -13,7 +13,6 @@ pub(crate) struct RunResult {
     pub(crate) requests: Vec<Value>,
 }
 
-/// A completed tool call.
 #[derive(Clone, Debug)]
 pub(crate) struct CompletedCall {
     args: Value,

@@ -33,7 +33,6 @@ pub(crate) const RUN_CASE: &str = "--run-case";
 /// A failure of the runner, or failed cases.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AttacksError {
-    /// Invalid arguments.
     #[error("{0}\n{USAGE}")]
     Usage(String),
     /// A file that cannot be read or written.

@@ -42,7 +42,7 @@ pub(crate) fn run_setup_commands(fixture: &Fixture, lines: &[String]) -> io::Res
 }
 
 /// Runs the commands of the user after the run and returns their stdout. Their exit codes are ignored, since a search
-/// without a match is no failure.
+/// without a match is not a failure.
 pub(crate) fn run_later_commands(
     fixture: &Fixture,
     lines: &[String],

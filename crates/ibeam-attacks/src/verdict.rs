@@ -10,7 +10,6 @@ use crate::run_result::CompletedCall;
 /// The exit code of a run without a usable sandbox.
 const NO_SANDBOX: i32 = 40;
 
-/// The outcome of a case.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) enum CaseOutcome {
     Passed,
@@ -26,7 +25,6 @@ impl CaseOutcome {
     }
 }
 
-/// Judges the evidence of a case.
 pub(crate) fn judge(case: &Case, evidence: &Evidence) -> CaseOutcome {
     let forbidden_effects = case.forbidden_effects().unwrap_or_default();
     let mut problems: Vec<String> = forbidden_effects

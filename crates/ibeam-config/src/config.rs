@@ -14,27 +14,21 @@ use crate::{ConfigError, Setting};
 pub enum Origin {
     /// A built-in default.
     Default,
-    /// A file of the user.
     User {
-        /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
     },
-    /// A file of the project.
     Project {
-        /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
     },
     /// The environment variable of this name.
     Env(String),
-    /// The flag of this name.
     Flag(String),
     /// The file of the administrator.
     Managed {
-        /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: u64,

@@ -135,7 +135,6 @@ impl<'a> Reader<'a> {
 /// The end of the message about a duplicate key.
 const DUPLICATE_MESSAGE: &str = "is there more than once";
 
-/// The members of an object.
 struct Members<'a>(BTreeMap<String, &'a RawValue>);
 
 impl<'de> Deserialize<'de> for Members<'de> {

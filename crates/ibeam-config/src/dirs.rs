@@ -19,7 +19,6 @@ const MAX_PASSWD_BYTES: u64 = 1024 * 1024;
 /// The paths of a user and of a project, all absolute. None of them has to exist.
 #[derive(Clone, Debug)]
 pub struct Dirs {
-    /// The home directory.
     pub home: PathBuf,
     /// The user's configuration file.
     pub user_config: PathBuf,
@@ -76,7 +75,6 @@ impl Dirs {
         own.chain(foreign).map(PathBuf::as_path)
     }
 
-    /// Returns the directory of sessions.
     pub fn sessions(&self) -> PathBuf {
         self.data.join("sessions")
     }

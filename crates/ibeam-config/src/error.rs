@@ -18,13 +18,11 @@ pub enum ConfigError {
         line: Option<u64>,
         /// The column, where it is known.
         column: Option<u64>,
-        /// The message.
         message: String,
     },
     /// This user may not read the file.
     #[error("cannot read `{path}`: {message}")]
     Unreadable {
-        /// The file.
         path: String,
         /// The error of the system.
         message: String,
@@ -47,10 +45,7 @@ pub enum ConfigError {
     },
     /// A flag has a wrong value, or contradicts the managed file.
     #[error("{message}")]
-    Flag {
-        /// The message, which names the flag.
-        message: String,
-    },
+    Flag { message: String },
 }
 
 impl ConfigError {

@@ -29,9 +29,7 @@ pub(crate) enum ProjectScope {
 pub(crate) struct Key {
     /// The names of the key, separated by dots.
     pub(crate) path: &'static str,
-    /// The kind of its values.
     pub(crate) kind: Kind,
-    /// The default value as text.
     pub(crate) default: Option<&'static str>,
     /// The environment variable that sets the key.
     pub(crate) variable: Option<&'static str>,
@@ -114,7 +112,6 @@ impl Key {
         names.collect::<Vec<_>>().join(".")
     }
 
-    /// Returns the names of the path.
     pub(crate) fn path_names(&self) -> Vec<String> {
         self.path.split('.').map(str::to_owned).collect()
     }

@@ -14,10 +14,11 @@ use crate::{ConfigError, Value};
 /// The author of a file, which decides the keys that it may set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// The user.
     User,
     /// The author of the project.
-    Project { trusted: bool },
+    Project {
+        trusted: bool,
+    },
     /// The administrator.
     Managed,
 }

@@ -29,11 +29,9 @@ pub struct FlagSetting {
     pub flag: &'static str,
     /// The key, e.g. `limits.max_turns`. An unknown key is ignored.
     pub key: &'static str,
-    /// The argument of the flag.
     pub input: FlagInput,
 }
 
-/// The argument of a flag.
 #[derive(Clone, Debug)]
 pub enum FlagInput {
     /// A text, parsed as the kind of the key.

@@ -30,7 +30,6 @@ const LOCKED: &str = "another process holds its lock";
 /// The pause between two attempts to take the lock.
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
-/// The content of the file.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrustFile {
@@ -44,7 +43,6 @@ pub struct TrustFile {
     pub servers: BTreeMap<String, ApprovedServer>,
 }
 
-/// A trusted workspace.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrustedWorkspace {
@@ -67,7 +65,6 @@ pub struct ApprovedServer {
 /// An MCP server and the tools that it offers now.
 #[derive(Clone, Debug)]
 pub struct ServerTools<'a> {
-    /// The name of the server.
     pub name: &'a str,
     /// The workspace whose file declares the server; `None` for a server of the user.
     pub project: Option<&'a Path>,
@@ -151,7 +148,6 @@ impl TrustStore {
         Self { path }
     }
 
-    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use toml_edit::Item;
 
-/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -76,20 +75,16 @@ fn quoted(words: &[&str]) -> String {
     words.iter().map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ")
 }
 
-/// A value of the configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// A text.
     Text(String),
     /// A number, or a number of bytes.
     Number(u64),
     /// A switch, on or off.
     Switch(bool),
-    /// A duration.
     Time(Duration),
     /// Millionths of a US dollar.
     Money(u64),
-    /// A list of texts.
     List(Vec<String>),
 }
 
@@ -169,7 +164,7 @@ impl Value {
 }
 
 impl Value {
-    /// Returns one entry as a text, and several as a list; `None` if there is none, or if one is no text or blank.
+    /// Returns one entry as a text, and several as a list; `None` if there is none, or if one is not text or blank.
     fn text_or_list<'a>(entries: impl Iterator<Item = Option<&'a str>>) -> Option<Self> {
         let trimmed =
             |entry: Option<&str>| entry.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
@@ -181,7 +176,7 @@ impl Value {
         }
     }
 
-    /// Returns a list of known words; `None` if one is no text or no known word.
+    /// Returns a list of known words; `None` if one is not text or no known word.
     fn words<'a>(known: &[&str], words: impl Iterator<Item = Option<&'a str>>) -> Option<Self> {
         let accepted = |word: Option<&str>| word.filter(|word| known.contains(word)).map(str::to_owned);
         words.map(accepted).collect::<Option<Vec<_>>>().map(Self::List)

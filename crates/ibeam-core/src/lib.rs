@@ -2,6 +2,7 @@
 //!
 //! Reaches everything outside through the traits of `ports`. Refuses files, sockets, processes, the terminal, the
 //! environment and every output format.
+#![warn(missing_docs, reason = "other crates implement its ports")]
 
 mod budget;
 mod early_request;

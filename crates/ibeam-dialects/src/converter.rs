@@ -41,7 +41,6 @@ struct RunStart {
 enum EventAfterEnd {
     /// The event starts a turn. It has the start of the run if the source repeats that.
     Turn(Option<Payload>),
-    /// The event has no step.
     NoStep,
     /// The event cannot be represented.
     Lost,

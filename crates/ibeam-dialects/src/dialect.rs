@@ -7,7 +7,6 @@ use crate::step::{Payload, PayloadKind, StepDecoder, StepEncoder};
 /// A part of a run outside of the payloads. Some dialects cannot represent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Feature {
-    /// The prompt.
     Prompt,
     /// The boundaries between the blocks of a prompt.
     PromptBlocks,
@@ -21,7 +20,6 @@ pub(crate) enum Feature {
     CallEndTime,
     /// The id of the model's answer that contains a call.
     CallAnswerId,
-    /// A call.
     Call,
     /// The boundaries between the pieces of a text.
     TextPieces,

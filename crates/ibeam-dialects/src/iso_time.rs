@@ -1,6 +1,5 @@
 //! Times in ISO 8601: milliseconds since 1970 as `2026-11-21T14:31:50.746Z`, in UTC.
 
-/// The seconds of a day.
 const DAY_SECONDS: u64 = 86_400;
 
 /// The last millisecond of the year 9999.

@@ -55,7 +55,6 @@ pub(crate) fn take_list(object: &mut Object, key: &str) -> Option<Vec<Value>> {
     }
 }
 
-/// Returns the text under a key.
 pub(crate) fn text<'a>(object: &'a Object, key: &str) -> Option<&'a str> {
     object.get(key)?.as_str()
 }

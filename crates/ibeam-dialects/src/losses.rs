@@ -12,7 +12,6 @@ const MAX_ENTRIES: usize = 1000;
 /// The longest key in a report, in characters.
 const MAX_KEY_CHARS: usize = 200;
 
-/// The kind of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LossKind {
@@ -44,7 +43,6 @@ pub struct Loss {
     /// The tool of the call, by its name in the source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// The kind of the loss.
     #[serde(rename = "how")]
     pub kind: LossKind,
     /// The number of times that the part was lost.

@@ -15,7 +15,6 @@ pub enum ConvertError {
         /// The line with the error, from 1.
         line: u64,
     },
-    /// A line is not JSON.
     #[error("line {line}, column {column}: not JSON: {message}")]
     NotJson {
         /// The line with the error, from 1.

@@ -23,12 +23,10 @@ pub(crate) enum PayloadKind {
     End,
 }
 
-/// One step of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// The run starts. Occurs once, as the first step.
     Init {
-        /// The id of the session.
         session: String,
         /// The data of the start. In contract 1 `{"system/init": {…}}`.
         payload: Payload,
@@ -37,7 +35,6 @@ pub enum Step {
     Prompt(Vec<String>),
     /// A piece of the answer.
     Text(TextStep),
-    /// A thought of the model.
     Thought(String),
     /// A call starts; its payload has no result.
     CallStarted(CallStep),
@@ -56,12 +53,10 @@ impl Step {
         }
     }
 
-    /// Returns the start of a call.
     pub fn from_call_start(event: &ToolCallEvent<&str, impl Serialize>) -> Self {
         Self::CallStarted(CallStep::from_event(event))
     }
 
-    /// Returns the end of a call.
     pub fn from_call_end(event: &ToolCallEvent<&str, impl Serialize>) -> Self {
         Self::CallEnded(CallStep::from_event(event))
     }
@@ -94,7 +89,6 @@ fn to_value(part: &impl Serialize) -> Value {
 /// A piece of the answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextStep {
-    /// The text.
     pub text: String,
     /// The time, in milliseconds since 1970.
     pub at_ms: Option<u64>,
@@ -105,7 +99,6 @@ pub struct TextStep {
 /// The start or the end of a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallStep {
-    /// The id of the call.
     pub id: String,
     /// The id of the model's answer that contains the call.
     pub answer_id: Option<String>,

@@ -10,7 +10,6 @@ const MAX_NAME_CHARS: usize = 64;
 pub struct QueueAddress {
     /// The URLs of servers of one cluster.
     pub(crate) servers: Vec<String>,
-    /// The name of the fleet.
     pub(crate) fleet: String,
 }
 

@@ -32,7 +32,6 @@ pub enum QueueCredentials {
     Nkey(PathBuf),
 }
 
-/// The options of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct QueueOptions {
     /// The proof of who the client is.
@@ -52,9 +51,6 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Connects to one of the servers.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) fn open(address: &QueueAddress, options: &QueueOptions) -> Result<Self, QueueError> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| service("runtime", &error))?;

@@ -90,9 +90,6 @@ impl ControlWatch {
     pub const UNSIGNED: &'static str = "the limits of the fleet are not signed by an accepted key: start `fleet run` with the file of this key, or the worker with `--submitter-key` and the public key of its submitter";
 
     /// Reads the key, and watches it as long as the connection lasts. Only values with the signature of one of `keys` count.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) fn start(
         connection: &Arc<Connection>,
         store: &Store,
@@ -155,7 +152,6 @@ fn accepts(store: &Store, keys: &SubmitterKeys, value: &[u8], headers: &HeaderMa
     keys.accept(&store.names, SignedKind::Control, "", value, headers)
 }
 
-/// Follows the values of the key.
 async fn follow(store: Store, keys: SubmitterKeys, mut values: Subscriber, state: Arc<Mutex<WatchState>>) {
     let subject = store.names.control();
     loop {
@@ -185,9 +181,6 @@ fn lock(state: &Mutex<WatchState>) -> std::sync::MutexGuard<'_, WatchState> {
 
 impl NatsQueue {
     /// Changes the state of the whole fleet. Workers notice it within moments.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) fn set_control(&self, control: &FleetControl) -> Result<(), QueueError> {
         self.connection.block_on(self.put_control(*control))
     }
@@ -211,9 +204,6 @@ impl NatsQueue {
 
     /// Starts the fleet with these limits, also after a cancellation. What its tasks have consumed still counts; pauses and
     /// exhausted quotas of accounts do not.
-    ///
-    /// # Errors
-    /// `Service`.
     pub fn start(&mut self, limits: FleetLimits) -> Result<(), QueueError> {
         let recorded = self.spend()?;
         let names = &self.store.names;
@@ -231,18 +221,12 @@ impl NatsQueue {
     }
 
     /// Stops all workers until the fleet is started again.
-    ///
-    /// # Errors
-    /// `Service`.
     pub fn cancel(&self) -> Result<(), QueueError> {
         let control = self.connection.block_on(self.control())?;
         self.set_control(&FleetControl { is_cancelled: true, ..control })
     }
 
     /// Returns what all workers have consumed of the budget.
-    ///
-    /// # Errors
-    /// `Service`.
     pub fn shared_spend(&self) -> Result<Spend, QueueError> {
         let state =
             self.connection.block_on(self.store.read_as::<SharedState>(&self.store.names.limits()))?;
@@ -250,18 +234,12 @@ impl NatsQueue {
     }
 
     /// Returns the limits that all workers share.
-    ///
-    /// # Errors
-    /// `Service`.
     pub fn shared_limits(&self, control: &ControlWatch) -> Result<Arc<dyn SharedLimits>, QueueError> {
         let limits = FleetLimitsClient::start(&self.connection, &self.store, control.clone())?;
         Ok(Arc::new(limits))
     }
 
     /// Watches the state of the whole fleet.
-    ///
-    /// # Errors
-    /// `Service`.
     pub fn watch_control(&self) -> Result<ControlWatch, QueueError> {
         ControlWatch::start(&self.connection, &self.store, &self.accepted)
     }

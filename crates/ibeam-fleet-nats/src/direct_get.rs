@@ -11,7 +11,6 @@ use ibeam_fleet::QueueError;
 use crate::connection::REQUEST_TIMEOUT;
 use crate::error::{damaged, service};
 
-/// A message of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredMessage {
     pub(crate) sequence: u64,
@@ -22,9 +21,6 @@ pub(crate) struct StoredMessage {
 
 /// Returns at most `count` messages of a stream that match a subject, from a sequence number on, and whether they are the
 /// last. Any replica answers, so what changed within the last moments may be missing.
-///
-/// # Errors
-/// `Service`.
 pub(crate) async fn read_batch(
     context: &Context,
     stream: &str,

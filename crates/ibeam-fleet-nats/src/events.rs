@@ -30,9 +30,6 @@ const DUPLICATE_WINDOW: Duration = Duration::from_secs(10 * 60);
 const BATCH: usize = 256;
 
 /// Creates the stream of events, unless it exists.
-///
-/// # Errors
-/// `Service`.
 pub(crate) async fn create(context: &Context, names: &Names, num_replicas: usize) -> Result<(), QueueError> {
     let config = |max_bytes| Config {
         name: names.events_stream(),
@@ -102,9 +99,6 @@ pub struct EventReader {
 
 impl EventReader {
     /// Connects to a queue, and reads from its first event on; of one task, or of all.
-    ///
-    /// # Errors
-    /// `Service`.
     pub fn open(
         address: &QueueAddress,
         options: &QueueOptions,
@@ -123,9 +117,6 @@ impl EventReader {
     }
 
     /// Returns the next events as JSON objects; none if there are no further ones now.
-    ///
-    /// # Errors
-    /// `Service`.
     pub fn read(&mut self) -> Result<Vec<String>, QueueError> {
         loop {
             let request = || read_batch(&self.context, &self.stream, &self.subject, self.next, BATCH);

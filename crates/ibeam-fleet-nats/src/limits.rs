@@ -90,9 +90,6 @@ impl AccountNotice {
 
 impl FleetLimitsClient {
     /// Watches the keys as long as the connection lasts.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) fn start(
         connection: &Arc<Connection>,
         store: &Store,
@@ -134,9 +131,6 @@ impl Inner {
 
     /// Changes the shared state. A change that does not alter it is not written. The attempts of one change have the same
     /// number, so one whose answer was lost is not repeated.
-    ///
-    /// # Errors
-    /// `Service`.
     async fn change<T>(&self, driver: &str, change: impl Fn(&mut SharedState) -> T) -> Result<T, QueueError> {
         let (subject, number) = (self.store.names.limits(), self.changes.fetch_add(1, Ordering::SeqCst) + 1);
         let (mut made, mut failures) = (None, 0);
@@ -274,9 +268,6 @@ impl SharedLimits for FleetLimitsClient {
 }
 
 /// Raises the consumption in the shared state to what tasks have recorded.
-///
-/// # Errors
-/// `Service`.
 pub(crate) async fn raise_spent(store: &Store, recorded: Spend) -> Result<(), QueueError> {
     let subject = store.names.limits();
     loop {
@@ -313,9 +304,6 @@ async fn follow(inner: Weak<Inner>, mut values: Subscriber) {
 }
 
 /// Returns the time on the clock of the servers.
-///
-/// # Errors
-/// `Service`.
 pub(crate) async fn server_now_ms(store: &Store) -> Result<u64, QueueError> {
     let offset_ms = clock_offset_ms(store).await?;
     Ok(now_ms().saturating_add_signed(offset_ms))

@@ -7,7 +7,6 @@ pub(crate) const CONSUMER: &str = "workers";
 /// The name in keys that belong to the fleet as a whole.
 const FLEET: &str = "fleet";
 
-/// The names of a fleet.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
     fleet: String,
@@ -22,7 +21,6 @@ pub(crate) enum KeyKind {
     State,
     /// The reason for which a task is parked.
     Parked,
-    /// The result of a task.
     Result,
     /// A worker and the tasks that it holds. The id of the worker takes the place of the task.
     Worker,

@@ -109,15 +109,11 @@ impl NatsQueue {
         Self { held, ..self }
     }
 
-    /// Returns the duration of a lease.
     pub fn lease(&self) -> Duration {
         self.lease
     }
 
     /// Returns the number of tasks that workers hold.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) fn held_count(&self) -> Result<usize, QueueError> {
         self.connection.block_on(retry(|| async {
             let info = self.consumer.get_info().await;
@@ -126,9 +122,6 @@ impl NatsQueue {
     }
 
     /// Returns the number of tasks.
-    ///
-    /// # Errors
-    /// `Service`.
     #[cfg(test)]
     pub(crate) fn count(&self) -> Result<u64, QueueError> {
         let keys = self.store.names.keys(KeyKind::Task);
@@ -136,18 +129,12 @@ impl NatsQueue {
     }
 
     /// Whether no task is ready or held.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn is_drained(&self) -> Result<bool, QueueError> {
         self.work_state().await.map(|state| state.messages == 0)
     }
 
     /// Whether no task is ready or held, although some have been. The submitter of an empty queue may still be comparing it
     /// with its tasks.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn is_completed(&self) -> Result<bool, QueueError> {
         self.work_state().await.map(|state| state.messages == 0 && state.last_sequence > 0)
     }
@@ -163,9 +150,6 @@ impl NatsQueue {
     /// Withdraws the results of tasks. Those in `failed` are to be run again, the others were skipped.
     ///
     /// A kill between two steps leaves a task with its result, or ready for its next attempt.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn withdraw(&self, tasks: &[String], failed: &[String]) -> Result<(), QueueError> {
         let (names, failed) = (&self.store.names, failed.iter().collect::<HashSet<_>>());
         let withdraw = async |task: &String| {
@@ -189,9 +173,6 @@ impl NatsQueue {
     }
 
     /// Returns the tasks that are ready or held.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn queued(&self) -> Result<HashSet<String>, QueueError> {
         let subject = self.store.names.all_work();
         retry(|| async {
@@ -209,9 +190,6 @@ impl NatsQueue {
     }
 
     /// Records a result, unless the task has one, and readies or skips the tasks that need it.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn record(&self, result: &TaskResult) -> Result<Finished, QueueError> {
         let subject = self.store.names.key(KeyKind::Result, &result.id);
         let (recorded, outcome) = match self.store.create(&subject, &fitting(result)).await? {

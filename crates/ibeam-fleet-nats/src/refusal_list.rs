@@ -10,7 +10,6 @@ use crate::refusals::Refusal;
 use crate::store::{Entry, parse};
 use crate::worker_queue::WorkerPolicy;
 
-/// The refusals of a fleet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RefusalList {
     /// The number of tasks without a result.
@@ -22,11 +21,9 @@ pub struct RefusalList {
 /// A task that somebody refuses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedTask {
-    /// The task.
     pub task: String,
     /// The reason of the policy.
     pub here: Option<String>,
-    /// The refusals of workers.
     pub workers: Vec<Refusal>,
     /// The message of the result, if the task ended as refused.
     pub ended: Option<String>,
@@ -34,9 +31,6 @@ pub struct RefusedTask {
 
 impl NatsQueue {
     /// Returns the tasks that workers have refused so far, and the open ones that `policy` refuses.
-    ///
-    /// # Errors
-    /// `Service`.
     pub fn refusals(&self, policy: &WorkerPolicy) -> Result<RefusalList, QueueError> {
         let (store, names) = (&self.store, &self.store.names);
         let keys = |kind| names.keys(kind);

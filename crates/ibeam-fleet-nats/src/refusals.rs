@@ -25,7 +25,6 @@ const PAUSE_PARTS: u32 = 4;
 pub struct Refusal {
     /// The id of the worker's directory, as in events.
     pub worker: String,
-    /// The name of its machine.
     pub machine: String,
     /// The last reason.
     pub reason: String,
@@ -41,7 +40,6 @@ pub struct Refusal {
 pub(crate) struct WorkerName {
     /// The id of its directory.
     pub(crate) id: String,
-    /// The name of its machine.
     pub(crate) machine: String,
 }
 

@@ -22,7 +22,6 @@ pub(crate) const HEADER: &str = "Ibeam-Signature";
 /// The beginning of everything that is signed. The number is that of the form.
 const DOMAIN: &str = "ibeam fleet 1";
 
-/// The kind of a signed entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignedKind {
     /// The definition of a task.
@@ -84,9 +83,6 @@ impl Signer {
     }
 
     /// Returns the headers of an entry with its signature.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) fn sign(
         &self,
         names: &Names,

@@ -26,7 +26,6 @@ const PAUSE: Duration = Duration::from_millis(300);
 /// The number of chunks, each of 128 KiB, that one request reads.
 const CHUNKS: usize = 16;
 
-/// The bucket of snapshots of a fleet.
 #[derive(Clone)]
 pub(crate) struct SnapshotBucket {
     connection: Arc<Connection>,
@@ -41,9 +40,6 @@ impl fmt::Debug for SnapshotBucket {
 }
 
 /// Creates the bucket, unless it exists.
-///
-/// # Errors
-/// `Service`.
 pub(crate) async fn create(context: &Context, names: &Names, num_replicas: usize) -> Result<(), QueueError> {
     let bucket = names.snapshots();
     if context.get_object_store(&bucket).await.is_ok() {

@@ -72,17 +72,11 @@ impl Store {
     }
 
     /// Returns the value of a key, and its sequence number; `None` if the key is missing or deleted.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn read(&self, subject: &str) -> Result<Option<Entry>, QueueError> {
         retry(|| self.read_once(subject)).await
     }
 
     /// Like [`Self::read`], in one attempt.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn read_once(&self, subject: &str) -> Result<Option<Entry>, QueueError> {
         let found = self.bucket.raw_message_builder().last_by_subject(subject).send().await;
         match found {
@@ -99,18 +93,12 @@ impl Store {
     }
 
     /// Returns the value of a key as an object.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn read_as<T: DeserializeOwned>(&self, subject: &str) -> Result<Option<T>, QueueError> {
         let Some(entry) = self.read(subject).await? else { return Ok(None) };
         parse(subject, &entry.value).map(Some)
     }
 
     /// Returns the tasks of all keys that match a subject, as the leader knows them. For few keys.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn list(&self, subject: &str) -> Result<Vec<String>, QueueError> {
         let (mut tasks, mut next) = (Vec::new(), 1);
         loop {
@@ -131,9 +119,6 @@ impl Store {
 
     /// Returns all entries that match a subject, from a sequence number on. Any replica answers, so what changed within
     /// the last moments may be missing.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn scan(&self, subject: &str, from: u64) -> Result<Vec<Entry>, QueueError> {
         let mut entries = Vec::new();
         let read = |entry| {
@@ -175,26 +160,17 @@ impl Store {
     }
 
     /// Sets the value of a key.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn put(&self, subject: &str, value: &impl Serialize) -> Result<(), QueueError> {
         retry(|| self.put_once(subject, value)).await
     }
 
     /// Like [`Self::put`], in one attempt.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn put_once(&self, subject: &str, value: &impl Serialize) -> Result<(), QueueError> {
         let message = PublishMessage::build().payload(to_bytes(value)?);
         self.publish(subject, message).await.map_err(|error| service(subject, &error))
     }
 
     /// Sets the value of a key, with headers.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn put_with(
         &self,
         subject: &str,
@@ -228,9 +204,6 @@ impl Store {
     }
 
     /// Deletes a key.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn delete(&self, subject: &str) -> Result<(), QueueError> {
         retry(|| async {
             let message = PublishMessage::build().header("KV-Operation", "DEL");
@@ -240,17 +213,11 @@ impl Store {
     }
 
     /// Creates a key, unless it exists.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn create(&self, subject: &str, value: &impl Serialize) -> Result<Creation, QueueError> {
         self.create_with(subject, to_bytes(value)?, &HeaderMap::new()).await
     }
 
     /// Creates a key with headers, unless it exists.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn create_with(
         &self,
         subject: &str,
@@ -277,9 +244,6 @@ impl Store {
     }
 
     /// Removes a key with its history, so that it can be created again.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn purge(&self, subject: &str) -> Result<(), QueueError> {
         retry(|| async {
             let purged = self.bucket.purge().filter(subject).await;
@@ -289,9 +253,6 @@ impl Store {
     }
 
     /// Puts a task into the work queue, unless it is there. Returns whether it was not.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn enqueue(&self, task: &str) -> Result<bool, QueueError> {
         let subject = self.names.work(task);
         retry(|| async {
@@ -305,9 +266,6 @@ impl Store {
     }
 
     /// Puts a task into the work queue whose message was acknowledged just now, and may still be there.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) async fn enqueue_again(&self, task: &str) -> Result<(), QueueError> {
         for _ in 0..REMOVAL_LOOKS {
             if self.enqueue(task).await? {
@@ -366,9 +324,6 @@ pub(crate) async fn retry_unless_missing<T, F: Future<Output = Result<T, async_n
 }
 
 /// Parses the value of a key.
-///
-/// # Errors
-/// `Service`.
 pub(crate) fn parse<T: DeserializeOwned>(subject: &str, value: &[u8]) -> Result<T, QueueError> {
     serde_json::from_slice(value).map_err(|error| damaged(subject, error))
 }

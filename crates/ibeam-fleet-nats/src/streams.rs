@@ -20,9 +20,6 @@ const REPLICAS: usize = 3;
 const MAX_HELD: i64 = 100_000;
 
 /// Creates the streams of a fleet, with three replicas where the servers are a cluster. The consumer comes last.
-///
-/// # Errors
-/// `Service`.
 pub(crate) async fn create_streams(
     context: &Context,
     names: &Names,
@@ -69,9 +66,6 @@ async fn create_work_stream(context: &Context, names: &Names) -> Result<usize, Q
 }
 
 /// Whether the streams of a fleet exist.
-///
-/// # Errors
-/// `Service`.
 pub(crate) async fn is_created(context: &Context, names: &Names) -> Result<bool, QueueError> {
     let work = match context.get_stream(names.work_stream()).await {
         Ok(work) => work,

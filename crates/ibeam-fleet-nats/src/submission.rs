@@ -107,9 +107,6 @@ pub(crate) async fn compare<'a>(
 }
 
 /// Returns the outcomes of the tasks that have a result.
-///
-/// # Errors
-/// `Service`.
 pub(crate) async fn outcomes(queue: &NatsQueue) -> Result<Outcomes, QueueError> {
     let keys = queue.store.names.keys(KeyKind::Result);
     let mut outcomes = Outcomes::new();
@@ -123,9 +120,6 @@ pub(crate) async fn outcomes(queue: &NatsQueue) -> Result<Outcomes, QueueError> 
 
 /// Puts every task that is ready into the work queue, and skips those that cannot start. Returns the number of tasks
 /// that are ready or held.
-///
-/// # Errors
-/// `Service`.
 pub(crate) async fn reconcile(
     queue: &NatsQueue,
     tasks: &[Task],

@@ -127,7 +127,6 @@ fn is_remote(url: &str) -> bool {
     }
 }
 
-/// The queue of a worker.
 pub struct WorkerQueue {
     queue: NatsQueue,
     policy: WorkerPolicy,

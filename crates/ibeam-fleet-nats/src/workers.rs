@@ -31,12 +31,10 @@ struct WorkerValue {
     tasks: BTreeSet<String>,
 }
 
-/// A worker of a fleet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerInfo {
     /// The id of its directory.
     pub id: String,
-    /// The name of its machine.
     pub machine: String,
     /// The number of tasks that it runs at the same time.
     pub slots: usize,
@@ -103,9 +101,6 @@ impl Drop for Announcement {
 
 impl NatsQueue {
     /// Returns the workers, also those that have vanished.
-    ///
-    /// # Errors
-    /// `Service`.
     pub fn workers(&self) -> Result<Vec<WorkerInfo>, QueueError> {
         self.connection.block_on(async {
             let keys = self.store.names.keys(KeyKind::Worker);
@@ -132,9 +127,6 @@ impl NatsQueue {
     }
 
     /// Returns the tasks that a worker holds which has announced itself within the duration of a lease.
-    ///
-    /// # Errors
-    /// `Service`.
     pub(crate) fn running(&self) -> Result<BTreeSet<String>, QueueError> {
         let workers = self.workers()?.into_iter();
         Ok(workers
@@ -144,9 +136,6 @@ impl NatsQueue {
     }
 
     /// Returns every task and its state, in the order of submission.
-    ///
-    /// # Errors
-    /// `Service`.
     pub fn statuses(&self) -> Result<Vec<TaskStatus>, QueueError> {
         let running = self.running()?;
         let (names, store) = (&self.store.names, &self.store);
@@ -176,9 +165,6 @@ impl NatsQueue {
     }
 
     /// Returns a task, its status and its result.
-    ///
-    /// # Errors
-    /// `Service`.
     pub fn find(&self, id: &str) -> Result<Option<(Task, TaskStatus, Option<TaskResult>)>, QueueError> {
         let is_running = self.running()?.contains(id);
         self.connection.block_on(async {

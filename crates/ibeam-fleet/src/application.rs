@@ -40,19 +40,15 @@ pub enum Applied {
     Unchanged,
     /// No change was made.
     Refused {
-        /// The reason.
         detail: String,
         /// The files in conflict, as far as they are known.
         files: Vec<String>,
     },
 }
 
-/// A task that passed.
 #[derive(Clone, Debug)]
 pub struct PassedTask {
-    /// The task.
     pub task: Task,
-    /// Its result.
     pub result: TaskResult,
 }
 

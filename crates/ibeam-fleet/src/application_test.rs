@@ -47,7 +47,7 @@ impl Scene {
             .collect();
         let file = TaskFile::parse(&lines.join("\n"), &root);
         assert!(file.invalid.is_empty(), "{:?}", file.invalid);
-        let workspaces = Workspaces::new(Git::of_system(root.join("views")), fleet.clone());
+        let workspaces = Workspaces::new(Git::from_system(root.join("views")), fleet.clone());
         let mut results = Vec::new();
         for (task, (id, _, files)) in file.tasks.iter().zip(tasks) {
             let directory = task_directory(&fleet.join("tasks"), id);
@@ -75,7 +75,7 @@ impl Scene {
 
     fn apply(&self, mode: &ApplyMode) -> Vec<Applied> {
         let root = self.home.path().canonicalize().unwrap();
-        let git = Git::of_system(root.join("views"));
+        let git = Git::from_system(root.join("views"));
         let mut application = Application::open(&git, &root.join("source/dir"), mode.clone()).unwrap();
         let fleet = root.join("fleet");
         self.passed.iter().map(|passed| application.apply(passed, &fleet).unwrap()).collect()

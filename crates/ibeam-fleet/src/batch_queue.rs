@@ -25,7 +25,6 @@ impl BatchQueue {
         Self { ledger: Arc::new(Mutex::new(ledger)), is_closed: Arc::default() }
     }
 
-    /// Returns the ledger.
     pub fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }

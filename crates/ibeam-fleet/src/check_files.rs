@@ -74,7 +74,7 @@ fn make_directory(path: &Path) -> io::Result<()> {
     fs::create_dir(path).map_err(at(path))
 }
 
-/// Lets the user change the files of a directory, which is no link.
+/// Lets the user change the files of a directory, which is not a link.
 fn open_directory(path: &Path) -> io::Result<()> {
     let mode = path.symlink_metadata().map_err(at(path))?.permissions().mode();
     match mode & OPEN_MODE == OPEN_MODE {

@@ -26,7 +26,6 @@ pub(crate) const REPORT: &str = "check.json";
 /// The file with the command of a check while it runs.
 const COMMAND: &str = "check.command";
 
-/// The end of a check.
 pub(crate) enum CheckEnd {
     /// The check passed or failed.
     Decided(CheckResult),

@@ -31,7 +31,6 @@ use ibeam_git::Git;
 pub struct RunProgram {
     /// The path of the program: ibeam itself. Commands name it `ibeam`.
     pub program: PathBuf,
-    /// Runs git.
     pub git: Git,
     /// The flags of runs and checks: what they may do.
     pub sandbox_flags: Vec<OsString>,
@@ -66,14 +65,23 @@ impl ExtraLimits {
 /// The beginning of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RunStart<'a> {
-    /// A new session.
-    New { prompt: &'a str },
+    New {
+        prompt: &'a str,
+    },
     /// A new run in a session.
-    Resumed { session: &'a str, prompt: &'a str },
+    Resumed {
+        session: &'a str,
+        prompt: &'a str,
+    },
     /// A new run in a copy of a session, which came from another machine.
-    Copied { session: &'a str, prompt: &'a str },
+    Copied {
+        session: &'a str,
+        prompt: &'a str,
+    },
     /// The run of a session goes on.
-    Continued { session: &'a str },
+    Continued {
+        session: &'a str,
+    },
 }
 
 impl<'a> RunStart<'a> {
@@ -104,7 +112,6 @@ impl RunProgram {
         if self.parking.is_some() { TotalsScope::Run } else { TotalsScope::Process }
     }
 
-    /// Returns the command of a run.
     pub(crate) fn run(&self, task: &Task, workspace: &Path, inputs: &RunInputs<'_>) -> Command {
         let RunInputs { start, parking, extra, error_file, governor } = *inputs;
         let mut command = self.command(task, workspace, governor.parent());
@@ -245,9 +252,6 @@ impl Children {
     }
 
     /// Waits for the end of a process, and ends what is left of its group.
-    ///
-    /// # Errors
-    /// The system's error.
     pub(crate) fn wait(&self, mut child: Child) -> std::io::Result<ExitStatus> {
         let pid = Pid::from_child(&child);
         // The number stays taken until the status is read, so no other process is signalled.

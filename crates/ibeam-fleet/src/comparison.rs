@@ -46,11 +46,8 @@ pub struct RateDifference {
 /// A task whose outcome differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ChangedTask {
-    /// The task.
     pub id: String,
-    /// Its outcome in the first fleet.
     pub first: Outcome,
-    /// Its outcome in the second fleet.
     pub second: Outcome,
 }
 

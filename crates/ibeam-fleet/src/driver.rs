@@ -44,7 +44,6 @@ const SOCKET_INTERVAL: Duration = Duration::from_secs(1);
 /// The time that processes have to end when they are asked to.
 const END_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The options of a driver.
 #[derive(Clone, Copy, Debug)]
 pub struct DriverOptions {
     /// The duration of a lease. The driver renews it in a third of this time.
@@ -102,7 +101,6 @@ pub trait FleetObserver {
     fn tick(&mut self) {}
 }
 
-/// The end of a fleet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FleetEnd {
     /// The number of tasks that passed.

@@ -55,7 +55,7 @@ impl Fleet {
         fs::set_permissions(at("program"), Permissions::from_mode(0o700)).unwrap();
         let program = RunProgram {
             program: at("program"),
-            git: Git::of_system(at("views")),
+            git: Git::from_system(at("views")),
             sandbox_flags: Vec::new(),
             run_flags: Vec::new(),
             key_file: None,

@@ -13,7 +13,6 @@ pub enum FleetError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// The system's error.
         source: io::Error,
     },
     /// Another driver uses the directory.

@@ -35,7 +35,6 @@ pub trait EventSink: Send + Sync + Debug {
 /// A line of the stream of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamEvent {
-    /// The task.
     pub task: String,
     /// The id, which no other line of the fleet has.
     pub id: String,
@@ -213,9 +212,6 @@ fn published_file(dir: &Path) -> PathBuf {
 }
 
 /// Returns the id of the directory of a fleet, which is created once.
-///
-/// # Errors
-/// The system's error.
 pub fn worker_id(fleet: &Path) -> io::Result<String> {
     let path = &fleet.join("worker-id");
     if let Ok(id) = fs::read_to_string(path)
@@ -229,9 +225,6 @@ pub fn worker_id(fleet: &Path) -> io::Result<String> {
 }
 
 /// Returns an id that no other call returns: 16 hexadecimal digits.
-///
-/// # Errors
-/// The system's error.
 pub fn random_id() -> io::Result<String> {
     let mut bytes = [0; 8];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;

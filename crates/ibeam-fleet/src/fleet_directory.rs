@@ -73,9 +73,6 @@ impl FleetDirectory {
 
     /// Deletes the fleet, and the directory if nothing else is in it. After a kill, the same call deletes the rest: the ledger
     /// goes last.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn remove(self) -> Result<(), FleetError> {
         for name in ENTRIES {
             let path = self.path.join(name);
@@ -100,7 +97,6 @@ impl FleetDirectory {
         directory.join("ledger.sqlite")
     }
 
-    /// Returns the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -349,7 +349,6 @@ impl Governor {
         Some(used)
     }
 
-    /// Counts what a request has used.
     pub(crate) fn count_end(&mut self, request: &str, used: Spend) {
         let Some(permit) = self.permits.remove(request) else { return };
         self.spent = self.spent.plus(used);

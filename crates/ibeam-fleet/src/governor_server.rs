@@ -1,7 +1,7 @@
 //! Serves the governor on a Unix socket in the directory of the fleet.
 //!
 //! Only the user can connect. If the driver dies, runs lose their connections. With a budget or rates they wait for the next
-//! driver, which listens at the same path; otherwise they go on with their own limits.
+//! driver, which listens at the same path; otherwise they continue with their own limits.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
@@ -190,9 +190,6 @@ impl SharedGovernor {
     }
 
     /// Listens in `directory` until the process ends.
-    ///
-    /// # Errors
-    /// The system's error.
     pub(crate) fn serve(self: &Arc<Self>, directory: &Path) -> io::Result<GovernorSocket> {
         let marker = directory.join(LIMITED_FILE);
         match self.is_limited {
@@ -204,9 +201,6 @@ impl SharedGovernor {
     }
 
     /// Listens again if somebody has removed the socket: without it the runs wait for another driver.
-    ///
-    /// # Errors
-    /// The system's error.
     pub(crate) fn restore(self: &Arc<Self>, directory: &Path) -> io::Result<()> {
         if socket_path(directory).exists() { Ok(()) } else { self.listen(directory) }
     }

@@ -38,7 +38,6 @@ pub fn is_limited(socket: &Path) -> bool {
 pub struct Ask {
     /// The id of the request. A run that loses its governor asks the next one about the same request again.
     pub request: String,
-    /// The task of the run.
     pub task: String,
     /// The provider and a fingerprint of its address and key. All runs share the limits of an account.
     pub account: String,
@@ -68,7 +67,6 @@ impl Ask {
         std::iter::once(&self.account).chain(&self.others).map(String::as_str)
     }
 
-    /// Returns the number of an account.
     pub(crate) fn position(&self, account: &str) -> usize {
         self.accounts().position(|other| other == account).unwrap_or_default()
     }
@@ -89,10 +87,7 @@ pub enum Permission {
         key: usize,
     },
     /// No request may be sent any more.
-    Refuse {
-        /// The reason.
-        reason: String,
-    },
+    Refuse { reason: String },
 }
 
 /// The end of a request.
@@ -112,10 +107,8 @@ pub struct RequestReport {
 /// The rest of the rate limits of an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuotaLeft {
-    /// The requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<LimitLeft>,
-    /// The tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens: Option<LimitLeft>,
 }
@@ -123,7 +116,6 @@ pub struct QuotaLeft {
 /// The rest of one limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LimitLeft {
-    /// The number.
     pub count: u64,
     /// The time until all of the limit is there again.
     pub reset_ms: u64,
@@ -131,9 +123,6 @@ pub struct LimitLeft {
 
 impl RequestReport {
     /// Records the end of a request in the log of the fleet with this socket, so that a driver that is gone misses nothing.
-    ///
-    /// # Errors
-    /// The system's error.
     pub fn record(&self, socket: &Path, request: &str) -> std::io::Result<()> {
         request_log::append_end(socket.parent().unwrap_or(Path::new("/")), request, self.spend())
     }
@@ -147,7 +136,6 @@ impl RequestReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum RequestOutcome {
-    /// A complete answer.
     Complete,
     /// An overload, or too many requests.
     Overloaded {
@@ -156,7 +144,6 @@ pub enum RequestOutcome {
     },
     /// A refused key or an exhausted quota: no further request can succeed.
     Exhausted {
-        /// Its message.
         reason: String,
     },
     /// Another failure.

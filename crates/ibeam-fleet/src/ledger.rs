@@ -87,7 +87,6 @@ AND (NOT EXISTS (SELECT 1 FROM selected) OR task.id IN selected))";
 const NEXT_TIME: &str =
     "SELECT MIN(until_ms) FROM task WHERE state IN ('pending', 'leased') AND until_ms > ?1";
 
-/// The ledger of a fleet.
 #[derive(Debug)]
 pub struct Ledger {
     path: PathBuf,
@@ -99,9 +98,6 @@ pub struct Ledger {
 
 impl Ledger {
     /// Opens the ledger, or creates it, and returns the tasks of an earlier process to the queue.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn open(path: &Path) -> Result<Self, QueueError> {
         let open = || {
             let connection = Connection::open(path)?;
@@ -119,9 +115,6 @@ impl Ledger {
     }
 
     /// Opens a ledger to read it, also while another process writes to it.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn open_read_only(path: &Path) -> Result<Self, QueueError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let open = || {

@@ -69,8 +69,8 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// Which task needs which: only earlier ones, so that there is no cycle.
 fn needs() -> impl Strategy<Value = Vec<Vec<usize>>> {
-    let of_task = |at: usize| proptest::collection::vec(0..at.max(1), 0..=at.min(2));
-    (0..6_usize).map(of_task).collect::<Vec<_>>().prop_map(|mut needs| {
+    let choose_earlier = |at: usize| proptest::collection::vec(0..at.max(1), 0..=at.min(2));
+    (0..6_usize).map(choose_earlier).collect::<Vec<_>>().prop_map(|mut needs| {
         needs[0].clear();
         needs
     })

@@ -14,13 +14,11 @@ use crate::snapshot::SnapshotStore;
 use crate::task::Task;
 use crate::task_result::TaskResult;
 
-/// A failure of the queue.
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
     /// The ledger cannot be read or written.
     #[error("the ledger `{path}` cannot be used: {detail}")]
     Ledger {
-        /// The file.
         path: String,
         /// The message of the database.
         detail: String,
@@ -33,10 +31,7 @@ pub enum QueueError {
     },
     /// A task with this id and another definition was submitted before.
     #[error("the task `{id}` differs from the one that was started here")]
-    TaskChanged {
-        /// The task.
-        id: String,
-    },
+    TaskChanged { id: String },
 }
 
 /// A queue of tasks. Times are milliseconds since 1970; the caller has the clock.
@@ -49,53 +44,29 @@ pub trait TaskQueue: Send {
 
     /// Claims the first task that is ready: not finished, not parked, not undecided, not waiting, not leased, and all tasks
     /// that it needs have passed.
-    ///
-    /// # Errors
-    /// `Ledger`.
     fn claim(&mut self, now_ms: u64, lease_ms: u64) -> Result<NextTask, QueueError>;
 
     /// Extends a lease.
-    ///
-    /// # Errors
-    /// `Ledger`.
     fn renew(&mut self, lease: &Lease, now_ms: u64, lease_ms: u64) -> Result<Renewal, QueueError>;
 
     /// Records the result of a task. The first result of a task is kept, also if its lease is lost.
     ///
     /// The tasks that need it get the result `skipped` if it did not pass.
-    ///
-    /// # Errors
-    /// `Ledger`.
     fn finish(&mut self, lease: &Lease, result: &TaskResult, spend: Spend) -> Result<Finished, QueueError>;
 
     /// Ends a lease without a result. Without effect if the lease is lost.
-    ///
-    /// # Errors
-    /// `Ledger`.
     fn release(&mut self, lease: &Lease, release: Release, spend: Spend) -> Result<(), QueueError>;
 
     /// Returns parked tasks to the queue, and those that nothing is known about.
-    ///
-    /// # Errors
-    /// `Ledger`.
     fn unpark(&mut self) -> Result<(), QueueError>;
 
     /// Returns what all tasks have consumed so far.
-    ///
-    /// # Errors
-    /// `Ledger`.
     fn spend(&mut self) -> Result<Spend, QueueError>;
 
     /// Returns the results so far, in the order of submission.
-    ///
-    /// # Errors
-    /// `Ledger`.
     fn results(&mut self) -> Result<Vec<TaskResult>, QueueError>;
 
     /// Returns the number of tasks without a result.
-    ///
-    /// # Errors
-    /// `Ledger`.
     fn unfinished(&mut self) -> Result<u64, QueueError>;
 
     /// Returns the place for snapshots of tasks, if other machines can execute them.
@@ -122,12 +93,7 @@ pub enum NextTask {
     /// No task is ready now. A running task, or the time, can make one ready.
     NotReady,
     /// A task that this driver does not execute was left to others.
-    Refused {
-        /// The task.
-        task: String,
-        /// The reason.
-        reason: String,
-    },
+    Refused { task: String, reason: String },
     /// Every task is finished, parked or waiting.
     Drained,
 }
@@ -135,9 +101,7 @@ pub enum NextTask {
 /// A leased task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// The lease.
     pub lease: Lease,
-    /// The task.
     pub task: Task,
     /// The consumption of earlier claims of the task.
     pub spend: Spend,
@@ -148,7 +112,6 @@ pub struct Claim {
 /// A lease of a task. A later claim of the same task has another number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// The id of the task.
     pub task: String,
     /// The number of the claim.
     pub number: u64,
@@ -184,25 +147,13 @@ pub enum Release {
         at_ms: u64,
     },
     /// The task waits until somebody starts the fleet again.
-    Park {
-        /// The reason.
-        reason: String,
-    },
+    Park { reason: String },
     /// The key of the driver is refused, or its quota exhausted. Drivers with other keys may execute the task.
-    Exhausted {
-        /// The reason.
-        reason: String,
-    },
+    Exhausted { reason: String },
     /// The work of the task is not decided. The task waits until somebody starts the fleet again.
-    Undecided {
-        /// The reason.
-        reason: String,
-    },
+    Undecided { reason: String },
     /// The task waits for the answer to a request, without a process. Only the ledger can return it to the queue.
-    Wait {
-        /// The session of its run.
-        session: String,
-    },
+    Wait { session: String },
 }
 
 /// The state of a task in a ledger, as it is stored. `TaskState` has the words for others.
@@ -219,12 +170,10 @@ pub enum LedgerState {
     Undecided,
     /// Waits for the answer to a request, without a process.
     Waiting,
-    /// Has a result.
     Finished,
 }
 
 impl LedgerState {
-    /// All states.
     pub const ALL: [Self; 6] =
         [Self::Pending, Self::Leased, Self::Parked, Self::Undecided, Self::Waiting, Self::Finished];
 

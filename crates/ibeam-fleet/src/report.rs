@@ -26,7 +26,6 @@ pub struct FleetReport {
     pub infrastructure: BTreeMap<String, u64>,
 }
 
-/// The results of a model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModelRow {
     /// The model; empty for all and for none.

@@ -23,7 +23,6 @@ body:not(:has(.page:target)) .first{display:block}\
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}th,td{border-color:#30363d}\
 .passed{color:#3fb950}.failed,.check_failed{color:#ff7b72}}";
 
-/// The number of tasks on a page.
 const PAGE_ROWS: usize = 200;
 /// The headings of the tasks.
 const TASK_COLUMNS: [&str; 10] =
@@ -39,11 +38,8 @@ const LINKS: [(&str, &[&str]); 3] = [
 pub type EachTask<'a> =
     dyn Fn(&mut dyn FnMut(TaskStatus, Option<TaskResult>) -> io::Result<()>) -> io::Result<()> + 'a;
 
-/// A fleet on a page.
 pub struct ReportedFleet<'a> {
-    /// The name.
     pub name: &'a str,
-    /// The report.
     pub report: &'a FleetReport,
     /// The tasks, which are the same each time.
     pub tasks: &'a EachTask<'a>,

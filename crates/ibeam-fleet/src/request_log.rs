@@ -17,7 +17,6 @@ const NAME: &str = "requests.ndjson";
 /// The size from which a log without open requests is written anew when a driver starts, in bytes.
 const COMPACTED_BYTES: u64 = 4 << 20;
 
-/// The kind of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LineKind {
@@ -42,12 +41,10 @@ pub(crate) enum LineKind {
     Log,
 }
 
-/// A line of the log.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct LogLine {
     pub(crate) kind: LineKind,
-    /// The id of the request.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) request: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -75,7 +72,6 @@ impl LogLine {
         Self { task: task.to_owned(), ..Self::new(kind, spend) }
     }
 
-    /// Returns the end of a request.
     pub(crate) fn end(request: &str, used: Spend) -> Self {
         Self { request: request.to_owned(), ..Self::new(LineKind::Ended, used) }
     }
@@ -97,9 +93,6 @@ pub(crate) struct RequestLog {
 
 impl RequestLog {
     /// Opens the log in `directory`, and creates it if it is missing. The lines are then returned by [`Self::read_new`].
-    ///
-    /// # Errors
-    /// The system's error.
     pub(crate) fn open(directory: &Path) -> io::Result<Self> {
         let path = directory.join(NAME);
         let mut file = OpenOptions::new().create(true).append(true).read(true).open(&path)?;
@@ -116,9 +109,6 @@ impl RequestLog {
     }
 
     /// Returns the lines that were appended since the last call, except for one that is not complete.
-    ///
-    /// # Errors
-    /// The system's error.
     pub(crate) fn read_new(&mut self) -> io::Result<Vec<LogLine>> {
         self.file.seek(SeekFrom::Start(self.position))?;
         let (mut lines, mut line) = (Vec::new(), Vec::new());
@@ -132,9 +122,6 @@ impl RequestLog {
     }
 
     /// Appends lines. With `is_durable`, a machine that loses its power keeps them.
-    ///
-    /// # Errors
-    /// The system's error.
     pub(crate) fn append(&mut self, lines: &[LogLine], is_durable: bool) -> io::Result<()> {
         write_lines(&mut self.file, lines)?;
         if is_durable { self.file.sync_data() } else { Ok(()) }
@@ -162,9 +149,6 @@ impl RequestLog {
 }
 
 /// Records the end of a request in the log of the fleet in `directory`.
-///
-/// # Errors
-/// The system's error.
 pub(crate) fn append_end(directory: &Path, request: &str, used: Spend) -> io::Result<()> {
     let mut file = OpenOptions::new().append(true).open(directory.join(NAME))?;
     write_lines(&mut file, &[LogLine::end(request, used)])

@@ -35,9 +35,6 @@ pub fn retry_failed(directory: &FleetDirectory, ledger: &mut Ledger) -> Result<u
 
 /// Begins the attempt with this number, if the directory has what an earlier one left. Another machine may have finished that
 /// one, so there need not be a result.
-///
-/// # Errors
-/// `Io`.
 pub(crate) fn begin_numbered_attempt(dir: &TaskDir, number: u32) -> Result<(), FleetError> {
     if dir.attempt().number >= number {
         return Ok(());

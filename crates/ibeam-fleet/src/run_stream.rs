@@ -37,7 +37,6 @@ pub(crate) struct RunEnd {
     pub(crate) model: Option<String>,
 }
 
-/// A failure of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RunFailure {
     pub(crate) code: String,
@@ -131,9 +130,6 @@ impl RunStream {
     }
 
     /// Reads a stream, which may be cut anywhere.
-    ///
-    /// # Errors
-    /// The system's error.
     pub(crate) fn read(stream: impl Read) -> io::Result<Self> {
         let mut reader = BufReader::new(stream);
         let (mut line, mut last) = (Vec::new(), Vec::new());

@@ -29,7 +29,6 @@ const DEAD_AFTER_MS: u64 = 60_000;
 /// The time after which a driver that leases nothing is forgotten, in milliseconds.
 const FORGOTTEN_AFTER_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// The limits of a fleet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FleetLimits {
@@ -44,7 +43,6 @@ pub trait SharedLimits: Send + Sync + Debug {
     /// Returns what forbids a request with an account now, whatever is leased.
     fn hold(&self, account: &str) -> Option<Hold>;
 
-    /// Returns the limits.
     fn limits(&self) -> FleetLimits;
 
     /// Leases a block for requests with an account. Takes the consumption of the driver, too.
@@ -64,7 +62,6 @@ pub trait SharedLimits: Send + Sync + Debug {
 /// A hold on the requests of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// The requests wait.
     Wait(Duration),
     /// The requests may not be sent.
     Refuse(String),
@@ -77,11 +74,9 @@ pub struct DriverUsage {
     pub driver: String,
     /// The consumption of all its requests since it has this name.
     pub consumed: Spend,
-    /// Its largest request.
     pub largest: Spend,
     /// The expected consumption of its next request.
     pub expected: Spend,
-    /// Its open requests.
     pub open: u64,
     /// The requests of blocks that it has not sent, or whose tokens it has learned.
     pub corrections: Vec<BlockCorrection>,
@@ -90,9 +85,7 @@ pub struct DriverUsage {
 /// A correction of the requests of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockCorrection {
-    /// The account.
     pub account: String,
-    /// The second of the block.
     pub second: u64,
     /// The requests that were not sent.
     pub unsent: u32,
@@ -107,7 +100,6 @@ pub struct BlockCorrection {
 pub enum LeaseDecision {
     /// The driver has a block.
     Leased {
-        /// The block of the budget.
         budget: BudgetLease,
         /// The block of requests of the account; `None` without rates.
         requests: Option<RequestBlock>,
@@ -123,7 +115,6 @@ pub enum LeaseDecision {
     Refuse(String),
 }
 
-/// A block of the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetLease {
     /// The budget that limits it. An amount without a limit does not count.
@@ -154,7 +145,6 @@ impl BudgetLease {
 pub struct RequestBlock {
     /// The second from which it may be used.
     pub second: u64,
-    /// The number of requests.
     pub requests: u32,
     /// The tokens that each one has reserved.
     pub reserved_tokens: u64,

@@ -21,7 +21,6 @@ use crate::queue::{Lease, QueueError};
 use crate::run_stream::USER_LINE;
 use crate::stream_tail::StreamTail;
 
-/// The version of the format.
 const VERSION: u32 = 1;
 /// The size of the largest snapshot, in bytes.
 pub const MAX_SNAPSHOT_BYTES: u64 = 64 << 20;
@@ -39,15 +38,9 @@ const KEPT_LINES: [&[u8]; 3] = [USER_LINE, br#"{"type":"result","#, br#"{"type":
 pub trait SnapshotStore: Send + Sync + Debug {
     /// Stores a snapshot of the task of a lease, instead of an earlier one. Without effect if there is one of a later
     /// lease.
-    ///
-    /// # Errors
-    /// `Service`.
     fn store(&self, lease: &Lease, snapshot: &mut File) -> Result<(), QueueError>;
 
     /// Returns the number of the lease of the stored snapshot of a task.
-    ///
-    /// # Errors
-    /// `Service`.
     fn stored_lease(&self, task: &str) -> Result<Option<u64>, QueueError>;
 
     /// Writes the stored snapshot of a task to `file`.
@@ -84,9 +77,6 @@ impl SnapshotHead {
 }
 
 /// Writes a snapshot to `path`, with the files that exist at these paths under these names. Returns its size.
-///
-/// # Errors
-/// The system's error.
 pub(crate) fn write(path: &Path, head: &SnapshotHead, files: &[(String, &Path)]) -> io::Result<u64> {
     let mut out = BufWriter::new(File::create(path)?);
     write_line(&mut out, head)?;
@@ -137,9 +127,6 @@ pub(crate) fn extract(path: &Path, task: &str, directory: &Path) -> Result<Snaps
 }
 
 /// Writes the lines of the stream at `from` that say what the run was and how it ended. The others are in the journal.
-///
-/// # Errors
-/// The system's error.
 pub(crate) fn condense_stream(from: &Path, to: &Path) -> io::Result<()> {
     let (mut kept, mut is_first) = (Vec::new(), true);
     StreamTail::default().read(from, |_, line| {

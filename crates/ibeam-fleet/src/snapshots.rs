@@ -54,7 +54,6 @@ pub(crate) struct Snapshots<'a> {
     pub(crate) store: Arc<dyn SnapshotStore>,
     pub(crate) program: &'a RunProgram,
     pub(crate) workspaces: &'a Workspaces,
-    /// The directory of the fleet.
     pub(crate) fleet: &'a Path,
     pub(crate) watched: Mutex<HashMap<String, Arc<Mutex<Watched>>>>,
 }
@@ -361,7 +360,7 @@ mod tests {
     fn program(views: PathBuf) -> RunProgram {
         RunProgram {
             program: "true".into(),
-            git: Git::of_system(views),
+            git: Git::from_system(views),
             sandbox_flags: Vec::new(),
             run_flags: Vec::new(),
             key_file: None,
@@ -434,7 +433,7 @@ mod tests {
         let fleet = at("fleet");
         fs::create_dir_all(fleet.join("tasks")).unwrap();
         let (claim, program) = (claim(&at("source")), program(at("views")));
-        let workspaces = Workspaces::new(Git::of_system(at("views")), fleet.clone());
+        let workspaces = Workspaces::new(Git::from_system(at("views")), fleet.clone());
         // The snapshot of another machine.
         let (workspace, patch) = (at("other/workspace"), at("patch"));
         workspaces.prepare(&claim.task.workspace, &workspace).unwrap();

@@ -11,17 +11,14 @@ use serde::{Deserialize, Serialize};
 pub struct Task {
     /// The name of the task, unique in its fleet. Also the name of its directory.
     pub id: String,
-    /// The prompt of the run.
     pub prompt: String,
     /// The files that the run gets a copy of.
     pub workspace: WorkspaceSource,
     /// The model, as `--model` takes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The mode of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<TaskMode>,
-    /// The limits of the run.
     #[serde(default, skip_serializing_if = "TaskLimits::is_empty")]
     pub limits: TaskLimits,
     /// Additional variables of the run.
@@ -80,7 +77,6 @@ impl WorkspaceSource {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ResultSource {
-    /// The task.
     pub from: String,
     /// The tasks from whose results that one starts, the first one first. Found when the file is read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -158,7 +154,6 @@ pub struct TaskLimits {
         with = "crate::task_file::dollars"
     )]
     pub max_cost_micros: Option<u64>,
-    /// The number of tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tool_calls: Option<u32>,
     /// The duration in seconds.

@@ -56,7 +56,6 @@ impl Attempt {
     }
 }
 
-/// The stream of the current run.
 pub(crate) enum CurrentStream {
     /// No process writes to it. The file is locked.
     Free(File),
@@ -66,17 +65,11 @@ pub(crate) enum CurrentStream {
 
 impl TaskDir {
     /// Opens the directory of a task, and creates it if it is missing.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn open(tasks: &Path, id: &str) -> Result<Self, FleetError> {
         Self::at(task_directory(tasks, id))
     }
 
     /// Opens the directory `path` of a task, and creates it if it is missing.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn at(path: PathBuf) -> Result<Self, FleetError> {
         fs::create_dir_all(&path).map_err(FleetError::at(&path))?;
         Ok(Self { path })
@@ -95,9 +88,6 @@ impl TaskDir {
     }
 
     /// Locks the directory for its only executor, until the returned file is closed; `None` if another one holds it.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn hold(&self) -> Result<Option<File>, FleetError> {
         let directory = File::open(&self.path).map_err(FleetError::at(&self.path))?;
         match file_lock::try_lock(&directory) {
@@ -108,9 +98,6 @@ impl TaskDir {
     }
 
     /// Sets a result aside that does not count, because the task has another one.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn supersede_result(&self) -> Result<(), FleetError> {
         let path = self.path.join("result.json");
         fs::rename(&path, self.path.join("result.superseded.json")).map_err(FleetError::at(&path))
@@ -122,9 +109,6 @@ impl TaskDir {
     }
 
     /// Records the result.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn write_result(&self, result: &TaskResult) -> Result<(), FleetError> {
         let mut text = serde_json::to_vec_pretty(result)
             .map_err(io::Error::other)
@@ -152,9 +136,6 @@ impl TaskDir {
     }
 
     /// Records the attempt of the next run.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn write_attempt(&self, attempt: Attempt) -> Result<(), FleetError> {
         let text =
             serde_json::to_vec(&attempt).map_err(io::Error::other).map_err(FleetError::at(&self.path))?;
@@ -167,9 +148,6 @@ impl TaskDir {
     }
 
     /// Records the changes of the run, before its check adds others.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn write_changes(&self, changes: &Changes) -> Result<(), FleetError> {
         let text =
             serde_json::to_vec(changes).map_err(io::Error::other).map_err(FleetError::at(&self.path))?;
@@ -177,17 +155,11 @@ impl TaskDir {
     }
 
     /// Removes what the next attempt must not find: what the check has left, and the answers of the model.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn forget_attempt(&self) -> Result<(), FleetError> {
         [CHANGES, REPORT, ANSWERS].into_iter().try_for_each(|name| self.remove(name))
     }
 
     /// Removes the answers of the model, which the journal of a completed run has.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn forget_answers(&self) -> Result<(), FleetError> {
         self.remove(ANSWERS)
     }
@@ -201,9 +173,6 @@ impl TaskDir {
     }
 
     /// Makes the stream of the last earlier run that of the current one: another machine has run it to its end.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn take_back_stream(&self) -> Result<(), FleetError> {
         let last = (1..).take_while(|number| self.numbered(*number).exists()).last();
         let Some(number) = last else { return Ok(()) };
@@ -212,9 +181,6 @@ impl TaskDir {
     }
 
     /// Opens and locks the stream of the current run.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn lock_stream(&self) -> Result<CurrentStream, FleetError> {
         let path = self.stream();
         let file = OpenOptions::new()
@@ -231,17 +197,11 @@ impl TaskDir {
     }
 
     /// Reads the stream of the current run.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn current(&self) -> Result<RunStream, FleetError> {
         read(&self.stream(), &self.error_file())
     }
 
     /// Reads the streams of the earlier runs, the oldest first.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn earlier(&self) -> Result<Vec<RunStream>, FleetError> {
         let mut streams = Vec::new();
         for number in 1.. {
@@ -255,9 +215,6 @@ impl TaskDir {
     }
 
     /// Ends the current run: its stream becomes that of an earlier one.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn set_aside_stream(&self) -> Result<(), FleetError> {
         let number = (1..).find(|number| !self.numbered(*number).exists()).unwrap_or(u32::MAX);
         let (path, error) = (self.stream(), self.error_file());
@@ -293,9 +250,6 @@ impl TaskDir {
     }
 
     /// Records the lease under which the task is executed here.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn write_lease(&self, number: u64) -> Result<(), FleetError> {
         let path = self.path.join("lease");
         fs::write(&path, number.to_string()).map_err(FleetError::at(&path))
@@ -307,9 +261,6 @@ impl TaskDir {
     }
 
     /// Records that a session came from another machine: it is copied when it is resumed.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn write_restored_session(&self, session: &str) -> Result<(), FleetError> {
         let path = self.path.join("restored");
         fs::write(&path, session).map_err(FleetError::at(&path))
@@ -329,18 +280,12 @@ impl TaskDir {
     }
 
     /// Opens a log of the task to append to it.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn open_log(&self, name: &str) -> Result<File, FleetError> {
         let path = self.path.join(name);
         OpenOptions::new().create(true).append(true).open(&path).map_err(FleetError::at(&path))
     }
 
     /// Records the process of the current run.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn write_process(&self, pid: u32) -> Result<(), FleetError> {
         let path = self.path.join("process");
         fs::write(&path, pid.to_string()).map_err(FleetError::at(&path))

@@ -31,7 +31,6 @@ pub struct TaskFile {
 pub struct InvalidTask {
     /// The number of the line, from 1.
     pub line: u64,
-    /// The reason.
     pub detail: String,
 }
 
@@ -292,7 +291,7 @@ fn check_workspace(
                 source.git = joined.to_str().ok_or("`workspace`: the path is not UTF-8")?.to_owned();
                 if known.lacks_commit(source) {
                     let GitSource { git, reference } = source;
-                    return Err(format!("`workspace`: `{reference}` is no commit of `{git}`"));
+                    return Err(format!("`workspace`: `{reference}` is not a commit of `{git}`"));
                 }
             }
         }
@@ -308,7 +307,8 @@ fn remove_missing_needs(tasks: &mut Vec<(u64, Task)>, invalid: &mut BTreeMap<u64
         tasks.retain(|(line, task)| match task.needs.iter().find(|need| !ids.contains(*need)) {
             None => true,
             Some(need) => {
-                invalid.insert(*line, format!("`needs` names `{need}`, which is no valid task of the file"));
+                invalid
+                    .insert(*line, format!("`needs` names `{need}`, which is not a valid task of the file"));
                 false
             }
         });
@@ -446,11 +446,14 @@ mod tests {
             format!(r#"{{"id":"{id}","prompt":"p","workspace":{{"git":"ws","ref":"{reference}"}}}}"#)
         };
         let text = [task("a", "main"), task("b", "gone"), task("c", "HEAD")].join("\n");
-        let file =
-            TaskFile::parse_and_check_commits(&text, home.path(), &Git::of_system(home.path().join("views")));
+        let file = TaskFile::parse_and_check_commits(
+            &text,
+            home.path(),
+            &Git::from_system(home.path().join("views")),
+        );
         let ids: Vec<&str> = file.tasks.iter().map(|task| task.id.as_str()).collect();
         assert_eq!((ids.as_slice(), file.invalid.len()), (["a", "c"].as_slice(), 1), "{:?}", file.invalid);
-        assert!(file.invalid[0].line == 2 && file.invalid[0].detail.contains("`gone` is no commit of"));
+        assert!(file.invalid[0].line == 2 && file.invalid[0].detail.contains("`gone` is not a commit of"));
     }
 
     #[test]
@@ -466,7 +469,7 @@ mod tests {
         std::fs::create_dir(home.join("ws")).unwrap();
         std::fs::write(home.join("ws/tasks.jsonl"), A).unwrap();
         git(&["commit", "--quiet", "--allow-empty", "-m", "one"]);
-        let program = Git::of_system(home.join("views"));
+        let program = Git::from_system(home.join("views"));
         let file = TaskFile { source: Some(home.join("ws/tasks.jsonl")), ..TaskFile::parse(A, &home) };
         assert!(!file.is_committed(&program));
         git(&["add", "ws/tasks.jsonl"]);

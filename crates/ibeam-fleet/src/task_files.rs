@@ -15,18 +15,12 @@ const RECORD: &str = "task-files";
 impl FleetDirectory {
     /// Records paths: the file of tasks, and what only the checks of its tasks see. A path that is not one line of text
     /// cannot be recorded.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn record_hidden_paths(&self, file: &TaskFile) -> Result<(), FleetError> {
         record(self.path(), file.source.iter().chain(&file.check_sources).map(PathBuf::as_path))
     }
 }
 
 /// Adds paths to the record of a fleet.
-///
-/// # Errors
-/// `Io`.
 pub(crate) fn record<'a>(fleet: &Path, paths: impl Iterator<Item = &'a Path>) -> Result<(), FleetError> {
     let mut lines = recorded_lines(fleet);
     let mut known: BTreeSet<String> = lines.lines().map(str::to_owned).collect();
@@ -50,7 +44,6 @@ pub(crate) fn recorded_lines(fleet: &Path) -> String {
     fs::read_to_string(fleet.join(RECORD)).unwrap_or_default()
 }
 
-/// Returns the recorded files.
 pub(crate) fn recorded_files(fleet: &Path) -> Vec<PathBuf> {
     recorded_lines(fleet).lines().map(PathBuf::from).collect()
 }

@@ -24,9 +24,6 @@ impl TaskLog {
     }
 
     /// Returns the next complete lines; none if there are no further ones now.
-    ///
-    /// # Errors
-    /// The system's error.
     pub fn read(&mut self) -> io::Result<Vec<u8>> {
         loop {
             let earlier = self.directory.join(format!("stream.{}.ndjson", self.run));

@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(stored, *c);
 
         for (text, reason) in [
-            (from("a", "gone"), "no valid task"),
+            (from("a", "gone"), "not a valid task"),
             ([from("a", "b"), from("b", "a")].join("\n"), "cycle"),
             (line("a", r#"{"from":"b","earlier":["c"]}"#), "`from` alone"),
             (line("a", r#"{"from":"b","ref":"x"}"#), "`workspace` should be"),

@@ -7,15 +7,12 @@ use serde::{Deserialize, Serialize};
 /// The result of a task. Fields are added, never renamed or removed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskResult {
-    /// The task.
     pub id: String,
-    /// The outcome.
     pub outcome: Outcome,
     /// The class of the failure, as in the line `error` of a run: docs/output-format.md, "Failure". Also `killed` for a
     /// run that ended too often without its last line, and `workspace` for a repository without the commit of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// The message of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The exit code of the last run, where it is known.
@@ -54,7 +51,6 @@ pub struct TaskResult {
     pub directory: Option<PathBuf>,
 }
 
-/// The outcome of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -62,7 +58,6 @@ pub enum Outcome {
     Passed,
     /// The run completed, and the check did not pass.
     CheckFailed,
-    /// The run failed.
     Failed,
     /// A task that this one needs did not pass, so it was not started.
     Skipped,
@@ -86,7 +81,6 @@ impl Outcome {
 pub struct TaskUsage {
     /// Tokens of prompts, without those of the cache.
     pub input_tokens: u64,
-    /// Tokens of answers.
     pub output_tokens: u64,
     /// Tokens read from the provider's cache.
     pub cache_read_tokens: u64,
@@ -112,10 +106,8 @@ impl TaskUsage {
     }
 }
 
-/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckResult {
-    /// The command.
     pub command: String,
     /// Whether it ended with exit code 0.
     pub passed: bool,

@@ -26,7 +26,6 @@ use crate::task_totals::TotalsScope;
 use crate::verdict::{Cause, is_full};
 use crate::workspace::{Changes, WorkspaceError, Workspaces, discard};
 
-/// The prompt that resumes an interrupted run.
 const RESUME_PROMPT: &str = "The run was interrupted. Continue with the task from where it stopped, and do not repeat what is already done.";
 /// The time between two looks at a run of an earlier driver.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -55,7 +54,6 @@ pub(crate) struct TaskRunner<'a> {
 /// The conclusion from the runs of a task.
 #[derive(Debug)]
 pub(crate) enum Conclusion {
-    /// The task has a result.
     Finished(Box<TaskResult>),
     /// The task may be run again after a pause.
     Retry(Duration),
@@ -70,9 +68,13 @@ pub(crate) enum Conclusion {
     /// The work is not decided, and further runs of this command would not change that.
     Undecided(Cause),
     /// The task and those with the same account wait: a key is refused, or a quota is exhausted.
-    ParkAccount { reason: String },
+    ParkAccount {
+        reason: String,
+    },
     /// The run waits for the answer to a request.
-    Wait { session: String },
+    Wait {
+        session: String,
+    },
 }
 
 impl Conclusion {

@@ -25,7 +25,6 @@ pub enum TaskState {
 }
 
 impl TaskState {
-    /// All states.
     pub const ALL: [Self; 7] = [
         Self::Waiting,
         Self::Running,
@@ -83,15 +82,12 @@ impl TaskState {
 /// A task, its state and what it has consumed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskStatus {
-    /// The task.
     pub id: String,
-    /// Its state.
     pub state: TaskState,
     /// The reason for which it is parked or not decided.
     pub reason: Option<String>,
     /// Its outcome, if it has a result.
     pub outcome: Option<Outcome>,
-    /// The code of its failure.
     pub code: Option<String>,
     /// The cost in US dollars, as far as it is known.
     pub cost_usd: f64,
@@ -144,7 +140,6 @@ pub struct FleetTotals {
 }
 
 impl FleetTotals {
-    /// Adds a task.
     pub fn add(&mut self, status: &TaskStatus) {
         *self.counts.entry(status.state).or_default() += 1;
         self.cost_usd += status.cost_usd;

@@ -31,7 +31,6 @@ pub enum Verdict {
 /// The reason for which nothing is known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Cause {
-    /// A signal ended the command.
     #[error("the check was ended by the signal {0}")]
     Signal(i32),
     /// The program that runs the check was killed, or could not run it.
@@ -61,7 +60,6 @@ pub struct CheckReport {
     pub exit_code: Option<i32>,
     /// The time limit at which the command was ended.
     pub timeout_ms: Option<u64>,
-    /// The output of the command.
     pub output: String,
 }
 

@@ -82,7 +82,6 @@ impl NewWorkspace {
     }
 }
 
-/// The changes in a workspace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Changes {
     pub(crate) files: Vec<String>,

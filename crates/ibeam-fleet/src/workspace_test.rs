@@ -11,7 +11,7 @@ pub(crate) fn run_git(directory: &Path, arguments: &[&str]) {
 }
 
 pub(super) fn workspaces(home: &Path) -> Workspaces {
-    Workspaces::new(Git::of_system(home.join("views")), home.join("fleet"))
+    Workspaces::new(Git::from_system(home.join("views")), home.join("fleet"))
 }
 
 /// Creates the files of a source in `home`.

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Opens a directory that is no link.
+/// Opens a directory that is not a link.
 pub(crate) fn open_directory(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::open(path, DIRECTORY, Mode::empty())?)
 }
@@ -37,7 +37,6 @@ pub(crate) fn create_new_directory(parent: &OwnedFd, name: &OsStr) -> io::Result
     Ok(openat(parent, name, DIRECTORY, Mode::empty())?)
 }
 
-/// Writes a new file.
 pub(crate) fn write_new(directory: &impl AsFd, name: &OsStr, content: &[u8]) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut file = File::from(openat(directory, name, flags, Mode::from_raw_mode(0o666))?);

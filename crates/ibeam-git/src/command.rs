@@ -75,7 +75,6 @@ pub fn command(program: &Path, place: Place<'_>) -> Command {
     command
 }
 
-/// The failure of a command of git.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GitError {
     /// Git ended with an exit code. The message is git's.
@@ -149,7 +148,7 @@ impl Git {
     }
 
     /// Returns the git of the system, for tests.
-    pub fn of_system(views: PathBuf) -> Self {
+    pub fn from_system(views: PathBuf) -> Self {
         Self::new("git".into(), views, |command, input| {
             let mut copy = Command::new(command.get_program());
             copy.args(command.get_args()).current_dir(command.get_current_dir().unwrap_or(Path::new("/")));
@@ -168,7 +167,6 @@ impl Git {
         })
     }
 
-    /// Returns the directory of views.
     pub(crate) fn views(&self) -> &Path {
         &self.views
     }

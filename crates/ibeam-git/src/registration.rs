@@ -78,11 +78,8 @@ pub fn create_branch(
 /// A worktree to create, with a branch that exists.
 #[derive(Clone, Copy, Debug)]
 pub struct NewWorktree<'a> {
-    /// The repository.
     pub location: &'a RepositoryLocation,
-    /// The directory of the worktree.
     pub path: &'a Path,
-    /// The name of the branch.
     pub branch: &'a str,
 }
 

@@ -37,7 +37,7 @@ impl Fixture {
     }
 
     fn add(&self, name: &str) -> Result<(), String> {
-        let git = Git::of_system(self.path("views"));
+        let git = Git::from_system(self.path("views"));
         let location = RepositoryLocation::for_work_tree(&self.path("top")).unwrap();
         let view = RepositoryView::open(&git, &location, RemoteSettings::References)?;
         let commit = git.line(view.place(), &["rev-parse", "--verify", "HEAD"])?;

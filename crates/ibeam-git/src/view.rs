@@ -139,7 +139,7 @@ impl RepositoryView {
     }
 }
 
-/// Reads a small file that is no link.
+/// Reads a small file that is not a link.
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     regular_file::read_all(&regular_file::open(path, false)?, MAX_FILE_BYTES)
 }

@@ -7,11 +7,9 @@ use serde_json::{Map, Value, json};
 /// A tool call with the names of Claude Code.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaudeCall {
-    /// The name of the tool.
     pub name: String,
     /// The names of all tools of Claude Code that correspond to the tool, for matchers.
     pub names: Vec<String>,
-    /// The arguments.
     pub input: Value,
     /// The result; null before the end.
     pub response: Value,

@@ -160,7 +160,7 @@ struct RawEntry {
     /// A key of ibeam.
     #[serde(default, rename = "failClosed")]
     fail_closed: bool,
-    /// A key of ibeam. `Some(None)` for null, which is no limit.
+    /// A key of ibeam. `Some(None)` for null, which is not a limit.
     #[serde(default, deserialize_with = "present")]
     loop_limit: Option<Option<u32>>,
 }

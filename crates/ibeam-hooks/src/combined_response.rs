@@ -10,9 +10,7 @@ use crate::response::{HookResponse, Permission};
 
 /// The arguments with which a hook replaces those of a call.
 pub(crate) struct HookInput {
-    /// The name of the hook.
     pub(crate) hook: String,
-    /// The format of the arguments.
     pub(crate) format: HookFormat,
     pub(crate) input: Map<String, Value>,
 }

@@ -1,6 +1,5 @@
 //! The names of the events in hook files.
 
-/// The name of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum EventName {
     SessionStart,
@@ -24,7 +23,6 @@ pub(crate) enum EventName {
 }
 
 impl EventName {
-    /// All names.
     pub(crate) const ALL: [Self; 18] = [
         Self::SessionStart,
         Self::BeforeSubmitPrompt,

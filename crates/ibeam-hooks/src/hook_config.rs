@@ -35,7 +35,6 @@ impl HookFormat {
     }
 }
 
-/// The action of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HookAction {
     /// A command line for the shell.
@@ -92,16 +91,13 @@ impl HookAction {
     }
 }
 
-/// A hook of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Hook {
     /// The command or prompt, shortened.
     pub(crate) name: String,
     pub(crate) format: HookFormat,
     pub(crate) action: HookAction,
-    /// The file.
     pub(crate) path: PathBuf,
-    /// The working directory.
     pub(crate) directory: PathBuf,
     /// The subjects of the event for which the hook runs; `None` for all.
     pub(crate) matcher: Option<Regex>,

@@ -24,7 +24,6 @@ pub struct HookListing {
     pub text: String,
     /// The regular expression that selects subjects; `None` for all.
     pub matcher: Option<String>,
-    /// The file.
     pub path: PathBuf,
 }
 
@@ -47,7 +46,6 @@ impl HookListing {
 /// A hook that was tried.
 #[derive(Debug)]
 pub struct HookTrial {
-    /// The hook.
     pub hook: HookListing,
     /// The result; `None` if the matcher does not accept the input.
     pub result: Option<TrialResult>,
@@ -62,7 +60,6 @@ pub struct TrialResult {
     pub stdout: String,
     /// The end of the stderr of a command.
     pub stderr: String,
-    /// The decision.
     pub decision: TrialDecision,
     /// The message of the decision, or the reason of the failure.
     pub message: Option<String>,
@@ -109,9 +106,7 @@ impl TrialDecision {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no event `{name}`; use one of: {known}")]
 pub struct UnknownEvent {
-    /// The name.
     pub name: String,
-    /// The names of the events.
     pub known: String,
 }
 

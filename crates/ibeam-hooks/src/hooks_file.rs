@@ -59,7 +59,6 @@ impl HookConfig {
     }
 }
 
-/// An error in a hook file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {message}")]
 pub struct HooksFileError {
@@ -67,11 +66,9 @@ pub struct HooksFileError {
     pub line: usize,
     /// The column, from 1.
     pub column: usize,
-    /// The message.
     pub message: String,
 }
 
-/// The content of a hook file.
 #[derive(Deserialize)]
 #[serde(expecting = "an object with `hooks`", bound(deserialize = "T: Deserialize<'de>"))]
 pub(crate) struct HooksFile<T> {
@@ -149,7 +146,6 @@ impl TryFrom<u64> for Version {
     }
 }
 
-/// A hook entry of the file.
 #[derive(Deserialize)]
 #[serde(try_from = "RawEntry")]
 pub(crate) enum HookEntry {
@@ -171,7 +167,7 @@ struct RawEntry {
     timeout: Option<f64>,
     #[serde(default, rename = "failClosed")]
     fail_closed: bool,
-    /// `Some(None)` for null, which is no limit.
+    /// `Some(None)` for null, which is not a limit.
     #[serde(default, deserialize_with = "present")]
     loop_limit: Option<Option<u32>>,
 }

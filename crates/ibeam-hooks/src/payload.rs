@@ -28,7 +28,6 @@ pub(crate) struct ToolCallPayload<'a> {
     /// The name of the tool, e.g. `Shell` or `MCP:search`.
     pub(crate) name: String,
     pub(crate) input: Value,
-    /// The working directory.
     pub(crate) directory: PathBuf,
     /// Whether commands of the run are sandboxed.
     is_sandboxed: bool,
@@ -163,7 +162,7 @@ fn command_event(call: &ToolCallPayload<'_>, output: &ShellOutput, duration: Dur
     (EventName::AfterShellExecution, output.command.clone(), fields)
 }
 
-/// Returns the event after the answer of an MCP server; `None` for a call that is no tool of a server.
+/// Returns the event after the answer of an MCP server; `None` for a call that is not a tool of a server.
 fn mcp_event(
     call: &ToolCallPayload<'_>,
     output: &McpOutput,

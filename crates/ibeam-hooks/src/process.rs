@@ -28,7 +28,6 @@ pub(crate) struct ProcessRunner {
     launcher: Launcher,
 }
 
-/// The end of a hook.
 #[derive(Debug)]
 pub(crate) enum ProcessEnd {
     /// The hook ended by itself or by a signal.

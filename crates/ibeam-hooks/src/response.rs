@@ -14,7 +14,6 @@ use crate::process::{MAX_RESPONSE_BYTES, ProcessEnd, ProcessOutput};
 /// The number of characters of stderr in the message about a hook that failed.
 const MAX_STDERR_CHARS: usize = 400;
 
-/// The response of one hook.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct HookResponse {
     pub(crate) permission: Permission,
@@ -38,7 +37,6 @@ pub(crate) enum Permission {
     None,
     /// A person should decide.
     Ask,
-    /// Refuse.
     Deny,
 }
 

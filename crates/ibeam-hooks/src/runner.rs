@@ -51,7 +51,6 @@ pub struct RunnerOptions {
     pub process_limit: u32,
     /// Removes secrets from payloads.
     pub redactor: Redactor,
-    /// The workspace of the run.
     pub workspace: PathBuf,
     /// The time limit of a hook that sets none.
     pub timeout: Duration,
@@ -82,7 +81,6 @@ pub struct HookRunner {
     started_at: Instant,
     /// Whether `sessionStart` was run.
     has_started: AtomicBool,
-    /// The failures that were reported.
     reported_failures: Mutex<BTreeSet<String>>,
 }
 
@@ -90,7 +88,6 @@ pub struct HookRunner {
 pub(crate) enum FinishedHook {
     /// The end and the output of a command.
     Process(ProcessOutput),
-    /// The answer of a model.
     Answer(PromptAnswer),
 }
 

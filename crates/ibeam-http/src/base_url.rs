@@ -9,7 +9,6 @@ use reqwest::Url;
 pub struct PlainHttpServer {
     /// The host name or address, in lower case; an IPv6 address has brackets.
     pub host: String,
-    /// The port.
     pub port: u16,
 }
 

@@ -32,12 +32,10 @@ impl ProxyServer {
     }
 }
 
-/// The settings of a client.
 #[derive(Debug)]
 pub struct ClientSettings<'a> {
     /// TLS, from [`tls_config`](crate::tls::tls_config).
     pub tls: ClientConfig,
-    /// The proxy of all connections.
     pub proxy: Option<&'a ProxyServer>,
     /// The limit of connecting: name resolution, TCP, proxy and TLS together.
     pub connect_timeout: Duration,
@@ -57,9 +55,6 @@ pub enum ClientError {
 }
 
 /// Returns a client. It reads no variables of proxies: the caller has read them.
-///
-/// # Errors
-/// See [`ClientError`].
 pub fn build_client(settings: ClientSettings<'_>) -> Result<Client, ClientError> {
     let ClientSettings { mut tls, proxy, connect_timeout, for_upgrade } = settings;
     let mut builder = Client::builder();

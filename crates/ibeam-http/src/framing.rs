@@ -57,8 +57,5 @@ pub trait FrameParser: fmt::Debug + Send {
     fn is_within_frame(&self) -> bool;
 
     /// Ends the stream and returns a last frame that lacks only its terminator.
-    ///
-    /// # Errors
-    /// See [`FramingError`].
     fn finish(&mut self) -> Result<Option<Frame>, FramingError>;
 }

@@ -32,7 +32,6 @@ pub enum InvalidHeader {
     /// The value has a character that headers cannot contain.
     #[error("the value of the header `{0}` has a line break, or a character that is not visible ASCII")]
     Value(String),
-    /// The connection sets the header.
     #[error("the header `{0}` cannot be set, because the connection sets it")]
     Reserved(String),
 }

@@ -11,7 +11,6 @@ use crate::tls::{TlsSettings, tls_config};
 /// A document and its destination.
 #[derive(Debug)]
 pub struct JsonPost<'a> {
-    /// The URL.
     pub url: &'a str,
     /// Further headers.
     pub headers: &'a [(String, String)],
@@ -21,7 +20,6 @@ pub struct JsonPost<'a> {
     pub timeout: Duration,
     /// The certificates.
     pub tls: &'a TlsSettings,
-    /// The proxy of the connection.
     pub proxy: Option<&'a ProxyServer>,
 }
 
@@ -52,9 +50,6 @@ pub enum PostError {
 
 impl JsonPost<'_> {
     /// Sends the document once.
-    ///
-    /// # Errors
-    /// See [`PostError`].
     pub async fn send(self) -> Result<(), PostError> {
         let Self { url, headers, body, timeout, tls, proxy } = self;
         let tls = tls_config(tls)?;

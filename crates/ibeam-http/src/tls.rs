@@ -27,15 +27,12 @@ pub struct TlsSettings {
 /// The reason why a PEM file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPem {
-    /// The file has no certificate.
     #[error(
         "no certificate in it: `-----BEGIN CERTIFICATE-----` is missing; a file in DER must be converted to PEM"
     )]
     NoCertificate,
-    /// The file has no key.
     #[error("no private key in it: `-----BEGIN PRIVATE KEY-----` is missing")]
     NoKey,
-    /// The key has a passphrase.
     #[error("its private key is encrypted; write one without a passphrase: `openssl pkey -in FILE -out NEW`")]
     EncryptedKey,
     /// The key does not belong to the certificate.
@@ -109,9 +106,7 @@ impl TlsSettings {
 /// The file of a client certificate that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientCertificateError {
-    /// The file of the certificate.
     Certificate(InvalidPem),
-    /// The file of the key.
     Key(InvalidPem),
 }
 
@@ -171,7 +166,6 @@ pub fn tls_config(settings: &TlsSettings) -> Result<ClientConfig, Error> {
 #[derive(Debug)]
 struct CertificateStore {
     crypto: Arc<CryptoProvider>,
-    /// The authorities of the user.
     authorities: Vec<CertificateDer<'static>>,
     verifier: OnceLock<Result<Verifier, Error>>,
 }

@@ -24,9 +24,7 @@ pub const INTERNAL_ERROR: i64 = -32603;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RequestId {
-    /// A number.
     Number(Number),
-    /// A text.
     Text(String),
     /// `null`, which the specification discourages.
     Null,
@@ -48,7 +46,6 @@ impl<'a, P: Serialize> OutgoingMessage<'a, P> {
         Self { jsonrpc: "2.0", id: Some(id), method, params }
     }
 
-    /// Returns a notification.
     pub fn notification(method: &'a str, params: P) -> Self {
         Self { jsonrpc: "2.0", id: None, method, params }
     }
@@ -83,14 +80,11 @@ impl<'a, R: Serialize> OutgoingResponse<'a, R> {
 pub enum IncomingMessage {
     /// The response to a request of this program.
     Response {
-        /// The id of the request.
         id: u64,
         /// The result as unparsed JSON, or the error.
         result: Result<Box<RawValue>, RpcError>,
     },
-    /// A request.
     Request(Request),
-    /// A notification.
     Notification(Notification),
     /// The error of a line that the other program could not parse, so that it has no id.
     ErrorWithoutId(RpcError),
@@ -101,7 +95,6 @@ pub enum IncomingMessage {
 pub struct Request {
     /// The id for the response.
     pub id: RequestId,
-    /// The method.
     pub method: String,
     /// The parameters as unparsed JSON.
     pub params: Option<Box<RawValue>>,
@@ -110,7 +103,6 @@ pub struct Request {
 /// A notification of the other program.
 #[derive(Debug)]
 pub struct Notification {
-    /// The method.
     pub method: String,
     /// The parameters as unparsed JSON.
     pub params: Option<Box<RawValue>>,

@@ -23,7 +23,6 @@ const MAX_LINES_PER_WRITE: usize = 64;
 /// The reason why a request has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// The connection is closed.
     #[error("{0}")]
     Closed(CloseReason),
     /// The other program responded with an error.

@@ -21,7 +21,6 @@ const SMALL_WORKSPACE_FILES: usize = 4;
 /// The maximum number of files from which the model may choose one to read.
 const CHOICE_LIMIT: usize = 40;
 
-/// The tools of the run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct AvailableTools {
     pub(crate) read: bool,

@@ -46,12 +46,17 @@ pub(crate) struct TaskStep {
 /// One of the three kinds of tool calls of the embedded model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Reads a file.
-    Read { path: String },
-    /// Writes a file.
-    Write { path: String, text: String },
+    Read {
+        path: String,
+    },
+    Write {
+        path: String,
+        text: String,
+    },
     /// Runs one line of shell.
-    Shell { command: String },
+    Shell {
+        command: String,
+    },
 }
 
 impl Action {

@@ -20,7 +20,6 @@ const FINGERPRINT_SAMPLE_BYTES: u64 = 4096;
 
 /// The operations of a language model that guided decoding needs.
 pub trait LanguageModel {
-    /// Returns the vocabulary.
     fn vocabulary(&self) -> &Vocabulary;
     /// Returns the current sequence.
     fn tokens(&self) -> &[u32];
@@ -199,7 +198,6 @@ pub enum LocalError {
     /// The file exists but cannot be read.
     #[error("cannot read the model file `{}`: {source}", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
         /// The error of the system.
         source: std::io::Error,
@@ -207,7 +205,6 @@ pub enum LocalError {
     /// The engine does not support the file.
     #[error("`{}` is not a usable model file: {reason}", path.display())]
     Unsupported {
-        /// The file.
         path: PathBuf,
         /// The property that is missing or wrong.
         reason: String,

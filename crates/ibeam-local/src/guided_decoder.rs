@@ -34,7 +34,6 @@ pub(crate) struct FreeText {
     pub(crate) complete: bool,
 }
 
-/// Decodes one answer.
 pub(crate) struct GuidedDecoder<'a> {
     model: &'a mut dyn LanguageModel,
     should_continue: &'a dyn Fn() -> bool,

@@ -42,7 +42,6 @@ const FENCE: &str = "```";
 /// The fence ends at the first line of three backticks that does not close an inner fence.
 #[derive(Default)]
 pub(crate) struct FenceReader {
-    /// The complete lines.
     lines: String,
     /// The line that is not complete yet.
     line: String,

@@ -30,7 +30,6 @@ pub use engine::{Engine, LanguageModel, LocalError};
 pub use local_provider::{LoadObserver, LocalProvider};
 pub use vocabulary::Vocabulary;
 
-/// The display name of the model.
 pub const MODEL_NAME: &str = "Qwen2.5-Coder 1.5B (embedded)";
 /// The id of the model. `embedded` is an abbreviation of it.
 pub const MODEL_ID: &str = "embedded/qwen2.5-coder-1.5b";

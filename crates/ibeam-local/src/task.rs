@@ -23,19 +23,15 @@ pub(crate) struct Task {
     pub(crate) removed: Vec<String>,
     /// Existing files that are destinations of the result.
     pub(crate) destinations: Vec<String>,
-    /// The task creates a file.
     pub(crate) create: bool,
-    /// The task changes a file.
     pub(crate) change: bool,
     /// The task runs a command before anything else.
     pub(crate) run_first: bool,
-    /// The task runs a command.
     pub(crate) run: bool,
     /// The task asks for a summary.
     pub(crate) summary: bool,
     /// The task names files or mentions the workspace.
     pub(crate) about_files: bool,
-    /// The language of the task.
     pub(crate) language: Language,
 }
 

@@ -43,7 +43,6 @@ use crate::revision::{
 };
 use crate::streams::{cancelled_request, lock};
 
-/// The path of the endpoint.
 const PATH: &str = "/mcp";
 /// Maximum size of the body of a request. A prompt is text.
 const MAX_BODY_BYTES: usize = 4 << 20;
@@ -72,7 +71,6 @@ struct CheckedRequest {
     id: RequestId,
     method: String,
     params: Map<String, Value>,
-    /// The session of the client.
     session: Option<String>,
     accepts_events: bool,
 }
@@ -89,9 +87,6 @@ impl HttpServer {
     }
 
     /// Returns the URL of the endpoint.
-    ///
-    /// # Errors
-    /// The error of the system.
     pub fn url(&self) -> io::Result<String> {
         let address: SocketAddr = self.listener.local_addr()?;
         Ok(format!("http://{address}{PATH}"))
@@ -115,7 +110,7 @@ impl HttpServer {
                 tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 continue;
             };
-            // A connection too many is closed.
+            // Connections above the limit are closed.
             let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else { continue };
             let server = Arc::clone(&server);
             connections.spawn(async move {

@@ -12,7 +12,6 @@ pub struct Progress(Option<Arc<Reporter>>);
 
 struct Reporter {
     token: Value,
-    /// The number of reports.
     count: AtomicU64,
     send: Box<dyn Fn(Value) + Send + Sync>,
 }

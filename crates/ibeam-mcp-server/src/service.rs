@@ -33,7 +33,6 @@ pub trait Service: Send + Sync + 'static {
         cursor: Option<String>,
     ) -> BoxFuture<'static, Result<ResourcePage, ResourceError>>;
 
-    /// Returns the content of a resource.
     fn read_resource(&self, uri: &str) -> BoxFuture<'static, Result<ResourceContent, ResourceError>>;
 }
 
@@ -56,7 +55,6 @@ pub struct Tool {
     pub annotations: Value,
 }
 
-/// The result of a call.
 #[derive(Clone, Debug, Default)]
 pub struct ToolResult {
     /// The texts for the model.
@@ -73,19 +71,15 @@ pub struct ToolResult {
 pub struct Resource {
     /// The URI to read.
     pub uri: String,
-    /// The name.
     pub name: String,
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The type of the content.
     pub mime_type: &'static str,
 }
 
-/// A page of the list of resources.
 #[derive(Clone, Debug, Default)]
 pub struct ResourcePage {
-    /// The resources.
     pub resources: Vec<Resource>,
     /// The cursor of the next page; `None` on the last one.
     pub next_cursor: Option<String>,
@@ -97,22 +91,17 @@ pub struct ResourcePage {
 pub struct ResourceTemplate {
     /// The template of RFC 6570.
     pub uri_template: &'static str,
-    /// The name.
     pub name: &'static str,
     /// The name for people.
     pub title: &'static str,
     /// The description for the model.
     pub description: &'static str,
-    /// The type of the content.
     pub mime_type: &'static str,
 }
 
-/// The content of a resource.
 #[derive(Clone, Debug)]
 pub struct ResourceContent {
-    /// The type of the text.
     pub mime_type: &'static str,
-    /// The text.
     pub text: String,
 }
 

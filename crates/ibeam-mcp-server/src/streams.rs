@@ -59,7 +59,6 @@ impl Drop for CancelAll {
     }
 }
 
-/// Answers the messages of the client.
 struct ClientMessages {
     dispatcher: Arc<Dispatcher>,
     outgoing: mpsc::WeakSender<Vec<u8>>,

@@ -107,7 +107,6 @@ impl From<RequestError> for CallError {
 /// An initialized connection to a server. Dropping it kills the process and everything that it started.
 pub(crate) struct Connection {
     channel: Channel,
-    /// Answers the requests of the server.
     pub(crate) requests: ServerRequests,
     choice: RevisionChoice,
     /// The result of the handshake.

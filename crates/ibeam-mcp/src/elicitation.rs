@@ -9,7 +9,6 @@ pub(crate) const ELICITATION: &str = "elicitation/create";
 /// The answer to every question of a server for which no person can be asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Elicitation {
-    /// Declines.
     #[default]
     Decline,
     /// Accepts with the default values of the form, if every required field has one; else declines.

@@ -56,7 +56,6 @@ pub(crate) enum HttpError {
     /// The server refuses the request, without an error of the protocol.
     #[error("it answered with HTTP status {status}{detail}")]
     Status {
-        /// The status.
         status: u16,
         /// The start of the body as the continuation of a sentence, or nothing.
         detail: String,
@@ -84,7 +83,6 @@ pub(crate) struct HttpClient {
     url: Url,
     client: Client,
     authorization: Option<Authorization>,
-    /// Answers the requests of the server.
     requests: ServerRequests,
     pub(crate) last_id: AtomicU64,
     session: Mutex<Session>,

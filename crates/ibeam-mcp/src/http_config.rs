@@ -15,7 +15,6 @@ use crate::routed_clients::ProxySelector;
 /// The settings of connections to a server over HTTP.
 #[derive(Clone, Debug)]
 pub struct HttpConfig {
-    /// The URL of the server.
     pub url: String,
     /// Headers of every request, name and value.
     pub headers: Vec<(String, Secret)>,

@@ -54,9 +54,7 @@ pub use tool::{find_tool, tool_set};
 pub struct ServerConfig {
     /// The configured name of the server.
     pub name: String,
-    /// The transport of its messages.
     pub transport: TransportConfig,
-    /// The revision of the protocol.
     pub revision: RevisionChoice,
     /// The answer to every question of the server for which no person can be asked.
     pub elicitation: Elicitation,
@@ -68,7 +66,6 @@ pub struct ServerConfig {
     pub call_timeout: Duration,
 }
 
-/// The transport of a server.
 #[derive(Clone, Debug)]
 pub enum TransportConfig {
     /// A process, over stdio.
@@ -82,7 +79,6 @@ pub enum TransportConfig {
 pub struct StdioConfig {
     /// The program: a name to look up in `program_directories`, or a path.
     pub command: String,
-    /// The arguments of the program.
     pub args: Vec<String>,
     /// All environment variables of the program.
     pub environment: Vec<(OsString, OsString)>,

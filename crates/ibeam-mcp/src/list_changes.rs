@@ -9,7 +9,6 @@ use crate::lifecycle::add_request_metadata;
 /// The request for the changes of a server without sessions. They arrive as notifications until it is answered.
 pub(crate) const LISTEN: &str = "subscriptions/listen";
 
-/// A kind of list of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerList {
     Tools,
@@ -48,7 +47,6 @@ pub(crate) fn listen_params(filter: Value) -> Value {
     params
 }
 
-/// The lists that have changed.
 #[derive(Debug, Default)]
 pub(crate) struct ListChanges {
     tools: AtomicBool,

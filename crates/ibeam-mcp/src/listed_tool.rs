@@ -13,7 +13,6 @@ use crate::param_headers::ParamHeader;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListedTool {
-    /// The name, any text.
     pub name: String,
     /// The description for the model.
     #[serde(default, deserialize_with = "text_or_none")]

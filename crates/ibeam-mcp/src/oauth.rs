@@ -42,7 +42,6 @@ pub struct OAuthSettings {
     pub issuer: Option<String>,
     /// The identifier of a registered client.
     pub client_id: Option<String>,
-    /// The secret of that client.
     pub client_secret: Option<Secret>,
     /// The private key of that client as PEM, which signs its assertions.
     pub private_key: Option<Secret>,
@@ -90,7 +89,6 @@ pub trait UserAgent: fmt::Debug + Send + Sync {
 pub struct OAuthConfig {
     /// The configured name of the server, for messages.
     pub server: String,
-    /// The settings.
     pub settings: OAuthSettings,
     /// The storage of the login.
     pub store: Arc<dyn LoginStore>,
@@ -113,12 +111,10 @@ pub(crate) enum AuthError {
     /// A server cannot be reached.
     #[error("the authorization server cannot be used: {0}")]
     Unreachable(String),
-    /// The authorization server refuses.
     #[error("the authorization server refuses with `{error}` {description}")]
     Refused {
         /// The code of the error.
         error: String,
-        /// Its description.
         description: String,
     },
     /// The server demands scopes that were already requested.

@@ -33,7 +33,6 @@ pub(crate) enum InvalidAnnotation {
 /// A parameter whose value a request repeats in a header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ParamHeader {
-    /// The name of the header.
     pub(crate) name: String,
     /// The keys from the arguments to the value.
     path: Vec<String>,
@@ -41,9 +40,6 @@ pub(crate) struct ParamHeader {
 
 impl ParamHeader {
     /// Returns the annotated parameters in the schema of a tool.
-    ///
-    /// # Errors
-    /// See [`InvalidAnnotation`].
     pub(crate) fn from_schema(schema: &Value) -> Result<Vec<Self>, InvalidAnnotation> {
         let mut found = Vec::new();
         collect(schema, &mut Vec::new(), &mut BTreeSet::new(), &mut found)?;

@@ -20,7 +20,6 @@ const LIST: &str = "prompts/list";
 /// A prompt as its server describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ListedPrompt {
-    /// The name, any text.
     pub name: String,
     /// The description for people.
     #[serde(default, deserialize_with = "text_or_none")]
@@ -30,17 +29,14 @@ pub struct ListedPrompt {
     pub arguments: Vec<PromptArgument>,
 }
 
-/// An argument of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct PromptArgument {
-    /// The name.
     pub name: String,
     /// Whether the prompt needs it.
     #[serde(default)]
     pub required: bool,
 }
 
-/// Deserializes the arguments that are valid.
 fn valid_arguments<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<PromptArgument>, D::Error> {
     LenientList::deserialize(from).map(|list| list.items)
 }

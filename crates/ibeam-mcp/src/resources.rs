@@ -96,7 +96,6 @@ impl Server {
         Ok(lines.join("\n"))
     }
 
-    /// Returns the text of a resource.
     async fn read_resource(&self, uri: &str) -> Result<String, String> {
         let result = self.request(READ, json!({ "uri": uri })).await?;
         let ReadResourceResult { contents } = parse_result(READ, &result)?;
@@ -151,7 +150,6 @@ impl ResourceTool {
 
 struct ResourceCall {
     kind: ResourceTool,
-    /// The servers with resources.
     servers: Arc<[Arc<Server>]>,
 }
 

@@ -24,7 +24,6 @@ use crate::server_requests::ServerRequests;
 const MAX_LINE_BYTES: usize = 16 << 20;
 /// Number of lines that wait to be written. Beyond it, a server that sends requests without reading gets no replies.
 const OUTGOING_QUEUE_LINES: usize = 64;
-/// The notification that a request is cancelled.
 const CANCELLED: &str = "notifications/cancelled";
 /// Bytes of lines that are not messages, until the connection ends. Some servers print a banner.
 const MAX_INVALID_BYTES: usize = 64 << 10;
@@ -121,7 +120,6 @@ struct Cancelled {
     request_id: RequestId,
 }
 
-/// Answers the messages of a server.
 struct ServerMessages {
     requests: ServerRequests,
     /// The questions that a person has not answered. The end of the connection withdraws them.

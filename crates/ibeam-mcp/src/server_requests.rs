@@ -123,7 +123,6 @@ impl QuestionTime {
     }
 }
 
-/// An open question.
 struct OpenQuestion<'a>(&'a QuestionTime);
 
 impl Drop for OpenQuestion<'_> {

@@ -25,7 +25,6 @@ struct ListToolsResult {
     tools: LenientList<ListedTool>,
 }
 
-/// A page of the list of tools.
 struct ToolPage {
     tools: LenientList<ListedTool>,
     info: PageInfo,

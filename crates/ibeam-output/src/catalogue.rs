@@ -271,7 +271,6 @@ impl Catalogue {
         text.trim_end_matches([':', '：', ' ', '\u{a0}']).to_owned()
     }
 
-    /// Returns all hints of a message.
     fn hints(&self, message: &Message) -> Vec<String> {
         self.hints_named(message, "hint")
     }

@@ -30,7 +30,6 @@ enum Phase {
     Text,
     /// The next attempt of a failed request.
     Retry,
-    /// Commands in the background.
     Background,
     /// Hooks and the checkpoint after the last answer.
     End,

@@ -25,7 +25,6 @@ pub(crate) fn path_text(path: &Path) -> Cow<'_, str> {
     path.to_string_lossy()
 }
 
-/// Returns a borrowed text.
 pub(crate) fn borrowed(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }

@@ -191,7 +191,6 @@ fn failure_arm<'a>(tool: &str, failure: &'a ToolFailure) -> CallArm<Payload<'a>,
 
 /// The payload of the arm `success`.
 pub(crate) enum Payload<'a> {
-    /// The output of any tool.
     Output(&'a ToolOutput),
     /// The output of an MCP server's tool that reports its own failure.
     McpError(&'a McpOutput),

@@ -15,7 +15,6 @@ use crate::shell::redirect::Redirect;
 use crate::shell::wrapper::{self, Call, CommandStep, CommandSteps};
 use crate::shell::{ALLOW_HINT, Unanalyzable};
 
-/// A verdict and its explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerdictExplanation {
     /// The result of [`Policy::decide`].
@@ -59,20 +58,17 @@ pub struct RuleFinding {
     pub list: RuleList,
     /// The token, or the name of a built-in rule.
     pub rule: String,
-    /// Whether the rule applies to this part.
     pub applies: bool,
     /// Why, in one clause.
     pub reason: String,
 }
 
-/// A list of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleList {
     /// Denies, whatever other rules allow.
     Deny,
     /// Requires the approval of a person.
     Ask,
-    /// Allows.
     Allow,
     /// Built-in rules: protected paths, the workspace, the mode, the default.
     BuiltIn,

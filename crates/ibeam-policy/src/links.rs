@@ -17,7 +17,6 @@ const KERNEL_DIRECTORIES: &[&str] = &["/dev", "/proc"];
 pub struct LinkReader {
     /// Returns the target of the link at a path, as it is stored; `None` if there is no link.
     pub read_link: fn(&Path) -> Option<PathBuf>,
-    /// Returns the names in a directory.
     pub list: fn(&Path) -> Vec<OsString>,
 }
 

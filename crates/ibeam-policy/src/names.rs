@@ -33,7 +33,6 @@ pub enum Protection {
 /// Names that are in the table for the same reason.
 #[derive(Debug)]
 pub struct NameGroup {
-    /// The kind of protection.
     pub protection: Protection,
     /// The reason: for read-only names what makes them dangerous, for credentials what they contain.
     pub reason: &'static str,
@@ -46,7 +45,6 @@ pub struct NameGroup {
 pub struct ProtectedName {
     /// The name in the form of [`NameGroup::names`].
     pub name: &'static str,
-    /// The kind of protection.
     pub protection: Protection,
     /// The reason, as in [`NameGroup::reason`].
     pub reason: &'static str,
@@ -96,7 +94,6 @@ struct Index {
 struct CredentialIndex {
     /// Credentials below the home directory, keyed by their folded path.
     home: HashMap<String, ProtectedName>,
-    /// Credentials of the system.
     system: Vec<ProtectedName>,
     /// First characters of the entries in `home`.
     starts: Vec<char>,
@@ -148,7 +145,6 @@ static CREDENTIALS: LazyLock<CredentialIndex> = LazyLock::new(|| {
     index
 });
 
-/// Returns the folded names of an entry.
 fn folded_parts(entry: ProtectedName) -> Vec<String> {
     entry.name.split('/').map(fold).collect()
 }

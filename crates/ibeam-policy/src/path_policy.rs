@@ -69,7 +69,6 @@ impl PathPolicy {
         }
     }
 
-    /// Returns the home directory.
     pub fn home(&self) -> Option<&Path> {
         self.0.as_ref().map(|policy| policy.home.as_path())
     }

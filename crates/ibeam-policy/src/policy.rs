@@ -14,10 +14,8 @@ use crate::rule::Rule;
 /// The built-in rule about files outside the workspace.
 const OUTSIDE: &str = "outside";
 
-/// The policy of a run.
 #[derive(Clone, Debug)]
 pub struct Policy {
-    /// The permission mode.
     pub mode: PermissionMode,
     /// Absolute, resolved directory whose files may be read and written.
     pub workspace: PathBuf,
@@ -38,7 +36,6 @@ pub struct Policy {
     /// Paths in the workspace that make other programs run something although their names do not show it: the directory
     /// that `core.hooksPath` names, a git directory under another name. They are protected like the names in the table.
     pub protected_paths: Vec<PathBuf>,
-    /// Allow rules.
     pub allow: Vec<Rule>,
     /// Ask rules, which require the approval of a person even if another rule allows the call. `--force` lifts them.
     pub ask: Vec<Rule>,
@@ -85,7 +82,6 @@ pub enum Access {
     Write(PathBuf),
     /// Runs a command with `bash -c`.
     Command {
-        /// The command.
         text: String,
         /// Directory in which the command starts; `None` is the workspace.
         directory: Option<PathBuf>,

@@ -12,11 +12,9 @@ use crate::glob::{PathGlob, TextGlob};
 const FORMS: &str = "`Shell(program)`, `Shell(program:arguments)`, `Read(glob)`, `Write(glob)`, \
                      `WebFetch(domain)`, `WebFetch(domain:port)`, `Mcp(server:tool)`";
 
-/// An invalid permission token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid permission token `{token}`: {message}; use one of {FORMS}")]
 pub struct InvalidRule {
-    /// The token.
     pub token: String,
     /// The reason why it is invalid.
     pub message: String,

@@ -22,7 +22,6 @@ pub struct CommandSpec<'a> {
     pub program: &'a Path,
     /// Arguments; the first one is the program's own name.
     pub arguments: &'a [&'a OsStr],
-    /// The complete environment.
     pub environment: &'a [(OsString, OsString)],
     /// Absolute path of the working directory.
     pub directory: &'a Path,

@@ -4,8 +4,10 @@
 //! commands report are not among them. Their classes are in `failure_code.rs`.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub use crate::failure_code::FailureCode;
+use crate::json::tag_and_fields;
 use crate::sentence::Sentence;
 
 /// A failure of a run, with what the provider reported about it.
@@ -435,9 +437,8 @@ impl Reason {
 
     /// Returns the text of the other program or the system, where the reason has one; otherwise the token of its class.
     pub fn detail(&self) -> String {
-        let tagged = serde_json::to_value(self).unwrap_or_default();
-        let fields = tagged.as_object().and_then(|entry| entry.values().next());
-        let text = fields.and_then(|fields| fields.get("said").or_else(|| fields.get("message"))?.as_str());
+        let (_, fields) = tag_and_fields(self);
+        let text = fields.get("detail").or_else(|| fields.get("message")).and_then(Value::as_str);
         text.unwrap_or_else(|| self.code().as_str()).to_owned()
     }
 

@@ -3,9 +3,9 @@
 //! The derived parsers of these types are large, and every crate that calls one generically compiles it again. With
 //! these functions, this crate has the only copy.
 
-use serde::Deserialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 use serde_json::de::{Deserializer, SliceRead};
+use serde_json::{Map, Value};
 
 use crate::{Event, EventKind, PromptRecord, Reason, RunOutcome, ToolOutcome};
 
@@ -32,6 +32,19 @@ macro_rules! derived_from_json {
 }
 
 derived_from_json!(Event, EventKind, PromptRecord, Reason, RunOutcome, String, ToolOutcome, Value);
+
+/// Returns the tag and the fields of a variant of an externally tagged enum. A `detail`, which journals store as `said`, has
+/// its own name. Another value has no tag.
+pub fn tag_and_fields(variant: &impl Serialize) -> (String, Map<String, Value>) {
+    let (tag, content) = match serde_json::to_value(variant) {
+        Ok(Value::String(tag)) => (tag, Value::Null),
+        Ok(Value::Object(entry)) => entry.into_iter().next().unwrap_or_default(),
+        Ok(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) | Err(_) => Default::default(),
+    };
+    let Value::Object(fields) = content else { return (tag, Map::new()) };
+    let named = |(name, value)| (if name == "said" { "detail".to_owned() } else { name }, value);
+    (tag, fields.into_iter().map(named).collect())
+}
 
 /// Parses a JSON text.
 ///

@@ -3,6 +3,7 @@
 //! Events (`event`), messages of the conversation (`message`), tool calls and their outcomes (`tool`), the closed lists of
 //! failures of a run (`failure`) and of notices for people (`notice`). Plain data with serde. Refuses I/O, async, output
 //! formats and text in any human language.
+#![warn(missing_docs, reason = "every other crate uses its types")]
 
 pub mod elision;
 pub mod event;

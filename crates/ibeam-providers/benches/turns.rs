@@ -27,7 +27,6 @@ fn main() {
 /// The sizes of a conversation in kilobytes.
 const KILOBYTES: [usize; 3] = [16, 256, 1024];
 
-/// The events of an answer.
 const EVENTS: [&str; 4] = [
     r#"{"type":"response.created","response":{"id":"resp_1","status":"in_progress","output":[]}}"#,
     r#"{"type":"response.output_item.added","output_index":0,"item":{"type":"message","id":"m","content":[]}}"#,

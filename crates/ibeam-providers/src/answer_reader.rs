@@ -21,7 +21,6 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(5);
 /// open.
 const TERMINAL_EVENT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// An answer that is arriving.
 pub(crate) struct AnswerReader {
     transport: Arc<Transport>,
     body: ResponseBody,

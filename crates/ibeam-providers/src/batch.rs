@@ -31,7 +31,6 @@ use service::Service;
 
 /// A batch API. The methods that send requests are for [`BatchClient`].
 pub trait BatchApi: fmt::Debug + Send + Sync {
-    /// Returns the limits of one batch.
     fn limits(&self) -> BatchLimits;
 
     /// Returns the form in which a batch is uploaded.
@@ -71,14 +70,13 @@ pub trait BatchApi: fmt::Debug + Send + Sync {
     /// Cancels a batch. It goes on until the service has ended it.
     fn cancel<'a>(&'a self, service: &'a Service, id: &'a BatchId) -> BoxFuture<'a, Result<(), BatchError>>;
 
-    /// Returns the result in a line of the results; `None` if the line is no result.
+    /// Returns the result in a line of the results; `None` if the line is not a result.
     fn parse_result(&self, service: &Service, line: &str) -> Option<PartResult>;
 }
 
 /// Receives the results of a batch. An error ends the reading.
 pub type ReceiveResult<'a> = dyn FnMut(PartResult) -> io::Result<()> + Send + 'a;
 
-/// The limits of one batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchLimits {
     /// The maximum number of requests.
@@ -98,7 +96,6 @@ pub struct BatchEncoding {
     pub suffix: &'static [u8],
 }
 
-/// The lines of a JSON Lines file.
 const JSON_LINES: BatchEncoding = BatchEncoding { prefix: b"", separator: b"\n", suffix: b"\n" };
 
 /// The content of a batch, in the form of [`BatchApi::encoding`].
@@ -107,9 +104,6 @@ pub trait BatchContent: Send + Sync {
     fn size(&self) -> u64;
 
     /// Opens the content from its beginning.
-    ///
-    /// # Errors
-    /// Errors of the system.
     fn open(&self) -> io::Result<Box<dyn io::Read + Send>>;
 }
 
@@ -134,7 +128,6 @@ impl BatchId {
 /// A batch in the list of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedBatch {
-    /// The id.
     pub id: BatchId,
     /// The label with which it was submitted; `None` if the API has no labels or the batch has none.
     pub label: Option<String>,
@@ -144,7 +137,6 @@ pub struct ListedBatch {
     pub is_rejected: bool,
 }
 
-/// The state of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BatchState {
     /// The service works on it, or ends it after a request to cancel it.
@@ -153,7 +145,6 @@ pub enum BatchState {
     Ended(EndedBatch),
 }
 
-/// A batch that has ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndedBatch {
     /// The end, which is the outcome of every request without a result.
@@ -162,7 +153,6 @@ pub struct EndedBatch {
     pub(crate) results: Vec<String>,
 }
 
-/// The end of a batch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BatchEnd {
     /// All requests were processed.
@@ -180,7 +170,6 @@ pub enum BatchEnd {
 pub struct PartResult {
     /// The id with which the request was written.
     pub id: String,
-    /// The outcome.
     pub outcome: PartOutcome,
 }
 
@@ -189,7 +178,6 @@ pub struct PartResult {
 pub enum PartOutcome {
     /// The answer: the document that the API returns for a single request without a stream.
     Succeeded(String),
-    /// The request failed.
     Failed(Box<PartFailure>),
     /// The batch expired before the request was processed.
     Expired,

@@ -2,7 +2,7 @@
 //!
 //! A library for dates would add more to the program than all that uses it here.
 
-/// Returns the number of days from 1970 to a date. The text may go on with a time. Returns `None` for any other text.
+/// Returns the number of days from 1970 to a date. The text may continue with a time. Returns `None` for any other text.
 pub fn days_of_date(text: &str) -> Option<i64> {
     let (date, rest) = text.split_at_checked(10)?;
     let mut parts = date.split('-');

@@ -18,7 +18,6 @@ use ibeam_http::{ProxyServer, Secret};
 pub struct Endpoint {
     /// The name of the provider, for failures.
     pub provider: String,
-    /// The protocol of its API.
     pub protocol: &'static dyn WireProtocol,
     /// The protocol to change to if the service has no such API or refuses the model there; `None` for no change.
     pub other_protocol: Option<&'static dyn WireProtocol>,
@@ -66,7 +65,6 @@ pub struct Endpoint {
 /// A transport of requests to a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TransportKind {
-    /// HTTP.
     #[default]
     Http,
     /// One WebSocket connection for many requests, for the APIs that have one, and HTTP if it cannot be used.

@@ -13,9 +13,8 @@ use crate::calendar::{date_of_days, days_of_date};
 use crate::reasoning::Effort;
 use crate::response_error::{ReportedError, ResponseError};
 
-/// The number of seconds of a day.
-const SECONDS_OF_DAY: i64 = 86_400;
-/// The day of the year 9999 from which on a number is no date.
+const SECONDS_PER_DAY: i64 = 86_400;
+/// The day of the year 9999 from which on a number is not a date.
 const MAX_DAYS: u64 = 2_932_000;
 
 /// A model that a key may use, as the service lists it.
@@ -333,7 +332,7 @@ fn is_supported(capability: &Value) -> bool {
 /// services write that they know no date.
 fn read_date(value: &Value) -> Option<String> {
     let days = match value {
-        Value::Number(number) => number.as_f64()? as i64 / SECONDS_OF_DAY,
+        Value::Number(number) => number.as_f64()? as i64 / SECONDS_PER_DAY,
         Value::String(text) => days_of_date(text)?,
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => return None,
     };

@@ -27,7 +27,6 @@ pub enum ThinkingForm {
     Adaptive,
     /// A number of tokens.
     Budget,
-    /// A level.
     Levels,
     /// `reasoning` with a level.
     Object,

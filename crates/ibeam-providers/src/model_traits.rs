@@ -24,7 +24,6 @@ pub struct ModelTraits {
 }
 
 impl ModelTraits {
-    /// The traits of an unknown model.
     pub const UNKNOWN: Self = Self {
         thinking: ModelThinking::UNKNOWN,
         reasons: None,

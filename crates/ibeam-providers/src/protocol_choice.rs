@@ -18,7 +18,6 @@ pub enum ResponsesUse {
 /// The protocols of the requests to a model.
 #[derive(Clone, Copy, Debug)]
 pub struct ProtocolChoice {
-    /// The protocol of the first request.
     pub first: &'static dyn WireProtocol,
     /// The protocol to change to if the service has no such API or refuses the model there.
     pub other: Option<&'static dyn WireProtocol>,

@@ -17,21 +17,16 @@ pub mod vertex_anthropic;
 
 use crate::wire_protocol::WireProtocol;
 
-/// Anthropic Messages.
 pub const ANTHROPIC: &dyn WireProtocol = &anthropic::AnthropicMessages;
-/// Bedrock Converse.
 pub const BEDROCK: &dyn WireProtocol = &bedrock::BedrockConverse;
 /// Claude on Amazon Bedrock through InvokeModel.
 pub const BEDROCK_ANTHROPIC: &dyn WireProtocol = &bedrock_anthropic::BedrockAnthropic;
 /// OpenAI Chat Completions, which most services and local servers implement.
 pub const OPENAI_CHAT: &dyn WireProtocol = &openai_chat::OpenAiChat;
-/// OpenAI Responses.
 pub const OPENAI_RESPONSES: &dyn WireProtocol = &openai_responses::OpenAiResponses;
 /// Gemini at Google AI Studio.
 pub const GEMINI: &dyn WireProtocol = &gemini::Gemini::AiStudio;
-/// Gemini on Vertex AI.
 pub const VERTEX_GEMINI: &dyn WireProtocol = &gemini::Gemini::Vertex;
-/// Gemini Interactions.
 pub const GEMINI_INTERACTIONS: &dyn WireProtocol = &gemini_interactions::GeminiInteractions;
 /// Claude on Vertex AI.
 pub const VERTEX_ANTHROPIC: &dyn WireProtocol = &vertex_anthropic::VertexAnthropic;
@@ -58,7 +53,6 @@ pub const PROTOCOLS: &[&dyn WireProtocol] = &[
 /// The protocol of a provider that is configured without one.
 pub const DEFAULT_PROTOCOL: &dyn WireProtocol = OPENAI_CHAT;
 
-/// Returns the protocol of this name.
 pub fn find_protocol(name: &str) -> Option<&'static dyn WireProtocol> {
     PROTOCOLS.iter().copied().find(|protocol| protocol.name() == name)
 }

@@ -20,7 +20,6 @@ use crate::wire_protocol::WireProtocol;
 use ibeam_http::sanitize_message;
 use rustls::InvalidMessage;
 
-/// Builds the errors of one endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct ErrorBuilder {
     protocol: &'static dyn WireProtocol,
@@ -34,7 +33,6 @@ pub(crate) struct ErrorBuilder {
     /// The flag, variable or setting that has the key, if it takes precedence over a stored key.
     key_origin: Option<String>,
     near_models: Option<NearModels>,
-    /// The proxy of the connections.
     proxy: Option<ProxyContext>,
     /// A note for the message about a refused certificate of the server.
     tls_note: Option<String>,

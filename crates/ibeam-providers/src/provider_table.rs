@@ -21,9 +21,7 @@ use ibeam_http::base_url::default_scheme;
 pub struct KnownProvider {
     /// The name in `provider/model`.
     pub name: &'static str,
-    /// The display name.
     pub label: &'static str,
-    /// The protocol of its API.
     pub protocol: &'static dyn WireProtocol,
     /// The models that it serves over the Responses API of OpenAI instead of `protocol`.
     pub responses: ResponsesUse,

@@ -74,14 +74,12 @@ impl Effort {
 /// The reasoning that the user asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reasoning {
-    /// The level.
     pub effort: Option<Effort>,
     /// The maximum number of tokens for reasoning before an answer.
     pub budget: Option<u32>,
 }
 
 impl Reasoning {
-    /// The default of the model.
     pub const DEFAULT: Self = Self { effort: None, budget: None };
 
     /// Returns the level for an API that has levels.

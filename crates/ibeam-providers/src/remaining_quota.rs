@@ -7,16 +7,13 @@ use crate::calendar::days_of_date;
 /// The rest of the rate limits of a key, as the response to a request reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemainingQuota {
-    /// The requests.
     pub requests: Option<Remaining>,
-    /// The tokens.
     pub tokens: Option<Remaining>,
 }
 
 /// The rest of one limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remaining {
-    /// The number.
     pub count: u64,
     /// The time until all of the limit is there again.
     pub reset: Duration,

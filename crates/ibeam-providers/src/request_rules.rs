@@ -18,7 +18,6 @@ pub enum RequestRule {
     OmittedThinking,
     /// Every answer has the field `reasoning_content`, empty or not.
     ReasoningContent,
-    /// A result has a status.
     ResultStatus,
     /// A message has either text or calls, and either text or results.
     SeparateText,
@@ -31,7 +30,6 @@ pub enum RequestRule {
 }
 
 impl RequestRule {
-    /// All rules.
     pub const ALL: [Self; 12] = [
         Self::AddedTools,
         Self::DeveloperPrompt,

@@ -30,6 +30,5 @@ use crate::wire_protocol::RequestSettings;
 pub(crate) struct Conversation<'a> {
     pub(crate) request: &'a Arc<ModelRequest>,
     pub(crate) settings: &'a RequestSettings<'a>,
-    /// The complete body.
     pub(crate) body: &'a Bytes,
 }

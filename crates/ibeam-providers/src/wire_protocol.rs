@@ -190,7 +190,6 @@ pub trait WebSocketMode: fmt::Debug + Send + Sync {
 pub struct WebSocketError {
     /// The HTTP status, from 400 to 599; `None` if the service gives none.
     pub status: Option<u16>,
-    /// The headers, name and value.
     pub headers: Vec<(String, String)>,
 }
 
@@ -222,9 +221,6 @@ pub trait AnswerDecoder: fmt::Debug + Send {
     -> Result<(), ResponseError>;
 
     /// Decodes an answer that is one JSON document, from a server that does not stream.
-    ///
-    /// # Errors
-    /// See [`ResponseError`].
     fn decode_document(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError>;
 }
 
@@ -233,7 +229,6 @@ pub trait AnswerDecoder: fmt::Debug + Send {
 pub struct OutgoingRequest<'a> {
     /// `GET` or `POST`.
     pub method: &'a str,
-    /// The complete URL.
     pub url: &'a str,
     /// The body; empty for `GET`.
     pub body: &'a [u8],
@@ -289,7 +284,6 @@ impl<'a> RequestSettings<'a> {
 /// The part of a request body that every later request of the same conversation repeats.
 #[derive(Clone, Copy, Debug)]
 pub struct StablePrefix {
-    /// The number of messages in it.
     pub messages: usize,
     /// Its length in bytes.
     pub bytes: usize,

@@ -260,7 +260,6 @@ impl PrivateTmp {
         Err(Errno::EXIST)
     }
 
-    /// Returns the path of the directory.
     pub(crate) fn path(&self) -> &Path {
         self.0.as_deref().unwrap_or(Path::new(TMP_DIR))
     }

@@ -44,7 +44,6 @@ const OPEN_HOW: usize = 24;
 /// The filters of commands, and what decides about the calls that the filters announce.
 #[derive(Clone, Copy)]
 pub(crate) struct CallRules {
-    /// The filter that announces calls.
     announcing: CommandFilter,
     /// The filter for a command whose calls nobody can answer.
     refusing: CommandFilter,
@@ -238,7 +237,6 @@ fn record_call(changes: &mut Recorder<'_>, call: &Notification) -> Result<(), Er
     }
 }
 
-/// Records the changes of one call.
 struct Recorder<'a> {
     record: ChangeRecord,
     caller: Caller,

@@ -54,9 +54,9 @@ impl Confinement {
         let hidden = paths_that_may_exist(self.hidden.iter().chain(&self.hidden_when_created));
         let mut writable: Vec<PathBuf> = Vec::new();
         for path in resolve(&self.writable) {
-            let of_system =
+            let is_of_system =
                 KERNEL_DIRS.iter().any(|system| path.starts_with(system)) && !path.starts_with(SHARED_MEMORY);
-            if !of_system && !writable.iter().any(|above| path.starts_with(above)) {
+            if !is_of_system && !writable.iter().any(|above| path.starts_with(above)) {
                 writable.push(path);
             }
         }
@@ -111,7 +111,6 @@ pub struct SandboxUnavailable {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{backend}: {step}: {errno}")]
 pub struct BackendFailure {
-    /// Name of the backend.
     pub backend: &'static str,
     /// Name of the step that failed.
     pub step: &'static str,

@@ -165,7 +165,6 @@ impl ProcessList {
         for_each_thread(pid, |task| self.add_thread_children(pid, task));
     }
 
-    /// Adds the children of one thread.
     fn add_thread_children(&mut self, pid: i32, task: i32) {
         let mut path = ProcPath::new();
         path.text(b"/proc/").number(pid).text(b"/task/").number(task).text(b"/children");

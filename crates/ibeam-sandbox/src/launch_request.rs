@@ -25,7 +25,6 @@ pub struct LaunchSpec<'a> {
     pub program: &'a Path,
     /// Arguments; the first one is the program's own name.
     pub arguments: &'a [&'a OsStr],
-    /// The complete environment.
     pub environment: &'a [(OsString, OsString)],
     /// Absolute path of the working directory.
     pub directory: &'a Path,
@@ -74,11 +73,8 @@ pub(crate) fn encode(launch: &LaunchSpec<'_>, temporary: Option<&Path>) -> Resul
 /// Offsets in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// The path of the program.
     pub(crate) program: usize,
-    /// The path of the directory.
     pub(crate) directory: usize,
-    /// The list of arguments.
     pub(crate) arguments: usize,
     /// The list of variables.
     pub(crate) environment: usize,

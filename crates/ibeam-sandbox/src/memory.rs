@@ -110,8 +110,8 @@ impl MapsLine {
     fn feed(&mut self, byte: u8) -> bool {
         if self.is_complete {
             // The zeroed data of a program follows its private mapping. Memory shared with children has an inode too.
-            let of_file = self.private && (self.inode != 0 || self.start == self.file_end);
-            let file_end = if of_file { self.end } else { self.file_end };
+            let is_of_file = self.private && (self.inode != 0 || self.start == self.file_end);
+            let file_end = if is_of_file { self.end } else { self.file_end };
             *self = Self { file_end, ..Self::default() };
         }
         match (byte, self.field) {

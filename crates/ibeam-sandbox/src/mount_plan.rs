@@ -73,13 +73,11 @@ pub(crate) const EMPTY_DIR: &std::ffi::CStr = c"empty";
 /// Name of the empty file in the tmpfs, which masks hidden files.
 pub(crate) const EMPTY_FILE: &std::ffi::CStr = c"nothing";
 
-/// The plan of all mounts.
 #[derive(Debug, Default)]
 pub(crate) struct MountPlan {
     /// Makes everything read-only that is not a writable bind mount.
     pub(crate) read_only_root: bool,
     pub(crate) visibility: ProcessVisibility,
-    /// Mount options of the tmpfs.
     pub(crate) tmpfs_options: CString,
     /// Directories in `/proc` of processes outside the pid namespace.
     pub(crate) other_processes: Vec<CString>,

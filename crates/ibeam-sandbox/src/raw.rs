@@ -155,7 +155,6 @@ impl Drop for BlockedSignalsGuard {
     }
 }
 
-/// Unblocks all signals.
 pub(crate) fn unblock_signals() {
     let mut none = MaybeUninit::uninit();
     // SAFETY: the set is written before it is read.

@@ -174,7 +174,6 @@ impl ProcessLimit {
     }
 }
 
-/// A server that has started.
 pub(crate) struct StartedServer {
     pub(crate) pid: Pid,
     pub(crate) control: UnixStream,

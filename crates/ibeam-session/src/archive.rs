@@ -28,14 +28,12 @@ use crate::sync::sync_entries;
 use crate::title::TITLE_FILE;
 use crate::walk::Damage;
 
-/// The version of the format.
 const VERSION: u32 = 1;
 /// The maximum length of a line between two files, in bytes.
 const MAX_LINE_BYTES: u64 = 4096;
 /// The start of the name of the directory of an import until it is checked.
 const IMPORT_PREFIX: &str = ".import.";
 
-/// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 enum Line {
@@ -53,13 +51,10 @@ pub enum ImportError {
     /// The input begins like an exported session, but is not a complete one.
     #[error("incomplete or changed: {0}")]
     Incomplete(String),
-    /// The input cannot be read.
     #[error("cannot read the input: {0}")]
     Input(io::Error),
-    /// A session of this ID exists.
     #[error("the session `{0}` exists")]
     Exists(SessionId),
-    /// The exported session is damaged.
     #[error("the exported session `{0}` is damaged")]
     Damaged(SessionId, Damage),
     /// The files cannot be written.

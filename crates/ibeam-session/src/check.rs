@@ -11,7 +11,6 @@ use crate::layout::find_session_directory;
 use crate::record::Header;
 use crate::walk::{Damage, walk};
 
-/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckReport {
     /// The header of the first segment; `None` if it is damaged.

@@ -23,7 +23,6 @@ pub enum SessionError {
     Leased {
         /// The process, e.g. `process 4711 on build-3`.
         holder: String,
-        /// The lease file.
         path: PathBuf,
     },
     /// Another thread cancelled the opening.
@@ -65,7 +64,6 @@ pub enum SessionError {
     /// Reading or writing failed. A record that could not be written is left out completely; later ones may still fit.
     #[error("`{path}`: {source}")]
     Io {
-        /// The file.
         path: PathBuf,
         /// The error of the file system.
         source: io::Error,

@@ -12,7 +12,6 @@ use ibeam_protocol::SessionId;
 use crate::error::{SessionError, io_error, unusable_error};
 use crate::private_files;
 
-/// The name of the first segment.
 pub(crate) const FIRST_SEGMENT: &str = "events.jsonl";
 /// The name of a new segment until its first records are synced. Readers ignore the file.
 pub(crate) const UNFINISHED_SEGMENT: &str = "events.new";
@@ -25,7 +24,6 @@ pub(crate) const BLOB_DIRECTORY: &str = "blobs";
 /// The file that a process locks while it has the lease, the exclusive right to write the session.
 pub(crate) const LOCK_FILE: &str = "lock";
 
-/// A file of a journal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SegmentPath {
     /// The position in the journal, from 1.

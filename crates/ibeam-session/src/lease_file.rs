@@ -15,7 +15,6 @@ use crate::error::{SessionError, io_error, unusable_error};
 use crate::lease::process_name;
 use crate::private_files;
 
-/// The name of the file.
 pub(crate) const LEASE_FILE: &str = "lease";
 /// Number of times that an empty lease is read again.
 const MAX_EMPTY_READS: u32 = 10;

@@ -26,7 +26,6 @@ const MAX_PROMPT_BYTES: u64 = 4 << 20;
 /// The entry of a session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionSummary {
-    /// The session.
     pub id: SessionId,
     /// The workspace that it was created for.
     pub cwd: PathBuf,

@@ -17,10 +17,8 @@ const MAX_DEPTH: usize = 192;
 const PARSER_DEPTH: usize = 128;
 /// The maximum number of bytes around a payload.
 const MAX_FRAME_BYTES: usize = 64;
-/// The version of the journal format.
 pub(crate) const FORMAT_VERSION: u32 = 1;
 
-/// A record of the journal.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Record {
     Header(Header),
@@ -35,7 +33,6 @@ pub(crate) enum Record {
 pub struct Header {
     /// The version of the format: 1.
     pub format: u32,
-    /// The session.
     pub session_id: SessionId,
     /// The workspace that the session was created for.
     #[serde(serialize_with = "ibeam_protocol::path_text::serialize_path")]

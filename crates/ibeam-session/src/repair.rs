@@ -21,7 +21,6 @@ use crate::segment::Segment;
 use crate::sync::sync_entries;
 use crate::walk::{Damage, MAX_LINE_BYTES, walk};
 
-/// The result of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepairReport {
     /// The damage that was found; `None` if there was nothing to repair.

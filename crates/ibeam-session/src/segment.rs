@@ -54,9 +54,6 @@ impl Segment {
     ///
     /// The content is synced before the file gets its name, so that a power cut cannot leave an empty segment. The
     /// caller syncs the directory. An existing segment is replaced, so the caller checks first that none exists.
-    ///
-    /// # Errors
-    /// The errors of the file system.
     pub(crate) fn create(
         directory: &Path,
         header: &Header,
@@ -122,17 +119,11 @@ impl Segment {
     }
 
     /// Whether the file was deleted.
-    ///
-    /// # Errors
-    /// The errors of the file system.
     pub(crate) fn is_removed(&self) -> io::Result<bool> {
         Ok(self.file.metadata()?.nlink() == 0)
     }
 
     /// Whether the file was deleted or moved, or another file has its path.
-    ///
-    /// # Errors
-    /// The errors of the file system.
     pub(crate) fn is_replaced(&self) -> io::Result<bool> {
         let own = self.file.metadata()?;
         match self.path.symlink_metadata() {

@@ -16,9 +16,7 @@ const MAX_QUEUED_STEPS: usize = 64;
 /// One file or directory to sync.
 #[derive(Clone, Debug)]
 pub(crate) enum SyncStep {
-    /// The data of a file.
     FileData(Arc<File>),
-    /// The entries of a directory.
     DirectoryEntries(PathBuf),
 }
 
@@ -40,7 +38,6 @@ impl SyncStep {
     }
 }
 
-/// Syncs the entries of a directory.
 pub(crate) fn sync_entries(directory: &Path) -> io::Result<()> {
     match File::open(directory)?.sync_all() {
         // Some file systems cannot sync a directory and offer no alternative.

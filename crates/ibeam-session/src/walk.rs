@@ -22,7 +22,6 @@ pub(crate) const MAX_LINE_BYTES: u64 = 16 << 20;
 /// The result of reading a journal.
 #[derive(Debug)]
 pub(crate) struct WalkResult {
-    /// All segments of the journal.
     pub(crate) segments: Vec<SegmentPath>,
     /// The header of the first segment.
     pub(crate) header: Option<Header>,

@@ -24,7 +24,6 @@ use crate::wire::Wire;
 /// The outcome of a request of a batch.
 #[derive(Clone, Debug)]
 pub enum PartAnswer {
-    /// The answer of the model.
     Answer(Box<Answer>),
     /// An error with a status, a kind and a message, e.g. `overloaded_error`.
     Error(u16, &'static str, &'static str),
@@ -43,7 +42,6 @@ impl From<Answer> for PartAnswer {
 /// A batch as the server has accepted it.
 #[derive(Clone, Debug)]
 pub struct AcceptedBatch {
-    /// The id.
     pub id: String,
     /// The API of its requests.
     pub wire: Wire,
@@ -221,7 +219,6 @@ fn serve(listener: TcpListener, state: Arc<BatchState>) -> Running {
     Running { stop, thread }
 }
 
-/// Returns the request with this body.
 pub(crate) fn request_of(wire: Wire, path: &str, headers: &[(String, String)], body: Value) -> Request {
     Request { wire, path: path.to_owned(), headers: headers.to_vec(), body, message: None }
 }

@@ -26,7 +26,6 @@ use crate::workspace::Workspace;
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The stdin of the program.
 #[derive(Clone, Debug, Default)]
 pub enum Stdin {
     /// `/dev/null`.
@@ -436,7 +435,6 @@ impl RunningProgram {
         kill_process(self.pid, rustix::process::Signal::KILL).expect("a process to kill");
     }
 
-    /// Returns the process id.
     pub fn pid(&self) -> i32 {
         self.pid.as_raw_nonzero().get()
     }

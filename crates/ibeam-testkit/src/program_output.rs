@@ -13,9 +13,7 @@ pub struct ProgramOutput {
     pub code: Option<i32>,
     /// The signal that ended the program.
     pub signal: Option<i32>,
-    /// The complete stdout.
     pub stdout: String,
-    /// The complete stderr.
     pub stderr: String,
     /// The time from the start to the end.
     pub elapsed: Duration,

@@ -7,9 +7,7 @@ use crate::wire::Wire;
 /// A recorded request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The API of the request.
     pub wire: Wire,
-    /// The path of the request.
     pub path: String,
     /// The headers in their order: name in lower case, and value.
     pub headers: Vec<(String, String)>,
@@ -26,7 +24,6 @@ impl Request {
         self.headers.iter().find(|(candidate, _)| candidate == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the messages.
     pub fn messages(&self) -> &[Value] {
         let messages =
             ["messages", "input", "contents"].into_iter().find_map(|key| self.body[key].as_array());

@@ -77,7 +77,6 @@ fn error(_status: u16, kind: &str, message: &str) -> Value {
 struct Items {
     frames: Vec<Frame>,
     output: Vec<Value>,
-    /// The text of the open message.
     open: Option<String>,
 }
 
@@ -111,7 +110,6 @@ impl Items {
         self.output.push(item);
     }
 
-    /// Ends the open message.
     fn end_open_message(&mut self) {
         if let Some(text) = self.open.take() {
             let part = json!({ "type": "output_text", "text": text, "annotations": [] });

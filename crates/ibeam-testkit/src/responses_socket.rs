@@ -20,7 +20,6 @@ const PING_INTERVAL: Duration = Duration::from_millis(20);
 /// The maximum wait for a pong.
 const PONG_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The last response of a connection.
 struct LastResponse {
     id: String,
     /// The input and the output.

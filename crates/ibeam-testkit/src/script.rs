@@ -36,10 +36,16 @@ pub(crate) enum Content {
 pub(crate) enum Step {
     /// One delta of text.
     Text(String),
-    /// A block of thinking.
-    Thinking { text: String, signature: String },
+    Thinking {
+        text: String,
+        signature: String,
+    },
     /// A tool call. `arguments` is the text that the model wrote, which may be invalid JSON.
-    Call { id: String, name: String, arguments: String },
+    Call {
+        id: String,
+        name: String,
+        arguments: String,
+    },
     /// A pause before the next step.
     Pause(Duration),
     /// Bytes of the body that are sent unchanged.

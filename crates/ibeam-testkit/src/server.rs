@@ -387,7 +387,6 @@ pub(crate) fn body_of_frames(frames: Vec<Frame>) -> Body {
     Body::from_stream(frames.filter_map(std::future::ready))
 }
 
-/// Returns a response with a JSON body.
 pub(crate) fn json_response(status: u16, body: &Value) -> Response<Body> {
     response(status, "application/json", Body::from(body.to_string()))
 }

@@ -122,7 +122,6 @@ impl Stream {
         &self.events[self.events.len() - 1]
     }
 
-    /// Returns the id of the session.
     pub fn session_id(&self) -> &str {
         self.init()["session_id"].as_str().unwrap_or_default()
     }

@@ -113,7 +113,7 @@ impl StrictService {
             && request.wire == Wire::Anthropic
             && !["disabled", "between_tools"].contains(&thinking_type(request).unwrap_or_default());
         if let (true, Content::Steps { steps, .. }) = (thinks, &mut answer.content) {
-            let signature = Prefix::of_request(self.account, request).signature();
+            let signature = Prefix::from_request(self.account, request).signature();
             steps.insert(0, Step::Thinking { text: String::new(), signature });
         }
         answer

@@ -14,11 +14,10 @@ pub struct SweepPart {
 
 /// A text that names no part of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no part of a sweep; write `whole`, or `0/8` to `7/8` for an eighth")]
+#[error("`{0}` is not a part of a sweep; write `whole`, or `0/8` to `7/8` for an eighth")]
 pub struct InvalidSweep(String);
 
 impl SweepPart {
-    /// The complete sweep.
     pub const WHOLE: Self = Self { index: 0, count: 1 };
 
     /// Returns the part in [`SWEEP_VARIABLE`], and without it the first eighth.

@@ -23,7 +23,6 @@ pub use trace_point::{Errno, StepKind, TraceAction, TracePoint};
 use crate::program::Ibeam;
 use crate::surviving_processes::BackgroundPipeReader;
 
-/// The result of a traced run.
 #[derive(Debug)]
 pub struct TraceResult {
     /// The steps, in their order. A killed program has the step at which it was killed as the last one.
@@ -34,7 +33,6 @@ pub struct TraceResult {
     pub code: Option<i32>,
     /// The complete stdout. Its last line may be torn.
     pub stdout: String,
-    /// The complete stderr.
     pub stderr: String,
 }
 

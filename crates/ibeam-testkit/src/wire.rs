@@ -49,7 +49,6 @@ pub(crate) struct Api {
     pub(crate) has_path: fn(&str) -> bool,
     /// The header with the id of the request, if the API has one.
     pub(crate) id_header: Option<&'static str>,
-    /// Returns the frames of an answer.
     pub(crate) stream: fn(&AnswerScript<'_>) -> Vec<Frame>,
     /// Returns the body of an error from its status, kind and message.
     pub(crate) error: fn(u16, &str, &str) -> Value,
@@ -64,7 +63,6 @@ pub(crate) struct AnswerScript<'a> {
     pub(crate) steps: &'a [Step],
     pub(crate) usage: Usage,
     pub(crate) stop: Option<&'a StopReason>,
-    /// The model of the request.
     pub(crate) model: &'a Value,
     /// The number of the request, which makes the id of the answer unique.
     pub(crate) number: usize,
@@ -122,7 +120,6 @@ impl Wire {
         self.api().model_name
     }
 
-    /// Returns the name of the provider.
     pub fn provider_name(self) -> &'static str {
         self.model_name().split_once('/').map_or("", |(provider, _)| provider)
     }

@@ -17,7 +17,6 @@ use serde_path_to_error::{Path, Segment};
 
 /// The arguments of one tool, under canonical names.
 pub(crate) trait Arguments: DeserializeOwned + Serialize + JsonSchema {
-    /// The name of the tool.
     const TOOL: &'static str;
     /// Valid arguments, for error messages.
     const EXAMPLE: &'static str;

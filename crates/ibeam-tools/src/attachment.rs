@@ -24,7 +24,6 @@ pub enum AttachmentError {
     /// The file is larger than what is attached.
     #[error("is larger than {limit} bytes, the limit for {kind}; {remedy}")]
     TooLarge {
-        /// The kind of file.
         kind: &'static str,
         /// The limit in bytes.
         limit: usize,
@@ -37,9 +36,6 @@ pub enum AttachmentError {
 }
 
 /// Reads a file that the user names as `name`.
-///
-/// # Errors
-/// See [`AttachmentError`].
 pub fn load_attachment(path: &Path, name: &str) -> Result<Attachment, AttachmentError> {
     let mut file = ibeam_files::regular_file::open(path, true)?;
     let mut bytes = Vec::new();
@@ -73,9 +69,6 @@ pub fn media_from_base64(name: String, data: String) -> Result<Media, String> {
 }
 
 /// Reads the rest of an image or document that begins with `start`.
-///
-/// # Errors
-/// See [`AttachmentError`].
 pub(crate) fn read_media(
     file: &mut File,
     start: Vec<u8>,

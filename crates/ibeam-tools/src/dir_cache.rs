@@ -20,7 +20,6 @@ use crate::workspace::Workspace;
 /// The directory that a walk visited last, held open.
 pub(crate) struct DirCache<'a> {
     workspace: &'a Workspace,
-    /// The directory and its path.
     held: Option<(PathBuf, OwnedFd)>,
 }
 

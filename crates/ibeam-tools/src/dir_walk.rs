@@ -59,7 +59,6 @@ pub(crate) struct UnreadDirectories {
 }
 
 impl UnreadDirectories {
-    /// Adds a directory.
     pub(crate) fn add(&mut self, directory: &Path) {
         self.count += 1;
         if self.first.len() < MAX_NAMED {
@@ -97,7 +96,7 @@ impl<'a> DirReader<'a> {
         if !self.applies_ignore_files {
             return self.read_subdirectory(directory, &IgnoreRules::default());
         }
-        let users = IgnoreRules::of_user(self.read_policy.home(), &mut self.rule_counts);
+        let users = IgnoreRules::for_user(self.read_policy.home(), &mut self.rule_counts);
         let above = users.for_parents_of(directory, &mut self.rule_counts);
         self.read_subdirectory(directory, &above)
     }

@@ -42,7 +42,6 @@ use edit_call::{Change, EditCall};
 /// Maximum bytes of a file that is edited in memory.
 const MAX_FILE_BYTES: u64 = 64 << 20;
 
-/// Edits a file of the workspace.
 pub(crate) struct Edit {
     files: Arc<Files>,
 }

@@ -21,7 +21,6 @@ use crate::workspace::ResolvedPath;
 /// Larger files are only read and written on the disk.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// The files of an editor.
 pub trait EditorFiles: Debug + Send + Sync {
     /// Returns the lock that all sessions of the editor share.
     fn lock(&self) -> &EditorLock;

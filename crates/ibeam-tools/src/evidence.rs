@@ -16,7 +16,6 @@ const MAX_COMPARED_BYTES: usize = 4 << 20;
 pub(crate) enum FileState {
     /// No file.
     Missing,
-    /// A file with this content.
     Content(Vec<u8>),
     /// A file of this size, too large to compare.
     TooLarge(i64),

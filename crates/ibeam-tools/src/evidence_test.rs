@@ -9,13 +9,13 @@ fn evidence(fixture: &Fixture, tool: &str, arguments: Value) -> String {
 }
 
 #[track_caller]
-fn of_write(before: impl AsRef<[u8]>, text: &str, expect: &str) {
+fn check_write(before: impl AsRef<[u8]>, text: &str, expect: &str) {
     let fixture = Fixture::with("f", before);
     assert_eq!(evidence(&fixture, "write", json!({"path": "f", "fileText": text})), expect);
 }
 
 #[track_caller]
-fn of_edit(before: impl AsRef<[u8]>, mut change: Value, expect: &str) {
+fn check_edit(before: impl AsRef<[u8]>, mut change: Value, expect: &str) {
     let fixture = Fixture::with("f", before);
     change["path"] = json!("f");
     assert_eq!(evidence(&fixture, "edit", change), expect);
@@ -37,8 +37,8 @@ fn replace(old: &str, new: &str) -> Value {
 
 #[test]
 fn a_write_is_compared_with_the_present_file() {
-    of_write("one\ntwo\n", "one\ntwo\n", "`f` now holds exactly what this call was to write");
-    of_write("one\n", "one\ntwo\n", "`f` has 4 bytes now, which are not what this call was to write");
+    check_write("one\ntwo\n", "one\ntwo\n", "`f` now holds exactly what this call was to write");
+    check_write("one\n", "one\ntwo\n", "`f` has 4 bytes now, which are not what this call was to write");
     let fixture = Fixture::new();
     let call = json!({"path": "d/f", "fileText": "x"});
     assert_eq!(evidence(&fixture, "write", call), "`d/f` does not exist now");
@@ -86,9 +86,9 @@ fn evidence_of_an_edit_states_which_text_the_file_has() {
         "`f` no longer holds the old text",
     );
     around("foo bar", "edit", replace("foo bar", "foo"), "`f` still holds the old text", made);
-    of_edit("else", replace("a", "b"), "`f` holds neither the old text nor the new text");
-    of_edit("a b", replace("a", "b"), "`f` holds both the old text and the new text");
-    of_edit(b"\x7fELF\0", replace("a", "b"), "`f` is an ELF binary now");
+    check_edit("else", replace("a", "b"), "`f` holds neither the old text nor the new text");
+    check_edit("a b", replace("a", "b"), "`f` holds both the old text and the new text");
+    check_edit(b"\x7fELF\0", replace("a", "b"), "`f` is an ELF binary now");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn evidence_of_several_equal_edits_is_one_sentence() {
     let edits = json!({"edits": [replace("a", "x"), replace("b", "y")]});
     let made = "`f` holds the new text and no longer the old text";
     around("a b", "edit", edits.clone(), "`f` still holds the old text and not the new text", made);
-    of_edit(
+    check_edit(
         "x b",
         edits,
         "`f` (edit 1) holds the new text and no longer the old text; \
@@ -109,7 +109,7 @@ fn a_patch_is_tried_forward_and_in_reverse() {
     let patch = json!({"patch": "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n"});
     let before = "`f` is as it was before the patch, which still fits";
     around("a\nb\nc\n", "edit", patch.clone(), before, "`f` holds what the patch makes of it");
-    of_edit("z\n", patch, "`f` fits neither the patch nor its reverse");
+    check_edit("z\n", patch, "`f` fits neither the patch nor its reverse");
 }
 
 #[test]

@@ -57,7 +57,6 @@ impl ReadPolicy {
         })
     }
 
-    /// Returns the home directory.
     pub(crate) fn home(&self) -> Option<&Path> {
         self.path_policy.home()
     }

@@ -19,7 +19,6 @@ use crate::files::{Files, TargetPath};
 use crate::path_glob::PathGlob;
 use crate::tree_search::{self, SearchRoot, WalkStep};
 
-/// The number of files that are returned.
 const MAX_RETURNED_FILES: usize = 200;
 /// The number of files that are held while searching for the newest; the others are only counted.
 const MAX_CANDIDATES: usize = 20_000;

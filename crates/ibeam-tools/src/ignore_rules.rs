@@ -92,7 +92,7 @@ impl RuleCounts {
 
 impl IgnoreRules {
     /// Returns the rules of the user for all repositories: git's `core.excludesFile`.
-    pub(crate) fn of_user(home: Option<&Path>, counts: &mut RuleCounts) -> Self {
+    pub(crate) fn for_user(home: Option<&Path>, counts: &mut RuleCounts) -> Self {
         let rules = home.and_then(|home| read_rules(Path::new("/"), &users_ignore_file(home), counts));
         Self(rules.map(|rules| {
             let parent = Self::default();

@@ -192,7 +192,7 @@ fn the_ignore_file_of_the_user_is_the_one_that_git_uses() {
         std::fs::write(home.path().join(name), text).unwrap();
     };
     let ignores = |name: &str| {
-        let rules = super::IgnoreRules::of_user(Some(home.path()), &mut super::RuleCounts::default());
+        let rules = super::IgnoreRules::for_user(Some(home.path()), &mut super::RuleCounts::default());
         rules.is_ignored(&Path::new("/w/deep").join(name), false)
     };
     assert!(!ignores("a.swp"));

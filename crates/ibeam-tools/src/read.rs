@@ -132,7 +132,6 @@ fn read(
     Ok(text_outcome(args, result.window))
 }
 
-/// The content of a file.
 enum FileContent {
     Text(Scan),
     Media(Media),

@@ -12,9 +12,7 @@ use crate::file_error::FileError;
 use crate::files::Files;
 use crate::tree_search::{WalkStep, walk_files};
 
-/// The number of files that are named.
 const MAX_NAMED: usize = 3;
-/// The number of files that are compared.
 const MAX_COMPARED: usize = 50_000;
 /// The time limit of the search.
 const TIMEOUT: Duration = Duration::from_millis(500);

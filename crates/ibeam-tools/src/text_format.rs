@@ -11,7 +11,6 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 /// The encoding of a text file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TextFormat {
-    /// The encoding.
     pub(crate) encoding: &'static Encoding,
     /// The file begins with a byte order mark.
     pub(crate) has_bom: bool,

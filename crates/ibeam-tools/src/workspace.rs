@@ -46,7 +46,6 @@ impl HeldDirectory {
     }
 }
 
-/// A resolved path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedPath {
     /// Absolute, `.` and `..` removed, links not followed.
@@ -62,10 +61,8 @@ pub struct ResolvedPath {
 /// The reason why a path cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// The path is empty.
     #[error("the path is empty; give one relative to the workspace, e.g. `src/main.rs`")]
     Empty,
-    /// The path has a NUL byte.
     #[error("the path contains a NUL byte, which no file name can")]
     Nul,
     /// The system's error: too long, a loop of links, a file in place of a directory, no permission.
@@ -140,9 +137,6 @@ impl Workspace {
     }
 
     /// Like [`Self::resolve`], but a link in the last place is not followed, as by `unlink`.
-    ///
-    /// # Errors
-    /// See [`PathError`].
     pub fn resolve_entry(&self, path: &str) -> Result<ResolvedPath, PathError> {
         self.resolve_links(path, LastLink::Keep)
     }

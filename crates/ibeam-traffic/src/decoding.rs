@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use crate::record::Record;
 
-/// The result of decoding.
 #[derive(Debug)]
 pub(crate) enum DecodingOutcome {
     Answer(DecodedAnswer),
@@ -20,7 +19,6 @@ pub(crate) enum DecodingOutcome {
     Undecodable(ResponseError),
 }
 
-/// A decoded answer.
 #[derive(Debug, PartialEq)]
 pub(crate) struct DecodedAnswer {
     pub(crate) answer: Answer,

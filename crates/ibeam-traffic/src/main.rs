@@ -32,7 +32,6 @@ up to 50 answers of each API, and the results are compared.";
 const DEVIATIONS: &[(&str, &str)] =
     &[("4780d573f508", "the message says that the conversation is too long, which the run can repair")];
 
-/// The options of a run.
 #[derive(Debug)]
 struct Options {
     path: PathBuf,
@@ -53,11 +52,9 @@ enum RecordKind {
     Error,
 }
 
-/// The result of one record.
 #[derive(Debug)]
 enum RecordVerdict {
     Passed,
-    /// The reason in the record.
     Skipped(String),
     /// The reason in [`DEVIATIONS`].
     ExpectedDeviation(&'static str),

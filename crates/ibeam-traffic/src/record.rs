@@ -126,9 +126,6 @@ pub(crate) struct ExpectedError {
 }
 
 /// Reads all records of a file, or of the files `*.jsonl` and `*.jsonl.gz` in a directory, in the order of their names.
-///
-/// # Errors
-/// See [`CorpusError`].
 pub(crate) fn read_corpus(path: &Path) -> Result<Vec<Record>, CorpusError> {
     let unreadable = |error| CorpusError::Unreadable { path: path.to_owned(), error };
     let mut files = vec![path.to_owned()];

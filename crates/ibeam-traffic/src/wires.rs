@@ -6,7 +6,6 @@ use ibeam_providers::{WireProtocol, find_protocol};
 /// A model API as the corpus names it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wire {
-    /// The name in the corpus.
     pub(crate) name: &'static str,
     /// The name of the model API in this program.
     protocol: &'static str,

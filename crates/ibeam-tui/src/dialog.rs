@@ -39,7 +39,6 @@ pub struct DialogOptions {
 pub enum DialogInput {
     /// One of these.
     Choice(Vec<String>),
-    /// A text of one line.
     Text,
     /// A text of one line that is not shown.
     Secret,
@@ -59,9 +58,9 @@ impl DialogInput {
 pub enum DialogGuard {
     /// Every key counts.
     None,
-    /// Text is no answer. The first choice is selected.
+    /// Text is not an answer. The first choice is selected.
     AgainstText,
-    /// Text is no answer, nor is Enter alone: an answer may grant something.
+    /// Text is not an answer, nor is Enter alone: an answer may grant something.
     Consent,
 }
 
@@ -74,7 +73,6 @@ pub enum EscapeEffect {
     Leaves,
 }
 
-/// The answer to a dialog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DialogReply {
     /// The position of the choice.
@@ -162,7 +160,7 @@ impl OpenDialog {
         answer.map_or(DialogKeyEffect::StaysOpen, DialogKeyEffect::Answers)
     }
 
-    /// Returns the answer of a character that was typed, once it is certain that it is no text.
+    /// Returns the answer of a character that was typed, once it is certain that it is not text.
     pub(crate) fn settled(&mut self, now: Instant) -> Option<DialogReply> {
         let character = self.guard.as_mut()?.settled(now)?;
         self.input.choice_of(character).map(DialogReply::Choice)

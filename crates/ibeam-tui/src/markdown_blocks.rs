@@ -130,7 +130,7 @@ mod tests {
         check_blocks(&format!("{list}The end.\n"), &[list, "The end.\n"]);
         check_blocks("- a\n\n- b\n", &["- a\n\n- b\n"]);
         check_blocks("- a\n\n# Title\n\nx", &["- a\n\n", "# Title\n\n", "x"]);
-        // A number or a dash alone is no list.
+        // A number or a dash alone is not a list.
         check_blocks("3.5 is a number\n\n  x\n", &["3.5 is a number\n\n", "  x\n"]);
         check_blocks("---\n\n- a\n", &["---\n\n", "- a\n"]);
     }

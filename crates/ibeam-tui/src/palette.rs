@@ -70,7 +70,7 @@ impl Palette {
     /// Returns a colour as the terminal shows it.
     fn rgb(self, color: Color) -> Option<Rgb> {
         let number = self.code(color)?.rsplit(';').next()?.parse().ok()?;
-        Some(Rgb::of_cube(number))
+        Some(Rgb::from_cube(number))
     }
 }
 
@@ -94,7 +94,7 @@ impl Rgb {
     }
 
     /// Returns a colour of the cube, whose numbers begin at 16.
-    fn of_cube(number: u8) -> Self {
+    fn from_cube(number: u8) -> Self {
         let at = number.saturating_sub(16);
         let part = |step: u8| match step {
             0 => 0.0,

@@ -21,7 +21,6 @@ const SIGN: &str = "❯ ";
 /// A stored session as the picker shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PickerEntry {
-    /// The ID of the session.
     pub id: String,
     /// The title on one line.
     pub title: String,
@@ -29,13 +28,11 @@ pub struct PickerEntry {
     pub age: String,
     /// The size on disk.
     pub size: String,
-    /// The directory of the session.
     pub directory: String,
     /// Whether the directory is the current one.
     pub is_here: bool,
 }
 
-/// The content of a picker.
 pub struct PickerOptions {
     /// The sessions, the latest first. Each is loaded when it is shown, or when a filter looks for it.
     pub entries: Box<dyn Iterator<Item = PickerEntry> + Send>,
@@ -45,7 +42,6 @@ pub struct PickerOptions {
     pub reply: Box<dyn FnOnce(Option<PickerEntry>) + Send>,
 }
 
-/// The state of a picker.
 pub(crate) struct Picker {
     /// The entries that are not loaded yet.
     source: Option<Box<dyn Iterator<Item = PickerEntry> + Send>>,

@@ -8,7 +8,7 @@ use ibeam_protocol::CallId;
 use crate::styled::Line;
 use crate::texts::TuiLine;
 
-/// The time without any key after which a key can be an answer. Text that is typed ahead is never consent.
+/// The time without any key after which a key can be an answer. Text typed before the question appeared never counts as an answer.
 const PAUSE_BEFORE: Duration = Duration::from_millis(600);
 /// The time without any key after which a character is an answer, not the beginning of a text.
 const PAUSE_AFTER: Duration = Duration::from_millis(400);
@@ -22,7 +22,6 @@ pub enum Reply {
     ForSession,
     /// Allow the call, and add the rule of the question.
     Always,
-    /// Refuse the call.
     Refuse,
     /// Refuse the call, with a message to the model.
     RefuseAndExplain(String),
@@ -30,7 +29,6 @@ pub enum Reply {
 
 /// A question about a call.
 pub struct Question {
-    /// The call.
     pub call: CallId,
     /// The cause, and the exact command or target.
     pub body: Vec<Line>,
@@ -44,7 +42,6 @@ pub struct Question {
     pub reply: Box<dyn FnOnce(Reply) + Send>,
 }
 
-/// A choice of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// Allow the call.
@@ -53,7 +50,6 @@ pub enum Choice {
     ForSession,
     /// Add a rule.
     Always,
-    /// Refuse the call.
     Refuse,
     /// Refuse the call, with a message to the model.
     RefuseAndExplain,
@@ -303,7 +299,7 @@ mod tests {
         let (y, enter) = (KeyEvent::from(KeyCode::Char('y')), KeyEvent::from(KeyCode::Enter));
         assert_eq!(guard.on_key(y, at(700), is_answer), GuardedKey::Held('y'));
         assert_eq!(guard.on_key(enter, at(750), is_answer), GuardedKey::Confirms('y'));
-        // Enter at the end of a text is of the text.
+        // A line feed at the end belongs to the text.
         assert_eq!(guard.on_key(y, at(1000), is_answer), GuardedKey::Held('y'));
         assert_eq!(guard.on_key(y, at(1100), is_answer), GuardedKey::Text { held: Some('y') });
         assert_eq!(guard.on_key(enter, at(1200), is_answer), GuardedKey::Text { held: None });

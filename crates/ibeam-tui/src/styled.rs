@@ -30,23 +30,17 @@ pub enum Color {
 }
 
 impl Color {
-    /// All colours.
     pub(crate) const ALL: [Self; 7] =
         [Self::Default, Self::Red, Self::Green, Self::Yellow, Self::Blue, Self::Magenta, Self::Cyan];
 }
 
-/// The style of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Style {
     /// The colour; without colours, some are bold.
     pub color: Color,
-    /// Bold.
     pub bold: bool,
-    /// Dim.
     pub dim: bool,
-    /// Italic.
     pub italic: bool,
-    /// Underlined.
     pub underline: bool,
     /// Foreground and background swapped.
     pub reverse: bool,
@@ -62,9 +56,7 @@ impl Style {
         underline: false,
         reverse: false,
     };
-    /// Bold text.
     pub const BOLD: Self = Self { bold: true, ..Self::PLAIN };
-    /// Dim text.
     pub const DIM: Self = Self { dim: true, ..Self::PLAIN };
 
     /// Returns the style with a colour only.

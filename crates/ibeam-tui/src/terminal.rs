@@ -13,12 +13,10 @@ pub(crate) const PASTE_ON: &str = "\u{1b}[?2004h";
 /// Disables bracketed paste, and shows the cursor.
 pub(crate) const PASTE_OFF: &str = "\u{1b}[?2004l\u{1b}[?25h";
 
-/// An event of the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TerminalEvent {
     /// A key was pressed.
     Key(KeyEvent),
-    /// Text was pasted.
     Paste(String),
     /// The size changed.
     Resize {
@@ -35,9 +33,6 @@ pub struct RawTerminal(());
 
 impl RawTerminal {
     /// Switches the terminal to raw mode: keys arrive at once and without an echo.
-    ///
-    /// # Errors
-    /// The system's error.
     pub fn start() -> io::Result<Self> {
         enable_raw_mode().map(|()| Self(()))
     }

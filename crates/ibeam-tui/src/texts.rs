@@ -6,7 +6,6 @@ use serde::Serialize;
 /// A text of the display. The tag of a variant is the end of its message id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum TuiLine<'a> {
     /// The first line of a session.
     Welcome { model: &'a str, directory: &'a str },

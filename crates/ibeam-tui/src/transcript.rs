@@ -70,13 +70,11 @@ impl TranscriptLines {
         Self(Transcript { width, is_complete: true, is_past: true, ..Transcript::new(catalogue) })
     }
 
-    /// Adds an event.
     pub fn add(&mut self, event: &Event, now: Instant) {
         let width = self.0.width;
         self.0.on_event(event, now, width);
     }
 
-    /// Returns the lines.
     pub fn finish(mut self) -> Vec<Line> {
         self.0.end_past();
         self.0.take_finished()

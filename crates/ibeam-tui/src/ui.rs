@@ -39,7 +39,6 @@ pub type ListFiles = Box<dyn Fn(&str) -> Vec<String> + Send>;
 
 /// The inputs of a display.
 pub struct UiOptions {
-    /// The texts.
     pub catalogue: Arc<Catalogue>,
     /// The earlier prompts, the oldest first.
     pub history: Vec<String>,
@@ -72,7 +71,6 @@ pub enum Action {
 /// A prompt that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueuedPrompt {
-    /// The text.
     pub text: String,
     /// Whether the prompt is added to the turn that runs.
     pub steers: bool,
@@ -371,7 +369,7 @@ impl<W: Write> Ui<W> {
             self.end_search();
             return self.on_escape();
         }
-        // The text of a search is no answer to a question.
+        // The text of a search is not an answer to a question.
         if self.search.is_some() && self.on_search_key(key, is_control) {
             self.note_text(now);
             return None;

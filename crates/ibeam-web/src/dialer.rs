@@ -41,7 +41,6 @@ pub enum DialError {
         port: u16,
         /// The address of the host.
         address: IpAddr,
-        /// The class of the address.
         class: NonPublicAddress,
     },
     /// The name refers to this machine. A proxy would resolve the name to the proxy's own machine.
@@ -50,7 +49,6 @@ pub enum DialError {
         /// The requested host.
         host: String,
     },
-    /// The name has no address.
     #[error("`{host}` has no address: {detail}")]
     Unresolved {
         /// The requested host.
@@ -79,7 +77,6 @@ pub enum DialError {
     Proxy {
         /// The URL of the proxy without user and password.
         proxy: String,
-        /// The variable that names the proxy.
         variable: String,
         /// The failure, as the end of the sentence.
         detail: String,

@@ -94,7 +94,6 @@ impl FetchUrl {
         }
     }
 
-    /// Returns the path and the query.
     pub(crate) fn path_and_query(&self) -> String {
         match self.url.query() {
             Some(query) => format!("{}?{query}", self.url.path()),

@@ -14,7 +14,6 @@ use crate::host;
     "invalid host pattern `{text}`: {detail}; accepted are `HOST:PORT`, `*.HOST:PORT`, `*:PORT`, `ADDRESS:PORT`"
 )]
 pub struct InvalidHostPortPattern {
-    /// The text of the pattern.
     pub text: String,
     /// The reason why it is invalid.
     pub detail: String,
@@ -23,7 +22,6 @@ pub struct InvalidHostPortPattern {
 /// A pattern of hosts and ports. `Display` prints the form that `FromStr` parses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPortPattern {
-    /// The hosts.
     hosts: HostPattern,
     /// The port; `None` for every port.
     port: Option<u16>,

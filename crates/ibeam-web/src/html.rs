@@ -43,7 +43,6 @@ const STACK_BYTES: usize = 16 * 1024 * 1024;
 /// Bytes between two checks of the depth and of cancellation.
 const CHUNK_BYTES: usize = 4 * 1024;
 
-/// A page in Markdown.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Markdown {
     pub(crate) text: String,

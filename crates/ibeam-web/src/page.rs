@@ -24,7 +24,6 @@ pub(crate) struct Page {
     pub(crate) text: String,
 }
 
-/// The kind of a page.
 enum PageFormat {
     Html,
     Text,

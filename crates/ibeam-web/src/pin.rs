@@ -22,10 +22,7 @@ pub enum InvalidPin {
     #[error(
         "`{value}` should be an address, or an address and a port: `127.0.0.1`, `127.0.0.1:8080`, `[::1]:8080`"
     )]
-    Address {
-        /// The value.
-        value: String,
-    },
+    Address { value: String },
 }
 
 /// The address of a pinned name.
@@ -43,7 +40,6 @@ impl Pin {
     }
 }
 
-/// The pinned names of a run.
 #[derive(Clone, Debug, Default)]
 pub struct PinnedHosts(BTreeMap<String, Pin>);
 

@@ -22,15 +22,12 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 /// A service that searches the web, with an API in JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchService {
-    /// Brave Search.
     Brave,
     /// An instance of SearXNG, which a person runs.
     Searxng,
-    /// Tavily.
     Tavily,
 }
 
-/// One result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SearchResult {
     pub(crate) title: String,

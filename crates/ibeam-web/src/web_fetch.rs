@@ -12,7 +12,6 @@ use crate::fetch::{FetchLimits, Fetcher, TlsConfigFactory, UrlPolicy};
 use crate::fetch_url::FetchUrl;
 use crate::page::page_text;
 
-/// The name of the tool.
 pub const WEB_FETCH_NAME: &str = "web_fetch";
 /// Names under which models pass the URL.
 const URL_ARGUMENT_NAMES: [&str; 5] = ["url", "uri", "address", "link", "href"];

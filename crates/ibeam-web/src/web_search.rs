@@ -15,7 +15,6 @@ use crate::fetch_url::FetchUrl;
 use crate::host;
 use crate::search_service::{SearchResult, SearchService};
 
-/// The name of the tool.
 pub const WEB_SEARCH_NAME: &str = "web_search";
 /// Names under which models pass the words to search for.
 const TERM_ARGUMENT_NAMES: [&str; 6] = ["query", "searchTerm", "search_term", "q", "term", "search"];
@@ -35,9 +34,7 @@ pub type SearchKeyReader = Arc<dyn Fn() -> BoxFuture<'static, Result<String, Str
 /// The configured service.
 #[derive(Clone)]
 pub struct SearchConfig {
-    /// The service.
     pub service: SearchService,
-    /// The URL of its API.
     pub url: String,
     /// The key; `None` for a service without one.
     pub key: Option<SearchKeyReader>,

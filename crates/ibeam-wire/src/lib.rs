@@ -24,6 +24,7 @@
 //! # let stream = include_bytes!("../../ibeam-output/tests/samples/es.ndjson");
 //! # assert!(answer(&stream[..]).unwrap().unwrap().starts_with("Voy a le"));
 //! ```
+#![warn(missing_docs, reason = "programs of others use the crate as a library")]
 
 pub mod check;
 mod describe;

@@ -60,7 +60,7 @@ const TEXT_DESCRIPTION: &str = "The output of `--output-format text`, for people
     escapes, except line ends and tabs.";
 
 /// The description of the schema of `text` under contract 2.
-const TEXT_DESCRIPTION_OF_CONTRACT_TWO: &str = "The output of `--output-format text`, for people; do not parse it. It is the final \
+const CONTRACT_TWO_TEXT_DESCRIPTION: &str = "The output of `--output-format text`, for people; do not parse it. It is the final \
     message and nothing else. A failed run prints nothing. Control characters are shown as escapes, except line ends and \
     tabs.";
 
@@ -153,7 +153,7 @@ impl Generator {
     fn text(&self) -> Keywords {
         let description = match self.contract {
             Contract::One => TEXT_DESCRIPTION,
-            Contract::Two => TEXT_DESCRIPTION_OF_CONTRACT_TWO,
+            Contract::Two => CONTRACT_TWO_TEXT_DESCRIPTION,
         };
         into_keywords(json!({
             "description": description,

@@ -94,10 +94,10 @@ fn measure_turn() {
 /// Returns the time of all threads of a process on a processor.
 fn processor_time(pid: i32) -> Duration {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    let of_task = |task: std::io::Result<fs::DirEntry>| {
+    let read_time = |task: std::io::Result<fs::DirEntry>| {
         // A thread may end meanwhile.
         let times = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
         times.split_whitespace().next()?.parse::<u64>().ok()
     };
-    Duration::from_nanos(tasks.filter_map(of_task).sum())
+    Duration::from_nanos(tasks.filter_map(read_time).sum())
 }

@@ -133,9 +133,6 @@ impl RunCheckpoints {
 
 impl Repository {
     /// Stores a tree as a commit, and sets its reference. Returns both.
-    ///
-    /// # Errors
-    /// `Io`.
     fn save(
         &self,
         tree: &str,

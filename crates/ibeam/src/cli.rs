@@ -89,12 +89,7 @@ pub(crate) enum ParseExit {
     /// A usage error.
     Error(CliError),
     /// A command without the sub-command that it needs: its help, for stderr, and the error.
-    MissingSubcommand {
-        /// The help of the command.
-        help: String,
-        /// The error.
-        error: CliError,
-    },
+    MissingSubcommand { help: String, error: CliError },
 }
 
 impl From<Reason> for ParseExit {

@@ -22,89 +22,193 @@ pub(crate) enum CliError {
     #[serde(skip)]
     Run(ExitFailure),
     /// The arguments of a sub-command cannot be parsed.
-    CommandUsage { command: String, detail: Sentence },
+    CommandUsage {
+        command: String,
+        detail: Sentence,
+    },
     /// The prompt is one word that is similar to a command, or a word for which there is a command.
-    MistypedCommand { word: String, near: String },
+    MistypedCommand {
+        word: String,
+        near: String,
+    },
     /// The prompt is one word that is a command of a conversation, or similar to one.
-    ConversationCommand { word: String, near: String },
+    ConversationCommand {
+        word: String,
+        near: String,
+    },
     /// The prompt is one word that is a command of other programs.
-    NotACommand { word: String },
+    NotACommand {
+        word: String,
+    },
     /// The prompt begins with `resume` and a session.
-    ResumeInPrompt { session: String },
+    ResumeInPrompt {
+        session: String,
+    },
     /// A configuration file has an unknown key, which a run ignores.
-    UnknownSetting { path: String, line: Option<u64>, key: String },
+    UnknownSetting {
+        path: String,
+        line: Option<u64>,
+        key: String,
+    },
     /// `help` with a word that is neither a command nor a topic.
-    UnknownTopic { word: String },
+    UnknownTopic {
+        word: String,
+    },
     /// `help` with a word that is similar to a command or a topic.
-    MistypedTopic { word: String, near: String },
+    MistypedTopic {
+        word: String,
+        near: String,
+    },
     /// A command creates only new files, and there is one with this name.
-    FileExists { path: String },
+    FileExists {
+        path: String,
+    },
     /// A name is not in the list of the quarantine.
-    NotInQuarantine { id: String },
+    NotInQuarantine {
+        id: String,
+    },
     /// The origin of a file in the quarantine is not known.
-    OriginUnknown { id: String },
+    OriginUnknown {
+        id: String,
+    },
     /// A name where `shim` creates a link or script is taken by another program.
-    NameTaken { path: String },
+    NameTaken {
+        path: String,
+    },
     /// The embedded model could not be fetched or installed.
     #[cfg_attr(
         not(any(feature = "embedded", test)),
         expect(dead_code, reason = "only the set-up of the embedded model fails with this error")
     )]
-    SetupFailed { detail: String },
+    SetupFailed {
+        detail: String,
+    },
     /// A file is not a valid stream from this line on.
-    StreamDamaged { source: String, line: u64, detail: String },
+    StreamDamaged {
+        source: String,
+        line: u64,
+        detail: String,
+    },
     /// The source of a replay or a comparison is neither a session nor a file.
-    NoSessionOrFile { name: String },
+    NoSessionOrFile {
+        name: String,
+    },
     /// `--run` names a run that does not exist.
-    UnknownRun { source: String, run: u64, runs: u64 },
+    UnknownRun {
+        source: String,
+        run: u64,
+        runs: u64,
+    },
     /// A session has no checkpoint that an undo could restore.
-    NothingToUndo { session: String },
+    NothingToUndo {
+        session: String,
+    },
     /// A session has no undo that is not taken back.
-    NothingToRedo { session: String },
+    NothingToRedo {
+        session: String,
+    },
     /// Every turn of a session that changed files is undone.
-    AlreadyUndone { session: String },
+    AlreadyUndone {
+        session: String,
+    },
     /// The session of an undo is held by another process.
-    SessionHeld { session: String, holder: String },
+    SessionHeld {
+        session: String,
+        holder: String,
+    },
     /// A session changed files, but has no checkpoint to compare with.
-    NoCheckpoints { session: String },
+    NoCheckpoints {
+        session: String,
+    },
     /// `--to` or `--turn` names a turn that does not exist.
-    UnknownTurn { session: String, turn: u32, turns: u32 },
+    UnknownTurn {
+        session: String,
+        turn: u32,
+        turns: u32,
+    },
     /// The workspace of a session is in no repository that can be used.
-    NoRepository { path: String },
+    NoRepository {
+        path: String,
+    },
     /// Somebody else changed files that an undo would overwrite.
-    FilesChangedSince { count: u64, path: String },
+    FilesChangedSince {
+        count: u64,
+        path: String,
+    },
     /// Somebody else changed files that a redo would overwrite.
-    FilesChangedSinceUndo { count: u64, path: String },
+    FilesChangedSinceUndo {
+        count: u64,
+        path: String,
+    },
     /// Files could not be compared or restored.
-    CheckpointFailed { detail: String },
+    CheckpointFailed {
+        detail: String,
+    },
     /// Lines of a task file are not valid tasks; the first is named.
-    InvalidTasks { source: String, line: u64, detail: String, count: u64 },
-    /// A task file has no task.
-    NoTasks { source: String },
+    InvalidTasks {
+        source: String,
+        line: u64,
+        detail: String,
+        count: u64,
+    },
+    NoTasks {
+        source: String,
+    },
     /// A file to import does not begin like an exported session.
-    NotAnExport { source: String },
+    NotAnExport {
+        source: String,
+    },
     /// A file to import begins like an exported session, but is not a complete one.
-    DamagedExport { source: String },
+    DamagedExport {
+        source: String,
+    },
     /// The input for a trial of hooks is not a JSON object.
-    InvalidHookInput { path: String, line: u64, column: u64 },
-    /// A directory has no fleet.
-    NoFleet { directory: String },
+    InvalidHookInput {
+        path: String,
+        line: u64,
+        column: u64,
+    },
+    NoFleet {
+        directory: String,
+    },
     /// A directory has no fleet whose requests are answered in batches.
-    NoBatchFleet { directory: String },
+    NoBatchFleet {
+        directory: String,
+    },
     /// A task differs from the one of the same id that a fleet has.
-    FleetTaskChanged { task: String, directory: String },
+    FleetTaskChanged {
+        task: String,
+        directory: String,
+    },
     /// Another process runs the fleet.
-    FleetInUse { directory: String },
+    FleetInUse {
+        directory: String,
+    },
     /// All tasks are finished, and some did not pass.
-    FleetTasksFailed { failed: u64, total: u64, directory: String },
+    FleetTasksFailed {
+        failed: u64,
+        total: u64,
+        directory: String,
+    },
     /// The changes of some tasks were not applied.
-    FleetNotApplied { failed: u64, total: u64 },
+    FleetNotApplied {
+        failed: u64,
+        total: u64,
+    },
     /// Tasks are not finished, and no further run may start.
-    FleetUnfinished { unfinished: u64, detail: String },
+    FleetUnfinished {
+        unfinished: u64,
+        detail: String,
+    },
     /// Tasks are not finished, and the budget is spent.
-    FleetBudgetSpent { unfinished: u64 },
+    FleetBudgetSpent {
+        unfinished: u64,
+    },
     /// Tasks wait for batches, and the command does not.
-    FleetWaiting { waiting: u64, directory: String },
+    FleetWaiting {
+        waiting: u64,
+        directory: String,
+    },
 }
 
 impl CliError {

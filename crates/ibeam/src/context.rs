@@ -74,7 +74,6 @@ pub(crate) enum PartKind {
     Rules,
     /// The list of the rules that apply to some files only.
     RuleList,
-    /// The list of skills.
     Skills,
     /// The directory, the platform, the sandbox, the date.
     Environment,

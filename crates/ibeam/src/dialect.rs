@@ -124,7 +124,6 @@ pub(crate) enum DialectOutput {
     FinalMessage,
 }
 
-/// The source of the prompts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PromptSource {
     /// The arguments and stdin, once.

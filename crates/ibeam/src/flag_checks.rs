@@ -172,9 +172,6 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
 
 /// Checks the form of the headers of `--header`, and the names of `--without`. Their errors are in the language of the
 /// configuration, so the caller reads that first.
-///
-/// # Errors
-/// `Usage`.
 pub(crate) fn check_names(flags: &Flags) -> Result<(), Reason> {
     flags.header.iter().try_for_each(|header| split_header(header).map(|_| ()))?;
     check_tool_names(flags)
@@ -183,7 +180,7 @@ pub(crate) fn check_names(flags: &Flags) -> Result<(), Reason> {
 /// Returns the name and the value of a header of `--header`.
 ///
 /// # Errors
-/// `Usage` for a text that is no header.
+/// `Usage` for a text that is not a header.
 pub(crate) fn split_header(header: &str) -> Result<(&str, &str), Reason> {
     let Some((name, value)) = header.split_once(':').filter(|(name, _)| !name.trim().is_empty()) else {
         let detail = sentence!("`--header` should be `Name: value`, such as `--header 'X-Team: search'`");

@@ -146,7 +146,7 @@ impl Frontmatter {
     /// The name of the setting, if there is one, and the reason why it does not count.
     fn add(&mut self, line: &str, below: &[&str]) -> Result<(), (Option<String>, &'static str)> {
         if line.starts_with('\t') {
-            return Err((None, "a tab is no indentation; use spaces"));
+            return Err((None, "tabs do not indent; use spaces"));
         }
         let key_and_value = line.split_once(':').map(|(key, value)| (unquoted(key.trim_end()), value.trim()));
         let Some((key, value)) = key_and_value.filter(|(key, _)| is_name(key)) else {

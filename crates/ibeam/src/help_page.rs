@@ -1,7 +1,7 @@
 //! Shows a page of the documentation to a person: rendered for the terminal, in the person's pager if it is longer than
 //! the screen.
 //!
-//! A pipe or a file gets the page as it is, in Markdown. A pager that is missing, or that is left early, is no error.
+//! A pipe or a file gets the page as it is, in Markdown. A pager that is missing, or that is left early, is not an error.
 
 use std::fs::File;
 use std::io::{self, Write as _};

@@ -28,14 +28,12 @@ const PROJECT_CLAUDE_SETTINGS: [&str; 2] = [".claude/settings.local.json", ".cla
 /// The page of `ibeam help` that describes the files.
 const HELP_PAGE: &str = "hooks";
 
-/// The format of a file with hooks.
 #[derive(Clone, Copy)]
 enum FileFormat {
     Hooks,
     ClaudeSettings,
 }
 
-/// The owner of a file with hooks.
 #[derive(Clone, Copy)]
 enum FileOwner {
     Administrator,
@@ -48,7 +46,6 @@ struct HookFile {
     format: FileFormat,
     owner: FileOwner,
     path: PathBuf,
-    /// The directory in which the hooks run.
     directory: PathBuf,
 }
 

@@ -32,7 +32,6 @@ const TRUNCATION_MARK: &str = "\n… the rest of this file is left out; read it 
 /// The instructions that apply to the workspace, those of the outermost directory first.
 #[derive(Debug, Default)]
 pub(crate) struct Instructions {
-    /// The instructions of the user.
     user_texts: Vec<RuleText>,
     /// The instructions of the project.
     texts: Vec<RuleText>,

@@ -201,7 +201,7 @@ fn print_and_exit(stdout: &mut File, text: &str, args: &[OsString]) -> ExitCode 
     exit_code_of(stdout.write_all(text.as_bytes()), args)
 }
 
-/// Returns the exit code after printing. A reader that has closed stdout, as `head` does, is no failure.
+/// Returns the exit code after printing. A reader that has closed stdout, as `head` does, is not a failure.
 fn exit_code_of(printed: std::io::Result<()>, args: &[OsString]) -> ExitCode {
     match printed {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -373,9 +373,6 @@ fn hint_at_text_format(app: &AppContext) {
 }
 
 /// Checks that `--unpark` names a session and no prompt.
-///
-/// # Errors
-/// `Usage`.
 fn check_unpark(flags: &Flags, target: &SessionTarget, words: &[OsString]) -> Result<(), Reason> {
     let detail = match (flags.unpark, target) {
         (false, _) => return Ok(()),

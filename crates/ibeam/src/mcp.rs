@@ -99,7 +99,7 @@ impl McpServers {
         };
         let mut servers = Self { notices, ..Self::default() };
         for (declaration, outcome) in started {
-            if declaration.source.of_project {
+            if declaration.source.is_of_project {
                 servers.of_project.insert(declaration.name.clone());
             }
             servers.add(declaration, outcome)?;
@@ -246,7 +246,6 @@ impl McpServers {
         tools
     }
 
-    /// Returns the tools that read.
     pub(crate) fn read_only_tools(&self) -> ToolSet {
         let mut tools = self.resource_tools();
         tools.extend(ibeam_mcp::tool_set(&self.running, true));
@@ -260,11 +259,11 @@ impl McpServers {
 
     /// Returns the descriptions of the tools of each running server.
     pub(crate) fn tools_by_server(&self) -> Vec<(String, Vec<ToolSpec>)> {
-        let of_server = |server: &Arc<Server>| {
+        let describe_tools = |server: &Arc<Server>| {
             let tools = ibeam_mcp::tool_set(std::slice::from_ref(server), false);
             (server.name().to_owned(), tools.values().map(|tool| tool.spec()).collect())
         };
-        self.running.iter().map(of_server).collect()
+        self.running.iter().map(describe_tools).collect()
     }
 
     /// Returns the running servers that have prompts.
@@ -438,15 +437,15 @@ fn server_programs(
 struct Filler<'a> {
     placeholders: Placeholders<'a>,
     keys: ModelKeys,
-    of_project: bool,
+    is_of_project: bool,
 }
 
 impl<'a> Filler<'a> {
     fn new(app: &'a AppContext, declaration: &ServerDeclaration) -> Self {
         let placeholders = Placeholders { home: &app.dirs.home, workspace: &app.workspace };
-        let of_project = declaration.source.of_project;
-        let keys = if of_project { ModelKeys::new(app) } else { ModelKeys::default() };
-        Self { placeholders, keys, of_project }
+        let is_of_project = declaration.source.is_of_project;
+        let keys = if is_of_project { ModelKeys::new(app) } else { ModelKeys::default() };
+        Self { placeholders, keys, is_of_project }
     }
 
     fn fill(&self, text: &str) -> Result<String, String> {

@@ -29,9 +29,7 @@ pub(crate) struct ModeInputs {
     pub(crate) contract: Contract,
     /// Whether `--stream-partial-output` was given.
     pub(crate) partial: bool,
-    /// Whether stdout is a terminal.
     pub(crate) stdout_terminal: bool,
-    /// Whether stdin is a terminal.
     pub(crate) stdin_terminal: bool,
 }
 
@@ -100,9 +98,6 @@ pub(crate) fn reads_messages(flags: &Flags, words: &[OsString], has_dialect: boo
 }
 
 /// Checks that the turns of messages on stdin are printed as a stream.
-///
-/// # Errors
-/// `Usage`.
 pub(crate) fn check_message_output(reads_messages: bool, mode: RunMode) -> Result<(), Reason> {
     if !reads_messages || mode == RunMode::Print(Format::StreamJson) {
         return Ok(());
@@ -112,9 +107,6 @@ pub(crate) fn check_message_output(reads_messages: bool, mode: RunMode) -> Resul
 }
 
 /// Rejects `--stream-partial-output` where it has no meaning. Contract 1 streams deltas without it.
-///
-/// # Errors
-/// `Usage`.
 pub(crate) fn check_partial(
     contract: Contract,
     partial: bool,

@@ -45,9 +45,7 @@ pub(crate) use fallback_chain::FallbackChain;
 pub(crate) use list_cache::{ListCache, MAX_AGE as LIST_MAX_AGE};
 pub(crate) use parking_dir::ParkingDir;
 
-/// The provider name of the embedded model.
 pub(crate) const EMBEDDED_PROVIDER: &str = "embedded";
-/// All names of the embedded model.
 const EMBEDDED_NAMES: [&str; 3] = ["embedded", "embedded/qwen2.5-coder-1.5b", "qwen2.5-coder-1.5b"];
 /// The maximum length of a chain of aliases.
 const MAX_ALIAS_CHAIN: usize = 8;
@@ -69,7 +67,6 @@ pub(crate) struct ModelChoice {
 }
 
 impl ModelChoice {
-    /// Returns the model.
     pub(crate) fn info(&self) -> &ModelInfo {
         &self.info
     }
@@ -113,7 +110,6 @@ impl ModelChoice {
         AcceptedMedia { images, documents }
     }
 
-    /// Returns the source of the key.
     pub(crate) fn key_source(&self) -> KeySource {
         self.provider.as_ref().map_or(KeySource::None, |provider| provider.key_source)
     }

@@ -44,7 +44,7 @@ impl Programs {
         self.usable_directories(name).map(|directory| directory.join(name)).find(is_program)
     }
 
-    /// Returns the directories in which the file `name` is no link into a root.
+    /// Returns the directories in which the file `name` is not a link into a root.
     pub(crate) fn usable_directories(&self, name: &str) -> impl Iterator<Item = &PathBuf> {
         // In the workspace `/` the usual directories are searched although they lie in it.
         let is_usable = move |directory: &&PathBuf| {

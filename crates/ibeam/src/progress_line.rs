@@ -46,7 +46,6 @@ struct State {
     writers: u32,
     /// Whether the last writer left an incomplete line.
     is_mid_line: bool,
-    /// Whether the line is drawn.
     is_drawn: bool,
 }
 

@@ -22,7 +22,6 @@ const MAX_BYTES: usize = 16 << 20;
 /// socket to which they never write.
 const SOCKET_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// The timeouts of stdin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StdinTimeouts {
     /// The longest silence between two bytes, and before the first where stdin is the prompt.

@@ -50,7 +50,7 @@ impl CurrentStop {
 }
 
 /// The time between two batches of deltas that a person reads: 30 changes of the screen in a second.
-pub(crate) const DELTA_INTERVAL_OF_SCREEN: Duration = Duration::from_millis(33);
+pub(crate) const SCREEN_DELTA_INTERVAL: Duration = Duration::from_millis(33);
 
 /// Writes events to a printer and its session.
 pub(crate) struct Pump {

@@ -10,9 +10,6 @@ use rustix::io::Errno;
 const RUN_DESCRIPTORS: usize = 24;
 
 /// Checks that the descriptors of a run and `more` can be opened, so that a run does not fail half-way.
-///
-/// # Errors
-/// `System`.
 pub(crate) fn check_descriptors(more: usize) -> Result<(), Reason> {
     let open = |_| rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3);
     let held: Result<Vec<OwnedFd>, Errno> = (0..RUN_DESCRIPTORS + more).map(open).collect();

@@ -13,14 +13,11 @@ use crate::model::{DeferredKey, KeyCommandRunner};
 /// The value of `web_search.service` for a tool of an MCP server.
 const MCP: &str = "mcp";
 
-/// The source of search results.
 #[derive(Clone)]
 pub(crate) enum SearchSource {
-    /// A service.
     Service(SearchConfig),
     /// A tool of an MCP server.
     Mcp {
-        /// The name of the server.
         server: String,
         /// The name of the tool on the server.
         tool: String,

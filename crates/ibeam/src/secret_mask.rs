@@ -37,7 +37,7 @@ pub(crate) fn mask_secrets(text: &str) -> Cow<'_, str> {
         match user.split_once(':') {
             _ if is_placeholder(user) => format!("{scheme}{user}@"),
             Some((user, _)) => format!("{scheme}{user}:{MASK}@"),
-            // The user of SSH is no secret; that of HTTP may be a token.
+            // The user of SSH is not a secret; that of HTTP may be a token.
             None if scheme.to_ascii_lowercase().contains("ssh") => format!("{scheme}{user}@"),
             None => format!("{scheme}{MASK}@"),
         }

@@ -16,18 +16,15 @@ use crate::instructions::shorten_description;
 use crate::text_sources::{MAX_ENTRIES, TextOwner, TextSources};
 pub(crate) use skill_tool::{NAME as SKILL_TOOL_NAME, SkillTool, skill_text};
 
-/// The file of a skill.
 pub(crate) const SKILL_FILE: &str = "SKILL.md";
 /// The number of bytes of a file in which its header must end.
 const MAX_HEADER_BYTES: usize = 16 * 1024;
 /// The number of bytes of the list of skills of one owner.
 const MAX_LIST_BYTES: usize = 16 * 1024;
-/// The number of skills.
 const MAX_SKILLS: usize = 256;
 /// The number of characters of a name.
 const MAX_NAME_CHARS: usize = 64;
 
-/// A skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Skill {
     pub(crate) name: String,
@@ -98,12 +95,10 @@ impl Skills {
         &self.notices
     }
 
-    /// Returns all skills.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Skill> {
         self.skills.iter()
     }
 
-    /// Returns the skill of this name.
     pub(crate) fn named(&self, name: &str) -> Option<&Skill> {
         self.skills.iter().find(|skill| skill.name == name)
     }

@@ -52,7 +52,6 @@ pub(crate) enum CommandSource {
     Server(String),
 }
 
-/// A file with a command.
 struct CommandFile {
     /// The path below the directory, with `:` between its parts, e.g. `frontend:component`.
     name: String,

@@ -80,7 +80,7 @@ struct Answers {
     background: Option<String>,
     /// Whether the last question is answered.
     is_complete: bool,
-    /// The characters that are no part of an answer, without control characters.
+    /// The characters that are not part of an answer, without control characters.
     typed: String,
 }
 

@@ -22,7 +22,6 @@ pub(crate) const MAX_TEXT_BYTES: usize = 32 * 1024;
 pub(crate) const MAX_ENTRIES: usize = 4096;
 /// The depth of directories below a directory of texts.
 const MAX_DEPTH: usize = 4;
-/// The endings of the names of texts.
 const TEXT_ENDINGS: [&str; 3] = ["md", "mdc", "txt"];
 /// The name of the rules file of older versions of Cursor, which has no ending.
 pub(crate) const CURSOR_RULES_FILE: &str = ".cursorrules";
@@ -60,7 +59,6 @@ pub(crate) struct AddedDirectory {
 /// The author of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextOwner {
-    /// The user.
     User,
     /// The authors of the repository.
     Project,

@@ -7,7 +7,6 @@ use super::divan::Row;
 /// The prefix of the names of references.
 const REFERENCE: &str = "by_";
 
-/// The header of the table.
 const HEADER: [&str; 5] = ["bench", "median", "throughput", "ratio", "to"];
 
 /// Returns the table as Markdown. A reference has its own row only if no row is compared with it.

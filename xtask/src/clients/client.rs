@@ -2,47 +2,8 @@
 
 use std::path::Path;
 
-use ibeam_testkit::BuildError;
+use crate::suite::SuiteError;
 
-use crate::conformance::ConformanceError;
-
-const USAGE: &str = "\
-usage: cargo xtask clients [NAME…] [--bin PATH] [--embedded]
-
-  NAME         only these clients, e.g. harbor [default: all]
-  --bin PATH   the program [default: a debug build]
-  --embedded   run one client with the embedded model instead of the script";
-
-/// A failure of this subcommand, or of clients.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ClientsError {
-    /// Invalid arguments.
-    #[error("{0}\n{USAGE}")]
-    Usage(String),
-    /// A program that could not be started, or a file that could not be read or written.
-    #[error("{0}: {1}")]
-    System(String, std::io::Error),
-    /// The program could not be built.
-    #[error(transparent)]
-    Program(#[from] BuildError),
-    /// The result could not be recorded.
-    #[error(transparent)]
-    Record(#[from] ConformanceError),
-    /// A client could not be installed; the reason is printed.
-    #[error("{0} failed")]
-    Setup(String),
-    /// The number of failed runs, which are already printed.
-    #[error("{0} run(s) of clients failed")]
-    Runs(usize),
-}
-
-impl ClientsError {
-    pub(super) fn system(what: impl std::fmt::Display) -> impl FnOnce(std::io::Error) -> Self {
-        move |error| Self::System(what.to_string(), error)
-    }
-}
-
-/// A client.
 pub(super) struct Client {
     /// The name of the client in its package registry, without a scope, and of its folder.
     pub(super) name: &'static str,
@@ -57,7 +18,6 @@ pub(super) struct Client {
     pub(super) embedded: Option<&'static str>,
 }
 
-/// The runtime of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runtime {
     /// Python 3.N or later.
@@ -65,7 +25,6 @@ pub(super) enum Runtime {
     Node,
 }
 
-/// The script of the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ModelScript {
     /// Two calls with text before each, an answer, then an answer to each further prompt.
@@ -158,9 +117,9 @@ impl Client {
     ///
     /// # Errors
     /// `System`, and `Setup` if the lock file lacks the client.
-    pub(super) fn version(&self, clients: &Path) -> Result<String, ClientsError> {
+    pub(super) fn version(&self, clients: &Path) -> Result<String, SuiteError> {
         let path = clients.join(self.name).join(self.lock_file());
-        let pins = std::fs::read_to_string(&path).map_err(ClientsError::system(path.display()))?;
+        let pins = std::fs::read_to_string(&path).map_err(SuiteError::system(path.display()))?;
         let found = match self.runtime {
             Runtime::Python(_) => {
                 pins.lines().find_map(|line| line.strip_prefix(self.name)?.strip_prefix("=="))
@@ -173,14 +132,14 @@ impl Client {
                 entry.and_then(|entry| entry.split_once("\"version\": \"")?.1.split('"').next())
             }
         };
-        found.map(str::to_owned).ok_or_else(|| ClientsError::Setup(format!("`{}`", path.display())))
+        found.map(str::to_owned).ok_or_else(|| SuiteError::Setup(format!("`{}`", path.display())))
     }
 
     /// Returns the runs of the client: each mode with each contract, or the one run with the embedded model.
     pub(super) fn modes_and_contracts(&self, embedded: bool) -> impl Iterator<Item = (&'static str, u8)> {
-        let of_embedded = self.embedded.filter(|_| embedded).map(|mode| (mode, 1));
+        let embedded_run = self.embedded.filter(|_| embedded).map(|mode| (mode, 1));
         let all = self.modes.iter().flat_map(|mode| CONTRACTS.map(|contract| (*mode, contract)));
-        of_embedded.into_iter().chain(all.filter(move |_| !embedded))
+        embedded_run.into_iter().chain(all.filter(move |_| !embedded))
     }
 }
 

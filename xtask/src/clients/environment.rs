@@ -11,28 +11,23 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use super::client::{Client, ClientsError, ModelScript};
+use super::client::{Client, ModelScript};
 use super::install::Installed;
 use super::program_call::ProgramCall;
+use crate::suite::SuiteError;
 
 /// Model ids that clients use. The configuration makes them aliases of the model that answers.
 const ALIASES: [&str; 3] = ["auto", "composer-1", "composer-2.5"];
-/// The name of the scripted model.
 const SCRIPTED_MODEL: &str = "anthropic/claude-sonnet-4-6";
-/// The name of the embedded model.
 const EMBEDDED_MODEL: &str = "embedded";
-/// The file of the embedded model.
 const EMBEDDED_MODEL_FILE: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
 
 /// The content of the README in the workspace.
 const README: &str = "# Tide tables\n\nA small program that prints the tides of a given day.\n";
 
-/// The model that answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Model {
-    /// The scripted model server.
     Scripted,
-    /// The path of the embedded model.
     Embedded(PathBuf),
 }
 
@@ -79,16 +74,16 @@ impl ClientEnvironment {
         mode: &'static str,
         contract: u8,
         model: &Model,
-    ) -> Result<Self, ClientsError> {
-        let scratch = tempfile::tempdir().map_err(ClientsError::system("a scratch directory"))?;
+    ) -> Result<Self, SuiteError> {
+        let scratch = tempfile::tempdir().map_err(SuiteError::system("a scratch directory"))?;
         let scratch_path = |name: &str| scratch.path().join(name);
         for name in ["bin", "calls", "home", "work", "config/ibeam"] {
             fs::create_dir_all(scratch_path(name))
-                .map_err(ClientsError::system(scratch_path(name).display()))?;
+                .map_err(SuiteError::system(scratch_path(name).display()))?;
         }
         let write = |name: &str, text: String| {
             let path = scratch.path().join(name);
-            fs::write(&path, text).map_err(ClientsError::system(path.display()))
+            fs::write(&path, text).map_err(SuiteError::system(path.display()))
         };
         write("work/README.md", README.to_owned())?;
         let answers = model_answers(client.script);
@@ -123,8 +118,8 @@ impl ClientEnvironment {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status();
-        if !shim.map_err(ClientsError::system(program.display()))?.success() {
-            return Err(ClientsError::Setup("`ibeam shim`".to_owned()));
+        if !shim.map_err(SuiteError::system(program.display()))?.success() {
+            return Err(SuiteError::Setup("`ibeam shim`".to_owned()));
         }
         let environment =
             Self { program: program.to_owned(), contract, mode, server, answers: count, timeout, scratch };
@@ -143,19 +138,19 @@ impl ClientEnvironment {
     }
 
     /// Installs the proxy under both names of the program. `python3 -I` isolates it from the client's virtual environment.
-    fn install_proxies(&self, proxy: &Path) -> Result<(), ClientsError> {
-        let script = fs::read_to_string(proxy).map_err(ClientsError::system(proxy.display()))?;
+    fn install_proxies(&self, proxy: &Path) -> Result<(), SuiteError> {
+        let script = fs::read_to_string(proxy).map_err(SuiteError::system(proxy.display()))?;
         for name in ["agent", "cursor-agent"] {
             let path = self.scratch_path("bin").join(name);
             fs::write(&path, format!("#!/usr/bin/env -S python3 -I\n{script}"))
-                .map_err(ClientsError::system(path.display()))?;
+                .map_err(SuiteError::system(path.display()))?;
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-            fs::set_permissions(&path, mode).map_err(ClientsError::system(path.display()))?;
+            fs::set_permissions(&path, mode).map_err(SuiteError::system(path.display()))?;
         }
         Ok(())
     }
 
-    fn make_repository(&self) -> Result<(), ClientsError> {
+    fn make_repository(&self) -> Result<(), SuiteError> {
         let identity = ["-c", "user.name=acceptance", "-c", "user.email=acceptance@localhost"];
         for args in [["init", "-q", "."].as_slice(), &["add", "-A"], &["commit", "-q", "-m", "Begin"]] {
             let mut git = Command::new("git");
@@ -165,8 +160,8 @@ impl ClientEnvironment {
                 .env("HOME", self.scratch_path("home"));
             match git.status() {
                 Ok(status) if status.success() => {}
-                Ok(_) => return Err(ClientsError::Setup(format!("`git {}`", args.join(" ")))),
-                Err(error) => return Err(ClientsError::System("git".to_owned(), error)),
+                Ok(_) => return Err(SuiteError::Setup(format!("`git {}`", args.join(" ")))),
+                Err(error) => return Err(SuiteError::System("git".to_owned(), error)),
             }
         }
         Ok(())
@@ -176,9 +171,9 @@ impl ClientEnvironment {
     ///
     /// # Errors
     /// `System` if the driver cannot be run.
-    pub(super) fn run_driver(&self, installed: &Installed) -> Result<Observation, ClientsError> {
+    pub(super) fn run_driver(&self, installed: &Installed) -> Result<Observation, SuiteError> {
         let stderr = self.scratch_path("driver.stderr");
-        let errors = fs::File::create(&stderr).map_err(ClientsError::system(stderr.display()))?;
+        let errors = fs::File::create(&stderr).map_err(SuiteError::system(stderr.display()))?;
         let mut path = self.scratch_path("bin").into_os_string();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
@@ -195,10 +190,10 @@ impl ClientEnvironment {
             .env("ACCEPTANCE_SCRATCH", self.scratch.path())
             .env("ACCEPTANCE_WORKSPACE", self.scratch_path("work"));
         driver.env("ACCEPTANCE_MODE", self.mode).env("ACCEPTANCE_CLIENT", &installed.directory);
-        let mut child = driver.spawn().map_err(ClientsError::system(installed.python.display()))?;
+        let mut child = driver.spawn().map_err(SuiteError::system(installed.python.display()))?;
         let deadline = Instant::now() + self.timeout;
         let exit_status = loop {
-            match child.try_wait().map_err(ClientsError::system("a driver"))? {
+            match child.try_wait().map_err(SuiteError::system("a driver"))? {
                 Some(status) => break Some(status),
                 None if Instant::now() > deadline => {
                     drop(child.kill());
@@ -215,7 +210,7 @@ impl ClientEnvironment {
             driver_stderr: fs::read_to_string(&stderr).unwrap_or_default(),
             report: report.and_then(|report| serde_json::from_slice(&report).ok()).unwrap_or_default(),
             calls: ProgramCall::read_all(&self.scratch_path("calls"))
-                .map_err(ClientsError::system("what was printed"))?,
+                .map_err(SuiteError::system("what was printed"))?,
             unanswered: request_count.saturating_sub(self.answers),
         })
     }

@@ -24,7 +24,6 @@ struct CallRecord {
     code: i64,
 }
 
-/// The format of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OutputFormat {
     Text,
@@ -158,7 +157,6 @@ pub(super) struct PrintedUsage {
     pub(super) output_tokens: u64,
 }
 
-/// The answer of one run.
 #[derive(Debug, Default)]
 pub(super) struct PrintedAnswer {
     pub(super) session_id: String,
@@ -179,7 +177,6 @@ pub(super) struct PrintedAnswer {
 pub(super) mod tests {
     use super::*;
 
-    /// Returns a call with this stdout.
     pub(in super::super) fn run(stdout: &str) -> ProgramCall {
         let args = ["-p", "--output-format=stream-json", "a prompt"].map(str::to_owned).to_vec();
         ProgramCall {

@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::client::ClientsError;
 use super::environment::{ClientEnvironment, Observation};
 use super::program_call::{OutputFormat, ProgramCall};
+use crate::suite::SuiteError;
 
 /// Returns a line about the values that the client parsed correctly, or all problems of the run. If the client `misreads`
 /// the text, its text must have the documented error and all other values must be correct.
@@ -18,7 +18,7 @@ pub(super) fn evaluate(
     environment: &ClientEnvironment,
     observation: &Observation,
     misreads: bool,
-) -> Result<Result<String, String>, ClientsError> {
+) -> Result<Result<String, String>, SuiteError> {
     let mut problems: Vec<String> = Vec::new();
     match observation.exit_status {
         Some(status) if status.success() => {}
@@ -73,7 +73,7 @@ pub(super) fn evaluate(
 fn contract_violation(
     environment: &ClientEnvironment,
     call: &ProgramCall,
-) -> Result<Option<String>, ClientsError> {
+) -> Result<Option<String>, SuiteError> {
     let mut check = Command::new(&environment.program);
     check.args(["check", "--lang", "en", "-"]).env("IBEAM_CONTRACT", environment.contract.to_string());
     let mut check = check
@@ -81,11 +81,11 @@ fn contract_violation(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(ClientsError::system(environment.program.display()))?;
+        .map_err(SuiteError::system(environment.program.display()))?;
     if let Some(mut stdin) = check.stdin.take() {
-        stdin.write_all(call.stdout.as_bytes()).map_err(ClientsError::system("ibeam check"))?;
+        stdin.write_all(call.stdout.as_bytes()).map_err(SuiteError::system("ibeam check"))?;
     }
-    let output = check.wait_with_output().map_err(ClientsError::system("ibeam check"))?;
+    let output = check.wait_with_output().map_err(SuiteError::system("ibeam check"))?;
     let findings = [output.stdout, output.stderr].concat();
     Ok((!output.status.success())
         .then(|| String::from_utf8_lossy(&findings).trim_end().replace('\n', "\n       ")))

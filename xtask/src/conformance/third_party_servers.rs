@@ -1,6 +1,6 @@
 //! MCP servers of others in runs of ibeam: a scripted model calls their tools.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 use ibeam_testkit::{Answer, Ibeam, ModelServer, Workspace};
 use serde_json::{Value, json};
 
-use super::ConformanceError;
-use super::mcp_programs::Programs;
-use super::program_checks::{Checks, Results};
+use crate::servers::server_process::free_address;
+use crate::suite::{Checks, Programs, SuiteError, SuiteResult};
 
 /// The name of the server in the configuration.
 const SERVER: &str = "other";
@@ -61,17 +60,17 @@ struct Prompt {
 }
 
 /// Runs ibeam with every server.
-pub(super) fn run(programs: &Programs, results: &mut Results) -> Result<(), ConformanceError> {
+pub(super) fn run(programs: &Programs, result: &mut SuiteResult) -> Result<(), SuiteError> {
     let packages = programs.packages.join("@modelcontextprotocol");
-    run_everything(programs, &packages.join("server-everything/dist/index.js"), results)?;
-    run_filesystem(programs, &packages.join("server-filesystem/dist/index.js"), results);
+    run_everything(programs, &packages.join("server-everything/dist/index.js"), result)?;
+    run_filesystem(programs, &packages.join("server-filesystem/dist/index.js"), result);
     if let Some(python) = &programs.python {
-        run_python(programs, python, results)?;
+        run_python(programs, python, result)?;
     }
     Ok(())
 }
 
-fn run_everything(programs: &Programs, script: &Path, results: &mut Results) -> Result<(), ConformanceError> {
+fn run_everything(programs: &Programs, script: &Path, result: &mut SuiteResult) -> Result<(), SuiteError> {
     const PACKAGE: &str = "npm @modelcontextprotocol/server-everything";
     let calls = [
         call("echo", json!({ "message": "Grüße" }), "Echo: Grüße"),
@@ -97,18 +96,18 @@ fn run_everything(programs: &Programs, script: &Path, results: &mut Results) -> 
     let prompt = Prompt { text: "/other:args-prompt Oslo", expected: "What's weather in Oslo?" };
     let stdio = json!({ "command": programs.node, "args": [script, "stdio"] });
     let checks = run_calls(programs, &stdio, &prompt, &calls, &Workspace::new());
-    results.add(PACKAGE, "server over stdio, session".to_owned(), checks);
+    result.add_program(PACKAGE, "server over stdio, session", &checks);
     let address = free_address()?;
     let mut command = Command::new(&programs.node);
     command.arg(script).arg("streamableHttp").env("PORT", address.port().to_string());
     let _server = ListeningServer::start(command, address)?;
     let http = json!({ "url": format!("http://{address}/mcp") });
     let checks = run_calls(programs, &http, &prompt, &calls, &Workspace::new());
-    results.add(PACKAGE, "server over HTTP, session".to_owned(), checks);
+    result.add_program(PACKAGE, "server over HTTP, session", &checks);
     Ok(())
 }
 
-fn run_filesystem(programs: &Programs, script: &Path, results: &mut Results) {
+fn run_filesystem(programs: &Programs, script: &Path, result: &mut SuiteResult) {
     let workspace = Workspace::new().file("read.txt", "the text of a file\n");
     let path = |name: &str| workspace.path().join(name);
     let calls = [
@@ -133,14 +132,10 @@ fn run_filesystem(programs: &Programs, script: &Path, results: &mut Results) {
     let mut checks = run_calls(programs, &server, &prompt, &calls, &workspace);
     let written = workspace.read("new.txt");
     checks.add("the file is written", written.as_deref() == Some("two\n"), format!("{written:?}"));
-    results.add(
-        "npm @modelcontextprotocol/server-filesystem",
-        "server over stdio, session".to_owned(),
-        checks,
-    );
+    result.add_program("npm @modelcontextprotocol/server-filesystem", "server over stdio, session", &checks);
 }
 
-fn run_python(programs: &Programs, python: &Path, results: &mut Results) -> Result<(), ConformanceError> {
+fn run_python(programs: &Programs, python: &Path, result: &mut SuiteResult) -> Result<(), SuiteError> {
     const PACKAGE: &str = "PyPI mcp";
     let script = programs.scripts.join("server.py");
     let calls = [
@@ -161,7 +156,7 @@ fn run_python(programs: &Programs, python: &Path, results: &mut Results) -> Resu
         let http = json!({ "url": format!("http://{address}/mcp"), "revision": revision });
         for (transport, config) in [("stdio", stdio), ("HTTP", http)] {
             let checks = run_calls(programs, &config, &prompt, &calls, &Workspace::new());
-            results.add(PACKAGE, format!("server over {transport}, {revision}"), checks);
+            result.add_program(PACKAGE, &format!("server over {transport}, {revision}"), &checks);
         }
     }
     Ok(())
@@ -215,27 +210,21 @@ fn run_calls(
     checks
 }
 
-/// Returns a loopback address with a free port.
-pub(super) fn free_address() -> Result<SocketAddr, ConformanceError> {
-    let bound = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    bound.map_err(ConformanceError::system("a loopback port"))
-}
-
 /// A server over HTTP. Dropping it ends the process.
 struct ListeningServer(Child);
 
 impl ListeningServer {
     /// Starts a server and waits until it accepts connections.
-    fn start(mut command: Command, address: SocketAddr) -> Result<Self, ConformanceError> {
+    fn start(mut command: Command, address: SocketAddr) -> Result<Self, SuiteError> {
         let display = format!("{:?}", command.get_program());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let server = Self(command.spawn().map_err(ConformanceError::system(display.clone()))?);
+        let server = Self(command.spawn().map_err(SuiteError::system(display.clone()))?);
         let deadline = Instant::now() + START_TIMEOUT;
         loop {
             match TcpStream::connect(address) {
                 Ok(_) => return Ok(server),
                 Err(error) if Instant::now() > deadline => {
-                    return Err(ConformanceError::System(display, error));
+                    return Err(SuiteError::System(display, error));
                 }
                 Err(_) => std::thread::sleep(POLL_INTERVAL),
             }

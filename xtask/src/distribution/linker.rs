@@ -31,7 +31,6 @@ pub(crate) enum LinkError {
     /// A file or a program could not be used.
     #[error("cannot link the distribution: {0}")]
     Io(#[from] io::Error),
-    /// The arguments name no output file.
     #[error("cannot link the distribution: no `-o` in the arguments")]
     NoOutput,
     /// The linker failed; it has printed the reason.

@@ -9,33 +9,26 @@ use serde_json::{Value, json};
 
 use super::Clients;
 use super::scene::Scene;
-use crate::conformance::{Checks, ConformanceError, Results};
+use crate::suite::{Checks, SuiteError, SuiteResult};
 
 /// The prompt of the clients that take one.
 const PROMPT: &str = "Read README.md and create a summary";
 
 /// Runs every client.
-pub(super) fn run(clients: &Clients, results: &mut Results) -> Result<(), ConformanceError> {
-    results.add("npm @agentclientprotocol/sdk", "client".to_owned(), run_typescript(clients)?);
-    match &clients.python {
-        Ok(python) => {
-            results.add("PyPI agent-client-protocol", "client".to_owned(), run_python(clients, python)?);
-            results.add("PyPI harbor", "runner of an agent".to_owned(), run_harbor(clients, python)?);
-        }
-        Err(missing) => {
-            println!("SKIP: the clients in Python: {missing}");
-            results.counts.skipped += 2;
-        }
+pub(super) fn run(clients: &Clients, result: &mut SuiteResult) -> Result<(), SuiteError> {
+    result.add_program("npm @agentclientprotocol/sdk", "client", &run_typescript(clients)?);
+    if let Some(python) = &clients.programs.python {
+        result.add_program("PyPI agent-client-protocol", "client", &run_python(clients, python)?);
+        result.add_program("PyPI harbor", "runner of an agent", &run_harbor(clients, python)?);
     }
-    results.add("npm acpx", "run of one prompt".to_owned(), run_acpx_exec(clients)?);
-    results.add("npm acpx", "stored session".to_owned(), run_acpx_session(clients)?);
+    result.add_program("npm acpx", "run of one prompt", &run_acpx_exec(clients)?);
+    result.add_program("npm acpx", "stored session", &run_acpx_session(clients)?);
     for (name, package) in [("acp-minimal.sh", "script acp-minimal.sh"), ("acpx.sh", "script acpx.sh")] {
         let script = clients.runners.join(name);
         if script.is_file() {
-            results.add(package, "runner with `cursor_login`".to_owned(), run_script(clients, &script)?);
+            result.add_program(package, "runner with `cursor_login`", &run_script(clients, &script)?);
         } else {
-            println!("SKIP: {name}: there is no {}", script.display());
-            results.counts.skipped += 1;
+            result.skip(name, format_args!("there is no {}", script.display()));
         }
     }
     Ok(())
@@ -62,9 +55,9 @@ fn summary() -> [Answer; 3] {
     ]
 }
 
-fn write_readme(scene: &Scene<'_>) -> Result<(), ConformanceError> {
+fn write_readme(scene: &Scene<'_>) -> Result<(), SuiteError> {
     let path = scene.workspace.path().join("README.md");
-    fs::write(&path, "# Project\n").map_err(ConformanceError::system(path.display()))
+    fs::write(&path, "# Project\n").map_err(SuiteError::system(path.display()))
 }
 
 fn texts(output: &Output) -> String {
@@ -72,7 +65,7 @@ fn texts(output: &Output) -> String {
 }
 
 /// Runs `client.mjs`.
-fn run_typescript(clients: &Clients) -> Result<Checks, ConformanceError> {
+fn run_typescript(clients: &Clients) -> Result<Checks, SuiteError> {
     let edit = json!({ "path": "open.txt", "strReplace": { "oldText": "unsaved", "newText": "edited" } });
     let todos = json!({ "todos": [{ "id": "1", "content": "look", "status": "pending" }] });
     let slow = || text("Slow").stall();
@@ -94,26 +87,29 @@ fn run_typescript(clients: &Clients) -> Result<Checks, ConformanceError> {
         slow(),
     ];
     let scene = Scene::new(clients, answers)?;
-    let workspace =
-        scene.workspace.path().canonicalize().map_err(ConformanceError::system("the workspace"))?;
+    let workspace = scene.workspace.path().canonicalize().map_err(SuiteError::system("the workspace"))?;
     let open = workspace.join("open.txt");
-    fs::write(&open, "saved\n").map_err(ConformanceError::system(open.display()))?;
-    let mut script = scene.command(&clients.node);
-    script.arg(clients.scripts.join("client.mjs")).args([&clients.packages, &scene.program, &workspace]);
+    fs::write(&open, "saved\n").map_err(SuiteError::system(open.display()))?;
+    let mut script = scene.command(&clients.programs.node);
+    script.arg(clients.programs.scripts.join("client.mjs")).args([
+        &clients.programs.packages,
+        &scene.program,
+        &workspace,
+    ]);
     finish_script(&scene, script)
 }
 
 /// Runs `client.py`.
-fn run_python(clients: &Clients, python: &Path) -> Result<Checks, ConformanceError> {
+fn run_python(clients: &Clients, python: &Path) -> Result<Checks, SuiteError> {
     let answers = [text("Hello."), command("t1", "touch python.txt"), text("Done."), text("Slow").stall()];
     let scene = Scene::new(clients, answers)?;
     let mut script = scene.command(python);
-    script.arg(clients.scripts.join("client.py")).arg(&scene.program).arg(scene.workspace.path());
+    script.arg(clients.programs.scripts.join("client.py")).arg(&scene.program).arg(scene.workspace.path());
     finish_script(&scene, script)
 }
 
 /// Runs a script that prints its checks.
-fn finish_script(scene: &Scene<'_>, script: std::process::Command) -> Result<Checks, ConformanceError> {
+fn finish_script(scene: &Scene<'_>, script: std::process::Command) -> Result<Checks, SuiteError> {
     let output = scene.run(script)?;
     let mut checks = Checks::default();
     checks.add_printed(&output.stdout);
@@ -123,7 +119,7 @@ fn finish_script(scene: &Scene<'_>, script: std::process::Command) -> Result<Che
 }
 
 /// Runs the file of harbor that runs agents in a container, here without one.
-fn run_harbor(clients: &Clients, python: &Path) -> Result<Checks, ConformanceError> {
+fn run_harbor(clients: &Clients, python: &Path) -> Result<Checks, SuiteError> {
     let scene = Scene::new(clients, summary())?;
     write_readme(&scene)?;
     let find = "import pathlib, sysconfig; print(pathlib.Path(sysconfig.get_path('purelib')) / 'harbor/agents/installed')";
@@ -135,11 +131,11 @@ fn run_harbor(clients: &Clients, python: &Path) -> Result<Checks, ConformanceErr
         (scene.workspace.outside().join("logs"), scene.workspace.outside().join("launch.sh"));
     fs::write(&launcher, format!("#!/bin/sh\nexec '{}' acp\n", scene.program.display()))
         .and_then(|()| fs::set_permissions(&launcher, std::os::unix::fs::PermissionsExt::from_mode(0o755)))
-        .map_err(ConformanceError::system(launcher.display()))?;
+        .map_err(SuiteError::system(launcher.display()))?;
     // As in the container, the file is alone: its directory has modules with the names of others.
     let (own, script) =
         (Path::new(&directory).join("acp_runner.py"), scene.workspace.outside().join("run.py"));
-    fs::copy(&own, &script).map_err(ConformanceError::system(own.display()))?;
+    fs::copy(&own, &script).map_err(SuiteError::system(own.display()))?;
     let mut runner = scene.command(python);
     runner.arg(&script).args(["--instruction", PROMPT]);
     runner.arg("--logs-dir").arg(&logs).arg("--launcher").arg(&launcher);
@@ -181,9 +177,9 @@ fn answer_of(output: &Output) -> (String, Option<String>) {
 }
 
 /// Returns acpx with arguments; it starts `cursor-agent acp`.
-fn acpx(clients: &Clients, scene: &Scene<'_>, args: &[&str]) -> Result<Output, ConformanceError> {
-    let mut command = scene.command(&clients.node);
-    command.arg(clients.packages.join("acpx/dist/cli.js"));
+fn acpx(clients: &Clients, scene: &Scene<'_>, args: &[&str]) -> Result<Output, SuiteError> {
+    let mut command = scene.command(&clients.programs.node);
+    command.arg(clients.programs.packages.join("acpx/dist/cli.js"));
     // The time after which the process of a session ends unused: longer than a loaded machine needs between two prompts. The
     // session is closed at the end.
     command
@@ -192,7 +188,7 @@ fn acpx(clients: &Clients, scene: &Scene<'_>, args: &[&str]) -> Result<Output, C
     scene.run(command)
 }
 
-fn run_acpx_exec(clients: &Clients) -> Result<Checks, ConformanceError> {
+fn run_acpx_exec(clients: &Clients) -> Result<Checks, SuiteError> {
     let scene = Scene::new(clients, summary())?;
     write_readme(&scene)?;
     let output = acpx(clients, &scene, &["exec", PROMPT])?;
@@ -207,7 +203,7 @@ fn run_acpx_exec(clients: &Clients) -> Result<Checks, ConformanceError> {
     Ok(checks)
 }
 
-fn run_acpx_session(clients: &Clients) -> Result<Checks, ConformanceError> {
+fn run_acpx_session(clients: &Clients) -> Result<Checks, SuiteError> {
     let scene = Scene::new(clients, [text("One."), text("Two.")])?;
     let mut checks = Checks::default();
     let output = acpx(clients, &scene, &["sessions", "new"])?;
@@ -226,12 +222,13 @@ fn run_acpx_session(clients: &Clients) -> Result<Checks, ConformanceError> {
 }
 
 /// Runs a script that takes the path of a program, starts a client with it and judges the run by its exit code.
-fn run_script(clients: &Clients, script: &Path) -> Result<Checks, ConformanceError> {
+fn run_script(clients: &Clients, script: &Path) -> Result<Checks, SuiteError> {
     let scene = Scene::new(clients, summary())?;
     let installed = scene.workspace.outside().join("clients/npm-acpx");
-    fs::create_dir_all(&installed).map_err(ConformanceError::system(installed.display()))?;
+    fs::create_dir_all(&installed).map_err(SuiteError::system(installed.display()))?;
     let link = installed.join("node_modules");
-    std::os::unix::fs::symlink(&clients.packages, &link).map_err(ConformanceError::system(link.display()))?;
+    std::os::unix::fs::symlink(&clients.programs.packages, &link)
+        .map_err(SuiteError::system(link.display()))?;
     let mut command = scene.command(script);
     command.arg(&scene.program).env("ACC_CLIENTS", scene.workspace.outside().join("clients"));
     let output = scene.run(command)?;

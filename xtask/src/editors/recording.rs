@@ -7,7 +7,7 @@ use std::path::Path;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use crate::conformance::ConformanceError;
+use crate::suite::SuiteError;
 
 /// The number of findings after which the rest is not listed.
 const MAX_FINDINGS: usize = 5;
@@ -24,13 +24,13 @@ impl MessageSchema {
     ///
     /// # Errors
     /// `System` if the file cannot be read or is not a schema.
-    pub(super) fn load(path: &Path) -> Result<Self, ConformanceError> {
-        let text = fs::read_to_string(path).map_err(ConformanceError::system(path.display()))?;
+    pub(super) fn load(path: &Path) -> Result<Self, SuiteError> {
+        let text = fs::read_to_string(path).map_err(SuiteError::system(path.display()))?;
         let schema: Value = serde_json::from_str(&text).unwrap_or_default();
         let definitions = schema.get("$defs").cloned().unwrap_or_default();
         let validator = |name: &str| {
             let schema = json!({ "$ref": format!("#/$defs/{name}"), "$defs": definitions });
-            let invalid = |error| ConformanceError::System(name.to_owned(), std::io::Error::other(error));
+            let invalid = |error| SuiteError::System(name.to_owned(), std::io::Error::other(error));
             jsonschema::draft202012::new(&schema).map_err(|error| invalid(error.to_string()))
         };
         let mut validators = BTreeMap::new();
@@ -48,10 +48,10 @@ impl MessageSchema {
     ///
     /// # Errors
     /// `System` if a record cannot be read.
-    pub(super) fn check(&self, records: &Path) -> Result<Vec<String>, ConformanceError> {
+    pub(super) fn check(&self, records: &Path) -> Result<Vec<String>, SuiteError> {
         let mut findings = Vec::new();
         let mut lines = 0;
-        let entries = fs::read_dir(records).map_err(ConformanceError::system(records.display()))?;
+        let entries = fs::read_dir(records).map_err(SuiteError::system(records.display()))?;
         for directory in entries.flatten().map(|entry| entry.path()) {
             let [input, output] = ["in.jsonl", "out.jsonl"].map(|name| directory.join(name));
             // A client may start the program for another purpose, without a message.

@@ -18,7 +18,6 @@ pub(crate) enum FaultsError {
 
 /// The list, with one fault per line.
 pub(super) const FAULTS_FILE: &str = "corpus/faults.jsonl";
-/// The file of notes.
 pub(super) const NOTES_FILE: &str = "corpus/notes.toml";
 
 /// The fields of a fault that the table contains.
@@ -55,7 +54,6 @@ pub(super) struct Note {
     pub(super) untested: Option<String>,
 }
 
-/// The list and the notes.
 #[derive(Debug)]
 pub(super) struct FaultList {
     pub(super) faults: Vec<Fault>,

@@ -7,8 +7,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::FleetError;
 use super::scripted_fleet::{ScriptedFleet, is_written, task_ids};
+use crate::suite::SuiteError;
 
 /// The check of one of this many tasks fails.
 const TASKS_PER_FAILURE: usize = 3;
@@ -16,18 +16,18 @@ const TASKS_PER_FAILURE: usize = 3;
 const IGNORED: &str = ".env";
 
 /// Makes a directory a repository with one commit, and with a file that git ignores.
-pub(crate) fn make_repository(directory: &Path) -> Result<(), FleetError> {
+pub(crate) fn make_repository(directory: &Path) -> Result<(), SuiteError> {
     for (name, text) in [(".gitignore", IGNORED), (IGNORED, "KEY=secret")] {
         let path = directory.join(name);
-        fs::write(&path, format!("{text}\n")).map_err(FleetError::system(path.display()))?;
+        fs::write(&path, format!("{text}\n")).map_err(SuiteError::system(path.display()))?;
     }
     let person = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
     for arguments in [&["init", "--quiet"][..], &["add", "--all"], &["commit", "--quiet", "-m", "one"]] {
         let mut git = Command::new("git");
         git.args(person).args(arguments).current_dir(directory);
-        let status = git.status().map_err(FleetError::system("git"))?;
+        let status = git.status().map_err(SuiteError::system("git"))?;
         if !status.success() {
-            return Err(FleetError::Failed(format!("git {arguments:?} ended with {status}")));
+            return Err(SuiteError::Failed(format!("git {arguments:?} ended with {status}")));
         }
     }
     Ok(())
@@ -39,7 +39,7 @@ fn expected_text(number: usize) -> &'static str {
 }
 
 /// Writes a file of tasks whose checks take a while, and returns its path.
-pub(crate) fn write_checked_tasks(scene: &ScriptedFleet, count: usize) -> Result<PathBuf, FleetError> {
+pub(crate) fn write_checked_tasks(scene: &ScriptedFleet, count: usize) -> Result<PathBuf, SuiteError> {
     let lines: String = task_ids(count)
         .enumerate()
         .map(|(number, id)| {
@@ -51,7 +51,7 @@ pub(crate) fn write_checked_tasks(scene: &ScriptedFleet, count: usize) -> Result
         })
         .collect();
     let path = scene.workspace.outside().join("tasks.jsonl");
-    fs::write(&path, lines).map_err(FleetError::system(path.display()))?;
+    fs::write(&path, lines).map_err(SuiteError::system(path.display()))?;
     Ok(path)
 }
 
@@ -77,8 +77,8 @@ fn directory_of(result: &Value) -> &Path {
 }
 
 /// Returns the last lines of the completed runs of a task. A run that was restored from a snapshot has the same one.
-pub(crate) fn ends_of_runs(directory: &Path) -> Result<BTreeSet<String>, FleetError> {
-    let entries = fs::read_dir(directory).map_err(FleetError::system(directory.display()))?;
+pub(crate) fn ends_of_runs(directory: &Path) -> Result<BTreeSet<String>, SuiteError> {
+    let entries = fs::read_dir(directory).map_err(SuiteError::system(directory.display()))?;
     let mut ends = BTreeSet::new();
     for path in entries.filter_map(|entry| Some(entry.ok()?.path())) {
         if path.extension().is_some_and(|extension| extension == "ndjson") {
@@ -92,7 +92,7 @@ pub(crate) fn ends_of_runs(directory: &Path) -> Result<BTreeSet<String>, FleetEr
 }
 
 /// Returns the number of completed runs in a journal.
-pub(crate) fn completed_runs(journal: &Path) -> Result<usize, FleetError> {
+pub(crate) fn completed_runs(journal: &Path) -> Result<usize, SuiteError> {
     let text = read(journal)?;
     let events = text.lines().filter(|line| line.contains("\"run_finished\""));
     let completed = events.filter(|line| {
@@ -103,10 +103,10 @@ pub(crate) fn completed_runs(journal: &Path) -> Result<usize, FleetError> {
 }
 
 /// Returns the number of answers of the model in a journal.
-pub(crate) fn recorded_answers(journal: &Path) -> Result<usize, FleetError> {
+pub(crate) fn recorded_answers(journal: &Path) -> Result<usize, SuiteError> {
     Ok(read(journal)?.lines().filter(|line| line.contains("\"model_request_finished\"")).count())
 }
 
-fn read(path: &Path) -> Result<String, FleetError> {
-    fs::read_to_string(path).map_err(FleetError::system(path.display()))
+fn read(path: &Path) -> Result<String, SuiteError> {
+    fs::read_to_string(path).map_err(SuiteError::system(path.display()))
 }

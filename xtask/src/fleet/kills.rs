@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::FleetError;
 use super::checked_tasks::{
     completed_runs, ends_of_runs, has_ignored_file, is_verdict_right, make_repository, recorded_answers,
     write_checked_tasks,
@@ -15,6 +14,7 @@ use super::checked_tasks::{
 use super::killer::{Blow, Killer, Requests};
 use super::process::cpu_of;
 use super::scripted_fleet::{JOBS, REQUESTS_PER_TASK, ScriptedFleet, answer, run_to_end, start, task_ids};
+use crate::suite::SuiteError;
 
 /// The time until an answer begins, so that kills also hit runs with a request in flight.
 const ANSWER_TIME: Duration = Duration::from_millis(200);
@@ -25,7 +25,6 @@ const SLEEP: Duration = Duration::from_secs(3);
 /// The number of commands that may end without a result of every task, because something is not decided.
 const MAX_COMMANDS: usize = 20;
 
-/// The counts of a fleet.
 #[derive(Debug, Default)]
 struct Counts {
     killed: BTreeMap<Blow, usize>,
@@ -46,7 +45,7 @@ struct Counts {
 }
 
 /// Runs `tasks` tasks while random processes are killed; prints a table.
-pub(super) fn run(program: &Path, tasks: usize) -> Result<(), FleetError> {
+pub(super) fn run(program: &Path, tasks: usize) -> Result<(), SuiteError> {
     let requests = Requests::default();
     let received = std::sync::Arc::clone(&requests);
     let scene = ScriptedFleet::new(program, move |request, _| {
@@ -130,7 +129,7 @@ pub(super) fn run(program: &Path, tasks: usize) -> Result<(), FleetError> {
 }
 
 /// Compares the results of the fleet with the files of its tasks and with what they recorded.
-fn count_results(scene: &ScriptedFleet, tasks: usize, counts: &mut Counts) -> Result<(), FleetError> {
+fn count_results(scene: &ScriptedFleet, tasks: usize, counts: &mut Counts) -> Result<(), SuiteError> {
     let results = scene.read_results()?;
     for (number, id) in task_ids(tasks).enumerate() {
         let Some(result) = results.get(&id) else {

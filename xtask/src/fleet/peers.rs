@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::FleetError;
 use super::process::cpu_of_ended_processes;
 use super::scripted_fleet::{
     Ended, JOBS, REQUESTS_PER_TASK, ScriptedFleet, answer, run_to_end, start, task_ids,
 };
 use crate::interpreter::script_python;
+use crate::suite::SuiteError;
 
 /// The maximum of a fleet's CPU time for each task, beyond that of the run, in a release build on an idle machine.
 const AIM_MS: f64 = 15.0;
@@ -30,12 +30,12 @@ struct Figures {
 }
 
 /// Runs `tasks` tasks in each way; prints a table.
-pub(super) fn run(root: &Path, program: &Path, tasks: usize) -> Result<(), FleetError> {
+pub(super) fn run(root: &Path, program: &Path, tasks: usize) -> Result<(), SuiteError> {
     let script = root.join("xtask/src/fleet/pool.py");
     let program_text = program.to_string_lossy().into_owned();
     let jobs = JOBS.to_string();
     let prompts: Vec<String> = task_ids(tasks).map(|id| format!("write {id}")).collect();
-    let measure = |name, command: &dyn Fn(&ScriptedFleet, &Path) -> Result<Command, FleetError>| {
+    let measure = |name, command: &dyn Fn(&ScriptedFleet, &Path) -> Result<Command, SuiteError>| {
         measure(name, program, tasks, command)
     };
     let mut figures = vec![
@@ -76,11 +76,11 @@ fn measure(
     name: &'static str,
     program: &Path,
     tasks: usize,
-    command: &dyn Fn(&ScriptedFleet, &Path) -> Result<Command, FleetError>,
-) -> Result<Figures, FleetError> {
+    command: &dyn Fn(&ScriptedFleet, &Path) -> Result<Command, SuiteError>,
+) -> Result<Figures, SuiteError> {
     let scene = ScriptedFleet::new(program, |request, _| answer(request));
     let copies: PathBuf = scene.workspace.outside().join("copies");
-    fs::create_dir(&copies).map_err(FleetError::system(copies.display()))?;
+    fs::create_dir(&copies).map_err(SuiteError::system(copies.display()))?;
     let mut command = command(&scene, &copies)?;
     scene.configure(&mut command)?;
     let before = cpu_of_ended_processes();

@@ -7,16 +7,14 @@ use std::time::{Duration, Instant};
 
 use ibeam_testkit::Answer;
 
-use super::FleetError;
 use super::scripted_fleet::{JOBS, REQUESTS_PER_TASK, ScriptedFleet, answer, run_to_end, start};
+use crate::suite::SuiteError;
 
-/// The tasks of a fleet.
 const TASKS: usize = 300;
 
 /// The requests that the provider answers in each window.
 const REQUESTS_PER_WINDOW: usize = 200;
 
-/// The duration of a window.
 const WINDOW: Duration = Duration::from_secs(5);
 
 /// The maximum of refused requests, in percent of those that are needed.
@@ -47,13 +45,13 @@ impl Window {
 }
 
 /// Runs a fleet against a rate limit, and one against a quota; prints the numbers of requests.
-pub(super) fn run(program: &Path) -> Result<(), FleetError> {
+pub(super) fn run(program: &Path) -> Result<(), SuiteError> {
     rate_limit(program)?;
     three_keys(program)?;
     quota(program)
 }
 
-fn rate_limit(program: &Path) -> Result<(), FleetError> {
+fn rate_limit(program: &Path) -> Result<(), SuiteError> {
     let window = Mutex::new(Window::new());
     let scene = ScriptedFleet::new(program, move |request, _| {
         let mut window = window.lock().unwrap_or_else(PoisonError::into_inner);
@@ -87,7 +85,7 @@ fn rate_limit(program: &Path) -> Result<(), FleetError> {
 }
 
 /// Runs a fleet with three keys, one of them without credit. The service says what is left of each.
-fn three_keys(program: &Path) -> Result<(), FleetError> {
+fn three_keys(program: &Path) -> Result<(), SuiteError> {
     let windows: Mutex<BTreeMap<String, Window>> = Mutex::default();
     let mut scene = ScriptedFleet::new(program, move |request, _| {
         let key = request.header("authorization").unwrap_or_default().to_owned();
@@ -134,7 +132,7 @@ fn three_keys(program: &Path) -> Result<(), FleetError> {
     Ok(())
 }
 
-fn quota(program: &Path) -> Result<(), FleetError> {
+fn quota(program: &Path) -> Result<(), SuiteError> {
     let refused = Arc::new(Mutex::new(Vec::new()));
     let refusals = Arc::clone(&refused);
     let scene = ScriptedFleet::new(program, move |request, number| match number < QUOTA {

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use ibeam_testkit::{Answer, ModelServer, Request, Workspace};
 use serde_json::{Value, json};
 
-use super::FleetError;
 use super::process::peak_memory_of;
+use crate::suite::SuiteError;
 
 /// The number of requests of a task: one that is answered with a call, and one with the text.
 pub(crate) const REQUESTS_PER_TASK: usize = 2;
@@ -64,7 +64,7 @@ impl ScriptedFleet {
     }
 
     /// Returns the program with the provider and these arguments.
-    pub(crate) fn ibeam(&self, args: &[&str]) -> Result<Command, FleetError> {
+    pub(crate) fn ibeam(&self, args: &[&str]) -> Result<Command, SuiteError> {
         let mut command = Command::new(&self.program);
         self.configure(&mut command)?;
         command.args(args);
@@ -72,9 +72,9 @@ impl ScriptedFleet {
     }
 
     /// Sets the environment of a command: a home of its own, the provider and a key. stderr is appended to a file.
-    pub(crate) fn configure(&self, command: &mut Command) -> Result<(), FleetError> {
+    pub(crate) fn configure(&self, command: &mut Command) -> Result<(), SuiteError> {
         let stderr = File::options().create(true).append(true).open(self.stderr());
-        let stderr = stderr.map_err(FleetError::system(self.stderr().display()))?;
+        let stderr = stderr.map_err(SuiteError::system(self.stderr().display()))?;
         command.current_dir(self.workspace.path()).env_clear().envs(self.workspace.environment());
         command.envs(self.provider());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
@@ -88,12 +88,12 @@ impl ScriptedFleet {
     }
 
     /// Writes a task file and returns its path.
-    pub(crate) fn write_tasks(&self, count: usize) -> Result<PathBuf, FleetError> {
+    pub(crate) fn write_tasks(&self, count: usize) -> Result<PathBuf, SuiteError> {
         self.write_tasks_in(count, &json!(self.workspace.path()))
     }
 
     /// Writes a task file with this workspace and returns its path.
-    pub(crate) fn write_tasks_in(&self, count: usize, workspace: &Value) -> Result<PathBuf, FleetError> {
+    pub(crate) fn write_tasks_in(&self, count: usize, workspace: &Value) -> Result<PathBuf, SuiteError> {
         let mut lines = String::new();
         for id in task_ids(count) {
             let task = json!({ "id": id, "prompt": format!("write {id}"), "workspace": workspace });
@@ -101,12 +101,12 @@ impl ScriptedFleet {
             let _ = writeln!(lines, "{task}");
         }
         let path = self.workspace.outside().join("tasks.jsonl");
-        fs::write(&path, lines).map_err(FleetError::system(path.display()))?;
+        fs::write(&path, lines).map_err(SuiteError::system(path.display()))?;
         Ok(path)
     }
 
     /// Returns the command that runs the tasks of a file. Its results are appended to [`Self::results`].
-    pub(crate) fn fleet(&self, tasks: &Path, flags: &[&str]) -> Result<Command, FleetError> {
+    pub(crate) fn fleet(&self, tasks: &Path, flags: &[&str]) -> Result<Command, SuiteError> {
         let results = self.open_results()?;
         let mut command = self.ibeam(&["--model", "mock-model", "fleet", "run"])?;
         command.arg(tasks).args(["--force", "--jobs", &JOBS.to_string()]).args(flags).stdout(results);
@@ -114,9 +114,9 @@ impl ScriptedFleet {
     }
 
     /// Opens the file for the results of a command, which prints only those that no earlier one has printed.
-    pub(crate) fn open_results(&self) -> Result<File, FleetError> {
+    pub(crate) fn open_results(&self) -> Result<File, SuiteError> {
         let path = self.results();
-        File::options().create(true).append(true).open(&path).map_err(FleetError::system(path.display()))
+        File::options().create(true).append(true).open(&path).map_err(SuiteError::system(path.display()))
     }
 
     /// Returns the path of the results of all commands.
@@ -126,9 +126,9 @@ impl ScriptedFleet {
 
     /// Returns the results of all commands by task. Two results of a task are an error; a kill after the line of a result
     /// prints the same line again.
-    pub(crate) fn read_results(&self) -> Result<BTreeMap<String, Value>, FleetError> {
+    pub(crate) fn read_results(&self) -> Result<BTreeMap<String, Value>, SuiteError> {
         let path = self.results();
-        let text = fs::read_to_string(&path).map_err(FleetError::system(path.display()))?;
+        let text = fs::read_to_string(&path).map_err(SuiteError::system(path.display()))?;
         let mut results = BTreeMap::new();
         for line in text.lines() {
             let result: Value = serde_json::from_str(line)
@@ -142,11 +142,11 @@ impl ScriptedFleet {
     }
 
     /// Returns an error with the last messages of the program.
-    pub(crate) fn failed(&self, what: &str) -> FleetError {
+    pub(crate) fn failed(&self, what: &str) -> SuiteError {
         let messages = fs::read_to_string(self.stderr()).unwrap_or_default();
         let lines: Vec<&str> = messages.lines().collect();
         let last = lines.get(lines.len().saturating_sub(5)..).unwrap_or_default().join("\n");
-        FleetError::Failed(format!("{what}\n{last}"))
+        SuiteError::Failed(format!("{what}\n{last}"))
     }
 
     /// Whether some process has printed this message.
@@ -169,20 +169,19 @@ pub(crate) fn task_ids(count: usize) -> impl Iterator<Item = String> {
     (0..count).map(|number| format!("t{number}."))
 }
 
-/// Starts a command.
-pub(crate) fn start(mut command: Command) -> Result<Child, FleetError> {
-    command.spawn().map_err(FleetError::system(command.get_program().to_string_lossy()))
+pub(crate) fn start(mut command: Command) -> Result<Child, SuiteError> {
+    command.spawn().map_err(SuiteError::system(command.get_program().to_string_lossy()))
 }
 
 /// Runs a command to its end. `look` is called several times per second.
-pub(crate) fn run_to_end(mut child: Child, mut look: impl FnMut(u32)) -> Result<Ended, FleetError> {
+pub(crate) fn run_to_end(mut child: Child, mut look: impl FnMut(u32)) -> Result<Ended, SuiteError> {
     let started = Instant::now();
     let pid = child.id();
     let mut peak_memory = 0;
     loop {
         // The last look is before the end of the process is known.
         peak_memory = peak_memory_of(pid).unwrap_or(peak_memory);
-        if let Some(status) = child.try_wait().map_err(FleetError::system("waiting for a process"))? {
+        if let Some(status) = child.try_wait().map_err(SuiteError::system("waiting for a process"))? {
             return Ok(Ended { status, elapsed: started.elapsed(), peak_memory });
         }
         look(pid);

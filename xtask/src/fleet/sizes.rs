@@ -13,10 +13,10 @@ use ibeam_testkit::{Answer, BatchServer, PartAnswer, Wire};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::{Value, json};
 
-use super::FleetError;
 use super::killer::send;
 use super::process::{cpu_of, memory_of, peak_memory_of, processes_with};
 use super::scripted_fleet::{ScriptedFleet, answer, run_to_end, start, task_ids};
+use crate::suite::SuiteError;
 
 /// The number of tasks whose submission is timed.
 const SUBMITTED: usize = 100_000;
@@ -44,7 +44,7 @@ const MAX_POLL_BYTES: u64 = 50 << 20;
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Measures with a program. `waiting` runs wait for batches. `is_optimised`: the memory of the code counts, too.
-pub(super) fn run(program: &Path, waiting: usize, is_optimised: bool) -> Result<(), FleetError> {
+pub(super) fn run(program: &Path, waiting: usize, is_optimised: bool) -> Result<(), SuiteError> {
     submission(program)?;
     driver(program, is_optimised)?;
     idle_driver(program)?;
@@ -53,7 +53,7 @@ pub(super) fn run(program: &Path, waiting: usize, is_optimised: bool) -> Result<
 }
 
 /// Times the start of a fleet with many tasks, until its first run begins.
-fn submission(program: &Path) -> Result<(), FleetError> {
+fn submission(program: &Path) -> Result<(), SuiteError> {
     let scene = ScriptedFleet::new(program, |_, _| Answer::new().text("done").delay(START_TIMEOUT));
     let file = scene.write_tasks(SUBMITTED)?;
     let started = Instant::now();
@@ -62,7 +62,7 @@ fn submission(program: &Path) -> Result<(), FleetError> {
     let tasks = fleet.join("tasks");
     // The directory of the first task.
     while fs::read_dir(&tasks).ok().and_then(|mut entries| entries.next()).is_none() {
-        let has_ended = driver.try_wait().map_err(FleetError::system("waiting for the driver"))?.is_some();
+        let has_ended = driver.try_wait().map_err(SuiteError::system("waiting for the driver"))?.is_some();
         if has_ended || started.elapsed() > START_TIMEOUT {
             send(driver.id(), Signal::KILL);
             return Err(scene.failed("the fleet does not start its first task"));
@@ -72,7 +72,7 @@ fn submission(program: &Path) -> Result<(), FleetError> {
     let elapsed = started.elapsed();
     let memory = peak_memory_of(driver.id()).unwrap_or_default();
     send(driver.id(), Signal::KILL);
-    driver.wait().map_err(FleetError::system("waiting for the driver"))?;
+    driver.wait().map_err(SuiteError::system("waiting for the driver"))?;
     end_runs(&fleet);
     let counts = counts(&scene, &fleet)?;
     println!(
@@ -83,13 +83,13 @@ fn submission(program: &Path) -> Result<(), FleetError> {
     let total: u64 =
         counts.as_object().into_iter().flat_map(serde_json::Map::values).filter_map(Value::as_u64).sum();
     if total != SUBMITTED as u64 {
-        return Err(FleetError::Failed(format!("the ledger has {total} of {SUBMITTED} tasks")));
+        return Err(SuiteError::Failed(format!("the ledger has {total} of {SUBMITTED} tasks")));
     }
     Ok(())
 }
 
 /// Measures the memory of a driver that finishes many tasks.
-fn driver(program: &Path, is_optimised: bool) -> Result<(), FleetError> {
+fn driver(program: &Path, is_optimised: bool) -> Result<(), SuiteError> {
     let scene = ScriptedFleet::new(program, |request, _| answer(request));
     let file = scene.write_tasks(DRIVEN)?;
     write_results(&file, task_ids(DRIVEN).skip(RUN))?;
@@ -102,7 +102,7 @@ fn driver(program: &Path, is_optimised: bool) -> Result<(), FleetError> {
         }
         let results = scene.read_results()?.len();
         if results != DRIVEN {
-            return Err(FleetError::Failed(format!("the fleet has {results} of {DRIVEN} results")));
+            return Err(SuiteError::Failed(format!("the fleet has {results} of {DRIVEN} results")));
         }
         let what = format!("a driver that {what} {DRIVEN} tasks");
         check_memory(&what, own, ended.peak_memory, MAX_DRIVER_BYTES, is_optimised)?;
@@ -111,7 +111,7 @@ fn driver(program: &Path, is_optimised: bool) -> Result<(), FleetError> {
 }
 
 /// Measures a driver all of whose tasks wait for the first one.
-fn idle_driver(program: &Path) -> Result<(), FleetError> {
+fn idle_driver(program: &Path) -> Result<(), SuiteError> {
     let scene = ScriptedFleet::new(program, |_, _| Answer::new().text("done").delay(START_TIMEOUT));
     let first = task_ids(1).next().unwrap_or_default();
     let tasks: String = task_ids(IDLE)
@@ -122,11 +122,11 @@ fn idle_driver(program: &Path) -> Result<(), FleetError> {
         })
         .collect();
     let file = scene.workspace.outside().join("tasks.jsonl");
-    fs::write(&file, tasks).map_err(FleetError::system(file.display()))?;
+    fs::write(&file, tasks).map_err(SuiteError::system(file.display()))?;
     let mut driver = start(scene.fleet(&file, &["--jobs", "8"])?)?;
     let started = Instant::now();
     while scene.server.received() == 0 {
-        let has_ended = driver.try_wait().map_err(FleetError::system("waiting for the driver"))?.is_some();
+        let has_ended = driver.try_wait().map_err(SuiteError::system("waiting for the driver"))?.is_some();
         if has_ended || started.elapsed() > START_TIMEOUT {
             send(driver.id(), Signal::KILL);
             return Err(scene.failed("the first task sends no request"));
@@ -138,18 +138,18 @@ fn idle_driver(program: &Path) -> Result<(), FleetError> {
     std::thread::sleep(IDLE_TIME);
     let used = cpu_of(driver.id()).unwrap_or_default().saturating_sub(before);
     send(driver.id(), Signal::KILL);
-    driver.wait().map_err(FleetError::system("waiting for the driver"))?;
+    driver.wait().map_err(SuiteError::system("waiting for the driver"))?;
     end_runs(&file.with_extension("fleet"));
     let share = used.as_secs_f64() / IDLE_TIME.as_secs_f64();
     println!("a driver with {IDLE} tasks that wait needs {:.2} % of a core", share * 100.0);
     match share > MAX_IDLE_SHARE {
-        true => Err(FleetError::Failed("a driver that waits needs too much CPU".to_owned())),
+        true => Err(SuiteError::Failed("a driver that waits needs too much CPU".to_owned())),
         false => Ok(()),
     }
 }
 
 /// Measures the memory of the lists of the tasks of large fleets.
-fn lists(program: &Path) -> Result<(), FleetError> {
+fn lists(program: &Path) -> Result<(), SuiteError> {
     let commands: [&[&str]; 5] = [
         &["status"],
         &["status", "--format", "json"],
@@ -170,7 +170,7 @@ fn lists(program: &Path) -> Result<(), FleetError> {
             let mut command = scene.ibeam(&["fleet"])?;
             command.args(*arguments).arg(file.with_extension("fleet"));
             let output = scene.workspace.outside().join("list");
-            command.stdout(File::create(&output).map_err(FleetError::system(output.display()))?);
+            command.stdout(File::create(&output).map_err(SuiteError::system(output.display()))?);
             let ended = run_to_end(start(command)?, |_| {})?;
             if !ended.status.success() {
                 return Err(scene.failed(&format!("the list ended with {}", ended.status)));
@@ -193,13 +193,13 @@ fn lists(program: &Path) -> Result<(), FleetError> {
         is_too_large |= expected > MAX_LIST_BYTES;
     }
     match is_too_large {
-        true => Err(FleetError::Failed("the list of a million tasks needs too much memory".to_owned())),
+        true => Err(SuiteError::Failed("the list of a million tasks needs too much memory".to_owned())),
         false => Ok(()),
     }
 }
 
 /// Writes results of tasks of a file into their directories.
-fn write_results(file: &Path, ids: impl Iterator<Item = String>) -> Result<(), FleetError> {
+fn write_results(file: &Path, ids: impl Iterator<Item = String>) -> Result<(), SuiteError> {
     for id in ids {
         let directory = file.with_extension("fleet").join("tasks").join(&id);
         let usage =
@@ -209,23 +209,23 @@ fn write_results(file: &Path, ids: impl Iterator<Item = String>) -> Result<(), F
             "duration_ms": 100, "runs": 1, "interrupted_runs": 0, "changed_files": ["done.txt"],
             "patch": directory.join("changes.patch"), "directory": directory,
         });
-        fs::create_dir_all(&directory).map_err(FleetError::system(directory.display()))?;
+        fs::create_dir_all(&directory).map_err(SuiteError::system(directory.display()))?;
         let path = directory.join("result.json");
-        fs::write(&path, result.to_string()).map_err(FleetError::system(path.display()))?;
+        fs::write(&path, result.to_string()).map_err(SuiteError::system(path.display()))?;
     }
     Ok(())
 }
 
 /// Measures the memory and the processes of a fleet whose runs wait for a batch.
-fn waiting_runs(program: &Path, count: usize, is_optimised: bool) -> Result<(), FleetError> {
+fn waiting_runs(program: &Path, count: usize, is_optimised: bool) -> Result<(), SuiteError> {
     let scene = ScriptedFleet::new(program, |request, _| answer(request));
     let server = BatchServer::start(|_, _| PartAnswer::Answer(Box::new(Answer::new().text("done"))));
     server.hold(true);
     let file = scene.write_tasks(count)?;
     let fleet = file.with_extension("fleet");
     let wire = Wire::Anthropic;
-    let configure = |command: &mut Command| -> Result<(), FleetError> {
-        let results = File::create(scene.results()).map_err(FleetError::system("results"))?;
+    let configure = |command: &mut Command| -> Result<(), SuiteError> {
+        let results = File::create(scene.results()).map_err(SuiteError::system("results"))?;
         command.env(wire.base_url_variable(), server.url()).env(wire.key_variable(), "key-0123456789abcdef");
         command.stdout(results);
         Ok(())
@@ -249,7 +249,7 @@ fn waiting_runs(program: &Path, count: usize, is_optimised: bool) -> Result<(), 
         parked.peak_memory >> 20
     );
     if processes > 0 {
-        return Err(FleetError::Failed(format!("{processes} processes of runs that wait are left")));
+        return Err(SuiteError::Failed(format!("{processes} processes of runs that wait are left")));
     }
     let mut command = scene.ibeam(&["fleet", "poll"])?;
     command.arg(&fleet);
@@ -266,20 +266,20 @@ fn waiting_runs(program: &Path, count: usize, is_optimised: bool) -> Result<(), 
 
 /// Prints the memory of a process, and compares it with its limit. The code of a program that is not optimised is large, so
 /// only the memory that the process has allocated counts there.
-fn check_memory(what: &str, own: u64, peak: u64, limit: u64, is_optimised: bool) -> Result<(), FleetError> {
+fn check_memory(what: &str, own: u64, peak: u64, limit: u64, is_optimised: bool) -> Result<(), SuiteError> {
     println!("{what} has at most {} MiB, of which it allocated {} MiB", peak >> 20, own >> 20);
     let counted = if is_optimised { peak } else { own };
     match counted > limit {
-        true => Err(FleetError::Failed(format!("{what} has {counted} bytes; the limit is {limit}"))),
+        true => Err(SuiteError::Failed(format!("{what} has {counted} bytes; the limit is {limit}"))),
         false => Ok(()),
     }
 }
 
 /// Returns the number of tasks in each state.
-fn counts(scene: &ScriptedFleet, fleet: &Path) -> Result<Value, FleetError> {
+fn counts(scene: &ScriptedFleet, fleet: &Path) -> Result<Value, SuiteError> {
     let mut command = scene.ibeam(&["fleet", "status", "--format", "json"])?;
     command.arg(fleet).stdout(std::process::Stdio::piped());
-    let output = command.output().map_err(FleetError::system("fleet status"))?;
+    let output = command.output().map_err(SuiteError::system("fleet status"))?;
     let status: Value = serde_json::from_slice(&output.stdout)
         .map_err(|error| scene.failed(&format!("the status of the fleet is not JSON ({error})")))?;
     Ok(status.get("counts").cloned().unwrap_or_default())

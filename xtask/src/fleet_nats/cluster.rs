@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::fleet::FleetError;
 use crate::servers::server_process::{free_address, request_status};
+use crate::suite::SuiteError;
 
 /// The maximum time from the start of a server until it answers.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -31,13 +31,13 @@ struct Node {
 
 impl Cluster {
     /// Starts servers and waits until they answer. `configuration` is added to the configuration of each.
-    pub(super) fn start(program: &Path, size: usize, configuration: &str) -> Result<Self, FleetError> {
-        let home = tempfile::tempdir().map_err(FleetError::system("a temporary directory"))?;
+    pub(super) fn start(program: &Path, size: usize, configuration: &str) -> Result<Self, SuiteError> {
+        let home = tempfile::tempdir().map_err(SuiteError::system("a temporary directory"))?;
         let mut nodes = Vec::new();
         let mut routes = Vec::new();
         for _ in 0..size {
-            nodes.push(Node { address: free()?, monitor: free()?, process: None });
-            routes.push(free()?);
+            nodes.push(Node { address: free_address()?, monitor: free_address()?, process: None });
+            routes.push(free_address()?);
         }
         let urls = routes.iter().map(|route| format!("\"nats://{route}\"")).collect::<Vec<_>>().join(", ");
         for (number, (node, route)) in nodes.iter().zip(&routes).enumerate() {
@@ -50,7 +50,7 @@ impl Cluster {
                 text.push_str(&format!("cluster {{ name: c, listen: \"{route}\", routes: [{urls}] }}\n"));
             }
             let path = home.path().join(format!("n{number}.conf"));
-            fs::write(&path, text).map_err(FleetError::system(path.display()))?;
+            fs::write(&path, text).map_err(SuiteError::system(path.display()))?;
         }
         let mut cluster = Self { program: program.to_owned(), home, nodes };
         for number in 0..size {
@@ -61,14 +61,14 @@ impl Cluster {
     }
 
     /// Starts a server that does not run.
-    pub(super) fn start_node(&mut self, number: usize) -> Result<(), FleetError> {
+    pub(super) fn start_node(&mut self, number: usize) -> Result<(), SuiteError> {
         let log = self.log(number);
         let output = File::options().create(true).append(true).open(&log);
-        let output = output.map_err(FleetError::system(log.display()))?;
+        let output = output.map_err(SuiteError::system(log.display()))?;
         let mut command = Command::new(&self.program);
         command.arg("-c").arg(self.home.path().join(format!("n{number}.conf")));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(output);
-        let process = command.spawn().map_err(FleetError::system(self.program.display()))?;
+        let process = command.spawn().map_err(SuiteError::system(self.program.display()))?;
         if let Some(node) = self.nodes.get_mut(number) {
             node.process = Some(process);
         }
@@ -85,13 +85,13 @@ impl Cluster {
     }
 
     /// Waits until every server is healthy, which includes the replicas that it has.
-    fn wait_until_healthy(&self) -> Result<(), FleetError> {
+    fn wait_until_healthy(&self) -> Result<(), SuiteError> {
         let start = Instant::now();
         for (number, node) in self.nodes.iter().enumerate() {
             while !node.is_healthy() {
                 if start.elapsed() > START_TIMEOUT {
                     let log = fs::read_to_string(self.log(number)).unwrap_or_default();
-                    return Err(FleetError::Failed(format!("a NATS server is not healthy\n{log}")));
+                    return Err(SuiteError::Failed(format!("a NATS server is not healthy\n{log}")));
                 }
                 std::thread::sleep(POLL_INTERVAL);
             }
@@ -129,8 +129,4 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         (0..self.size()).for_each(|number| self.kill_node(number));
     }
-}
-
-fn free() -> Result<SocketAddr, FleetError> {
-    free_address().map_err(|error| FleetError::Failed(error.to_string()))
 }

@@ -16,13 +16,13 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::cluster::Cluster;
-use crate::fleet::FleetError;
 use crate::fleet::checked_tasks::{
     completed_runs, ends_of_runs, has_ignored_file, is_verdict_right, make_repository, write_checked_tasks,
 };
 use crate::fleet::killer::{Blow, Killer, send};
 use crate::fleet::process::peak_memory_of;
 use crate::fleet::scripted_fleet::{REQUESTS_PER_TASK, ScriptedFleet, answer, start, task_ids};
+use crate::suite::SuiteError;
 
 const SERVERS: usize = 3;
 const WORKERS: usize = 3;
@@ -52,7 +52,6 @@ const LOOK_PAUSE: Duration = Duration::from_millis(200);
 /// The time without a request of a run after which the fleet counts as stuck.
 const MAX_SILENCE: Duration = Duration::from_secs(180);
 
-/// The counts of a fleet.
 #[derive(Debug, Default)]
 struct Counts {
     submitters_killed: usize,
@@ -78,7 +77,6 @@ struct Counts {
     submitter_memory: u64,
 }
 
-/// The processes of the fleet.
 struct Processes {
     submitter: Child,
     workers: Vec<Child>,
@@ -103,7 +101,7 @@ struct Printed {
 type Starts = Arc<Mutex<HashMap<String, Vec<Instant>>>>;
 
 /// Runs `tasks` tasks, kills processes, and prints a table.
-pub(super) fn run(program: &Path, server: &Path, tasks: usize) -> Result<(), FleetError> {
+pub(super) fn run(program: &Path, server: &Path, tasks: usize) -> Result<(), SuiteError> {
     let starts = Starts::default();
     let noted = Arc::clone(&starts);
     let scene = ScriptedFleet::new(program, move |request, _| {
@@ -150,7 +148,7 @@ struct KilledFleet<'a> {
 }
 
 impl KilledFleet<'_> {
-    fn start_submitter(&self, has_budget: bool) -> Result<Child, FleetError> {
+    fn start_submitter(&self, has_budget: bool) -> Result<Child, SuiteError> {
         let results = self.scene.open_results()?;
         let mut command = self.scene.ibeam(&["fleet", "run"])?;
         command.arg(&self.file).args(["--queue", &self.url, "--queue-lease", LEASE]).stdout(results);
@@ -160,9 +158,9 @@ impl KilledFleet<'_> {
         start(command)
     }
 
-    fn start_worker(&self, number: usize) -> Result<Child, FleetError> {
+    fn start_worker(&self, number: usize) -> Result<Child, SuiteError> {
         let home = self.worker(number).join("home");
-        fs::create_dir_all(&home).map_err(FleetError::system(home.display()))?;
+        fs::create_dir_all(&home).map_err(SuiteError::system(home.display()))?;
         let mut command = self.scene.ibeam(&["--model", "mock-model", "fleet", "worker"])?;
         command.args(["--queue", &self.url, "--slots", SLOTS, "--force", "--max-runs", "100"]);
         command.arg("--allow-checks").arg("--dir").arg(self.worker(number).join("fleet"));
@@ -185,7 +183,7 @@ impl KilledFleet<'_> {
         &self,
         cluster: &mut Cluster,
         counts: &mut Counts,
-    ) -> Result<(Printed, Vec<Instant>), FleetError> {
+    ) -> Result<(Printed, Vec<Instant>), SuiteError> {
         let mut workers = Vec::new();
         for number in 0..WORKERS {
             workers.push(self.start_worker(number)?);
@@ -211,7 +209,7 @@ impl KilledFleet<'_> {
         cluster: &mut Cluster,
         processes: &mut Processes,
         counts: &mut Counts,
-    ) -> Result<Printed, FleetError> {
+    ) -> Result<Printed, SuiteError> {
         let (mut random, mut killer) = (fastrand::Rng::new(), Killer::default());
         let mut printed = Printed::default();
         let mut requests = 0;
@@ -246,7 +244,7 @@ impl KilledFleet<'_> {
         cluster: &mut Cluster,
         processes: &mut Processes,
         counts: &mut Counts,
-    ) -> Result<bool, FleetError> {
+    ) -> Result<bool, SuiteError> {
         if let Some((servers, at)) = &processes.stopped_servers
             && Instant::now() >= *at
         {
@@ -318,7 +316,7 @@ impl KilledFleet<'_> {
     }
 
     /// Notes when results were printed.
-    fn note_results(&self, printed: &mut Printed) -> Result<(), FleetError> {
+    fn note_results(&self, printed: &mut Printed) -> Result<(), SuiteError> {
         let (path, offset) = (self.scene.results(), printed.read);
         let mut new = Vec::new();
         let mut read = || {
@@ -326,7 +324,7 @@ impl KilledFleet<'_> {
             file.seek(SeekFrom::Start(offset))?;
             file.read_to_end(&mut new)
         };
-        read().map_err(FleetError::system(path.display()))?;
+        read().map_err(SuiteError::system(path.display()))?;
         // The last line may be incomplete.
         let end = new.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
         new.truncate(end);
@@ -349,7 +347,7 @@ impl KilledFleet<'_> {
         pauses: &[Instant],
         starts: &HashMap<String, Vec<Instant>>,
         counts: &mut Counts,
-    ) -> Result<(), FleetError> {
+    ) -> Result<(), SuiteError> {
         let results = self.scene.read_results()?;
         let numbers: HashMap<String, usize> =
             task_ids(tasks).enumerate().map(|(number, id)| (id, number)).collect();
@@ -399,8 +397,8 @@ impl KilledFleet<'_> {
 }
 
 /// Returns the status of a process that has ended.
-fn ended(process: &mut Child) -> Result<Option<ExitStatus>, FleetError> {
-    process.try_wait().map_err(FleetError::system("waiting for a process"))
+fn ended(process: &mut Child) -> Result<Option<ExitStatus>, SuiteError> {
+    process.try_wait().map_err(SuiteError::system("waiting for a process"))
 }
 
 fn print_table(tasks: usize, seconds: f64, requests: usize, counts: &Counts) {

@@ -64,7 +64,6 @@ pub(super) enum Off {
     Disabled,
 }
 
-/// The complete table.
 pub(super) struct JoinedTable {
     pub(super) rows: Vec<Row>,
     pub(super) retired: Vec<RetiredRow>,

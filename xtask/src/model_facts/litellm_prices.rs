@@ -13,7 +13,6 @@ use super::{ModelFactsError, read_file};
 /// The levels that every reasoning model of litellm has unless its entry has a list.
 const COMMON_LEVELS: [&str; 3] = ["low", "medium", "high"];
 
-/// The entries of the file.
 pub(super) struct LiteLlm(Map<String, Value>);
 
 impl LiteLlm {

@@ -70,7 +70,7 @@ fn facts(entry: &Value) -> Facts {
         ("supportsMidConvoToolChanges", "added_tools"),
     ];
     let is_responses = text("api") == Some("openai-responses");
-    // The Messages API takes another level at any time: it is no part of the prefix.
+    // The Messages API takes another level at any time: it is not a part of the prefix.
     let effort_updates = compat("supportsMidConvoEffort")
         .is_some_and(|has| has == true && is_responses)
         .then_some("effort_updates");

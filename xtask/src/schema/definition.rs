@@ -11,7 +11,6 @@ pub(super) struct Definition {
     pub(super) keys: Vec<DefinitionKey>,
 }
 
-/// A key of an object.
 pub(super) struct DefinitionKey {
     pub(super) name: String,
     /// The description, with unit and the version that added the key.
@@ -20,7 +19,6 @@ pub(super) struct DefinitionKey {
     pub(super) kind: ValueType,
 }
 
-/// The type of a key's value.
 pub(super) enum ValueType {
     /// A reference to another definition.
     Named(String),

@@ -7,9 +7,10 @@ use std::process::Command;
 use ibeam_testkit::{Answer, ModelServer};
 use serde_json::{Value, json};
 
+use super::install;
 use super::server_process::{ServerProcess, free_address};
 use super::server_run::{Expected, ExpectedUsage, ServerRun, ServerTests};
-use super::{Installation, ServersError};
+use crate::suite::{SuiteContext, SuiteError};
 
 pub(super) const NAME: &str = "litellm";
 
@@ -18,7 +19,6 @@ const MOCK_TEXT: &str = "pong from the mock";
 /// The last text of the scripted model.
 const SCRIPTED_TEXT: &str = "The title is Tide tables.";
 
-/// An API of the proxy.
 struct ProxyApi {
     /// The name in `wire` of a provider's configuration.
     wire: &'static str,
@@ -84,19 +84,12 @@ impl Services {
 }
 
 /// Installs the proxy, starts it, and runs the program with each API.
-pub(super) fn run(installation: &Installation, tests: &mut ServerTests) -> Result<(), ServersError> {
-    let directory = match installation.install(NAME) {
-        Ok(directory) => directory,
-        Err(missing) => {
-            tests.skip(NAME, &missing);
-            return Ok(());
-        }
-    };
+pub(super) fn run(context: &SuiteContext, tests: &mut ServerTests<'_>) -> Result<(), SuiteError> {
+    let directory = install(context, NAME)?;
     let services: Vec<Services> = APIS.iter().map(|_| Services::start()).collect();
     // JSON is YAML.
     let config = directory.join("config.yaml");
-    fs::write(&config, proxy_config(&services).to_string())
-        .map_err(ServersError::system(config.display()))?;
+    fs::write(&config, proxy_config(&services).to_string()).map_err(SuiteError::system(config.display()))?;
     let address = free_address()?;
     let mut command = Command::new(directory.join("bin/python"));
     command.args(["-m", "litellm.proxy.proxy_cli", "--telemetry", "False", "--host", "127.0.0.1"]);
@@ -135,7 +128,7 @@ fn proxy_config(services: &[Services]) -> Value {
 }
 
 fn test_api(
-    tests: &mut ServerTests,
+    tests: &mut ServerTests<'_>,
     server: &ServerProcess,
     index: usize,
     api: &ProxyApi,
@@ -151,7 +144,7 @@ fn test_api(
         expected,
     };
     match api.mock_failure {
-        Some(reason) => tests.skip(&format!("{NAME}, {}: a mock response", api.wire), reason),
+        Some(reason) => tests.result.skip(&format!("{NAME}, {}: a mock response", api.wire), reason),
         None => {
             let expected = Expected::Text { text: MOCK_TEXT, usage: api.mock_usage };
             tests.run(&run("a mock response", "mock".to_owned(), expected));

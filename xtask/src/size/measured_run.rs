@@ -9,7 +9,6 @@ use crate::distribution::DistributionError;
 
 /// A measured figure and its limit.
 pub(super) struct Figure {
-    /// The name of the figure.
     pub(super) what: &'static str,
     pub(super) measured: u64,
     pub(super) limit: u64,
@@ -32,12 +31,8 @@ pub(crate) enum SizeError {
     Run {
         /// The name of the measurement.
         what: &'static str,
-        /// The output of the run.
         output: String,
     },
-    /// An unknown option.
-    #[error("unknown option `{0}`; use `--without-engine`")]
-    Option(String),
     /// The shortest run uses these libraries.
     #[error("a run without tools uses libraries that it does not need: {0}")]
     UnusedLibraries(String),

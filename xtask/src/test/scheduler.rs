@@ -24,7 +24,6 @@ pub(super) struct Scheduler<'a> {
     /// The directory with the programs that the step `build` makes. Steps start these instead of building them again,
     /// which would wait for the builds of other steps.
     pub(super) programs: &'a Path,
-    /// The directory of the logs.
     pub(super) logs: PathBuf,
     /// The number of waiting steps that run at a time.
     pub(super) waiting_steps: usize,
@@ -32,7 +31,6 @@ pub(super) struct Scheduler<'a> {
     pub(super) memory: u64,
 }
 
-/// A step that runs.
 struct RunningStep {
     step: Step,
     started: Instant,

@@ -86,7 +86,6 @@ pub(super) enum Load {
     Alone,
 }
 
-/// The end of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StepEnd {
     Passed,
@@ -95,7 +94,6 @@ pub(super) enum StepEnd {
     Skipped(String),
 }
 
-/// A step that has ended.
 #[derive(Debug)]
 pub(super) struct FinishedStep {
     pub(super) step: Step,

@@ -49,7 +49,6 @@ const SUITES: &[(&str, &str, u64)] = &[
     ("sdk-types", "sdk-types --check", 512),
 ];
 
-/// Returns the steps of a gate.
 pub(super) fn steps(gate: &Gate) -> Vec<Step> {
     let programs = gate.programs.to_string_lossy();
     let features = TEST_FEATURES.join(" ");

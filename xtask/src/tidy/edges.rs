@@ -134,7 +134,7 @@ const CRATE_RULES: &[CrateRule] = &[
         may_use: &["ibeam-protocol", "ibeam-core", "ibeam-output", "ibeam-providers", "ibeam-testkit"],
         exclusive: &[],
     },
-    CrateRule { name: "xtask", may_use: &["ibeam-wire", "ibeam-testkit"], exclusive: &[] },
+    CrateRule { name: "xtask", may_use: &["ibeam-wire", "ibeam-testkit"], exclusive: &["clap"] },
 ];
 
 /// Outside crates that the crates in `SYNC_CRATES` must not use.

@@ -28,7 +28,6 @@ type PackageNames = BTreeSet<(String, String)>;
 #[derive(Default)]
 struct Names {
     attacks: BTreeSet<String>,
-    /// The functions of all packages.
     functions: PackageNames,
     /// The modules that the packages declare.
     modules: PackageNames,
@@ -119,7 +118,7 @@ fn architecture_findings(page: &str, names: &Names) -> Vec<String> {
 /// Finds filters of a mutation that match no test of its package. `test(TEXT)` matches tests whose path contains TEXT.
 fn filter_findings(mutation: &Mutation, names: &Names) -> Vec<String> {
     let Mutation { protection, package, tests, .. } = mutation;
-    let of_package = |names: &PackageNames, matches: &dyn Fn(&str) -> bool| {
+    let has_name = |names: &PackageNames, matches: &dyn Fn(&str) -> bool| {
         names.iter().any(|(in_package, name)| in_package == package && matches(name))
     };
     let filters = tests.split("test(").skip(1).filter_map(|rest| rest.split_once(')'));
@@ -127,11 +126,11 @@ fn filter_findings(mutation: &Mutation, names: &Names) -> Vec<String> {
         .filter(|(text, _)| {
             let matches = match text.strip_suffix("::") {
                 Some(path) => {
-                    path.split("::").all(|module| of_package(&names.modules, &|name| name.ends_with(module)))
+                    path.split("::").all(|module| has_name(&names.modules, &|name| name.ends_with(module)))
                 }
                 None => {
                     let function = text.rsplit_once("::").map_or(*text, |(_, function)| function);
-                    of_package(&names.functions, &|name| name.contains(function))
+                    has_name(&names.functions, &|name| name.contains(function))
                 }
             };
             !matches

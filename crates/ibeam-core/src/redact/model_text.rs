@@ -44,7 +44,7 @@ impl Forms {
 
     /// Returns the forms that `text` begins with.
     fn match_start(&self, text: &[u8]) -> FormMatch {
-        let escaped = match Start::of_text(text) {
+        let escaped = match Start::from_text(text) {
             Start::Incomplete => return FormMatch::CONTINUES,
             Start::Escape(byte) => self.beginning_with(byte),
             Start::Plain => &[],

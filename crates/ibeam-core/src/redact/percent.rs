@@ -17,7 +17,7 @@ pub(super) enum Start {
 }
 
 impl Start {
-    pub(super) fn of_text(text: &[u8]) -> Self {
+    pub(super) fn from_text(text: &[u8]) -> Self {
         let digit = |at: usize| text.get(at).map(|byte| char::from(*byte).to_digit(16));
         match (text.first(), digit(1), digit(2)) {
             (Some(b'%'), Some(Some(high)), Some(Some(low))) => {
@@ -34,14 +34,14 @@ impl Start {
 pub(super) fn decode(text: &[u8]) -> Option<(Vec<u8>, Vec<usize>)> {
     let escapes = memchr::memchr_iter(b'%', text);
     let has_escape =
-        |at: usize| matches!(Start::of_text(text.get(at..).unwrap_or_default()), Start::Escape(_));
+        |at: usize| matches!(Start::from_text(text.get(at..).unwrap_or_default()), Start::Escape(_));
     if !escapes.into_iter().any(has_escape) {
         return None;
     }
     let (mut bytes, mut places, mut at) = (Vec::with_capacity(text.len()), Vec::new(), 0);
     while let Some(byte) = text.get(at) {
         places.push(at);
-        match Start::of_text(text.get(at..).unwrap_or_default()) {
+        match Start::from_text(text.get(at..).unwrap_or_default()) {
             Start::Escape(decoded) => {
                 bytes.push(decoded);
                 at += ESCAPE_BYTES;
@@ -62,7 +62,7 @@ pub(super) fn match_form(form: &[u8], text: &[u8]) -> FormMatch {
     for (index, expected) in form.iter().enumerate() {
         let rest = text.get(at..).unwrap_or_default();
         let Some(byte) = rest.first() else { return FormMatch::CONTINUES };
-        let step = match Start::of_text(rest) {
+        let step = match Start::from_text(rest) {
             Start::Incomplete => return FormMatch::CONTINUES,
             // A `%` of the form itself may be written as it is, or as an escape.
             Start::Escape(b'%') if *expected == b'%' => {

@@ -23,9 +23,6 @@ const CREATION_PAUSE: Duration = Duration::from_millis(300);
 
 impl NatsQueue {
     /// Connects to a queue, and creates its streams if they are missing. `lease` is that of a new queue.
-    ///
-    /// # Errors
-    /// `Service`.
     pub fn create(
         address: &QueueAddress,
         options: &QueueOptions,
@@ -39,9 +36,6 @@ impl NatsQueue {
     }
 
     /// Connects to a queue that exists.
-    ///
-    /// # Errors
-    /// `Service`.
     pub fn open(address: &QueueAddress, options: &QueueOptions) -> Result<Self, QueueError> {
         let connection = Connection::open(address, options)?;
         let context = context(&connection);
@@ -49,9 +43,6 @@ impl NatsQueue {
     }
 
     /// Connects to a queue; `None` if there is none, or if its deletion was interrupted.
-    ///
-    /// # Errors
-    /// `Service`.
     pub fn open_if_created(
         address: &QueueAddress,
         options: &QueueOptions,
@@ -121,9 +112,6 @@ impl NatsQueue {
 
     /// Deletes the streams and buckets of a fleet on the servers. Returns whether there were any. After a kill, the same call
     /// deletes the rest.
-    ///
-    /// # Errors
-    /// `Service`.
     pub fn delete(address: &QueueAddress, options: &QueueOptions) -> Result<bool, QueueError> {
         let connection = Connection::open(address, options)?;
         let (context, names) = (context(&connection), Names::new(address));

@@ -45,7 +45,6 @@ fn wait_for(limits: &Arc<dyn SharedLimits>, account: &str, expected: impl Fn(Opt
     }
 }
 
-/// The requests of a worker.
 struct Worker {
     limits: Arc<dyn SharedLimits>,
     name: String,

@@ -25,7 +25,6 @@ use crate::store::{parse, to_bytes};
 /// The permissions of a worker of the fleet `evals`.
 const PERMISSIONS: &str = include_str!("worker_permissions.conf");
 
-/// The duration of a lease.
 const LEASE: Duration = Duration::from_secs(30);
 
 /// Creates an authority, and a certificate of it for loopback. Returns the file of the authority.

@@ -7,7 +7,6 @@ use super::{FleetEnd, FleetObserver};
 use crate::snapshots::SharingNote;
 use crate::task_result::{Outcome, TaskResult};
 
-/// An event of a fleet.
 pub(super) enum Event {
     Started(String),
     Finished(Box<TaskResult>),
@@ -40,7 +39,6 @@ impl Event {
 }
 
 impl FleetEnd {
-    /// Counts a result.
     pub(super) fn count(&mut self, result: &TaskResult) {
         match result.outcome {
             Outcome::Passed => self.passed += 1,

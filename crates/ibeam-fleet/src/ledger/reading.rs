@@ -15,9 +15,6 @@ const COLUMNS: &str = "id, state, reason, result, cost_micros, tokens";
 
 impl Ledger {
     /// Returns the number of the tasks that this process works on.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn count(&self) -> Result<u64, QueueError> {
         let query = "SELECT COUNT(*) FROM task
             WHERE (NOT EXISTS (SELECT 1 FROM selected) OR task.id IN selected)";
@@ -26,9 +23,6 @@ impl Ledger {
     }
 
     /// Works on these tasks alone from now on: the others keep their states and results, and do not count.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn select(&mut self, tasks: &[Task]) -> Result<(), QueueError> {
         self.idle_until = None;
         let mut insert = || {
@@ -43,9 +37,6 @@ impl Ledger {
     }
 
     /// Returns the number of tasks in a state.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn count_in(&self, state: LedgerState) -> Result<u64, QueueError> {
         let count = self.connection.query_row(
             "SELECT COUNT(*) FROM task WHERE state = ?1",
@@ -56,9 +47,6 @@ impl Ledger {
     }
 
     /// Returns every task and its state, in the order of submission.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn statuses(&self) -> Result<Vec<TaskStatus>, QueueError> {
         let mut statuses = Vec::new();
         let read = self.each_task(|status, _| {
@@ -92,17 +80,11 @@ impl Ledger {
     }
 
     /// Reads the same state from now on, whatever other processes write.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn keep_state(&self) -> Result<(), QueueError> {
         self.failing(self.connection.execute_batch("BEGIN"))
     }
 
     /// Returns a task, its status and its result.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn find(&self, id: &str) -> Result<Option<(Task, TaskStatus, Option<TaskResult>)>, QueueError> {
         let query = format!("SELECT {COLUMNS}, definition FROM task WHERE id = ?1");
         let found = self.connection.query_row(&query, [id], |row| {
@@ -113,9 +95,6 @@ impl Ledger {
     }
 
     /// Returns every task, in the order of submission.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn tasks(&self) -> Result<Vec<Task>, QueueError> {
         let read = || {
             let mut statement = self.connection.prepare("SELECT definition FROM task ORDER BY position")?;

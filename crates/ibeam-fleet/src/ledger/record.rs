@@ -9,9 +9,6 @@ use crate::queue::LedgerState;
 
 impl Ledger {
     /// Sets the tasks that run; those without a result that are not among them wait.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn set_running(&mut self, tasks: &BTreeSet<String>) -> Result<(), QueueError> {
         self.idle_until = None;
         let mut update = || {
@@ -28,9 +25,6 @@ impl Ledger {
     }
 
     /// Sets a task without a result that waits until the fleet is started again.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn set_aside(&mut self, task: &str, reason: &str, is_undecided: bool) -> Result<(), QueueError> {
         self.idle_until = None;
         let state = if is_undecided { LedgerState::Undecided } else { LedgerState::Parked };

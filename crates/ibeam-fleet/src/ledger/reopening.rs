@@ -8,9 +8,6 @@ use crate::task_status::TaskStatus;
 
 impl Ledger {
     /// Returns the tasks whose run failed, in the order of submission.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn failed_tasks(&mut self) -> Result<Vec<String>, QueueError> {
         let failed = self.results()?.into_iter().filter(|result| result.outcome == Outcome::Failed);
         Ok(failed.map(|result| result.id).collect())
@@ -18,9 +15,6 @@ impl Ledger {
 
     /// Returns finished tasks to the queue, and those that were skipped because of them. What they consumed still counts.
     /// Returns the ids of all these tasks.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn reopen(&mut self, failed: &[String]) -> Result<Vec<String>, QueueError> {
         let statuses = self.statuses()?;
         let needs = self.needs();

@@ -4,9 +4,6 @@ use super::{Ledger, NEXT, OPEN, QueueError, Spend, integer, unsigned};
 
 impl Ledger {
     /// Records the session of a task that will wait.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub(super) fn write_session(&self, task: &str, session: &str) -> Result<(), QueueError> {
         let written = self
             .connection
@@ -15,9 +12,6 @@ impl Ledger {
     }
 
     /// Returns the sessions of the tasks that wait.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn waiting_sessions(&self) -> Result<Vec<String>, QueueError> {
         let read = || {
             let mut statement = self.connection.prepare(
@@ -30,9 +24,6 @@ impl Ledger {
     }
 
     /// Returns the waiting tasks to the queue for whose session `is_ready` returns true, and their number.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn wake(&mut self, is_ready: impl Fn(&str) -> bool) -> Result<u64, QueueError> {
         let sessions = self.waiting_sessions()?;
         self.idle_until = None;
@@ -56,9 +47,6 @@ impl Ledger {
     }
 
     /// Whether no task is ready, leased, or waits for its next run.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn is_idle(&self, now_ms: u64) -> Result<bool, QueueError> {
         let now = integer(now_ms);
         let read = || {
@@ -69,9 +57,6 @@ impl Ledger {
     }
 
     /// Returns the most that a task has consumed between two waits so far: with batches, its largest request.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn largest_request(&self) -> Result<Spend, QueueError> {
         let largest = self.connection.query_row("SELECT cost_micros, tokens FROM largest", [], |row| {
             Ok(Spend { cost_micros: unsigned(row.get(0)?), tokens: unsigned(row.get(1)?) })
@@ -80,9 +65,6 @@ impl Ledger {
     }
 
     /// Returns the size of the longest request that was answered in a batch, in bytes.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn largest_answered(&self) -> Result<u64, QueueError> {
         let bytes =
             self.connection.query_row("SELECT bytes FROM answered", [], |row| row.get(0).map(unsigned));
@@ -90,9 +72,6 @@ impl Ledger {
     }
 
     /// Records the size of a request that was answered in a batch.
-    ///
-    /// # Errors
-    /// `Ledger`.
     pub fn raise_largest_answered(&mut self, bytes: u64) -> Result<(), QueueError> {
         let raised = self.connection.execute("UPDATE answered SET bytes = MAX(bytes, ?1)", [integer(bytes)]);
         self.failing(raised).map(drop)

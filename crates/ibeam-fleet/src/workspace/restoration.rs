@@ -116,7 +116,7 @@ mod tests {
         fs::write(source.join("a.txt"), "a\n").unwrap();
         let fleet = home.join("fleet");
         fs::create_dir_all(&fleet).unwrap();
-        (Workspaces::new(Git::of_system(home.join("views")), fleet), WorkspaceSource::Path(source))
+        (Workspaces::new(Git::from_system(home.join("views")), fleet), WorkspaceSource::Path(source))
     }
 
     fn commit(directory: &Path) {

@@ -116,7 +116,7 @@ mod tests {
             }
             let fleet = home.join("fleet");
             fs::create_dir_all(fleet.join("tasks")).unwrap();
-            let workspaces = Workspaces::new(Git::of_system(home.join("views")), fleet.clone());
+            let workspaces = Workspaces::new(Git::from_system(home.join("views")), fleet.clone());
             let start = WorkspaceSource::Path(source.clone());
             let sources = [start.clone(), from("a", &[], &start), from("b", &["a"], &start)];
             for (id, source) in ["a", "b", "c"].into_iter().zip(&sources) {

@@ -9,7 +9,7 @@ use ibeam_git::GitError;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WorkspaceError {
     /// The repository does not have the commit of the task.
-    #[error("`{reference}` is no commit of `{repository}`")]
+    #[error("`{reference}` is not a commit of `{repository}`")]
     NoCommit { repository: String, reference: String },
     /// The result of another task from which the task starts cannot be used.
     #[error("{0}")]

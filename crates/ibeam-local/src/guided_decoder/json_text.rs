@@ -5,7 +5,6 @@ pub(super) const MAX_NUMBER_LEN: usize = 18;
 
 /// A JSON string without its opening quotation mark.
 pub(super) struct JsonString {
-    /// The string as JSON text.
     text: Vec<u8>,
     state: StringState,
     min: usize,

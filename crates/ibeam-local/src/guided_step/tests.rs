@@ -8,7 +8,6 @@ use crate::allowed_actions::AvailableTools;
 use crate::conversation::TaskStep;
 use crate::tiny_model::RandomLogits;
 
-/// Files in memory.
 #[derive(Default)]
 struct Memory(Mutex<BTreeMap<String, String>>);
 

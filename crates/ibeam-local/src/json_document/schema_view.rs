@@ -18,7 +18,6 @@ pub(super) struct SchemaView {
     keywords: Map<String, Value>,
 }
 
-/// The form of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Form {
     /// One of these values.
@@ -31,7 +30,6 @@ pub(super) enum Form {
     },
 }
 
-/// A property of an object.
 #[derive(Clone, Debug)]
 pub(super) struct Property {
     pub(super) key: String,

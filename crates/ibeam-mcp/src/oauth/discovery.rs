@@ -45,7 +45,6 @@ struct ResourceMetadata {
     dpop_bound_access_tokens_required: bool,
 }
 
-/// The metadata of an authorization server.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct AuthorizationServer {
     pub(super) issuer: String,
@@ -200,8 +199,8 @@ pub(super) fn check_url(url: &str, server_url: &Url) -> Result<Url, AuthError> {
         Ok(parsed) => parsed,
         Err(error) => return refuse(&error.to_string()),
     };
-    let network = parsed.host_str().map_or(Network::Local, Network::of_host);
-    let server_network = server_url.host_str().map_or(Network::Public, Network::of_host);
+    let network = parsed.host_str().map_or(Network::Local, Network::from_host);
+    let server_network = server_url.host_str().map_or(Network::Public, Network::from_host);
     let is_reachable = network == Network::Public || network == server_network;
     match parsed.scheme() {
         "https" if !is_reachable => refuse("it is an address of a private network"),
@@ -232,7 +231,7 @@ impl Network {
         ([198, 18, 0, 0], 15),
     ];
 
-    fn of_host(host: &str) -> Self {
+    fn from_host(host: &str) -> Self {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         match host.parse::<IpAddr>().map(|address| address.to_canonical()) {
             Ok(address) if address.is_loopback() || address.is_unspecified() => Self::Local,

@@ -95,7 +95,6 @@ impl Login<'_> {
         })
     }
 
-    /// Registers this client.
     pub(super) async fn register(&self, redirect_uri: Option<&str>) -> Result<ClientIdentity, AuthError> {
         let (authorization, server) = (self.authorization, &self.discovered.server);
         let endpoint = server.registration_endpoint.as_deref().ok_or_else(|| {

@@ -110,7 +110,6 @@ struct TokenError {
     error_description: Option<String>,
 }
 
-/// One token endpoint.
 pub(super) struct TokenEndpoint<'a> {
     pub(super) clients: &'a RoutedClients,
     pub(super) url: Url,

@@ -7,7 +7,6 @@ use super::lines::CatalogueLine;
 /// A line, a mark or the name of a check about the installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum DiagnosisLine<'a> {
     /// No key is set or stored.
     NotLoggedIn,

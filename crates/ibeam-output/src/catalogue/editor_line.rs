@@ -7,7 +7,6 @@ use super::lines::CatalogueLine;
 /// A label or title in an editor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum EditorLine<'a> {
     /// The name of the mode that works on the task.
     Agent,

@@ -15,7 +15,6 @@ pub trait CatalogueLine: Serialize {
 /// The lines around the findings of `check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum CheckLine<'a> {
     /// The stream follows the contract.
     #[serde(rename = "keeps")]
@@ -35,7 +34,6 @@ impl CatalogueLine for CheckLine<'_> {
 /// A line that a sub-command prints about its effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum SubcommandLine<'a> {
     /// The result of `login`.
     LoggedIn {
@@ -140,7 +138,6 @@ impl CatalogueLine for SubcommandLine<'_> {
 /// The headings and lines of `context`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum ContextLine<'a> {
     /// The heading of the column with bytes.
     Bytes,
@@ -177,7 +174,6 @@ impl CatalogueLine for ContextLine<'_> {
 /// The lines about the losses of `convert`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum ConvertLine<'a> {
     /// The conversion lost this many different things.
     Lossy { file: &'a str, to: &'a str, count: u64 },
@@ -199,7 +195,6 @@ impl CatalogueLine for ConvertLine<'_> {
 /// The lines of `policy test` and `policy list`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum PolicyLine<'a> {
     /// The access is allowed.
     Allowed { rule: &'a str },
@@ -240,7 +235,6 @@ impl CatalogueLine for PolicyLine<'_> {
 /// The warnings of `replay`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum ReplayLine<'a> {
     /// A run has no last event: it was killed, or still runs.
     NoEnd { run: u64 },
@@ -260,7 +254,6 @@ impl CatalogueLine for ReplayLine<'_> {
 /// The lines of `sessions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum SessionLine<'a> {
     /// Every record and every payload is as it was stored.
     #[serde(rename = "whole")]
@@ -344,7 +337,6 @@ impl CatalogueLine for SessionLine<'_> {
 /// The lines of `undo`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum UndoLine<'a> {
     /// A file gets its old content.
     Restores { path: &'a str },
@@ -371,7 +363,6 @@ impl CatalogueLine for UndoLine<'_> {
 /// The lines of `fleet run`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum FleetLine<'a> {
     /// A run of the task starts.
     Started { task: &'a str },
@@ -412,7 +403,6 @@ impl CatalogueLine for FleetLine<'_> {
 /// The lines of `shim`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum ShimLine<'a> {
     /// The link was created or replaced.
     #[serde(rename = "made")]
@@ -436,7 +426,6 @@ impl CatalogueLine for ShimLine<'_> {
 /// The names and values of a comparison of two sessions or streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum CompareLine {
     /// The name of the id of the session.
     Session,
@@ -483,7 +472,6 @@ impl CatalogueLine for CompareLine {
 /// The warnings about an export of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum TraceLine<'a> {
     /// The spans could not be written to the file.
     NotWritten { path: &'a str, detail: &'a str },

@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use fluent_bundle::{FluentArgs, FluentValue};
+use ibeam_protocol::json::tag_and_fields;
 use ibeam_protocol::{LimitKind, Notice, Reason, RequestPart};
 use serde::Serialize;
 use serde_json::Value;
@@ -115,14 +116,8 @@ pub(crate) fn notice_message(notice: &Notice, catalogue: &Catalogue) -> Message 
 
 /// Returns the message whose id is `prefix` and the tag of `variant`, a value of an externally tagged enum.
 pub(crate) fn variant_message(prefix: &str, variant: &impl Serialize) -> Message {
-    let (tag, content) = match serde_json::to_value(variant) {
-        Ok(Value::String(tag)) => (tag, Value::Null),
-        Ok(Value::Object(entry)) => entry.into_iter().next().unwrap_or_default(),
-        // Not a variant of an enum. The tests of the messages find such a message by its id.
-        Ok(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) | Err(_) => Default::default(),
-    };
+    let (tag, fields) = tag_and_fields(variant);
     let message = Message::new(format!("{prefix}-{}", tag.replace('_', "-")));
-    let Value::Object(fields) = content else { return message };
     let place = fields.get("path").map(|path| place(path, [fields.get("line"), fields.get("column")]));
     let message = place.into_iter().fold(message, |message, place| message.text("place", &place));
     fields.into_iter().fold(message, |message, (name, value)| with_field(message, name, &value))
@@ -131,8 +126,6 @@ pub(crate) fn variant_message(prefix: &str, variant: &impl Serialize) -> Message
 /// Adds the argument of a field. The suffix of the name of a number is its unit, which selects its format.
 fn with_field(message: Message, name: String, value: &Value) -> Message {
     match value {
-        // Journals store the text of another program as `said`.
-        Value::String(text) if name == "said" => message.text("detail", text),
         Value::String(text) => message.text(name, text),
         Value::Bool(is_true) => message.text(name, if *is_true { "yes" } else { "no" }),
         Value::Number(number) => {

@@ -7,7 +7,6 @@ use super::lines::CatalogueLine;
 /// The headings and notes of a page, and the texts of its viewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the name of a field and the sentence of its variant describe it")]
 pub enum PageLine<'a> {
     /// The heading of a prompt.
     Prompt,

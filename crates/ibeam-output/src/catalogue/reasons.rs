@@ -41,12 +41,12 @@ pub(super) fn translation(locale: Locale, reason: &str) -> Option<String> {
 
 /// Returns the translation of a reason, or of several reasons with `; ` between them; `None` if one has no translation.
 pub(super) fn translation_of_all(locale: Locale, reasons: &str) -> Option<String> {
-    let of_each = || {
+    let translate_each = || {
         let parts: Option<Vec<String>> =
             reasons.split("; ").map(|reason| translation(locale, reason)).collect();
         Some(parts?.join("; "))
     };
-    translation(locale, reasons).or_else(of_each)
+    translation(locale, reasons).or_else(translate_each)
 }
 
 /// Whether a value that the template quotes has a quote: then the value probably ends there, and the rest is of a longer

@@ -22,7 +22,6 @@ fn check(sample: &str) {
     }
 }
 
-/// Returns the events of a sample.
 fn events(sample: &str) -> Vec<Event> {
     let mut run = RunEvents::new();
     for line in sample.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {

@@ -63,7 +63,6 @@ const SYNTAX: Unanalyzable = Unanalyzable("a syntax error, or syntax that is not
 enum Gap {
     /// Blanks and line ends.
     Lines,
-    /// Blanks.
     Blanks,
     /// No text: the node is one word.
     None,

@@ -25,7 +25,7 @@ pub(crate) struct NamedFile<'w> {
     pub(crate) is_linked: bool,
 }
 
-/// The schemes of addresses that are no files.
+/// The schemes of addresses that are not files.
 const NETWORK_SCHEMES: &[&str] = &["http", "https", "ssh", "git", "ftp", "ftps", "ws", "wss"];
 
 /// The maximum length of the name of a file in bytes.
@@ -172,7 +172,7 @@ pub(crate) fn possible_paths(word: &Word) -> impl Iterator<Item = (&str, bool)> 
     let letters = text.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
     let clustered = letters.and_then(|rest| rest.find(['/', '.', '~']).and_then(|at| rest.get(at..)));
     let behind = text.rsplit_once([':', '@']).filter(|(before, path)| {
-        // The host of an address is no file, but the path of `file:///x` is.
+        // The host of an address is not a file, but the path of `file:///x` is.
         !(path.starts_with("//") && NETWORK_SCHEMES.contains(before))
     });
     let behind = behind.map(|(_, path)| path);

@@ -231,7 +231,6 @@ impl ProgramOptions {
     }
 }
 
-/// Returns the objection to an argument.
 pub(crate) fn argument_objection(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
     format!("has the argument `{text}`, which is not one of its ordinary arguments")

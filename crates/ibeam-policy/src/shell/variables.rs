@@ -14,7 +14,6 @@ use super::word::{Variable, Word, is_display_variable, is_shell_local, is_variab
 pub(super) struct WordLoop {
     /// The variable.
     pub(super) name: String,
-    /// Its values.
     pub(super) values: Vec<Word>,
     /// Whether the walk is inside the body.
     pub(super) is_open: bool,

@@ -35,7 +35,6 @@ impl SimpleCommand {
     }
 }
 
-/// The commands of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Script {
     pub(crate) commands: Vec<SimpleCommand>,
@@ -108,7 +107,6 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// Returns the text of a node.
     pub(super) fn source(&self, node: Node<'_>) -> &'t str {
         self.text.get(node.byte_range()).unwrap_or("\0")
     }

@@ -119,7 +119,6 @@ pub(crate) fn is_wrapper(name: &str) -> bool {
     WRAPPERS.iter().any(|wrapper| wrapper.names.contains(&name))
 }
 
-/// The names of shells.
 pub(crate) const SHELLS: &[&str] =
     &["sh", "bash", "dash", "ash", "rbash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh"];
 

@@ -26,7 +26,6 @@ const MAX_PAGES: u32 = 10;
 /// The difference that the clocks of this machine and of the service may have.
 const CLOCK_TOLERANCE_SECS: u64 = 15 * 60;
 
-/// Message batches of Anthropic.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnthropicBatches;
 

@@ -21,7 +21,6 @@ pub struct BatchClient {
 /// The result of a search for a batch whose id was lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FoundBatch {
-    /// The batch was submitted.
     Submitted(BatchId),
     /// The batch was not submitted.
     Missing,
@@ -42,7 +41,6 @@ impl BatchClient {
         Ok(Self { service: Service::new(transport), api })
     }
 
-    /// Returns the API.
     pub fn api(&self) -> &'static dyn BatchApi {
         self.api
     }
@@ -59,9 +57,6 @@ impl BatchClient {
 
     /// Searches for a batch of `requests` requests whose submission began at `since` and whose id was lost. `is_part`
     /// recognises the ids of its requests, `is_known` the batches that are others.
-    ///
-    /// # Errors
-    /// `Service`.
     pub async fn find(
         &self,
         label: &str,
@@ -95,10 +90,6 @@ impl BatchClient {
         Ok(unknown.map_or(FoundBatch::Missing, FoundBatch::Unknown))
     }
 
-    /// Returns the state of a batch.
-    ///
-    /// # Errors
-    /// `Service`.
     pub async fn state(&self, id: &BatchId) -> Result<BatchState, BatchError> {
         self.api.state(&self.service, id).await
     }
@@ -130,7 +121,6 @@ impl BatchClient {
         self.api.has_labels()
     }
 
-    /// Returns the id of the first result.
     async fn first_id(&self, batch: &EndedBatch) -> Result<Option<String>, BatchError> {
         let mut first = None;
         let mut receive = |result: PartResult| {

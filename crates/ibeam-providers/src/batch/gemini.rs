@@ -29,7 +29,6 @@ const PAGE_SIZE: u32 = 100;
 /// The most pages that are read.
 const MAX_PAGES: u32 = 20;
 
-/// Batches of Gemini.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GeminiBatches;
 

@@ -27,13 +27,10 @@ const DIGEST_BYTES: usize = 8;
 pub struct ParkedRequest {
     /// The key of the request within its session.
     pub key: String,
-    /// The name of the provider.
     pub provider: String,
     /// The id of the model at the service.
     pub model: String,
-    /// The name of the wire protocol.
     pub protocol: &'static str,
-    /// The base URL of the service.
     pub base_url: String,
     /// The JSON body, without the keys that ask for a stream.
     pub body: Vec<u8>,
@@ -42,22 +39,13 @@ pub struct ParkedRequest {
 /// The store of the requests and answers of a session.
 pub trait RequestStore: std::fmt::Debug + Send + Sync {
     /// Returns the answer to the request with this key: the document that the service returned, which may be an error.
-    ///
-    /// # Errors
-    /// Errors of the system.
     fn answer(&self, key: &str) -> io::Result<Option<Vec<u8>>>;
 
     /// Stores a request durably, and removes the earlier requests of the session, but not their answers. A request that is stored already is not
     /// changed. Returns the place of the request, for messages.
-    ///
-    /// # Errors
-    /// Errors of the system.
     fn park(&self, request: &ParkedRequest) -> io::Result<String>;
 
     /// Removes an answer with which the run failed, so that a later process stores the request again.
-    ///
-    /// # Errors
-    /// Errors of the system.
     fn discard(&self, key: &str) -> io::Result<()>;
 }
 

@@ -24,7 +24,6 @@ const DOCUMENT_LIMIT_BYTES: usize = 16 * 1024 * 1024;
 /// The size of the pieces in which a batch is uploaded.
 const UPLOAD_PIECE_BYTES: usize = 256 * 1024;
 
-/// The service of one endpoint.
 #[derive(Clone, Debug)]
 pub struct Service {
     transport: Arc<Transport>,
@@ -47,7 +46,6 @@ pub(super) enum Content<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Authorisation {
     Key,
-    /// The URL authorises the request.
     Url,
 }
 

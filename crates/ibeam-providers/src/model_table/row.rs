@@ -10,11 +10,8 @@ use crate::request_rules::{RequestRule, RequestRules};
 /// The facts about a current model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KnownModel {
-    /// The provider whose row it is.
     pub provider: &'static str,
-    /// The id of the row.
     pub id: &'static str,
-    /// The display name.
     pub label: Option<&'static str>,
     /// The maximum size of input and output together, in tokens.
     pub context_window: Option<u32>,
@@ -26,7 +23,6 @@ pub struct KnownModel {
     pub batch_percent: Option<u64>,
     /// The number of images that a request may have, where it is not that of the provider.
     pub max_images: Option<u32>,
-    /// The abilities of the model.
     pub abilities: Abilities,
     /// The API of the model, if it is not that of its provider.
     pub wire: Option<ModelWire>,

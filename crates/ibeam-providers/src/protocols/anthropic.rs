@@ -28,7 +28,6 @@ const ENVELOPE: Envelope = Envelope {
     has_beta_in_body: false,
 };
 
-/// Anthropic Messages.
 #[derive(Clone, Copy, Debug)]
 pub struct AnthropicMessages;
 

@@ -32,7 +32,6 @@ struct FunctionSpec<'a> {
     parameters: &'a Value,
 }
 
-/// Returns the tools of a request.
 pub(super) fn tools(request: &ModelRequest) -> Vec<Tool<'_>> {
     request.tools.iter().map(tool).collect()
 }

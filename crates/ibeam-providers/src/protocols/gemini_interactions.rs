@@ -18,7 +18,6 @@ use crate::wire_protocol::{
     AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
 };
 
-/// Gemini Interactions.
 #[derive(Clone, Copy, Debug)]
 pub struct GeminiInteractions;
 

@@ -23,7 +23,6 @@ use crate::wire_protocol::{
 };
 use ibeam_http::base_url::append_path;
 
-/// OpenAI Responses.
 #[derive(Clone, Copy, Debug)]
 pub struct OpenAiResponses;
 

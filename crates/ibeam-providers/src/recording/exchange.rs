@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use crate::provider_errors::ResponseHead;
 
-/// The version of the format.
 const VERSION: u64 = 1;
 
 /// The reason why a file is not a recording.
@@ -24,7 +23,6 @@ pub enum RecordingError {
     LaterFormat(u64),
 }
 
-/// One recorded exchange with a model.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "ExchangeFields")]
 pub struct Exchange {
@@ -32,9 +30,7 @@ pub struct Exchange {
     ibeam_recording: u64,
     /// The time of the request in milliseconds since the Unix epoch.
     pub recorded_at_ms: u64,
-    /// The name of the provider.
     pub provider: String,
-    /// The id of the model.
     pub model: String,
     /// The name of the API, or `embedded`.
     pub(crate) api: String,
@@ -57,9 +53,6 @@ impl Exchange {
     }
 
     /// Parses the content of a file.
-    ///
-    /// # Errors
-    /// See [`RecordingError`].
     pub fn parse(content: &str) -> Result<Self, RecordingError> {
         let malformed = |error: serde_json::Error| RecordingError::Malformed(error.to_string());
         let Version { ibeam_recording } = serde_json::from_slice(content.as_bytes()).map_err(malformed)?;
@@ -117,7 +110,6 @@ impl TryFrom<ExchangeFields> for Exchange {
     }
 }
 
-/// The outcome of an exchange.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ExchangeOutcome {

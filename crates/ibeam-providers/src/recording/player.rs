@@ -13,7 +13,6 @@ use serde_json::Value;
 use super::canonical::{Normalizer, difference, similarity};
 use super::exchange::{BodyEnd, Exchange, ExchangeOutcome};
 
-/// The speed of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplaySpeed {
     /// Without any delay.
@@ -36,7 +35,6 @@ pub struct Player {
 /// A recording.
 #[derive(Debug)]
 struct Entry {
-    /// The name of the file.
     name: String,
     /// The API and the canonical request, as one text.
     key: String,
@@ -54,7 +52,6 @@ impl Player {
         Self { entries, normalizer, speed, played: Mutex::default() }
     }
 
-    /// Returns the speed of the replay.
     pub fn speed(&self) -> ReplaySpeed {
         self.speed
     }

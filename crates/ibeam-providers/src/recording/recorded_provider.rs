@@ -13,10 +13,8 @@ use super::exchange::{ExchangeOutcome, RecordedEvent, TimedEvent};
 use super::player::{Player, ReplaySpeed};
 use super::recorder::{ExchangeContext, Recorder};
 
-/// The source of the answers.
 #[derive(Clone)]
 pub enum AnswerSource {
-    /// The provider, whose answers are recorded.
     Live(Arc<dyn Provider>, Arc<Recorder>),
     /// Recordings.
     Replay(Arc<Player>),

@@ -28,7 +28,6 @@ pub(crate) enum BodyError {
     TotalTimeout(Duration),
 }
 
-/// The body of a response.
 pub(crate) enum ResponseBody {
     /// The body comes from the network.
     Live { body: LiveBody, recording: Option<Box<HttpRecording>> },

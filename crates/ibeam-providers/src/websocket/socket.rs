@@ -56,9 +56,6 @@ impl Socket {
     }
 
     /// Returns the next text, or `None` for a ping or a pong. A ping has been answered. May be cancelled without loss.
-    ///
-    /// # Errors
-    /// See [`SocketError`].
     pub(super) async fn receive(&mut self) -> Result<Option<Utf8Bytes>, SocketError> {
         match self.stream.next().await {
             Some(Ok(Message::Text(text))) => Ok(Some(text)),

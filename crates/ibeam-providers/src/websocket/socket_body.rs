@@ -36,9 +36,6 @@ impl SocketBody {
     }
 
     /// Returns the next event, or `None` at the end of the response.
-    ///
-    /// # Errors
-    /// See [`BodyError`].
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>, BodyError> {
         let Some(socket) = &mut self.socket else { return Ok(None) };
         let received = match self.first.take() {

@@ -43,7 +43,6 @@ pub(crate) enum SocketOutcome {
     Unavailable(Option<String>),
 }
 
-/// The outcome of one attempt.
 enum Attempt {
     Response(Box<LiveResponse>),
     /// The next attempt may succeed.

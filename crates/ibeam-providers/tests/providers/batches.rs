@@ -56,7 +56,6 @@ fn client(protocol: &'static dyn WireProtocol, path: &str, server: &BatchServer)
     BatchClient::new(endpoint(protocol, format!("{}{path}", server.url()))).unwrap()
 }
 
-/// A batch in memory.
 struct InMemory(Vec<u8>);
 
 impl BatchContent for InMemory {

@@ -16,7 +16,6 @@ use crate::descendants::ProcPath;
 /// The directory from which a relative path is looked up.
 #[derive(Clone, Copy)]
 pub(crate) enum Start {
-    /// The working directory.
     WorkingDirectory,
     /// A descriptor of the caller.
     Descriptor(i32),

@@ -18,11 +18,9 @@ const SYNC_WAKE_UP: libc::c_ulong = 1;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Notification {
     id: u64,
-    /// The number of the call.
     pub(crate) number: libc::c_long,
     /// The calling thread, as an id in the pid namespace of the reader.
     pub(crate) thread: u32,
-    /// The arguments of the call.
     pub(crate) arguments: [u64; 6],
 }
 

@@ -29,7 +29,6 @@ pub(super) enum ArgumentTest {
 /// A call and the groups of tests with which it is refused: one group is enough, and all of its tests must hold.
 pub(super) type RefusedCall = (c_long, &'static [&'static [ArgumentTest]]);
 
-/// Calls that are refused with any arguments.
 pub(super) const REFUSED_CALLS: &[c_long] = &[
     // Bypasses filters of files and sockets.
     libc::SYS_io_uring_setup,

@@ -26,8 +26,8 @@ const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
 /// Offset of the call's number in the data of a filter.
 const CALL_NUMBER_OFFSET: u32 = 0;
 /// Selects all processes of a user; the two calls use different values.
-const PRIORITY_OF_USER: u32 = 2;
-const IO_PRIORITY_OF_USER: u32 = 3;
+const USER_PRIORITY: u32 = 2;
+const USER_IO_PRIORITY: u32 = 3;
 // The same on all machines; the libc crate does not have all of them.
 const F_SETOWN: u32 = 8;
 const F_SETOWN_EX: u32 = 15;
@@ -66,8 +66,8 @@ const CALLS: [(c_long, CallTest); 17] = [
     // Requests a signal when a descriptor becomes ready.
     (libc::SYS_fcntl, CallTest::Owner(F_SETOWN_EX, F_SETOWN)),
     (libc::SYS_ioctl, CallTest::IoctlRequest(FIOSETOWN, SIOCSPGRP)),
-    (libc::SYS_setpriority, CallTest::OtherProcessOrUser(PRIORITY_OF_USER)),
-    (libc::SYS_ioprio_set, CallTest::OtherProcessOrUser(IO_PRIORITY_OF_USER)),
+    (libc::SYS_setpriority, CallTest::OtherProcessOrUser(USER_PRIORITY)),
+    (libc::SYS_ioprio_set, CallTest::OtherProcessOrUser(USER_IO_PRIORITY)),
     (libc::SYS_sched_setparam, CallTest::OtherProcess(0)),
     (libc::SYS_sched_setscheduler, CallTest::OtherProcess(0)),
     (libc::SYS_sched_setattr, CallTest::OtherProcess(0)),
@@ -81,7 +81,6 @@ const CALLS: [(c_long, CallTest); 17] = [
 pub(crate) struct ProtectedClient {
     /// The process that started the server.
     pub(crate) pid: Pid,
-    /// Its process group.
     pub(crate) group: Pid,
 }
 
@@ -275,7 +274,7 @@ mod tests {
     #[test]
     fn only_the_callers_priority_and_processors_can_be_changed() {
         let (client, perm) = (Pid::INIT, Errno::PERM.raw_os_error());
-        let (own_pid, user) = (number(getpid().as_raw_pid()), PRIORITY_OF_USER as usize);
+        let (own_pid, user) = (number(getpid().as_raw_pid()), USER_PRIORITY as usize);
         for refused in [[0, own_pid, 5, 0, 0, 0], [1, own_pid, 5, 0, 0, 0], [user, 0, 5, 0, 0, 0]] {
             assert_eq!(errno(libc::SYS_setpriority, refused, client), perm, "{refused:x?}");
         }

@@ -14,7 +14,6 @@ use ibeam_sandbox::{LaunchSpec, SupervisedTree};
 /// More than any command needs to end on a loaded machine. Only a command that hangs takes as long.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The search path of commands.
 pub(crate) const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A command and the reader of its output.

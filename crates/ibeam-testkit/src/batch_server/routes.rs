@@ -64,7 +64,7 @@ impl Call<'_> {
             ("POST", ["v1", "messages", "batches"]) => self.create_anthropic(state, &mut inner),
             ("GET", ["v1", "messages", "batches"]) => {
                 let data: Vec<_> =
-                    of(&inner, &[Wire::Anthropic]).map(|batch| anthropic(&inner, batch)).collect();
+                    batches_on(&inner, &[Wire::Anthropic]).map(|batch| anthropic(&inner, batch)).collect();
                 json_response(200, &json!({ "data": data, "has_more": false, "last_id": null }))
             }
             ("GET", ["v1", "messages", "batches", id]) => {
@@ -89,7 +89,7 @@ impl Call<'_> {
             ("POST", ["v1", "batches"]) => self.create_openai(state, &mut inner),
             ("GET", ["v1", "batches"]) => {
                 let wires = [Wire::OpenAi, Wire::Responses];
-                let data: Vec<_> = of(&inner, &wires).map(|batch| openai(&inner, batch)).collect();
+                let data: Vec<_> = batches_on(&inner, &wires).map(|batch| openai(&inner, batch)).collect();
                 json_response(200, &json!({ "object": "list", "data": data, "has_more": false }))
             }
             ("GET", ["v1", "batches", id]) => {
@@ -108,7 +108,7 @@ impl Call<'_> {
             }
             ("GET", ["v1beta", "batches"]) => {
                 let operations: Vec<_> =
-                    of(&inner, &[Wire::Gemini]).map(|batch| gemini(&inner, batch)).collect();
+                    batches_on(&inner, &[Wire::Gemini]).map(|batch| gemini(&inner, batch)).collect();
                 json_response(200, &json!({ "operations": operations }))
             }
             ("GET", ["v1beta", "batches", id]) => {
@@ -266,7 +266,7 @@ fn accept(
 }
 
 /// Returns the batches of an API, the newest first.
-fn of<'a>(inner: &'a Inner, wires: &'a [Wire]) -> impl Iterator<Item = &'a AcceptedBatch> {
+fn batches_on<'a>(inner: &'a Inner, wires: &'a [Wire]) -> impl Iterator<Item = &'a AcceptedBatch> {
     inner.batches.iter().rev().filter(move |batch| wires.contains(&batch.wire))
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Prefix {
 
 impl Prefix {
     /// Returns what the thinking of the answer to a request is bound to.
-    pub(super) fn of_request(account: &str, request: &Request) -> Self {
+    pub(super) fn from_request(account: &str, request: &Request) -> Self {
         let mut hasher = start(account, request);
         let mut previous = 0;
         for message in request.messages() {

@@ -14,7 +14,7 @@ use crate::wire::Wire;
 const TYPES: [&str; 7] = ["array", "boolean", "integer", "null", "number", "object", "string"];
 const MAX_TOOLS: usize = 128;
 const MAX_SIDE: u32 = 8000;
-const MAX_SIDE_OF_MANY: u32 = 2000;
+const MANY_MAX_SIDE: u32 = 2000;
 const MANY: usize = 20;
 
 /// Refuses the first part that the service does not accept.
@@ -126,7 +126,7 @@ fn files_refusal(request: &Request) -> Option<String> {
         files.iter().map(|(index, data)| (*index, STANDARD.decode(data).unwrap_or_default())).collect();
     let is_png = |bytes: &[u8]| bytes.starts_with(b"\x89PNG");
     let images = decoded.iter().filter(|(_, bytes)| is_png(bytes)).count();
-    let most = if images > MANY { MAX_SIDE_OF_MANY } else { MAX_SIDE };
+    let most = if images > MANY { MANY_MAX_SIDE } else { MAX_SIDE };
     decoded.iter().find_map(|(index, bytes)| {
         let is_complete_pdf = !bytes.starts_with(b"%PDF") || bytes.windows(5).any(|end| end == b"%%EOF");
         if !is_complete_pdf {

@@ -13,7 +13,6 @@ const MAX_PATH_BYTES: usize = 4096;
 /// The size of a page of memory.
 const PAGE_BYTES: u64 = 4096;
 
-/// A stopped thread.
 #[derive(Clone, Copy)]
 pub(super) struct StoppedThread(pub(super) i32);
 
@@ -24,7 +23,6 @@ impl StoppedThread {
         status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())
     }
 
-    /// Returns the path of the executable.
     pub(super) fn program(self) -> Option<PathBuf> {
         std::fs::read_link(self.proc_file("exe")).ok()
     }

@@ -10,7 +10,6 @@ use super::trace_point::StepKind;
 /// The process that makes a call, in relation to the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessRole {
-    /// The program.
     Program,
     /// A process that the program has forked and that runs the same executable.
     ForkedCopy,

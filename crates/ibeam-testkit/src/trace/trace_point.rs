@@ -2,18 +2,15 @@
 
 use std::path::PathBuf;
 
-/// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StepKind {
     /// Writes bytes to a file.
     Write,
     /// Syncs a file or directory.
     Sync,
-    /// Renames a file.
     Rename,
     /// Adds a name to a file.
     Link,
-    /// Removes a name.
     Remove,
     /// Sets the length of a file.
     Truncate,
@@ -32,7 +29,6 @@ pub enum StepKind {
 pub struct TracePoint {
     /// The number of the step in the run, from 0.
     pub number: usize,
-    /// The kind of the step.
     pub kind: StepKind,
     /// The number of the step among the steps of its kind, from 0. The order of threads varies between runs, so `nth` is
     /// more stable than `number`.
@@ -55,7 +51,6 @@ impl std::fmt::Display for TracePoint {
     }
 }
 
-/// An action at a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceAction {
     /// Takes the step.

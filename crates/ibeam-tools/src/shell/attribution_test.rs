@@ -17,7 +17,7 @@ const NO_NAMESPACES: &str = "set -e; for limit in /proc/sys/user/max_*_namespace
     exec setpriv --inh-caps=-all --ambient-caps=-all --bounding-set=-all \"$@\"";
 
 /// Changes by the user, an editor or another run while a command runs, each with a test that it was not undone.
-const CHANGES_OF_OTHERS: [(&str, &str); 11] = [
+const FOREIGN_CHANGES: [(&str, &str); 11] = [
     ("git remote add origin https://example.com/x", "git remote | grep -q origin"),
     ("git config user.name other", "grep -q other .git/config"),
     ("git checkout -q other", "grep -q other .envrc && test -e .husky/pre-commit"),
@@ -100,7 +100,7 @@ fn run_with_others(fixture: &Fixture, command: &str, others: &str) -> ibeam_prot
 #[test]
 fn changes_of_others_are_left_alone() {
     everywhere("changes_of_others_are_left_alone", || {
-        for (others, expected) in CHANGES_OF_OTHERS {
+        for (others, expected) in FOREIGN_CHANGES {
             let fixture = Fixture::confined(&[], repository);
             success(run_with_others(
                 &fixture,
@@ -152,7 +152,7 @@ fn a_failed_attempt_of_a_command_does_not_make_it_the_author() {
 }
 
 /// Ways of a command to make a protected name, each in a new workspace with a directory `data`.
-const CHANGES_OF_COMMANDS: [&str; 19] = [
+const COMMAND_CHANGES: [&str; 19] = [
     "mkdir .idea; echo x > .idea/x",
     "echo x > .mcp.json",
     // Through a dangling link, or a link to the directory.
@@ -183,7 +183,7 @@ const CHANGES_OF_COMMANDS: [&str; 19] = [
 #[test]
 fn what_commands_make_under_protected_names_goes_to_the_quarantine() {
     everywhere("what_commands_make_under_protected_names_goes_to_the_quarantine", || {
-        for command in CHANGES_OF_COMMANDS {
+        for command in COMMAND_CHANGES {
             let fixture = Fixture::confined(&[], |root| {
                 std::fs::create_dir(root.join("data")).unwrap();
                 std::fs::write(root.join("data/settings.json"), "{}").unwrap();
@@ -255,7 +255,7 @@ fn what_a_command_changes_where_nothing_is_mounted_is_put_back() {
 
 #[test]
 fn without_a_sandbox_nothing_is_undone() {
-    for (others, expected) in CHANGES_OF_OTHERS {
+    for (others, expected) in FOREIGN_CHANGES {
         let fixture = Fixture::guarded(&[], &[]);
         repository(&fixture.root());
         success(run_with_others(&fixture, "echo x > own", others));

@@ -18,7 +18,6 @@ use super::spawn::RunningCommand;
 /// The time limit for the end of killed processes; the system may hold one for longer.
 pub(super) const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Timeouts of commands.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandTimeouts {
     /// The timeout of a command whose call sets none.
@@ -128,7 +127,6 @@ impl BackgroundProcesses {
         &self.0.timeouts
     }
 
-    /// Starts a command.
     pub(super) fn spawn(&self, command: &CommandSpec<'_>) -> Result<PipedProcess, StartProcessError> {
         let process = PipedProcess::spawn_without_input(&self.0.launcher, command);
         self.0.started.notify_one();

@@ -21,12 +21,10 @@ pub(super) struct BashLauncher {
     environment: Vec<(OsString, OsString)>,
 }
 
-/// A running command.
 #[derive(Debug)]
 pub(super) struct RunningCommand {
     /// bash and all processes that it starts.
     pub(super) tree: ProcessTree,
-    /// Their output.
     pub(super) output: OutputCapture,
     /// The directory in which the command started.
     pub(super) directory: PathBuf,

@@ -33,7 +33,6 @@ pub struct AtifWriter<W> {
     ends_with_run: bool,
 }
 
-/// A step of the agent.
 struct AgentStep {
     model_call_id: ModelCallId,
     at_ms: u64,

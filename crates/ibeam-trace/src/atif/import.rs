@@ -27,7 +27,6 @@ pub enum AtifError {
     Source {
         /// The number of the step, from 1.
         step: usize,
-        /// The value.
         source_name: String,
     },
     /// Two calls have one id.
@@ -35,7 +34,6 @@ pub enum AtifError {
     CallId {
         /// The number of the step, from 1.
         step: usize,
-        /// The id.
         id: String,
     },
 }
@@ -45,7 +43,6 @@ pub enum AtifError {
 pub struct AtifHistory {
     /// The name of the agent and its version.
     pub agent: String,
-    /// The name of its model.
     pub model: String,
     /// The events of the conversation, in order.
     pub events: Vec<EventKind>,
@@ -167,9 +164,6 @@ impl Content {
 
 impl AtifHistory {
     /// Parses a trajectory of version 1.0 to 1.8.
-    ///
-    /// # Errors
-    /// See [`AtifError`].
     pub fn parse(text: &str) -> Result<Self, AtifError> {
         let Trajectory { schema_version, agent, steps } = serde_json::from_str(text)?;
         let is_known = schema_version

@@ -41,7 +41,6 @@ pub(super) struct CallFact {
     pub(super) outcome: CallOutcome,
 }
 
-/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CallOutcome {
     Success,
@@ -56,7 +55,6 @@ pub(super) enum CallOutcome {
 pub(super) enum RunEnd {
     Completed,
     Failed,
-    /// The end of the run is missing.
     Missing,
 }
 

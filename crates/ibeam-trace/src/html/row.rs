@@ -32,7 +32,6 @@ pub(super) enum Row {
         at_ms: u64,
         text: String,
     },
-    /// A call.
     Call(CallRow),
     /// An answered model request; the time is that of its end.
     Request {
@@ -54,7 +53,6 @@ pub(super) enum Row {
         at_ms: u64,
         text: String,
     },
-    /// A run ends.
     End {
         #[serde(rename = "t")]
         at_ms: u64,
@@ -108,7 +106,6 @@ pub(super) struct CallBlock {
     pub(super) content: BlockContent,
 }
 
-/// The content of a block.
 #[derive(Serialize)]
 #[serde(tag = "y", content = "x", rename_all = "snake_case")]
 pub(super) enum BlockContent {

@@ -15,7 +15,6 @@ pub struct SpanId([u8; 8]);
 /// The trace that a process belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceContext {
-    /// The trace.
     pub trace: TraceId,
     /// The span of the caller; `None` if the trace begins with this process.
     pub parent: Option<SpanId>,

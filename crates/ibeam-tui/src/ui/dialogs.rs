@@ -80,7 +80,7 @@ impl<W: Write> Ui<W> {
         None
     }
 
-    /// Answers with the character that was typed, once it is certain that it is no text.
+    /// Answers with the character that was typed, once it is certain that it is not text.
     pub(super) fn settle_dialog(&mut self, now: Instant) {
         if let Some(reply) = self.dialog.as_mut().and_then(|dialog| dialog.settled(now)) {
             self.close_dialog(reply);

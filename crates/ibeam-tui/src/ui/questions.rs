@@ -84,7 +84,7 @@ impl<W: Write> Ui<W> {
         }
     }
 
-    /// Answers with the character that was typed, once it is certain that it is no text.
+    /// Answers with the character that was typed, once it is certain that it is not text.
     pub(super) fn settle_answer(&mut self, now: Instant) {
         if let Some(open) = &mut self.question
             && let Some(character) = open.guard.settled(now)

@@ -12,9 +12,6 @@ use super::repository::{CheckpointError, Repository};
 
 impl Repository {
     /// Writes a commit with this tree and without a parent, and returns its hash.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(super) fn write_commit(
         &self,
         tree: &str,
@@ -27,19 +24,12 @@ impl Repository {
         written.map(|id| id.hex()).map_err(CheckpointError::io(self.own_dir()))
     }
 
-    /// Sets a reference to a commit.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(super) fn set_reference(&self, name: &str, commit: &str) -> Result<(), CheckpointError> {
         let path = self.own_dir().join(name);
         write_new(&path, |mut file| writeln!(file, "{commit}")).map_err(CheckpointError::io(&path))
     }
 
     /// Deletes a reference that this process has set.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(super) fn delete_reference(&self, name: &str) -> Result<(), CheckpointError> {
         let path = self.own_dir().join(name);
         fs::remove_file(&path).map_err(CheckpointError::io(&path))

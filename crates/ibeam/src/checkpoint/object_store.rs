@@ -40,7 +40,7 @@ pub(super) struct ObjectStore {
     own: PathBuf,
     /// All object directories, the own one first.
     directories: Vec<PathBuf>,
-    /// The indexes of all packs; listed when the first object is no file of its own.
+    /// The indexes of all packs; listed when the first object is not a file of its own.
     packs: OnceCell<Vec<File>>,
     /// The number of bytes that were written, without compression.
     written: Arc<AtomicU64>,
@@ -69,9 +69,6 @@ impl ObjectStore {
     }
 
     /// Writes an object unless it exists, and returns its hash.
-    ///
-    /// # Errors
-    /// The error of the system.
     pub(super) fn write_new(&self, kind: &str, content: &[u8]) -> io::Result<ObjectId> {
         let id = self.algorithm.object(kind, content);
         if self.contains(&id) { Ok(id) } else { self.write(kind, content) }
@@ -97,9 +94,6 @@ impl ObjectStore {
     }
 
     /// Writes an object and returns its hash.
-    ///
-    /// # Errors
-    /// The error of the system.
     pub(super) fn write(&self, kind: &str, content: &[u8]) -> io::Result<ObjectId> {
         self.write_object(kind, content.len() as u64, |object| object.write(content))
     }

@@ -21,12 +21,10 @@ const MAX_OBJECT_BYTES: u64 = 256 << 20;
 /// The deepest nesting of directories that is read.
 const MAX_DEPTH: usize = 256;
 
-/// A file in a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TreeFile {
     /// The kind of the file and its executable bit.
     pub(super) mode: FileMode,
-    /// The hash of the content.
     pub(super) hash: String,
 }
 
@@ -62,7 +60,6 @@ impl FileMode {
 /// The files that differ between two trees: each with its old and its new state.
 pub(super) type TreeChanges = BTreeMap<PathBuf, (Option<TreeFile>, Option<TreeFile>)>;
 
-/// An entry of a tree object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum TreeEntry {
     File(TreeFile),

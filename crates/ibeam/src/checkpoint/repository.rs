@@ -78,7 +78,6 @@ impl CheckpointError {
     }
 }
 
-/// The repository of a workspace.
 #[derive(Clone)]
 pub(crate) struct Repository {
     pub(super) programs: Programs,
@@ -90,7 +89,6 @@ pub(crate) struct Repository {
     pub(super) location: RepositoryLocation,
     /// The git directory of this program.
     own_dir: PathBuf,
-    /// The directory of the views of repositories.
     pub(super) views: PathBuf,
     /// The directory of the stored sessions.
     pub(super) sessions: PathBuf,
@@ -228,9 +226,6 @@ impl Repository {
     }
 
     /// Creates the git directory of this program, and updates its copy of the ignore rules.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(super) fn prepare(&self) -> Result<(), CheckpointError> {
         for directory in ["refs", "objects/info", "info"].map(|name| self.own_dir.join(name)) {
             DirBuilder::new()

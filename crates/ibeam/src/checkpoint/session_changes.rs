@@ -54,7 +54,6 @@ pub(crate) enum UndoTarget {
 pub(crate) struct SessionChanges {
     /// The workspace of the last run.
     pub(crate) cwd: PathBuf,
-    /// The number of turns.
     pub(crate) turns: u32,
     /// The number of the next event.
     pub(crate) next_seq: u64,
@@ -116,7 +115,7 @@ impl SessionChanges {
     }
 
     /// Returns the change of a turn; `None` if it changed nothing.
-    pub(crate) fn of_turn(&self, turn: u32) -> Option<usize> {
+    pub(crate) fn find_turn(&self, turn: u32) -> Option<usize> {
         self.changes.iter().position(|change| change.cause == Cause::Turn(turn))
     }
 

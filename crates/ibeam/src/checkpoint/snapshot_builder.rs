@@ -54,7 +54,6 @@ pub(super) struct SnapshotBuilder {
     pub(super) is_cancelled: Arc<AtomicBool>,
 }
 
-/// A file of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SavedFile {
     stat: FileStat,
@@ -62,7 +61,6 @@ struct SavedFile {
     id: ObjectId,
 }
 
-/// The files of the last snapshot.
 #[derive(Default)]
 struct LastSnapshot<'a> {
     files: BTreeMap<&'a [u8], SavedFile>,
@@ -72,7 +70,6 @@ struct LastSnapshot<'a> {
     has_lost_objects: bool,
 }
 
-/// The result of reading a file.
 enum ReadFile {
     Saved(SavedFile),
     /// A file that is gone, or that must not be saved.
@@ -168,7 +165,6 @@ struct SnapshotFiles<'a> {
     to_read: Vec<(&'a [u8], FileStat)>,
     /// The size of all files that must be read.
     bytes: u64,
-    /// Whether a file was read.
     has_read: bool,
 }
 

@@ -26,9 +26,6 @@ struct OpenDirectory {
 
 /// Writes the trees of these files, sorted by their paths, of which none is the parent of another. `changed` has each
 /// directory in which something has changed since the last snapshot, with all directories above.
-///
-/// # Errors
-/// The error of the system.
 pub(super) fn write_trees<'a>(
     store: &ObjectStore,
     files: impl Iterator<Item = (&'a [u8], FileMode, ObjectId)>,

@@ -41,7 +41,6 @@ pub(super) struct BugReportOptions<'a> {
     pub(super) log: Option<&'a Path>,
 }
 
-/// A part of the report.
 struct Section {
     name: &'static str,
     text: String,

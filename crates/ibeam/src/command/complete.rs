@@ -193,8 +193,8 @@ fn candidates(app: &AppContext, kind: &Kind, position: &Position) -> Vec<(String
             listed.map(|command| (command.get_name().to_owned(), about(command))).collect()
         }
         Kind::Flags => {
-            let of_top = |arg: &Arg| position.top.as_ref().is_none_or(|top| cli::lists_flag(top, arg));
-            let is_listed = |arg: &&Arg| !arg.is_hide_set() && (!arg.is_global_set() || of_top(arg));
+            let lists = |arg: &Arg| position.top.as_ref().is_none_or(|top| cli::lists_flag(top, arg));
+            let is_listed = |arg: &&Arg| !arg.is_hide_set() && (!arg.is_global_set() || lists(arg));
             let listed = position.command.get_arguments().filter(is_listed);
             let described = listed.filter_map(|arg| {
                 Some((

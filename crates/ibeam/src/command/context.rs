@@ -21,7 +21,6 @@ use crate::run::context_preview::ContextPreview;
 use crate::run::session_error_reason;
 use crate::{session_name, stderr};
 
-/// A part of the request.
 struct Part {
     /// The kind of the part: the key `kind` in JSON.
     kind: String,
@@ -34,7 +33,6 @@ struct Part {
     tools: Option<usize>,
 }
 
-/// The options of the command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ContextOptions {
     /// Print the texts too.

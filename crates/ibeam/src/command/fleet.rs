@@ -347,9 +347,6 @@ fn run_tasks(
 }
 
 /// Checks that tasks can be sent to a queue.
-///
-/// # Errors
-/// `Usage`.
 fn check_for_queue(tasks: &[Task]) -> Result<(), Reason> {
     // Values may be secrets, and no secret is sent.
     if let Some(Task { id: task, .. }) = tasks.iter().find(|task| !task.env.is_empty()) {
@@ -438,9 +435,6 @@ fn conclude(end: FleetEnd, stop: &Stop, directory: &Path) -> Result<(), CliError
 }
 
 /// Requests both stops when a signal arrives. A second signal ends the process.
-///
-/// # Errors
-/// `System`.
 fn watch_signals(stop: &Stop, flag: &StopFlag) -> Result<(), Reason> {
     let (stop, flag) = (stop.clone(), flag.clone());
     let (sender, started) = mpsc::channel();

@@ -55,7 +55,6 @@ fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
     report(stdout, format, &text, &json!({ "hooks": rows }))
 }
 
-/// Returns a hook in one line.
 fn line_of(hook: &HookListing) -> String {
     let matcher = hook.matcher.as_deref().unwrap_or("*");
     format!(

@@ -95,12 +95,13 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The result of the check of a key that was not rejected.
 pub(crate) enum KeyCheck {
-    /// The service accepted the key.
     Accepted,
     /// The service answers without a key too.
     ListIsPublic,
     /// The service could not be asked.
-    Failed { message: String },
+    Failed {
+        message: String,
+    },
 }
 
 /// Requests the list of models with the key, and again without any key: a service that answers both did not check the key.
@@ -247,9 +248,6 @@ pub(crate) struct NoEcho {
 
 impl NoEcho {
     /// Switches the echo off, and discards what was typed before.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(crate) fn start() -> Result<Self, Failure> {
         let failed =
             |error: rustix::io::Errno| Reason::Io { what: "tty".to_owned(), detail: error.to_string() };

@@ -33,7 +33,6 @@ use crate::run::{damaged_session_reason, nth_newest, session_error_reason, sessi
 use crate::session_name::find_by_prefix;
 use crate::stderr;
 
-/// The options of a replay.
 pub(super) struct ReplayOptions {
     format: Format,
     /// The only run to show.
@@ -79,7 +78,6 @@ impl ReplayOptions {
 /// The reason why a replay ended before the end of its input.
 #[derive(Debug)]
 enum ReplayEnd {
-    /// The requested run was shown.
     RequestedRunShown,
     /// stdout or the input failed.
     Failed(CliError),
@@ -180,9 +178,7 @@ pub(super) fn replay_lines(
     replay_stream(base, source, ForeignStream::new(lines, source)?, options, printer)
 }
 
-/// The source of the events.
 enum ReplaySource {
-    /// A session in this directory of sessions.
     Session(PathBuf, SessionId),
     File(PathBuf),
     Stdin,

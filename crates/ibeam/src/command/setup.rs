@@ -36,7 +36,6 @@ pub(crate) fn install_if_missing(app: &AppContext) -> Result<(), CliError> {
 /// The size of the download, in units of 10^9 bytes.
 pub(crate) const DOWNLOAD_GB: &str = "1.1";
 
-/// The progress of an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InstallProgress {
     /// Whether the download is complete and is being verified.

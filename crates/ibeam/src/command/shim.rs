@@ -108,9 +108,7 @@ struct Shim {
 }
 
 enum ShimContent {
-    /// A link to this program.
     Link(PathBuf),
-    /// A script with this text.
     Script(Vec<u8>),
 }
 

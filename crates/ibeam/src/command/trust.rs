@@ -152,7 +152,6 @@ pub(crate) struct ProjectEntry {
     pub(crate) counts: bool,
 }
 
-/// The content of an entry.
 pub(crate) enum ProjectEntryKind {
     Setting {
         text: String,
@@ -220,7 +219,7 @@ pub(crate) fn project_entries(app: &AppContext) -> Result<Vec<ProjectEntry>, Rea
         let counts = app.trust.is_trusted();
         entries.push(ProjectEntry { kind, file: file.display().to_string(), counts });
     }
-    for server in declared_servers(app)?.servers.into_iter().filter(|server| server.source.of_project) {
+    for server in declared_servers(app)?.servers.into_iter().filter(|server| server.source.is_of_project) {
         let file = server.source.path.display().to_string();
         let target = server.transport.target().to_string();
         let kind = ProjectEntryKind::Server { name: server.name, target };

@@ -128,7 +128,7 @@ pub(super) fn diff(
         None => None,
         Some(turn) => {
             check_turn(&changes, id, turn.get())?;
-            match changes.of_turn(turn.get()) {
+            match changes.find_turn(turn.get()) {
                 Some(index) => Some(index),
                 None => return Ok(()),
             }

@@ -24,7 +24,6 @@ pub(crate) use options::CodexOptions;
 /// The version of Codex that `--version` prints.
 const CODEX_VERSION: &str = "0.163.0";
 
-/// The variable with the key of Codex.
 const KEY_VARIABLE: &str = "CODEX_API_KEY";
 
 /// The flags of one command line, before they are translated.
@@ -42,7 +41,6 @@ struct CodexDraft {
     bypasses_sandbox: bool,
     model: Option<String>,
     endpoint: Option<String>,
-    /// Whether the newest session is resumed.
     resumes_newest: bool,
     /// The working directory; `None` is the current directory.
     directory: Option<String>,
@@ -73,7 +71,6 @@ const fn apply(names: &'static [&'static str], arity: Arity, take: ApplyFlag) ->
     flag(names, arity, Apply(take))
 }
 
-/// All flags of Codex.
 const FLAGS: &[Flag<CodexDraft>] = &[
     apply(&["--json", "--experimental-json"], Nothing, |draft, _| set(&mut draft.prints_json, true)),
     apply(&["--help", "-h"], Nothing, |draft, _| set(&mut draft.help, true)),

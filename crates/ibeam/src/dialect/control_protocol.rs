@@ -10,7 +10,6 @@ use super::flag_table::usage_error;
 use super::host_hooks::{HostHook, read_registration};
 use crate::run::media_from_base64;
 
-/// A message of the host.
 #[derive(Debug, PartialEq)]
 pub(crate) enum HostMessage {
     /// A prompt, with its id if the host gives it one.
@@ -25,7 +24,6 @@ pub(crate) enum HostMessage {
     Other,
 }
 
-/// A request of the host.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ControlRequest {
     /// Describes ibeam; carries the additions of the host to runs.
@@ -51,7 +49,6 @@ pub(crate) struct HostAdditions {
     pub(crate) instructions: Vec<String>,
     /// The names of MCP servers that the host runs.
     pub(crate) servers: Vec<String>,
-    /// The hooks of the host.
     pub(crate) hooks: Vec<HostHook>,
     /// The events whose hooks are never called; such hooks cannot refuse anything.
     pub(crate) uncalled_hooks: Vec<String>,

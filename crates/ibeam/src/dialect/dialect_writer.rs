@@ -85,7 +85,6 @@ impl DialectWriter {
         Self { options, state: Arc::new(Mutex::new(state)) }
     }
 
-    /// Returns the options of the dialect.
     pub(crate) fn options(&self) -> &DialectOptions {
         &self.options
     }

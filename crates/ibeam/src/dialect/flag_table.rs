@@ -134,7 +134,6 @@ pub(super) fn help_text<D>(usage: &str, table: &[Flag<D>]) -> String {
     format!("Usage: {usage}\n\n{groups}What they mean here: ibeam help dialects\n")
 }
 
-/// Returns a usage error.
 pub(super) fn usage_error(detail: impl Into<Sentence>) -> Reason {
     Reason::Usage { detail: detail.into() }
 }

@@ -29,7 +29,6 @@ type WaitingRequests = Option<HashMap<String, oneshot::Sender<Result<Value, Stri
 
 /// A request for another model. The session answers it, not the reader of stdin.
 pub(crate) struct SetModelRequest {
-    /// The id of the request.
     pub(crate) id: String,
     /// The name of the model; `None` is the default model.
     pub(crate) model: Option<String>,
@@ -53,7 +52,6 @@ struct HostState {
     statuses: Arc<Mutex<Vec<Value>>>,
 }
 
-/// The connection to the host.
 pub(crate) struct Host {
     pub(super) writer: DialectWriter,
     shared: HostState,
@@ -150,7 +148,6 @@ impl Host {
     }
 }
 
-/// The reader of stdin.
 struct StdinReader {
     writer: DialectWriter,
     shared: HostState,
@@ -161,7 +158,6 @@ struct StdinReader {
 }
 
 impl StdinReader {
-    /// Handles one message of the host.
     fn handle(&mut self, received: HostMessage) {
         match received {
             HostMessage::Prompt(prompt, id) => {

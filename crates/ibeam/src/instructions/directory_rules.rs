@@ -24,7 +24,6 @@ const MAX_IMPORT_DEPTH: usize = 4;
 /// A text of a file that applies to everything below its directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RuleText {
-    /// The path of the file.
     pub(crate) name: String,
     pub(crate) text: String,
 }
@@ -32,7 +31,6 @@ pub(crate) struct RuleText {
 /// A rule that applies to some files only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ConditionalRule {
-    /// The path of the file.
     pub(super) name: String,
     /// The directory to which the patterns are relative.
     pub(super) base: PathBuf,

@@ -14,7 +14,6 @@ pub(super) enum RuleForm {
     Markdown,
 }
 
-/// A rule.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RuleFile {
     /// Whether the rule applies to all files.

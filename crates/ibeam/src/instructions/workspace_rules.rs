@@ -40,7 +40,6 @@ struct Inner {
     directories: Mutex<BTreeMap<PathBuf, Arc<DirectoryRules>>>,
 }
 
-/// The rules of one directory.
 struct DirectoryRules {
     texts: Vec<RuleText>,
     conditional: Vec<ConditionalRule>,

@@ -18,7 +18,6 @@ use super::auth_declaration::AuthDeclaration;
 use super::json_file::{self, McpFile};
 use crate::app::AppContext;
 
-/// A declared server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServerDeclaration {
     pub(crate) name: String,
@@ -47,7 +46,7 @@ pub(crate) struct ServerTimeouts {
 pub(crate) struct ServerSource {
     pub(crate) path: PathBuf,
     pub(crate) line: Option<u64>,
-    pub(crate) of_project: bool,
+    pub(crate) is_of_project: bool,
 }
 
 /// The connection to a server. Placeholders are not filled yet.
@@ -226,7 +225,7 @@ fn is_project_trusted(app: &AppContext) -> bool {
 /// A JSON file with servers.
 struct JsonFile {
     path: PathBuf,
-    of_project: bool,
+    is_of_project: bool,
     /// Whether the run ends if the file is wrong: a file of ibeam, not of another program or of a project that is not
     /// trusted.
     is_strict: bool,
@@ -234,7 +233,7 @@ struct JsonFile {
 
 /// Returns the JSON files of the user, the one that takes precedence last.
 fn user_files(app: &AppContext) -> [JsonFile; 2] {
-    let file = |path, is_strict| JsonFile { path, of_project: false, is_strict };
+    let file = |path, is_strict| JsonFile { path, is_of_project: false, is_strict };
     [
         file(app.dirs.home.join(".cursor/mcp.json"), false),
         file(app.dirs.config_directory().join("mcp.json"), true),
@@ -245,7 +244,7 @@ fn user_files(app: &AppContext) -> [JsonFile; 2] {
 fn project_files(app: &AppContext) -> [JsonFile; 3] {
     let trusted = is_project_trusted(app);
     [(".cursor/mcp.json", false), (".mcp.json", false), (".ibeam/mcp.json", trusted)]
-        .map(|(name, is_strict)| JsonFile { path: app.workspace.join(name), of_project: true, is_strict })
+        .map(|(name, is_strict)| JsonFile { path: app.workspace.join(name), is_of_project: true, is_strict })
 }
 
 impl JsonFile {
@@ -259,7 +258,7 @@ impl JsonFile {
         switch: &dyn Fn(&str) -> Option<bool>,
         notices: &mut Vec<Notice>,
     ) -> Result<BTreeMap<String, ServerDeclaration>, Reason> {
-        let bytes = match self.of_project {
+        let bytes = match self.is_of_project {
             true => app.trust.files.bytes(&self.path),
             false => config_file::read(&self.path),
         };
@@ -272,8 +271,8 @@ impl JsonFile {
                 return Ok(BTreeMap::new());
             }
         };
-        let parsed = json_file::parse(&self.path, bytes, self.of_project, switch);
-        let warns_of_keys = !self.of_project || is_project_trusted(app);
+        let parsed = json_file::parse(&self.path, bytes, self.is_of_project, switch);
+        let warns_of_keys = !self.is_of_project || is_project_trusted(app);
         used_servers(parsed, &self.path, self.is_strict, warns_of_keys, notices)
     }
 }
@@ -363,9 +362,10 @@ impl TablesByLayer {
     /// Returns whether the tables enable or disable a server. An untrusted project may disable a server, but not enable
     /// one that the user disabled.
     fn switch(&self, name: &str, trusts_project: bool) -> Option<bool> {
-        let of = |tables: &BTreeMap<String, ServerTable>| tables.get(name).and_then(|table| table.enabled);
-        let of_project = of(&self.project).filter(|on| trusts_project || !on);
-        of(&self.managed).or_else(|| of(&self.user)).or(of_project)
+        let switch =
+            |tables: &BTreeMap<String, ServerTable>| tables.get(name).and_then(|table| table.enabled);
+        let project = switch(&self.project).filter(|on| trusts_project || !on);
+        switch(&self.managed).or_else(|| switch(&self.user)).or(project)
     }
 }
 
@@ -378,7 +378,7 @@ fn server_tables(app: &AppContext) -> TablesByLayer {
             continue;
         }
         for setting in settings {
-            let (layer, path, line, of_project) = match &setting.origin {
+            let (layer, path, line, is_of_project) = match &setting.origin {
                 Origin::User { path, line } => (&mut tables.user, path, *line, false),
                 Origin::Project { path, line } => (&mut tables.project, path, *line, true),
                 Origin::Managed { path, line } => (&mut tables.managed, path, *line, false),
@@ -386,7 +386,7 @@ fn server_tables(app: &AppContext) -> TablesByLayer {
             };
             let table = layer.entry(name.clone()).or_default();
             let first_line = table.source.as_ref().and_then(|source| source.line).unwrap_or(line).min(line);
-            table.source = Some(ServerSource { path: path.clone(), line: Some(first_line), of_project });
+            table.source = Some(ServerSource { path: path.clone(), line: Some(first_line), is_of_project });
             table.set(key, &setting.value);
         }
     }

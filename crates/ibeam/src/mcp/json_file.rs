@@ -136,7 +136,7 @@ struct Entry {
 pub(super) fn parse(
     path: &Path,
     bytes: Option<Vec<u8>>,
-    of_project: bool,
+    is_of_project: bool,
     switch: &dyn Fn(&str) -> Option<bool>,
 ) -> McpFile {
     let mut found = McpFile::default();
@@ -151,7 +151,7 @@ pub(super) fn parse(
             return found;
         }
     };
-    let source = ServerSource { path: path.to_owned(), line: None, of_project };
+    let source = ServerSource { path: path.to_owned(), line: None, is_of_project };
     for (name, entry) in entries {
         let parsed = serde_json::from_str::<Entry>(entry.get());
         let parsed = parsed.map_err(|error| fault(Some(&name), start_of(&json, entry), &error));

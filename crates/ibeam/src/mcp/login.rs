@@ -58,7 +58,7 @@ pub(super) fn oauth_config(
     };
     let file = |value: &Option<String>| {
         let Some(path) = text(value)? else { return Ok::<_, String>(None) };
-        if filler.of_project {
+        if filler.is_of_project {
             // Such a file could hold the key of a model.
             return Err("only your own configuration may name files for `auth`".to_owned());
         }

@@ -9,13 +9,13 @@ use ibeam_providers::is_secret_header;
 pub(crate) fn find(server: &NewMcpServer, keys: &[String]) -> Option<String> {
     let is_plain = |value: &str| !value.trim().is_empty() && !value.contains("${");
     let has_key = |value: &str| keys.iter().any(|key| !key.is_empty() && value.contains(key.as_str()));
-    let of_pairs = |kind: &str, pairs: &[(String, String)]| {
+    let find_in_pairs = |kind: &str, pairs: &[(String, String)]| {
         let is_secret =
             |(name, value): &&(String, String)| (is_secret_header(name) && is_plain(value)) || has_key(value);
         pairs.iter().find(is_secret).map(|(name, _)| format!("the value of the {kind} `{name}`"))
     };
-    of_pairs("variable", &server.environment)
-        .or_else(|| of_pairs("header", &server.headers))
+    find_in_pairs("variable", &server.environment)
+        .or_else(|| find_in_pairs("header", &server.headers))
         .or_else(|| in_arguments(&server.command_line, &is_plain, &has_key))
         .or_else(|| in_url(server.url.as_deref()?, &is_plain, &has_key))
 }

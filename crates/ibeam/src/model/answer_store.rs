@@ -16,7 +16,6 @@ use ibeam_protocol::{Answer, Block, Message};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// The answers of a task.
 #[derive(Debug)]
 pub(super) struct AnswerStore {
     path: PathBuf,
@@ -59,9 +58,6 @@ impl AnswerStore {
     }
 
     /// Stores an answer. One without content is not worth a second use, and one with a secret is not written to the disk.
-    ///
-    /// # Errors
-    /// The system's error.
     pub(super) fn store(&self, key: String, answer: &Answer, redactor: &Redactor) -> io::Result<()> {
         if answer.blocks.is_empty() || redactor.finds_secret_in(answer) {
             return Ok(());

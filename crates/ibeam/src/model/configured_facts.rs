@@ -50,17 +50,14 @@ impl<'a> ConfiguredFacts<'a> {
         fields
     }
 
-    /// Whether a field is set.
     pub(crate) fn sets(&self, field: &str) -> bool {
         self.value(field).is_some()
     }
 
-    /// Returns the text of a field.
     pub(crate) fn text(&self, field: &str) -> Option<&'a str> {
         self.value(field).map(text)
     }
 
-    /// Returns the number of a field.
     pub(crate) fn number(&self, field: &str) -> Option<u64> {
         self.value(field).and_then(number)
     }

@@ -25,7 +25,6 @@ use crate::app::AppContext;
 pub(crate) struct Parking {
     /// The provider that parks the requests.
     pub(crate) provider: Arc<dyn Provider>,
-    /// The directory of the requests.
     pub(crate) directory: Arc<ParkingDir>,
 }
 

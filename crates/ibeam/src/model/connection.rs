@@ -19,7 +19,6 @@ use crate::environment::variable;
 /// The size limit of a file of certificates. The authorities of a system have about 250 KB.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The settings of connections to one service.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServiceConnection {
     pub(crate) proxy: Option<ProxyServer>,

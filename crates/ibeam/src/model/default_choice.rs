@@ -16,7 +16,7 @@ use crate::app::AppContext;
 use crate::clock::today;
 
 /// The provider whose lines have names that users know from its own programs.
-const PROVIDER_OF_LINES: &str = "anthropic";
+const LINE_PROVIDER: &str = "anthropic";
 
 /// The rule that chose a model.
 #[derive(Clone, Debug)]
@@ -65,8 +65,8 @@ impl DefaultOrigin {
 
 /// Returns the id of the default model of a provider now.
 pub(super) fn default_id(app: &AppContext, provider: &ConfiguredProvider) -> Option<String> {
-    let of_list = DefaultOrigin::Provider.apply(&provider.name, &cached_models(app, provider));
-    of_list.or_else(|| default_model(&provider.name, &today()).map(str::to_owned))
+    let from_list = DefaultOrigin::Provider.apply(&provider.name, &cached_models(app, provider));
+    from_list.or_else(|| default_model(&provider.name, &today()).map(str::to_owned))
 }
 
 /// Returns the rule for the default model of a provider, for people.
@@ -88,15 +88,15 @@ pub(super) fn line_model(
     app: &AppContext,
     line: &str,
 ) -> Result<Option<(ConfiguredProvider, String, DefaultOrigin)>, Reason> {
-    let Some(family) = family_of_line(PROVIDER_OF_LINES, line) else { return Ok(None) };
+    let Some(family) = family_of_line(LINE_PROVIDER, line) else { return Ok(None) };
     let rule = DefaultOrigin::Newest(family.clone());
     let mut maker = None;
-    let others = provider_names(app).into_iter().filter(|name| name != PROVIDER_OF_LINES);
-    for name in std::iter::once(PROVIDER_OF_LINES.to_owned()).chain(others) {
+    let others = provider_names(app).into_iter().filter(|name| name != LINE_PROVIDER);
+    for name in std::iter::once(LINE_PROVIDER.to_owned()).chain(others) {
         let Some(provider) = ConfiguredProvider::find(app, &name)? else { continue };
-        let of_list = rule.apply(&name, &cached_models(app, &provider));
-        let of_table = || newest_of_family(&name, &family, &today()).map(|model| model.id.to_owned());
-        let Some(model) = of_list.or_else(of_table) else { continue };
+        let from_list = rule.apply(&name, &cached_models(app, &provider));
+        let find_in_table = || newest_of_family(&name, &family, &today()).map(|model| model.id.to_owned());
+        let Some(model) = from_list.or_else(find_in_table) else { continue };
         let has_key = provider.has_key();
         let found = (provider, model, rule.clone());
         if has_key {

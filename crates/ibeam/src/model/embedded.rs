@@ -11,7 +11,6 @@ use crate::app::AppContext;
 /// The display name of the embedded model.
 #[cfg(feature = "embedded")]
 pub(crate) const DISPLAY_NAME: &str = ibeam_local::MODEL_NAME;
-/// The display name of the embedded model.
 #[cfg(not(feature = "embedded"))]
 pub(crate) const DISPLAY_NAME: &str = "the embedded model";
 

@@ -91,7 +91,6 @@ impl QuotaCell {
     }
 }
 
-/// The keys of a provider.
 struct KeyPool {
     keys: Vec<PooledKey>,
     provider: String,
@@ -101,7 +100,6 @@ struct KeyPool {
     chooser: Chooser,
 }
 
-/// Chooses the key of a request.
 enum Chooser {
     /// The governor of the fleet.
     Governor { socket: PathBuf, ask: Ask },
@@ -286,7 +284,7 @@ impl KeyPool {
             if let (Ok(ModelEvent::Finished(answer)), Some(key), Some(answers)) =
                 (event, &key, ANSWERS.as_ref())
             {
-                // The run goes on without: only a kill before the record in the journal would cost a request.
+                // The run continues without it: only a kill before the record in the journal would cost a request.
                 drop(answers.store(key.clone(), answer, &redactor));
             }
         };

@@ -15,18 +15,15 @@ use crate::clock::now_ms;
 
 /// The age up to which a list is used without a request.
 pub(crate) const MAX_AGE: Duration = Duration::from_secs(60 * 60);
-/// The name of the file.
 const FILE_NAME: &str = "model-lists.json";
 /// The maximum size of the file.
 const MAX_BYTES: u64 = 8 << 20;
 
-/// The cached lists.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ListCache {
     providers: BTreeMap<String, CachedList>,
 }
 
-/// The list of one provider.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CachedList {
     /// The hash of the address, the key and the headers that were used.
@@ -100,12 +97,10 @@ impl ListCache {
 }
 
 impl CachedList {
-    /// Returns the age.
     pub(crate) fn age(&self) -> Duration {
         Duration::from_millis(now_ms().saturating_sub(self.listed_at_ms))
     }
 
-    /// Returns the models.
     pub(crate) fn models(&self) -> Vec<ListedModel> {
         let model = |CachedModel { id, label, facts }: &CachedModel| ListedModel {
             id: id.clone(),

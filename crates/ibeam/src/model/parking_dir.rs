@@ -27,7 +27,6 @@ pub(crate) struct ParkingDir {
     session: SessionId,
 }
 
-/// The content of a request file.
 #[derive(Serialize)]
 struct RequestFile<'a> {
     version: u32,

@@ -12,7 +12,6 @@ use ibeam_providers::{Adaptation, Observer, WireProtocol, find_protocol};
 
 use super::ConfiguredProvider;
 
-/// The name of the file.
 const FILE_NAME: &str = "model-protocols.json";
 /// The maximum size of the file.
 const MAX_BYTES: u64 = 1 << 20;

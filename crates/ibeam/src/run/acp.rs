@@ -119,7 +119,6 @@ pub(crate) fn serve_editor(app: &AppContext, stdout: File) -> Result<(), Failure
     })
 }
 
-/// A message of the editor.
 enum Message {
     Request(Request, Responder),
     Notification(Notification),
@@ -487,7 +486,6 @@ impl Server<'_> {
     }
 }
 
-/// A session that begins.
 struct BeginsSession {
     start: SessionStart,
     id: SessionId,

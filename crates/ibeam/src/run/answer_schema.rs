@@ -19,7 +19,7 @@ const MAX_BYTES: u64 = 256 * 1024;
 /// Returns the schema of the flag; `None` without the flag.
 ///
 /// # Errors
-/// `NoInput` for a file that cannot be read, or is no regular file; `InvalidJsonSchema`.
+/// `NoInput` for a file that cannot be read, or is not a regular file; `InvalidJsonSchema`.
 pub(super) fn load(app: &AppContext) -> Result<Option<Arc<JsonSchema>>, Reason> {
     let Some(value) = &app.base.flags.json_schema else { return Ok(None) };
     let (source, text) = match value.to_str().filter(|text| text.trim_start().starts_with('{')) {

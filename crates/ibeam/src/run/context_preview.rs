@@ -40,7 +40,6 @@ pub(crate) struct ContextPreview {
     pub(crate) tools: Vec<ToolSpec>,
     /// The tools of each MCP server that was started.
     pub(crate) server_tools: Vec<(String, Vec<ToolSpec>)>,
-    /// The MCP servers.
     pub(crate) servers: Vec<McpServer>,
     /// Whether the MCP servers were started that a run would start.
     pub(crate) has_started_servers: bool,

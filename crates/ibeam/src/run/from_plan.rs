@@ -122,7 +122,6 @@ impl PlanSearch {
     }
 }
 
-/// Returns the visible text of an answer.
 fn visible_text(answer: &Answer) -> String {
     let texts = answer.blocks.iter().filter_map(|block| match block {
         Block::Text(text) => Some(text.as_str()),

@@ -13,7 +13,6 @@ use crate::app::AppContext;
 use crate::dialect::{Host, SetModelReceiver, SetModelRequest, resolve_claude_model};
 use crate::model::{self, ModelChoice};
 
-/// The model of a hosted session.
 pub(super) struct HostModel<'a> {
     app: &'a AppContext,
     host: Arc<Host>,

@@ -38,7 +38,6 @@ const MARGIN: Duration = Duration::from_millis(300);
 /// Maximum size of the file with the token.
 const MAX_TOKEN_BYTES: u64 = 4096;
 
-/// The options of the command.
 pub(crate) struct McpServeOptions<'a> {
     /// The port; `None` for stdin and stdout.
     pub(crate) http: Option<u16>,

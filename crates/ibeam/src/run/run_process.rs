@@ -47,7 +47,6 @@ pub(super) struct RunProcess<'a> {
     pub(super) app: Arc<AppContext>,
     pub(super) runtime: &'a Runtime,
     pub(super) kind: RunKind,
-    /// The stop of the process.
     pub(super) stop: Stop,
     /// The stop of the current run, or of the wait for a prompt.
     pub(super) current_stop: CurrentStop,
@@ -58,13 +57,11 @@ pub(super) struct RunProcess<'a> {
 
 /// The destination of the events of runs.
 enum RunOutput<'a> {
-    /// To stdout of the process.
     Stdout(File, NewWriter<'a>),
     /// To the program at the other end of a connection.
     Connection(NewConnectionWriter<'a>),
 }
 
-/// Returns a writer of events to stdout.
 pub(super) type NewWriter<'a> = Box<dyn Fn(BackpressuredStdout) -> Box<dyn EventWriter + Send> + 'a>;
 
 /// Returns a writer of events to the program at the other end of a connection.
@@ -143,9 +140,6 @@ impl<'a> RunProcess<'a> {
     }
 
     /// Prints a text on stdout between runs.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(super) fn print_text(&self, text: &str) -> Result<(), Failure> {
         let RunOutput::Stdout(stdout, _) = &*self.output else { return Ok(()) };
         let failed =

@@ -44,7 +44,7 @@ use crate::mcp::{self, McpServers};
 use crate::model::{FallbackChain, ModelChoice, Parking, ParkingDir, current_model};
 use crate::printer::Printer;
 use crate::prompt::Prompt;
-use crate::pump::{DELTA_INTERVAL_OF_SCREEN, MAX_WAITING_EVENTS, Pump, PumpThread};
+use crate::pump::{MAX_WAITING_EVENTS, Pump, PumpThread, SCREEN_DELTA_INTERVAL};
 use crate::skills::Skills;
 use crate::slash_commands::SlashCommand;
 use crate::stderr_notices::NoticePrinter;
@@ -276,7 +276,7 @@ impl<'a> RunSession<'a> {
             RunKind::Editor | RunKind::Served => {}
         }
         let delta_interval = match process.kind {
-            RunKind::Interactive => DELTA_INTERVAL_OF_SCREEN,
+            RunKind::Interactive => SCREEN_DELTA_INTERVAL,
             RunKind::Single | RunKind::Hosted | RunKind::Editor | RunKind::Served => Duration::ZERO,
         };
         let pump = Pump { printer: Arc::clone(&printer), delta_interval };
@@ -409,12 +409,10 @@ impl<'a> RunSession<'a> {
         (!servers.is_empty()).then(|| slash_commands::server_prompt::available(servers))
     }
 
-    /// Returns the ID of the session.
     pub(super) fn id(&self) -> SessionId {
         self.run.head.session_id
     }
 
-    /// Returns the skills.
     pub(super) fn skills(&self) -> &Skills {
         &self.skills
     }

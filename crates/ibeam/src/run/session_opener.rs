@@ -18,9 +18,7 @@ use crate::session_name::find_session;
 /// Which session the run belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SessionTarget {
-    /// A new session.
     New,
-    /// The newest session of the workspace.
     Newest,
     /// A session by its UUID or the beginning of it, or by `-1`, `-2` … for the newest, the second newest, …
     Named(String),

@@ -8,12 +8,10 @@ use super::run_session::RunSession;
 use crate::exit::ExitFailure;
 use crate::message_queue::{MessageQueue, QueuedMessage};
 
-/// The source of the messages.
 pub(super) trait TurnSource {
     /// Whether the process succeeds if its last turn does. Otherwise all turns have to succeed.
     const LAST_TURN_DECIDES: bool;
 
-    /// Returns the queue of the messages.
     fn queue(&self) -> &MessageQueue;
 
     /// Waits for the next message; `None` after the last.

@@ -43,7 +43,6 @@ impl Drop for Watch {
     }
 }
 
-/// The time limit of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimeLimit {
     pub(super) limit: Duration,

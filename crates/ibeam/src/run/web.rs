@@ -50,11 +50,11 @@ impl Web {
             UpstreamProxies::new(variable),
             app.base.settings.timeouts.connect.value.unwrap_or(CONNECT_TIMEOUT),
         );
-        let of_pages = |rules: &[Rule]| rules.iter().any(|rule| matches!(rule, Rule::WebFetch(_)));
+        let has_page_rule = |rules: &[Rule]| rules.iter().any(|rule| matches!(rule, Rule::WebFetch(_)));
         let has_fetch_tool = !is_print
             || policy.mode == PermissionMode::Force
-            || of_pages(&policy.allow)
-            || of_pages(&policy.ask);
+            || has_page_rule(&policy.allow)
+            || has_page_rule(&policy.ask);
         let dialer = Arc::new(dialer);
         let search = Search::load(app, policy, is_print, &dialer, || tls_factory(app))?;
         Ok(Self { dialer, grants, has_fetch_tool, search })

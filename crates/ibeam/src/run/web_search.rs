@@ -19,11 +19,9 @@ const TERM_PARAMETERS: [&str; 6] = ["query", "q", "search_query", "searchTerm", 
 
 /// The search of a run, before its MCP servers have started.
 pub(super) enum Search {
-    /// A search service.
     Service(Arc<WebSearch>),
     /// A tool of an MCP server.
     Mcp {
-        /// The name of the server.
         server: String,
         /// The name of the tool on the server.
         tool: String,

@@ -17,7 +17,6 @@ use ibeam_sandbox::Confinement;
 use crate::app::AppContext;
 use crate::environment::variable;
 
-/// The caches of one tool.
 struct ToolCache {
     tool: &'static str,
     parts: &'static [CachePart],
@@ -140,7 +139,7 @@ fn find(
         let Ok(path) = path.canonicalize() else {
             if CACHES.iter().any(|cache| cache.tool == entry) {
                 let detail = format!(
-                    "`{entry}` is no directory here; for the cache of `{entry}`, add it to `sandbox.caches`"
+                    "`{entry}` is not a directory here; for the cache of `{entry}`, add it to `sandbox.caches`"
                 );
                 return Err(origin.invalid(detail).into());
             }

@@ -16,7 +16,6 @@ use super::{SKILL_FILE, Skill, Skills};
 use crate::frontmatter::Frontmatter;
 use crate::text_sources::{TextOwner, TextSources, list_files, mark_untrusted};
 
-/// The name of the tool.
 pub(crate) const NAME: &str = "skill";
 const DESCRIPTION: &str = include_str!("../../prompts/skill.md");
 /// The number of bytes of the instructions that the model receives.

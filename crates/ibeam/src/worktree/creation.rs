@@ -123,7 +123,7 @@ impl WorktreeSpec<'_> {
         }
     }
 
-    /// Returns the hash of the commit at which a new branch begins; refuses a base that is no commit.
+    /// Returns the hash of the commit at which a new branch begins; refuses a base that is not a commit.
     fn find_base(&self, git: &Git, view: &RepositoryView) -> Result<String, Reason> {
         let commit = format!("{}^{{commit}}", self.base.unwrap_or("HEAD"));
         let arguments = ["rev-parse", "--quiet", "--verify", "--end-of-options", &commit];

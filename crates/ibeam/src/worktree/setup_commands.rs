@@ -22,7 +22,6 @@ const MAX_OUTPUT_BYTES: usize = 600;
 /// The set-up commands of a worktree that has not been set up.
 #[derive(Clone, Debug)]
 pub(crate) struct WorktreeSetup {
-    /// The file of the commands.
     file: PathBuf,
     commands: Vec<String>,
     origin: SetupOrigin,
@@ -37,7 +36,6 @@ pub(super) struct SetupOrigin {
     pub(super) marker: PathBuf,
 }
 
-/// The content of the file.
 #[derive(Deserialize)]
 struct WorktreesFile {
     #[serde(rename = "setup-worktree-unix")]

@@ -100,7 +100,6 @@ pub(crate) fn response(messages: &[Value], id: u64) -> &Value {
     found.get("result").unwrap_or_else(|| &found["error"])
 }
 
-/// Returns the updates of this kind.
 pub(crate) fn updates<'a>(messages: &'a [Value], kind: &str) -> Vec<&'a Value> {
     let updates = messages.iter().map(|message| &message["params"]["update"]);
     updates.filter(|update| update["sessionUpdate"] == kind).collect()

@@ -13,11 +13,10 @@ use ibeam_testkit::{
 use serde_json::{Value, json};
 
 use crate::dialect::events;
-use crate::input_stream::{FLAGS, message, of_type};
+use crate::input_stream::{FLAGS, message, select_type};
 use crate::scene::{KEY, Scene, answer_call, answer_text};
 
 const MODEL: &str = "anthropic/claude-sonnet-5-5";
-/// The number of prompts in a run.
 const PROMPTS: usize = 5;
 
 fn service() -> StrictService {
@@ -166,7 +165,7 @@ fn a_session_of_fifty_turns_keeps_its_thinking_with_every_change() {
         let output = ibeam(&scene, args).stdin(Stdin::Piped(prompts.into())).run();
         assert_eq!((output.code, scene.server.refusals()), (Some(0), vec![]), "{name}: {output}");
         let lines = events(&output);
-        let results = of_type(&lines, "result");
+        let results = select_type(&lines, "result");
         assert_eq!((results.len(), output.stderr_lines("error").len()), (PROMPTS, 0), "{name}: {output}");
         let shortened =
             results.iter().filter_map(|result| result["ibeam"]["compactions"].as_u64()).sum::<u64>();

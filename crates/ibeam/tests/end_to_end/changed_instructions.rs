@@ -115,16 +115,16 @@ fn a_mode_is_announced_and_lifted_in_a_message_of_the_role_that_the_model_has() 
         let third = conversation.answered(&[]);
         check_prefix(&first, &second);
         check_prefix(&second, &third);
-        let of_role = |request: &Request| -> Vec<String> {
+        let role_lines = |request: &Request| -> Vec<String> {
             shown(request).into_iter().filter(|line| line.starts_with(&format!("{role}: "))).collect()
         };
-        assert_eq!(of_role(&first).len(), system_in_messages, "{model}");
-        let announced = &of_role(&second)[system_in_messages];
+        assert_eq!(role_lines(&first).len(), system_in_messages, "{model}");
+        let announced = &role_lines(&second)[system_in_messages];
         assert!(
             announced.starts_with(&format!("{role}: {CHANGED}")) && announced.contains(PLAN),
             "{announced}"
         );
-        let lifted = &of_role(&third)[system_in_messages + 1];
+        let lifted = &role_lines(&third)[system_in_messages + 1];
         let expect = format!("No longer in force, so do not follow it: the text that begins with \"{PLAN}");
         assert!(lifted.contains(&expect), "{lifted}");
     }

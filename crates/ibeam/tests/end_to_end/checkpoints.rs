@@ -168,7 +168,7 @@ fn a_redo_names_the_commit_with_what_it_overwrites() {
     assert_eq!(git(&scene, &arguments.split(' ').collect::<Vec<_>>()), "mine\n");
     let nothing = scene.ibeam_without_model(["undo", "--redo"]).run();
     assert!(nothing.code == Some(66) && nothing.stderr.contains("nothing to redo"), "{nothing}");
-    // What was overwritten is no change of somebody else any more.
+    // What was overwritten is not a change of somebody else any more.
     scene.ibeam_without_model(["undo"]).run().succeeded();
     assert!(scene.workspace.read("calc.py").unwrap().starts_with("def add"));
 }

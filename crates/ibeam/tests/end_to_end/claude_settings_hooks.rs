@@ -181,7 +181,7 @@ fn hooks_of_a_project_run_only_in_a_trusted_workspace() {
     }
 }
 
-/// Settings without hooks are no reason for a warning.
+/// Settings without hooks are not a reason for a warning.
 #[test]
 fn settings_of_a_project_without_hooks_have_no_effect() {
     let scene = Scene::new([answer_text("done")]);

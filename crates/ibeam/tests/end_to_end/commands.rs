@@ -250,7 +250,6 @@ fn models_are_listed_as_ids_and_labels() {
     assert_eq!(scene.ibeam(["--list-models"]).run().succeeded().stdout, output.stdout);
 }
 
-/// Returns the file of cached lists.
 fn list_cache(scene: &Scene) -> std::path::PathBuf {
     scene.workspace.home().join(".cache/ibeam/model-lists.json")
 }

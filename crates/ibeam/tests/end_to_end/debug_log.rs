@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::scene::{KEY, Scene, answer_shell, answer_text};
 
 /// Returns the values of the lines with this key.
-fn of_kind<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
+fn select_kind<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
     lines.iter().filter_map(|line| line.get(kind)).collect()
 }
 
@@ -27,15 +27,15 @@ fn a_debug_log_has_requests_answers_decisions_and_times_without_keys() {
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let times: Vec<u64> = lines.iter().map(|line| line["ms"].as_u64().unwrap()).collect();
     assert!(times.is_sorted(), "{times:?}");
-    assert_eq!(of_kind(&lines, "start")[0]["version"], env!("CARGO_PKG_VERSION"));
-    assert_eq!(of_kind(&lines, "step"), ["sandbox ready", "MCP servers started", "session open"]);
-    let exchanges = of_kind(&lines, "exchange");
+    assert_eq!(select_kind(&lines, "start")[0]["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(select_kind(&lines, "step"), ["sandbox ready", "MCP servers started", "session open"]);
+    let exchanges = select_kind(&lines, "exchange");
     assert_eq!(exchanges.len(), 2, "{text}");
     assert!(exchanges[0]["request"].to_string().contains("do it, my key is"), "{}", exchanges[0]);
     assert!(exchanges[1]["request"].to_string().contains("hello-from-command"), "{}", exchanges[1]);
     assert_eq!(exchanges[1]["response"]["status"], 200);
     assert!(exchanges[1]["response"]["chunks"][0]["at_ms"].is_u64(), "{}", exchanges[1]);
-    let kinds = of_kind(&lines, "event");
+    let kinds = select_kind(&lines, "event");
     let decision = kinds.iter().find_map(|event| event["kind"].get("permission_decided")).unwrap();
     assert_eq!((&decision["allowed"], &decision["rule"]), (&Value::from(true), &Value::from("--force")));
     assert!(kinds.last().unwrap()["kind"]["run_finished"].is_object(), "{text}");
@@ -86,5 +86,5 @@ fn a_debug_log_and_recordings_can_be_written_together_and_change_no_request() {
     let recording: Value = serde_json::from_str(&recording).unwrap();
     let log = fs::read_to_string(logged.workspace.outside().join("log")).unwrap();
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(of_kind(&lines, "exchange"), [&recording]);
+    assert_eq!(select_kind(&lines, "exchange"), [&recording]);
 }

@@ -39,13 +39,16 @@ pub(crate) fn interrupt() -> String {
     "{\"type\":\"interrupt\"}\n".to_owned()
 }
 
-pub(crate) fn of_type<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
+pub(crate) fn select_type<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {
     lines.iter().filter(|line| line["type"] == kind).collect()
 }
 
 /// Returns the texts of the `user` lines.
 pub(crate) fn prompts(lines: &[Value]) -> Vec<&str> {
-    of_type(lines, "user").iter().filter_map(|line| line["message"]["content"][0]["text"].as_str()).collect()
+    select_type(lines, "user")
+        .iter()
+        .filter_map(|line| line["message"]["content"][0]["text"].as_str())
+        .collect()
 }
 
 /// Starts the program with an open stdin.
@@ -78,10 +81,10 @@ fn each_message_is_a_turn_of_one_session() {
         let lines = [message("first"), "\n".to_owned(), message("second")];
         let output = with_input(&scene, args, &lines).run().succeeded();
         let lines = events(&output);
-        assert_eq!((of_type(&lines, "system").len(), kinds(&lines)[0]), (1, "system"), "{output}");
+        assert_eq!((select_type(&lines, "system").len(), kinds(&lines)[0]), (1, "system"), "{output}");
         assert_eq!(lines[0]["ibeam"]["input"], "stream-json");
         assert_eq!(prompts(&lines), ["first", "second"]);
-        let [first, second] = of_type(&lines, "result")[..] else { panic!("{output}") };
+        let [first, second] = select_type(&lines, "result")[..] else { panic!("{output}") };
         assert_eq!((&first["result"], &second["result"]), (&json!("One."), &json!("Two.")));
         assert_eq!((&first["ibeam"]["turns"], &second["ibeam"]["turns"]), (&json!(2), &json!(1)));
         assert!(first["request_id"] != second["request_id"], "{output}");
@@ -116,7 +119,7 @@ fn a_steering_message_joins_the_running_turn_and_others_wait() {
     let expect = ["system", "user", "tool_call", "tool_call", "user", "assistant", "result", "user"];
     assert_eq!(kinds(&lines)[..8], expect, "{output}");
     assert_eq!(prompts(&lines), ["first", "use tabs", "later"]);
-    assert_eq!(of_type(&lines, "result").len(), 2);
+    assert_eq!(select_type(&lines, "result").len(), 2);
     let requests = scene.server.requests();
     assert!(requests[1].transcript().last().unwrap().contains("use tabs"), "{:?}", requests[1].transcript());
     let recorded = journal(&scene, lines[0]["session_id"].as_str().unwrap());
@@ -150,7 +153,7 @@ fn an_interrupt_ends_the_running_turn_and_not_the_process() {
     // All turns have to succeed.
     assert_eq!(output.code, Some(130), "{output}");
     let lines = events(&output);
-    let error = of_type(&lines, "error")[0];
+    let error = select_type(&lines, "error")[0];
     assert_eq!((&error["code"], &error["exit_code"]), (&json!("signal"), &json!(130)), "{output}");
     assert_eq!(lines.last().unwrap()["result"], "Two.");
     assert_eq!(output.stderr_lines("error:").len(), 1, "{output}");
@@ -164,7 +167,7 @@ fn a_failed_turn_does_not_end_the_process_but_fails_it() {
     let output = with_input(&scene, &[], &lines).run();
     assert_eq!(output.code, Some(22), "{output}");
     let lines = events(&output);
-    let ends = ["error", "result"].map(|kind| of_type(&lines, kind).len());
+    let ends = ["error", "result"].map(|kind| select_type(&lines, kind).len());
     assert_eq!(ends, [2, 2], "{output}");
     assert_eq!(lines.last().unwrap()["result"], "Four.");
     // Each failure is on stderr once, and the last line is the one of the exit code.
@@ -176,7 +179,7 @@ fn limits_apply_to_each_turn() {
     let scene = Scene::new([answer_text("One."), answer_text("Two.")]);
     let lines = [message("first"), message("second")];
     let output = with_input(&scene, &["--max-turns", "1"], &lines).run().succeeded();
-    assert_eq!(of_type(&events(&output), "result").len(), 2);
+    assert_eq!(select_type(&events(&output), "result").len(), 2);
 }
 
 #[test]
@@ -191,7 +194,7 @@ fn waiting_for_a_message_does_not_count_for_the_time_limit() {
     running.wait_for_stdout("Three.");
     let output = close(running);
     assert_eq!(output.code, Some(33), "{output}");
-    assert_eq!(of_type(&events(&output), "error")[0]["code"], "timeout");
+    assert_eq!(select_type(&events(&output), "error")[0]["code"], "timeout");
 }
 
 #[test]

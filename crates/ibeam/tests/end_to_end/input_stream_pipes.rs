@@ -8,7 +8,7 @@ use ibeam_testkit::{Answer, Ibeam, PNG_BASE64, RunningProgram, Stdin, Workspace}
 use serde_json::{Value, json};
 
 use crate::dialect::{events, kinds};
-use crate::input_stream::{FLAGS, interrupt, message, of_type, prompts, steering, with_image};
+use crate::input_stream::{FLAGS, interrupt, message, prompts, select_type, steering, with_image};
 use crate::scene::{BINARY, Scene, answer_call, answer_text, journal};
 
 fn recordings(scene: &Scene) -> PathBuf {
@@ -47,7 +47,10 @@ fn recorded_turns_are_replayed_byte_by_byte() {
         (replay(&scene, &lines[..2]).run().succeeded(), replay(&scene, &lines[..2]).run().succeeded());
     assert_eq!((&first.stdout, &first.stderr), (&second.stdout, &second.stderr));
     let results = |lines: &[Value]| -> Vec<(Value, Value)> {
-        of_type(lines, "result").iter().map(|line| (line["result"].clone(), line["usage"].clone())).collect()
+        select_type(lines, "result")
+            .iter()
+            .map(|line| (line["result"].clone(), line["usage"].clone()))
+            .collect()
     };
     let (replayed, recorded) = (events(&first), events(&recorded));
     assert_eq!(results(&replayed), results(&recorded)[..2]);
@@ -105,7 +108,7 @@ fn a_reader_that_stalls_loses_nothing() {
     let output = close(running).succeeded();
     let lines = events(&output);
     let results: Vec<&str> =
-        of_type(&lines, "result").iter().map(|line| line["result"].as_str().unwrap()).collect();
+        select_type(&lines, "result").iter().map(|line| line["result"].as_str().unwrap()).collect();
     assert_eq!((results[0].len(), &results[1..]), (500 * 4096, &["Two.", "Three."][..]));
     assert_eq!(prompts(&lines), ["first", "second", "third"]);
 }

@@ -70,7 +70,7 @@ fn a_change_is_printed_once_and_a_file_that_changes_after_the_question_is_not_ov
         if changes_meanwhile {
             fs::write(scene.workspace.path().join("f"), "other\n").unwrap();
         }
-        // Keys that arrive with the question are no answer.
+        // Keys that arrive with the question are not an answer.
         std::thread::sleep(std::time::Duration::from_millis(900));
         running.type_text("y");
         running.wait_for_stdout("So be it.");

@@ -199,7 +199,6 @@ struct HttpServer {
     port: u16,
 }
 
-/// An HTTP response.
 #[derive(Debug)]
 struct HttpResponse {
     status: u16,

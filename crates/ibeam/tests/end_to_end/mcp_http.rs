@@ -32,7 +32,6 @@ impl Received {
         self.body["method"].as_str().unwrap_or_default()
     }
 
-    /// Returns the answer with this result.
     pub(crate) fn result(&self, result: Value) -> Answer {
         let body = json!({ "jsonrpc": "2.0", "id": self.body["id"], "result": result });
         Answer {

@@ -1,4 +1,4 @@
-//! Tools, files and reasoning that a service refuses: the session goes on without them.
+//! Tools, files and reasoning that a service refuses: the session continues without them.
 
 use ibeam_testkit::{Answer, ModelServer, PNG, ProgramOutput, ServiceModel, StrictService, Wire, Workspace};
 use serde_json::{Value, json};

@@ -274,10 +274,10 @@ fn a_stream_in_a_file_prints_what_the_session_prints() {
     scene.print(["--deny", "Shell(exit)"]).run().succeeded();
     scene.print(["--continue"]).run().succeeded();
     assert_eq!(scene.print(["--continue"]).run().code, Some(20));
-    let of_session = |format| replay(&scene, &["-1", "--output-format", format]).succeeded().stdout;
-    let stream = of_session("stream-json");
+    let replay_session = |format| replay(&scene, &["-1", "--output-format", format]).succeeded().stdout;
+    let stream = replay_session("stream-json");
     for format in FORMATS {
-        check_stream_replay(&scene, &stream, format, &of_session(format));
+        check_stream_replay(&scene, &stream, format, &replay_session(format));
     }
     let path = scene.workspace.outside().join("stream.ndjson");
     let args = ["replay", path.to_str().unwrap(), "--output-format", "html", "--lang", "en"];

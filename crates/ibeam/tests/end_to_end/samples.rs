@@ -8,7 +8,6 @@ use serde_json::Value;
 
 use crate::scene::{KEY, Scene, provider_name};
 
-/// The directory of the samples.
 const SAMPLE_DIRECTORY: &str = "/Users/user/project";
 
 #[track_caller]

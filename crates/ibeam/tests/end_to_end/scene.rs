@@ -153,7 +153,6 @@ pub(crate) fn answer_text(text: &str) -> Answer {
     Answer::new().text(text)
 }
 
-/// Returns an answer of one tool call.
 pub(crate) fn answer_call(id: &str, tool: &str, arguments: &Value) -> Answer {
     Answer::new().call(id, tool, arguments)
 }

@@ -312,7 +312,7 @@ fn the_inline_screen_shows_the_answer_and_asks_about_a_command() {
     let arguments = ["greet", "--sandbox", "disabled"];
     let running = scene.ibeam(arguments).env("TERM", "xterm-256color").terminal().start();
     running.wait_for_stdout("Allow this?");
-    // Keys that follow the question at once are no answer.
+    // Keys that follow the question at once are not an answer.
     running.type_text("y");
     std::thread::sleep(Duration::from_millis(900));
     running.type_text("y");

@@ -11,9 +11,9 @@ use nkeys::KeyPair;
 use serde_json::{Value, json};
 
 use super::recipes::{Recipes, replace};
-use crate::fleet::FleetError;
 use crate::fleet::scripted_fleet::{ScriptedFleet, answer};
 use crate::fleet_nats::cluster::Cluster;
+use crate::suite::SuiteError;
 
 /// The tasks of each launcher.
 const TASKS: usize = 12;
@@ -40,7 +40,7 @@ pub(super) struct LauncherScene<'a> {
 pub(super) struct Running(pub(super) Child);
 
 impl<'a> LauncherScene<'a> {
-    pub(super) fn new(program: &'a Path, server: &Path, recipes: &'a Recipes) -> Result<Self, FleetError> {
+    pub(super) fn new(program: &'a Path, server: &Path, recipes: &'a Recipes) -> Result<Self, SuiteError> {
         let fleet = ScriptedFleet::new(program, |request, _| answer(request));
         let (submitter, worker) = (KeyPair::new_user(), KeyPair::new_user());
         let users = format!(
@@ -52,10 +52,10 @@ impl<'a> LauncherScene<'a> {
         let cluster = Cluster::start(server, 1, &users)?;
         let top = fleet.workspace.outside();
         // Other users may start workers.
-        fs::set_permissions(top, Permissions::from_mode(0o755)).map_err(FleetError::system(top.display()))?;
+        fs::set_permissions(top, Permissions::from_mode(0o755)).map_err(SuiteError::system(top.display()))?;
         let programs = top.join("bin");
-        fs::create_dir(&programs).map_err(FleetError::system(programs.display()))?;
-        symlink(program, programs.join("ibeam")).map_err(FleetError::system(programs.display()))?;
+        fs::create_dir(&programs).map_err(SuiteError::system(programs.display()))?;
+        symlink(program, programs.join("ibeam")).map_err(SuiteError::system(programs.display()))?;
         write(&top.join("submitter.nk"), &seed_of(&submitter)?)?;
         let scene = Self { recipes, program, fleet, cluster, programs, worker_seed: seed_of(&worker)? };
         scene.create_repository()?;
@@ -63,7 +63,7 @@ impl<'a> LauncherScene<'a> {
     }
 
     /// Returns a recipe of the page for the queue of this scene.
-    pub(super) fn recipe(&self, heading: &str, number: usize) -> Result<String, FleetError> {
+    pub(super) fn recipe(&self, heading: &str, number: usize) -> Result<String, SuiteError> {
         replace(self.recipes.block(heading, number)?, DOCUMENTED_QUEUE, &self.cluster.url("evals"))
     }
 
@@ -73,9 +73,9 @@ impl<'a> LauncherScene<'a> {
     }
 
     /// Creates the home directory of a worker, with the key of the queue and the configuration of git.
-    pub(super) fn create_home(&self, name: &str) -> Result<PathBuf, FleetError> {
+    pub(super) fn create_home(&self, name: &str) -> Result<PathBuf, SuiteError> {
         let home = self.directory().join(name);
-        fs::create_dir(&home).map_err(FleetError::system(home.display()))?;
+        fs::create_dir(&home).map_err(SuiteError::system(home.display()))?;
         write(&home.join("worker.nk"), &self.worker_seed)?;
         let git = format!(
             "[url \"file://{}/\"]\n\tinsteadOf = https://git.example.com/\n[safe]\n\tdirectory = *\n",
@@ -100,22 +100,22 @@ impl<'a> LauncherScene<'a> {
     }
 
     /// Returns a command with a new environment: the variables of a worker and this home. Its output goes to `NAME.log`.
-    pub(super) fn command(&self, program: &str, home: &Path, name: &str) -> Result<Command, FleetError> {
+    pub(super) fn command(&self, program: &str, home: &Path, name: &str) -> Result<Command, SuiteError> {
         let mut command = Command::new(program);
         command.env_clear().envs(self.variables()).env("HOME", home).current_dir(self.directory());
         let path = self.directory().join(format!("{name}.log"));
         let output = File::options().create(true).append(true).open(&path);
-        let output = output.map_err(FleetError::system(path.display()))?;
-        let errors = output.try_clone().map_err(FleetError::system(path.display()))?;
+        let output = output.map_err(SuiteError::system(path.display()))?;
+        let errors = output.try_clone().map_err(SuiteError::system(path.display()))?;
         command.stdin(Stdio::null()).stdout(output).stderr(errors);
         Ok(command)
     }
 
     /// Sends the tasks to the queue. The process ends when all of them have a result.
-    pub(super) fn submit(&self) -> Result<Running, FleetError> {
+    pub(super) fn submit(&self) -> Result<Running, SuiteError> {
         let tasks = self.fleet.write_tasks_in(TASKS, &json!({ "git": REPOSITORY }))?;
         let path = self.fleet.results();
-        let results = File::create(&path).map_err(FleetError::system(path.display()))?;
+        let results = File::create(&path).map_err(SuiteError::system(path.display()))?;
         let mut command = self.fleet.ibeam(&["fleet", "run"])?;
         command.arg(tasks).args(["--queue", &self.cluster.url("evals"), "--queue-lease", "10"]);
         command.arg("--queue-nkey").arg(self.directory().join("submitter.nk")).stdout(results);
@@ -126,7 +126,7 @@ impl<'a> LauncherScene<'a> {
     ///
     /// # Errors
     /// A task that did not pass; with the last output of the workers.
-    pub(super) fn wait_for_results(&self, submitter: Running) -> Result<usize, FleetError> {
+    pub(super) fn wait_for_results(&self, submitter: Running) -> Result<usize, SuiteError> {
         let status =
             submitter.wait("`ibeam fleet run`").map_err(|error| self.with_logs(&error.to_string()))?;
         let results = self.fleet.read_results()?;
@@ -152,7 +152,7 @@ impl<'a> LauncherScene<'a> {
     }
 
     /// Returns an error with the ends of all files of output.
-    pub(super) fn with_logs(&self, what: &str) -> FleetError {
+    pub(super) fn with_logs(&self, what: &str) -> SuiteError {
         let mut text = what.to_owned();
         let entries = fs::read_dir(self.directory()).into_iter().flatten().flatten();
         for path in entries.map(|entry| entry.path()) {
@@ -163,11 +163,11 @@ impl<'a> LauncherScene<'a> {
                 text.push_str(&format!("\n== {}\n{end}", path.display()));
             }
         }
-        FleetError::Failed(text)
+        SuiteError::Failed(text)
     }
 
     /// Creates a repository with one commit.
-    fn create_repository(&self) -> Result<(), FleetError> {
+    fn create_repository(&self) -> Result<(), SuiteError> {
         let script = "git init -q -b main project.git && cd project.git && echo a > a.txt && git add a.txt && \
                       git -c user.name=a -c user.email=a@example.com commit -q -m one";
         let mut command = self.command("sh", self.directory(), "git")?;
@@ -184,14 +184,14 @@ impl<'a> LauncherScene<'a> {
 
 impl Running {
     /// Waits for the end of the process, with a limit of time.
-    pub(super) fn wait(mut self, what: &str) -> Result<ExitStatus, FleetError> {
+    pub(super) fn wait(mut self, what: &str) -> Result<ExitStatus, SuiteError> {
         let start = Instant::now();
         loop {
-            if let Some(status) = self.0.try_wait().map_err(FleetError::system(what))? {
+            if let Some(status) = self.0.try_wait().map_err(SuiteError::system(what))? {
                 return Ok(status);
             }
             if start.elapsed() > TIMEOUT {
-                return Err(FleetError::Failed(format!("{what} did not end within {TIMEOUT:?}")));
+                return Err(SuiteError::Failed(format!("{what} did not end within {TIMEOUT:?}")));
             }
             std::thread::sleep(POLL_INTERVAL);
         }
@@ -207,8 +207,8 @@ impl Drop for Running {
 }
 
 /// Starts a process.
-pub(super) fn start(mut command: Command) -> Result<Running, FleetError> {
-    command.spawn().map(Running).map_err(FleetError::system(command.get_program().to_string_lossy()))
+pub(super) fn start(mut command: Command) -> Result<Running, SuiteError> {
+    command.spawn().map(Running).map_err(SuiteError::system(command.get_program().to_string_lossy()))
 }
 
 /// Waits until a condition holds. Returns whether it does.
@@ -224,7 +224,7 @@ pub(super) fn wait_until(mut condition: impl FnMut() -> bool) -> bool {
 }
 
 /// Returns the paths of programs, or the reason why this machine cannot run a launcher.
-pub(super) fn find_programs<const N: usize>(programs: [(&str, &str); N]) -> Result<[PathBuf; N], String> {
+pub(super) fn find_programs<const N: usize>(programs: [(&str, &str); N]) -> Result<[PathBuf; N], SuiteError> {
     let path = std::env::var("PATH").unwrap_or_default();
     // Programs of administrators are not in the path of every user.
     let directories: Vec<&str> = path.split(':').chain(["/usr/sbin", "/sbin", "/lib/systemd"]).collect();
@@ -233,24 +233,26 @@ pub(super) fn find_programs<const N: usize>(programs: [(&str, &str); N]) -> Resu
     };
     for (program, package) in programs {
         if find(program).is_none() {
-            return Err(format!("there is no `{program}`; install the package `{package}`"));
+            return Err(SuiteError::Missing(format!(
+                "there is no `{program}`; install the package `{package}`"
+            )));
         }
     }
     Ok(programs.map(|(program, _)| find(program).unwrap_or_default()))
 }
 
-/// Returns why root is needed and missing, if that is so.
-pub(super) fn needs_root() -> Result<(), String> {
+/// Returns an error unless this process is root.
+pub(super) fn needs_root() -> Result<(), SuiteError> {
     match rustix::process::geteuid().is_root() {
         true => Ok(()),
-        false => Err("its services need root".to_owned()),
+        false => Err(SuiteError::Missing("its services need root".to_owned())),
     }
 }
 
-pub(super) fn write(path: &Path, text: &str) -> Result<(), FleetError> {
-    fs::write(path, text).map_err(FleetError::system(path.display()))
+pub(super) fn write(path: &Path, text: &str) -> Result<(), SuiteError> {
+    fs::write(path, text).map_err(SuiteError::system(path.display()))
 }
 
-fn seed_of(key: &KeyPair) -> Result<String, FleetError> {
-    key.seed().map_err(|error| FleetError::Failed(format!("cannot create a key: {error}")))
+fn seed_of(key: &KeyPair) -> Result<String, SuiteError> {
+    key.seed().map_err(|error| SuiteError::Failed(format!("cannot create a key: {error}")))
 }

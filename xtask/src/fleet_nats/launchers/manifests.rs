@@ -6,10 +6,9 @@ use std::process::Command;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::Outcome;
 use super::launcher_scene::{LauncherScene, Running, start, write};
 use super::recipes::replace;
-use crate::fleet::FleetError;
+use crate::suite::SuiteError;
 
 /// The number of containers that are started; a manifest has more than one machine needs.
 const CONTAINERS: usize = 2;
@@ -28,40 +27,40 @@ impl Validators {
     }
 
     /// Compares a manifest of Kubernetes with the schema of its kind. Unknown fields are errors.
-    fn check_kubernetes(&self, path: &Path) -> Result<(), FleetError> {
+    fn check_kubernetes(&self, path: &Path) -> Result<(), SuiteError> {
         self.run(Command::new(self.programs.join("kubernetes-validate")).arg("--strict").arg(path))
     }
 
     /// Compares a workflow with the schema of its service.
-    fn check_workflow(&self, path: &Path) -> Result<(), FleetError> {
+    fn check_workflow(&self, path: &Path) -> Result<(), SuiteError> {
         let mut command = Command::new(self.programs.join("check-jsonschema"));
         self.run(command.args(["--builtin-schema", "vendor.github-workflows"]).arg(path))
     }
 
-    fn run(&self, command: &mut Command) -> Result<(), FleetError> {
+    fn run(&self, command: &mut Command) -> Result<(), SuiteError> {
         let program = command.get_program().to_string_lossy().into_owned();
-        let output = command.output().map_err(FleetError::system(program))?;
+        let output = command.output().map_err(SuiteError::system(program))?;
         if output.status.success() {
             return Ok(());
         }
         let text = [output.stdout, output.stderr].concat();
-        Err(FleetError::Failed(format!("a manifest is invalid: {}", String::from_utf8_lossy(&text))))
+        Err(SuiteError::Failed(format!("a manifest is invalid: {}", String::from_utf8_lossy(&text))))
     }
 
     /// Returns a file of YAML as JSON.
-    fn read(&self, path: &Path) -> Result<Value, FleetError> {
+    fn read(&self, path: &Path) -> Result<Value, SuiteError> {
         let script =
             "import json, sys, yaml; json.dump(yaml.safe_load(open(sys.argv[1])), sys.stdout, default=str)";
         let mut command = Command::new(self.programs.join("python"));
-        let output = command.args(["-c", script]).arg(path).output().map_err(FleetError::system("python"))?;
+        let output = command.args(["-c", script]).arg(path).output().map_err(SuiteError::system("python"))?;
         // The key `on` of a workflow is a boolean in YAML 1.1, which `json` writes as text.
         serde_json::from_slice(&output.stdout)
-            .map_err(|error| FleetError::Failed(format!("{}: {error}", path.display())))
+            .map_err(|error| SuiteError::Failed(format!("{}: {error}", path.display())))
     }
 }
 
 /// Runs the container of a Job until it ends.
-pub(super) fn run_job(scene: &LauncherScene<'_>, validators: &Validators) -> Result<Outcome, FleetError> {
+pub(super) fn run_job(scene: &LauncherScene<'_>, validators: &Validators) -> Result<String, SuiteError> {
     let command = container_command(scene, validators, 0)?;
     let submitter = scene.submit()?;
     let containers = start_containers(scene, &command)?;
@@ -72,14 +71,14 @@ pub(super) fn run_job(scene: &LauncherScene<'_>, validators: &Validators) -> Res
             return Err(scene.with_logs(&format!("a container of the Job ended with {status}")));
         }
     }
-    Ok(Outcome::Passed(scene.describe(workers, "no cluster: valid manifest, its command run to the end")))
+    Ok(scene.describe(workers, "no cluster: valid manifest, its command run to the end"))
 }
 
 /// Runs the container of a Deployment, and stops it as a cluster does.
 pub(super) fn run_deployment(
     scene: &LauncherScene<'_>,
     validators: &Validators,
-) -> Result<Outcome, FleetError> {
+) -> Result<String, SuiteError> {
     let command = container_command(scene, validators, 1)?;
     let submitter = scene.submit()?;
     let mut containers = start_containers(scene, &command)?;
@@ -96,14 +95,11 @@ pub(super) fn run_deployment(
             return Err(scene.with_logs(&format!("a container of the Deployment ended with {status}")));
         }
     }
-    Ok(Outcome::Passed(scene.describe(workers, "no cluster: valid manifest, its command run and stopped")))
+    Ok(scene.describe(workers, "no cluster: valid manifest, its command run and stopped"))
 }
 
 /// Runs the steps of a job for two values of its matrix.
-pub(super) fn run_workflow(
-    scene: &LauncherScene<'_>,
-    validators: &Validators,
-) -> Result<Outcome, FleetError> {
+pub(super) fn run_workflow(scene: &LauncherScene<'_>, validators: &Validators) -> Result<String, SuiteError> {
     let path = scene.directory().join("workflow.yml");
     write(&path, &scene.recipe("CI", 0)?)?;
     validators.check_workflow(&path)?;
@@ -132,17 +128,17 @@ pub(super) fn run_workflow(
             return Err(scene.with_logs(&format!("a job of the matrix ended with {status}")));
         }
     }
-    Ok(Outcome::Passed(scene.describe(workers, "no service: valid workflow, its steps run for two jobs")))
+    Ok(scene.describe(workers, "no service: valid workflow, its steps run for two jobs"))
 }
 
 /// Returns the value of an expression of the workflow.
-fn evaluate(scene: &LauncherScene<'_>, expression: &str, worker: &Value) -> Result<String, FleetError> {
+fn evaluate(scene: &LauncherScene<'_>, expression: &str, worker: &Value) -> Result<String, SuiteError> {
     match expression {
         "${{ matrix.worker }}" => Ok(worker.to_string()),
         "${{ secrets.NATS_SEED }}" => Ok(scene.worker_seed().to_owned()),
         // The scripted provider has another key, which is set already.
         "${{ secrets.ANTHROPIC_API_KEY }}" => Ok(String::new()),
-        _ => Err(FleetError::Failed(format!("unknown expression `{expression}` in the workflow"))),
+        _ => Err(SuiteError::Failed(format!("unknown expression `{expression}` in the workflow"))),
     }
 }
 
@@ -151,7 +147,7 @@ fn container_command(
     scene: &LauncherScene<'_>,
     validators: &Validators,
     number: usize,
-) -> Result<Vec<String>, FleetError> {
+) -> Result<Vec<String>, SuiteError> {
     let path = scene.directory().join("manifest.yaml");
     write(&path, &scene.recipe("Kubernetes", number)?)?;
     validators.check_kubernetes(&path)?;
@@ -162,7 +158,7 @@ fn container_command(
 }
 
 /// Starts the command of a container as processes, with directories instead of its volumes.
-fn start_containers(scene: &LauncherScene<'_>, command: &[String]) -> Result<Vec<Running>, FleetError> {
+fn start_containers(scene: &LauncherScene<'_>, command: &[String]) -> Result<Vec<Running>, SuiteError> {
     let mut containers = Vec::new();
     for number in 0..CONTAINERS {
         let home = scene.create_home(&format!("container-{number}"))?;

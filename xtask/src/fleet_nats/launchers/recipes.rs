@@ -1,6 +1,6 @@
 //! The code blocks of a page, by heading.
 
-use crate::fleet::FleetError;
+use crate::suite::SuiteError;
 
 /// The code blocks of a page.
 pub(super) struct Recipes {
@@ -41,9 +41,9 @@ impl Recipes {
     ///
     /// # Errors
     /// The page has no such block.
-    pub(super) fn block(&self, heading: &str, number: usize) -> Result<&str, FleetError> {
+    pub(super) fn block(&self, heading: &str, number: usize) -> Result<&str, SuiteError> {
         let mut blocks = self.blocks.iter().filter(|block| block.heading == heading);
-        let missing = || FleetError::Failed(format!("no code block {number} below the heading `{heading}`"));
+        let missing = || SuiteError::Failed(format!("no code block {number} below the heading `{heading}`"));
         blocks.nth(number).map(|block| block.code.as_str()).ok_or_else(missing)
     }
 }
@@ -52,9 +52,9 @@ impl Recipes {
 ///
 /// # Errors
 /// The recipe does not contain the text, so it must have changed.
-pub(super) fn replace(recipe: &str, documented: &str, actual: &str) -> Result<String, FleetError> {
+pub(super) fn replace(recipe: &str, documented: &str, actual: &str) -> Result<String, SuiteError> {
     if !recipe.contains(documented) {
-        return Err(FleetError::Failed(format!("`{documented}` is not in the recipe:\n{recipe}")));
+        return Err(SuiteError::Failed(format!("`{documented}` is not in the recipe:\n{recipe}")));
     }
     Ok(recipe.replace(documented, actual))
 }

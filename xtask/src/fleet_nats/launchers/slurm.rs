@@ -5,16 +5,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use super::Outcome;
 use super::launcher_scene::{LauncherScene, find_programs, needs_root, start, wait_until, write};
-use crate::fleet::FleetError;
 use crate::servers::server_process::free_address;
+use crate::suite::SuiteError;
 
 /// The array of the test; the recipe has more workers than one machine needs.
 const ARRAY: &str = "--array=0-2";
 const ARRAY_SIZE: usize = 3;
 
-pub(super) fn run(scene: &LauncherScene<'_>) -> Result<Outcome, FleetError> {
+pub(super) fn run(scene: &LauncherScene<'_>) -> Result<String, SuiteError> {
     let programs = [
         ("slurmctld", "slurmctld"),
         ("slurmd", "slurmd"),
@@ -23,28 +22,23 @@ pub(super) fn run(scene: &LauncherScene<'_>) -> Result<Outcome, FleetError> {
         ("scontrol", "slurm-client"),
         ("munged", "munge"),
     ];
-    let [controller, node, sbatch, sinfo, scontrol, munged] = match find_programs(programs) {
-        Ok(programs) => programs,
-        Err(reason) => return Ok(Outcome::Skipped(reason)),
-    };
-    if let Err(reason) = needs_root() {
-        return Ok(Outcome::Skipped(reason));
-    }
+    let [controller, node, sbatch, sinfo, scontrol, munged] = find_programs(programs)?;
+    needs_root()?;
     let top = scene.directory();
     let config = top.join("slurm.conf");
     write(&config, &configuration(top)?)?;
     for directory in ["state", "spool"] {
         let path = top.join(directory);
-        fs::create_dir(&path).map_err(FleetError::system(path.display()))?;
+        fs::create_dir(&path).map_err(SuiteError::system(path.display()))?;
     }
     let key = top.join("munge.key");
     write(&key, &"ibeam-launcher-test-".repeat(8))?;
-    fs::set_permissions(&key, Permissions::from_mode(0o400)).map_err(FleetError::system(key.display()))?;
+    fs::set_permissions(&key, Permissions::from_mode(0o400)).map_err(SuiteError::system(key.display()))?;
     let home = scene.create_home("worker-home")?;
     let command = |program: &Path, name: &str| {
         let mut command = scene.command(&program.to_string_lossy(), &home, name)?;
         command.env("SLURM_CONF", &config).current_dir(top);
-        Ok::<Command, FleetError>(command)
+        Ok::<Command, SuiteError>(command)
     };
 
     let mut munge = command(&munged, "munged")?;
@@ -96,15 +90,14 @@ pub(super) fn run(scene: &LauncherScene<'_>) -> Result<Outcome, FleetError> {
     if !wait_until(|| completed() == ARRAY_SIZE) {
         return Err(scene.with_logs(&format!("not all jobs completed:\n{}", jobs())));
     }
-    Ok(Outcome::Passed(scene.describe(workers, &format!("`sbatch {ARRAY}` on one node, all jobs completed"))))
+    Ok(scene.describe(workers, &format!("`sbatch {ARRAY}` on one node, all jobs completed")))
 }
 
 /// Returns the configuration of a cluster whose only node is this machine.
-fn configuration(top: &Path) -> Result<String, FleetError> {
+fn configuration(top: &Path) -> Result<String, SuiteError> {
     let port = || free_address().map(|address| address.port());
-    let port = || port().map_err(|error| FleetError::Failed(error.to_string()));
     let host =
-        fs::read_to_string("/proc/sys/kernel/hostname").map_err(FleetError::system("the host name"))?;
+        fs::read_to_string("/proc/sys/kernel/hostname").map_err(SuiteError::system("the host name"))?;
     let host = host.trim().split('.').next().unwrap_or_default().to_owned();
     let top = top.display();
     Ok(format!(

@@ -6,32 +6,28 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use super::Outcome;
 use super::launcher_scene::{LauncherScene, find_programs, start, wait_until, write};
-use crate::fleet::FleetError;
 use crate::servers::server_process::free_address;
+use crate::suite::SuiteError;
 
 /// The hosts of the recipe.
 const HOSTS: [&str; 3] = ["a", "b", "c"];
 
-pub(super) fn run(scene: &LauncherScene<'_>) -> Result<Outcome, FleetError> {
+pub(super) fn run(scene: &LauncherScene<'_>) -> Result<String, SuiteError> {
     let programs = [("sshd", "openssh-server"), ("ssh", "openssh-client"), ("ssh-keygen", "openssh-client")];
-    let [server, client, keygen] = match find_programs(programs) {
-        Ok(programs) => programs,
-        Err(reason) => return Ok(Outcome::Skipped(reason)),
-    };
+    let [server, client, keygen] = find_programs(programs)?;
     let top = scene.directory();
     for key in ["host-key", "user-key"] {
         let mut command = Command::new(&keygen);
         command.args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(top.join(key));
-        let status = command.status().map_err(FleetError::system(keygen.display()))?;
+        let status = command.status().map_err(SuiteError::system(keygen.display()))?;
         if !status.success() {
-            return Err(FleetError::Failed(format!("ssh-keygen: {status}")));
+            return Err(SuiteError::Failed(format!("ssh-keygen: {status}")));
         }
     }
     // The server demands this directory if it is started by root.
     if rustix::process::geteuid().is_root() {
-        fs::create_dir_all("/run/sshd").map_err(FleetError::system("/run/sshd"))?;
+        fs::create_dir_all("/run/sshd").map_err(SuiteError::system("/run/sshd"))?;
     }
     let shown = top.display();
     let mut server_config = format!(
@@ -45,7 +41,7 @@ pub(super) fn run(scene: &LauncherScene<'_>) -> Result<Outcome, FleetError> {
     let mut sections = String::new();
     let mut addresses = Vec::new();
     for host in HOSTS {
-        let address = free_address().map_err(|error| FleetError::Failed(error.to_string()))?;
+        let address = free_address()?;
         let home = scene.create_home(&format!("home-{host}"))?;
         let mut variables = format!("HOME={}", home.display());
         for (name, value) in scene.variables() {
@@ -64,7 +60,7 @@ pub(super) fn run(scene: &LauncherScene<'_>) -> Result<Outcome, FleetError> {
     let wrapper = top.join("bin/ssh");
     write(&wrapper, &format!("#!/bin/sh\nexec {} -F {} \"$@\"\n", client.display(), client_file.display()))?;
     fs::set_permissions(&wrapper, Permissions::from_mode(0o755))
-        .map_err(FleetError::system(wrapper.display()))?;
+        .map_err(SuiteError::system(wrapper.display()))?;
 
     let mut daemon = scene.command(&server.to_string_lossy(), top, "sshd")?;
     daemon.args(["-D", "-e", "-f"]).arg(&server_file);
@@ -78,5 +74,5 @@ pub(super) fn run(scene: &LauncherScene<'_>) -> Result<Outcome, FleetError> {
     let launched = start(recipe)?;
     let workers = scene.wait_for_results(submitter)?;
     launched.wait("the workers of the hosts")?;
-    Ok(Outcome::Passed(scene.describe(workers, "started over a server of OpenSSH as three hosts")))
+    Ok(scene.describe(workers, "started over a server of OpenSSH as three hosts"))
 }

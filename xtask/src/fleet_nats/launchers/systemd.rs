@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use super::Outcome;
 use super::launcher_scene::{LauncherScene, find_programs, needs_root, start, wait_until, write};
 use super::recipes::replace;
-use crate::fleet::FleetError;
+use crate::suite::SuiteError;
 
 /// The units that every instance of systemd needs. Anything else of the machine is not started.
 const BASE_UNITS: [&str; 10] = [
@@ -61,7 +60,7 @@ systemd-analyze verify "$SYSTEMD_UNIT_PATH/ibeam-worker@.service"
 exec "$SYSTEMD" --system --unit=test.target --log-target=console --show-status=no
 "#;
 
-pub(super) fn run(scene: &LauncherScene<'_>) -> Result<Outcome, FleetError> {
+pub(super) fn run(scene: &LauncherScene<'_>) -> Result<String, SuiteError> {
     let programs = [
         ("systemd", "systemd"),
         ("systemctl", "systemd"),
@@ -69,22 +68,17 @@ pub(super) fn run(scene: &LauncherScene<'_>) -> Result<Outcome, FleetError> {
         ("unshare", "util-linux"),
         ("useradd", "passwd"),
     ];
-    let [systemd, _, _, unshare, _] = match find_programs(programs) {
-        Ok(programs) => programs,
-        Err(reason) => return Ok(Outcome::Skipped(reason)),
-    };
-    if let Err(reason) = needs_root() {
-        return Ok(Outcome::Skipped(reason));
-    }
+    let [systemd, _, _, unshare, _] = find_programs(programs)?;
+    needs_root()?;
     let top = scene.directory();
     for directory in ["units", "etc", "etc-ibeam", "usr-local-bin"] {
         let path = top.join(directory);
-        fs::create_dir(&path).map_err(FleetError::system(path.display()))?;
+        fs::create_dir(&path).map_err(SuiteError::system(path.display()))?;
     }
     let units = top.join("units");
     for unit in BASE_UNITS {
         let from = Path::new("/lib/systemd/system").join(unit);
-        fs::copy(&from, units.join(unit)).map_err(FleetError::system(from.display()))?;
+        fs::copy(&from, units.join(unit)).map_err(SuiteError::system(from.display()))?;
     }
     write(&units.join("test.target"), TARGET)?;
     let log = top.join("workers.log");
@@ -111,7 +105,9 @@ pub(super) fn run(scene: &LauncherScene<'_>) -> Result<Outcome, FleetError> {
         "mount --make-rprivate / && mount -t cgroup2 none /sys/fs/cgroup",
     ]);
     if !start(probe)?.wait("unshare")?.success() {
-        return Ok(Outcome::Skipped("namespaces or control groups (version 2) are not available".to_owned()));
+        return Err(SuiteError::Missing(
+            "namespaces or control groups (version 2) are not available".to_owned(),
+        ));
     }
     let submitter = scene.submit()?;
     let mut command = scene.command(&unshare.to_string_lossy(), top, "systemd")?;
@@ -125,12 +121,12 @@ pub(super) fn run(scene: &LauncherScene<'_>) -> Result<Outcome, FleetError> {
     if !wait_until(|| states.exists()) {
         return Err(scene.with_logs("the units do not stop"));
     }
-    let states = fs::read_to_string(&states).map_err(FleetError::system(states.display()))?;
+    let states = fs::read_to_string(&states).map_err(SuiteError::system(states.display()))?;
     let is_stopped = |line: &str| {
         ["ExecMainStatus=143", "ActiveState=inactive", "NRestarts=0"].iter().all(|state| line.contains(state))
     };
     if states.lines().count() != 2 || !states.lines().all(is_stopped) {
         return Err(scene.with_logs(&format!("the units did not stop in order:\n{states}")));
     }
-    Ok(Outcome::Passed(scene.describe(workers, "two units of an instance of systemd, stopped in order")))
+    Ok(scene.describe(workers, "two units of an instance of systemd, stopped in order"))
 }

@@ -42,19 +42,19 @@ fn bound_fixture(replies: Vec<Reply>) -> Fixture {
 
 /// Returns the names of the thinking in a request.
 fn thoughts(request: &ModelRequest) -> String {
-    let of_block = |block: &Block| match block {
+    let signature = |block: &Block| match block {
         Block::Thinking { original: Some(original), .. } => {
             Some(original.raw["signature"].as_str().unwrap().to_owned())
         }
         Block::Thinking { .. } | Block::Text(_) | Block::ToolCall(_) | Block::Opaque(_) => None,
     };
-    let of_message = |message: &Arc<Message>| match message.as_ref() {
-        Message::Assistant(blocks) => blocks.iter().filter_map(of_block).collect(),
+    let signatures = |message: &Arc<Message>| match message.as_ref() {
+        Message::Assistant(blocks) => blocks.iter().filter_map(signature).collect(),
         Message::User(_) | Message::Instructions(_) | Message::Update(_) | Message::ToolResults(_) => {
             Vec::new()
         }
     };
-    request.messages.iter().flat_map(of_message).collect::<Vec<_>>().join(" ")
+    request.messages.iter().flat_map(signatures).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the names of the thinking in each request to a model.

@@ -85,13 +85,13 @@ fn a_known_context_window_causes_compaction_before_the_request() {
 /// Returns the sizes in bytes of the tool results in each request.
 fn result_bytes(fixture: &Fixture) -> Vec<Vec<usize>> {
     let requests = fixture.provider.requests.lock().unwrap();
-    let of_message = |message: &Arc<Message>| match message.as_ref() {
+    let result_sizes = |message: &Arc<Message>| match message.as_ref() {
         Message::ToolResults(results) => results.iter().map(|result| result.text.len()).collect(),
         Message::User(_) | Message::Instructions(_) | Message::Update(_) | Message::Assistant(_) => {
             Vec::new()
         }
     };
-    requests.iter().map(|request| request.messages.iter().flat_map(of_message).collect()).collect()
+    requests.iter().map(|request| request.messages.iter().flat_map(result_sizes).collect()).collect()
 }
 
 /// A call whose result alone is as long as `bytes`.

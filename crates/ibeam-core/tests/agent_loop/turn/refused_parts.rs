@@ -52,11 +52,11 @@ fn sent_media(fixture: &Fixture) -> Vec<(usize, usize)> {
 
 /// Returns how many tools of the server each request offers.
 fn sent_tools(fixture: &Fixture) -> Vec<Vec<String>> {
-    let of_server = |request: &Arc<ModelRequest>| {
+    let server_tools = |request: &Arc<ModelRequest>| {
         let names = request.tools.iter().map(|tool| tool.name.to_string());
         names.filter_map(|name| Some(name.strip_prefix("mcp_s_")?.to_owned())).collect()
     };
-    fixture.provider.requests.lock().unwrap().iter().map(of_server).collect()
+    fixture.provider.requests.lock().unwrap().iter().map(server_tools).collect()
 }
 
 fn notices(events: &[Event]) -> Vec<Notice> {

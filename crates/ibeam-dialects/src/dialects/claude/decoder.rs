@@ -14,7 +14,6 @@ use crate::step::{CallStep, Payload, Step, StepDecoder, StepSink, TextStep};
 /// The maximum number of calls that may wait for a result.
 const MAX_OPEN_CALLS: usize = 4096;
 
-/// Decodes one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     has_started: bool,

@@ -11,7 +11,6 @@ use crate::{ids, iso_time};
 /// The maximum size of the inputs that are stored for the end, in bytes.
 const MAX_STORED_BYTES: usize = 1 << 20;
 
-/// Encodes one run.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     session: String,

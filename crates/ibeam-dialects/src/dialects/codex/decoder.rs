@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use crate::json::{Object, take_object, take_text, text};
 use crate::step::{CallStep, Step, StepDecoder, StepSink, TextStep};
 
-/// Decodes one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     /// The last state of the to-do list, and the number of its states so far.

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use crate::json::{into_object, take_object, text};
 use crate::step::{CallStep, Payload, Step, StepEncoder, TextStep};
 
-/// Encodes one run.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     /// The number of items so far, from which ids of items derive.

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use crate::json::{Object, take, take_list, take_object, take_text, text};
 use crate::step::{CallStep, Step, StepDecoder, StepSink, TextStep};
 
-/// Decodes one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     session: Option<String>,

@@ -8,7 +8,6 @@ use crate::contract::{self, repeats_call_id};
 use crate::json::{Object, into_object, object, take, take_object, text};
 use crate::step::{CallStep, Payload, Step, StepEncoder, TextStep};
 
-/// Encodes one run.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     session: String,
@@ -18,7 +17,6 @@ pub(crate) struct Encoder {
     last_text_start: usize,
     has_prompt: bool,
     open_calls: Vec<CallStep>,
-    /// The number of started calls.
     started_calls: u64,
     /// The number of calls that failed or were refused.
     failed_calls: u64,

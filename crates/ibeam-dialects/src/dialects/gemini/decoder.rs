@@ -11,7 +11,6 @@ use crate::step::{CallStep, Payload, Step, StepDecoder, StepSink, TextStep};
 /// The maximum number of calls that may wait for a result.
 const MAX_OPEN_CALLS: usize = 4096;
 
-/// Decodes one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     /// The payloads of the calls without a result, by the id of the call.

@@ -9,7 +9,6 @@ use crate::iso_time;
 use crate::json::{into_object, take_object};
 use crate::step::{CallStep, Payload, Step, StepEncoder, TextStep};
 
-/// Encodes one run.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     /// The last known time.

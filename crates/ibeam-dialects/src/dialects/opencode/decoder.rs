@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 use crate::json::{Object, count_at, take_object, take_text, text, text_at};
 use crate::step::{CallStep, Step, StepDecoder, StepSink, TextStep};
 
-/// Decodes one stream.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     has_started: bool,

@@ -9,7 +9,6 @@ use crate::ids;
 use crate::json::{Object, into_object, take_object};
 use crate::step::{CallStep, Step, StepEncoder, TextStep};
 
-/// Encodes one run.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     session: String,

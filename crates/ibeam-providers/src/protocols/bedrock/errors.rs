@@ -32,7 +32,6 @@ pub(in crate::protocols) fn parse_error(body: &Value) -> ReportedError {
     }
 }
 
-/// Classifies an error.
 pub(in crate::protocols) fn classify_error(
     status: Option<u16>,
     error: &ReportedError,

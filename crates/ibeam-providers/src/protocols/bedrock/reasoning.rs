@@ -13,7 +13,6 @@ use crate::wire_protocol::RequestSettings;
 /// The limit of an answer if the request has none.
 const DEFAULT_MAX_TOKENS: u32 = 4096;
 
-/// The fields of a model of Claude.
 #[derive(Serialize)]
 struct ClaudeFields {
     #[serde(flatten)]

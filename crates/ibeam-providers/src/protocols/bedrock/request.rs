@@ -78,7 +78,6 @@ struct Structure {
 #[derive(Serialize)]
 struct JsonSchemaText {
     name: &'static str,
-    /// The schema as text.
     schema: String,
 }
 

@@ -47,7 +47,6 @@ pub(super) struct MessageDelta<'a> {
     pub(super) tool_calls: Option<Call<'a>>,
 }
 
-/// A document.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Document<'a> {
@@ -60,7 +59,6 @@ pub(super) struct Document<'a> {
     pub(super) usage: Option<UsageReport>,
 }
 
-/// The message of a document.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct CompleteMessage<'a> {

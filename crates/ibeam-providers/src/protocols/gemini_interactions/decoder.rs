@@ -82,7 +82,6 @@ struct Delta<'a> {
     content: Option<Value>,
 }
 
-/// A step that is arriving.
 #[derive(Debug)]
 struct StepState {
     index: u64,

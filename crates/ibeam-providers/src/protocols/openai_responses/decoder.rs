@@ -21,7 +21,6 @@ use crate::response_error::{ReportedError, ResponseError, ignore_incomplete_fram
 use crate::wire_protocol::AnswerDecoder;
 use ibeam_http::framing::Frame;
 
-/// An item that is arriving.
 #[derive(Debug)]
 struct ItemState {
     index: Option<u64>,

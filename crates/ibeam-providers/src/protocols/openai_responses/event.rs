@@ -115,7 +115,6 @@ pub(super) struct IncompleteDetails {
     pub(super) reason: Option<String>,
 }
 
-/// The id of a response object.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ResponseId {

@@ -51,7 +51,6 @@ pub(super) struct WireItem {
     fields: Map<String, Value>,
 }
 
-/// The type of an item.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ItemType {

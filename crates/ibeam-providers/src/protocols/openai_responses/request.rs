@@ -96,7 +96,6 @@ struct Tool<'a> {
     strict: bool,
 }
 
-/// An item of the input.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Item<'a> {
@@ -177,7 +176,6 @@ impl Serialize for Attributes<'_> {
     }
 }
 
-/// The result of a call.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Output<'a> {

@@ -24,7 +24,6 @@ const CONNECTION_LIMIT: &str = "websocket_connection_limit_reached";
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ResponsesOverWebSocket;
 
-/// A message with an error.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct ErrorMessage {

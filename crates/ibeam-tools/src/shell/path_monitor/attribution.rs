@@ -19,7 +19,6 @@ use crate::shell::background::BackgroundProcesses;
 /// The author of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Author {
-    /// A command of this run.
     Command,
     /// Usually another program: the sandbox saw no command do it.
     Other,

@@ -39,7 +39,6 @@ pub(crate) struct Inventory {
     pub(crate) unlisted: BTreeSet<PathBuf>,
 }
 
-/// A listed directory.
 #[derive(Debug)]
 pub(crate) struct ListedDirectory {
     /// Changes with every change of the directory.
@@ -48,7 +47,6 @@ pub(crate) struct ListedDirectory {
     is_fresh: bool,
     /// Subdirectories that are scanned.
     subdirectories: Vec<OsString>,
-    /// Protected names.
     pub(crate) protected: Vec<OsString>,
     /// Names that a deny rule for writing covers.
     pub(crate) denied: Vec<OsString>,

@@ -20,7 +20,6 @@ pub(super) struct SnapshotDiff<'a> {
     pub(super) repositories_at_start: &'a BTreeSet<PathBuf>,
 }
 
-/// A path in a git directory.
 pub(super) struct GitDirPath<'a> {
     /// The path within the innermost git directory.
     pub(super) rel_path: &'a Path,
@@ -30,7 +29,6 @@ pub(super) struct GitDirPath<'a> {
     pub(super) created_by_command: bool,
     /// The repository does not exist any more.
     pub(super) is_gone: bool,
-    /// The name of the git directory.
     pub(super) name: String,
 }
 

@@ -34,9 +34,6 @@ pub(super) struct Record {
 
 impl Records {
     /// Creates the directory if it is missing, and locks it; `None` if another process uses it.
-    ///
-    /// # Errors
-    /// Errors of the system.
     pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
         fs::create_dir_all(path)?;
         let lock = File::create(path.join("lock"))?;
@@ -72,27 +69,18 @@ impl Records {
     }
 
     /// Stores a record durably.
-    ///
-    /// # Errors
-    /// Errors of the system.
     pub(super) fn store(&self, record: &Record) -> io::Result<()> {
         private_file::replace(&self.record_path(&record.label), &serde_json::to_vec(record)?)?;
         File::open(&self.path)?.sync_all()
     }
 
     /// Removes a record and its upload.
-    ///
-    /// # Errors
-    /// Errors of the system.
     pub(super) fn remove(&self, record: &Record) -> io::Result<()> {
         self.remove_upload(record)?;
         fs::remove_file(self.record_path(&record.label))
     }
 
     /// Removes the upload of a batch that was submitted.
-    ///
-    /// # Errors
-    /// Errors of the system.
     pub(super) fn remove_upload(&self, record: &Record) -> io::Result<()> {
         match fs::remove_file(self.upload_path(&record.label)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -121,9 +109,6 @@ impl Records {
     }
 
     /// Stores the result of [`Self::attempts`].
-    ///
-    /// # Errors
-    /// Errors of the system.
     pub(super) fn store_attempts(&self, attempts: &BTreeMap<String, u32>) -> io::Result<()> {
         private_file::replace(&self.path.join("attempts"), &serde_json::to_vec(attempts)?)
     }
@@ -138,9 +123,6 @@ pub(super) struct UploadFile {
 
 impl UploadFile {
     /// Returns an upload that was written completely.
-    ///
-    /// # Errors
-    /// Errors of the system.
     pub(super) fn open_existing(path: PathBuf) -> io::Result<Self> {
         let size = fs::metadata(&path)?.len();
         Ok(Self { path, size })

@@ -29,7 +29,6 @@ pub(super) struct Target {
     pub(super) base_url: String,
 }
 
-/// The body of a request.
 #[derive(Deserialize)]
 struct StoredBody {
     body: Box<RawValue>,
@@ -37,9 +36,6 @@ struct StoredBody {
 
 impl RequestDir {
     /// Opens an existing directory.
-    ///
-    /// # Errors
-    /// Errors of the system.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self { path: path.canonicalize()? })
     }
@@ -63,9 +59,6 @@ impl RequestDir {
     }
 
     /// Returns the ids of the requests without an answer.
-    ///
-    /// # Errors
-    /// Errors of the system.
     pub(crate) fn unanswered_ids(&self) -> io::Result<BTreeSet<String>> {
         let (mut requests, answers) = self.ids()?;
         requests.retain(|id| !answers.contains(id));
@@ -73,9 +66,6 @@ impl RequestDir {
     }
 
     /// Returns the size of the largest answered request of the sessions for which `includes` returns true, in bytes.
-    ///
-    /// # Errors
-    /// Errors of the system.
     pub(crate) fn largest_answered(&self, includes: impl Fn(&str) -> bool) -> io::Result<u64> {
         let (_, answers) = self.ids()?;
         Ok(answers.iter().filter(|id| includes(id)).map(|id| self.size(id)).max().unwrap_or_default())
@@ -102,9 +92,6 @@ impl RequestDir {
     }
 
     /// Removes a request that is in no batch.
-    ///
-    /// # Errors
-    /// Errors of the system.
     pub(crate) fn remove(&self, id: &str) -> io::Result<()> {
         match fs::remove_file(self.request_path(id)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -133,10 +120,7 @@ impl RequestDir {
         }
     }
 
-    /// Stores the answer to a request, unless the run has gone on without it.
-    ///
-    /// # Errors
-    /// Errors of the system.
+    /// Stores the answer to a request, unless the run has continued without it.
     pub(super) fn store_answer(&self, id: &str, document: &str) -> io::Result<bool> {
         if !self.request_path(id).try_exists()? {
             return Ok(false);
@@ -146,9 +130,6 @@ impl RequestDir {
     }
 
     /// Waits until the answers that were stored are on the disk.
-    ///
-    /// # Errors
-    /// Errors of the system.
     pub(super) fn sync(&self) -> io::Result<()> {
         File::open(&self.path)?.sync_all()
     }

@@ -41,7 +41,6 @@ pub(crate) enum Submission<'a> {
     Withdrawn,
 }
 
-/// The rounds of a command.
 pub(crate) struct Rounds<'a> {
     app: &'a AppContext,
     requests: RequestDir,

@@ -146,9 +146,6 @@ fn restart(directory: &Path, settings: &BatchSettings, polling: Polling, stdout:
 }
 
 /// Refuses a fleet that was started with `--batch`: its runs would lose the answers that batches have.
-///
-/// # Errors
-/// `Usage`.
 pub(super) fn refuse_batch_fleet(directory: &Path) -> Result<(), CliError> {
     match read_settings(directory)? {
         None => Ok(()),

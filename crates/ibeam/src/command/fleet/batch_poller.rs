@@ -24,7 +24,6 @@ const TICK: Duration = Duration::from_millis(100);
 /// Receives the steps of rounds: the lines of `ibeam batch`.
 pub(super) type StepSink = Box<dyn FnMut(Value) + Send>;
 
-/// The batches of a fleet.
 pub(super) struct BatchPoller<'a> {
     pub(super) rounds: Rounds<'a>,
     pub(super) queue: BatchQueue,
@@ -39,7 +38,6 @@ pub(super) struct BatchPoller<'a> {
     pub(super) steps: StepSink,
 }
 
-/// The end of the polling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PollEnd {
     /// No task waits.

@@ -11,7 +11,6 @@ use ibeam_files::private_file;
 use ibeam_fleet::{Budget, DriverOptions, RateLimits};
 use serde::{Deserialize, Serialize};
 
-/// The name of the file.
 const FILE: &str = "batch.json";
 
 /// The settings of a fleet whose requests are answered in batches. The flags can contain secrets, so only the user can
@@ -60,7 +59,6 @@ impl BatchSettings {
         }
     }
 
-    /// Returns the options of the driver.
     pub(super) fn options(&self) -> DriverOptions {
         DriverOptions {
             lease: DriverOptions::LEASE,
@@ -94,9 +92,6 @@ impl BatchSettings {
     }
 
     /// Writes the settings.
-    ///
-    /// # Errors
-    /// Errors of the system.
     pub(super) fn write(&self, directory: &Path) -> io::Result<()> {
         private_file::replace(&directory.join(FILE), &serde_json::to_vec(self)?)
     }

@@ -19,7 +19,6 @@ use crate::command::replay::read_events;
 use crate::command::write;
 use crate::{own_program, stderr};
 
-/// The format of a trace.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TraceFormat {
     /// A trajectory for programs that evaluate agents.

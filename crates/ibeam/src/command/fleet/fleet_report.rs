@@ -24,7 +24,6 @@ use crate::cli::{FleetReportFormat, ReportFormat};
 use crate::cli_error::CliError;
 use crate::command::{report, stdout_error};
 
-/// A fleet and the report on it.
 struct Fleet {
     name: String,
     directory: PathBuf,

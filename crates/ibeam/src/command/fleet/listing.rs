@@ -8,7 +8,6 @@ use crate::command::{LISTING_INDENT, print_listing, print_text};
 /// The size at which a part is written, in bytes.
 const PART_BYTES: usize = 64 << 10;
 
-/// The form of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListingForm {
     /// Lines that are wrapped on a terminal.

@@ -7,7 +7,6 @@ use ibeam_output::{Catalogue, escape_to_one_line};
 use ibeam_protocol::sentence;
 use unicode_width::UnicodeWidthStr as _;
 
-/// Returns the name of an outcome.
 fn outcome_name(catalogue: &Catalogue, outcome: Outcome) -> String {
     catalogue.sentence(&match outcome {
         Outcome::Passed => sentence!("passed"),

@@ -16,9 +16,6 @@ use crate::cli::{GrantFlags, QueueFlags, ReportFormat, WorkerFlags};
 use crate::cli_error::CliError;
 
 /// The queue is not available.
-///
-/// # Errors
-/// `Usage`.
 pub(super) fn submit(
     _app: &AppContext,
     _what: &Submission<'_>,
@@ -31,17 +28,11 @@ pub(super) fn submit(
 }
 
 /// The queue is not available.
-///
-/// # Errors
-/// `Usage`.
 pub(super) fn work(_app: &AppContext, _flags: &WorkerFlags, _stdout: &mut File) -> Result<(), CliError> {
     Err(unavailable())
 }
 
 /// The queue is not available.
-///
-/// # Errors
-/// `Usage`.
 pub(super) fn sync_record(
     _directory: &Path,
     _flags: &QueueFlags,
@@ -52,9 +43,6 @@ pub(super) fn sync_record(
 }
 
 /// The queue is not available.
-///
-/// # Errors
-/// `Usage`.
 pub(super) fn print_events(
     _flags: &QueueFlags,
     _task: Option<&str>,
@@ -65,9 +53,6 @@ pub(super) fn print_events(
 }
 
 /// The queue is not available.
-///
-/// # Errors
-/// `Usage`.
 pub(super) fn print_refusals(
     _app: &AppContext,
     _flags: &QueueFlags,
@@ -79,17 +64,11 @@ pub(super) fn print_refusals(
 }
 
 /// The queue is not available.
-///
-/// # Errors
-/// `Usage`.
 pub(super) fn cancel(_flags: &QueueFlags) -> Result<(), CliError> {
     Err(unavailable())
 }
 
 /// The queue is not available.
-///
-/// # Errors
-/// `Usage`.
 pub(super) fn workers(
     _catalogue: &Catalogue,
     _flags: &QueueFlags,
@@ -100,41 +79,26 @@ pub(super) fn workers(
 }
 
 /// The queue is not available.
-///
-/// # Errors
-/// `Usage`.
 pub(super) fn status_reader(_flags: &QueueFlags) -> Result<StatusReader, CliError> {
     Err(unavailable())
 }
 
 /// The queue is not available.
-///
-/// # Errors
-/// `Usage`.
 pub(super) fn find(_flags: &QueueFlags, _task: &str) -> Result<Option<FoundTask>, CliError> {
     Err(unavailable())
 }
 
 /// The queue is not available.
-///
-/// # Errors
-/// `Usage`.
 pub(super) fn task_lines(_flags: &QueueFlags, _task: &str) -> Result<TaskLines, CliError> {
     Err(unavailable())
 }
 
 /// The queue is not available.
-///
-/// # Errors
-/// `Usage`.
 pub(super) fn open_tasks(_flags: &QueueFlags) -> Result<u64, CliError> {
     Err(unavailable())
 }
 
 /// The queue is not available.
-///
-/// # Errors
-/// `Usage`.
 pub(super) fn delete(_flags: &QueueFlags) -> Result<(), CliError> {
     Err(unavailable())
 }

@@ -21,9 +21,6 @@ pub(super) struct PrintedResults {
 
 impl PrintedResults {
     /// Opens the record of a fleet. In a fleet of an earlier version, no result was recorded.
-    ///
-    /// # Errors
-    /// The system's error.
     pub(super) fn open(fleet: &Path) -> io::Result<Self> {
         let path = fleet.join(NAME);
         let file = File::options().create(true).append(true).open(&path)?;
@@ -38,9 +35,6 @@ impl PrintedResults {
     }
 
     /// Records a result that was printed.
-    ///
-    /// # Errors
-    /// The system's error.
     pub(super) fn add(&mut self, result: &str) -> io::Result<()> {
         let digits = digits(result);
         self.file.write_all(format!("{digits}\n").as_bytes())?;

@@ -54,9 +54,6 @@ impl<'a> ResultPrinter<'a> {
     }
 
     /// Prints only the results that no earlier command on this fleet has printed.
-    ///
-    /// # Errors
-    /// `Io`.
     pub(super) fn with_record(self, fleet: &Path) -> Result<Self, Reason> {
         let printed = PrintedResults::open(fleet).map_err(|error| io_error(fleet, &error))?;
         Ok(Self { printed: Some(printed), ..self })

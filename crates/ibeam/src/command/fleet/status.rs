@@ -27,7 +27,6 @@ const INTERVAL: Duration = Duration::from_millis(500);
 pub(super) enum StatusReader {
     /// Reads a ledger, which passes the states one after the other.
     Ledger(Ledger),
-    /// Reads a queue.
     #[cfg_attr(
         not(feature = "nats"),
         expect(dead_code, reason = "only a build with the client of queues reads one")
@@ -214,7 +213,6 @@ pub(super) fn watch(catalogue: &Catalogue, read: &StatusReader, stdout: &mut Fil
     }
 }
 
-/// Returns the line of a task.
 fn line(catalogue: &Catalogue, status: &TaskStatus) -> String {
     let state = match status.outcome {
         Some(outcome) => result_text(catalogue, outcome, status.code.as_deref()),

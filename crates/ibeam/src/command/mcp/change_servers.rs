@@ -107,7 +107,7 @@ fn not_declared(app: &AppContext, name: &str, from_project: bool) -> Result<Sent
         });
     };
     let path = server.source.path.display();
-    Ok(match (server.source.of_project, from_project) {
+    Ok(match (server.source.is_of_project, from_project) {
         (true, false) => sentence!(
             "none of your files that ibeam changes declares the MCP server `{name}`; it is declared in `{path}`: add \
              `--project` to remove it there",

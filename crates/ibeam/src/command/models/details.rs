@@ -254,7 +254,6 @@ pub(crate) fn configured_text(fields: &[String]) -> Option<Sentence> {
     (!fields.is_empty()).then(|| sentence!("from the configuration: {facts}", facts))
 }
 
-/// Returns micro-dollars as dollars.
 fn dollars(micros: u64) -> f64 {
     micros as f64 / 1e6
 }

@@ -113,7 +113,6 @@ impl ContractConverter {
     }
 }
 
-/// Sets the text of an event.
 fn set_text(event: &mut Value, text: &str) {
     if let Some(Value::Object(message)) = event.get_mut("message") {
         message.insert("content".to_owned(), json!([{ "type": "text", "text": text }]));

@@ -20,9 +20,6 @@ pub(super) enum Speed {
 
 impl Speed {
     /// Parses `max`, `real` or a number.
-    ///
-    /// # Errors
-    /// `Usage`.
     pub(super) fn parse(text: &str) -> Result<Self, Reason> {
         match text {
             "max" => return Ok(Self::Max),

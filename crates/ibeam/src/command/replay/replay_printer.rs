@@ -15,7 +15,6 @@ use crate::app::BaseContext;
 use crate::cli::Format;
 use crate::run::event_writer;
 
-/// The output of a replay.
 enum ReplayOutput<'a> {
     /// No output yet.
     None,

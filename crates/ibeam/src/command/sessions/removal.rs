@@ -50,12 +50,12 @@ pub(super) fn remove(
         }
     }
     let known = stored_sessions(app, true)?;
-    let of_id = |id: &SessionId| known.iter().find(|session| session.id == *id);
-    let text: String = ids.iter().map(|id| line(app, *id, of_id(id))).collect();
+    let find = |id: &SessionId| known.iter().find(|session| session.id == *id);
+    let text: String = ids.iter().map(|id| line(app, *id, find(id))).collect();
     if !confirm(app, &text, ids.len(), yes)? {
         return Ok(());
     }
-    let directories = ids.iter().filter_map(of_id).map(|session| session.cwd.clone()).collect();
+    let directories = ids.iter().filter_map(find).map(|session| session.cwd.clone()).collect();
     // A session that a person named and that stays is an error.
     let kept = remove_all(app, &ids, &directories, stdout)?;
     match kept.into_iter().next() {

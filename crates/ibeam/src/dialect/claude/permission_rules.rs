@@ -3,7 +3,6 @@
 //! A token that allows never covers more than its rule, and a token that forbids never covers less. A rule without such
 //! a token is `Unclear`, and the caller decides what is safe.
 
-/// The effect of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RuleEffect {
     /// Allows: the tokens cover at most as much.

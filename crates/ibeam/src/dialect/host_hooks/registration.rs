@@ -157,7 +157,6 @@ fn parse_hook(event: HostHookEvent, entry: &Value) -> Result<HostHook, String> {
     Ok(HostHook { event, matcher, callbacks, timeout })
 }
 
-/// Compiles a matcher.
 fn compile_matcher(matcher: &str) -> Result<Option<Matcher>, String> {
     match compile_claude_matcher(matcher) {
         Ok(regex) => Ok(regex.map(Matcher)),

@@ -29,7 +29,6 @@ pub(super) struct EditorFileSystem {
     pub(super) given: PathBuf,
     /// The longest wait for an answer.
     pub(super) timeout: Duration,
-    /// The lock of the connection.
     pub(super) lock: EditorLock,
 }
 

@@ -141,7 +141,6 @@ struct PromptRequest {
 
 /// The next step after an opened session was closed.
 enum Next {
-    /// The session ends.
     End,
     /// The session is opened again with the next prompt.
     Wait,

@@ -7,7 +7,6 @@ use ibeam_tui::{COMMAND_WORDS, Candidate, TuiLine};
 
 use crate::cli::Mode;
 
-/// A command of a conversation.
 struct ConversationCommand {
     name: &'static str,
     description: TuiLine<'static>,
@@ -82,7 +81,6 @@ pub(super) fn takes_value(name: &str) -> bool {
     COMMANDS.iter().any(|command| command.name == name && command.takes_value)
 }
 
-/// Returns the names of the modes.
 pub(super) fn mode_names() -> Vec<String> {
     let values = Mode::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     values.map(|value| value.get_name().to_owned()).collect()

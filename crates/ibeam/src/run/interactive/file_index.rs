@@ -70,7 +70,6 @@ fn distance(path: &str, query: &str) -> Option<u8> {
     query.chars().all(|wanted| rest.any(|c| c == wanted)).then_some(3)
 }
 
-/// Returns the files of all directories.
 fn list_all(workspace: &Path) -> Vec<String> {
     let start = Instant::now();
     let walk = WalkBuilder::new(workspace).require_git(false).build();

@@ -65,7 +65,7 @@ pub(super) fn ensure_model<D: StartDialog>(
     flags: &Flags,
     dialog: &D,
 ) -> Result<bool, ExitFailure> {
-    // Keys that were typed before the first question are no answer.
+    // Keys that were typed before the first question are not an answer.
     let mut guard = DialogGuard::AgainstText;
     loop {
         match model::choose_model(&process.app) {

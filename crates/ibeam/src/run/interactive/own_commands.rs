@@ -41,7 +41,6 @@ pub(super) struct CommandOutput {
     ending: Ending,
 }
 
-/// The end of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Ending {
     Exited(i32),

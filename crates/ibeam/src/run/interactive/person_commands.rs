@@ -80,7 +80,6 @@ pub(super) trait CommandDisplay {
     /// Prints the lines of a text.
     fn print(&self, style: Style, text: &str);
 
-    /// Shows the lines of a change.
     fn show_changes(&self, title: String, lines: Vec<Line>);
 
     /// Shows all turns of the session that is open.

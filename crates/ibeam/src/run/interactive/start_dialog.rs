@@ -46,7 +46,6 @@ impl StartQuestion {
 
 /// The place of the questions.
 pub(super) trait StartDialog {
-    /// Prints a text.
     fn print(&self, kind: LineKind, text: &str);
 
     /// Asks, and returns the answer.

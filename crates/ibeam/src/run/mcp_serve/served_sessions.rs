@@ -17,7 +17,6 @@ use crate::run::session_opener::{damaged_session_reason, session_error_reason, s
 const URI_PREFIX: &str = "ibeam://sessions/";
 /// The template of these URIs.
 pub(super) const URI_TEMPLATE: &str = "ibeam://sessions/{session_id}";
-/// The type of a transcript.
 pub(super) const TRANSCRIPT_TYPE: &str = "text/plain";
 /// The number of sessions in one page of the list.
 const PAGE_SESSIONS: usize = 100;

@@ -16,7 +16,6 @@ pub(super) const INSTRUCTIONS: &str = "ibeam is a coding agent. `run` gives it a
      message; a task may take many minutes. Continue with `session_id`. `list_sessions` and `show_session` show earlier \
      tasks.";
 
-/// Returns the tools.
 pub(super) fn tools() -> Vec<Tool> {
     vec![
         Tool {
@@ -77,7 +76,6 @@ pub(super) fn tools() -> Vec<Tool> {
     ]
 }
 
-/// Returns the templates of the resources.
 pub(super) fn resource_templates() -> Vec<ResourceTemplate> {
     vec![ResourceTemplate {
         uri_template: URI_TEMPLATE,

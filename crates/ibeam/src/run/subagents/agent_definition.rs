@@ -54,9 +54,7 @@ pub(super) struct AgentDefinition {
     pub(super) read_only: bool,
     /// The time limit of a task; `None` for that of the run.
     pub(super) timeout: Option<Duration>,
-    /// Its instructions.
     pub(super) instructions: String,
-    /// The file.
     pub(super) path: PathBuf,
 }
 

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use super::agent_definition::AgentDefinition;
 use super::{CHANGING_TOOLS, SubagentHost, child_run};
 
-/// The name of the tool.
 pub(super) const TASK_NAME: &str = "task";
 /// The number of characters of a prompt that stand for a missing description.
 const MAX_DESCRIPTION_CHARS: usize = 60;

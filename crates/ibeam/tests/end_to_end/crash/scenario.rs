@@ -77,7 +77,6 @@ impl Scenario {
     }
 }
 
-/// Returns all scenarios.
 pub(super) fn all() -> Vec<Scenario> {
     vec![
         text(),

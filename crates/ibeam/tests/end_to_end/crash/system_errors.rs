@@ -41,7 +41,7 @@ fn fail_each_step(
     let steps = complete.iter().filter(|point| selects(point)).count();
     assert!(steps > 0, "no such step in {complete:#?}");
     let cases: Vec<_> = (0..steps).flat_map(|nth| errors.iter().map(move |error| (nth, *error))).collect();
-    // A few cases are no sweep.
+    // A few cases are not a sweep.
     let part = if cases.len() < 16 { SweepPart::WHOLE } else { SweepPart::from_environment() };
     let cases = cases.into_iter().enumerate().filter(|(number, _)| part.includes(*number));
     for (_, (nth, error)) in cases {

@@ -87,7 +87,7 @@ fn text_that_was_typed_ahead_is_no_trust() {
         sleep(Duration::from_millis(100));
     }
     sleep(PAUSE);
-    // Nothing is selected, so Enter alone is no answer either.
+    // Nothing is selected, so Enter alone is not an answer either.
     running.type_text("\r");
     sleep(Duration::from_millis(300));
     assert!(!trust_file(&scene.workspace).exists() && !hook_ran(&scene, "ran"));

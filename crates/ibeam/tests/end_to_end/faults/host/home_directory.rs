@@ -48,7 +48,6 @@ fn with_listed_home(scene: &Scene, mut ibeam: Ibeam, home: Option<&str>, listed:
     Some(ibeam.after(&format!("mount --bind {} /etc/passwd", users.display())).through(unshare))
 }
 
-/// Counts the sessions in this home directory.
 fn session_count(home: &Path) -> usize {
     std::fs::read_dir(home.join(".local/share/ibeam/sessions")).map_or(0, Iterator::count)
 }

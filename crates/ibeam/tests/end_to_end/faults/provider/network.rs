@@ -61,7 +61,6 @@ fn f019_a_connection_that_is_never_established_fails() {
     assert!(retries(&output) >= 2, "{output}");
 }
 
-/// The reply of a name server.
 #[derive(Clone, Copy)]
 enum NameReply {
     Code(u8),

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The reply to one request.
 #[derive(Clone)]
 pub(super) enum Reply {
     /// Sends these bytes and keeps the connection.
