@@ -490,8 +490,6 @@ notice-background-stopped = { $count ->
         [one] { $count } background command was still running and was stopped
        *[other] { $count } background commands were still running and were stopped
     }
-no-file-changed = no file was changed
-no-file-changed-by-tools = no file was changed with the file tools; what commands and MCP tools changed is not counted
 compacted = the conversation was shortened, from about { $before } to { $after } tokens
 retrying = { $message } (attempt { $attempt }); trying again in { $seconds } s
 
@@ -668,6 +666,8 @@ progress-status-with-tokens = { $activity } ({ $time } s, { $tokens } tokens)
 run-unfinished = the answer so far
 run-changed-files = changed files
 run-changed-files-without-commands = changed files, without what commands changed (`ibeam diff` shows all)
+run-no-changed-files = 0 files changed
+run-no-files-changed-by-file-tools = 0 files changed by the file tools; what commands and MCP tools changed is not counted
 run-requests = model requests: { $requests }, calls: { $calls }, time: { $seconds } s
 run-tokens = tokens read: { $read } (cached: { $cached }), written: { $written }
 run-cost = cost: ${ $cost }

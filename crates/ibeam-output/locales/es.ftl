@@ -488,8 +488,6 @@ notice-background-stopped = { $count ->
         [one] { $count } comando en segundo plano seguía en marcha y se detuvo
        *[other] { $count } comandos en segundo plano seguían en marcha y se detuvieron
     }
-no-file-changed = no se modificó ningún archivo
-no-file-changed-by-tools = no se modificó ningún archivo con las herramientas de archivos; lo que cambiaron los comandos y las herramientas MCP no se cuenta
 compacted = la conversación se acortó, de unos { $before } a { $after } tokens
 retrying = { $message } (intento { $attempt }); se reintenta en { $seconds } s
 
@@ -668,6 +666,8 @@ progress-status-with-tokens = { $activity } ({ $time } s, { $tokens } tokens)
 run-unfinished = la respuesta hasta ahora
 run-changed-files = archivos modificados
 run-changed-files-without-commands = archivos modificados, sin los que cambiaron los comandos (`ibeam diff` los muestra todos)
+run-no-changed-files = 0 archivos modificados
+run-no-files-changed-by-file-tools = 0 archivos modificados por las herramientas de archivos; lo que cambiaron los comandos y las herramientas MCP no se cuenta
 run-requests = peticiones al modelo: { $requests }, llamadas: { $calls }, tiempo: { $seconds } s
 run-tokens = tokens leídos: { $read } (en caché: { $cached }), escritos: { $written }
 run-cost = coste: ${ $cost }

@@ -488,8 +488,6 @@ notice-background-stopped = { $count ->
         [one] { $count } commande en arrière-plan tournait encore et a été arrêtée
        *[other] { $count } commandes en arrière-plan tournaient encore et ont été arrêtées
     }
-no-file-changed = aucun fichier n'a été modifié
-no-file-changed-by-tools = aucun fichier n'a été modifié avec les outils de fichiers ; ce que les commandes et les outils MCP ont modifié n'est pas compté
 compacted = la conversation a été raccourcie, d’environ { $before } à { $after } jetons
 retrying = { $message } (tentative { $attempt }) ; nouvel essai dans { $seconds } s
 
@@ -668,6 +666,8 @@ progress-status-with-tokens = { $activity } ({ $time } s, { $tokens } jetons)
 run-unfinished = la réponse jusqu'ici
 run-changed-files = fichiers modifiés
 run-changed-files-without-commands = fichiers modifiés, sans ceux que les commandes ont modifiés (`ibeam diff` les montre tous)
+run-no-changed-files = 0 fichier modifié
+run-no-files-changed-by-file-tools = 0 fichier modifié par les outils de fichiers ; ce que les commandes et les outils MCP ont modifié n'est pas compté
 run-requests = requêtes au modèle : { $requests }, appels : { $calls }, durée : { $seconds } s
 run-tokens = jetons lus : { $read } (en cache : { $cached }), écrits : { $written }
 run-cost = coût : { $cost } $

@@ -431,8 +431,6 @@ notice-protected-paths-restored = perintah mengubah jalur yang dilindungi, dan p
 notice-protected-paths-appeared = jalur yang dilindungi muncul saat sebuah perintah berjalan, dan sandbox tidak melihat perintah mana pun membuatnya: { $paths } (dibiarkan apa adanya; periksa yang tidak Anda buat sendiri)
 notice-background-ended = perintah latar belakang `{ $command }` berakhir dengan kode keluar { $exit_code }
 notice-background-stopped = { $count } perintah latar belakang masih berjalan dan dihentikan
-no-file-changed = tidak ada berkas yang diubah
-no-file-changed-by-tools = tidak ada berkas yang diubah dengan alat berkas; perubahan oleh perintah dan alat MCP tidak dihitung
 compacted = percakapan diringkas, dari sekitar { $before } menjadi { $after } token
 retrying = { $message } (percobaan { $attempt }); mencoba lagi dalam { $seconds } dtk
 
@@ -582,6 +580,8 @@ progress-status-with-tokens = { $activity } ({ $time } dtk, { $tokens } token)
 run-unfinished = jawaban sejauh ini
 run-changed-files = file yang diubah
 run-changed-files-without-commands = file yang diubah, tanpa yang diubah oleh perintah (`ibeam diff` menampilkan semuanya)
+run-no-changed-files = 0 file diubah
+run-no-files-changed-by-file-tools = 0 file diubah oleh alat file; perubahan oleh perintah dan alat MCP tidak dihitung
 run-requests = permintaan ke model: { $requests }, panggilan: { $calls }, waktu: { $seconds } dtk
 run-tokens = token dibaca: { $read } (dari cache: { $cached }), ditulis: { $written }
 run-cost = biaya: ${ $cost }

@@ -431,8 +431,6 @@ notice-protected-paths-restored = コマンドが保護されたパスを変更�
 notice-protected-paths-appeared = コマンドの実行中に保護されたパスが現れましたが、サンドボックスはコマンドによる作成を確認していません: { $paths }（そのまま残してあります。ご自身で作成したものでなければ確認してください）
 notice-background-ended = バックグラウンドのコマンド `{ $command }` は終了コード { $exit_code } で終了しました
 notice-background-stopped = 実行中だった { $count } 件のバックグラウンドコマンドを停止しました
-no-file-changed = 変更されたファイルはありません
-no-file-changed-by-tools = ファイルツールで変更されたファイルはありません。コマンドや MCP ツールによる変更は数えていません
 compacted = 会話を約 { $before } トークンから { $after } トークンに短縮しました
 retrying = { $message } ({ $attempt } 回目)。{ $seconds } 秒後に再試行します
 
@@ -582,6 +580,8 @@ progress-status-with-tokens = { $activity } ({ $time } 秒、{ $tokens } トー�
 run-unfinished = ここまでの回答
 run-changed-files = 変更したファイル
 run-changed-files-without-commands = 変更したファイル (コマンドによる変更を除く。すべては `ibeam diff` で表示)
+run-no-changed-files = 変更したファイル: 0
+run-no-files-changed-by-file-tools = ファイルツールで変更したファイル: 0。コマンドや MCP ツールによる変更は数えていません
 run-requests = モデルへの要求: { $requests }、呼び出し: { $calls }、時間: { $seconds } 秒
 run-tokens = 読み取ったトークン: { $read } (キャッシュ: { $cached })、書き出したトークン: { $written }
 run-cost = 費用: ${ $cost }

@@ -488,8 +488,6 @@ notice-background-stopped = { $count ->
         [one] { $count } comando em segundo plano ainda executava e foi interrompido
        *[other] { $count } comandos em segundo plano ainda executavam e foram interrompidos
     }
-no-file-changed = nenhum arquivo foi alterado
-no-file-changed-by-tools = nenhum arquivo foi alterado com as ferramentas de arquivos; o que comandos e ferramentas MCP alteraram não é contado
 compacted = a conversa foi encurtada, de cerca de { $before } para { $after } tokens
 retrying = { $message } (tentativa { $attempt }); nova tentativa em { $seconds } s
 
@@ -668,6 +666,8 @@ progress-status-with-tokens = { $activity } ({ $time } s, { $tokens } tokens)
 run-unfinished = a resposta até agora
 run-changed-files = arquivos alterados
 run-changed-files-without-commands = arquivos alterados, sem os que os comandos alteraram (`ibeam diff` mostra todos)
+run-no-changed-files = 0 arquivos alterados
+run-no-files-changed-by-file-tools = 0 arquivos alterados pelas ferramentas de arquivos; o que comandos e ferramentas MCP alteraram não é contado
 run-requests = pedidos ao modelo: { $requests }, chamadas: { $calls }, tempo: { $seconds } s
 run-tokens = tokens lidos: { $read } (em cache: { $cached }), escritos: { $written }
 run-cost = custo: ${ $cost }

@@ -4,7 +4,6 @@
 //! contract (docs/output-format.md) defines the content of stdout and stderr and the exit codes.
 
 mod app;
-mod change_request;
 mod checkpoint;
 mod cli;
 mod cli_error;
