@@ -52,7 +52,7 @@ action-with-detail = { $action }: { $detail }
 
 ## Failures: usage
 reason-usage = { $detail }
-    .hint = `ibeam --help` lists the commands and flags
+    .hint = `ibeam help flags` lists the flags, `ibeam help commands` the commands
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` lists its arguments and flags
 cli-mistyped-command = `{ $word }` is not a command; it is similar to `{ $near }`
@@ -64,12 +64,12 @@ cli-conversation-command = `{ $word }` is not a command; in a conversation there
 cli-unknown-setting = the configuration has the unknown setting `{ $key }` (`{ $place }`)
     .hint = correct or delete it; `ibeam help configuration` lists the settings
 cli-unknown-topic = `{ $word }` is neither a command nor a topic
-    .hint = `ibeam help topics` lists the topics, `ibeam --help` the commands
+    .hint = `ibeam help topics` lists the topics, `ibeam help commands` the commands
 cli-mistyped-topic = `{ $word }` is neither a command nor a topic
     .hint = did you mean `ibeam help { $near }`?
-    .hint-topics = `ibeam help topics` lists the topics, `ibeam --help` the commands
+    .hint-topics = `ibeam help topics` lists the topics, `ibeam help commands` the commands
 cli-not-a-command = `{ $word }` is not a command
-    .hint = `ibeam --help` lists the commands and flags
+    .hint = `ibeam help flags` lists the flags, `ibeam help commands` the commands
     .hint-prompt = to send it as a prompt: `ibeam -p { $word }`, or write more than one word
 cli-resume-in-prompt = `resume` after `-p` is a part of the prompt
     .hint = to continue the session: `ibeam resume { $session } -p PROMPT`
@@ -85,7 +85,7 @@ reason-input-line = line { $line } of stdin is not a valid message: { $detail }
 reason-invalid-json-schema = `{ $path }` is not a valid JSON Schema ({ $place }): { $detail }
     .hint = use a file with JSON Schema 2020-12 whose references stay within the file
 reason-unsupported = this version does not support { $what }
-    .hint = `ibeam --help` lists what it supports
+    .hint = `ibeam help flags` lists what it supports
 
 ## Failures: keys, models, requests
 reason-no-key = no API key for `{ $provider }`

@@ -50,7 +50,7 @@ action-with-detail = { $action }: { $detail }
 
 ## Failures: usage
 reason-usage = { $detail }
-    .hint = `ibeam --help` muestra los comandos y las opciones
+    .hint = `ibeam help flags` muestra las opciones, `ibeam help commands` los comandos
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` muestra sus argumentos y opciones
 cli-mistyped-command = `{ $word }` no es un comando; se parece a `{ $near }`
@@ -62,12 +62,12 @@ cli-conversation-command = `{ $word }` no es un comando; en una conversación ex
 cli-unknown-setting = la configuración tiene el ajuste desconocido `{ $key }` (`{ $place }`)
     .hint = corríjalo o bórrelo; `ibeam help configuration` enumera los ajustes
 cli-unknown-topic = `{ $word }` no es ni un comando ni un tema
-    .hint = `ibeam help topics` enumera los temas, `ibeam --help` los comandos
+    .hint = `ibeam help topics` enumera los temas, `ibeam help commands` los comandos
 cli-mistyped-topic = `{ $word }` no es ni un comando ni un tema
     .hint = ¿quiso decir `ibeam help { $near }`?
-    .hint-topics = `ibeam help topics` enumera los temas, `ibeam --help` los comandos
+    .hint-topics = `ibeam help topics` enumera los temas, `ibeam help commands` los comandos
 cli-not-a-command = `{ $word }` no es un comando
-    .hint = `ibeam --help` muestra los comandos y las opciones
+    .hint = `ibeam help flags` muestra las opciones, `ibeam help commands` los comandos
     .hint-prompt = para enviarlo como prompt: `ibeam -p { $word }`, o escribe más de una palabra
 cli-resume-in-prompt = `resume` después de `-p` es parte del prompt
     .hint = para continuar la sesión: `ibeam resume { $session } -p PROMPT`
@@ -83,7 +83,7 @@ reason-input-line = la línea { $line } de stdin no es un mensaje válido: { $de
 reason-invalid-json-schema = `{ $path }` no es un JSON Schema válido ({ $place }): { $detail }
     .hint = usa un archivo con JSON Schema 2020-12 cuyas referencias no salgan del archivo
 reason-unsupported = esta versión no admite { $what }
-    .hint = `ibeam --help` muestra lo que sabe hacer
+    .hint = `ibeam help flags` muestra lo que sabe hacer
 
 ## Failures: keys, models, requests
 reason-no-key = no hay clave de API para `{ $provider }`

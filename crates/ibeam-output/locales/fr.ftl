@@ -50,7 +50,7 @@ action-with-detail = { $action } : { $detail }
 
 ## Failures: usage
 reason-usage = { $detail }
-    .hint = `ibeam --help` affiche les commandes et les options
+    .hint = `ibeam help flags` affiche les options, `ibeam help commands` les commandes
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` affiche ses arguments et ses options
 cli-mistyped-command = `{ $word }` n'est pas une commande, mais ressemble à `{ $near }`
@@ -62,12 +62,12 @@ cli-conversation-command = `{ $word }` n'est pas une commande ; dans une convers
 cli-unknown-setting = la configuration contient le réglage inconnu `{ $key }` (`{ $place }`)
     .hint = corrigez-le ou supprimez-le ; `ibeam help configuration` énumère les réglages
 cli-unknown-topic = `{ $word }` n'est ni une commande ni un sujet
-    .hint = `ibeam help topics` énumère les sujets, `ibeam --help` les commandes
+    .hint = `ibeam help topics` énumère les sujets, `ibeam help commands` les commandes
 cli-mistyped-topic = `{ $word }` n'est ni une commande ni un sujet
     .hint = vouliez-vous dire `ibeam help { $near }` ?
-    .hint-topics = `ibeam help topics` énumère les sujets, `ibeam --help` les commandes
+    .hint-topics = `ibeam help topics` énumère les sujets, `ibeam help commands` les commandes
 cli-not-a-command = `{ $word }` n'est pas une commande
-    .hint = `ibeam --help` affiche les commandes et les options
+    .hint = `ibeam help flags` affiche les options, `ibeam help commands` les commandes
     .hint-prompt = pour l'envoyer comme prompt : `ibeam -p { $word }`, ou écrivez plus d'un mot
 cli-resume-in-prompt = `resume` après `-p` fait partie du prompt
     .hint = pour continuer la session : `ibeam resume { $session } -p PROMPT`
@@ -83,7 +83,7 @@ reason-input-line = la ligne { $line } de stdin n'est pas un message valide : { 
 reason-invalid-json-schema = `{ $path }` n'est pas un JSON Schema valide ({ $place }) : { $detail }
     .hint = utilisez un fichier JSON Schema 2020-12 dont les références restent dans le fichier
 reason-unsupported = cette version ne prend pas en charge { $what }
-    .hint = `ibeam --help` affiche ce qu'elle sait faire
+    .hint = `ibeam help flags` affiche ce qu'elle sait faire
 
 ## Failures: keys, models, requests
 reason-no-key = aucune clé d'API pour `{ $provider }`

@@ -50,7 +50,7 @@ action-with-detail = { $action }: { $detail }
 
 ## Failures: usage
 reason-usage = { $detail }
-    .hint = `ibeam --help` menampilkan perintah dan opsi
+    .hint = `ibeam help flags` menampilkan opsi, `ibeam help commands` perintah
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` menampilkan argumen dan opsinya
 cli-mistyped-command = `{ $word }` bukan perintah; mirip dengan `{ $near }`
@@ -62,12 +62,12 @@ cli-conversation-command = `{ $word }` bukan perintah; di dalam percakapan ada `
 cli-unknown-setting = konfigurasi memuat setelan yang tidak dikenal `{ $key }` (`{ $place }`)
     .hint = perbaiki atau hapus; `ibeam help configuration` mencantumkan semua setelan
 cli-unknown-topic = `{ $word }` bukan perintah maupun topik
-    .hint = `ibeam help topics` mencantumkan topik, `ibeam --help` mencantumkan perintah
+    .hint = `ibeam help topics` mencantumkan topik, `ibeam help commands` mencantumkan perintah
 cli-mistyped-topic = `{ $word }` bukan perintah maupun topik
     .hint = maksud Anda `ibeam help { $near }`?
-    .hint-topics = `ibeam help topics` mencantumkan topik, `ibeam --help` mencantumkan perintah
+    .hint-topics = `ibeam help topics` mencantumkan topik, `ibeam help commands` mencantumkan perintah
 cli-not-a-command = `{ $word }` bukan perintah
-    .hint = `ibeam --help` menampilkan perintah dan opsi
+    .hint = `ibeam help flags` menampilkan opsi, `ibeam help commands` perintah
     .hint-prompt = untuk mengirimnya sebagai prompt: `ibeam -p { $word }`, atau tulis lebih dari satu kata
 cli-resume-in-prompt = `resume` setelah `-p` adalah bagian dari prompt
     .hint = untuk melanjutkan sesi: `ibeam resume { $session } -p PROMPT`
@@ -83,7 +83,7 @@ reason-input-line = baris { $line } dari stdin bukan pesan yang valid: { $detail
 reason-invalid-json-schema = `{ $path }` bukan JSON Schema yang valid ({ $place }): { $detail }
     .hint = gunakan file JSON Schema 2020-12 yang referensinya tetap di dalam file itu
 reason-unsupported = versi ini tidak mendukung { $what }
-    .hint = `ibeam --help` menampilkan apa yang bisa dilakukannya
+    .hint = `ibeam help flags` menampilkan apa yang bisa dilakukannya
 
 ## Failures: keys, models, requests
 reason-no-key = tidak ada kunci API untuk `{ $provider }`

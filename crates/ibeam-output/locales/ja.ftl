@@ -50,7 +50,7 @@ action-with-detail = { $action }: { $detail }
 
 ## Failures: usage
 reason-usage = { $detail }
-    .hint = `ibeam --help` でコマンドとフラグの一覧を表示できます
+    .hint = フラグの一覧は `ibeam help flags`、コマンドの一覧は `ibeam help commands` で表示できます
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` で引数とフラグの一覧を表示できます
 cli-mistyped-command = `{ $word }` というコマンドはありません。`{ $near }` に似ています
@@ -62,12 +62,12 @@ cli-conversation-command = `{ $word }` というコマンドはありません�
 cli-unknown-setting = 設定に未知の項目 `{ $key }` があります (`{ $place }`)
     .hint = 直すか削除してください。設定の一覧は `ibeam help configuration` で表示できます
 cli-unknown-topic = `{ $word }` はコマンドでもトピックでもありません
-    .hint = トピックの一覧は `ibeam help topics`、コマンドの一覧は `ibeam --help` で表示できます
+    .hint = トピックの一覧は `ibeam help topics`、コマンドの一覧は `ibeam help commands` で表示できます
 cli-mistyped-topic = `{ $word }` はコマンドでもトピックでもありません
     .hint = `ibeam help { $near }` のことですか？
-    .hint-topics = トピックの一覧は `ibeam help topics`、コマンドの一覧は `ibeam --help` で表示できます
+    .hint-topics = トピックの一覧は `ibeam help topics`、コマンドの一覧は `ibeam help commands` で表示できます
 cli-not-a-command = `{ $word }` というコマンドはありません
-    .hint = `ibeam --help` でコマンドとフラグの一覧を表示できます
+    .hint = フラグの一覧は `ibeam help flags`、コマンドの一覧は `ibeam help commands` で表示できます
     .hint-prompt = プロンプトとして送るには `ibeam -p { $word }` とするか、2 語以上を入力してください
 cli-resume-in-prompt = `-p` の後の `resume` はプロンプトの一部です
     .hint = セッションを続けるには `ibeam resume { $session } -p PROMPT`
@@ -83,7 +83,7 @@ reason-input-line = 標準入力の { $line } 行目は有効なメッセージ�
 reason-invalid-json-schema = `{ $path }` は有効な JSON Schema ではありません（{ $place }）: { $detail }
     .hint = 参照がファイル内に収まる JSON Schema 2020-12 のファイルを使ってください
 reason-unsupported = このバージョンは { $what } に対応していません
-    .hint = `ibeam --help` で使える機能を確認できます
+    .hint = `ibeam help flags` で使える機能を確認できます
 
 ## Failures: keys, models, requests
 reason-no-key = `{ $provider }` の API キーがありません

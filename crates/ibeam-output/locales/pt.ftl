@@ -50,7 +50,7 @@ action-with-detail = { $action }: { $detail }
 
 ## Failures: usage
 reason-usage = { $detail }
-    .hint = `ibeam --help` mostra os comandos e as opções
+    .hint = `ibeam help flags` mostra as opções, `ibeam help commands` os comandos
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` mostra os argumentos e as opções
 cli-mistyped-command = `{ $word }` não é um comando; é parecido com `{ $near }`
@@ -62,12 +62,12 @@ cli-conversation-command = `{ $word }` não é um comando; em uma conversa exist
 cli-unknown-setting = a configuração tem o ajuste desconhecido `{ $key }` (`{ $place }`)
     .hint = corrija-o ou apague-o; `ibeam help configuration` lista os ajustes
 cli-unknown-topic = `{ $word }` não é um comando nem um tópico
-    .hint = `ibeam help topics` lista os tópicos, `ibeam --help` os comandos
+    .hint = `ibeam help topics` lista os tópicos, `ibeam help commands` os comandos
 cli-mistyped-topic = `{ $word }` não é um comando nem um tópico
     .hint = você quis dizer `ibeam help { $near }`?
-    .hint-topics = `ibeam help topics` lista os tópicos, `ibeam --help` os comandos
+    .hint-topics = `ibeam help topics` lista os tópicos, `ibeam help commands` os comandos
 cli-not-a-command = `{ $word }` não é um comando
-    .hint = `ibeam --help` mostra os comandos e as opções
+    .hint = `ibeam help flags` mostra as opções, `ibeam help commands` os comandos
     .hint-prompt = para enviá-lo como prompt: `ibeam -p { $word }`, ou escreva mais de uma palavra
 cli-resume-in-prompt = `resume` depois de `-p` faz parte do prompt
     .hint = para continuar a sessão: `ibeam resume { $session } -p PROMPT`
@@ -83,7 +83,7 @@ reason-input-line = a linha { $line } de stdin não é uma mensagem válida: { $
 reason-invalid-json-schema = `{ $path }` não é um JSON Schema válido ({ $place }): { $detail }
     .hint = use um arquivo com JSON Schema 2020-12 cujas referências fiquem dentro do arquivo
 reason-unsupported = esta versão não aceita { $what }
-    .hint = `ibeam --help` mostra o que ela sabe fazer
+    .hint = `ibeam help flags` mostra o que ela sabe fazer
 
 ## Failures: keys, models, requests
 reason-no-key = não há chave de API para `{ $provider }`

@@ -17,7 +17,7 @@ use crate::similar_names::{closest, is_one_edit_away};
 const OTHER_COMMANDS: &[(&str, Option<&str>)] = &[
     ("auth", Some("login")),
     ("chat", None),
-    ("commands", Some("help")),
+    ("commands", Some("help commands")),
     ("delete", Some("sessions rm")),
     ("docs", Some("help topics")),
     ("exec", None),

@@ -36,6 +36,11 @@ impl Translations {
         self.texts.get(english).map_or(english, String::as_str).to_owned()
     }
 
+    /// Returns the paragraphs of a text, which are translated one by one, on one line.
+    pub(super) fn paragraphs(&self, english: &str) -> String {
+        english.split("\n\n").map(|paragraph| self.get(paragraph)).collect::<Vec<_>>().join(" ")
+    }
+
     /// Returns a text of several lines, each of which is translated.
     pub(super) fn lines(&self, english: &str) -> String {
         english.lines().map(|line| self.get(line)).collect::<Vec<_>>().join("\n")
@@ -56,11 +61,14 @@ mod tests {
 
     /// Adds the English texts of a command and of those below it.
     fn add_texts(command: &Command, texts: &mut BTreeSet<String>) {
-        let of_args =
-            command.get_arguments().filter(|arg| !arg.is_hide_set()).filter_map(clap::Arg::get_help);
-        let mut all: Vec<String> = of_args.chain(command.get_about()).map(ToString::to_string).collect();
+        let of_args = command.get_arguments().filter(|arg| !arg.is_hide_set());
+        let of_args = of_args.filter_map(|arg| arg.get_long_help().or_else(|| arg.get_help()));
+        let about = command.get_long_about().or_else(|| command.get_about());
+        let mut all: Vec<String> = of_args.chain(about).map(ToString::to_string).collect();
         all.extend(command.get_after_help().map(ToString::to_string));
-        texts.extend(all.iter().flat_map(|text| text.lines()).map(str::to_owned));
+        texts.extend(
+            all.iter().flat_map(|text| text.lines()).filter(|line| !line.is_empty()).map(str::to_owned),
+        );
         for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
             add_texts(sub, texts);
         }
