@@ -43,7 +43,7 @@ pub(crate) enum Command {
     /// List the models that can be used now
     Models {
         /// List the providers instead, and where the key of each comes from; sends no request
-        #[arg(long, conflicts_with_all = ["details", "json", "refresh"])]
+        #[arg(long, conflicts_with_all = ["details", "refresh"])]
         providers: bool,
         /// Show context size, prices and abilities too, as on a terminal
         #[arg(long, conflicts_with = "json")]
@@ -68,13 +68,14 @@ pub(crate) enum Command {
         interval: Option<u64>,
     },
     /// List the providers, the variable for the key of each, and whether a key is there
+    #[command(hide = true)]
     Providers {
         /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
     /// Show the version and the features of this program
-    #[command(visible_alias = "version")]
+    #[command(alias = "version")]
     About {
         /// Text or JSON
         #[arg(long, value_enum)]
@@ -83,6 +84,7 @@ pub(crate) enum Command {
     /// Create an empty session and print its ID
     CreateChat,
     /// List the sessions of this directory, newest first
+    #[command(hide = true)]
     Ls {
         /// List the sessions of all directories
         #[arg(long)]

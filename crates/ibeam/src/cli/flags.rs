@@ -118,7 +118,7 @@ pub(crate) struct Flags {
     pub(crate) mode: Option<Mode>,
 
     /// Same as `--mode plan`
-    #[arg(long, global = true, conflicts_with = "mode")]
+    #[arg(long, global = true, hide = true, conflicts_with = "mode")]
     pub(crate) plan: bool,
 
     /// The directory to work in
@@ -230,7 +230,7 @@ pub(crate) struct Flags {
     pub(crate) from_atif: Option<PathBuf>,
 
     /// End the run at each model request and store the request in this directory, for a batch
-    #[arg(long, value_name = "DIR", global = true, conflicts_with_all = ["record", "replay"])]
+    #[arg(long, value_name = "DIR", global = true, conflicts_with_all = ["record", "from_recording"])]
     pub(crate) park_requests: Option<PathBuf>,
 
     /// Continue a parked run of the session that `--resume` names, without a prompt
@@ -242,12 +242,12 @@ pub(crate) struct Flags {
     pub(crate) record: Option<PathBuf>,
 
     /// Answer model requests from the recordings in this directory; no connection is opened
-    #[arg(long, value_name = "DIR", global = true, conflicts_with = "record")]
-    pub(crate) replay: Option<PathBuf>,
+    #[arg(long, alias = "replay", value_name = "DIR", global = true, conflicts_with = "record")]
+    pub(crate) from_recording: Option<PathBuf>,
 
-    /// Speed of `--replay`: 0 waits for nothing, 1 is as recorded [default: 0]
-    #[arg(long, value_name = "0|1", value_parser = clap::value_parser!(u8).range(0..=1), global = true)]
-    pub(crate) replay_speed: Option<u8>,
+    /// Speed of `--from-recording`: 0 waits for nothing, 1 is as recorded [default: 0]
+    #[arg(long, alias = "replay-speed", value_name = "0|1", value_parser = clap::value_parser!(u8).range(0..=1), global = true)]
+    pub(crate) recording_speed: Option<u8>,
 
     /// Print a line on stderr every so many seconds during the run
     #[arg(long, value_name = "SECONDS", global = true)]
@@ -274,7 +274,7 @@ pub(crate) struct Flags {
     pub(crate) contract: Option<String>,
 
     /// Same as the command `models`
-    #[arg(long, global = true)]
+    #[arg(long, global = true, hide = true)]
     pub(crate) list_models: bool,
 
     /// Start the MCP servers of the project too, and allow the calls of all servers

@@ -269,8 +269,8 @@ mod tests {
             ),
             (&["sessions", "show"], "faltan estos argumentos obligatorios: <SESSION>"),
             (
-                &["--record", "a", "--replay", "b"],
-                "el argumento '--record <DIR>' no se puede usar con '--replay <DIR>'",
+                &["--record", "a", "--from-recording", "b"],
+                "el argumento '--record <DIR>' no se puede usar con '--from-recording <DIR>'",
             ),
         ] {
             let args: Vec<_> = args.iter().map(Into::into).collect();

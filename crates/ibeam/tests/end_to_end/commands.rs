@@ -83,6 +83,24 @@ fn help_is_one_screen_and_names_the_lists_of_the_rest() {
 }
 
 #[test]
+fn what_help_does_not_list_still_works() {
+    let scene = Scene::new([]);
+    let stdout = |args: &[&str]| scene.ibeam_without_model(args).run().succeeded().stdout;
+    for (hidden, listed) in [
+        (&["providers"][..], &["models", "--providers"][..]),
+        (&["providers", "--json"], &["models", "--providers", "--json"]),
+        (&["--list-models"], &["models"]),
+        (&["version"], &["about"]),
+        (&["ls", "--all"], &["sessions", "list", "--all"]),
+    ] {
+        assert_eq!(stdout(hidden), stdout(listed), "{hidden:?}");
+    }
+    let help = stdout(&["help", "commands"]);
+    assert!(!help.contains("\n  ls ") && !help.contains("\n  providers "), "{help}");
+    assert!(stdout(&["ls", "--help"]).contains("--all"));
+}
+
+#[test]
 fn help_is_a_command_too() {
     let scene = Scene::new([answer_text("I can.")]);
     let stdout = |args: &[&str]| scene.ibeam_without_model(args).run().succeeded().stdout;
@@ -204,7 +222,7 @@ fn the_providers_are_listed_with_the_sources_of_their_keys() {
         |line: &str| line.starts_with("groq - Groq: key from ") && line.ends_with("/credentials.toml");
     assert!(output.stdout.lines().any(stored) && !output.stdout.contains(KEY), "{output}");
     let nope = scene.ibeam_without_model(["login", "nope"]).stdin(Stdin::Closed).run();
-    assert!(nope.stderr.contains("`ibeam providers`"), "{nope}");
+    assert!(nope.stderr.contains("`ibeam models --providers`"), "{nope}");
     let same = scene.ibeam_without_model(["providers"]).env("ANTHROPIC_API_KEY", KEY).run().succeeded();
     assert_eq!(same.stdout, output.stdout);
     let json = scene.ibeam_without_model(["providers", "--json"]).run().succeeded().json();
@@ -316,7 +334,7 @@ fn models_have_details_for_people_and_for_programs() {
     assert!(configured["abilities"]["tools"].is_null() && configured["max_output_tokens"].is_null());
     assert_eq!(list["aliases"], serde_json::json!([{ "name": "quick", "model": "scripted-1" }]));
     assert_eq!(list["age_seconds"], 0);
-    for flag in ["--json", "--details", "--refresh"] {
+    for flag in ["--details", "--refresh"] {
         assert_eq!(scene.ibeam(["models", "--providers", flag]).run().code, Some(2), "{flag}");
     }
 }
