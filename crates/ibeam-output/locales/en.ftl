@@ -52,7 +52,7 @@ action-with-detail = { $action }: { $detail }
 
 ## Failures: usage
 reason-usage = { $detail }
-    .hint = `ibeam --help` lists the commands and flags
+    .hint = `ibeam help flags` lists the flags, `ibeam help commands` the commands
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` lists its arguments and flags
 cli-mistyped-command = `{ $word }` is not a command; it is similar to `{ $near }`
@@ -64,12 +64,12 @@ cli-conversation-command = `{ $word }` is not a command; in a conversation there
 cli-unknown-setting = the configuration has the unknown setting `{ $key }` (`{ $place }`)
     .hint = correct or delete it; `ibeam help configuration` lists the settings
 cli-unknown-topic = `{ $word }` is neither a command nor a topic
-    .hint = `ibeam help topics` lists the topics, `ibeam --help` the commands
+    .hint = `ibeam help topics` lists the topics, `ibeam help commands` the commands
 cli-mistyped-topic = `{ $word }` is neither a command nor a topic
     .hint = did you mean `ibeam help { $near }`?
-    .hint-topics = `ibeam help topics` lists the topics, `ibeam --help` the commands
+    .hint-topics = `ibeam help topics` lists the topics, `ibeam help commands` the commands
 cli-not-a-command = `{ $word }` is not a command
-    .hint = `ibeam --help` lists the commands and flags
+    .hint = `ibeam help flags` lists the flags, `ibeam help commands` the commands
     .hint-prompt = to send it as a prompt: `ibeam -p { $word }`, or write more than one word
 cli-resume-in-prompt = `resume` after `-p` is a part of the prompt
     .hint = to continue the session: `ibeam resume { $session } -p PROMPT`
@@ -85,7 +85,7 @@ reason-input-line = line { $line } of stdin is not a valid message: { $detail }
 reason-invalid-json-schema = `{ $path }` is not a valid JSON Schema ({ $place }): { $detail }
     .hint = use a file with JSON Schema 2020-12 whose references stay within the file
 reason-unsupported = this version does not support { $what }
-    .hint = `ibeam --help` lists what it supports
+    .hint = `ibeam help flags` lists what it supports
 
 ## Failures: keys, models, requests
 reason-no-key = no API key for `{ $provider }`
@@ -95,7 +95,7 @@ reason-no-key = no API key for `{ $provider }`
        *[no] `ibeam setup` installs a small model that needs no key
     }
 reason-no-model = no model can be used: no API key is set or stored
-    .hint = set a variable such as `$ANTHROPIC_API_KEY`, or run `ibeam login PROVIDER`; `ibeam providers` lists the providers
+    .hint = set a variable such as `$ANTHROPIC_API_KEY`, or run `ibeam login PROVIDER`; `ibeam models --providers` lists the providers
     .hint-server = a server on this machine needs no key: `--model ollama/NAME`
 reason-key-unavailable = no API key for `{ $provider }` from `{ $setting }`: { $detail }
     .hint = `ibeam config explain` shows where `{ $setting }` is set
@@ -104,7 +104,7 @@ reason-key-refused = `{ $provider }` refused the API key: { $detail }
 reason-key-refused-of-source = `{ $provider }` refused the API key of `{ $source }`: { $detail }
     .hint = change `{ $source }` or leave it out; it takes precedence over a key that `ibeam login { $provider }` stores
 reason-unknown-provider = no provider is called `{ $provider }`
-    .hint = `ibeam providers` lists the providers
+    .hint = `ibeam models --providers` lists the providers
 reason-unknown-model = the model `{ $model }` is not known to provider `{ $provider }`
     .hint = `--model` names another; `ibeam models` lists what your key may use
 reason-model-without-provider = no provider is known for the model `{ $model }`
@@ -228,23 +228,23 @@ reason-answer-mismatch = { $repairs ->
 ## Failures: sessions, files, system
 reason-session-damaged = the session `{ $session }` is damaged at line { $line }: { $detail }
     .hint = `ibeam sessions check { $session } --repair` keeps the intact part and moves the rest aside
-    .hint-others = `ibeam ls` lists the other sessions
+    .hint-others = `ibeam sessions list` lists the other sessions
 reason-unknown-session = there is no session `{ $session }`
-    .hint = `ibeam ls` lists the sessions
+    .hint = `ibeam sessions list` lists the sessions
 reason-session-id-too-short = the beginning `{ $prefix }` of a session ID is too short; give at least { $minimum } characters
-    .hint = `ibeam ls` lists the sessions
+    .hint = `ibeam sessions list` lists the sessions
 reason-ambiguous-session = several session IDs start with `{ $prefix }`: { $sessions }; give more characters
-    .hint = `ibeam ls` lists the sessions
+    .hint = `ibeam sessions list` lists the sessions
 cli-unknown-run = `{ $source }` has no run { $run }; it has { $runs }
     .hint = leave `--run` out to see all of them
 cli-no-session-or-file = `{ $name }` is neither a session nor a file
-    .hint = `ibeam ls` lists the sessions; the beginning of an ID needs at least 4 characters
+    .hint = `ibeam sessions list` lists the sessions; the beginning of an ID needs at least 4 characters
 cli-not-in-quarantine = `{ $id }` is not in the quarantine
     .hint = `ibeam quarantine list` shows the names
 cli-origin-unknown = the original path of `{ $id }` is unknown
     .hint = `--to PATH` moves it to another place
 cli-nothing-to-undo = session `{ $session }` has nothing to undo
-    .hint = checkpoints exist in git repositories, for turns that ran tools which may change files; `ibeam diff` shows what a session changed; `ibeam undo ID` takes another session, and `ibeam ls` lists them
+    .hint = checkpoints exist in git repositories, for turns that ran tools which may change files; `ibeam diff` shows what a session changed; `ibeam undo ID` takes another session, and `ibeam sessions list` lists them
 cli-nothing-to-redo = session `{ $session }` has nothing to redo
     .hint = `ibeam undo --redo` takes back the last `ibeam undo` of a session
 cli-already-undone = what session `{ $session }` changed is undone already
@@ -315,7 +315,7 @@ reason-retold = { $detail }
     .hint = the last line of the stream has its class and its exit code
 reason-no-session-to-continue = there is no session in `{ $cwd }` yet
     .hint = `ibeam "PROMPT"` without `--continue` starts one
-    .hint-all = `ibeam ls --all` lists the sessions of all directories
+    .hint-all = `ibeam sessions list --all` lists the sessions of all directories
 reason-session-elsewhere = the session `{ $session }` belongs to the workspace `{ $cwd }`
     .hint = resume it there, or name the workspace with `--workspace`
 reason-no-plan = no run of the session `{ $session }` ended with a plan
@@ -490,8 +490,6 @@ notice-background-stopped = { $count ->
         [one] { $count } background command was still running and was stopped
        *[other] { $count } background commands were still running and were stopped
     }
-no-file-changed = no file was changed
-no-file-changed-by-tools = no file was changed with the file tools; what commands and MCP tools changed is not counted
 compacted = the conversation was shortened, from about { $before } to { $after } tokens
 retrying = { $message } (attempt { $attempt }); trying again in { $seconds } s
 
@@ -668,6 +666,8 @@ progress-status-with-tokens = { $activity } ({ $time } s, { $tokens } tokens)
 run-unfinished = the answer so far
 run-changed-files = changed files
 run-changed-files-without-commands = changed files, without what commands changed (`ibeam diff` shows all)
+run-no-changed-files = 0 files changed
+run-no-files-changed-by-file-tools = 0 files changed by the file tools; what commands and MCP tools changed is not counted
 run-requests = model requests: { $requests }, calls: { $calls }, time: { $seconds } s
 run-tokens = tokens read: { $read } (cached: { $cached }), written: { $written }
 run-cost = cost: ${ $cost }
@@ -696,7 +696,7 @@ policy-path-bounds = `Read` and `Write` rules cover files by their path; `ibeam 
 ## Sub-commands
 command-logged-in = Logged in to { $provider }: the key is stored in { $path }
 command-stream-on-terminal = this is the stream for programs; `--output-format text` prints text, and `ibeam` without `-p` starts a conversation
-command-provider-question = provider (`ibeam providers` lists them) [{ $provider }]:
+command-provider-question = provider (`ibeam models --providers` lists them) [{ $provider }]:
 command-key-question = key for { $provider }:
 command-key-accepted = { $provider } accepted the key
 command-key-unverifiable = The key was not checked: { $provider } answers without a key too

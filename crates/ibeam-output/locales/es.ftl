@@ -50,7 +50,7 @@ action-with-detail = { $action }: { $detail }
 
 ## Failures: usage
 reason-usage = { $detail }
-    .hint = `ibeam --help` muestra los comandos y las opciones
+    .hint = `ibeam help flags` muestra las opciones, `ibeam help commands` los comandos
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` muestra sus argumentos y opciones
 cli-mistyped-command = `{ $word }` no es un comando; se parece a `{ $near }`
@@ -62,12 +62,12 @@ cli-conversation-command = `{ $word }` no es un comando; en una conversación ex
 cli-unknown-setting = la configuración tiene el ajuste desconocido `{ $key }` (`{ $place }`)
     .hint = corríjalo o bórrelo; `ibeam help configuration` enumera los ajustes
 cli-unknown-topic = `{ $word }` no es ni un comando ni un tema
-    .hint = `ibeam help topics` enumera los temas, `ibeam --help` los comandos
+    .hint = `ibeam help topics` enumera los temas, `ibeam help commands` los comandos
 cli-mistyped-topic = `{ $word }` no es ni un comando ni un tema
     .hint = ¿quiso decir `ibeam help { $near }`?
-    .hint-topics = `ibeam help topics` enumera los temas, `ibeam --help` los comandos
+    .hint-topics = `ibeam help topics` enumera los temas, `ibeam help commands` los comandos
 cli-not-a-command = `{ $word }` no es un comando
-    .hint = `ibeam --help` muestra los comandos y las opciones
+    .hint = `ibeam help flags` muestra las opciones, `ibeam help commands` los comandos
     .hint-prompt = para enviarlo como prompt: `ibeam -p { $word }`, o escribe más de una palabra
 cli-resume-in-prompt = `resume` después de `-p` es parte del prompt
     .hint = para continuar la sesión: `ibeam resume { $session } -p PROMPT`
@@ -83,7 +83,7 @@ reason-input-line = la línea { $line } de stdin no es un mensaje válido: { $de
 reason-invalid-json-schema = `{ $path }` no es un JSON Schema válido ({ $place }): { $detail }
     .hint = usa un archivo con JSON Schema 2020-12 cuyas referencias no salgan del archivo
 reason-unsupported = esta versión no admite { $what }
-    .hint = `ibeam --help` muestra lo que sabe hacer
+    .hint = `ibeam help flags` muestra lo que sabe hacer
 
 ## Failures: keys, models, requests
 reason-no-key = no hay clave de API para `{ $provider }`
@@ -93,7 +93,7 @@ reason-no-key = no hay clave de API para `{ $provider }`
        *[no] `ibeam setup` instala un modelo pequeño que no necesita clave
     }
 reason-no-model = no se puede usar ningún modelo: no hay ninguna clave de API definida ni guardada
-    .hint = define una variable como `$ANTHROPIC_API_KEY` o ejecuta `ibeam login PROVIDER`; `ibeam providers` muestra los proveedores
+    .hint = define una variable como `$ANTHROPIC_API_KEY` o ejecuta `ibeam login PROVIDER`; `ibeam models --providers` muestra los proveedores
     .hint-server = un servidor en esta máquina no necesita clave: `--model ollama/NAME`
 reason-key-unavailable = `{ $setting }` no dio ninguna clave de API para `{ $provider }`: { $detail }
     .hint = `ibeam config explain` muestra dónde está definido `{ $setting }`
@@ -102,7 +102,7 @@ reason-key-refused = `{ $provider }` rechazó la clave de API: { $detail }
 reason-key-refused-of-source = `{ $provider }` rechazó la clave de API de `{ $source }`: { $detail }
     .hint = cambia `{ $source }` o quítala; tiene prioridad sobre la clave que guarda `ibeam login { $provider }`
 reason-unknown-provider = ningún proveedor se llama `{ $provider }`
-    .hint = `ibeam providers` muestra los proveedores
+    .hint = `ibeam models --providers` muestra los proveedores
 reason-unknown-model = el proveedor `{ $provider }` no conoce el modelo `{ $model }`
     .hint = `--model` indica otro; `ibeam models` muestra lo que tu clave puede usar
 reason-model-without-provider = no se conoce ningún proveedor para el modelo `{ $model }`
@@ -226,23 +226,23 @@ reason-answer-mismatch = { $repairs ->
 ## Failures: sessions, files, system
 reason-session-damaged = la sesión `{ $session }` está dañada en la línea { $line }: { $detail }
     .hint = `ibeam sessions check { $session } --repair` conserva lo que está íntegro y aparta el resto
-    .hint-others = `ibeam ls` muestra las demás sesiones
+    .hint-others = `ibeam sessions list` muestra las demás sesiones
 reason-unknown-session = no existe la sesión `{ $session }`
-    .hint = `ibeam ls` muestra las sesiones
+    .hint = `ibeam sessions list` muestra las sesiones
 reason-session-id-too-short = el comienzo `{ $prefix }` de un ID de sesión es demasiado corto; indica al menos { $minimum } caracteres
-    .hint = `ibeam ls` muestra las sesiones
+    .hint = `ibeam sessions list` muestra las sesiones
 reason-ambiguous-session = varios ID de sesión empiezan por `{ $prefix }`: { $sessions }; indica más caracteres
-    .hint = `ibeam ls` muestra las sesiones
+    .hint = `ibeam sessions list` muestra las sesiones
 cli-unknown-run = `{ $source }` no tiene la ejecución { $run }; tiene { $runs }
     .hint = sin `--run` se muestran todas
 cli-no-session-or-file = `{ $name }` no es ni una sesión ni un archivo
-    .hint = `ibeam ls` enumera las sesiones; el comienzo de un ID necesita al menos 4 caracteres
+    .hint = `ibeam sessions list` enumera las sesiones; el comienzo de un ID necesita al menos 4 caracteres
 cli-not-in-quarantine = `{ $id }` no está en la cuarentena
     .hint = `ibeam quarantine list` muestra los nombres
 cli-origin-unknown = no se sabe de dónde procede `{ $id }`
     .hint = `--to PATH` lo mueve a otro lugar
 cli-nothing-to-undo = la sesión `{ $session }` no tiene nada que deshacer
-    .hint = hay puntos de control en repositorios de git, para turnos con herramientas que pueden cambiar archivos; `ibeam diff` muestra lo que cambió una sesión; `ibeam undo ID` toma otra sesión, e `ibeam ls` las enumera
+    .hint = hay puntos de control en repositorios de git, para turnos con herramientas que pueden cambiar archivos; `ibeam diff` muestra lo que cambió una sesión; `ibeam undo ID` toma otra sesión, e `ibeam sessions list` las enumera
 cli-nothing-to-redo = la sesión `{ $session }` no tiene nada que rehacer
     .hint = `ibeam undo --redo` revierte el último `ibeam undo` de una sesión
 cli-already-undone = lo que cambió la sesión `{ $session }` ya está deshecho
@@ -313,7 +313,7 @@ reason-retold = { $detail }
     .hint = la última línea del flujo dice su clase y su código de salida
 reason-no-session-to-continue = todavía no hay ninguna sesión en `{ $cwd }`
     .hint = `ibeam "PROMPT"` sin `--continue` empieza una
-    .hint-all = `ibeam ls --all` muestra las sesiones de todos los directorios
+    .hint-all = `ibeam sessions list --all` muestra las sesiones de todos los directorios
 reason-session-elsewhere = la sesión `{ $session }` pertenece al espacio de trabajo `{ $cwd }`
     .hint = continúala allí, o con `--workspace`
 reason-no-plan = ninguna ejecución de la sesión `{ $session }` terminó con un plan
@@ -488,8 +488,6 @@ notice-background-stopped = { $count ->
         [one] { $count } comando en segundo plano seguía en marcha y se detuvo
        *[other] { $count } comandos en segundo plano seguían en marcha y se detuvieron
     }
-no-file-changed = no se modificó ningún archivo
-no-file-changed-by-tools = no se modificó ningún archivo con las herramientas de archivos; lo que cambiaron los comandos y las herramientas MCP no se cuenta
 compacted = la conversación se acortó, de unos { $before } a { $after } tokens
 retrying = { $message } (intento { $attempt }); se reintenta en { $seconds } s
 
@@ -668,6 +666,8 @@ progress-status-with-tokens = { $activity } ({ $time } s, { $tokens } tokens)
 run-unfinished = la respuesta hasta ahora
 run-changed-files = archivos modificados
 run-changed-files-without-commands = archivos modificados, sin los que cambiaron los comandos (`ibeam diff` los muestra todos)
+run-no-changed-files = 0 archivos modificados
+run-no-files-changed-by-file-tools = 0 archivos modificados por las herramientas de archivos; lo que cambiaron los comandos y las herramientas MCP no se cuenta
 run-requests = peticiones al modelo: { $requests }, llamadas: { $calls }, tiempo: { $seconds } s
 run-tokens = tokens leídos: { $read } (en caché: { $cached }), escritos: { $written }
 run-cost = coste: ${ $cost }
@@ -696,7 +696,7 @@ policy-path-bounds = las reglas `Read` y `Write` cubren archivos por su ruta; `i
 ## Sub-commands
 command-logged-in = Sesión iniciada en { $provider }: la clave está guardada en { $path }
 command-stream-on-terminal = este es el flujo para programas; `--output-format text` imprime texto, e `ibeam` sin `-p` inicia una conversación
-command-provider-question = proveedor (`ibeam providers` los muestra) [{ $provider }]:
+command-provider-question = proveedor (`ibeam models --providers` los muestra) [{ $provider }]:
 command-key-question = clave de { $provider }:
 command-key-accepted = { $provider } aceptó la clave
 command-key-unverifiable = La clave no se comprobó: { $provider } también responde sin clave

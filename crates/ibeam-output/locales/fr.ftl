@@ -50,7 +50,7 @@ action-with-detail = { $action } : { $detail }
 
 ## Failures: usage
 reason-usage = { $detail }
-    .hint = `ibeam --help` affiche les commandes et les options
+    .hint = `ibeam help flags` affiche les options, `ibeam help commands` les commandes
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` affiche ses arguments et ses options
 cli-mistyped-command = `{ $word }` n'est pas une commande, mais ressemble à `{ $near }`
@@ -62,12 +62,12 @@ cli-conversation-command = `{ $word }` n'est pas une commande ; dans une convers
 cli-unknown-setting = la configuration contient le réglage inconnu `{ $key }` (`{ $place }`)
     .hint = corrigez-le ou supprimez-le ; `ibeam help configuration` énumère les réglages
 cli-unknown-topic = `{ $word }` n'est ni une commande ni un sujet
-    .hint = `ibeam help topics` énumère les sujets, `ibeam --help` les commandes
+    .hint = `ibeam help topics` énumère les sujets, `ibeam help commands` les commandes
 cli-mistyped-topic = `{ $word }` n'est ni une commande ni un sujet
     .hint = vouliez-vous dire `ibeam help { $near }` ?
-    .hint-topics = `ibeam help topics` énumère les sujets, `ibeam --help` les commandes
+    .hint-topics = `ibeam help topics` énumère les sujets, `ibeam help commands` les commandes
 cli-not-a-command = `{ $word }` n'est pas une commande
-    .hint = `ibeam --help` affiche les commandes et les options
+    .hint = `ibeam help flags` affiche les options, `ibeam help commands` les commandes
     .hint-prompt = pour l'envoyer comme prompt : `ibeam -p { $word }`, ou écrivez plus d'un mot
 cli-resume-in-prompt = `resume` après `-p` fait partie du prompt
     .hint = pour continuer la session : `ibeam resume { $session } -p PROMPT`
@@ -83,7 +83,7 @@ reason-input-line = la ligne { $line } de stdin n'est pas un message valide : { 
 reason-invalid-json-schema = `{ $path }` n'est pas un JSON Schema valide ({ $place }) : { $detail }
     .hint = utilisez un fichier JSON Schema 2020-12 dont les références restent dans le fichier
 reason-unsupported = cette version ne prend pas en charge { $what }
-    .hint = `ibeam --help` affiche ce qu'elle sait faire
+    .hint = `ibeam help flags` affiche ce qu'elle sait faire
 
 ## Failures: keys, models, requests
 reason-no-key = aucune clé d'API pour `{ $provider }`
@@ -93,7 +93,7 @@ reason-no-key = aucune clé d'API pour `{ $provider }`
        *[no] `ibeam setup` installe un petit modèle qui n'a pas besoin de clé
     }
 reason-no-model = aucun modèle n'est utilisable : aucune clé d'API n'est définie ni enregistrée
-    .hint = définissez une variable comme `$ANTHROPIC_API_KEY`, ou lancez `ibeam login PROVIDER` ; `ibeam providers` affiche les fournisseurs
+    .hint = définissez une variable comme `$ANTHROPIC_API_KEY`, ou lancez `ibeam login PROVIDER` ; `ibeam models --providers` affiche les fournisseurs
     .hint-server = un serveur sur cette machine n'a pas besoin de clé : `--model ollama/NAME`
 reason-key-unavailable = `{ $setting }` n'a fourni aucune clé d'API pour `{ $provider }` : { $detail }
     .hint = `ibeam config explain` montre où `{ $setting }` est défini
@@ -102,7 +102,7 @@ reason-key-refused = `{ $provider }` a refusé la clé d'API : { $detail }
 reason-key-refused-of-source = `{ $provider }` a refusé la clé d'API de `{ $source }` : { $detail }
     .hint = modifiez `{ $source }` ou retirez-la ; elle a priorité sur la clé qu'enregistre `ibeam login { $provider }`
 reason-unknown-provider = aucun fournisseur ne s'appelle `{ $provider }`
-    .hint = `ibeam providers` affiche les fournisseurs
+    .hint = `ibeam models --providers` affiche les fournisseurs
 reason-unknown-model = le fournisseur `{ $provider }` ne connaît pas le modèle `{ $model }`
     .hint = `--model` en choisit un autre ; `ibeam models` affiche ce que votre clé permet d'utiliser
 reason-model-without-provider = aucun fournisseur connu pour le modèle `{ $model }`
@@ -226,23 +226,23 @@ reason-answer-mismatch = { $repairs ->
 ## Failures: sessions, files, system
 reason-session-damaged = la session `{ $session }` est endommagée à la ligne { $line } : { $detail }
     .hint = `ibeam sessions check { $session } --repair` conserve ce qui est intact et met le reste de côté
-    .hint-others = `ibeam ls` affiche les autres sessions
+    .hint-others = `ibeam sessions list` affiche les autres sessions
 reason-unknown-session = la session `{ $session }` n'existe pas
-    .hint = `ibeam ls` affiche les sessions
+    .hint = `ibeam sessions list` affiche les sessions
 reason-session-id-too-short = le début `{ $prefix }` d'un ID de session est trop court ; indiquez au moins { $minimum } caractères
-    .hint = `ibeam ls` affiche les sessions
+    .hint = `ibeam sessions list` affiche les sessions
 reason-ambiguous-session = plusieurs ID de session commencent par `{ $prefix }` : { $sessions } ; indiquez plus de caractères
-    .hint = `ibeam ls` affiche les sessions
+    .hint = `ibeam sessions list` affiche les sessions
 cli-unknown-run = `{ $source }` n'a pas d'exécution { $run } ; il y en a { $runs }
     .hint = sans `--run`, toutes sont montrées
 cli-no-session-or-file = `{ $name }` n'est ni une session ni un fichier
-    .hint = `ibeam ls` énumère les sessions ; le début d'un ID doit avoir au moins 4 caractères
+    .hint = `ibeam sessions list` énumère les sessions ; le début d'un ID doit avoir au moins 4 caractères
 cli-not-in-quarantine = `{ $id }` n'est pas en quarantaine
     .hint = `ibeam quarantine list` affiche les noms
 cli-origin-unknown = on ne sait pas d'où vient `{ $id }`
     .hint = `--to PATH` le déplace ailleurs
 cli-nothing-to-undo = la session `{ $session }` n'a rien à annuler
-    .hint = il y a des points de contrôle dans les dépôts git, pour les tours dont les outils peuvent modifier des fichiers ; `ibeam diff` montre ce qu'une session a modifié ; `ibeam undo ID` prend une autre session, et `ibeam ls` les énumère
+    .hint = il y a des points de contrôle dans les dépôts git, pour les tours dont les outils peuvent modifier des fichiers ; `ibeam diff` montre ce qu'une session a modifié ; `ibeam undo ID` prend une autre session, et `ibeam sessions list` les énumère
 cli-nothing-to-redo = la session `{ $session }` n'a rien à rétablir
     .hint = `ibeam undo --redo` revient sur le dernier `ibeam undo` d'une session
 cli-already-undone = ce que la session `{ $session }` a modifié est déjà annulé
@@ -313,7 +313,7 @@ reason-retold = { $detail }
     .hint = la dernière ligne du flux dit sa classe et son code de sortie
 reason-no-session-to-continue = il n’y a pas encore de session dans `{ $cwd }`
     .hint = `ibeam "PROMPT"` sans `--continue` en commence une
-    .hint-all = `ibeam ls --all` affiche les sessions de tous les répertoires
+    .hint-all = `ibeam sessions list --all` affiche les sessions de tous les répertoires
 reason-session-elsewhere = la session `{ $session }` appartient à l'espace de travail `{ $cwd }`
     .hint = poursuivez-la là-bas, ou avec `--workspace`
 reason-no-plan = aucune exécution de la session `{ $session }` ne s'est terminée par un plan
@@ -488,8 +488,6 @@ notice-background-stopped = { $count ->
         [one] { $count } commande en arrière-plan tournait encore et a été arrêtée
        *[other] { $count } commandes en arrière-plan tournaient encore et ont été arrêtées
     }
-no-file-changed = aucun fichier n'a été modifié
-no-file-changed-by-tools = aucun fichier n'a été modifié avec les outils de fichiers ; ce que les commandes et les outils MCP ont modifié n'est pas compté
 compacted = la conversation a été raccourcie, d’environ { $before } à { $after } jetons
 retrying = { $message } (tentative { $attempt }) ; nouvel essai dans { $seconds } s
 
@@ -668,6 +666,8 @@ progress-status-with-tokens = { $activity } ({ $time } s, { $tokens } jetons)
 run-unfinished = la réponse jusqu'ici
 run-changed-files = fichiers modifiés
 run-changed-files-without-commands = fichiers modifiés, sans ceux que les commandes ont modifiés (`ibeam diff` les montre tous)
+run-no-changed-files = 0 fichier modifié
+run-no-files-changed-by-file-tools = 0 fichier modifié par les outils de fichiers ; ce que les commandes et les outils MCP ont modifié n'est pas compté
 run-requests = requêtes au modèle : { $requests }, appels : { $calls }, durée : { $seconds } s
 run-tokens = jetons lus : { $read } (en cache : { $cached }), écrits : { $written }
 run-cost = coût : { $cost } $
@@ -696,7 +696,7 @@ policy-path-bounds = les règles `Read` et `Write` couvrent les fichiers par leu
 ## Sub-commands
 command-logged-in = Connecté à { $provider } : la clé est enregistrée dans { $path }
 command-stream-on-terminal = ceci est le flux pour les programmes ; `--output-format text` affiche du texte, et `ibeam` sans `-p` ouvre une conversation
-command-provider-question = fournisseur (`ibeam providers` en donne la liste) [{ $provider }] :
+command-provider-question = fournisseur (`ibeam models --providers` en donne la liste) [{ $provider }] :
 command-key-question = clé pour { $provider } :
 command-key-accepted = { $provider } a accepté la clé
 command-key-unverifiable = La clé n'a pas été vérifiée : { $provider } répond aussi sans clé

@@ -50,7 +50,7 @@ action-with-detail = { $action }: { $detail }
 
 ## Failures: usage
 reason-usage = { $detail }
-    .hint = `ibeam --help` mostra os comandos e as opções
+    .hint = `ibeam help flags` mostra as opções, `ibeam help commands` os comandos
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` mostra os argumentos e as opções
 cli-mistyped-command = `{ $word }` não é um comando; é parecido com `{ $near }`
@@ -62,12 +62,12 @@ cli-conversation-command = `{ $word }` não é um comando; em uma conversa exist
 cli-unknown-setting = a configuração tem o ajuste desconhecido `{ $key }` (`{ $place }`)
     .hint = corrija-o ou apague-o; `ibeam help configuration` lista os ajustes
 cli-unknown-topic = `{ $word }` não é um comando nem um tópico
-    .hint = `ibeam help topics` lista os tópicos, `ibeam --help` os comandos
+    .hint = `ibeam help topics` lista os tópicos, `ibeam help commands` os comandos
 cli-mistyped-topic = `{ $word }` não é um comando nem um tópico
     .hint = você quis dizer `ibeam help { $near }`?
-    .hint-topics = `ibeam help topics` lista os tópicos, `ibeam --help` os comandos
+    .hint-topics = `ibeam help topics` lista os tópicos, `ibeam help commands` os comandos
 cli-not-a-command = `{ $word }` não é um comando
-    .hint = `ibeam --help` mostra os comandos e as opções
+    .hint = `ibeam help flags` mostra as opções, `ibeam help commands` os comandos
     .hint-prompt = para enviá-lo como prompt: `ibeam -p { $word }`, ou escreva mais de uma palavra
 cli-resume-in-prompt = `resume` depois de `-p` faz parte do prompt
     .hint = para continuar a sessão: `ibeam resume { $session } -p PROMPT`
@@ -83,7 +83,7 @@ reason-input-line = a linha { $line } de stdin não é uma mensagem válida: { $
 reason-invalid-json-schema = `{ $path }` não é um JSON Schema válido ({ $place }): { $detail }
     .hint = use um arquivo com JSON Schema 2020-12 cujas referências fiquem dentro do arquivo
 reason-unsupported = esta versão não aceita { $what }
-    .hint = `ibeam --help` mostra o que ela sabe fazer
+    .hint = `ibeam help flags` mostra o que ela sabe fazer
 
 ## Failures: keys, models, requests
 reason-no-key = não há chave de API para `{ $provider }`
@@ -93,7 +93,7 @@ reason-no-key = não há chave de API para `{ $provider }`
        *[no] `ibeam setup` instala um modelo pequeno que não precisa de chave
     }
 reason-no-model = nenhum modelo pode ser usado: não há chave de API definida nem guardada
-    .hint = defina uma variável como `$ANTHROPIC_API_KEY` ou execute `ibeam login PROVIDER`; `ibeam providers` mostra os provedores
+    .hint = defina uma variável como `$ANTHROPIC_API_KEY` ou execute `ibeam login PROVIDER`; `ibeam models --providers` mostra os provedores
     .hint-server = um servidor nesta máquina não precisa de chave: `--model ollama/NAME`
 reason-key-unavailable = `{ $setting }` não forneceu nenhuma chave de API para `{ $provider }`: { $detail }
     .hint = `ibeam config explain` mostra onde `{ $setting }` está definido
@@ -102,7 +102,7 @@ reason-key-refused = `{ $provider }` recusou a chave de API: { $detail }
 reason-key-refused-of-source = `{ $provider }` recusou a chave de API de `{ $source }`: { $detail }
     .hint = altere `{ $source }` ou retire-a; ela tem precedência sobre a chave que `ibeam login { $provider }` guarda
 reason-unknown-provider = nenhum provedor se chama `{ $provider }`
-    .hint = `ibeam providers` mostra os provedores
+    .hint = `ibeam models --providers` mostra os provedores
 reason-unknown-model = o provedor `{ $provider }` não conhece o modelo `{ $model }`
     .hint = `--model` escolhe outro; `ibeam models` mostra o que a sua chave pode usar
 reason-model-without-provider = nenhum provedor é conhecido para o modelo `{ $model }`
@@ -226,23 +226,23 @@ reason-answer-mismatch = { $repairs ->
 ## Failures: sessions, files, system
 reason-session-damaged = a sessão `{ $session }` está danificada na linha { $line }: { $detail }
     .hint = `ibeam sessions check { $session } --repair` mantém o que está íntegro e separa o resto
-    .hint-others = `ibeam ls` mostra as outras sessões
+    .hint-others = `ibeam sessions list` mostra as outras sessões
 reason-unknown-session = a sessão `{ $session }` não existe
-    .hint = `ibeam ls` mostra as sessões
+    .hint = `ibeam sessions list` mostra as sessões
 reason-session-id-too-short = o início `{ $prefix }` de um ID de sessão é curto demais; informe pelo menos { $minimum } caracteres
-    .hint = `ibeam ls` mostra as sessões
+    .hint = `ibeam sessions list` mostra as sessões
 reason-ambiguous-session = vários IDs de sessão começam com `{ $prefix }`: { $sessions }; informe mais caracteres
-    .hint = `ibeam ls` mostra as sessões
+    .hint = `ibeam sessions list` mostra as sessões
 cli-unknown-run = `{ $source }` não tem a execução { $run }; tem { $runs }
     .hint = sem `--run` todas são mostradas
 cli-no-session-or-file = `{ $name }` não é uma sessão nem um arquivo
-    .hint = `ibeam ls` lista as sessões; o começo de um ID precisa de pelo menos 4 caracteres
+    .hint = `ibeam sessions list` lista as sessões; o começo de um ID precisa de pelo menos 4 caracteres
 cli-not-in-quarantine = `{ $id }` não está na quarentena
     .hint = `ibeam quarantine list` mostra os nomes
 cli-origin-unknown = não se sabe de onde veio `{ $id }`
     .hint = `--to PATH` move para outro lugar
 cli-nothing-to-undo = a sessão `{ $session }` não tem nada para desfazer
-    .hint = há pontos de verificação em repositórios git, para turnos com ferramentas que podem alterar arquivos; `ibeam diff` mostra o que uma sessão alterou; `ibeam undo ID` usa outra sessão, e `ibeam ls` as enumera
+    .hint = há pontos de verificação em repositórios git, para turnos com ferramentas que podem alterar arquivos; `ibeam diff` mostra o que uma sessão alterou; `ibeam undo ID` usa outra sessão, e `ibeam sessions list` as enumera
 cli-nothing-to-redo = a sessão `{ $session }` não tem nada para refazer
     .hint = `ibeam undo --redo` reverte o último `ibeam undo` de uma sessão
 cli-already-undone = o que a sessão `{ $session }` alterou já foi desfeito
@@ -313,7 +313,7 @@ reason-retold = { $detail }
     .hint = a última linha do fluxo diz a classe e o código de saída
 reason-no-session-to-continue = ainda não há sessão em `{ $cwd }`
     .hint = `ibeam "PROMPT"` sem `--continue` começa uma
-    .hint-all = `ibeam ls --all` mostra as sessões de todos os diretórios
+    .hint-all = `ibeam sessions list --all` mostra as sessões de todos os diretórios
 reason-session-elsewhere = a sessão `{ $session }` pertence ao espaço de trabalho `{ $cwd }`
     .hint = continue-a lá, ou com `--workspace`
 reason-no-plan = nenhuma execução da sessão `{ $session }` terminou com um plano
@@ -488,8 +488,6 @@ notice-background-stopped = { $count ->
         [one] { $count } comando em segundo plano ainda executava e foi interrompido
        *[other] { $count } comandos em segundo plano ainda executavam e foram interrompidos
     }
-no-file-changed = nenhum arquivo foi alterado
-no-file-changed-by-tools = nenhum arquivo foi alterado com as ferramentas de arquivos; o que comandos e ferramentas MCP alteraram não é contado
 compacted = a conversa foi encurtada, de cerca de { $before } para { $after } tokens
 retrying = { $message } (tentativa { $attempt }); nova tentativa em { $seconds } s
 
@@ -668,6 +666,8 @@ progress-status-with-tokens = { $activity } ({ $time } s, { $tokens } tokens)
 run-unfinished = a resposta até agora
 run-changed-files = arquivos alterados
 run-changed-files-without-commands = arquivos alterados, sem os que os comandos alteraram (`ibeam diff` mostra todos)
+run-no-changed-files = 0 arquivos alterados
+run-no-files-changed-by-file-tools = 0 arquivos alterados pelas ferramentas de arquivos; o que comandos e ferramentas MCP alteraram não é contado
 run-requests = pedidos ao modelo: { $requests }, chamadas: { $calls }, tempo: { $seconds } s
 run-tokens = tokens lidos: { $read } (em cache: { $cached }), escritos: { $written }
 run-cost = custo: ${ $cost }
@@ -696,7 +696,7 @@ policy-path-bounds = as regras `Read` e `Write` abrangem arquivos pelo caminho; 
 ## Sub-commands
 command-logged-in = Login feito em { $provider }: a chave está guardada em { $path }
 command-stream-on-terminal = este é o fluxo para programas; `--output-format text` imprime texto, e `ibeam` sem `-p` inicia uma conversa
-command-provider-question = provedor (`ibeam providers` mostra a lista) [{ $provider }]:
+command-provider-question = provedor (`ibeam models --providers` mostra a lista) [{ $provider }]:
 command-key-question = chave de { $provider }:
 command-key-accepted = { $provider } aceitou a chave
 command-key-unverifiable = A chave não foi verificada: { $provider } também responde sem chave

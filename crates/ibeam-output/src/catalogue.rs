@@ -210,13 +210,6 @@ impl Catalogue {
         self.render(&message, None)
     }
 
-    /// Returns the text of a `warning:` line about a run whose prompt requested a change and that changed no file.
-    /// `has_uncounted_changes`: whether a command or another tool ran whose changes are not counted.
-    pub fn no_change_warning(&self, has_uncounted_changes: bool) -> String {
-        let id = if has_uncounted_changes { "no-file-changed-by-tools" } else { "no-file-changed" };
-        self.render(&Message::new(id), None)
-    }
-
     /// Returns a text that journals, programs or other crates have in English, in the language. A text without a
     /// translation, such as that of a service, stays as it is.
     pub fn in_language(&self, english: &str) -> String {

@@ -37,6 +37,8 @@ pub struct RunDetails {
     files: ChangedFiles,
     /// Whether a command ran, which may have changed files too.
     has_command: bool,
+    /// Whether an MCP tool ran, which may have changed files too.
+    has_mcp_call: bool,
     /// Whether `ibeam diff` can compare the files before and after the run.
     has_checkpoint: bool,
     /// The lines of the last to-do list.
@@ -56,6 +58,7 @@ impl RunDetails {
             directory: PathBuf::new(),
             files: ChangedFiles::default(),
             has_command: false,
+            has_mcp_call: false,
             has_checkpoint: false,
             todos: Vec::new(),
             segment: String::new(),
@@ -68,7 +71,7 @@ impl RunDetails {
         if let EventKind::SessionStarted(head) = kind {
             self.directory.clone_from(&head.cwd);
             self.files = ChangedFiles::default();
-            (self.has_command, self.has_checkpoint) = (false, false);
+            (self.has_command, self.has_mcp_call, self.has_checkpoint) = (false, false, false);
             self.todos.clear();
             self.segment.clear();
             self.previous_segment.clear();
@@ -82,6 +85,7 @@ impl RunDetails {
         } else if let EventKind::ToolCallFinished { call, outcome, .. } = kind {
             self.files.add(outcome);
             self.has_command |= is_of_command(outcome);
+            self.has_mcp_call |= is_of_mcp_tool(outcome);
             if self.options.verbose || self.options.targets {
                 return self.call_lines(call, outcome);
             }
@@ -141,14 +145,14 @@ impl RunDetails {
             return lines;
         }
         let files = self.files.lines(&self.directory);
-        if !files.is_empty() {
-            let heading = match self.has_command && self.has_checkpoint {
-                true => RunLine::ChangedFilesWithoutCommands,
-                false => RunLine::ChangedFiles,
-            };
-            lines.push(self.catalogue.line(&heading));
-            lines.extend(files);
-        }
+        let heading = match files.as_slice() {
+            [] if self.has_command || self.has_mcp_call => RunLine::NoFilesChangedByFileTools,
+            [] => RunLine::NoChangedFiles,
+            [_, ..] if self.has_command && self.has_checkpoint => RunLine::ChangedFilesWithoutCommands,
+            [_, ..] => RunLine::ChangedFiles,
+        };
+        lines.push(self.catalogue.line(&heading));
+        lines.extend(files);
         if self.options.verbose {
             lines.extend(total_lines(run, &self.catalogue));
         }
@@ -163,6 +167,15 @@ fn is_of_command(outcome: &ToolOutcome) -> bool {
         ToolOutcome::Failure { failure, .. } => {
             matches!(failure, ToolFailure::CommandFailed(_) | ToolFailure::TimedOut { .. })
         }
+        ToolOutcome::Rejected { .. } => false,
+    }
+}
+
+/// Whether the outcome is of an MCP tool, whose changes of files are unknown.
+fn is_of_mcp_tool(outcome: &ToolOutcome) -> bool {
+    match outcome {
+        ToolOutcome::Success { output, .. } => matches!(output, ToolOutput::Mcp(_)),
+        ToolOutcome::Failure { failure, .. } => matches!(failure, ToolFailure::McpError(_)),
         ToolOutcome::Rejected { .. } => false,
     }
 }

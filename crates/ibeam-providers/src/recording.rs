@@ -2,7 +2,7 @@
 //!
 //! A recording is one exchange: a request in its canonical form, and the response with the times of its chunks.
 //! [`Recorder`] makes recordings of live traffic. [`Player`] answers requests from recordings and opens no connection.
-//! The caller stores and loads the files; their format is in `docs/replay.md`.
+//! The caller stores and loads the files; their format is in `docs/recordings.md`.
 //!
 //! Exchanges over HTTP are recorded at the transport, below every wire protocol. A model without a transport, such as
 //! the embedded one, is recorded by [`RecordedProvider`] as the events of its answers.

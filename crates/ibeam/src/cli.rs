@@ -4,6 +4,7 @@
 
 mod argument_order;
 mod batch_flags;
+mod command_flags;
 mod commands;
 mod configuration_commands;
 mod examples;
@@ -14,10 +15,10 @@ mod fleet_commands;
 mod format_spelling;
 mod groups;
 mod help;
-mod listed_flags;
 mod mcp_commands;
 mod mistyped_command;
 mod offline_commands;
+mod overview;
 mod queue_flags;
 mod session_commands;
 mod topics;
@@ -33,6 +34,7 @@ use ibeam_protocol::{Reason, sentence};
 
 use self::argument_order::{FirstWord, ReorderedArgs};
 pub(crate) use self::batch_flags::BatchFlags;
+pub(crate) use self::command_flags::takes_flag;
 pub(crate) use self::commands::{Command, ReportFormat};
 pub(crate) use self::configuration_commands::{
     ConfigCommand, HooksCommand, PolicyCommand, QuarantineCommand, TestedAccess, TrustCommand,
@@ -42,14 +44,12 @@ pub(crate) use self::flag_values::{
 };
 pub(crate) use self::flags::Flags;
 pub(crate) use self::fleet_commands::{FleetCommand, FleetReportFormat};
-pub(crate) use self::help::lists_flag;
 pub(crate) use self::mcp_commands::McpCommand;
 pub(crate) use self::offline_commands::{OfflineCommand, SchemaFormat, ScriptedDialect, Shell};
 #[cfg(feature = "nats")]
 pub(crate) use self::queue_flags::CredentialFlags;
 pub(crate) use self::queue_flags::{GrantFlags, QueueFlags, SubmissionFlags, WorkerFlags};
 pub(crate) use self::session_commands::SessionsCommand;
-pub(crate) use self::topics::titles as topic_titles;
 use self::usage_error::CommandPath;
 use crate::cli_error::CliError;
 use crate::exit::ErrorOutput;
@@ -156,13 +156,19 @@ pub(crate) fn full_command(args: &[OsString]) -> clap::Command {
     command
 }
 
+/// Returns the words that `ibeam help` takes besides commands, each with its title.
+pub(crate) fn topic_titles() -> Vec<(String, String)> {
+    let lists = help::LISTS.iter().map(|(name, about)| ((*name).to_owned(), (*about).to_owned()));
+    lists.chain(topics::titles()).collect()
+}
+
 /// Returns the error for `args`, which cannot be parsed. For a command without its sub-command, adds the help of the
 /// command.
 fn parse_failure(args: &[OsString], names_command: bool, error: clap::Error) -> ParseExit {
     if !names_command {
         return ParseExit::Error(Reason::Usage { detail: usage_error::message(error) }.into());
     }
-    let CommandPath { name, subcommands } = CommandPath::find(args);
+    let CommandPath { name, subcommands, .. } = CommandPath::find(args);
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let detail =
             sentence!("`{name}` needs a command: {commands}", name, commands = subcommands.join(", "));

@@ -70,7 +70,10 @@ pub(crate) fn execute(
         Command::Login { provider, no_check } => login::login(app, provider.as_deref(), *no_check, stdout),
         Command::Logout { provider, all } => login::logout(app, provider.as_deref(), *all, stdout),
         Command::Status { format } => diagnostics::status(app, format.unwrap_or_default(), stdout),
-        Command::Models { providers: true, .. } => providers::list(app, ReportFormat::Text, stdout),
+        Command::Providers { json } | Command::Models { providers: true, json, .. } => {
+            let format = if *json { ReportFormat::Json } else { ReportFormat::Text };
+            providers::list(app, format, stdout)
+        }
         Command::Models { providers: false, details, json, refresh } => {
             let options = ModelListOptions { details: *details, json: *json, refresh: *refresh };
             models::list(app, options, stdout)
@@ -78,10 +81,6 @@ pub(crate) fn execute(
         Command::Batch { directory, wait, interval } => {
             let interval = Duration::from_secs(interval.unwrap_or(60));
             batch::batch(app, directory, batch::BatchOptions { wait: *wait, interval }, stdout)
-        }
-        Command::Providers { json } => {
-            let format = if *json { ReportFormat::Json } else { ReportFormat::Text };
-            providers::list(app, format, stdout)
         }
         Command::About { format } => diagnostics::about(app, format.unwrap_or_default(), stdout),
         Command::CreateChat => sessions::create_chat(app, stdout),

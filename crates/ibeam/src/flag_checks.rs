@@ -45,8 +45,8 @@ pub(crate) fn check(flags: &Flags) -> Result<(), Reason> {
     if flags.cloud {
         return unsupported("--cloud");
     }
-    if flags.replay_speed.is_some() && flags.replay.is_none() {
-        return Err(Reason::Usage { detail: sentence!("`--replay-speed` needs `--replay DIR`") });
+    if flags.recording_speed.is_some() && flags.from_recording.is_none() {
+        return Err(Reason::Usage { detail: sentence!("`--recording-speed` needs `--from-recording DIR`") });
     }
     for (flag, is_given) in [
         ("--worktree-base", flags.worktree_base.is_some()),
@@ -149,7 +149,7 @@ fn reject_empty_values(flags: &Flags) -> Result<(), Reason> {
         .chain(flags.trace_file.iter().map(|found| path("--trace-file", found)))
         .chain(flags.from_atif.iter().map(|found| path("--from-atif", found)))
         .chain(flags.record.iter().map(|found| path("--record", found)))
-        .chain(flags.replay.iter().map(|found| path("--replay", found)));
+        .chain(flags.from_recording.iter().map(|found| path("--from-recording", found)));
     for (flag, text) in given {
         if text.trim().is_empty() {
             return Err(empty_value(flag));

@@ -4,7 +4,6 @@
 //! contract (docs/output-format.md) defines the content of stdout and stderr and the exit codes.
 
 mod app;
-mod change_request;
 mod checkpoint;
 mod cli;
 mod cli_error;
@@ -150,8 +149,8 @@ fn run(started: Instant) -> ExitCode {
     if let Err(reason) = exit::configure_error_output(report) {
         return unstarted(reason);
     }
-    if !is_run && (flags.record.is_some() || flags.replay.is_some()) {
-        let detail = sentence!("`--record` and `--replay` are for runs; no command uses them");
+    if !is_run && (flags.record.is_some() || flags.from_recording.is_some()) {
+        let detail = sentence!("`--record` and `--from-recording` are for runs; no command uses them");
         return unstarted(Reason::Usage { detail });
     }
     if let Some(Command::Offline(command)) = &command {

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use ibeam_output::{Catalogue, RunDetails};
-use ibeam_protocol::{EventKind, Notice, PermissionMode, RunOutcome, ToolOutcome, ToolOutput};
-
-use crate::change_request::asks_for_change;
+use ibeam_protocol::{EventKind, Notice};
 
 /// Formats events as lines for stderr.
 pub(crate) struct NoticePrinter {
@@ -16,23 +14,12 @@ pub(crate) struct NoticePrinter {
     closing: Vec<String>,
     /// Whether the number of refused calls is printed.
     has_refusals: bool,
-    /// Whether the prompt asks for changes to files, in a mode that may change files.
-    change_expected: bool,
-    /// Whether a command or an MCP tool ran, whose changes to files are not counted.
-    changes_uncounted: bool,
 }
 
 impl NoticePrinter {
     /// Returns a printer in the language of `catalogue`, which also prints `details`.
     pub(crate) fn new(catalogue: Arc<Catalogue>, details: Option<RunDetails>) -> Self {
-        Self {
-            catalogue,
-            details,
-            closing: Vec::new(),
-            has_refusals: true,
-            change_expected: false,
-            changes_uncounted: false,
-        }
+        Self { catalogue, details, closing: Vec::new(), has_refusals: true }
     }
 
     /// Returns the printer; without `has_refusals`, it does not print that calls were refused.
@@ -65,38 +52,11 @@ impl NoticePrinter {
                 self.catalogue.retry_warning(*attempt, *delay_ms, reason)
             }
             EventKind::Compacted(compacted) => self.catalogue.compaction_warning(compacted),
-            EventKind::SessionStarted(head) => {
-                self.change_expected = match head.permission_mode {
-                    PermissionMode::Default | PermissionMode::Force => true,
-                    PermissionMode::Plan | PermissionMode::Ask => false,
-                };
-                self.changes_uncounted = false;
-                return Vec::new();
-            }
-            EventKind::UserMessage { content, .. } => {
-                self.change_expected &= content.first().is_some_and(|prompt| asks_for_change(prompt));
-                return Vec::new();
-            }
-            EventKind::ToolCallFinished { outcome, .. } => {
-                self.changes_uncounted |= match outcome.as_ref() {
-                    ToolOutcome::Success { output, .. } => {
-                        matches!(output, ToolOutput::Shell(_) | ToolOutput::Mcp(_))
-                    }
-                    ToolOutcome::Failure { .. } | ToolOutcome::Rejected { .. } => false,
-                };
-                return Vec::new();
-            }
-            EventKind::RunFinished(run) => {
-                let unchanged = self.change_expected
-                    && run.outcome == RunOutcome::Completed
-                    && run.totals.files_changed.is_empty();
-                if unchanged {
-                    let line = self.catalogue.no_change_warning(self.changes_uncounted);
-                    self.closing.push(format!("warning: {line}"));
-                }
-                return std::mem::take(&mut self.closing);
-            }
-            EventKind::PromptWithheld { .. }
+            EventKind::RunFinished(_) => return std::mem::take(&mut self.closing),
+            EventKind::SessionStarted(_)
+            | EventKind::UserMessage { .. }
+            | EventKind::ToolCallFinished { .. }
+            | EventKind::PromptWithheld { .. }
             | EventKind::RulesAdded { .. }
             | EventKind::HookMessage { .. }
             | EventKind::TextDelta { .. }

@@ -525,6 +525,10 @@ pub(crate) enum RunLine {
     ChangedFiles,
     /// The heading of the changed files where commands ran, which may have changed more.
     ChangedFilesWithoutCommands,
+    /// No file was changed.
+    NoChangedFiles,
+    /// No file was changed by the file tools; a command or an MCP tool may have changed some.
+    NoFilesChangedByFileTools,
     /// The requests to the model, the calls and the duration.
     Requests { requests: u64, calls: u64, duration_ms: u64 },
     /// The tokens.

@@ -179,12 +179,14 @@ fn reasons_and_todos_follow_their_calls() {
             "  no rule allows\\nit",
             "  [x] first",
             "  [>] second",
+            "0 files changed by the file tools; what commands and MCP tools changed is not counted",
             "model requests: 2, calls: 3, time: 5.2 s",
             "tokens read: 960 (cached: 60), written: 40",
             "cost: $0.0123",
         ],
     );
-    assert!(details(&events, RunDetailsOptions::default()).is_empty());
+    let closing = "0 files changed by the file tools; what commands and MCP tools changed is not counted";
+    assert_eq!(details(&events, RunDetailsOptions::default()), [closing]);
 }
 
 #[test]
@@ -215,6 +217,7 @@ fn targets_reasons_and_changed_todos_follow_the_lines_of_actions() {
             "  no rule allows it",
             "  ls",
             "  [x] first",
+            "0 files changed by the file tools; what commands and MCP tools changed is not counted",
         ],
     );
 }
@@ -233,12 +236,12 @@ fn the_text_of_a_failed_run_is_not_lost() {
     let reason = || Reason::Signalled(ibeam_protocol::Signal::Int);
     let run = || RunEvents::new().text("I will look.").call(&shell("1", "ls"), ToolOutcome::error("x"));
     let unfinished = |events: &[Event]| details(events, RunDetailsOptions::default());
-    assert_eq!(unfinished(&run().failed(reason())), ["the answer so far", "I will look."]);
+    assert_eq!(unfinished(&run().failed(reason())), ["the answer so far", "I will look.", "0 files changed"]);
     let later = run().text("It is\u{1b} ").text("half").failed(reason());
-    assert_eq!(unfinished(&later), ["the answer so far", "It is\\u{1b} half"]);
-    assert!(unfinished(&run().text("done").completed()).is_empty(), "`text` prints it");
+    assert_eq!(unfinished(&later), ["the answer so far", "It is\\u{1b} half", "0 files changed"]);
+    assert_eq!(unfinished(&run().text("done").completed()), ["0 files changed"], "`text` prints it");
     let complete = run().text("done").failed(Reason::ToolErrors { count: 1 });
-    assert!(unfinished(&complete).is_empty(), "`text` prints it");
+    assert_eq!(unfinished(&complete), ["0 files changed"], "`text` prints it");
 }
 
 #[test]

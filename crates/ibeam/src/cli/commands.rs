@@ -43,7 +43,7 @@ pub(crate) enum Command {
     /// List the models that can be used now
     Models {
         /// List the providers instead, and where the key of each comes from; sends no request
-        #[arg(long, conflicts_with_all = ["details", "json", "refresh"])]
+        #[arg(long, conflicts_with_all = ["details", "refresh"])]
         providers: bool,
         /// Show context size, prices and abilities too, as on a terminal
         #[arg(long, conflicts_with = "json")]
@@ -68,13 +68,14 @@ pub(crate) enum Command {
         interval: Option<u64>,
     },
     /// List the providers, the variable for the key of each, and whether a key is there
+    #[command(hide = true)]
     Providers {
         /// Print one JSON object
         #[arg(long)]
         json: bool,
     },
     /// Show the version and the features of this program
-    #[command(visible_alias = "version")]
+    #[command(alias = "version")]
     About {
         /// Text or JSON
         #[arg(long, value_enum)]
@@ -83,6 +84,7 @@ pub(crate) enum Command {
     /// Create an empty session and print its ID
     CreateChat,
     /// List the sessions of this directory, newest first
+    #[command(hide = true)]
     Ls {
         /// List the sessions of all directories
         #[arg(long)]
@@ -91,7 +93,9 @@ pub(crate) enum Command {
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,
     },
-    /// Resume a session; without an ID, choose one, or without a terminal take the newest
+    /// Resume a session
+    ///
+    /// (without an ID, choose one, or without a terminal take the newest)
     Resume {
         /// The session ID or its beginning (at least 4 characters), or `-1` for the newest of this directory, `-2` …
         #[arg(allow_negative_numbers = true)]
@@ -100,7 +104,9 @@ pub(crate) enum Command {
         #[arg(value_name = "PROMPT")]
         words: Vec<OsString>,
     },
-    /// Show what a session changed in the files of its workspace, as a unified diff; or compare two sessions
+    /// Show what a session changed in files
+    ///
+    /// (as a unified diff; or compare two sessions)
     #[command(after_help = "Changes of files: `ibeam help checkpoints`. Two sessions: `ibeam help trace`")]
     Diff {
         /// The session ID or its beginning (at least 4 characters), or `-1` for the newest of this directory, `-2` … [default: -1]; with OTHER also a file with the stream of any agent
@@ -217,7 +223,9 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: QuarantineCommand,
     },
-    /// List, add, remove, enable and disable MCP servers, list their tools, log in
+    /// Manage MCP servers
+    ///
+    /// (list, add, remove, enable and disable them, list their tools, log in)
     Mcp {
         #[command(subcommand)]
         what: McpCommand,
@@ -231,7 +239,9 @@ pub(crate) enum Command {
         #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<OsString>,
     },
-    /// Run many tasks from a file, each as a run of its own
+    /// Run many tasks from a file
+    ///
+    /// (each as a run of its own)
     Fleet {
         #[command(subcommand)]
         what: FleetCommand,

@@ -10,7 +10,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
             "ibeam -p --continue --output-format json \"Now the docs\"",
         ],
     ),
-    ("about", &["ibeam about", "ibeam version --format json"]),
+    ("about", &["ibeam about", "ibeam about --format json"]),
     ("acp", &["ibeam acp --model openai/gpt-5"]),
     ("batch", &["ibeam batch parked --wait"]),
     ("check", &["ibeam check run.ndjson"]),
@@ -69,7 +69,6 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("hooks test", &["ibeam hooks test preToolUse --input call.json"]),
     ("login", &["ibeam login anthropic", "ibeam login openrouter --no-check"]),
     ("logout", &["ibeam logout anthropic"]),
-    ("ls", &["ibeam ls", "ibeam ls --all --format json"]),
     (
         "mcp add",
         &[
@@ -85,10 +84,16 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("mcp logout", &["ibeam mcp logout docs"]),
     ("mcp remove", &["ibeam mcp remove github"]),
     ("mcp serve", &["ibeam mcp serve", "ibeam mcp serve --http 0 --root src"]),
-    ("models", &["ibeam models --details", "ibeam models --endpoint http://127.0.0.1:8080/v1"]),
+    (
+        "models",
+        &[
+            "ibeam models --details",
+            "ibeam models --providers",
+            "ibeam models --endpoint http://127.0.0.1:8080/v1",
+        ],
+    ),
     ("policy list", &["ibeam policy list"]),
     ("policy test", &["ibeam policy test 'git push'", "ibeam policy test --write .env"]),
-    ("providers", &["ibeam providers", "ibeam providers --json"]),
     ("quarantine list", &["ibeam quarantine list", "ibeam quarantine list --format json"]),
     ("quarantine restore", &["ibeam quarantine restore 1795930000000-a1b2/.idea"]),
     (
@@ -101,7 +106,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("sessions check", &["ibeam sessions check -1", "ibeam sessions check -1 --repair"]),
     ("sessions export", &["ibeam sessions export -1 session.export"]),
     ("sessions import", &["ibeam sessions import session.export"]),
-    ("sessions list", &["ibeam sessions list --all"]),
+    ("sessions list", &["ibeam sessions list", "ibeam sessions list --all --json"]),
     ("sessions prune", &["ibeam sessions prune --older-than 90 --dry-run"]),
     ("sessions rename", &["ibeam sessions rename -1 Parser rewrite"]),
     ("sessions rm", &["ibeam sessions rm 0f0e0d0c"]),

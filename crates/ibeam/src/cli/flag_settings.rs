@@ -21,7 +21,11 @@ impl Flags {
             ("--background", "background", self.background.map(|arg| arg.value().to_owned())),
             ("--approval", "approval", self.approval.clone()),
             ("--ephemeral", "session.ephemeral", self.ephemeral.then(|| "true".to_owned())),
-            ("--replay", "session.ephemeral", self.starts_replayed_session().then(|| "true".to_owned())),
+            (
+                "--from-recording",
+                "session.ephemeral",
+                self.starts_recorded_session().then(|| "true".to_owned()),
+            ),
             ("--ca-file", "tls.ca_file", self.ca_file.clone()),
             ("--client-cert", "tls.client_cert", self.client_cert.clone()),
             ("--client-key", "tls.client_key", self.client_key.clone()),
@@ -87,10 +91,10 @@ impl Flags {
         switches.chain(system).chain(appended).chain(without).chain(servers).collect()
     }
 
-    /// Whether the run replays recordings in a new session. Such a session is not stored: every replay has the same
+    /// Whether the run answers from recordings in a new session. Such a session is not stored: each of these runs has the same
     /// pinned session id.
-    fn starts_replayed_session(&self) -> bool {
-        self.replay.is_some() && self.resume.is_none() && !self.continue_
+    fn starts_recorded_session(&self) -> bool {
+        self.from_recording.is_some() && self.resume.is_none() && !self.continue_
     }
 
     /// Returns what the flags say about trust in the workspace.

@@ -9,11 +9,15 @@ use super::flag_values::{BackgroundArg, ErrorFormat, FailOnArg, Format, InputFor
 /// The flags, which may come before or after the prompt or the command.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Flags {
-    /// Print the answer and exit; no questions are asked
+    /// Print the answer and exit
+    ///
+    /// (no questions are asked)
     #[arg(short, long, global = true)]
     pub(crate) print: bool,
 
-    /// Output format when printing [default: stream-json; under contract 2: text]
+    /// Output format when printing
+    ///
+    /// [default: stream-json; under contract 2: text]
     #[arg(long, value_enum, value_name = "FORMAT", global = true)]
     pub(crate) output_format: Option<Format>,
 
@@ -25,7 +29,9 @@ pub(crate) struct Flags {
     #[arg(long, global = true)]
     pub(crate) stream_partial_output: bool,
 
-    /// The model: `provider/name`, a bare name or an alias; several with commas, see `--fallback-model`
+    /// The model: `provider/name`, a name or an alias
+    ///
+    /// (several with commas, see `--fallback-model`)
     #[arg(short, long, value_name = "MODEL", global = true)]
     pub(crate) model: Option<String>,
 
@@ -33,7 +39,9 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "MODEL", value_delimiter = ',', global = true)]
     pub(crate) fallback_model: Vec<String>,
 
-    /// Amount of reasoning by the model: none, minimal, low, medium, high, xhigh or max
+    /// Amount of reasoning by the model
+    ///
+    /// (none, minimal, low, medium, high, xhigh or max)
     #[arg(long, value_name = "LEVEL", global = true)]
     pub(crate) effort: Option<String>,
 
@@ -41,7 +49,9 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "N", global = true)]
     pub(crate) thinking_budget: Option<u32>,
 
-    /// Resume the session with this ID or beginning of one (at least 4 characters); without an ID, the newest of this directory
+    /// Resume a session
+    ///
+    /// (by its ID or the beginning of it, at least 4 characters; without an ID, the newest of this directory)
     #[arg(long, value_name = "ID", num_args = 0..=1, require_equals = true, default_missing_value = "-1", global = true)]
     pub(crate) resume: Option<String>,
 
@@ -62,14 +72,20 @@ pub(crate) struct Flags {
     pub(crate) ephemeral: bool,
 
     /// Allow everything that is not denied
-    #[arg(short, long, visible_alias = "yolo", global = true)]
+    ///
+    /// (same as `--yolo`)
+    #[arg(short, long, alias = "yolo", global = true)]
     pub(crate) force: bool,
 
-    /// Trust the workspace: its configuration may widen what is allowed
+    /// Trust the workspace
+    ///
+    /// (its configuration may widen what is allowed)
     #[arg(long, global = true)]
     pub(crate) trust: bool,
 
-    /// Allow calls that a token covers, e.g. `Shell(cargo:*)`
+    /// Allow calls that a token covers
+    ///
+    /// (e.g. `Shell(cargo:*)`)
     #[arg(long, value_name = "TOKEN", global = true)]
     pub(crate) allow: Vec<String>,
 
@@ -102,10 +118,12 @@ pub(crate) struct Flags {
     pub(crate) mode: Option<Mode>,
 
     /// Same as `--mode plan`
-    #[arg(long, global = true, conflicts_with = "mode")]
+    #[arg(long, global = true, hide = true, conflicts_with = "mode")]
     pub(crate) plan: bool,
 
-    /// The directory to work in [default: the current one]
+    /// The directory to work in
+    ///
+    /// [default: the current one]
     #[arg(long, value_name = "DIR", global = true)]
     pub(crate) workspace: Option<PathBuf>,
 
@@ -149,7 +167,9 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "N", global = true)]
     pub(crate) max_tokens: Option<u64>,
 
-    /// Maximum cost of a run in US dollars, e.g. `0.50`
+    /// Maximum cost of a run in US dollars
+    ///
+    /// (e.g. `0.50`)
     #[arg(long, value_name = "USD", global = true)]
     pub(crate) max_cost: Option<String>,
 
@@ -157,7 +177,9 @@ pub(crate) struct Flags {
     #[arg(long, value_name = "N", global = true)]
     pub(crate) max_tool_calls: Option<u32>,
 
-    /// Maximum duration of a run, e.g. `90`, `90s`, `10m`
+    /// Maximum duration of a run
+    ///
+    /// (e.g. `90`, `90s`, `10m`)
     #[arg(long, value_name = "TIME", global = true)]
     pub(crate) timeout: Option<String>,
 
@@ -165,7 +187,9 @@ pub(crate) struct Flags {
     #[arg(long, value_enum, value_name = "WHAT", value_delimiter = ',', global = true)]
     pub(crate) fail_on: Vec<FailOnArg>,
 
-    /// Attach a file to the prompt: text, an image or a PDF; may be repeated. In the prompt, `@PATH` attaches a file too
+    /// Attach a file to the prompt
+    ///
+    /// (text, an image or a PDF; may be repeated; in the prompt, `@PATH` attaches a file too)
     #[arg(long, value_name = "PATH", global = true)]
     pub(crate) file: Vec<PathBuf>,
 
@@ -206,7 +230,7 @@ pub(crate) struct Flags {
     pub(crate) from_atif: Option<PathBuf>,
 
     /// End the run at each model request and store the request in this directory, for a batch
-    #[arg(long, value_name = "DIR", global = true, conflicts_with_all = ["record", "replay"])]
+    #[arg(long, value_name = "DIR", global = true, conflicts_with_all = ["record", "from_recording"])]
     pub(crate) park_requests: Option<PathBuf>,
 
     /// Continue a parked run of the session that `--resume` names, without a prompt
@@ -218,12 +242,12 @@ pub(crate) struct Flags {
     pub(crate) record: Option<PathBuf>,
 
     /// Answer model requests from the recordings in this directory; no connection is opened
-    #[arg(long, value_name = "DIR", global = true, conflicts_with = "record")]
-    pub(crate) replay: Option<PathBuf>,
+    #[arg(long, alias = "replay", value_name = "DIR", global = true, conflicts_with = "record")]
+    pub(crate) from_recording: Option<PathBuf>,
 
-    /// Speed of `--replay`: 0 waits for nothing, 1 is as recorded [default: 0]
-    #[arg(long, value_name = "0|1", value_parser = clap::value_parser!(u8).range(0..=1), global = true)]
-    pub(crate) replay_speed: Option<u8>,
+    /// Speed of `--from-recording`: 0 waits for nothing, 1 is as recorded [default: 0]
+    #[arg(long, alias = "replay-speed", value_name = "0|1", value_parser = clap::value_parser!(u8).range(0..=1), global = true)]
+    pub(crate) recording_speed: Option<u8>,
 
     /// Print a line on stderr every so many seconds during the run
     #[arg(long, value_name = "SECONDS", global = true)]
@@ -250,7 +274,7 @@ pub(crate) struct Flags {
     pub(crate) contract: Option<String>,
 
     /// Same as the command `models`
-    #[arg(long, global = true)]
+    #[arg(long, global = true, hide = true)]
     pub(crate) list_models: bool,
 
     /// Start the MCP servers of the project too, and allow the calls of all servers

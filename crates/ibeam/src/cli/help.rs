@@ -1,15 +1,17 @@
-//! The text of `--help` in the language of the user: commands and flags in groups, one line each, and examples.
+//! The text of `--help` in the language of the user: one screen about the program (`overview.rs`), all flags and all
+//! commands in groups, one line each, and for each command its arguments, flags and examples.
 
 use std::ffi::OsString;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, Resettable};
 use clap::{Arg, ArgAction, Command, CommandFactory, ValueEnum};
 use ibeam_output::Catalogue;
 use ibeam_protocol::sentence;
 
+use super::command_flags::{runs_prompts, takes_flag};
 use super::groups::{GROUPS, title_of_flag};
-use super::listed_flags::{COMMON_FLAGS, FLAGS_OF_ONE_RUN, FLEET_COMMANDS_WITHOUT_RUNS, LISTED_FLAGS};
 use super::translations::Translations;
+use super::usage_error::CommandPath;
 use super::{Cli, FailOnArg, Format, ParseExit, examples, topics};
 use crate::cli_error::CliError;
 use crate::similar_names::closest;
@@ -22,12 +24,14 @@ pub(super) const OWN_TEXTS: &[&str] = &[
     PRINT_HELP,
     HELP_COMMAND,
     HELP_OF_GROUP,
-    TOPICS,
     ALL_COMMANDS,
+    ALL_FLAGS,
+    TOPICS,
+    COMMAND_HELP,
+    super::overview::MORE,
     UNDO_FORCE,
     DELETE_FORCE,
     DOCTOR_SANDBOX,
-    "aliases",
     NOT_BUILT,
     NEEDS_EMBEDDED,
     NEEDS_NATS,
@@ -40,8 +44,14 @@ const HELP_OF_GROUP: &str = "Show the help of a command";
 const UNDO_FORCE: &str = "Overwrite files that somebody else has changed since";
 const DELETE_FORCE: &str = "Delete a fleet with tasks that have no result";
 const DOCTOR_SANDBOX: &str = "List the layers of the sandbox on this machine";
-const TOPICS: &str = "Pages of the documentation, for `ibeam help TOPIC`";
-const ALL_COMMANDS: &str = "`ibeam COMMAND --help` lists the arguments and flags of a command";
+const COMMAND_HELP: &str = "the arguments and flags of a command";
+
+/// The lists that `ibeam help` prints, by their words.
+pub(super) const LISTS: [(&str, &str); 3] =
+    [("commands", ALL_COMMANDS), ("flags", ALL_FLAGS), ("topics", TOPICS)];
+const ALL_COMMANDS: &str = "all commands";
+const ALL_FLAGS: &str = "all flags";
+const TOPICS: &str = "the pages of the documentation";
 
 /// The mark of a command that needs a feature without which this program was built.
 const NOT_BUILT: &str = "not in this build";
@@ -70,13 +80,13 @@ pub(super) fn command(args: &[OsString]) -> Command {
         return command.mut_arg("output_format", |arg| arg.value_parser(listed_values::<Format>(|_| true)));
     }
     if is_named("undo") {
-        return command.mut_arg("force", |arg| arg.help(UNDO_FORCE));
+        return command.mut_arg("force", |arg| with_help(arg, UNDO_FORCE));
     }
     if is_named("fleet") && is_named("delete") {
-        return command.mut_arg("force", |arg| arg.help(DELETE_FORCE));
+        return command.mut_arg("force", |arg| with_help(arg, DELETE_FORCE));
     }
     if is_named("doctor") {
-        return command.mut_arg("sandbox", |arg| arg.help(DOCTOR_SANDBOX));
+        return command.mut_arg("sandbox", |arg| with_help(arg, DOCTOR_SANDBOX));
     }
     if is_named("convert") {
         return command.mut_arg("fail_on", |arg| {
@@ -84,6 +94,11 @@ pub(super) fn command(args: &[OsString]) -> Command {
         });
     }
     command
+}
+
+/// Replaces all paragraphs of the help of an argument.
+fn with_help(arg: Arg, text: &'static str) -> Arg {
+    arg.help(text).long_help(Resettable::Reset)
 }
 
 /// Returns the values that `is_listed` selects, including hidden ones.
@@ -120,12 +135,18 @@ pub(super) fn topic(args: &[OsString]) -> Option<ParseExit> {
         [] if asks_for_help() => return Some(ParseExit::Help(text(&["ibeam".into(), "--help".into()]))),
         _ => return None,
     };
-    if *word == "topics" {
-        let line = |(name, title): (String, String)| format!("{name:<18}{title}\n");
-        return Some(ParseExit::Help(topics::titles().into_iter().map(line).collect()));
+    let catalogue = crate::environment::catalogue(super::requested_lang(args));
+    let language = || Language::new(&catalogue);
+    match *word {
+        "commands" => return Some(ParseExit::Help(language().all_commands())),
+        "flags" => return Some(ParseExit::Help(language().all_flags())),
+        "topics" => {
+            let line = |(name, title): (String, String)| format!("{name:<18}{title}\n");
+            return Some(ParseExit::Help(topics::titles().into_iter().map(line).collect()));
+        }
+        _ => {}
     }
     if let Some(page) = topics::text(word) {
-        let catalogue = crate::environment::catalogue(super::requested_lang(args));
         // In English, this is the text of the page alone.
         let note = match catalogue.locale_code() {
             "en" => String::new(),
@@ -138,7 +159,8 @@ pub(super) fn topic(args: &[OsString]) -> Option<ParseExit> {
     }
     let names = topics::names();
     let commands = command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(Command::get_name);
-    let near = closest(word, names.iter().map(String::as_str).chain(commands));
+    let lists = LISTS.iter().map(|(list, _)| *list);
+    let near = closest(word, names.iter().map(String::as_str).chain(commands).chain(lists));
     let word = (*word).to_owned();
     Some(ParseExit::Error(match near {
         Some(near) => CliError::MistypedTopic { word, near: near.to_owned() },
@@ -146,84 +168,84 @@ pub(super) fn topic(args: &[OsString]) -> Option<ParseExit> {
     }))
 }
 
-/// Whether the help of a command of the first level lists a flag of runs.
-pub(crate) fn lists_flag(command: &str, flag: &Arg) -> bool {
-    let id = flag.get_id().as_str();
-    match LISTED_FLAGS.iter().find(|(name, _)| *name == command) {
-        Some((_, used)) => COMMON_FLAGS.contains(&id) || used.contains(&id),
-        None => command != "acp" || !FLAGS_OF_ONE_RUN.contains(&id),
-    }
-}
-
 /// Returns the help for `args`.
 pub(super) fn text(args: &[OsString]) -> String {
     let catalogue = crate::environment::catalogue(super::requested_lang(args));
-    let translations = Translations::new(catalogue.locale_code());
-    // `ibeam sessions help` and `ibeam sessions help help` print what `ibeam sessions --help` prints.
-    let before = args.iter().rposition(|arg| arg != "help").map_or(0, |last| last + 1);
-    let args = match args.split_at_checked(before) {
-        Some((before, [_, ..])) => [before, &["--help".into()]].concat(),
-        Some((_, [])) | None => args.to_vec(),
-    };
-    let is_named = |name: &str| args.iter().skip(1).any(|arg| *arg == *name);
-    let explains_by_command = is_named("help");
-    let language = Language { catalogue: &catalogue, translations: &translations, explains_by_command };
-    let command = language.localize(command(&args), "");
-    // A server runs prompts, so it has the flags of runs.
-    let serves_runs = is_named("mcp") && is_named("serve") || is_named("acp");
-    let starts_no_run =
-        FLEET_COMMANDS_WITHOUT_RUNS.iter().find(|(name, _)| is_named("fleet") && is_named(name));
-    let listed = LISTED_FLAGS.iter().find(|(name, _)| is_named(name) && !serves_runs);
-    let general = catalogue.help("general");
-    let is_listed = |name: &str, arg: &Arg| match starts_no_run {
-        Some((_, own)) => [COMMON_FLAGS, own].iter().any(|flags| flags.contains(&arg.get_id().as_str())),
-        None => lists_flag(name, arg),
-    };
-    let of_command = |name: &str, arg: Arg| match (arg.is_global_set(), is_listed(name, &arg)) {
-        (false, _) => arg,
-        (true, true) => arg.help_heading(general.clone()),
-        (true, false) => arg.hide(true),
-    };
-    let command = match listed {
-        None if serves_runs => command.mut_args(|arg| {
-            let is_hidden = FLAGS_OF_ONE_RUN.contains(&arg.get_id().as_str());
-            if is_hidden { arg.hide(true) } else { arg }
+    let language = Language::new(&catalogue);
+    let path = CommandPath::find(args).path;
+    if path.is_empty() {
+        return language.overview();
+    }
+    let command = language.localize(command(args), "");
+    let command = match runs_prompts(&path) {
+        true => with_flags_of(command, &path),
+        false => with_flags_of(command, &path).mut_args(|arg| match arg.is_global_set() {
+            true => arg.help_heading(catalogue.help("general")),
+            false => arg,
         }),
-        None => command,
-        Some((name, _)) => command.mut_args(|arg| of_command(name, arg)),
     };
-    match command.try_get_matches_from(args) {
+    render(command, path.split(' '))
+}
+
+/// Hides the flags of runs that the command at `path` does not take.
+fn with_flags_of(command: Command, path: &str) -> Command {
+    command.mut_args(|arg| {
+        let is_hidden = arg.is_global_set() && !takes_flag(path, arg.get_id().as_str());
+        if is_hidden { arg.hide(true) } else { arg }
+    })
+}
+
+/// Returns the help of the command that `words` name below `command`.
+pub(super) fn render<'a>(command: Command, words: impl Iterator<Item = &'a str>) -> String {
+    match command.try_get_matches_from(std::iter::once("ibeam").chain(words).chain(["--help"])) {
         Err(error) => error.render().to_string(),
         Ok(_) => String::new(),
     }
 }
 
 /// The language of a help.
-struct Language<'a> {
-    catalogue: &'a Catalogue,
-    translations: &'a Translations,
-    /// Whether the help is that of `ibeam help COMMAND`, and not of a flag.
-    explains_by_command: bool,
+pub(super) struct Language<'a> {
+    pub(super) catalogue: &'a Catalogue,
+    pub(super) translations: Translations,
 }
 
-impl Language<'_> {
+impl<'a> Language<'a> {
+    fn new(catalogue: &'a Catalogue) -> Self {
+        Self { catalogue, translations: Translations::new(catalogue.locale_code()) }
+    }
+
+    /// Returns the page of `ibeam help flags`.
+    fn all_flags(&self) -> String {
+        let command = self.localize(Cli::command(), "");
+        let command = command
+            .help_template("{all-args}{after-help}")
+            .mut_args(|arg| if arg.is_positional() { arg.hide(true) } else { arg });
+        render(command, std::iter::empty())
+    }
+
+    /// Returns the page of `ibeam help commands`.
+    fn all_commands(&self) -> String {
+        let more = self.list_lines().pop().unwrap_or_default();
+        self.command_groups(&Cli::command()) + more.trim_start()
+    }
+
+    /// Returns a line for each place with more help: the lists, then the help of each command.
+    pub(super) fn list_lines(&self) -> Vec<String> {
+        let lists = LISTS.iter().map(|(list, about)| (format!("ibeam help {list}"), *about));
+        let all = lists.chain([("ibeam COMMAND --help".to_owned(), COMMAND_HELP)]);
+        all.map(|(line, about)| format!("  {line:<22}{}\n", self.translations.get(about))).collect()
+    }
+
     /// Translates the help of the command at `path` and of its sub-commands, and adds groups and examples.
-    fn localize(&self, command: Command, path: &str) -> Command {
+    pub(super) fn localize(&self, command: Command, path: &str) -> Command {
         let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
         // clap would put its own `--help` under another heading, and print several lines for each flag.
         let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort).help(PRINT_HELP);
         let usage = self.catalogue.help("usage");
-        let groups = if path.is_empty() { self.command_groups(&command) } else { String::new() };
-        let template =
-            format!("{{about-with-newline}}\n{usage}: {{usage}}\n\n{groups}{{all-args}}{{after-help}}");
+        let template = format!("{{about-with-newline}}\n{usage}: {{usage}}\n\n{{all-args}}{{after-help}}");
         let mut after = self.examples(path);
         if let Some(text) = command.get_after_help() {
             after = format!("{after}\n{}\n", self.translations.lines(&text.to_string()));
-        }
-        if path.is_empty() {
-            let topics = topics::names().join(", ");
-            let intro = self.translations.get(TOPICS);
-            after = format!("{after}\n{intro}:\n  {topics}\n\n{}\n", self.translations.get(ALL_COMMANDS));
         }
         if let Some(text) = missing_feature(path) {
             after = format!("{}\n\n{after}", self.translations.get(text));
@@ -243,7 +265,7 @@ impl Language<'_> {
                 if arg.is_positional() { arg.display_order(order.next().unwrap_or_default()) } else { arg }
             });
         let is_group = !path.is_empty() && !names.is_empty();
-        if is_group && !self.explains_by_command {
+        if is_group {
             // In place of that of clap, whose text is not translated.
             let help = Command::new("help").about(self.translations.get(HELP_OF_GROUP));
             command = command.disable_help_subcommand(true).subcommand(help.display_order(usize::MAX));
@@ -262,7 +284,8 @@ impl Language<'_> {
 
     /// Translates the help of an argument, and puts it under the heading of its group or kind.
     fn localize_arg(&self, arg: Arg, is_root: bool) -> Arg {
-        let mut help = self.translations.get(&arg.get_help().map(ToString::to_string).unwrap_or_default());
+        let text = arg.get_long_help().or_else(|| arg.get_help());
+        let mut help = self.translations.paragraphs(&text.map(ToString::to_string).unwrap_or_default());
         let values = arg.get_possible_values();
         let names: Vec<&str> =
             values.iter().filter(|value| !value.is_hide_set()).map(|value| value.get_name()).collect();
@@ -290,17 +313,11 @@ impl Language<'_> {
             let title = self.translations.get(group.title);
             text.push_str(&format!("{} ({title}):\n", self.catalogue.help("commands")));
             for name in group.commands {
-                let found = command.find_subcommand(name);
-                let about = match found {
+                let about = match command.find_subcommand(name) {
                     Some(command) => self.about(command, name),
                     None => self.translations.get(HELP_COMMAND),
                 };
-                let aliases: Vec<&str> = found.into_iter().flat_map(Command::get_visible_aliases).collect();
-                let aliases = match aliases.as_slice() {
-                    [] => String::new(),
-                    names => format!(" [{}: {}]", self.translations.get("aliases"), names.join(", ")),
-                };
-                text.push_str(&format!("  {name:<12} {about}{aliases}\n"));
+                text.push_str(&format!("  {name:<12} {about}\n"));
             }
             text.push('\n');
         }
@@ -309,7 +326,8 @@ impl Language<'_> {
 
     /// Returns the description of the command at `path`, with a mark if this program cannot execute it.
     fn about(&self, command: &Command, path: &str) -> String {
-        let about = self.translations.get(&command.get_about().map(ToString::to_string).unwrap_or_default());
+        let text = command.get_long_about().or_else(|| command.get_about());
+        let about = self.translations.paragraphs(&text.map(ToString::to_string).unwrap_or_default());
         match missing_feature(path) {
             Some(_) => format!("{about} ({})", self.translations.get(NOT_BUILT)),
             None => about,
@@ -343,19 +361,20 @@ mod tests {
     }
 
     #[test]
-    fn the_help_of_a_command_lists_its_flags_and_few_flags_of_runs() {
-        for (command, _) in LISTED_FLAGS {
-            for args in [["ibeam", command, "--help"], ["ibeam", "--help", command]] {
+    fn the_help_of_a_command_lists_the_flags_that_it_takes() {
+        let flags = [("--max-tool-calls", "max_tool_calls"), ("--api-key", "api_key"), ("--allow ", "allow")];
+        let command = Cli::command();
+        for name in command.get_subcommands().map(Command::get_name) {
+            for args in [["ibeam", name, "--help"], ["ibeam", "--help", name]] {
                 let help = text(&args.map(OsString::from));
-                let flags = ["--max-tool-calls", "--api-key", "--allow "].map(|flag| help.contains(flag));
-                let expect = ["max_tool_calls", "api_key", "allow"].map(|flag| uses(command, flag));
-                assert_eq!((flags, help.contains("--lang")), (expect, true), "{help}");
+                for (flag, id) in flags {
+                    assert_eq!(help.contains(flag), takes_flag(name, id), "{flag}: {help}");
+                }
+                assert!(help.contains("--lang"), "{help}");
             }
         }
         check(&["ibeam", "replay", "--help"], "--stream-partial-output");
         check(&["ibeam", "schema", "--help"], "--contract");
-        check(&["ibeam", "--help"], "--max-turns");
-        check(&["ibeam", "resume", "--help"], "--max-turns");
         check(&["ibeam", "policy", "test", "--help"], "--allow ");
         for server in [&["acp"][..], &["mcp", "serve"]] {
             let args = [&["ibeam"], server, &["--help"]].concat();
@@ -366,15 +385,51 @@ mod tests {
                 assert_eq!(help.contains(flag), is_listed, "{server:?} {flag}: {help}");
             }
         }
-        check(&["ibeam", "status", "--help"], "--api-key");
-        for (name, _) in FLEET_COMMANDS_WITHOUT_RUNS {
-            let help = text(&["ibeam", "fleet", name, "--help"].map(OsString::from));
-            assert!(!help.contains("--max-turns") && help.contains("--lang"), "{help}");
-        }
         check(&["ibeam", "fleet", "run", "--help"], "--max-turns");
+        check(&["ibeam", "undo", "--help"], "Overwrite files that somebody else has changed since\n");
         check(&["ibeam", "convert", "-h"], "[possible values: loss]");
         check(&["ibeam", "replay", "-h"], "[possible values: text, json, stream-json, html, otlp, atif]");
-        check(&["ibeam", "-h"], "[possible values: text, json, stream-json, atif]");
+    }
+
+    /// Returns the page of `ibeam help WORD`.
+    fn list(words: &[&str]) -> String {
+        let args: Vec<OsString> = ["ibeam", "help"].iter().chain(words).map(Into::into).collect();
+        match topic(&args) {
+            Some(ParseExit::Help(text)) => text,
+            _ => panic!("{words:?}"),
+        }
+    }
+
+    #[test]
+    fn the_list_of_flags_has_each_flag_of_a_run_with_its_whole_text() {
+        let flags = list(&["flags"]);
+        for arg in Cli::command().get_arguments().filter(|arg| !arg.is_hide_set()) {
+            let Some(long) = arg.get_long().filter(|long| *long != "setup") else { continue };
+            assert!(flags.contains(&format!("--{long}")), "{long}: {flags}");
+        }
+        for expected in [
+            "\nOptions (models):\n",
+            "[possible values: text, json, stream-json, atif]",
+            "several with commas",
+            "Examples:\n  ibeam \"Explain this project\"",
+        ] {
+            assert!(flags.contains(expected), "{flags}");
+        }
+        assert!(!flags.contains("\nOptions:\n"), "every flag is in a group: {flags}");
+        assert!(list(&["flags", "--lang", "es"]).contains("Opciones ("));
+    }
+
+    #[test]
+    fn the_list_of_commands_has_each_visible_command() {
+        let commands = list(&["commands"]);
+        for name in Cli::command().get_subcommands().filter(|sub| !sub.is_hide_set()).map(Command::get_name) {
+            assert!(commands.contains(&format!("\n  {name} ")), "{name}: {commands}");
+        }
+        assert!(commands.contains("\nCommands (sessions):\n"), "{commands}");
+        assert!(
+            commands.ends_with("ibeam COMMAND --help  the arguments and flags of a command\n"),
+            "{commands}"
+        );
     }
 
     #[test]
@@ -385,18 +440,14 @@ mod tests {
             text(&args)
         };
         for (is_built, list, command) in [
-            (cfg!(feature = "embedded"), &[][..], &["setup"][..]),
-            (cfg!(feature = "nats"), &["fleet"], &["fleet", "cancel"]),
+            (cfg!(feature = "embedded"), list(&["commands"]), &["setup"][..]),
+            (cfg!(feature = "nats"), help(&["fleet"]), &["fleet", "cancel"]),
         ] {
-            assert_eq!(help(list).contains("(not in this build)"), !is_built, "{list:?}");
+            assert_eq!(list.contains("(not in this build)"), !is_built, "{list}");
             assert_eq!(help(command).contains("Not in this build: it needs"), !is_built, "{command:?}");
         }
-        assert_eq!(help(&[]).contains("--setup"), cfg!(feature = "embedded"));
+        assert_eq!(list(&["flags"]).contains("--setup"), cfg!(feature = "embedded"));
         assert!(!help(&["models"]).contains("not in this build"));
-    }
-
-    fn uses(command: &str, flag: &str) -> bool {
-        LISTED_FLAGS.iter().any(|(name, flags)| *name == command && flags.contains(&flag))
     }
 
     #[test]
@@ -411,33 +462,10 @@ mod tests {
     }
 
     #[test]
-    fn every_command_that_is_not_a_run_has_a_row_of_flags() {
-        let of_runs = ["acp", "resume"];
-        let command = Cli::command();
-        let mut names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
-        names.retain(|name| !of_runs.contains(name));
-        names.sort_unstable();
-        assert_eq!(names, LISTED_FLAGS.iter().map(|(name, _)| *name).collect::<Vec<_>>());
-        let known: Vec<String> = command.get_arguments().map(|arg| arg.get_id().to_string()).collect();
-        for (name, flags) in LISTED_FLAGS {
-            for flag in
-                flags.iter().chain(COMMON_FLAGS).chain(FLAGS_OF_ONE_RUN).filter(|flag| **flag != "help")
-            {
-                assert!(known.iter().any(|known| known == flag), "{name}: {flag}");
-            }
-        }
-    }
-
-    #[test]
     fn headings_are_in_the_requested_language() {
         check(&["ibeam", "--lang", "en", "--help"], "Usage: ibeam [OPTIONS]");
         check(&["ibeam", "--lang", "fr", "--help"], "Utilisation");
-        check(&["ibeam", "--lang", "es", "--help"], "Opciones (");
         check(&["ibeam", "--lang", "ja", "setup", "--help"], "--from <SOURCE>");
-        check(&["ibeam", "--help"], "\nOptions (models):\n");
-        check(&["ibeam", "--help"], "\nCommands (sessions):\n");
-        let help = text(&["ibeam", "--help"].map(OsString::from));
-        assert!(!help.contains("\nOptions:\n"), "every flag is in a group: {help}");
     }
 
     #[test]
@@ -507,7 +535,7 @@ mod tests {
         let names: Vec<String> =
             Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
         let command = names.iter().fold(super::super::full_command(&[]), |command, name| {
-            command.mut_subcommand(name, |command| with_listed_flags(command, name))
+            command.mut_subcommand(name, |command| with_taken_flags(command, name))
         });
         clap_mangen::generate_to(command, &directory).unwrap();
         let mut names = Vec::new();
@@ -521,14 +549,12 @@ mod tests {
         assert!(page.contains("no\\-check") && !page.contains("max\\-turns"), "{page}");
     }
 
-    /// Hides the flags of runs that the help of a command of the first level does not list.
-    fn with_listed_flags(command: Command, top: &str) -> Command {
-        let is_hidden = |arg: &Arg| arg.is_global_set() && !lists_flag(top, arg);
+    /// Hides the flags of runs that a command and those below it do not take.
+    fn with_taken_flags(command: Command, path: &str) -> Command {
         let names: Vec<String> =
             command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-        let command = command.mut_args(|arg| if is_hidden(&arg) { arg.hide(true) } else { arg });
-        names.iter().fold(command, |command, name| {
-            command.mut_subcommand(name, |command| with_listed_flags(command, top))
+        names.iter().fold(with_flags_of(command, path), |command, name| {
+            command.mut_subcommand(name, |command| with_taken_flags(command, &format!("{path} {name}")))
         })
     }
 

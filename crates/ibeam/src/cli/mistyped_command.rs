@@ -17,17 +17,17 @@ use crate::similar_names::{closest, is_one_edit_away};
 const OTHER_COMMANDS: &[(&str, Option<&str>)] = &[
     ("auth", Some("login")),
     ("chat", None),
-    ("commands", Some("help")),
+    ("commands", Some("help commands")),
     ("delete", Some("sessions rm")),
     ("docs", Some("help topics")),
     ("exec", None),
     ("exit", None),
     ("export", Some("sessions export")),
-    ("history", Some("ls")),
+    ("history", Some("sessions list")),
     ("import", Some("sessions import")),
     ("init", None),
     ("install", Some("setup")),
-    ("list", Some("ls")),
+    ("list", Some("sessions list")),
     ("logs", Some("replay")),
     ("man", Some("help topics")),
     ("model", Some("models")),
@@ -142,7 +142,8 @@ fn command_error(word: &str, root: &Command) -> Option<CliError> {
     if let Some(found) = conversation_commands().find(is_slash) {
         return Some(in_conversation(found));
     }
-    let first_level = visible(root).map(Command::get_name).chain(["help"]);
+    let first_level = root.get_subcommands().map(Command::get_name).filter(|name| *name != "complete");
+    let first_level = first_level.chain(["help"]);
     let near_first = (word.chars().count() >= MIN_CHARS).then(|| closest(word, first_level)).flatten();
     if let Some(found) = near_first {
         return Some(mistyped(found.to_owned()));

@@ -201,6 +201,8 @@ fn is_good_suggestion(typed: &str, suggested: &str) -> bool {
 pub(super) struct CommandPath {
     /// The name with that of the program, e.g. `ibeam trust show`.
     pub(super) name: String,
+    /// The name without that of the program; empty without a command.
+    pub(super) path: String,
     /// The names of the sub-commands that help lists.
     pub(super) subcommands: Vec<String>,
 }
@@ -217,7 +219,8 @@ impl CommandPath {
         }
         let listed = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set());
         let subcommands = listed.map(|subcommand| subcommand.get_name().to_owned()).collect();
-        Self { name, subcommands }
+        let path = name.split_once(' ').map(|(_, path)| path.to_owned()).unwrap_or_default();
+        Self { name, path, subcommands }
     }
 }
 
@@ -266,8 +269,8 @@ mod tests {
             ),
             (&["sessions", "show"], "faltan estos argumentos obligatorios: <SESSION>"),
             (
-                &["--record", "a", "--replay", "b"],
-                "el argumento '--record <DIR>' no se puede usar con '--replay <DIR>'",
+                &["--record", "a", "--from-recording", "b"],
+                "el argumento '--record <DIR>' no se puede usar con '--from-recording <DIR>'",
             ),
         ] {
             let args: Vec<_> = args.iter().map(Into::into).collect();

@@ -41,8 +41,8 @@ enum Kind {
 /// The position of the cursor: the command there, the kinds of text that fit, and the text before the completed part.
 struct Position {
     command: Command,
-    /// The command of the first level; `None` before it.
-    top: Option<String>,
+    /// The path of the command; empty before it.
+    path: String,
     kinds: Vec<Kind>,
     prefix: String,
     typed: String,
@@ -76,7 +76,7 @@ fn find_position(words: &[String]) -> Position {
     let args: Vec<OsString> =
         std::iter::once("ibeam").chain(before.iter().map(String::as_str)).map(Into::into).collect();
     let mut command = cli::full_command(&args);
-    let (mut top, mut positionals) = (None, 0_usize);
+    let (mut path, mut positionals) = (String::new(), 0_usize);
     let mut pending: Option<Arg> = None;
     let mut ended = false;
     for word in before {
@@ -90,14 +90,14 @@ fn find_position(words: &[String]) -> Position {
         } else if let Some(found) = command.find_subcommand(word).filter(|_| positionals == 0 && !ended) {
             let found = found.clone();
             command = found;
-            top.get_or_insert_with(|| word.clone());
+            path = format!("{path} {}", command.get_name()).trim_start().to_owned();
         } else {
             positionals += 1;
         }
     }
     let at = |kinds, prefix: &str, typed: &str| Position {
         command: command.clone(),
-        top: top.clone(),
+        path: path.clone(),
         kinds,
         prefix: prefix.to_owned(),
         typed: typed.to_owned(),
@@ -193,8 +193,8 @@ fn candidates(app: &AppContext, kind: &Kind, position: &Position) -> Vec<(String
             listed.map(|command| (command.get_name().to_owned(), about(command))).collect()
         }
         Kind::Flags => {
-            let lists = |arg: &Arg| position.top.as_ref().is_none_or(|top| cli::lists_flag(top, arg));
-            let is_listed = |arg: &&Arg| !arg.is_hide_set() && (!arg.is_global_set() || lists(arg));
+            let is_taken = |arg: &Arg| cli::takes_flag(&position.path, arg.get_id().as_str());
+            let is_listed = |arg: &&Arg| !arg.is_hide_set() && (!arg.is_global_set() || is_taken(arg));
             let listed = position.command.get_arguments().filter(is_listed);
             let described = listed.filter_map(|arg| {
                 Some((

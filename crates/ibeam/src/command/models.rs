@@ -108,7 +108,7 @@ pub(crate) fn list(app: &AppContext, options: ModelListOptions, stdout: &mut Fil
         drop(writeln!(io::stderr(), "warning: {}", explain_in_line(app, &reason)));
     }
     let mut tips = vec![sentence!(
-        "choose one with `--model ID`, `$IBEAM_MODEL` or `model` in the configuration; `ibeam providers` lists the \
+        "choose one with `--model ID`, `$IBEAM_MODEL` or `model` in the configuration; `ibeam models --providers` lists the \
          providers."
     )];
     // Clients read every line that does not begin with `Tip:` as a model.

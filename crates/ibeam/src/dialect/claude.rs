@@ -128,7 +128,7 @@ pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<TranslatedAr
     }
     if let Some(command) = args.first().and_then(|arg| arg.to_str()).filter(|arg| SUBCOMMANDS.contains(arg)) {
         return Err(ParseExit::from(usage_error(sentence!(
-            "`claude {command}` has no counterpart; see `ibeam --help`",
+            "`claude {command}` has no counterpart; see `ibeam help flags`",
             command
         ))));
     }

@@ -67,29 +67,37 @@ fn version_prints_only_the_version() {
 }
 
 #[test]
-fn help_names_the_commands_and_the_main_flags() {
-    let output = Scene::new([]).ibeam_without_model(["--help"]).run().succeeded();
-    for expected in [
-        "Usage",
-        "login",
-        "logout",
-        "status",
-        "models",
-        "create-chat",
-        "ls",
-        "resume",
-        "config",
-        "setup",
-        "doctor",
-        "completions",
-        "--print",
-        "--output-format",
-        "--resume",
-        "--force",
-    ] {
-        assert!(output.stdout.contains(expected), "{expected}; {output}");
+fn help_is_one_screen_and_names_the_lists_of_the_rest() {
+    let scene = Scene::new([]);
+    let stdout = |args: &[&str]| scene.ibeam_without_model(args).run().succeeded().stdout;
+    let help = stdout(&["--help"]);
+    let expected =
+        ["Usage", "login", "models", "resume", "--print", "--output-format", "--resume", "--force"];
+    for expected in expected {
+        assert!(help.contains(expected), "{expected}; {help}");
     }
-    assert!(!output.stdout.contains('\u{1b}'), "{output}");
+    assert!(!help.contains('\u{1b}') && help.lines().count() < 45, "{help}");
+    assert_eq!(stdout(&["-h"]), help);
+    assert!(help.contains("ibeam help commands") && stdout(&["help", "commands"]).contains("create-chat"));
+    assert!(help.contains("ibeam help flags") && stdout(&["help", "flags"]).contains("--max-tool-calls"));
+}
+
+#[test]
+fn what_help_does_not_list_still_works() {
+    let scene = Scene::new([]);
+    let stdout = |args: &[&str]| scene.ibeam_without_model(args).run().succeeded().stdout;
+    for (hidden, listed) in [
+        (&["providers"][..], &["models", "--providers"][..]),
+        (&["providers", "--json"], &["models", "--providers", "--json"]),
+        (&["--list-models"], &["models"]),
+        (&["version"], &["about"]),
+        (&["ls", "--all"], &["sessions", "list", "--all"]),
+    ] {
+        assert_eq!(stdout(hidden), stdout(listed), "{hidden:?}");
+    }
+    let help = stdout(&["help", "commands"]);
+    assert!(!help.contains("\n  ls ") && !help.contains("\n  providers "), "{help}");
+    assert!(stdout(&["ls", "--help"]).contains("--all"));
 }
 
 #[test]
@@ -214,7 +222,7 @@ fn the_providers_are_listed_with_the_sources_of_their_keys() {
         |line: &str| line.starts_with("groq - Groq: key from ") && line.ends_with("/credentials.toml");
     assert!(output.stdout.lines().any(stored) && !output.stdout.contains(KEY), "{output}");
     let nope = scene.ibeam_without_model(["login", "nope"]).stdin(Stdin::Closed).run();
-    assert!(nope.stderr.contains("`ibeam providers`"), "{nope}");
+    assert!(nope.stderr.contains("`ibeam models --providers`"), "{nope}");
     let same = scene.ibeam_without_model(["providers"]).env("ANTHROPIC_API_KEY", KEY).run().succeeded();
     assert_eq!(same.stdout, output.stdout);
     let json = scene.ibeam_without_model(["providers", "--json"]).run().succeeded().json();
@@ -325,7 +333,7 @@ fn models_have_details_for_people_and_for_programs() {
     assert!(configured["abilities"]["tools"].is_null() && configured["max_output_tokens"].is_null());
     assert_eq!(list["aliases"], serde_json::json!([{ "name": "quick", "model": "scripted-1" }]));
     assert_eq!(list["age_seconds"], 0);
-    for flag in ["--json", "--details", "--refresh"] {
+    for flag in ["--details", "--refresh"] {
         assert_eq!(scene.ibeam(["models", "--providers", flag]).run().code, Some(2), "{flag}");
     }
 }
@@ -572,7 +580,12 @@ fn a_usage_error_refers_to_the_help_of_its_command() {
         );
     }
     let output = scene.ibeam_without_model(["-p", "x", "--wrong"]).run();
-    assert!(output.stderr.ends_with("hint: `ibeam --help` lists the commands and flags\n"), "{output}");
+    assert!(
+        output
+            .stderr
+            .ends_with("hint: `ibeam help flags` lists the flags, `ibeam help commands` the commands\n"),
+        "{output}"
+    );
     let output = scene.ibeam_without_model(["check", "--wrong", "--lang", "fr"]).run();
     assert!(output.stderr.contains("affiche ses arguments"), "{output}");
 }

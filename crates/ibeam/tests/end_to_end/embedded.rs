@@ -79,8 +79,8 @@ fn two_replays_of_the_embedded_model_are_byte_identical() {
     let recorded = recorded.env("IBEAM_LOCAL_MODEL", file).run().succeeded();
     // A replay needs neither the model nor the directory of the recorded run.
     let replayed_in = workspace();
-    let first = run(&replayed_in, "--replay").run().succeeded();
-    let second = run(&replayed_in, "--replay").run().succeeded();
+    let first = run(&replayed_in, "--from-recording").run().succeeded();
+    let second = run(&replayed_in, "--from-recording").run().succeeded();
     assert_eq!((&first.stdout, &first.stderr), (&second.stdout, &second.stderr));
     let (recorded, replayed) = (recorded.stream(), first.stream());
     assert_eq!(replayed.outline(), recorded.outline());

@@ -497,7 +497,7 @@ fn a_key_file_that_others_may_read_is_refused() {
 /// The language of the configuration applies to failures too.
 #[test]
 fn a_failure_is_reported_in_the_configured_language() {
-    let english = "hint: `ibeam --help` lists";
+    let english = "hint: `ibeam help flags` lists";
     let by_file = Workspace::new().user_config("lang = \"fr\"\n");
     for (workspace, variable) in [(by_file, ("LANG", "C")), (Workspace::new(), ("IBEAM_LANG", "ja"))] {
         let scene = Scene::new([]).with_workspace(workspace);

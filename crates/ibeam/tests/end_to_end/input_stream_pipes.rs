@@ -20,7 +20,7 @@ fn workspace() -> Workspace {
 }
 
 fn replay(scene: &Scene, lines: &[String]) -> Ibeam {
-    let args = ["--replay".into(), recordings(scene)];
+    let args = ["--from-recording".into(), recordings(scene)];
     Ibeam::new(BINARY, &scene.workspace).args(FLAGS).args(args).stdin(Stdin::Piped(lines.concat().into()))
 }
 

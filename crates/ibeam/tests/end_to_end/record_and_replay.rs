@@ -1,4 +1,4 @@
-//! Record and replay of model traffic, as docs/replay.md describes it.
+//! Record and replay of model traffic, as docs/recordings.md describes it.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ fn record(scene: &Scene) -> ProgramOutput {
 
 /// Returns a replay without key, server and model.
 fn replay(workspace: &Workspace, recordings: &Path) -> Ibeam {
-    Ibeam::new(BINARY, workspace).args(PROMPT).args(["--replay"]).args([recordings])
+    Ibeam::new(BINARY, workspace).args(PROMPT).args(["--from-recording"]).args([recordings])
 }
 
 fn contents(recordings: &Path) -> Vec<String> {
@@ -77,7 +77,7 @@ fn a_replay_works_in_another_directory_and_in_any_format() {
     };
     assert_eq!(json(&other), "I look. It is done.");
     assert_eq!(other.read("c").as_deref(), Some("done\n"), "tools are executed");
-    let at_recorded_speed = replay(&other, &directory).args(["--replay-speed", "1"]).run().succeeded();
+    let at_recorded_speed = replay(&other, &directory).args(["--recording-speed", "1"]).run().succeeded();
     assert_eq!(at_recorded_speed.stream().deltas().concat(), "I look. It is done.");
 }
 
@@ -86,7 +86,7 @@ fn an_unknown_request_ends_a_replay_with_code_25_and_the_difference() {
     let scene = Scene::new([answer_text("fine")]);
     record(&scene).succeeded();
     let output = Ibeam::new(BINARY, &scene.workspace)
-        .args(["-p", "do more", "--force", "--sandbox", "disabled", "--replay"])
+        .args(["-p", "do more", "--force", "--sandbox", "disabled", "--from-recording"])
         .args([recordings(&scene)])
         .run();
     let errors = output.stderr_lines("error: ");
@@ -127,7 +127,7 @@ fn a_session_of_several_runs_is_replayed_under_its_own_id() {
     }
     let other = Workspace::new();
     for text in ["one", "two"] {
-        let output = run(Ibeam::new(BINARY, &other), "--replay");
+        let output = run(Ibeam::new(BINARY, &other), "--from-recording");
         assert_eq!((output.stream().deltas(), output.stream().session_id()), (vec![text], ID));
     }
 }
@@ -140,25 +140,25 @@ fn wrong_uses_of_the_flags_are_explained() {
     let empty = scene.workspace.outside().join("empty");
     std::fs::create_dir_all(&empty).unwrap();
     for (code, args, expected) in [
-        (2, vec!["--replay-speed", "1"], "needs `--replay DIR`"),
-        (2, vec!["--replay", &directory, "--record", "x"], "--record"),
-        (2, vec!["--replay", &directory, "--replay-speed", "2"], "2"),
-        (66, vec!["--replay", "missing"], "missing"),
-        (66, vec!["--replay", empty.to_str().unwrap()], "no recordings"),
-        (66, vec!["--replay", &directory], "x.json"),
+        (2, vec!["--recording-speed", "1"], "needs `--from-recording DIR`"),
+        (2, vec!["--from-recording", &directory, "--record", "x"], "--record"),
+        (2, vec!["--from-recording", &directory, "--recording-speed", "2"], "2"),
+        (66, vec!["--from-recording", "missing"], "missing"),
+        (66, vec!["--from-recording", empty.to_str().unwrap()], "no recordings"),
+        (66, vec!["--from-recording", &directory], "x.json"),
         (73, vec!["--record", "x.json"], "x.json"),
     ] {
         let output = scene.ibeam(["-p", "do it"]).args(&args).run();
         let error = output.stderr_lines("error: ").concat();
         assert_eq!((output.code, error.contains(expected)), (Some(code), true), "{args:?}: {output}");
     }
-    let output = scene.ibeam_without_model(["models", "--replay", &directory]).run();
+    let output = scene.ibeam_without_model(["models", "--from-recording", &directory]).run();
     assert_eq!((output.code, output.stderr.contains("are for runs")), (Some(2), true), "{output}");
 }
 
-/// Returns the shell scripts of docs/replay.md.
+/// Returns the shell scripts of docs/recordings.md.
 fn documented_scripts() -> Vec<&'static str> {
-    let page = include_str!("../../../../docs/replay.md");
+    let page = include_str!("../../../../docs/recordings.md");
     page.split("```sh\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
 }
 
@@ -208,4 +208,16 @@ fn a_replay_opens_no_socket() {
     output.succeeded();
     let calls = std::fs::read_to_string(&log).unwrap();
     assert!(!calls.contains("AF_INET"), "{calls}");
+}
+
+#[test]
+fn the_former_names_of_the_flags_still_work() {
+    let scene = Scene::new(answers()).with_workspace(workspace());
+    record(&scene).succeeded();
+    let directory = recordings(&scene);
+    let (now, before) = (workspace(), workspace());
+    let expected = replay(&now, &directory).args(["--recording-speed", "0"]).run().succeeded();
+    let former = Ibeam::new(BINARY, &before).args(PROMPT).args(["--replay"]).args([&directory]);
+    let former = former.args(["--replay-speed", "0"]).run().succeeded();
+    assert_eq!(former.stream().deltas(), expected.stream().deltas());
 }

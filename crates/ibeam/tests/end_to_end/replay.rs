@@ -131,7 +131,8 @@ fn a_name_of_neither_a_session_nor_a_file_is_called_that() {
     for args in [&["replay", "zzzz"][..], &["replay", "ab"], &["replay", "abcd"], &["diff", "a", "b"]] {
         let output = scene.ibeam_without_model(args).run();
         assert_eq!(output.code, Some(66), "{args:?}: {output}");
-        let error = format!("error: `{}` is neither a session nor a file\nhint: `ibeam ls`", args[1]);
+        let error =
+            format!("error: `{}` is neither a session nor a file\nhint: `ibeam sessions list`", args[1]);
         assert!(output.stderr.starts_with(&error), "{args:?}: {output}");
     }
 }

@@ -276,19 +276,24 @@ fn the_prompt_states_whether_a_person_answers() {
 }
 
 #[test]
-fn a_run_that_changed_no_file_despite_the_request_warns() {
-    let reported = |answer, prompt: &str| {
+fn the_summary_of_a_run_states_that_no_file_changed_whatever_was_asked() {
+    let stderr = |answer, prompt: &str, flags: &[&str]| {
         let scene = Scene::new([answer, answer_text("I fixed the test.")]);
-        scene.ibeam(["-p", prompt, "--sandbox", "disabled", "--force"]).run().succeeded().stderr
+        let args = [&["-p", prompt, "--sandbox", "disabled", "--force"], flags].concat();
+        scene.ibeam(args).run().succeeded().stderr
     };
     let list = || answer_call("l", "ls", &json!({ "path": "." }));
     let write = answer_call("w", "write", &json!({ "path": "a.txt", "contents": "x" }));
-    assert_eq!(reported(list(), "Fix the test"), "warning: no file was changed\n");
+    let summary = ["--output-format", "text", "--verbose"];
+    for prompt in ["Fix the test", "Is the test right?"] {
+        assert!(stderr(list(), prompt, &summary).contains("0 files changed\n"), "{prompt}");
+        assert_eq!(stderr(list(), prompt, &[]), "", "{prompt}");
+    }
     assert!(
-        reported(answer_shell("true"), "Fix the test").contains("no file was changed with the file tools")
+        stderr(answer_shell("true"), "Fix the test", &summary)
+            .contains("0 files changed by the file tools; what commands")
     );
-    assert_eq!(reported(write, "Fix the test"), "");
-    assert_eq!(reported(list(), "Is the test right?"), "");
+    assert!(!stderr(write, "Fix the test", &summary).contains("0 files changed"));
 }
 
 /// Returns what a person sees of printed bytes: without control sequences.

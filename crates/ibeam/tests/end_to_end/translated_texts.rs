@@ -77,7 +77,7 @@ fn a_usage_error_is_in_the_language_of_the_user_and_english_for_programs() {
     };
     let spanish = error(&["--fork", "--lang", "es"]);
     assert!(
-        spanish.starts_with("error: `--fork` necesita `--resume` o `--continue`\nhint: `ibeam --help`"),
+        spanish.starts_with("error: `--fork` necesita `--resume` o `--continue`\nhint: `ibeam help flags`"),
         "{spanish}"
     );
     let object: Value =

@@ -266,7 +266,7 @@ fn a_recording_of_one_transport_is_replayed_with_any() {
     let other = Workspace::new().file("a", "content of a\n").file("b", "content of b\n");
     for workspace in [&scene.workspace, &other] {
         let replay = Ibeam::new(BINARY, workspace)
-            .args(["-p", "do it", "--replay"])
+            .args(["-p", "do it", "--from-recording"])
             .args([&directory])
             .run()
             .succeeded();
