@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use super::process::processes_with;
 
@@ -88,7 +89,7 @@ impl Killer {
             Blow::Driver => send(driver, Signal::KILL),
             Blow::Run => {
                 let runs = processes_with([&fleet, "--print"]);
-                self.random.choice(runs).is_some_and(|run| self.kill_run(run))
+                self.random.choice(runs).is_some_and(|run| self.kill_run(directory, run))
             }
             Blow::Check => self.kill_one(processes_with([&fleet, "run-check"])),
             Blow::Git => {
@@ -112,7 +113,7 @@ impl Killer {
     }
 
     /// Kills a run. It is stopped first, to see whether it waits for an answer.
-    fn kill_run(&mut self, pid: u32) -> bool {
+    fn kill_run(&mut self, fleet: &Path, pid: u32) -> bool {
         let Some((task, directory)) = task_of(pid) else { return false };
         // The helpers of a run have the same command line.
         let run = fs::read_to_string(directory.join("process")).unwrap_or_default();
@@ -120,7 +121,8 @@ impl Killer {
             return false;
         }
         std::thread::sleep(ARRIVAL_TIME);
-        let received = lock(&self.requests).get(&task).copied().unwrap_or_default();
+        // On a busy machine, a request that was permitted may arrive later.
+        let received = self.received(&task).max(permitted_requests(fleet, &task));
         let answers = fs::read_to_string(directory.join("answers.ndjson")).unwrap_or_default();
         let stored = answers.lines().filter(|line| !line.is_empty()).count();
         let is_killed = send(pid, Signal::KILL);
@@ -129,6 +131,18 @@ impl Killer {
             *in_flight = received.saturating_sub(stored);
         }
         is_killed
+    }
+
+    /// Returns the number of requests of a task that the server has received.
+    fn received(&self, task: &str) -> usize {
+        lock(&self.requests).get(task).copied().unwrap_or_default()
+    }
+
+    /// Returns the number of requests of a task that were sent again although their answer had arrived. `answers` is the
+    /// number of its answers. A request that was in flight when its run was killed may never have reached the server.
+    pub(super) fn repeated_requests(&self, task: &str, answers: usize) -> usize {
+        let in_flight = self.in_flight.get(task).copied().unwrap_or_default();
+        self.received(task).saturating_sub(answers + in_flight)
     }
 
     fn kill_one(&mut self, pids: Vec<u32>) -> bool {
@@ -156,6 +170,16 @@ fn task_of(pid: u32) -> Option<(String, PathBuf)> {
     let workspace = words.map(Path::new).find(|word| word.ends_with("workspace") && word.is_absolute())?;
     let directory = workspace.parent()?;
     Some((directory.file_name()?.to_str()?.to_owned(), directory.to_owned()))
+}
+
+/// Returns the number of requests of a task that the driver of a fleet has permitted, as far as its log has them.
+fn permitted_requests(fleet: &Path, task: &str) -> usize {
+    let log = fs::read_to_string(fleet.join("requests.ndjson")).unwrap_or_default();
+    let is_sent = |line: &str| {
+        let line: Value = serde_json::from_str(line).unwrap_or_default();
+        line.get("kind").is_some_and(|kind| kind == "sent") && line.get("task").is_some_and(|id| id == task)
+    };
+    log.lines().filter(|line| line.contains(task) && is_sent(line)).count()
 }
 
 /// Sends a signal to a process. Returns whether it was still there.

@@ -34,8 +34,10 @@ struct Counts {
     wrong: usize,
     /// The workspaces with a file that git ignores.
     leaked: usize,
-    /// The answers in the journals.
-    answers: usize,
+    /// The requests that were sent again although their answer had arrived.
+    again: usize,
+    /// The answers beyond those of a task without kills: the model was asked about a call whose effect was not known.
+    more_answers: usize,
     /// The runs that did not report their end.
     interrupted: u64,
     /// The commands that left tasks undecided.
@@ -88,14 +90,15 @@ pub(super) fn run(program: &Path, tasks: usize) -> Result<(), SuiteError> {
             Some(_) | None => return Err(scene.failed(&format!("the fleet ended with {}", ended.status))),
         }
     }
-    count_results(&scene, tasks, &mut counts)?;
+    count_results(&scene, tasks, &killer, &mut counts)?;
     let Counts {
         killed,
         lost,
         repeated,
         wrong,
         leaked,
-        answers,
+        again,
+        more_answers,
         interrupted,
         unfinished,
         driver_cpu,
@@ -111,15 +114,14 @@ pub(super) fn run(program: &Path, tasks: usize) -> Result<(), SuiteError> {
     println!("  killed: {killed:?}; {interrupted} runs were interrupted, {unfinished} commands left tasks");
     let (received, needed) = (scene.server.received(), tasks * REQUESTS_PER_TASK);
     let in_flight: usize = killer.in_flight.values().sum();
-    // A request that was in flight may never have reached the server.
-    let again = received.saturating_sub(answers + in_flight);
     let ratio = received.saturating_sub(in_flight) as f64 / needed as f64;
     println!(
         "  {received} requests for {needed} that are needed; {in_flight} were in flight when their run was killed; without \
-         them {ratio:.3} times as many; {again} answers that had arrived were requested again"
+         them {ratio:.3} times as many; {more_answers} answers were needed because a call was interrupted; {again} that had \
+         arrived were requested again"
     );
     println!("  {seconds:.0} s; the driver used {cpu_ms:.1} ms of CPU per task and {mebibytes} MiB");
-    if again > 0 || received.saturating_sub(in_flight) > needed {
+    if again > 0 {
         return Err(scene.failed("answers that had arrived were requested again"));
     }
     if lost + repeated + wrong + leaked > 0 {
@@ -129,7 +131,12 @@ pub(super) fn run(program: &Path, tasks: usize) -> Result<(), SuiteError> {
 }
 
 /// Compares the results of the fleet with the files of its tasks and with what they recorded.
-fn count_results(scene: &ScriptedFleet, tasks: usize, counts: &mut Counts) -> Result<(), SuiteError> {
+fn count_results(
+    scene: &ScriptedFleet,
+    tasks: usize,
+    killer: &Killer,
+    counts: &mut Counts,
+) -> Result<(), SuiteError> {
     let results = scene.read_results()?;
     for (number, id) in task_ids(tasks).enumerate() {
         let Some(result) = results.get(&id) else {
@@ -143,7 +150,9 @@ fn count_results(scene: &ScriptedFleet, tasks: usize, counts: &mut Counts) -> Re
         counts.interrupted += result.get("interrupted_runs").and_then(Value::as_u64).unwrap_or_default();
         let completed = ends_of_runs(directory)?.len();
         let recorded = completed_runs(&scene.workspace.journal(text("session_id")))?;
-        counts.answers += recorded_answers(&scene.workspace.journal(text("session_id")))?;
+        let answers = recorded_answers(&scene.workspace.journal(text("session_id")))?;
+        counts.more_answers += answers.saturating_sub(REQUESTS_PER_TASK);
+        counts.again += killer.repeated_requests(&id, answers);
         counts.repeated += usize::from(completed > 1 || recorded > 1);
         if recorded == 0 {
             return Err(scene.failed(&format!("the journal of `{id}` has no completed run")));
