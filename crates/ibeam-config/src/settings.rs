@@ -167,7 +167,6 @@ macro_rules! table {
                 project_scope: $scope,
                 names_secret: false $(|| $secret)?,
             }),*];
-
         }
 
         impl $crate::settings::Field for $name {

@@ -16,6 +16,8 @@ use crate::value::Kind::{
 
 /// The levels of reasoning that a model may accept.
 const EFFORT_LEVELS: &[&str] = &["minimal", "low", "medium", "high", "xhigh", "max"];
+/// The amounts of reasoning that a run may ask for.
+const EFFORTS: &[&str] = &["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 /// The forms of a request for reasoning.
 const THINKING_FORMS: &[&str] =
     &["none", "adaptive", "budget", "levels", "object", "switch", "zai", "together", "nova"];
@@ -44,14 +46,14 @@ const REQUEST_RULES: &[&str] = &[
 ];
 
 table! {
-    /// All settings in force. `[models.NAME]` and `[mcp_servers.NAME]` are not part of it: the readers of the rows of
-    /// models and of servers take their tables from [`Config::all_settings`].
+    /// The settings in force, each with its origin. `[models.NAME]` and `[mcp_servers.NAME]` are not part of them: their
+    /// readers take whole tables from [`Config::all_settings`].
     Settings at "" {
         /// The model and those that take over from it.
         model: Setting<Vec<String>> = TextOrList, Trusted, variable "IBEAM_MODEL";
         // More reasoning costs more.
         /// The amount of reasoning.
-        effort: Setting<Option<String>> = Choice(&["none", "minimal", "low", "medium", "high", "xhigh", "max"]), Trusted, variable "IBEAM_EFFORT";
+        effort: Setting<Option<String>> = Choice(EFFORTS), Trusted, variable "IBEAM_EFFORT";
         /// The maximum number of tokens for reasoning before an answer.
         thinking_budget: Setting<Option<u64>> = Number, Trusted, variable "IBEAM_THINKING_BUDGET";
         /// The language of messages.
@@ -60,7 +62,8 @@ table! {
         verbose: Setting<bool> = Switch, Any;
         // The words are ordered from the least strict to the strictest.
         /// The policy for calls that no rule covers.
-        approval: Setting<String> = Choice(&["sandboxed", "allowlist", "strict"]), MayTighten, default "sandboxed";
+        approval: Setting<String> =
+            Choice(&["sandboxed", "allowlist", "strict"]), MayTighten, default "sandboxed";
         /// The policy for background commands when the answer is complete.
         background: Setting<String> = NonBlankText, IfEqual("stop"), default "stop";
     } with tables {
