@@ -56,7 +56,7 @@ fn a_terminal_without_cursor_movement_shows_no_status_line() {
     for (name, value) in [("TERM", "dumb"), ("ACCESSIBLE", "1")] {
         let scene = Scene::new([answer_text("done").pause(Duration::from_millis(800))]);
         let run = scene.print(TEXT).env("TERM", "xterm").env(name, value).terminal().after("exec 2>&1");
-        assert_eq!(run.run().succeeded().stdout, "done\r\n", "{name}={value}");
+        assert_eq!(run.run().succeeded().stdout, "done\r\n0 files changed\r\n", "{name}={value}");
     }
 }
 
@@ -69,7 +69,9 @@ fn without_a_terminal_only_verbose_adds_lines_to_stderr() {
     let scene = Scene::new(answers());
     let run = scene.print(TEXT).args(["--force", "--sandbox", "disabled", "--verbose"]);
     let output = run.run().succeeded();
-    assert!(output.stderr.starts_with("  exit code 3\nmodel requests: 2, calls: 1, time: "), "{output}");
+    let summary = "  exit code 3\n0 files changed by the file tools; what commands and MCP tools changed is not counted\n\
+                   model requests: 2, calls: 1, time: ";
+    assert!(output.stderr.starts_with(summary), "{output}");
     assert!(output.stderr.contains("\ntokens read: "), "{output}");
     assert_eq!(output.stdout, "Terminal command failed: exit 3\n\ndone\n", "{output}");
 }

@@ -66,7 +66,7 @@ fn the_commands_of_a_conversation_use_the_program_that_was_started() {
     running.type_text("begin\n");
     running.wait_for_stdout("One.");
     replace(&copy);
-    for (line, printed) in [("/cost", "changed files: 0"), ("/diff", "DIFFTEXT")] {
+    for (line, printed) in [("/cost", "changed files: 0"), ("/diff", "no file was changed")] {
         running.type_text(&format!("{line}\n"));
         running.wait_for_stdout(printed);
     }
