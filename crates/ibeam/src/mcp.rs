@@ -361,7 +361,7 @@ fn config_of(
     let start_timeout = match user {
         // A person needs more time than a server.
         Some(_) => LOGIN_TIMEOUT,
-        None => declaration.timeouts.start.unwrap_or_else(|| app.base.settings.timeouts.mcp_start.value),
+        None => declaration.timeouts.start.unwrap_or(app.base.settings.timeouts.mcp_start.value),
     };
     let filler = Filler::new(app, declaration);
     let transport = match &declaration.transport {
@@ -378,7 +378,7 @@ fn config_of(
         elicitation: declaration.elicitation,
         questioner,
         start_timeout,
-        call_timeout: declaration.timeouts.call.unwrap_or_else(|| app.base.settings.timeouts.mcp_call.value),
+        call_timeout: declaration.timeouts.call.unwrap_or(app.base.settings.timeouts.mcp_call.value),
     })
 }
 
