@@ -152,14 +152,17 @@ fn no_tool_runs_before_the_sandbox_is_set_up_however_long_that_takes() {
     scene.print(["--force"]).run().succeeded();
     let (ran, own) = (scene.workspace.path().join("ran"), fs::read_link("/proc/self/ns/pid").unwrap());
     let mut early = 0;
-    for moment in (0..10).map(Duration::from_millis) {
+    // On a busy machine, every set-up of a round may be over before it is stopped.
+    for moment in (0..10).cycle().take(50).map(Duration::from_millis) {
         scene = scene.with_answers([answer_shell(TOOL), answer_text("done")]);
         let run = scene.print(["--force"]).start();
         let setup = stop_setup(&run, moment);
         // Long enough for the whole answer to arrive.
         sleep(Duration::from_millis(200));
-        assert!(!ran.exists(), "{moment:?}: the tool ran while the sandbox stood still");
-        early += u32::from(run.stdout().is_empty() && !scene.server.requests().is_empty());
+        // The head of the run is printed once the sandbox is set up. Without it, the set-up stands still.
+        let is_held = run.stdout().is_empty();
+        assert!(!(is_held && ran.exists()), "{moment:?}: the tool ran while the set-up stood still");
+        early += u32::from(is_held && !scene.server.requests().is_empty());
         resume(&setup);
         run.finish().succeeded();
         let namespace = fs::read_to_string(&ran).unwrap();
@@ -168,24 +171,38 @@ fn no_tool_runs_before_the_sandbox_is_set_up_however_long_that_takes() {
             "{moment:?}: {namespace}"
         );
         fs::remove_file(&ran).unwrap();
+        if early > 0 && moment == Duration::from_millis(9) {
+            break;
+        }
     }
     assert!(early > 0, "no request was sent before the sandbox was set up");
 }
 
 #[test]
 fn a_run_that_is_stopped_while_its_sandbox_is_set_up_ends_and_runs_no_tool() {
-    let scene = Scene::new([answer_text("done")]).with_workspace(Workspace::new());
+    let mut scene = Scene::new([answer_text("done")]).with_workspace(Workspace::new());
     scene.print(["--force"]).run().succeeded();
-    let scene = scene.with_answers([answer_shell(TOOL)]);
-    let run = scene.print(["--force"]).start();
-    let setup = stop_setup(&run, Duration::ZERO);
-    sleep(Duration::from_millis(200));
-    assert_eq!((run.stdout().as_str(), scene.server.requests().len()), ("", 1));
-    run.signal(Signal::Term);
-    // The processes of the set-up end with the run, although they stand still.
-    let output = run.finish();
-    resume(&setup);
-    check_unstarted(&output, 143);
-    assert!(output.elapsed < Duration::from_secs(10), "{output}");
-    assert!(!scene.workspace.path().join("ran").exists());
+    let ran = scene.workspace.path().join("ran");
+    // On a busy machine, the set-up may be over before it is stopped.
+    for _ in 0..20 {
+        scene = scene.with_answers([answer_shell(TOOL)]);
+        let run = scene.print(["--force"]).start();
+        let setup = stop_setup(&run, Duration::ZERO);
+        sleep(Duration::from_millis(200));
+        let is_early = run.stdout().is_empty() && scene.server.requests().len() == 1;
+        run.signal(Signal::Term);
+        if !is_early {
+            resume(&setup);
+        }
+        // The processes of the set-up end with the run, although they stand still.
+        let output = run.finish();
+        if is_early {
+            check_unstarted(&output, 143);
+            assert!(output.elapsed < Duration::from_secs(10), "{output}");
+            assert!(!ran.exists());
+            return;
+        }
+        let _ = fs::remove_file(&ran);
+    }
+    panic!("no set-up was stopped in time");
 }
