@@ -33,8 +33,8 @@ macro_rules! derived_from_json {
 
 derived_from_json!(Event, EventKind, PromptRecord, Reason, RunOutcome, String, ToolOutcome, Value);
 
-/// Returns the tag and the fields of a variant of an externally tagged enum. A `detail`, which journals store as `said`, has
-/// its own name. Another value has no tag.
+/// Returns the tag and the fields of a variant of an externally tagged enum. The stored name `said` of a field becomes its
+/// name in the code, `detail`. Another value has no tag.
 pub fn tag_and_fields(variant: &impl Serialize) -> (String, Map<String, Value>) {
     let (tag, content) = match serde_json::to_value(variant) {
         Ok(Value::String(tag)) => (tag, Value::Null),

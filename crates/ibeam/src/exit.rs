@@ -286,13 +286,14 @@ pub(crate) fn force_exit(reason: &Reason) -> ! {
     std::process::exit(code)
 }
 
-/// Writes a line about `reason` to stderr, unless the failure has been reported. Allocates nothing.
+/// Writes a line about `reason` to stderr, unless the failure has been reported. Allocates nothing, so control characters
+/// are left out and not escaped.
 fn report_without_memory(reason: &Reason) {
     if IS_WRITTEN.load(Ordering::Relaxed) {
         return;
     }
     let (Reason::System { detail, .. } | Reason::Internal { detail }) = reason else { return };
-    for piece in ["error: ", detail, "\n"] {
+    for piece in std::iter::once("error: ").chain(detail.split(char::is_control)).chain(["\n"]) {
         let _ = rustix::io::write(rustix::stdio::stderr(), piece.as_bytes());
     }
 }

@@ -357,11 +357,8 @@ fn has_settings(app: &AppContext, name: &str) -> bool {
 /// Returns the names of all providers: those of the table, then those of the configuration.
 pub(crate) fn provider_names(app: &AppContext) -> Vec<String> {
     let mut names: Vec<String> = PROVIDERS.iter().map(|provider| provider.name.to_owned()).collect();
-    let known = names.len();
-    let configured = app.base.settings.providers.keys();
-    let own: Vec<_> =
-        configured.filter(|name| !names.iter().take(known).any(|known| known == *name)).cloned().collect();
-    names.extend(own);
+    let is_known = |name: &String| PROVIDERS.iter().any(|provider| provider.name == name);
+    names.extend(app.base.settings.providers.keys().filter(|name| !is_known(name)).cloned());
     names
 }
 
