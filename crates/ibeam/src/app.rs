@@ -1,4 +1,4 @@
-//! The context of every command: flags, directories, configuration, catalogue. Resolved once.
+//! The context of every command: options, directories, configuration, catalogue. Resolved once.
 //!
 //! A command that needs no files of the user uses [`BaseContext`] alone: broken or missing files do not stop it.
 
@@ -10,24 +10,24 @@ use std::time::Instant;
 use ibeam_config::{Config, ConfigError, Credentials, Dirs, Setting, Settings, Trust};
 use ibeam_core::Redactor;
 use ibeam_output::{Catalogue, Contract, Locale};
-use ibeam_protocol::{FailureCode, Notice, Reason, sentence};
+use ibeam_protocol::{FailureCode, Reason, sentence};
 use ibeam_providers::TrafficMode;
 use rustix::fs::{Access, access};
 
-use crate::cli::Flags;
 use crate::debug_log::DebugLog;
-use crate::dialect::DialectWriter;
 use crate::environment::{catalogue, variable};
-use crate::flag_checks;
 use crate::model::{self, DeferredKeys, ListCache, recordings};
+use crate::option_checks;
 use crate::programs::Programs;
 use crate::resource_exhaustion;
+use crate::run_options::RunOptions;
+use crate::session_observer::SessionObserver;
 use crate::worktree::Worktree;
 
 /// The context of a command that needs no files of the user.
 pub(crate) struct BaseContext {
-    pub(crate) flags: Flags,
-    /// The version of the output contract that a flag or variable asks for.
+    pub(crate) options: RunOptions,
+    /// The version of the output contract that an option or variable asks for.
     requested_contract: Option<Contract>,
     /// All settings of all layers, for commands that show them.
     pub(crate) config: Config,
@@ -61,8 +61,8 @@ pub(crate) struct AppContext {
     /// Absolute, with links resolved.
     pub(crate) workspace: PathBuf,
     pub(crate) started_at: Instant,
-    /// The writer of another program's stream, where one was asked for.
-    pub(crate) dialect_writer: Option<DialectWriter>,
+    /// What the front end learns about sessions besides their events.
+    pub(crate) observer: Option<Arc<dyn SessionObserver>>,
     /// Whether the traffic with models is recorded or replayed.
     pub(crate) traffic: TrafficMode,
     /// The log of `--debug`.
@@ -78,30 +78,27 @@ pub(crate) struct AppContext {
 }
 
 impl BaseContext {
-    /// Resolves the flags, and the configuration where it is valid and can be found.
+    /// Resolves the options, and the configuration where it is valid and can be found.
     ///
     /// # Errors
     /// `Usage`, `NotText`, `Unsupported`.
-    pub(crate) fn for_offline_command(
-        flags: Flags,
-        dialect_writer: Option<&DialectWriter>,
-    ) -> Result<Self, Reason> {
-        let requested_contract =
-            flag_checks::check(&flags).and_then(|()| requested_contract(&flags, dialect_writer))?;
+    pub(crate) fn for_offline_command(options: RunOptions) -> Result<Self, Reason> {
+        option_checks::reject_empty_values(&options)?;
+        let requested_contract = requested_contract(&options)?;
         let resolve = |config: Config| {
             let settings = Settings::new(&config);
             let catalogue = configured_catalogue(&settings)?;
             Ok::<_, Reason>((config, settings, catalogue))
         };
         let from_files = || {
-            let (workspace, dirs) = resolve_workspace(&flags)?;
-            let trust = Trust::evaluate(flags.trust_request(), &dirs, &workspace);
-            resolve(Config::load(&flags.settings(), &dirs, &trust, &variable)?)
+            let (workspace, dirs) = resolve_workspace(&options)?;
+            let trust = Trust::evaluate(options.trust_request(), &dirs, &workspace);
+            resolve(Config::load(&options.settings(), &dirs, &trust, &variable)?)
         };
-        let from_flags = |_: Reason| resolve(Config::from_flags(&flags.settings())?);
+        let from_flags = |_: Reason| resolve(Config::from_flags(&options.settings())?);
         let (config, settings, catalogue) = from_files().or_else(from_flags)?;
         let config_errors = Vec::new();
-        Ok(Self { flags, requested_contract, config, settings, config_errors, catalogue })
+        Ok(Self { options, requested_contract, config, settings, config_errors, catalogue })
     }
 
     /// Returns the version of the output contract that a flag or variable asks for.
@@ -116,25 +113,24 @@ impl BaseContext {
 }
 
 impl AppContext {
-    /// Resolves everything from the flags and the environment.
+    /// Resolves everything from the options and the environment.
     ///
     /// # Errors
     /// `NoInput` for the workspace, `Usage`, `Unsupported`; `BadConfig` where the configuration is needed.
     pub(crate) fn new(
-        flags: Flags,
-        dialect_writer: Option<DialectWriter>,
+        options: RunOptions,
         config_use: ConfigUse,
         started_at: Instant,
     ) -> Result<Self, Reason> {
-        let requested_contract =
-            flag_checks::check(&flags).and_then(|()| requested_contract(&flags, dialect_writer.as_ref()))?;
-        let (workspace, dirs) = resolve_workspace(&flags)?;
-        let added = flags.add_dir.iter().filter_map(|directory| directory.canonicalize().ok());
+        option_checks::reject_empty_values(&options)?;
+        let requested_contract = requested_contract(&options)?;
+        let (workspace, dirs) = resolve_workspace(&options)?;
+        let added = options.add_dir.iter().filter_map(|directory| directory.canonicalize().ok());
         let roots = std::iter::once(workspace.clone()).chain(added).collect();
         let programs = Programs::new(std::env::var_os("PATH").as_deref(), roots);
-        let trust = Trust::evaluate(flags.trust_request(), &dirs, &workspace);
+        let trust = Trust::evaluate(options.trust_request(), &dirs, &workspace);
         let is_needed = config_use == ConfigUse::Needed;
-        let settings = flags.settings();
+        let settings = options.settings();
         let (config, errors) = match is_needed {
             true => (Config::load(&settings, &dirs, &trust, &variable)?, Vec::new()),
             false => Config::load_readable(&settings, &dirs, &trust, &variable)?,
@@ -154,7 +150,7 @@ impl AppContext {
         let settings = Settings::new(&config);
         let catalogue =
             configured_catalogue(&settings).or_else(|error| collect(error.into()).map(from_environment))?;
-        let base = BaseContext { flags, requested_contract, config, settings, config_errors, catalogue };
+        let base = BaseContext { options, requested_contract, config, settings, config_errors, catalogue };
         let traffic = TrafficMode::Live;
         let app = Self {
             base,
@@ -164,7 +160,7 @@ impl AppContext {
             credentials,
             workspace,
             started_at,
-            dialect_writer,
+            observer: None,
             traffic,
             debug_log: None,
             worktree: None,
@@ -203,25 +199,14 @@ impl AppContext {
     pub(crate) fn replays(&self) -> bool {
         self.traffic.player().is_some()
     }
-
-    /// Returns the notice about arguments of another program that are ignored, where there are some.
-    pub(crate) fn ignored_arguments_notice(&self) -> Option<Notice> {
-        let options = self
-            .dialect_writer
-            .as_ref()
-            .map(DialectWriter::options)
-            .filter(|options| !options.ignored_arguments.is_empty())?;
-        let (dialect, arguments) = (options.dialect.to_string(), options.ignored_arguments.join(", "));
-        Some(Notice::ArgumentsIgnored { dialect, arguments })
-    }
 }
 
 /// Returns the workspace, absolute and with links resolved, and the directories of the user and of the project.
 ///
 /// # Errors
 /// `NoInput` for the workspace; `CannotCreate` where no home directory is known.
-pub(crate) fn resolve_workspace(flags: &Flags) -> Result<(PathBuf, Dirs), Reason> {
-    let given = flags.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+pub(crate) fn resolve_workspace(options: &RunOptions) -> Result<(PathBuf, Dirs), Reason> {
+    let given = options.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
     let no_input = |detail: String| Reason::NoInput { path: given.display().to_string(), detail };
     let unread = |error: io::Error| {
         resource_exhaustion::from_io_error(&error).unwrap_or_else(|| no_input(error.to_string()))
@@ -248,24 +233,17 @@ fn configured_catalogue(settings: &Settings) -> Result<Arc<Catalogue>, ConfigErr
     Ok(Arc::new(catalogue))
 }
 
-/// Returns the version of the output contract that flags and variables ask for; the default where they are invalid.
-pub(crate) fn contract_or_default(flags: &Flags, dialect_writer: Option<&DialectWriter>) -> Contract {
-    requested_contract(flags, dialect_writer).ok().flatten().unwrap_or_default()
+/// Returns the version of the output contract that options and variables ask for; the default where they are invalid.
+pub(crate) fn contract_or_default(options: &RunOptions) -> Contract {
+    requested_contract(options).ok().flatten().unwrap_or_default()
 }
 
 /// Returns the version that `--contract`, else `IBEAM_CONTRACT` names.
 ///
 /// # Errors
 /// `Usage` for an unknown version.
-fn requested_contract(
-    flags: &Flags,
-    dialect_writer: Option<&DialectWriter>,
-) -> Result<Option<Contract>, Reason> {
-    if dialect_writer.is_some() {
-        // Dialects are converted from contract 1.
-        return Ok(None);
-    }
-    let Some(name) = flags.contract.clone().or_else(|| variable("IBEAM_CONTRACT")) else { return Ok(None) };
+fn requested_contract(options: &RunOptions) -> Result<Option<Contract>, Reason> {
+    let Some(name) = options.contract.clone().or_else(|| variable("IBEAM_CONTRACT")) else { return Ok(None) };
     let known = Contract::from_name(&name);
     known.map(Some).ok_or_else(|| Reason::Usage {
         detail: sentence!(

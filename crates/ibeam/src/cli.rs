@@ -8,7 +8,7 @@ mod command_flags;
 mod commands;
 mod configuration_commands;
 mod examples;
-mod flag_settings;
+mod flag_options;
 mod flag_values;
 mod flags;
 mod fleet_commands;

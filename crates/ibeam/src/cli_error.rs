@@ -10,7 +10,7 @@ use ibeam_protocol::{Failure, FailureCode, Reason, Sentence};
 use ibeam_wire::ErrorEvent;
 use serde::Serialize;
 
-use crate::exit::ExitFailure;
+use crate::run_error::RunError;
 
 /// An error of the program.
 ///
@@ -20,7 +20,7 @@ use crate::exit::ExitFailure;
 pub(crate) enum CliError {
     /// A failure that a run can end with. It may also occur before a run has started.
     #[serde(skip)]
-    Run(ExitFailure),
+    Run(RunError),
     /// The arguments of a sub-command cannot be parsed.
     CommandUsage {
         command: String,
@@ -268,7 +268,7 @@ impl CliError {
     }
 
     /// Returns the failure that a run can end with; `None` for an error that only a command reports.
-    fn run_failure(&self) -> Option<&ExitFailure> {
+    fn run_failure(&self) -> Option<&RunError> {
         if let Self::Run(failed) = self { Some(failed) } else { None }
     }
 
@@ -316,8 +316,8 @@ impl CliError {
     }
 }
 
-impl From<ExitFailure> for CliError {
-    fn from(failed: ExitFailure) -> Self {
+impl From<RunError> for CliError {
+    fn from(failed: RunError) -> Self {
         Self::Run(failed)
     }
 }

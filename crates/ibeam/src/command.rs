@@ -39,7 +39,9 @@ use ibeam_protocol::Reason;
 use serde::Serialize;
 
 use crate::app::{AppContext, BaseContext, ConfigUse};
-use crate::cli::{Command, ConfigCommand, FleetCommand, OfflineCommand, ReportFormat, TrustCommand};
+use crate::cli::{
+    Command, ConfigCommand, FailOnArg, Flags, FleetCommand, OfflineCommand, ReportFormat, TrustCommand,
+};
 use crate::cli_error::CliError;
 use crate::stderr;
 use crate::wrap;
@@ -59,6 +61,7 @@ const LISTING_INDENT: usize = 4;
 /// The error of the command.
 pub(crate) fn execute(
     app: &Arc<AppContext>,
+    flags: &Flags,
     command: &Command,
     stdout: &mut File,
 ) -> Result<ExitCode, CliError> {
@@ -121,11 +124,11 @@ pub(crate) fn execute(
         Command::Trust { what } => trust::trust(app, what, stdout),
         Command::Acp => acp(app, stdout),
         Command::Complete { words } => complete::complete(app, words, stdout),
-        Command::Fleet { what } => fleet::fleet(app, what, stdout),
+        Command::Fleet { what } => fleet::fleet(app, flags, what, stdout),
         Command::Resume { .. } => Err(Reason::Internal { detail: "`resume` is a run".to_owned() }.into()),
         // Commands with several exit codes of success.
         Command::Policy { what } => return policy::policy(app, what, stdout),
-        Command::Offline(command) => return execute_offline(&app.base, command, stdout),
+        Command::Offline(command) => return execute_offline(&app.base, flags, command, stdout),
     };
     done?;
     match app.base.config_errors.split_first() {
@@ -214,13 +217,14 @@ fn warn(app: &AppContext, error: &Reason) {
 /// The error of the command.
 pub(crate) fn execute_offline(
     base: &BaseContext,
+    flags: &Flags,
     command: &OfflineCommand,
     stdout: &mut File,
 ) -> Result<ExitCode, CliError> {
     let done = match command {
         OfflineCommand::Replay { what, run, speed, longest_pause } => {
-            let options =
-                replay::ReplayOptions::new(base, *run, speed.as_deref(), longest_pause.as_deref(), stdout)?;
+            let (speed, pause) = (speed.as_deref(), longest_pause.as_deref());
+            let options = replay::ReplayOptions::new(base, flags, *run, speed, pause, stdout)?;
             replay::replay(base, what, &options, stdout)
         }
         OfflineCommand::Errors { format } => reference::errors(base, format.unwrap_or_default(), stdout),
@@ -230,7 +234,9 @@ pub(crate) fn execute_offline(
         // Commands with several exit codes of success.
         OfflineCommand::Convert { from, to, losses, file } => {
             let to = to.unwrap_or(DialectName::Cursor);
-            return convert::convert(base, (*from, to), file.as_deref(), losses.as_deref(), stdout);
+            let fails_on_loss = flags.fail_on.contains(&FailOnArg::Loss);
+            let (file, losses) = (file.as_deref(), losses.as_deref());
+            return convert::convert(base, (*from, to), file, losses, fails_on_loss, stdout);
         }
         OfflineCommand::Check { file, format, json } => {
             let format = if *json { ReportFormat::Json } else { format.unwrap_or_default() };

@@ -19,7 +19,6 @@ use ibeam_providers::recording::RecordingStore;
 use serde_json::{Value, json};
 
 use crate::app::AppContext;
-use crate::cli_error::CliError;
 use crate::clock::now_ms;
 use crate::stderr;
 
@@ -38,7 +37,7 @@ impl DebugLog {
     /// # Errors
     /// `CannotCreate` with the path.
     pub(crate) fn requested(app: &AppContext) -> Result<Option<Arc<Self>>, Reason> {
-        let Some(path) = &app.base.flags.debug else { return Ok(None) };
+        let Some(path) = &app.base.options.debug else { return Ok(None) };
         let catalogue = Arc::clone(&app.base.catalogue);
         let log = Self::create(path, app.started_at, app.redactor().clone(), catalogue, Some(&app.workspace));
         let log = log.map_err(|error| Reason::CannotCreate {
@@ -103,9 +102,9 @@ impl DebugLog {
         }
     }
 
-    /// Writes the failure that ends the process.
-    pub(crate) fn write_failure(&self, error: &CliError) {
-        self.write("failure", Value::from(error.explain(&self.catalogue).message));
+    /// Writes the message of the failure that ends the process.
+    pub(crate) fn write_failure(&self, message: String) {
+        self.write("failure", Value::from(message));
     }
 
     fn write(&self, kind: &str, value: Value) {

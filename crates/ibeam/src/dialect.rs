@@ -21,15 +21,15 @@ use std::path::Path;
 use ibeam_config::config_file;
 use ibeam_dialects::DialectName;
 use ibeam_files::regular_file;
-use ibeam_protocol::{Reason, sentence};
+use ibeam_protocol::{Notice, Reason, sentence};
 
 use crate::cli::ParseExit;
-pub(crate) use claude::{ClaudeOptions, ModelLimits, resolve_model as resolve_claude_model};
+pub(crate) use claude::{ClaudeOptions, resolve_model as resolve_claude_model};
 pub(crate) use codex::CodexOptions;
 pub(crate) use control_protocol::HostAdditions;
 pub(crate) use dialect_writer::DialectWriter;
 pub(crate) use host::{Host, SetModelReceiver, SetModelRequest};
-pub(crate) use host_hooks::{CallForm, HostHooks};
+pub(crate) use host_hooks::HostHooks;
 
 /// The variable that selects a dialect like `--dialect` as the first argument.
 const DIALECT_VARIABLE: &str = "IBEAM_DIALECT";
@@ -64,6 +64,14 @@ pub(crate) struct DialectOptions {
 }
 
 impl DialectOptions {
+    /// Returns the notice about arguments of the other program that are ignored, where there are some.
+    pub(crate) fn ignored_arguments_notice(&self) -> Option<Notice> {
+        (!self.ignored_arguments.is_empty()).then(|| Notice::ArgumentsIgnored {
+            dialect: self.dialect.to_string(),
+            arguments: self.ignored_arguments.join(", "),
+        })
+    }
+
     /// Returns the options of a dialect whose every line is printed.
     fn new(dialect: DialectName) -> Self {
         Self {

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use ibeam_output::{Catalogue, EventWriter, Explanation, escape_invisible_in_json};
+use ibeam_output::{Catalogue, EventWriter, escape_invisible_in_json};
 use ibeam_protocol::{
     Event, EventKind, Failure, FailureCode, Reason, RunFinished, RunOutcome, RunTotals, SessionStarted,
 };
@@ -23,6 +23,8 @@ use rustix::fs::OFlags;
 use crate::cli::ErrorFormat;
 use crate::cli_error::CliError;
 use crate::clock::now_ms;
+use crate::process_end::ProcessEnd;
+use crate::run_error::RunError;
 use crate::{printer, progress_line, stderr};
 
 /// The longest time for which another printing thread may delay the last line of a run that is ended by force.
@@ -31,50 +33,6 @@ const PRINT_TIMEOUT: Duration = Duration::from_millis(700);
 const FORCED_EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 /// The stack of the thread that keeps that time, which formats one line.
 const TIMER_STACK_BYTES: usize = 64 << 10;
-
-/// A failure that ends the program, and the end of the run that it ended, where one had started.
-#[derive(Debug)]
-pub(crate) struct ExitFailure {
-    pub(crate) failure: Failure,
-    pub(crate) run: Option<Box<RunFinished>>,
-}
-
-impl ExitFailure {
-    /// Returns the sentence and the hints for people.
-    pub(crate) fn explained(&self, catalogue: &Catalogue) -> Explanation {
-        catalogue.failed_run(&self.failure, self.run.as_deref())
-    }
-
-    /// Returns the sentence and the hints for a person whose conversation goes on: without those about its session, and
-    /// with `/model` instead of the flag.
-    pub(crate) fn explained_in_conversation(&self, catalogue: &Catalogue) -> Explanation {
-        let mut explanation = catalogue.failed_run(&self.failure, None);
-        for hint in &mut explanation.hints {
-            *hint = hint.replace("`--model", "`/model");
-        }
-        explanation
-    }
-}
-
-impl From<Failure> for ExitFailure {
-    fn from(failure: Failure) -> Self {
-        Self { failure, run: None }
-    }
-}
-
-impl From<Reason> for ExitFailure {
-    fn from(reason: Reason) -> Self {
-        Failure::from(reason).into()
-    }
-}
-
-impl ExitFailure {
-    /// Whether the reader of a command's output closed it early, as `head` does. This is not reported. If the output of
-    /// a run is closed, the run ends early, which is reported.
-    pub(crate) fn is_reader_done(&self) -> bool {
-        self.run.is_none() && self.failure.reason == Reason::OutputClosed
-    }
-}
 
 /// The format of failures on stderr, and the file that also receives them.
 #[derive(Clone, Debug, Default)]
@@ -129,6 +87,16 @@ pub(crate) fn report_refused_memory() {
     force_exit(&Reason::System { what: "memory".to_owned(), detail: "out of memory (ENOMEM)".to_owned() })
 }
 
+/// What runs call where they cannot report their own end.
+pub(crate) const PROCESS_END: ProcessEnd = ProcessEnd {
+    force_exit,
+    set_catalogue,
+    set_unstarted_run_writer,
+    set_expected_run,
+    print_unstarted_run,
+    on_run_started: forget_early_failure_printer,
+};
+
 /// The catalogue for messages to people, once the configuration is read.
 static CATALOGUE: OnceLock<Arc<Catalogue>> = OnceLock::new();
 
@@ -145,7 +113,7 @@ static IS_WRITTEN: AtomicBool = AtomicBool::new(false);
 static EXITING_THREAD: OnceLock<ThreadId> = OnceLock::new();
 
 /// Sets the catalogue for a forced exit.
-pub(crate) fn set_catalogue(catalogue: &Arc<Catalogue>) {
+fn set_catalogue(catalogue: &Arc<Catalogue>) {
     // A later call has no effect: the first catalogue is the one of the configuration.
     let _ = CATALOGUE.set(Arc::clone(catalogue));
 }
@@ -169,7 +137,7 @@ pub(crate) fn set_early_failure_printer(printer: EarlyFailurePrinter) {
 }
 
 /// Forgets the printer: a run has started, and its stream has its end.
-pub(crate) fn forget_early_failure_printer() {
+fn forget_early_failure_printer() {
     *early_failure_printer() = None;
 }
 
@@ -185,7 +153,7 @@ pub(crate) fn print_early_failure(error: &CliError) {
 }
 
 /// Prints the end of a run that was stopped before it started.
-pub(crate) fn print_unstarted_run(failure: &Failure) -> Option<RunFinished> {
+fn print_unstarted_run(failure: &Failure) -> Option<RunFinished> {
     let with_head = early_failure_printer().as_ref().is_none_or(|printer| printer.with_head);
     let run = if with_head { print_expected_run(failure) } else { None };
     if run.is_none() {
@@ -195,12 +163,12 @@ pub(crate) fn print_unstarted_run(failure: &Failure) -> Option<RunFinished> {
 }
 
 /// Sets the writer of a run that is ended by force before it has started.
-pub(crate) fn set_unstarted_run_writer(writer: Box<dyn EventWriter + Send>) {
+fn set_unstarted_run_writer(writer: Box<dyn EventWriter + Send>) {
     *UNSTARTED_RUN_WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
 }
 
 /// Sets the head and the prompt of the run that is about to start. A failure before its start is printed with them.
-pub(crate) fn set_expected_run(head: SessionStarted, prompt: Vec<String>) {
+fn set_expected_run(head: SessionStarted, prompt: Vec<String>) {
     // Only the first run of a process can fail before any other has started.
     let _ = EXPECTED_RUN.set((head, prompt));
 }
@@ -249,7 +217,7 @@ fn claim_exit() -> bool {
 /// Ends the process by force, from any thread: prints the last lines of an open run, reports the failure, and exits.
 ///
 /// For a process that cannot end in order: after a panic or a second signal, or when a thread hangs in the system.
-pub(crate) fn force_exit(reason: &Reason) -> ! {
+fn force_exit(reason: &Reason) -> ! {
     let code = i32::from(reason.code().exit_code());
     if EXITING_THREAD.get() == Some(&thread::current().id()) {
         // Reporting the failure has panicked, or needs more memory than there is.
@@ -281,7 +249,7 @@ pub(crate) fn force_exit(reason: &Reason) -> ! {
         Some(printer) => printer.force_end(&failure, PRINT_TIMEOUT),
         None => print_unstarted_run(&failure),
     };
-    let error = ExitFailure { failure, run: run.map(Box::new) }.into();
+    let error = RunError { failure, run: run.map(Box::new) }.into();
     print_failure(&error, &catalogue);
     std::process::exit(code)
 }

@@ -14,7 +14,7 @@ use ibeam_protocol::{Notice, Reason, SessionStarted, ToolCall, ToolOutcome};
 use serde_json::{Map, Value};
 
 use crate::app::AppContext;
-use crate::dialect::CallForm;
+use crate::call_form::CallForm;
 
 /// The directories of the administrator's hook files.
 const MANAGED_DIRS: [&str; 2] = ["/etc/cursor", "/etc/ibeam"];

@@ -4,7 +4,9 @@
 //! contract (docs/output-format.md) defines the content of stdout and stderr and the exit codes.
 
 mod app;
+mod call_form;
 mod checkpoint;
+mod claude_tools;
 mod cli;
 mod cli_error;
 mod clock;
@@ -13,6 +15,7 @@ mod context;
 mod debug_log;
 mod dialect;
 mod environment;
+mod event_printing;
 mod exit;
 mod flag_checks;
 mod frontmatter;
@@ -25,18 +28,23 @@ mod mcp;
 mod message_queue;
 mod mode;
 mod model;
+mod option_checks;
 mod otel;
 mod own_program;
 mod printer;
+mod process_end;
 mod programs;
 mod progress_line;
 mod prompt;
 mod pump;
 mod resource_exhaustion;
 mod run;
+mod run_error;
+mod run_options;
 mod search_config;
 mod secret_mask;
 mod session_name;
+mod session_observer;
 mod signals;
 mod similar_names;
 mod skills;
@@ -58,7 +66,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ibeam_output::{Catalogue, SubcommandLine};
+use ibeam_output::{Catalogue, Contract, SubcommandLine};
 use ibeam_protocol::{Reason, sentence};
 
 use crate::app::{AppContext, BaseContext, ConfigUse};
@@ -66,9 +74,13 @@ use crate::cli::{Cli, Command, ErrorFormat, Flags, Format, ParseExit};
 use crate::cli_error::CliError;
 use crate::debug_log::DebugLog;
 use crate::dialect::{DialectWriter, PromptSource};
+use crate::event_printing::OutputForm;
 use crate::exit::{EarlyFailurePrinter, ErrorOutput};
 use crate::mode::{ModeInputs, RunMode};
+use crate::prompt::StdinUse;
 use crate::run::{InteractiveStart, SessionTarget, StartupWatchdog};
+use crate::run_options::RunOptions;
+use crate::session_observer::SessionObserver;
 
 /// Refused memory ends the program like any other failure.
 #[global_allocator]
@@ -77,6 +89,7 @@ static ALLOCATOR: ibeam_sandbox::ReportingAllocator = ibeam_sandbox::ReportingAl
 fn main() -> ExitCode {
     let started = Instant::now();
     keep_memory_private();
+    process_end::install(exit::PROCESS_END);
     exit::install_panic_hook();
     ibeam_sandbox::report_refused_memory(exit::report_refused_memory);
     let code = run(started);
@@ -99,7 +112,7 @@ fn run(started: Instant) -> ExitCode {
         let cli = cli::parse(&translated.args)?;
         Ok((cli, translated.options))
     });
-    let (Cli { mut flags, words, command, command_path, resumed }, options) = match parsed {
+    let (Cli { flags, words, command, command_path, resumed }, dialect_options) = match parsed {
         Ok(parsed) => parsed,
         Err(ParseExit::Help(text)) => {
             let text = wrap::for_terminal(&stdout, &text, 0);
@@ -127,11 +140,15 @@ fn run(started: Instant) -> ExitCode {
         let name = if stdout_terminal { "ibeam " } else { "" };
         return print_and_exit(&mut stdout, &format!("{name}{}\n", env!("CARGO_PKG_VERSION")), &args);
     }
+    let mut options = flags.run_options();
+    if let Some(Command::Resume { id, .. }) = &command {
+        options.session = id.clone().map_or(SessionTarget::Newest, SessionTarget::Named);
+    }
     let (lang, debug) = (flags.lang.clone(), flags.debug.clone());
     let report =
         ErrorOutput { format: flags.error_format.unwrap_or_default(), file: flags.error_file.clone() };
     let dialect_writer =
-        options.and_then(|options| Some(DialectWriter::new(options, stdout.try_clone().ok()?)));
+        dialect_options.and_then(|options| Some(DialectWriter::new(options, stdout.try_clone().ok()?)));
     let fail = |error: CliError, catalogue: &Catalogue| {
         let error = error.in_command(command_path.as_deref());
         match &dialect_writer {
@@ -144,7 +161,7 @@ fn run(started: Instant) -> ExitCode {
     let is_run = matches!(command, None | Some(Command::Resume { .. })) && !flags.list_models;
     let stdin_terminal = rustix::termios::isatty(std::io::stdin().as_fd());
     if is_run && mode::is_print_mode(flags.print, stdout_terminal, stdin_terminal) {
-        print_early_failures_on_stdout(&flags, dialect_writer.as_ref(), &stdout);
+        print_early_failures_on_stdout(&flags, &options, dialect_writer.as_ref(), &stdout);
     }
     if let Err(reason) = exit::configure_error_output(report) {
         return unstarted(reason);
@@ -153,16 +170,23 @@ fn run(started: Instant) -> ExitCode {
         let detail = sentence!("`--record` and `--from-recording` are for runs; no command uses them");
         return unstarted(Reason::Usage { detail });
     }
+    if dialect_writer.is_some() {
+        // Dialects are converted from contract 1, and their hosts choose the IDs of sessions.
+        (options.contract, options.creates_named_session) = (Some(Contract::One.as_str().to_owned()), true);
+    }
+    if let Err(reason) = flag_checks::check(&flags) {
+        return unstarted(reason);
+    }
     if let Some(Command::Offline(command)) = &command {
-        return match BaseContext::for_offline_command(flags, dialect_writer.as_ref()) {
-            Ok(base) => command::execute_offline(&base, command, &mut stdout)
+        return match BaseContext::for_offline_command(options) {
+            Ok(base) => command::execute_offline(&base, &flags, command, &mut stdout)
                 .unwrap_or_else(|error| fail(error, &base.catalogue)),
             Err(reason) => unstarted(reason),
         };
     }
     let mut startup = None;
     if is_run {
-        match StartupWatchdog::start(&flags) {
+        match StartupWatchdog::start(&options) {
             Ok(watchdog) => startup = Some(watchdog),
             Err(reason) => return unstarted(reason),
         }
@@ -170,19 +194,33 @@ fn run(started: Instant) -> ExitCode {
     let config_use = command.as_ref().map_or(ConfigUse::Needed, command::config_use);
     // The flag concerns runs only.
     let worktree = match &startup {
-        Some(startup) => worktree::enter(&mut flags, startup.stop()),
+        Some(startup) => worktree::enter(&mut options, startup.stop()),
         None => Ok(None),
     };
     let with_worktree = |worktree| {
-        let mut app = AppContext::new(flags, dialect_writer.clone(), config_use, started)?;
+        let mut app = AppContext::new(options, config_use, started)?;
         app.worktree = worktree;
+        app.observer = dialect_writer.clone().map(|writer| Arc::new(writer) as Arc<dyn SessionObserver>);
         Ok(Arc::new(app))
     };
     match worktree.and_then(with_worktree) {
         Ok(app) => check_resumed(&app, resumed)
-            .and_then(|()| dispatch(&app, words, command, stdout, stdout_terminal, startup))
+            .and_then(|()| {
+                dispatch(
+                    &app,
+                    &flags,
+                    dialect_writer.as_ref(),
+                    words,
+                    command,
+                    stdout,
+                    stdout_terminal,
+                    startup,
+                )
+            })
             .unwrap_or_else(|error| {
-                app.debug_log.iter().for_each(|log| log.write_failure(&error));
+                app.debug_log
+                    .iter()
+                    .for_each(|log| log.write_failure(error.explain(&app.base.catalogue).message));
                 fail(error, &app.base.catalogue)
             }),
         Err(reason) => {
@@ -213,9 +251,13 @@ fn exit_code_of(printed: std::io::Result<()>, args: &[OsString]) -> ExitCode {
 }
 
 /// Registers the printer of a failure on stdout, for a process that is ended by force before the run is known.
-fn print_early_failures_on_stdout(flags: &Flags, dialect_writer: Option<&DialectWriter>, stdout: &File) {
-    let format =
-        flags.output_format.unwrap_or(mode::default_format(app::contract_or_default(flags, dialect_writer)));
+fn print_early_failures_on_stdout(
+    flags: &Flags,
+    options: &RunOptions,
+    dialect_writer: Option<&DialectWriter>,
+    stdout: &File,
+) {
+    let format = flags.output_format.unwrap_or(mode::default_format(app::contract_or_default(options)));
     match (dialect_writer.cloned(), stdout.try_clone()) {
         (Some(dialect_writer), _) => {
             let print = move |error: &CliError| dialect_writer.write_failure(error);
@@ -256,17 +298,19 @@ fn check_resumed(app: &AppContext, resumed: Option<String>) -> Result<(), CliErr
 /// The error of the command or of the run.
 fn dispatch(
     app: &Arc<AppContext>,
+    flags: &Flags,
+    dialect_writer: Option<&DialectWriter>,
     words: Vec<OsString>,
     command: Option<Command>,
     mut stdout: File,
     stdout_terminal: bool,
     startup: Option<StartupWatchdog>,
 ) -> Result<ExitCode, CliError> {
-    flag_checks::check_names(&app.base.flags)?;
+    option_checks::check_names(&app.base.options)?;
     if let Some(server) = command.as_ref().and_then(Command::server_name) {
-        flag_checks::check_server(&app.base.flags, server)?;
+        flag_checks::check_server(flags, server)?;
     }
-    if app.base.flags.list_models {
+    if flags.list_models {
         command::list_models(app, command::ModelListOptions::default(), &mut stdout)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -277,12 +321,12 @@ fn dispatch(
         let detail = sentence!("`resume` takes a session before the prompt: `ibeam resume -1 \"…\"`");
         return Err(Reason::Usage { detail }.into());
     }
-    let (target, words) = match command {
-        None => (SessionTarget::from_flags(&app.base.flags), words),
-        Some(Command::Resume { id: None, words }) => (SessionTarget::Newest, words),
-        Some(Command::Resume { id: Some(id), words }) => (SessionTarget::Named(id), words),
+    let target = app.base.options.session.clone();
+    let words = match command {
+        None => words,
+        Some(Command::Resume { words, .. }) => words,
         Some(command) => {
-            let options = app.dialect_writer.as_ref().map(DialectWriter::options);
+            let options = dialect_writer.map(DialectWriter::options);
             if let Some(options) = options
                 && let (keys, is_usable) = (model::key_sources(app), model::choose_model(app).is_ok())
                 && let Some((text, code)) = options.claude.auth_status(&keys, is_usable)
@@ -294,41 +338,40 @@ fn dispatch(
                 options.and_then(|options| options.codex.login_status(!model::key_sources(app).is_empty()));
             return match status {
                 Some(code) => Ok(ExitCode::from(code)),
-                None => Ok(command::execute(app, &command, &mut stdout)?),
+                None => Ok(command::execute(app, flags, &command, &mut stdout)?),
             };
         }
     };
-    if app.base.flags.fork && target == SessionTarget::New {
+    if flags.fork && target == SessionTarget::New {
         return Err(Reason::Usage { detail: sentence!("`--fork` needs `--resume` or `--continue`") }.into());
     }
-    check_unpark(&app.base.flags, &target, &words)?;
-    if let (SessionTarget::Named(name), Some(dialect_writer)) = (&target, &app.dialect_writer)
+    check_unpark(flags, &target, &words)?;
+    if let (SessionTarget::Named(name), Some(dialect_writer)) = (&target, dialect_writer)
         && let Ok(id) = name.parse()
         && let exists = ibeam_session::exists(&app.dirs.sessions(), id)
         && let Some(reason) = dialect_writer.options().session_error(name, exists)
     {
         return Err(reason.into());
     }
+    let reads_messages = mode::reads_messages(flags, &words, dialect_writer.is_some())?;
     let plan = run::load_plan(app, &target)?;
     let words = if plan.is_some() { run::PlanHandover::words(words) } else { words };
-    let reads_messages = mode::reads_messages(&app.base.flags, &words, app.dialect_writer.is_some())?;
     let mode = mode::infer(ModeInputs {
-        print: app.base.flags.print,
-        format: app.base.flags.output_format,
+        print: flags.print,
+        format: flags.output_format,
         contract: app.base.contract(),
-        partial: app.base.flags.stream_partial_output,
+        partial: flags.stream_partial_output,
         stdout_terminal,
         stdin_terminal: rustix::termios::isatty(std::io::stdin().as_fd()),
     })?;
     mode::check_message_output(reads_messages, mode)?;
-    if app.base.flags.setup {
+    if flags.setup {
         command::install_if_missing(app)?;
     }
-    let startup = || startup.map_or_else(|| StartupWatchdog::start(&app.base.flags), Ok);
+    let startup = || startup.map_or_else(|| StartupWatchdog::start(&app.base.options), Ok);
+    let form = |format| OutputForm { format, partial: flags.stream_partial_output };
     match mode {
-        RunMode::Print(format) => match app
-            .dialect_writer
-            .as_ref()
+        RunMode::Print(format) => match dialect_writer
             .map(|dialect_writer| (dialect_writer, dialect_writer.options().input))
         {
             Some((dialect_writer, PromptSource::Messages)) => {
@@ -338,12 +381,13 @@ fn dispatch(
                 let detail = sentence!("`--dialect` needs `--output-format stream-json`");
                 return Err(Reason::Usage { detail }.into());
             }
-            None if reads_messages => run::run_input_stream(app, &target, stdout, startup()?)?,
+            None if reads_messages => run::run_input_stream(app, &target, form(format), stdout, startup()?)?,
             Some(_) | None => {
-                let input = run::PrintInput { words: &words, plan };
-                run::print(app, &target, input, format, stdout, startup()?)?;
-                if app.dialect_writer.is_none() && format == Format::StreamJson && stdout_terminal {
-                    hint_at_text_format(app);
+                let stdin = flags.stdin.map(StdinUse::from).unwrap_or_default();
+                let input = run::PrintInput { words: &words, stdin, plan, dialect: dialect_writer };
+                run::print(app, &target, input, form(format), stdout, startup()?)?;
+                if dialect_writer.is_none() && format == Format::StreamJson && stdout_terminal {
+                    hint_at_text_format(app, flags);
                 }
             }
         },
@@ -356,15 +400,18 @@ fn dispatch(
                 true => InteractiveStart::Choice,
                 false => InteractiveStart::Session(target),
             };
-            run::run_interactive(app, &start, (!first.is_empty()).then_some(first), stdout, startup()?)?;
+            let first = (!first.is_empty()).then_some(first);
+            let lines_only =
+                flags.screen_reader || environment::variable("ACCESSIBLE").is_some_and(|value| value != "0");
+            run::run_interactive(app, &start, first, stdout, startup()?, lines_only)?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// Writes on stderr which format is for people, if a person has probably not asked for the stream that is on the terminal.
-fn hint_at_text_format(app: &AppContext) {
-    let is_default = app.base.flags.output_format.is_none();
+fn hint_at_text_format(app: &AppContext, flags: &Flags) {
+    let is_default = flags.output_format.is_none();
     // A client that runs the program on a pseudo-terminal names its format.
     if is_default && rustix::termios::isatty(std::io::stdin()) && rustix::termios::isatty(std::io::stderr()) {
         stderr::write_line(&format!("hint: {}", app.base.catalogue.line(&SubcommandLine::StreamOnTerminal)));

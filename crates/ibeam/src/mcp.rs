@@ -174,7 +174,7 @@ impl McpServers {
             ServerTools { name: server.name(), project, tools: tools.clone() }
         });
         let store = &app.trust.store;
-        if app.base.flags.approve_mcps {
+        if app.base.options.approve_mcps {
             if let Err(detail) = store.approve_tools(servers) {
                 self.notices.push(Notice::TrustNotSaved { path: store.path().display().to_string(), detail });
             }

@@ -81,6 +81,9 @@ pub(crate) fn default_format(contract: Contract) -> Format {
 pub(crate) fn reads_messages(flags: &Flags, words: &[OsString], has_dialect: bool) -> Result<bool, Reason> {
     let detail = match flags.input_format.unwrap_or_default() {
         InputFormat::Text => return Ok(false),
+        InputFormat::StreamJson if flags.from_plan.is_some() => {
+            sentence!("`--from-plan` is for one prompt, not for `--input-format stream-json`")
+        }
         InputFormat::StreamJson if !words.is_empty() => {
             sentence!("`--input-format stream-json` takes the prompts from stdin, not from the arguments")
         }

@@ -167,7 +167,7 @@ fn choose_default(app: &AppContext) -> Result<ModelChoice, Reason> {
     if let Some((provider, model)) = app.traffic.player().and_then(|player| player.recorded_model(None)) {
         return choose_by_name(app, &format!("{provider}/{model}"), sentence!("the recordings"));
     }
-    if let Some(url) = &app.base.flags.endpoint {
+    if let Some(url) = &app.base.options.endpoint {
         let detail = sentence!(
             "`--endpoint {url}` needs `--model NAME`, the name of a model of that server; \
              `ibeam models --endpoint {url}` lists them",
@@ -175,7 +175,7 @@ fn choose_default(app: &AppContext) -> Result<ModelChoice, Reason> {
         );
         return Err(Reason::Usage { detail });
     }
-    if app.base.flags.api_key.is_some() {
+    if app.base.options.api_key.is_some() {
         let detail = sentence!("`--api-key` needs `--model PROVIDER/NAME`, which says whose key it is");
         return Err(Reason::Usage { detail });
     }
@@ -278,7 +278,7 @@ fn choose_by_name(app: &AppContext, name: &str, origin: Sentence) -> Result<Mode
 /// over its own API.
 fn bare_name_maker(app: &AppContext, name: &str) -> Option<&'static str> {
     let maker = maker_of(name).filter(|_| !name.contains('/'))?;
-    let is_elsewhere = app.base.flags.endpoint.is_some() && known_provider(maker)?.has_open_models;
+    let is_elsewhere = app.base.options.endpoint.is_some() && known_provider(maker)?.has_open_models;
     (!is_elsewhere).then_some(maker)
 }
 
@@ -354,7 +354,7 @@ fn embedded_model(
         return Err(Reason::NoLocalEngine);
     }
     // `--setup` installs the model before a run uses it. A replay needs neither the model file nor the engine.
-    if !is_installed(app) && !app.base.flags.setup && !app.replays() {
+    if !is_installed(app) && !app.base.options.setup && !app.replays() {
         return Err(Reason::ModelNotInstalled { model: display, unused_key });
     }
     let info =

@@ -22,7 +22,7 @@ use ibeam_session::Session;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::now_ms;
-use crate::exit;
+use crate::process_end;
 use crate::progress_line;
 use crate::pump::CurrentStop;
 use crate::stderr;
@@ -352,7 +352,7 @@ impl PrinterState {
         self.next_seq = event.seq + 1;
         let kind = &event.kind;
         if let EventKind::SessionStarted(started) = kind {
-            exit::forget_early_failure_printer();
+            process_end::on_run_started();
             self.run = Some(OpenRun {
                 session_id: started.session_id,
                 ephemeral: started.ephemeral,

@@ -13,14 +13,24 @@ use ibeam_protocol::{Notice, Reason};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
 
-use crate::cli::Stdin;
-
 /// The longest prompt on stdin, in bytes. No model accepts that much.
 const MAX_BYTES: usize = 16 << 20;
 
 /// The longest wait for a socket on stdin if there is a prompt already. Some programs start child processes with a
 /// socket to which they never write.
 const SOCKET_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// The handling of stdin when a prompt is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum StdinUse {
+    /// Read what is there; do not wait for a silent pipe.
+    #[default]
+    Auto,
+    /// Read it to its end.
+    Read,
+    /// Do not read it.
+    Ignore,
+}
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StdinTimeouts {
@@ -45,16 +55,16 @@ pub(crate) struct Prompt {
 /// `EmptyPrompt`, `NotText` with the name of the argument, `StdinSilent`, `InputTooLarge`, `NoInput`, `Io`.
 pub(crate) fn read_prompt(
     words: &[OsString],
-    mode: Stdin,
+    mode: StdinUse,
     timeouts: StdinTimeouts,
 ) -> Result<Prompt, Reason> {
     let dash = words.len() == 1 && words.first().is_some_and(|word| word == "-");
     let words = if dash { &[] } else { words };
-    let mode = if dash { Stdin::Read } else { mode };
+    let mode = if dash { StdinUse::Read } else { mode };
     let text = join_words(words)?;
     let (piped, notice) = match mode {
-        Stdin::Ignore => (None, None),
-        Stdin::Auto | Stdin::Read => read_stdin(text.is_some(), mode == Stdin::Read, timeouts)?,
+        StdinUse::Ignore => (None, None),
+        StdinUse::Auto | StdinUse::Read => read_stdin(text.is_some(), mode == StdinUse::Read, timeouts)?,
     };
     let blocks: Vec<String> = [text, piped].into_iter().flatten().collect();
     if blocks.iter().all(|block| block.trim().is_empty()) {

@@ -44,16 +44,9 @@ mod web_search;
 mod writable_dirs;
 
 use std::io;
-use std::sync::Arc;
 
-use ibeam_output::{Contract, EventWriter, Json, StreamJson, Text, TextOptions};
 use ibeam_protocol::{Failure, Reason};
-use ibeam_trace::{AtifWriter, Html, OtlpWriter};
 use tokio::runtime::Runtime;
-
-use crate::app::BaseContext;
-use crate::cli::Format;
-use crate::otel;
 
 pub(crate) use acp::serve_editor;
 pub(crate) use attachments::media_from_base64;
@@ -75,33 +68,6 @@ pub(crate) use session_opener::{
 };
 pub(crate) use subagents::AGENT_DIRECTORIES;
 pub(crate) use watchdog::StartupWatchdog;
-
-/// Returns the writer of events in a format, with the options of the flags.
-pub(crate) fn event_writer<'a>(
-    base: &BaseContext,
-    format: Format,
-    out: impl io::Write + Send + 'a,
-) -> Box<dyn EventWriter + Send + 'a> {
-    match format {
-        Format::StreamJson => match base.contract() {
-            Contract::One => Box::new(StreamJson::new(out)),
-            Contract::Two => Box::new(StreamJson::for_contract_two(out, base.flags.stream_partial_output)),
-        },
-        Format::Json => Box::new(Json::new(out)),
-        Format::Text => {
-            let options = TextOptions {
-                verbose: base.settings.verbose.value,
-                live: false,
-                shows_details: false,
-                message_only: base.contract() == Contract::Two,
-            };
-            Box::new(Text::new(out, Arc::clone(&base.catalogue), options))
-        }
-        Format::Html => Box::new(Html::new(out, Arc::clone(&base.catalogue), None)),
-        Format::Otlp => Box::new(OtlpWriter::new(out, otel::otlp_options())),
-        Format::Atif => Box::new(AtifWriter::new(out)),
-    }
-}
 
 /// Calls `work` with a new runtime and does not wait for the threads of the runtime: a thread that never returns, for
 /// example from a read of a dead network share, must not delay the end of the process.

@@ -9,7 +9,7 @@ use ibeam_protocol::{Reason, Signal};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 
-use crate::exit;
+use crate::process_end;
 use crate::pump::CurrentStop;
 
 /// SIGXFSZ on Linux and macOS alike; tokio has no name for it.
@@ -48,7 +48,7 @@ pub(crate) fn watch(target: &CurrentStop) -> std::io::Result<JoinSet<()>> {
                 tokio::time::sleep(SECOND_SIGNAL_TIMEOUT).await;
                 // If another run has started, the first signal has ended the previous run.
                 if let Some(reason) = target.get().reason() {
-                    exit::force_exit(reason);
+                    process_end::force_exit(reason);
                 }
             }
         });

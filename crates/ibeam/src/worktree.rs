@@ -17,11 +17,11 @@ use ibeam_protocol::{Notice, Reason, SessionId, sentence};
 use sha2::{Digest as _, Sha256};
 
 use crate::app::resolve_workspace;
-use crate::cli::Flags;
 use crate::environment::variable;
-use crate::flag_checks::empty_value;
 use crate::git;
+use crate::option_checks::empty_value;
 use crate::programs::Programs;
+use crate::run_options::RunOptions;
 
 use creation::WorktreeSpec;
 use setup_commands::SetupOrigin;
@@ -65,18 +65,18 @@ impl Worktree {
     }
 }
 
-/// Creates the worktree that the flags ask for, or finds it, and makes it the workspace.
+/// Creates the worktree that the options ask for, or finds it, and makes it the workspace.
 ///
 /// # Errors
 /// `Usage` for an invalid name or base and outside of a repository, `CannotCreate` for a failure of git, `BadConfig` for an
 /// invalid file with set-up commands; the reason of `stop`; the errors of [`resolve_workspace`].
-pub(crate) fn enter(flags: &mut Flags, stop: &Stop) -> Result<Option<Worktree>, Reason> {
-    let Some(name) = flags.worktree.clone() else { return Ok(None) };
+pub(crate) fn enter(options: &mut RunOptions, stop: &Stop) -> Result<Option<Worktree>, Reason> {
+    let Some(name) = options.worktree.clone() else { return Ok(None) };
     let name = match name.is_empty() {
         true => format!("run-{:.8}", SessionId::random().to_string()),
         false => checked_name(name)?,
     };
-    let (workspace, dirs) = resolve_workspace(flags)?;
+    let (workspace, dirs) = resolve_workspace(options)?;
     let no_repository = || Reason::Usage {
         detail: sentence!(
             "`--worktree` needs a git repository, but `{path}` is not in one; `git init` creates one",
@@ -93,7 +93,7 @@ pub(crate) fn enter(flags: &mut Flags, stop: &Stop) -> Result<Option<Worktree>, 
     // No name begins with a dot.
     let marker = path.with_file_name(format!(".{name}.not-set-up"));
     // `--trust` trusts the worktree, for whose run the commands are.
-    let request = match flags.trust_request() {
+    let request = match options.trust_request() {
         TrustRequest::Remember => TrustRequest::ThisRun,
         request @ (TrustRequest::UseStored | TrustRequest::ThisRun) => request,
     };
@@ -104,7 +104,7 @@ pub(crate) fn enter(flags: &mut Flags, stop: &Stop) -> Result<Option<Worktree>, 
         location: &location,
         path: &path,
         branch: &branch,
-        base: flags.worktree_base.as_deref(),
+        base: options.worktree_base.as_deref(),
         marker: &marker,
         is_trusted: &|| trust().is_trusted(),
         stop,
@@ -112,7 +112,7 @@ pub(crate) fn enter(flags: &mut Flags, stop: &Stop) -> Result<Option<Worktree>, 
     spec.create()?;
     let mut notices = vec![Notice::WorktreeUsed { path: path.display().to_string(), branch }];
     let (mut setup, mut untrusted) = (None, None);
-    if !flags.skip_worktree_setup && marker.exists() {
+    if !options.skip_worktree_setup && marker.exists() {
         let trust = trust();
         let origin = SetupOrigin { root: workspace.clone(), marker };
         match WorktreeSetup::load(&workspace, &trust, &origin)? {
@@ -125,7 +125,7 @@ pub(crate) fn enter(flags: &mut Flags, stop: &Stop) -> Result<Option<Worktree>, 
     }
     let prefix = workspace.strip_prefix(top).unwrap_or(Path::new(""));
     let inner = path.join(prefix);
-    flags.workspace = Some(if inner.is_dir() { inner } else { path.clone() });
+    options.workspace = Some(if inner.is_dir() { inner } else { path.clone() });
     Ok(Some(Worktree { notices, roots: (top.to_owned(), path), setup, untrusted }))
 }
 

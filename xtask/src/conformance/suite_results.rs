@@ -1,12 +1,15 @@
 //! The results of suites: the record in `clients/results.json`, and `docs/conformance.md`, which is rendered from it.
 //!
-//! A chore that has run a suite completely calls [`record`]. The record has no dates and times, so an equal result leaves
-//! both files unchanged.
+//! A subcommand that has run a suite completely calls [`record`]. The record has no dates and times, so an equal result
+//! leaves both files unchanged. A gate changes no file of the repository: the pages are part of the program, which would
+//! then be built again.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+
+use ibeam_testkit::PROGRAMS_VARIABLE;
 
 use super::{SUITES, Source, Suite};
 use crate::suite::{Counts, SuiteError, SuiteResult};
@@ -29,12 +32,17 @@ fn parse_counts(text: &str) -> Option<Counts> {
     Some(Counts { passed: next()?, failed: next()?, known_failures: next()?, skipped: next()? })
 }
 
-/// Records the result of a suite and writes the page. A result is not recorded if this machine skipped more cases than
-/// the machine of the recorded result.
+/// Records the result of a suite and writes the page. A result is not recorded in a gate, and not if this machine skipped
+/// more cases than the machine of the recorded result.
 ///
 /// # Errors
 /// `Failed` if the list of suites lacks the name; `System` if a file cannot be read or written.
 pub(crate) fn record(root: &Path, name: &str, result: SuiteResult) -> Result<(), SuiteError> {
+    let is_gate = std::env::var_os(PROGRAMS_VARIABLE).is_some();
+    record_unless(is_gate, root, name, result)
+}
+
+fn record_unless(is_gate: bool, root: &Path, name: &str, result: SuiteResult) -> Result<(), SuiteError> {
     if !SUITES.iter().any(|suite| suite.name == name) {
         return Err(SuiteError::Failed(format!(
             "there is no suite `{name}`; add it to `SUITES` in xtask/src/conformance.rs"
@@ -50,7 +58,14 @@ pub(crate) fn record(root: &Path, name: &str, result: SuiteResult) -> Result<(),
         println!("{PAGE} keeps its result of `{name}`, because {skipped} cases were skipped here");
         return Ok(());
     }
-    results.insert(name.to_owned(), result);
+    let is_changed =
+        results.insert(name.to_owned(), result.clone()).is_none_or(|recorded| recorded != result);
+    if is_gate {
+        if is_changed {
+            println!("{PAGE} has another result of `{name}`, and is not written in a gate");
+        }
+        return Ok(());
+    }
     let text = serde_json::to_string_pretty(&results)
         .map_err(|error| SuiteError::System(RECORD.to_owned(), std::io::Error::other(error)))?;
     write_if_changed(&root.join(RECORD), &format!("{text}\n"))?;
@@ -215,13 +230,17 @@ mod tests {
             counts: Counts { passed, skipped, ..Counts::default() },
             ..SuiteResult::default()
         };
-        record(root.path(), "sdks", result(3, 1)).unwrap();
-        record(root.path(), "sdks", result(2, 2)).unwrap();
+        record_unless(false, root.path(), "sdks", result(3, 1)).unwrap();
+        record_unless(false, root.path(), "sdks", result(2, 2)).unwrap();
         assert_eq!(read_record(root.path()).unwrap()["sdks"], result(3, 1));
-        record(root.path(), "sdks", result(4, 0)).unwrap();
+        record_unless(false, root.path(), "sdks", result(4, 0)).unwrap();
         assert_eq!(read_record(root.path()).unwrap()["sdks"], result(4, 0));
         assert_eq!(check(root.path()).unwrap(), Vec::<String>::new());
-        let error = record(root.path(), "nobody", result(1, 0)).unwrap_err();
+        let text = fs::read_to_string(root.path().join(RECORD)).unwrap();
+        record_unless(true, root.path(), "sdks", result(5, 0)).unwrap();
+        assert_eq!(fs::read_to_string(root.path().join(RECORD)).unwrap(), text, "a gate writes nothing");
+
+        let error = record_unless(false, root.path(), "nobody", result(1, 0)).unwrap_err();
         assert!(error.to_string().contains("nobody"), "{error}");
     }
 }

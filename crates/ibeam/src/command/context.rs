@@ -17,6 +17,7 @@ use crate::app::AppContext;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
 use crate::context::{ContextPart, PartKind};
+use crate::run::SessionTarget;
 use crate::run::context_preview::ContextPreview;
 use crate::run::session_error_reason;
 use crate::{session_name, stderr};
@@ -90,9 +91,10 @@ impl StoredSession {
     /// The reason why there is no such session, or why it cannot be read.
     fn load(app: &AppContext) -> Result<Self, CliError> {
         let mut stored = Self::default();
-        let flags = &app.base.flags;
-        let Some(name) = flags.resume.as_deref().or_else(|| flags.continue_.then_some("-1")) else {
-            return Ok(stored);
+        let name = match &app.base.options.session {
+            SessionTarget::New => return Ok(stored),
+            SessionTarget::Newest => "-1",
+            SessionTarget::Named(name) => name,
         };
         let sessions = app.dirs.sessions();
         let id = session_name::find_session(&sessions, &app.workspace, name)?;

@@ -15,7 +15,6 @@ use ibeam_wire::MAX_LINE_BYTES;
 use serde_json::json;
 
 use crate::app::BaseContext;
-use crate::cli::FailOnArg;
 use crate::cli_error::CliError;
 use crate::stderr;
 
@@ -33,6 +32,7 @@ pub(super) fn convert(
     (from, to): (DialectName, DialectName),
     file: Option<&Path>,
     report: Option<&Path>,
+    fails_on_loss: bool,
     stdout: &mut File,
 ) -> Result<ExitCode, CliError> {
     let file = file.filter(|file| *file != Path::new("-"));
@@ -58,7 +58,7 @@ pub(super) fn convert(
             .map_err(|error| Reason::Io { what: path.display().to_string(), detail: error.to_string() })?;
     }
     print_losses(base, &name, to, &losses);
-    let fails = !losses.is_empty() && base.flags.fail_on.contains(&FailOnArg::Loss);
+    let fails = !losses.is_empty() && fails_on_loss;
     Ok(if fails { ExitCode::from(LOSSY_EXIT_CODE) } else { ExitCode::SUCCESS })
 }
 

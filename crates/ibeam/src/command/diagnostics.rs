@@ -15,7 +15,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::models::details::configured_text;
 use super::{explain_in_line, print_listing, print_text, report};
 use crate::app::AppContext;
-use crate::cli::{ReportFormat, Switch};
+use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
 use crate::run::sandbox::{PendingSandbox, RunSandbox};
 use crate::{hooks, mcp, model};
@@ -106,7 +106,7 @@ pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) 
 pub(super) fn doctor(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let pending = RunSandbox::spawn(app).map_err(|failure| failure.reason);
     let sandbox = pending.and_then(PendingSandbox::join);
-    if app.base.flags.sandbox == Some(Switch::Enabled) {
+    if app.base.options.sandbox == Some(true) {
         return print_layers(app, format, stdout, &sandbox?);
     }
     let catalogue = &app.base.catalogue;

@@ -51,7 +51,7 @@ use self::no_queue as queue;
 use self::result_printer::ResultPrinter;
 use self::start_check::check_start;
 use crate::app::AppContext;
-use crate::cli::{FleetCommand, FleetReportFormat, QueueFlags, SubmissionFlags};
+use crate::cli::{Flags, FleetCommand, FleetReportFormat, QueueFlags, SubmissionFlags};
 use crate::cli_error::CliError;
 use crate::pump::CurrentStop;
 use crate::run::policy_rules::build_policy;
@@ -66,7 +66,12 @@ struct Submission<'a> {
     retries_failed: bool,
 }
 
-pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut File) -> Result<(), CliError> {
+pub(super) fn fleet(
+    app: &Arc<AppContext>,
+    flags: &Flags,
+    what: &FleetCommand,
+    stdout: &mut File,
+) -> Result<(), CliError> {
     match what {
         FleetCommand::Run {
             tasks,
@@ -162,7 +167,7 @@ pub(super) fn fleet(app: &Arc<AppContext>, what: &FleetCommand, stdout: &mut Fil
             let queue = fleet.queue.given();
             let source = FleetSource::new(fleet.dir.as_deref(), queue.as_ref())?;
             // `-f` is the short form of `--force`, which means nothing else here.
-            logs::print_log(app, &source, task, *follow || app.base.flags.force, stdout)
+            logs::print_log(app, flags, &source, task, *follow || flags.force, stdout)
         }
         FleetCommand::Workers { queue, format } => {
             queue::workers(&app.base.catalogue, queue, format.unwrap_or_default(), stdout)
@@ -383,7 +388,7 @@ fn submit_to_ledger(ledger: &mut Ledger, tasks: &TaskFile, directory: &Path) -> 
 /// # Errors
 /// `Usage` for a flag that a fleet cannot have, `NoInput` without git.
 fn run_program(app: &AppContext, stop: &Stop) -> Result<RunProgram, CliError> {
-    let flags = ForwardedFlags::new(&app.base.flags)?;
+    let flags = ForwardedFlags::new(&app.base.options)?;
     let git = find_git(app, stop)?;
     let (sandbox_flags, run_flags) = (flags.sandbox, flags.run);
     let policy = build_policy(app, crate::run::permission_mode(app))?;

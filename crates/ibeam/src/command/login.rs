@@ -33,7 +33,7 @@ pub(super) fn login(
         None => ask_provider(app)?,
     };
     let provider = check_provider_name(app, &provider)?;
-    let key = match &app.base.flags.api_key {
+    let key = match &app.base.options.api_key {
         Some(key) => key.clone(),
         None if known_provider(&provider).is_some_and(KnownProvider::is_keyless) => {
             let detail = sentence!(
@@ -195,7 +195,7 @@ fn warn(app: &AppContext, line: &SubcommandLine<'_>) {
 /// Returns the provider that a person names on a terminal, or the default: a script gives only the key. Asks again after a
 /// name that no provider has.
 fn ask_provider(app: &AppContext) -> Result<String, Failure> {
-    if !isatty(io::stdin().as_fd()) || app.base.flags.api_key.is_some() {
+    if !isatty(io::stdin().as_fd()) || app.base.options.api_key.is_some() {
         return Ok(DEFAULT_PROVIDER.to_owned());
     }
     loop {

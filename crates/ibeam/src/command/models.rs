@@ -134,14 +134,14 @@ fn available(app: &AppContext, refresh: bool) -> Result<AvailableModels, CliErro
     let mut available = AvailableModels::default();
     let mut cache = ListCache::load(&app.dirs.cache);
     // A key, an address or a header of the command line is for this call only, so the lists are not cached.
-    let flags = &app.base.flags;
-    let is_cacheable = flags.endpoint.is_none() && flags.api_key.is_none() && flags.header.is_empty();
+    let options = &app.base.options;
+    let is_cacheable = options.endpoint.is_none() && options.api_key.is_none() && options.header.is_empty();
     let mut providers = Vec::new();
     for provider in ConfiguredProvider::usable(app)? {
         let name = provider.name.clone();
         match provider.with_connection(app) {
             Ok(provider) => providers.push(provider),
-            Err(reason) if flags.endpoint.is_some() => return Err(reason.into()),
+            Err(reason) if options.endpoint.is_some() => return Err(reason.into()),
             Err(reason) => warn(&name, &explain_in_line(app, &reason)),
         }
     }
@@ -170,7 +170,7 @@ fn available(app: &AppContext, refresh: bool) -> Result<AvailableModels, CliErro
                 models
             }
             // No other provider was asked, so there is nothing to list.
-            Some((_, Err(failure))) if flags.endpoint.is_some() => return Err(failure.into()),
+            Some((_, Err(failure))) if options.endpoint.is_some() => return Err(failure.into()),
             Some((_, Err(failure))) => {
                 warn(&provider.name, &app.base.catalogue.failure(&failure).message);
                 available.cached(&cache, provider, is_cacheable)
@@ -180,7 +180,7 @@ fn available(app: &AppContext, refresh: bool) -> Result<AvailableModels, CliErro
         // Some services list the models that they do not serve any more, too.
         for found in models.into_iter().filter(|model| !model.facts.is_retired()) {
             // The server of `--endpoint` is not a provider of the table.
-            let name = match flags.endpoint {
+            let name = match options.endpoint {
                 Some(_) => found.id.clone(),
                 None => format!("{}/{}", provider.name, found.id),
             };

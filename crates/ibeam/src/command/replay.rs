@@ -26,15 +26,16 @@ use self::foreign_stream::ForeignStream;
 use self::pace::Pace;
 use self::replay_printer::ReplayPrinter;
 use crate::app::{BaseContext, resolve_workspace};
-use crate::cli::Format;
+use crate::cli::{Flags, Format};
 use crate::cli_error::CliError;
+use crate::event_printing::OutputForm;
 use crate::mode::{check_partial, default_format};
 use crate::run::{damaged_session_reason, nth_newest, session_error_reason, session_store_reason};
 use crate::session_name::find_by_prefix;
 use crate::stderr;
 
 pub(super) struct ReplayOptions {
-    format: Format,
+    form: OutputForm,
     /// The only run to show.
     run: Option<NonZeroU64>,
     pace: Pace,
@@ -47,10 +48,9 @@ impl ReplayOptions {
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub(super) fn for_log(base: &BaseContext) -> Result<Self, Reason> {
-        let format = base.flags.output_format.unwrap_or(Format::Text);
-        check_partial(base.contract(), base.flags.stream_partial_output, Some(format))?;
-        Ok(Self { format, run: None, pace: Pace::new(None, None)?, is_live: true })
+    pub(super) fn for_log(base: &BaseContext, flags: &Flags) -> Result<Self, Reason> {
+        let form = output_form(base, flags, Format::Text)?;
+        Ok(Self { form, run: None, pace: Pace::new(None, None)?, is_live: true })
     }
 
     /// Returns the options that the flags request. The default format is `text` on a terminal, else that of a run.
@@ -59,6 +59,7 @@ impl ReplayOptions {
     /// `Usage` for an invalid speed or time, and for partial output in a format that has none.
     pub(super) fn new(
         base: &BaseContext,
+        flags: &Flags,
         run: Option<NonZeroU64>,
         speed: Option<&str>,
         longest_pause: Option<&str>,
@@ -69,10 +70,22 @@ impl ReplayOptions {
             false => default_format(base.contract()),
         };
         let pace = Pace::new(speed, longest_pause)?;
-        let format = base.flags.output_format.unwrap_or(usual);
-        check_partial(base.contract(), base.flags.stream_partial_output, Some(format))?;
-        Ok(Self { format, run, pace, is_live: false })
+        Ok(Self { form: output_form(base, flags, usual)?, run, pace, is_live: false })
     }
+
+    fn format(&self) -> Format {
+        self.form.format
+    }
+}
+
+/// Returns the form that the flags request, in the format `usual` unless they name one.
+///
+/// # Errors
+/// `Usage` for partial output in a format that has none.
+fn output_form(base: &BaseContext, flags: &Flags, usual: Format) -> Result<OutputForm, Reason> {
+    let format = flags.output_format.unwrap_or(usual);
+    check_partial(base.contract(), flags.stream_partial_output, Some(format))?;
+    Ok(OutputForm { format, partial: flags.stream_partial_output })
 }
 
 /// The reason why a replay ended before the end of its input.
@@ -111,7 +124,7 @@ pub(super) fn replay(
     let source = ReplaySource::resolve(base, what)?;
     let is_stream = !matches!(source, ReplaySource::Session(..));
     // A stream already has these formats; its lines are copied with unknown keys.
-    let copies_lines = is_stream && matches!(options.format, Format::StreamJson | Format::Json);
+    let copies_lines = is_stream && matches!(options.format(), Format::StreamJson | Format::Json);
     let printer = match copies_lines {
         true => ReplayPrinter::for_lines(base, options, stdout),
         false => ReplayPrinter::for_events(base, options, stdout),
@@ -130,8 +143,8 @@ pub(super) fn read_events(
     stdout: &File,
 ) -> Result<(), CliError> {
     // An export has one writer for all runs.
-    let options =
-        ReplayOptions { format: Format::Otlp, run: None, pace: Pace::new(None, None)?, is_live: false };
+    let form = OutputForm { format: Format::Otlp, partial: false };
+    let options = ReplayOptions { form, run: None, pace: Pace::new(None, None)?, is_live: false };
     let printer = ReplayPrinter::for_writer(base, &options, stdout, writer);
     play_source(base, ReplaySource::resolve(base, what)?, &options, printer)
 }
@@ -169,7 +182,7 @@ pub(super) fn replay_lines(
     options: &ReplayOptions,
     stdout: &File,
 ) -> Result<(), CliError> {
-    let printer = match options.format {
+    let printer = match options.format() {
         Format::StreamJson | Format::Json => ReplayPrinter::for_lines(base, options, stdout),
         Format::Text | Format::Html | Format::Otlp | Format::Atif => {
             ReplayPrinter::for_events(base, options, stdout)
@@ -196,7 +209,7 @@ impl ReplaySource {
             return Ok(Self::Stdin);
         }
         if let Some(position) = name.strip_prefix('-').and_then(|number| number.parse().ok()) {
-            let (workspace, dirs) = resolve_workspace(&base.flags)?;
+            let (workspace, dirs) = resolve_workspace(&base.options)?;
             let id = nth_newest(&dirs.sessions(), &workspace, position)?;
             return Ok(Self::Session(dirs.sessions(), id));
         }
@@ -207,14 +220,14 @@ impl ReplaySource {
                 return Ok(Self::File(path));
             }
             let neither = || CliError::NoSessionOrFile { name: name.clone().into_owned() };
-            let (_, dirs) = resolve_workspace(&base.flags).map_err(|_| neither())?;
+            let (_, dirs) = resolve_workspace(&base.options).map_err(|_| neither())?;
             return match find_by_prefix(&dirs.sessions(), &name) {
                 Ok(Some(id)) => Ok(Self::Session(dirs.sessions(), id)),
                 Ok(None) | Err(Reason::SessionIdTooShort { .. }) => Err(neither()),
                 Err(reason) => Err(reason.into()),
             };
         };
-        match resolve_workspace(&base.flags) {
+        match resolve_workspace(&base.options) {
             Ok((_, dirs)) if !path.exists() || ibeam_session::exists(&dirs.sessions(), id) => {
                 Ok(Self::Session(dirs.sessions(), id))
             }
@@ -267,7 +280,7 @@ fn replay_stream(
     options: &ReplayOptions,
     mut replay_printer: ReplayPrinter<'_>,
 ) -> Result<(), CliError> {
-    match stream::play(base, source, lines, options.format, &mut replay_printer) {
+    match stream::play(base, source, lines, options.form, &mut replay_printer) {
         Ok(runs) => options.check_run_exists(runs, source),
         Err(ReplayEnd::RequestedRunShown) => Ok(()),
         Err(ReplayEnd::Failed(reason)) => Err(reason),

@@ -197,7 +197,8 @@ impl ProjectEntryKind {
 /// `BadConfig` for a file that would not be valid if it were trusted.
 pub(crate) fn project_entries(app: &AppContext) -> Result<Vec<ProjectEntry>, Reason> {
     let mut entries = Vec::new();
-    let trusted = Config::load(&app.base.flags.settings(), &app.dirs, &app.trust.as_if_trusted(), &variable)?;
+    let trusted =
+        Config::load(&app.base.options.settings(), &app.dirs, &app.trust.as_if_trusted(), &variable)?;
     for (path, settings) in trusted.all_settings() {
         if path.first().is_some_and(|first| first == "mcp_servers") {
             continue;
@@ -223,7 +224,7 @@ pub(crate) fn project_entries(app: &AppContext) -> Result<Vec<ProjectEntry>, Rea
         let file = server.source.path.display().to_string();
         let target = server.transport.target().to_string();
         let kind = ProjectEntryKind::Server { name: server.name, target };
-        let counts = app.trust.is_trusted() || app.base.flags.approve_mcps;
+        let counts = app.trust.is_trusted() || app.base.options.approve_mcps;
         entries.push(ProjectEntry { kind, file, counts });
     }
     Ok(entries)

@@ -71,7 +71,7 @@ pub(super) fn undo(
     let is_interrupted = changes.is_interrupted();
     run_git_command(app, async {
         let plan = repository.plan_undo(&changes, first).await?;
-        let may_overwrite = app.base.flags.force || plan.changes_nothing();
+        let may_overwrite = app.base.options.force || plan.changes_nothing();
         if !dry_run && !may_overwrite {
             check_conflicts(app, &plan, target)?;
         }

@@ -17,8 +17,6 @@ use ibeam_protocol::{Reason, SessionId, sentence};
 use ibeam_wire::{ApiKeySource, InitEvent, InitExtras};
 
 use self::flag_list::FLAGS;
-pub(super) use self::permission_rules::tool_names_for;
-pub(crate) use self::run_facts::ModelLimits;
 pub(super) use self::run_facts::RunFacts;
 use super::flag_table::{help_text, parse_args, usage_error};
 use super::{DialectOptions, DialectOutput, Env, PromptSource, TranslatedArgs, print_mode_args};

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::flag_table::usage_error;
 use super::host_hooks::{HostHook, read_registration};
+pub(super) use crate::call_form::value_at;
 use crate::run::media_from_base64;
 
 #[derive(Debug, PartialEq)]
@@ -234,11 +235,6 @@ fn instructions(request: &Value) -> Vec<String> {
         given => given.as_str().into_iter().collect::<Vec<_>>(),
     });
     texts.filter(|text| !text.is_empty()).map(str::to_owned).collect()
-}
-
-/// Returns the value at a JSON pointer; null if it does not exist.
-pub(super) fn value_at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
-    value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
 /// Returns the response to `initialize`.

@@ -13,12 +13,13 @@ use ibeam_protocol::{Event, EventKind, RunOutcome, SessionId};
 use ibeam_wire::Contract;
 use serde_json::Value;
 
-use super::claude::{ModelLimits, RunFacts};
+use super::claude::RunFacts;
 use super::control_protocol::value_at;
 use super::partial_messages::PartialMessages;
 use super::{DialectOptions, DialectOutput};
 use crate::cli_error::CliError;
 use crate::clock::now_ms;
+use crate::session_observer::{ModelLimits, SessionObserver};
 use crate::slash_commands::SlashCommand;
 
 /// The size from which waiting lines are written without waiting for a flush.
@@ -136,19 +137,9 @@ impl DialectWriter {
         drop(state.end_with_error(end).and_then(|()| state.flush()));
     }
 
-    /// Sets the limits of the model with the id `model`.
-    pub(crate) fn set_model_limits(&self, model: &str, limits: ModelLimits) {
-        self.lock().facts.set_limits(model, limits);
-    }
-
     /// Adds the id that the host gave a prompt. The line of the prompt has it.
     pub(crate) fn add_prompt_id(&self, text: String, id: String) {
         self.lock().prompt_ids.push_back((text, id));
-    }
-
-    /// Sets the slash commands and the sub-agents that the following runs list.
-    pub(crate) fn set_commands(&self, commands: Vec<SlashCommand>, agents: &[String]) {
-        self.lock().facts.set_commands(&commands, agents);
     }
 
     /// Returns the name and the input of a call as the stream reported them.
@@ -159,6 +150,20 @@ impl DialectWriter {
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic leaves only complete lines, so the state can still be used.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SessionObserver for DialectWriter {
+    fn on_model(&self, model: &str, limits: ModelLimits) {
+        self.lock().facts.set_limits(model, limits);
+    }
+
+    fn wants_commands(&self) -> bool {
+        self.options.lists_commands()
+    }
+
+    fn on_commands(&self, commands: Vec<SlashCommand>, agents: &[String]) {
+        self.lock().facts.set_commands(&commands, agents);
     }
 }
 

@@ -88,7 +88,7 @@ fn normalized(text: &str) -> String {
 fn check(name: &str, options: impl FnOnce(&mut DialectOptions), runs: &[&str], failure: Option<CliError>) {
     let (writer, out) = writer_with(options);
     let limits = ModelLimits { context_window: Some(1_000_000), max_output_tokens: None };
-    writer.set_model_limits("claude-sonnet-4-6", limits);
+    writer.on_model("claude-sonnet-4-6", limits);
     let mut calls = String::new();
     let mut event_writer = writer.event_writer();
     for run in runs {

@@ -4,7 +4,6 @@
 //! does not answer in time refuses the call or the prompt.
 
 mod answer;
-mod call_form;
 mod registration;
 
 use std::collections::BTreeSet;
@@ -18,8 +17,8 @@ use ibeam_protocol::{CallId, Notice, RunOutcome, SessionStarted, ToolCall, ToolO
 use serde_json::{Map, Value, json};
 
 use super::host::{Host, lock};
+use crate::call_form::CallForm;
 use answer::{HookAnswer, HookPermission};
-pub(crate) use call_form::CallForm;
 use registration::HostHookEvent;
 pub(super) use registration::{HostHook, read_registration};
 
@@ -302,17 +301,6 @@ impl Hooks for HostHooks {
             HookEvent::AfterToolCall(ended) => self.after_call(ended),
             HookEvent::AnswerEnd(end) => self.at_end(end),
         }
-    }
-}
-
-impl CallForm {
-    fn names(&self) -> Vec<&str> {
-        self.names.iter().map(String::as_str).collect()
-    }
-
-    /// Returns the part of a hook's input that describes the call.
-    fn to_hook_input(&self, call: &ToolCall) -> Value {
-        json!({ "tool_name": self.name, "tool_input": self.input, "tool_use_id": call.id })
     }
 }
 

@@ -151,7 +151,7 @@ pub(crate) fn declared_servers(app: &AppContext) -> Result<ServerDeclarations, R
     let TablesByLayer { managed, user, project } = &tables;
     let mut servers = BTreeMap::new();
     let mut notices = Vec::new();
-    if app.base.flags.strict_mcp_config {
+    if app.base.options.strict_mcp_config {
         servers.extend(servers_of_flag(app, &switch, &mut notices)?);
         servers.extend(declarations(managed, &switch)?);
         return Ok(ServerDeclarations { servers: servers.into_values().collect(), notices });
@@ -196,7 +196,7 @@ pub(super) fn users_json_servers(app: &AppContext) -> Vec<ServerDeclaration> {
 /// Returns the path of each JSON file that a run reads, with its error if the run ends for it. A file that is used only in
 /// part is left out.
 pub(crate) fn check_files(app: &AppContext) -> Vec<(PathBuf, Option<Reason>)> {
-    if app.base.flags.strict_mcp_config {
+    if app.base.options.strict_mcp_config {
         return Vec::new();
     }
     let check = |file: JsonFile| {
@@ -210,7 +210,7 @@ pub(crate) fn check_files(app: &AppContext) -> Vec<(PathBuf, Option<Reason>)> {
 /// Returns the errors of the tables `[mcp_servers.NAME]` and of `--mcp-config`.
 pub(crate) fn declaration_errors(app: &AppContext) -> Vec<Reason> {
     let TablesByLayer { managed, user, project } = server_tables(app);
-    let is_strict = app.base.flags.strict_mcp_config;
+    let is_strict = app.base.options.strict_mcp_config;
     let tables = [(&managed, true), (&user, !is_strict), (&project, !is_strict)];
     let used = tables.into_iter().filter_map(|(tables, is_used)| is_used.then_some(tables));
     let errors = used.filter_map(|tables| declarations(tables, &|_| None).err());
@@ -219,7 +219,7 @@ pub(crate) fn declaration_errors(app: &AppContext) -> Vec<Reason> {
 
 /// Whether the servers of the project may start.
 fn is_project_trusted(app: &AppContext) -> bool {
-    app.trust.is_trusted() || app.base.flags.approve_mcps
+    app.trust.is_trusted() || app.base.options.approve_mcps
 }
 
 /// A JSON file with servers.
@@ -309,7 +309,7 @@ fn servers_of_flag(
     notices: &mut Vec<Notice>,
 ) -> Result<BTreeMap<String, ServerDeclaration>, Reason> {
     let mut servers = BTreeMap::new();
-    for given in &app.base.flags.mcp_config {
+    for given in &app.base.options.mcp_config {
         let (path, bytes) = match given.trim_start().starts_with('{') {
             true => (PathBuf::from("--mcp-config"), given.clone().into_bytes()),
             false => {

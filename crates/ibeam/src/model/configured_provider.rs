@@ -14,7 +14,7 @@ use super::connection::{ServiceConnection, check_encryption, proxy_passwords};
 use super::deferred_key::DeferredKey;
 use crate::app::AppContext;
 use crate::environment::{MCP_TOKEN_VARIABLE, variable};
-use crate::flag_checks::split_header;
+use crate::option_checks::split_header;
 use crate::otel::Receiver;
 use crate::similar_names::closest;
 
@@ -86,12 +86,12 @@ impl ConfiguredProvider {
         let variables = known.map_or(&[][..], |known| known.base_url_variables);
         let Setting { value, origin } = &settings.base_url;
         let managed = value.as_deref().filter(|_| origin.is_managed());
-        reject_contradiction("--endpoint", app.base.flags.endpoint.as_deref(), managed, origin)?;
+        reject_contradiction("--endpoint", app.base.options.endpoint.as_deref(), managed, origin)?;
         let configured = || Some((value.clone()?, origin.to_string()));
         let from_variable = |name: &&'static str| Some((variable(name)?, format!("${name}")));
         let custom = managed
             .and_then(|_| configured())
-            .or_else(|| Some((app.base.flags.endpoint.clone()?, "--endpoint".to_owned())))
+            .or_else(|| Some((app.base.options.endpoint.clone()?, "--endpoint".to_owned())))
             .or_else(|| variables.iter().find_map(from_variable))
             .or_else(configured);
         let has_own_address = custom.is_some();
@@ -122,7 +122,7 @@ impl ConfiguredProvider {
         // for Azure, so an address that the user sets is the address of Azure.
         let is_own_address = !has_own_address || known.is_some_and(|known| known.base_url.is_empty());
         quirks.answer_schema &= is_own_address;
-        let is_live = app.base.flags.record.is_none() && !app.replays();
+        let is_live = app.base.options.record.is_none() && !app.replays();
         match settings.prompt_cache.value {
             Some(true) => quirks.prompt_cache_key = true,
             Some(false) => quirks.forget_cache(),
@@ -301,7 +301,7 @@ impl ConfiguredProvider {
     /// # Errors
     /// The errors of [`Self::find`].
     pub(crate) fn usable(app: &AppContext) -> Result<Vec<Self>, Reason> {
-        if app.base.flags.endpoint.is_some() {
+        if app.base.options.endpoint.is_some() {
             return Ok(Self::find(app, "openai")?.into_iter().collect());
         }
         let mut usable = Vec::new();
@@ -340,8 +340,8 @@ pub(super) fn protocol_names() -> String {
 /// Whether `--endpoint` is a server that may not belong to provider `name`. It belongs to the provider only if `--model
 /// NAME/…` is on the same command line. Any other server gets no key and no header, except those of flags.
 fn is_endpoint_of_another_server(app: &AppContext, name: &str) -> bool {
-    let named = app.base.flags.model.as_deref().and_then(|model| model.trim().split_once('/'));
-    app.base.flags.endpoint.is_some() && named.is_none_or(|(provider, _)| provider != name)
+    let named = app.base.options.model.as_deref().and_then(|model| model.trim().split_once('/'));
+    app.base.options.endpoint.is_some() && named.is_none_or(|(provider, _)| provider != name)
 }
 
 /// Whether anything of a provider is set: a variable, a stored key, or a key of the configuration.
@@ -415,7 +415,7 @@ pub(crate) fn key_variable_names(app: &AppContext) -> Vec<String> {
 pub(crate) fn all_keys(app: &AppContext) -> Vec<String> {
     let variables = key_variable_names(app).into_iter().filter_map(|name| variable(&name));
     let stored = app.credentials.keys().map(str::to_owned);
-    variables.chain(stored).chain(app.base.flags.api_key.clone()).map(|key| key.trim().to_owned()).collect()
+    variables.chain(stored).chain(app.base.options.api_key.clone()).map(|key| key.trim().to_owned()).collect()
 }
 
 /// Returns all known keys, header values, passwords of proxies, and what the receiver of traces requires. None of them may
@@ -488,7 +488,7 @@ fn spare_files(app: &AppContext, name: &str, first: &DeferredKey) -> Vec<SpareKe
 
 /// Returns the key of `--api-key`, which is for any provider.
 fn flag_key(app: &AppContext) -> (Option<Secret>, KeySource) {
-    match &app.base.flags.api_key {
+    match &app.base.options.api_key {
         Some(key) => (Some(Secret::new(key)), KeySource::Flag),
         None => (None, KeySource::None),
     }
@@ -496,7 +496,7 @@ fn flag_key(app: &AppContext) -> (Option<Secret>, KeySource) {
 
 /// Returns the key of a provider: of the flag, else of a variable, else the one that `login` stored.
 fn find_key(app: &AppContext, name: &str) -> (Option<Secret>, KeySource) {
-    if app.base.flags.api_key.is_some() {
+    if app.base.options.api_key.is_some() {
         return flag_key(app);
     }
     if let Some(key) = set_key_variable(app, name).and_then(|name| variable(&name)) {
@@ -532,7 +532,7 @@ fn headers(app: &AppContext, provider: &str, with_configured: bool) -> Result<Ve
         check_header(header, value).map_err(|error| origin.invalid(error.to_string()))?;
         headers.push((header.to_owned(), value.to_owned()));
     }
-    for header in &app.base.flags.header {
+    for header in &app.base.options.header {
         let (name, value) = split_header(header)?;
         let same = configured().filter(|(other, _)| other.eq_ignore_ascii_case(name));
         for (_, Setting { value: managed, origin }) in same.filter(|(_, setting)| setting.origin.is_managed())

@@ -87,7 +87,7 @@ impl ModelChoice {
         app: &AppContext,
         session: SessionId,
     ) -> Result<Option<Parking>, Failure> {
-        let Some(directory) = &app.base.flags.park_requests else { return Ok(None) };
+        let Some(directory) = &app.base.options.park_requests else { return Ok(None) };
         let provider = self.provider.as_ref();
         let provider = provider.filter(|provider| provider.protocol_for(&self.info.id).batch_api().is_some());
         let Some(provider) = provider else {

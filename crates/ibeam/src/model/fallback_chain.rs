@@ -26,9 +26,9 @@ impl FallbackChain {
         let Setting { value, origin } = &app.base.settings.model;
         let origin = origin.to_string();
         let configured = value.iter().skip(1).map(|name| (name.as_str(), origin.as_str()));
-        let flags = app.base.flags.fallback_model.iter().map(|name| (name.trim(), "--fallback-model"));
+        let added = app.base.options.fallback_model.iter().map(|name| (name.trim(), "--fallback-model"));
         let mut chain = Self::default();
-        for (name, origin) in configured.chain(flags) {
+        for (name, origin) in configured.chain(added) {
             match choose_model_named(app, name, origin) {
                 Ok(choice) => {
                     reject_flags_of_one_provider(app, first, &choice)?;
@@ -64,14 +64,14 @@ fn reject_flags_of_one_provider(
     if one == other || next.provider.is_none() {
         return Ok(());
     }
-    let flags = &app.base.flags;
+    let options = &app.base.options;
     let is_secret =
         |header: &String| header.split_once(':').is_some_and(|(name, _)| is_secret_header(name.trim()));
-    let flag = if flags.api_key.is_some() {
+    let flag = if options.api_key.is_some() {
         "--api-key"
-    } else if flags.endpoint.is_some() {
+    } else if options.endpoint.is_some() {
         "--endpoint"
-    } else if flags.header.iter().any(is_secret) {
+    } else if options.header.iter().any(is_secret) {
         "--header"
     } else {
         return Ok(());

@@ -12,7 +12,7 @@ use ibeam_providers::batch::{ParkedRequest, RequestStore};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::exit::ExitFailure;
+use crate::run_error::RunError;
 use crate::stderr;
 
 /// The end of the names of requests.
@@ -64,7 +64,7 @@ impl ParkingDir {
     }
 
     /// Removes the requests and answers of the session if its run has ended.
-    pub(crate) fn finish_run(&self, outcome: &Result<(), ExitFailure>) {
+    pub(crate) fn finish_run(&self, outcome: &Result<(), RunError>) {
         if has_ended(outcome)
             && let Err(error) = self.remove(|_, _| true)
         {
@@ -127,7 +127,7 @@ impl RequestStore for ParkingDir {
 
 /// Whether a run has ended, so that no answer to its last request is needed. A run that was stopped, or that the system
 /// has ended, may continue with the answer.
-fn has_ended(outcome: &Result<(), ExitFailure>) -> bool {
+fn has_ended(outcome: &Result<(), RunError>) -> bool {
     use FailureCode as C;
     match outcome {
         Ok(()) => true,

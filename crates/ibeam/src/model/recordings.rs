@@ -20,17 +20,17 @@ use crate::git;
 /// The extension of recordings.
 const EXTENSION: &str = "json";
 
-/// Opens the recordings that the flags name. To answer from recordings, pins the times and ids of the process.
+/// Opens the recordings that the options name. To answer from recordings, pins the times and ids of the process.
 ///
 /// # Errors
 /// `CannotCreate` for a directory to record to; `NoInput` for recordings that cannot be read.
 pub(crate) fn open(app: &AppContext) -> Result<TrafficMode, Reason> {
-    let flags = &app.base.flags;
+    let options = &app.base.options;
     let logged = app.debug_log.clone().map(LoggedExchanges);
-    match (&flags.record, &flags.from_recording) {
+    match (&options.record, &options.from_recording) {
         (None, None) => Ok(logged.map_or(TrafficMode::Live, |logged| record_to(app, Box::new(logged)))),
         (_, Some(directory)) => {
-            let speed = match flags.recording_speed {
+            let speed = match options.recording_speed {
                 None | Some(0) => ReplaySpeed::Full,
                 Some(_) => ReplaySpeed::Recorded,
             };

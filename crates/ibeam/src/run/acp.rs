@@ -50,8 +50,8 @@ use super::message_stdio::{self, MessageInput};
 use super::session_opener::{session_error_reason, session_options, session_store_reason};
 use super::{on_runtime, system_error, thread_error};
 use crate::app::AppContext;
-use crate::cli::Flags;
 use crate::pump::CurrentStop;
+use crate::run_options::RunOptions;
 use crate::{model, signals};
 
 /// Maximum length of a line; a prompt may contain images.
@@ -247,18 +247,18 @@ impl Server<'_> {
             "session/new" => {
                 let params: NewSessionRequest = attempt!(request.parse_params());
                 let NewSessionRequest { cwd, additional_directories, mcp_servers, .. } = params;
-                let flags = attempt!(self.session_flags(cwd, additional_directories, mcp_servers));
+                let options = attempt!(self.run_options(cwd, additional_directories, mcp_servers));
                 let begins = BeginsSession { start: SessionStart::New, id: SessionId::random(), features };
-                return self.begin(begins, flags, responder);
+                return self.begin(begins, options, responder);
             }
             "session/load" => {
                 let params: LoadSessionRequest = attempt!(request.parse_params());
                 let LoadSessionRequest { cwd, additional_directories, mcp_servers, session_id, .. } = params;
-                let flags = attempt!(self.session_flags(cwd, additional_directories, mcp_servers));
+                let options = attempt!(self.run_options(cwd, additional_directories, mcp_servers));
                 let id = attempt!(self.unopened(&session_id.0));
                 return self.begin(
                     BeginsSession { start: SessionStart::Load, id, features },
-                    flags,
+                    options,
                     responder,
                 );
             }
@@ -266,11 +266,11 @@ impl Server<'_> {
                 let params: ResumeSessionRequest = attempt!(request.parse_params());
                 let ResumeSessionRequest { cwd, additional_directories, mcp_servers, session_id, .. } =
                     params;
-                let flags = attempt!(self.session_flags(cwd, additional_directories, mcp_servers));
+                let options = attempt!(self.run_options(cwd, additional_directories, mcp_servers));
                 let id = attempt!(self.unopened(&session_id.0));
                 return self.begin(
                     BeginsSession { start: SessionStart::Resume, id, features },
-                    flags,
+                    options,
                     responder,
                 );
             }
@@ -331,7 +331,7 @@ impl Server<'_> {
             return Err(RpcError::new(INVALID_PARAMS, message));
         }
         // Keys may have been stored after the start of the process.
-        let app = new_context(self.app.base.flags.clone()).map_err(|reason| self.error(&reason))?;
+        let app = new_context(self.app.base.options.clone()).map_err(|reason| self.error(&reason))?;
         model::choose_model(&app).map(drop).map_err(|reason| self.error(&reason))
     }
 
@@ -411,32 +411,32 @@ impl Server<'_> {
         self.sessions.get(name).ok_or_else(|| not_open(name))
     }
 
-    /// Returns the flags of the process with the directories and the MCP servers of a session.
-    fn session_flags(
+    /// Returns the options of the process with the directories and the MCP servers of a session.
+    fn run_options(
         &self,
         cwd: PathBuf,
         additional_directories: Vec<PathBuf>,
         servers: Vec<McpServer>,
-    ) -> Result<Flags, RpcError> {
+    ) -> Result<RunOptions, RpcError> {
         let relative = std::iter::once(&cwd).chain(&additional_directories).find(|path| path.is_relative());
         if let Some(path) = relative {
             let message = format!("`{}` should be an absolute path", path.display());
             return Err(RpcError::new(INVALID_PARAMS, message));
         }
-        let mut flags = self.app.base.flags.clone();
-        flags.workspace = Some(cwd);
-        flags.add_dir.extend(additional_directories);
+        let mut options = self.app.base.options.clone();
+        options.workspace = Some(cwd);
+        options.add_dir.extend(additional_directories);
         if let Some(config) = mcp_config(servers)? {
-            flags.mcp_config.push(config);
+            options.mcp_config.push(config);
         }
-        Ok(flags)
+        Ok(options)
     }
 
     /// Starts the thread of a session, which answers the request.
     fn begin(
         &mut self,
         begins: BeginsSession,
-        flags: Flags,
+        options: RunOptions,
         responder: Responder,
     ) -> Result<(), (Responder, RpcError)> {
         let BeginsSession { start, id, features } = begins;
@@ -447,7 +447,7 @@ impl Server<'_> {
             peer: Arc::clone(&self.peer),
             id,
             start,
-            flags,
+            options,
             catalogue: Arc::clone(&self.app.base.catalogue),
             features,
             control: control.clone(),

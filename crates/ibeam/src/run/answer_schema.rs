@@ -21,7 +21,7 @@ const MAX_BYTES: u64 = 256 * 1024;
 /// # Errors
 /// `NoInput` for a file that cannot be read, or is not a regular file; `InvalidJsonSchema`.
 pub(super) fn load(app: &AppContext) -> Result<Option<Arc<JsonSchema>>, Reason> {
-    let Some(value) = &app.base.flags.json_schema else { return Ok(None) };
+    let Some(value) = &app.base.options.json_schema else { return Ok(None) };
     let (source, text) = match value.to_str().filter(|text| text.trim_start().starts_with('{')) {
         Some(schema) => ("--json-schema".to_owned(), schema.to_owned()),
         None => (value.display().to_string(), read_file(value)?),

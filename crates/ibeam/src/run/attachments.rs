@@ -156,14 +156,14 @@ pub(crate) fn media_from_base64(name: String, media_type: &str, data: String) ->
     Ok(media)
 }
 
-/// Reads the files of the flags.
+/// Reads the files of the options.
 ///
 /// # Errors
 /// `NoInput` for a file that cannot be read; `Usage` for one that cannot be attached.
 pub(super) fn load(app: &AppContext, models: &RunMedia) -> Result<Vec<Attachment>, Reason> {
-    let flags = &app.base.flags;
-    let files = flags.file.iter().map(|path| (path, false));
-    let images = flags.image.iter().map(|path| (path, true));
+    let options = &app.base.options;
+    let files = options.file.iter().map(|path| (path, false));
+    let images = options.image.iter().map(|path| (path, true));
     let load = |(path, is_image): (&std::path::PathBuf, bool)| {
         let name = path.display().to_string();
         if !is_image {

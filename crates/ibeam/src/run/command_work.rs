@@ -20,7 +20,7 @@ pub(crate) fn run_git_command<T, E: From<Failure>>(
     app: &AppContext,
     work: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {
-    let given = app.base.flags.timeout.as_deref().and_then(ibeam_config::parse_time);
+    let given = app.base.options.timeout.as_deref().and_then(ibeam_config::parse_time);
     run_command(Some(given.unwrap_or(app.base.settings.timeouts.git.value)), work)
 }
 

@@ -18,16 +18,15 @@ use ibeam_tools::{ToolSettings, Workspace};
 
 use super::attachments::{self, MentionReader, RunMedia};
 use super::resources::ProjectTexts;
-use super::system_prompt::SystemPromptFlags;
+use super::system_prompt::GivenInstructions;
 use super::web::Web;
 use super::{answer_schema, model_info, on_runtime, permission_mode, policy_rules, sandbox};
 use crate::app::AppContext;
-use crate::cli::Stdin;
 use crate::clock::SystemClock;
 use crate::context::{Context, ContextInputs};
 use crate::mcp::{self, McpServers};
 use crate::model::{self, FallbackChain};
-use crate::prompt::{self, StdinTimeouts};
+use crate::prompt::{self, StdinTimeouts, StdinUse};
 use crate::pump::CurrentStop;
 use crate::signals;
 use crate::skills::SkillTool;
@@ -102,12 +101,12 @@ impl ContextPreview {
             let tool = SkillTool::new(sources.clone(), Arc::clone(&skills));
             tools.insert(tool.spec().name.into_owned(), Arc::new(tool));
         }
-        tools.retain(|name, _| !app.base.flags.without.contains(name));
+        tools.retain(|name, _| !app.base.options.without.contains(name));
         let mut server_tools = servers.tools_by_server();
         for (_, tools) in &mut server_tools {
-            tools.retain(|tool| !app.base.flags.without.iter().any(|name| **name == *tool.name));
+            tools.retain(|tool| !app.base.options.without.iter().any(|name| **name == *tool.name));
         }
-        let SystemPromptFlags { replacement, mut appended } = SystemPromptFlags::load(&app.base.flags)?;
+        let GivenInstructions { replacement, mut appended } = GivenInstructions::load(&app.base.options)?;
         let is_enforced = |schema: &JsonSchema| {
             chain.choices.is_empty()
                 && choice.as_ref().is_some_and(|choice| choice.enforces_schema(app, schema))
@@ -200,5 +199,5 @@ fn read_words(words: &[OsString]) -> Result<UserPrompt, Reason> {
         return Ok(UserPrompt::default());
     }
     let timeouts = StdinTimeouts { silence: Duration::ZERO, context: Duration::ZERO };
-    Ok(UserPrompt::from(prompt::read_prompt(words, Stdin::Ignore, timeouts)?.blocks))
+    Ok(UserPrompt::from(prompt::read_prompt(words, StdinUse::Ignore, timeouts)?.blocks))
 }

@@ -40,7 +40,7 @@ impl StartConditions<'_> {
             && servers.servers.is_empty()
             && hooks.commands().next().is_none()
             && app.worktree.is_none()
-            && app.base.flags.park_requests.is_none()
+            && app.base.options.park_requests.is_none()
             && !app.replays()
             // The engine would be in the memory of the process that becomes the sandbox.
             && !model.is_embedded()

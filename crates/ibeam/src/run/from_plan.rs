@@ -13,7 +13,6 @@ use ibeam_session::CancelFlag;
 
 use super::session_opener::{self, SessionTarget};
 use crate::app::AppContext;
-use crate::cli::InputFormat;
 use crate::prompt;
 use crate::session_name::find_session;
 
@@ -56,13 +55,9 @@ impl PlanHandover {
 /// `Usage` with a session to resume; `UnknownSession`, `NoSessionToContinue`, `SessionElsewhere`, `SessionDamaged`;
 /// `NoPlan` where no run of the session ended well in plan mode or ask mode.
 pub(crate) fn load_plan(app: &AppContext, target: &SessionTarget) -> Result<Option<PlanHandover>, Failure> {
-    let Some(name) = &app.base.flags.from_plan else { return Ok(None) };
+    let Some(name) = &app.base.options.from_plan else { return Ok(None) };
     if *target != SessionTarget::New {
         let detail = sentence!("`--from-plan` starts a new session; leave `--resume` and `--continue` out");
-        return Err(Reason::Usage { detail }.into());
-    }
-    if app.base.flags.input_format == Some(InputFormat::StreamJson) {
-        let detail = sentence!("`--from-plan` is for one prompt, not for `--input-format stream-json`");
         return Err(Reason::Usage { detail }.into());
     }
     app.dirs.check_directories()?;

@@ -22,15 +22,15 @@ use super::watchdog::StartupWatchdog;
 use super::{on_runtime, thread_error};
 use crate::app::AppContext;
 use crate::dialect::{DialectWriter, Host, HostAdditions, HostHooks};
-use crate::exit::ExitFailure;
 use crate::mcp::ServerDeclaration;
 use crate::message_queue::{MessageQueue, QueuedMessage};
 use crate::prompt::Prompt;
+use crate::run_error::RunError;
 
 /// The front end of a host: the host, and what it added to its session before the first message.
 struct HostFrontEnd<'a> {
     app: &'a AppContext,
-    dialect: String,
+    dialect_writer: &'a DialectWriter,
     host: Arc<Host>,
     additions: HostAdditions,
 }
@@ -62,12 +62,14 @@ impl FrontEnd for HostFrontEnd<'_> {
     }
 
     fn notices(&self) -> Vec<Notice> {
+        let options = self.dialect_writer.options();
+        let mut notices: Vec<Notice> = options.ignored_arguments_notice().into_iter().collect();
         let events = &self.additions.uncalled_hooks;
-        if events.is_empty() {
-            return Vec::new();
+        if !events.is_empty() {
+            let (dialect, arguments) = (options.dialect.to_string(), format!("hooks {}", events.join(", ")));
+            notices.push(Notice::ArgumentsIgnored { dialect, arguments });
         }
-        let arguments = format!("hooks {}", events.join(", "));
-        vec![Notice::ArgumentsIgnored { dialect: self.dialect.clone(), arguments }]
+        notices
     }
 }
 
@@ -81,7 +83,7 @@ pub(crate) fn run_hosted(
     dialect_writer: &DialectWriter,
     stdout: File,
     startup: StartupWatchdog,
-) -> Result<(), ExitFailure> {
+) -> Result<(), RunError> {
     let new_writer: NewWriter<'_> = Box::new(|stdout| {
         dialect_writer.set_output(stdout);
         dialect_writer.event_writer()
@@ -94,8 +96,8 @@ pub(crate) fn run_hosted(
         let model = HostModel::new(app, Arc::clone(&host), requests);
         let mut source = HostSource { queue, model, dialect_writer };
         let Some(first) = process.wait(source.next())? else { return Ok(()) };
-        let dialect = dialect_writer.options().dialect.to_string();
-        let front_end = HostFrontEnd { app, dialect, host: Arc::clone(&host), additions: host.additions() };
+        let front_end =
+            HostFrontEnd { app, dialect_writer, host: Arc::clone(&host), additions: host.additions() };
         let first_model = source.model.choose_for_first_prompt()?;
         let prompt = Prompt { blocks: first.prompt.texts.clone(), notice: None };
         let sandbox = match dialect_writer.options().ask_host {

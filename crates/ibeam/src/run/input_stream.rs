@@ -19,13 +19,13 @@ use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
 use super::turn_loop::{TurnSource, run_turns};
 use super::watchdog::StartupWatchdog;
-use super::{event_writer, on_runtime, system_error, thread_error};
+use super::{on_runtime, system_error, thread_error};
 use crate::app::AppContext;
-use crate::cli::Format;
-use crate::exit::ExitFailure;
+use crate::event_printing::{OutputForm, event_writer};
 use crate::message_queue::{MessageQueue, QueuedMessage};
 use crate::model::{self, FallbackChain};
 use crate::prompt::Prompt;
+use crate::run_error::RunError;
 
 /// The front end of a process whose prompts are lines on stdin.
 struct InputStream {
@@ -73,11 +73,12 @@ impl TurnSource for InputStream {
 pub(crate) fn run_input_stream(
     app: &Arc<AppContext>,
     target: &SessionTarget,
+    form: OutputForm,
     stdout: File,
     startup: StartupWatchdog,
-) -> Result<(), ExitFailure> {
+) -> Result<(), RunError> {
     let spare = stdout.try_clone().map_err(|error| system_error("descriptor", &error))?;
-    let new_writer: NewWriter<'_> = Box::new(|stdout| event_writer(&app.base, Format::StreamJson, stdout));
+    let new_writer: NewWriter<'_> = Box::new(|stdout| event_writer(&app.base, form, stdout));
     let outcome = on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Hosted, startup, stdout, new_writer)?;
         // The sandbox starts while the first message is awaited.
@@ -95,7 +96,7 @@ pub(crate) fn run_input_stream(
         session.close(outcome)
     });
     if let Err(failed) = &outcome
-        && let ExitFailure { failure: Failure { reason: Reason::InputLine { .. }, .. }, run: None } = failed
+        && let RunError { failure: Failure { reason: Reason::InputLine { .. }, .. }, run: None } = failed
     {
         // A failure of stdout is ignored: stderr reports the failure in any case.
         drop(writeln!(&spare, "{}", error_object(&failed.failure, None)));

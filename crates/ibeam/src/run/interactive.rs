@@ -38,7 +38,7 @@ use super::session_opener::SessionTarget;
 use super::watchdog::StartupWatchdog;
 use crate::app::AppContext;
 use crate::environment::variable;
-use crate::exit::ExitFailure;
+use crate::run_error::RunError;
 
 /// The session with which interactive mode starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,17 +60,12 @@ pub(crate) fn run_interactive(
     first: Option<String>,
     stdout: File,
     startup: StartupWatchdog,
-) -> Result<(), ExitFailure> {
-    let for_screen_reader = is_for_screen_reader(app);
+    for_screen_reader: bool,
+) -> Result<(), RunError> {
     match !for_screen_reader && can_move_cursor() {
         true => inline::run_inline(app, start, first, stdout, startup),
         false => line_mode::run_lines(app, start, first, stdout, startup, for_screen_reader),
     }
-}
-
-/// Whether `--screen-reader` or `ACCESSIBLE` asks for lines only.
-fn is_for_screen_reader(app: &AppContext) -> bool {
-    app.base.flags.screen_reader || variable("ACCESSIBLE").is_some_and(|value| value != "0")
 }
 
 /// Whether the terminal can move the cursor, as far as `TERM` states it.

@@ -111,7 +111,7 @@ pub(crate) fn rules(app: &AppContext) -> Result<Vec<ActiveRule>, Reason> {
             rules.push(ActiveRule { list, rule, origin: origin.to_string() });
         }
     }
-    if app.base.flags.approve_mcps
+    if app.base.options.approve_mcps
         && let Ok(rule) = "Mcp(*:*)".parse()
     {
         rules.push(ActiveRule { list: RuleList::Allow, rule, origin: "--approve-mcps".to_owned() });
@@ -120,7 +120,7 @@ pub(crate) fn rules(app: &AppContext) -> Result<Vec<ActiveRule>, Reason> {
 }
 
 fn extra_dirs(app: &AppContext) -> Result<Vec<PathBuf>, Reason> {
-    let resolved = app.base.flags.add_dir.iter().map(|directory| {
+    let resolved = app.base.options.add_dir.iter().map(|directory| {
         let path = directory.display().to_string();
         directory.canonicalize().map_err(|error| Reason::NoInput { path, detail: error.to_string() })
     });

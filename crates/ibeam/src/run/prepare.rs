@@ -13,8 +13,8 @@ use super::default_replacement::replaceable_default;
 use super::session_opener::{OpenedSession, SessionOpener, is_ephemeral, session_options};
 use super::{model_info, resources, rule_markers, sandbox};
 use crate::app::AppContext;
-use crate::cli::Mode;
 use crate::model::{FallbackChain, ModelChoice, Parking, choose_model};
+use crate::run_options::WorkMode;
 use crate::{hooks, mcp};
 
 /// The parts of a run that come from its session and its model.
@@ -101,7 +101,7 @@ fn head_of(app: &AppContext, id: SessionId, choice: &ModelChoice) -> SessionStar
             timeout_ms: limits.timeout.value.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
         },
         resumed: false,
-        continues: app.base.flags.unpark,
+        continues: app.base.options.unpark,
         message_turn: 0,
         journal_gaps: 0,
         ephemeral: is_ephemeral(app),
@@ -152,12 +152,12 @@ pub(crate) fn config_errors(app: &AppContext) -> Vec<Reason> {
     errors.filter(|reason| reason.code() == FailureCode::Config).collect()
 }
 
-/// Returns the permission mode of the flags. Plan and ask mode take precedence over `--force`.
+/// Returns the permission mode of the options. The read-only modes take precedence over `force`.
 pub(crate) fn permission_mode(app: &AppContext) -> PermissionMode {
-    match (app.base.flags.mode, app.base.flags.plan, app.base.flags.force) {
-        (Some(Mode::Plan), _, _) | (_, true, _) => PermissionMode::Plan,
-        (Some(Mode::Ask), _, _) => PermissionMode::Ask,
-        (Some(Mode::Agent) | None, false, true) => PermissionMode::Force,
-        (Some(Mode::Agent) | None, false, false) => PermissionMode::Default,
+    match (app.base.options.mode, app.base.options.force) {
+        (WorkMode::Plan, _) => PermissionMode::Plan,
+        (WorkMode::Ask, _) => PermissionMode::Ask,
+        (WorkMode::Agent, true) => PermissionMode::Force,
+        (WorkMode::Agent, false) => PermissionMode::Default,
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ibeam_core::{Approver, NoApprover, Stop};
 use ibeam_output::{Contract, RunDetails, RunDetailsOptions};
-use ibeam_protocol::{Failure, Reason, UserPrompt};
+use ibeam_protocol::{Failure, Notice, Reason, UserPrompt};
 use ibeam_trace::AtifWriter;
 use tokio::sync::oneshot;
 
@@ -18,18 +18,22 @@ use super::run_session::RunSession;
 use super::sandbox::RunSandbox;
 use super::session_opener::SessionTarget;
 use super::watchdog::StartupWatchdog;
-use super::{event_writer, on_runtime, system_error, thread_error};
+use super::{on_runtime, system_error, thread_error};
 use crate::app::AppContext;
 use crate::cli::Format;
-use crate::exit::ExitFailure;
+use crate::dialect::DialectWriter;
+use crate::event_printing::{OutputForm, event_writer};
 use crate::model;
 use crate::progress_line;
-use crate::prompt::{self, Prompt, StdinTimeouts};
+use crate::prompt::{self, Prompt, StdinTimeouts, StdinUse};
+use crate::run_error::RunError;
 
 /// The front end of print mode.
 struct PrintFrontEnd<'a> {
     app: &'a AppContext,
     format: Format,
+    /// The writer of another program's stream, where one was asked for.
+    dialect: Option<&'a DialectWriter>,
     /// Whether stdout is a terminal.
     on_terminal: bool,
 }
@@ -37,7 +41,7 @@ struct PrintFrontEnd<'a> {
 impl PrintFrontEnd<'_> {
     /// Whether a person reads the output: the format is `text`, and no other program's.
     fn prints_text(&self) -> bool {
-        self.format == Format::Text && self.app.dialect_writer.is_none()
+        self.format == Format::Text && self.dialect.is_none()
     }
 
     /// Shows what the run waits for, if stderr is a terminal of a person.
@@ -52,6 +56,10 @@ impl PrintFrontEnd<'_> {
 impl FrontEnd for PrintFrontEnd<'_> {
     fn approver(&self) -> Arc<dyn Approver> {
         Arc::new(NoApprover)
+    }
+
+    fn notices(&self) -> Vec<Notice> {
+        self.dialect.and_then(|writer| writer.options().ignored_arguments_notice()).into_iter().collect()
     }
 
     fn details(&self) -> Option<RunDetails> {
@@ -75,11 +83,15 @@ impl FrontEnd for PrintFrontEnd<'_> {
 pub(crate) struct PrintInput<'a> {
     /// The words of the command line.
     pub(crate) words: &'a [OsString],
+    /// Whether stdin belongs to the prompt.
+    pub(crate) stdin: StdinUse,
     /// The plan of `--from-plan`.
     pub(crate) plan: Option<PlanHandover>,
+    /// The writer of another program's stream, where one was asked for.
+    pub(crate) dialect: Option<&'a DialectWriter>,
 }
 
-/// Runs the prompt and prints it in `format`, or in the dialect that was asked for.
+/// Runs the prompt and prints it in `form`, or in the dialect that was asked for.
 ///
 /// # Errors
 /// The failure of the run; it is in the stream too if the run had started.
@@ -87,29 +99,29 @@ pub(crate) fn print(
     app: &Arc<AppContext>,
     target: &SessionTarget,
     input: PrintInput<'_>,
-    format: Format,
+    form: OutputForm,
     stdout: File,
     startup: StartupWatchdog,
-) -> Result<(), ExitFailure> {
-    let PrintInput { words, plan } = input;
+) -> Result<(), RunError> {
+    let PrintInput { words, stdin, plan, dialect } = input;
     // Descriptor 1 is that of stderr.
     let on_terminal = rustix::termios::isatty(&stdout);
-    let new_writer: NewWriter<'_> = match &app.dialect_writer {
-        None if format == Format::Atif => Box::new(|stdout| Box::new(AtifWriter::for_run(stdout))),
-        None => Box::new(|stdout| event_writer(&app.base, format, stdout)),
-        Some(dialect_writer) => Box::new(|stdout| {
-            dialect_writer.set_output(stdout);
-            dialect_writer.event_writer()
+    let new_writer: NewWriter<'_> = match dialect {
+        None if form.format == Format::Atif => Box::new(|stdout| Box::new(AtifWriter::for_run(stdout))),
+        None => Box::new(|stdout| event_writer(&app.base, form, stdout)),
+        Some(writer) => Box::new(|stdout| {
+            writer.set_output(stdout);
+            writer.event_writer()
         }),
     };
     let printed = on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Single, startup, stdout, new_writer)?;
         // The sandbox starts while the prompt is read.
         let sandbox = RunSandbox::spawn(app)?;
-        let read_prompt = || runtime.block_on(read_prompt(app, words, &process.stop));
+        let read_prompt = || runtime.block_on(read_prompt(app, words, stdin, &process.stop));
         // If the words are a prompt, a wrong model is reported before the wait for stdin. Otherwise a missing prompt is
         // reported first.
-        let (model, mut prompt) = if app.base.flags.unpark {
+        let (model, mut prompt) = if app.base.options.unpark {
             (model::choose_model(app)?, Prompt { blocks: Vec::new(), notice: None })
         } else if prompt::has_text(words) {
             let model = model::choose_model(app)?;
@@ -122,7 +134,7 @@ pub(crate) fn print(
             // Directly after the words, so that piped context comes last.
             prompt.blocks.insert(1.min(prompt.blocks.len()), plan.block());
         }
-        let front_end = PrintFrontEnd { app, format, on_terminal };
+        let front_end = PrintFrontEnd { app, format: form.format, dialect, on_terminal };
         front_end.show_progress()?;
         let mut session = RunSession::open(process, target, model, sandbox, &prompt, &front_end)?;
         let mut prompt = UserPrompt::from(prompt.blocks);
@@ -145,8 +157,13 @@ pub(crate) fn print(
 ///
 /// # Errors
 /// The errors of [`prompt::read_prompt`]; the reason of the stop.
-async fn read_prompt(app: &AppContext, words: &[OsString], stop: &Stop) -> Result<Prompt, Reason> {
-    let (words, mode) = (words.to_vec(), app.base.flags.stdin.unwrap_or_default());
+async fn read_prompt(
+    app: &AppContext,
+    words: &[OsString],
+    stdin: StdinUse,
+    stop: &Stop,
+) -> Result<Prompt, Reason> {
+    let words = words.to_vec();
     let timeouts = StdinTimeouts {
         silence: app.base.settings.timeouts.stdin.value,
         context: app.base.settings.timeouts.stdin_context.value,
@@ -156,7 +173,7 @@ async fn read_prompt(app: &AppContext, words: &[OsString], stop: &Stop) -> Resul
     thread
         .spawn(move || {
             // After a stop the receiver is gone.
-            let _ = sender.send(prompt::read_prompt(&words, mode, timeouts));
+            let _ = sender.send(prompt::read_prompt(&words, stdin, timeouts));
         })
         .map_err(|error| system_error("thread", &error))?;
     tokio::select! {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use ibeam_config::RetrySettings;
 use ibeam_core::{
-    Approver, Checkpoints, FailOn, FallbackModel, Gate, Hooks, JsonSchema, NoCheckpoints, NoScopedRules,
+    Approver, Checkpoints, FallbackModel, Gate, Hooks, JsonSchema, NoCheckpoints, NoScopedRules,
     PreparedCall, Provider, ReplaceableDefault, RetryPolicy, Run, RunPrecondition, ScopedRules, Steering,
     Stop, Tool, ToolInputError, ToolOrigin, ToolSet,
 };
@@ -24,13 +24,12 @@ use super::subagents::{SubagentHost, SubagentSettings, ToolFactory};
 use super::{answer_schema, home_workspace, model_info};
 use crate::app::AppContext;
 use crate::checkpoint::RunCheckpoints;
-use crate::cli::FailOnArg;
 use crate::clock::SystemClock;
 use crate::context::{Context, ContextInputs};
-use crate::dialect::ModelLimits;
 use crate::instructions::{Instructions, WorkspaceRules};
 use crate::mcp::McpServers;
 use crate::model::{ModelChoice, current_model};
+use crate::session_observer::ModelLimits;
 use crate::skills::{SKILL_TOOL_NAME, SkillTool, Skills};
 use crate::text_sources::TextSources;
 
@@ -93,12 +92,12 @@ impl ProjectTexts {
     /// Reads the rule files and the headers of the skills.
     pub(super) fn load(app: &AppContext, path_policy: PathPolicy) -> Self {
         let sources = TextSources::new(app, path_policy);
-        let flags = &app.base.flags;
-        if flags.without_instructions {
+        let options = &app.base.options;
+        if options.without_instructions {
             return Self { sources, instructions: Instructions::default(), skills: Arc::default() };
         }
         let mut skills = Skills::load(&sources);
-        if flags.without.iter().any(|name| name == SKILL_TOOL_NAME) {
+        if options.without.iter().any(|name| name == SKILL_TOOL_NAME) {
             skills.offer_none();
         }
         Self { instructions: Instructions::load(&sources), sources, skills: Arc::new(skills) }
@@ -194,7 +193,7 @@ pub(super) fn build(
         PermissionMode::Plan | PermissionMode::Ask => false,
     };
     let worktree_shell = tools.get("shell").filter(|_| needs_setup && runs_commands).cloned();
-    tools.retain(|name, _| !app.base.flags.without.contains(name));
+    tools.retain(|name, _| !app.base.options.without.contains(name));
     head.tools = tools.keys().cloned().collect();
     head.mcp_servers.clone_from(&servers.statuses);
     let clock = Arc::new(SystemClock::since(app.started_at));
@@ -213,14 +212,13 @@ pub(super) fn build(
     });
     let prompt = context.prompt_parts();
     head.environment = Some(context.environment);
-    let scoped_rules: Arc<dyn ScopedRules> = match app.base.flags.without_instructions {
+    let scoped_rules: Arc<dyn ScopedRules> = match app.base.options.without_instructions {
         true => Arc::new(NoScopedRules),
         false => Arc::new(WorkspaceRules::new(text_sources.clone(), &instructions)),
     };
     let head_model = head.model.clone();
     let prices = model_info::check_price(app, &head_model)?;
-    set_dialect_limits(app, &head_model);
-    let fail_on = |word| app.base.flags.fail_on.contains(&word);
+    report_limits(app, &head_model);
     let mut run = Run {
         head,
         provider,
@@ -230,12 +228,7 @@ pub(super) fn build(
         gate: Gate::new(policy, approver),
         hooks,
         retry: retry_policy(app),
-        fail_on: FailOn {
-            denied: fail_on(FailOnArg::Denied),
-            tool_error: fail_on(FailOnArg::ToolError),
-            empty: fail_on(FailOnArg::Empty),
-            background: fail_on(FailOnArg::Background),
-        },
+        fail_on: app.base.options.fail_on,
         answer_schema,
         clock,
         prompt,
@@ -293,7 +286,7 @@ pub(super) fn change_model(app: &AppContext, run: &mut Run, choice: ModelChoice)
     run.context_window = model_info::economic_window(app, &info);
     run.binds_thinking = model_info::binds_thinking(app, &info);
     run.limits = model_info::request_limits(app, &info);
-    set_dialect_limits(app, &info);
+    report_limits(app, &info);
     run.provider = provider;
     run.default_model = None;
     (run.head.model, run.head.key_source) = (info, key_source);
@@ -314,7 +307,7 @@ pub(super) fn connect_fallback(
     let context_window = model_info::economic_window(app, &model);
     let binds_thinking = model_info::binds_thinking(app, &model);
     let limits = model_info::request_limits(app, &model);
-    set_dialect_limits(app, &model);
+    report_limits(app, &model);
     // The limit is set for the first model; a larger one than that of the next model would be an error there.
     let known = current_model(app, &model.provider, &model.id);
     let longest_answer = known.and_then(|known| known.max_output_tokens).unwrap_or(u32::MAX);
@@ -323,14 +316,14 @@ pub(super) fn connect_fallback(
     Ok(FallbackModel { model, provider, context_window, max_output_tokens, binds_thinking, limits, prices })
 }
 
-/// Passes the limits of the model to a dialect that prints them.
-fn set_dialect_limits(app: &AppContext, model: &ModelInfo) {
-    if let Some(dialect_writer) = &app.dialect_writer {
+/// Passes the limits of the model to the observer.
+fn report_limits(app: &AppContext, model: &ModelInfo) {
+    if let Some(observer) = &app.observer {
         let limits = ModelLimits {
             context_window: model_info::context_window(app, model),
             max_output_tokens: model_info::max_output_tokens(app, model),
         };
-        dialect_writer.set_model_limits(&model.id, limits);
+        observer.on_model(&model.id, limits);
     }
 }
 

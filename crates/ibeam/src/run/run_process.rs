@@ -17,7 +17,7 @@ use super::shutdown::Shutdown;
 use super::watchdog::{StartupWatchdog, TimeLimit, Watch, Watchdog};
 use super::{system_error, thread_error};
 use crate::app::AppContext;
-use crate::exit;
+use crate::process_end;
 use crate::progress_line;
 use crate::pump::CurrentStop;
 use crate::stderr;
@@ -91,19 +91,19 @@ impl<'a> RunProcess<'a> {
             RunKind::Single | RunKind::Interactive => signalled,
             RunKind::Hosted | RunKind::Editor | RunKind::Served => CurrentStop::new(Stop::default()),
         };
-        exit::set_catalogue(&app.base.catalogue);
+        process_end::set_catalogue(&app.base.catalogue);
         let watchdog = Some(Rc::new((watchdog, watch)));
         let output = Rc::new(RunOutput::Stdout(stdout, new_writer));
         let process = Self { app: Arc::clone(app), runtime, kind, stop, current_stop, watchdog, output };
         if kind == RunKind::Hosted {
             process.watch_reader()?;
         }
-        exit::set_unstarted_run_writer(process.writer()?);
+        process_end::set_unstarted_run_writer(process.writer()?);
         let _context = runtime.enter();
-        if app.base.flags.heartbeat.is_some() {
+        if app.base.options.heartbeat.is_some() {
             progress_line::follow(&app.base.catalogue);
         }
-        stderr::start_heartbeat(app.base.flags.heartbeat);
+        stderr::start_heartbeat(app.base.options.heartbeat);
         Ok(process)
     }
 

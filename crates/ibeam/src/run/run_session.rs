@@ -34,22 +34,23 @@ use super::sandbox::PendingSandbox;
 use super::session_opener::{SessionOpener, SessionTarget, is_ephemeral};
 use super::shutdown::Shutdown;
 use super::subagents::{SubagentHost, SubagentSettings};
-use super::system_prompt::SystemPromptFlags;
+use super::system_prompt::GivenInstructions;
 use super::thread_error;
 use super::trace_export::{self, TraceExport, TraceRequest};
 use crate::app::AppContext;
-use crate::exit::ExitFailure;
 use crate::hooks;
 use crate::mcp::{self, McpServers};
 use crate::model::{FallbackChain, ModelChoice, Parking, ParkingDir, current_model};
 use crate::printer::Printer;
+use crate::process_end;
 use crate::prompt::Prompt;
 use crate::pump::{MAX_WAITING_EVENTS, Pump, PumpThread, SCREEN_DELTA_INTERVAL};
+use crate::run_error::RunError;
 use crate::skills::Skills;
 use crate::slash_commands::SlashCommand;
 use crate::stderr_notices::NoticePrinter;
 use crate::text_sources::TextSources;
-use crate::{exit, slash_commands, stderr};
+use crate::{slash_commands, stderr};
 
 /// An open session: everything that its runs share.
 pub(super) struct RunSession<'a> {
@@ -96,18 +97,18 @@ impl<'a> RunSession<'a> {
         sandbox: PendingSandbox,
         first: &Prompt,
         front_end: &dyn FrontEnd,
-    ) -> Result<Self, ExitFailure> {
+    ) -> Result<Self, RunError> {
         let (app, runtime) = (&Arc::clone(&process.app), process.runtime);
         let answer_schema = answer_schema::load(app)?;
         let chain = FallbackChain::choose(app, &model)?;
-        let SystemPromptFlags { replacement, appended } = SystemPromptFlags::load(&app.base.flags)?;
+        let GivenInstructions { replacement, appended } = GivenInstructions::load(&app.base.options)?;
         let media = RunMedia::new(&model, &chain);
         let attachments = attachments::load(app, &media)?;
         let opener = SessionOpener::new(app, target)?;
         if !first.blocks.is_empty()
             && let Some(head) = prepare::expected_head(app, &opener, &model)
         {
-            exit::set_expected_run(head, first.blocks.clone());
+            process_end::set_expected_run(head, first.blocks.clone());
         }
         let mut declared = mcp::declared_servers(app)?;
         let configured_hooks = hooks::load(app)?;
@@ -165,7 +166,6 @@ impl<'a> RunSession<'a> {
         front_end.on_servers_started(&servers.statuses);
         notices.extend(servers.notices.iter().cloned());
         notices.extend(configured_hooks.notices.iter().cloned());
-        notices.extend(app.ignored_arguments_notice());
         notices.extend(app.worktree.iter().flat_map(|worktree| worktree.notices.iter().cloned()));
         notices.extend(front_end.notices());
         let prompt_model =
@@ -228,9 +228,7 @@ impl<'a> RunSession<'a> {
                 current_model(app, &model.provider, &model.id).and_then(|known| known.batch_percent);
             run.prices = run.prices.map(|prices| batch_prices(percent, prices));
         }
-        if let Some(dialect_writer) = &app.dialect_writer
-            && dialect_writer.options().lists_commands()
-        {
+        if let Some(observer) = app.observer.as_ref().filter(|observer| observer.wants_commands()) {
             let commands = slash_commands::available(&text_sources, &skills);
             let of_servers = slash_commands::server_prompt::available(servers.with_prompts());
             let of_servers = runtime.block_on(async {
@@ -240,7 +238,7 @@ impl<'a> RunSession<'a> {
                     commands = of_servers => commands,
                 }
             });
-            dialect_writer.set_commands(commands.into_iter().chain(of_servers).collect(), &agents);
+            observer.on_commands(commands.into_iter().chain(of_servers).collect(), &agents);
         }
         if let Some(proxy) = proxy {
             // The task ends with the runtime.
@@ -319,7 +317,7 @@ impl<'a> RunSession<'a> {
         mut prompt: UserPrompt,
         stop: Option<Stop>,
         meanwhile: impl Future<Output = Infallible>,
-    ) -> Result<(), ExitFailure> {
+    ) -> Result<(), RunError> {
         let stop = stop.unwrap_or_else(|| self.process.new_stop());
         self.run.stop = stop.clone();
         self.process.current_stop.set(stop.clone());
@@ -380,7 +378,7 @@ impl<'a> RunSession<'a> {
         }
         self.run.tools.retain(|name, _| !before.contains(name));
         let now = self.servers.tools().into_iter();
-        self.run.tools.extend(now.filter(|(name, _)| !app.base.flags.without.contains(name)));
+        self.run.tools.extend(now.filter(|(name, _)| !app.base.options.without.contains(name)));
         self.run.head.tools = self.run.tools.keys().cloned().collect();
         self.run.gate.set_unapproved_mcp_tools(self.servers.unapproved.clone());
         self.notices.extend(self.servers.notices.iter().cloned());
@@ -431,7 +429,7 @@ impl<'a> RunSession<'a> {
     }
 
     /// Whether no run can follow one that failed like this.
-    pub(super) fn must_close(&self, failed: &ExitFailure) -> bool {
+    pub(super) fn must_close(&self, failed: &RunError) -> bool {
         failed.run.is_none()
             || ends_process(&failed.failure.reason)
             || self.process.stop.reason().is_some()
@@ -462,7 +460,7 @@ impl<'a> RunSession<'a> {
     }
 
     /// Prints a failed run on stderr before the next one.
-    pub(super) fn report(&self, failed: &ExitFailure) {
+    pub(super) fn report(&self, failed: &RunError) {
         let catalogue = &self.process.app.base.catalogue;
         let explanation = match self.process.kind {
             RunKind::Interactive => failed.explained_in_conversation(catalogue),
@@ -474,7 +472,7 @@ impl<'a> RunSession<'a> {
     }
 
     /// Prints how a run ended that did not succeed. The person knows what an interrupt is.
-    pub(super) fn report_ended(&self, failed: &ExitFailure) {
+    pub(super) fn report_ended(&self, failed: &RunError) {
         if matches!(failed.failure.reason, Reason::Signalled(Signal::Int)) {
             stderr::write_line(&self.process.app.base.catalogue.line(&TuiLine::Interrupted));
         } else {
@@ -502,7 +500,7 @@ impl<'a> RunSession<'a> {
     ///
     /// # Errors
     /// The error of `outcome`; else the reason why some events were not written.
-    pub(super) fn close(self, outcome: Result<(), ExitFailure>) -> Result<(), ExitFailure> {
+    pub(super) fn close(self, outcome: Result<(), RunError>) -> Result<(), RunError> {
         let is_unused = self.process.kind == RunKind::Interactive && self.is_unused();
         let Self {
             process,
@@ -553,11 +551,11 @@ async fn run_to_completion(
     journal: &mut Journal,
     prompt: UserPrompt,
     notices: Vec<Notice>,
-) -> Result<(), ExitFailure> {
+) -> Result<(), RunError> {
     match shutdown.limit(&run.stop, run.run_turn(journal, prompt, notices)).await? {
         Ok(finished) => match finished.outcome.clone() {
             RunOutcome::Completed => Ok(()),
-            RunOutcome::Failed(failure) => Err(ExitFailure { failure, run: Some(Box::new(finished)) }),
+            RunOutcome::Failed(failure) => Err(RunError { failure, run: Some(Box::new(finished)) }),
         },
         Err(_closed) => {
             let detail = "the event stream closed without a reason".to_owned();
@@ -567,12 +565,12 @@ async fn run_to_completion(
 }
 
 /// Prints on stdout a run that a stop ended before it started.
-fn print_unstarted_run(stop: &Stop, failure: Failure) -> ExitFailure {
+fn print_unstarted_run(stop: &Stop, failure: Failure) -> RunError {
     if stop.reason().is_none() {
         return failure.into();
     }
-    let run = exit::print_unstarted_run(&failure);
-    ExitFailure { failure, run: run.map(Box::new) }
+    let run = process_end::print_unstarted_run(&failure);
+    RunError { failure, run: run.map(Box::new) }
 }
 
 /// Runs the set-up commands of a new worktree with its shell tool. Returns the notices of the commands.

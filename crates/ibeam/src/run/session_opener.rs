@@ -16,24 +16,13 @@ use crate::app::AppContext;
 use crate::session_name::find_session;
 
 /// Which session the run belongs to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SessionTarget {
+    #[default]
     New,
     Newest,
     /// A session by its UUID or the beginning of it, or by `-1`, `-2` … for the newest, the second newest, …
     Named(String),
-}
-
-impl SessionTarget {
-    /// Returns the session that the flags name.
-    pub(crate) fn from_flags(flags: &crate::cli::Flags) -> Self {
-        match (&flags.resume, flags.continue_) {
-            (Some(name), _) if name == "-1" => Self::Newest,
-            (Some(name), _) => Self::Named(name.clone()),
-            (None, true) => Self::Newest,
-            (None, false) => Self::New,
-        }
-    }
 }
 
 /// Everything that opening a session needs, so that another thread can do it.
@@ -105,14 +94,14 @@ impl SessionOpener {
             workspace: app.workspace.clone(),
             target: target.clone(),
             new_id,
-            forks: app.base.flags.fork,
-            requires_known_id: app.dialect_writer.is_none() && is_person_present(),
+            forks: app.base.options.fork,
+            requires_known_id: !app.base.options.creates_named_session && is_person_present(),
             imported: match target {
                 SessionTarget::New => trajectory_import::load(app, new_id)?,
                 SessionTarget::Newest | SessionTarget::Named(_) => Vec::new(),
             },
             options: options.map(|options| SessionOptions { cancel: cancel.clone(), ..options }),
-            continues: app.base.flags.unpark,
+            continues: app.base.options.unpark,
             cancel,
         })
     }

@@ -49,7 +49,7 @@ impl SubagentSettings {
     ) -> (Option<Self>, Vec<Notice>) {
         let settings = &app.base.settings.subagents;
         let (mode, max_depth) = (settings.mode.value.as_deref(), settings.max_depth.value);
-        let is_excluded = app.base.flags.without.iter().any(|tool| tool == TASK_NAME);
+        let is_excluded = app.base.options.without.iter().any(|tool| tool == TASK_NAME);
         if mode == Some("disabled")
             || max_depth == 0
             || is_excluded

@@ -8,34 +8,34 @@ use std::path::Path;
 
 use ibeam_protocol::{Reason, sentence};
 
-use crate::cli::Flags;
+use crate::run_options::RunOptions;
 
 /// The maximum size of a file. The system prompt is a part of every request.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// The instructions of the flags.
+/// The instructions of the caller.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct SystemPromptFlags {
+pub(super) struct GivenInstructions {
     /// The instructions instead of the built-in ones.
     pub(super) replacement: Option<String>,
     /// The instructions after all others.
     pub(super) appended: Vec<String>,
 }
 
-impl SystemPromptFlags {
-    /// Reads the texts of the flags and their files.
+impl GivenInstructions {
+    /// Reads the texts of the options and their files.
     ///
     /// # Errors
     /// `NoInput` for a file that cannot be read, is too large or is not UTF-8; `Usage` for an empty file of
     /// `--system-prompt`.
-    pub(super) fn load(flags: &Flags) -> Result<Self, Reason> {
-        let replacement = flags.system_prompt.as_deref().map(text).transpose()?;
+    pub(super) fn load(options: &RunOptions) -> Result<Self, Reason> {
+        let replacement = options.system_prompt.as_deref().map(text).transpose()?;
         if replacement.as_ref().is_some_and(|text| text.trim().is_empty()) {
             let detail = sentence!("the file of `--system-prompt` is empty; write the instructions into it");
             return Err(Reason::Usage { detail });
         }
         let appended =
-            flags.append_system_prompt.iter().map(|value| text(value)).collect::<Result<_, _>>()?;
+            options.append_system_prompt.iter().map(|value| text(value)).collect::<Result<_, _>>()?;
         Ok(Self { replacement, appended })
     }
 }
@@ -68,11 +68,11 @@ fn read(path: &Path) -> io::Result<String> {
 mod tests {
     use super::*;
 
-    fn load(system: Option<&str>, appended: &[&str]) -> Result<SystemPromptFlags, Reason> {
-        SystemPromptFlags::load(&Flags {
+    fn load(system: Option<&str>, appended: &[&str]) -> Result<GivenInstructions, Reason> {
+        GivenInstructions::load(&RunOptions {
             system_prompt: system.map(str::to_owned),
             append_system_prompt: appended.iter().map(|text| (*text).to_owned()).collect(),
-            ..Flags::default()
+            ..RunOptions::default()
         })
     }
 

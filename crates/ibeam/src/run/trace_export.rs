@@ -43,7 +43,7 @@ impl TraceRequest {
     /// `CannotCreate` for the file; `Usage` for a receiver that this program cannot send to.
     pub(super) fn new(app: &AppContext) -> Result<Option<Self>, Reason> {
         let receiver = Receiver::from_environment()?;
-        let path = app.base.flags.trace_file.clone();
+        let path = app.base.options.trace_file.clone();
         if receiver.is_none() && path.is_none() {
             return Ok(None);
         }

@@ -19,7 +19,7 @@ use crate::clock::now_ms;
 /// # Errors
 /// `NoInput`, `InvalidTrajectory`.
 pub(super) fn load(app: &AppContext, id: SessionId) -> Result<Vec<Event>, Reason> {
-    let Some(path) = &app.base.flags.from_atif else { return Ok(Vec::new()) };
+    let Some(path) = &app.base.options.from_atif else { return Ok(Vec::new()) };
     let name = || path.display().to_string();
     let text = fs::read_to_string(path)
         .map_err(|error| Reason::NoInput { path: name(), detail: error.to_string() })?;

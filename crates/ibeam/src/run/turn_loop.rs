@@ -5,8 +5,8 @@ use std::convert::Infallible;
 use ibeam_protocol::Failure;
 
 use super::run_session::RunSession;
-use crate::exit::ExitFailure;
 use crate::message_queue::{MessageQueue, QueuedMessage};
+use crate::run_error::RunError;
 
 pub(super) trait TurnSource {
     /// Whether the process succeeds if its last turn does. Otherwise all turns have to succeed.
@@ -38,9 +38,9 @@ pub(super) fn run_turns<S: TurnSource>(
     session: &mut RunSession<'_>,
     first: QueuedMessage,
     source: &mut S,
-) -> Result<(), ExitFailure> {
+) -> Result<(), RunError> {
     let mut next = first;
-    let mut failed: Option<ExitFailure> = None;
+    let mut failed: Option<RunError> = None;
     loop {
         if let Err(failure) = session.check_files(&next.prompt) {
             report(session, failed);
@@ -73,6 +73,6 @@ pub(super) fn run_turns<S: TurnSource>(
     }
 }
 
-fn report(session: &RunSession<'_>, failed: Option<ExitFailure>) {
+fn report(session: &RunSession<'_>, failed: Option<RunError>) {
     failed.iter().for_each(|failed| session.report(failed));
 }

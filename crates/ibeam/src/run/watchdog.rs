@@ -15,10 +15,11 @@ use ibeam_protocol::Reason;
 use tokio::runtime::{Builder, Handle};
 use tokio::task::{AbortHandle, JoinSet};
 
-use crate::cli::Flags;
 use crate::printer::Printer;
+use crate::process_end;
 use crate::pump::{CurrentStop, MAX_WAITING_EVENTS};
-use crate::{exit, printer, resource_exhaustion, signals};
+use crate::run_options::RunOptions;
+use crate::{printer, resource_exhaustion, signals};
 
 /// The time between two checks of the pump.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -69,13 +70,13 @@ pub(crate) struct StartupWatchdog {
 }
 
 impl StartupWatchdog {
-    /// Starts the watch, with the limit of time that the flags give.
+    /// Starts the watch, with the limit of time that the options give.
     ///
     /// # Errors
     /// The errors of `Watchdog::start`, and `System` if too few descriptors are left for a run.
-    pub(crate) fn start(flags: &Flags) -> Result<Self, Reason> {
+    pub(crate) fn start(options: &RunOptions) -> Result<Self, Reason> {
         // An invalid value is refused once the configuration is read.
-        Self::with_limit(flags.timeout.as_deref().and_then(parse_time))
+        Self::with_limit(options.timeout.as_deref().and_then(parse_time))
     }
 
     /// Starts the watch with this limit of time.
@@ -154,7 +155,7 @@ impl Watchdog {
             }
             let reason = stop.wait().await;
             wait_for_end(Instant::now(), budget).await;
-            exit::force_exit(&reason);
+            process_end::force_exit(&reason);
         };
         Watch(self.handle.spawn(work).abort_handle())
     }

@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::ValueEnum;
+use ibeam_core::FailOn;
 use ibeam_protocol::{Reason, sentence};
 
-use crate::cli::Flags;
+use crate::run::SessionTarget;
+use crate::run_options::{RunOptions, WorkMode};
 
 /// The flags of the processes of a fleet.
 pub(super) struct ForwardedFlags {
@@ -21,80 +22,85 @@ impl ForwardedFlags {
     ///
     /// # Errors
     /// `Usage` for a flag that a fleet cannot have.
-    pub(super) fn new(flags: &Flags) -> Result<Self, Reason> {
+    pub(super) fn new(options: &RunOptions) -> Result<Self, Reason> {
         let refused = [
             (
-                flags.api_key.is_some(),
+                options.api_key.is_some(),
                 sentence!(
                     "`--api-key` is not for `fleet run`: set the variable of the provider, or use `ibeam login`"
                 ),
             ),
             (
-                flags.ephemeral,
+                options.ephemeral,
                 sentence!(
                     "`--ephemeral` is not for `fleet run`: an interrupted task is resumed from its session"
                 ),
             ),
             (
-                flags.resume.is_some() || flags.continue_,
+                options.session != SessionTarget::New,
                 sentence!("`--resume` is not for `fleet run`: each task has a session of its own"),
             ),
             (
-                flags.worktree.is_some(),
+                options.worktree.is_some(),
                 sentence!("`--worktree` is not for `fleet run`: each task has a workspace of its own"),
             ),
         ];
         if let Some((_, detail)) = refused.into_iter().find(|(is_given, _)| *is_given) {
             return Err(Reason::Usage { detail });
         }
-        Ok(Self { sandbox: sandbox_flags(flags), run: run_flags(flags) })
+        Ok(Self { sandbox: sandbox_flags(options), run: run_flags(options) })
     }
 }
 
-fn sandbox_flags(flags: &Flags) -> Vec<OsString> {
+fn sandbox_flags(options: &RunOptions) -> Vec<OsString> {
     let mut list = FlagList::default();
-    list.switch("--force", flags.force);
-    list.switch("--trust", flags.trust);
-    list.word("--sandbox", flags.sandbox);
-    list.texts("--allow", &flags.allow);
-    list.texts("--deny", &flags.deny);
-    list.texts("--ask", &flags.ask);
-    list.texts("--allow-net", &flags.allow_net);
-    list.texts("--allow-socket", &flags.allow_socket);
-    list.text("--approval", flags.approval.as_ref());
-    list.paths("--add-dir", &flags.add_dir);
+    list.switch("--force", options.force);
+    list.switch("--trust", options.trust);
+    list.text("--sandbox", options.sandbox.map(|is_on| if is_on { "enabled" } else { "disabled" }).as_ref());
+    list.texts("--allow", &options.allow);
+    list.texts("--deny", &options.deny);
+    list.texts("--ask", &options.ask);
+    list.texts("--allow-net", &options.allow_net);
+    list.texts("--allow-socket", &options.allow_socket);
+    list.text("--approval", options.approval.as_ref());
+    list.paths("--add-dir", &options.add_dir);
     list.0
 }
 
-fn run_flags(flags: &Flags) -> Vec<OsString> {
+fn run_flags(options: &RunOptions) -> Vec<OsString> {
     let mut list = FlagList::default();
-    list.text("--model", flags.model.as_ref());
-    list.texts("--fallback-model", &flags.fallback_model);
-    list.text("--effort", flags.effort.as_ref());
-    list.text("--thinking-budget", flags.thinking_budget.as_ref());
-    list.texts("--without", &flags.without);
-    list.word("--mode", flags.mode);
-    list.switch("--plan", flags.plan);
-    list.text("--endpoint", flags.endpoint.as_ref());
-    list.text("--ca-file", flags.ca_file.as_ref());
-    list.text("--client-cert", flags.client_cert.as_ref());
-    list.text("--client-key", flags.client_key.as_ref());
-    list.texts("--header", &flags.header);
-    list.text("--max-turns", flags.max_turns.as_ref());
-    list.text("--max-tokens", flags.max_tokens.as_ref());
-    list.text("--max-cost", flags.max_cost.as_ref());
-    list.text("--max-tool-calls", flags.max_tool_calls.as_ref());
-    list.text("--timeout", flags.timeout.as_ref());
-    for what in &flags.fail_on {
-        list.word("--fail-on", Some(*what));
+    list.text("--model", options.model.as_ref());
+    list.texts("--fallback-model", &options.fallback_model);
+    list.text("--effort", options.effort.as_ref());
+    list.text("--thinking-budget", options.thinking_budget.as_ref());
+    list.texts("--without", &options.without);
+    list.text("--mode", Some(options.mode).filter(|mode| mode.is_read_only()).map(WorkMode::name).as_ref());
+    list.text("--endpoint", options.endpoint.as_ref());
+    list.text("--ca-file", options.ca_file.as_ref());
+    list.text("--client-cert", options.client_cert.as_ref());
+    list.text("--client-key", options.client_key.as_ref());
+    list.texts("--header", &options.header);
+    list.text("--max-turns", options.max_turns.as_ref());
+    list.text("--max-tokens", options.max_tokens.as_ref());
+    list.text("--max-cost", options.max_cost.as_ref());
+    list.text("--max-tool-calls", options.max_tool_calls.as_ref());
+    list.text("--timeout", options.timeout.as_ref());
+    let FailOn { denied, tool_error, empty, background } = options.fail_on;
+    let conditions =
+        [("denied", denied), ("tool-error", tool_error), ("empty", empty), ("background", background)];
+    for (condition, _) in conditions.iter().filter(|(_, is_given)| *is_given) {
+        list.text("--fail-on", Some(condition));
     }
-    list.paths("--json-schema", flags.json_schema.as_slice());
-    list.word("--background", flags.background);
-    list.switch("--approve-mcps", flags.approve_mcps);
-    list.texts("--mcp-config", &flags.mcp_config);
-    list.switch("--strict-mcp-config", flags.strict_mcp_config);
-    list.text("--system-prompt", flags.system_prompt.as_ref());
-    list.texts("--append-system-prompt", &flags.append_system_prompt);
+    list.paths("--json-schema", options.json_schema.as_slice());
+    list.text(
+        "--background",
+        options.waits_for_background.map(|waits| if waits { "wait" } else { "stop" }).as_ref(),
+    );
+    list.switch("--approve-mcps", options.approve_mcps);
+    list.texts("--mcp-config", &options.mcp_config);
+    list.switch("--strict-mcp-config", options.strict_mcp_config);
+    list.text("--system-prompt", options.system_prompt.as_ref());
+    list.texts("--append-system-prompt", &options.append_system_prompt);
     list.0
 }
 
@@ -123,10 +129,5 @@ impl FlagList {
             flag.push(path);
             self.0.push(flag);
         }
-    }
-
-    fn word(&mut self, name: &str, value: Option<impl ValueEnum>) {
-        let word = value.and_then(|value| value.to_possible_value());
-        self.text(name, word.as_ref().map(|word| word.get_name().to_owned()).as_ref());
     }
 }

@@ -11,6 +11,7 @@ use ibeam_protocol::Reason;
 
 use super::{FleetSource, open_ledger, queue, queue_error, unknown_task};
 use crate::app::AppContext;
+use crate::cli::Flags;
 use crate::cli_error::CliError;
 use crate::command::replay::{ReplayOptions, replay_lines};
 
@@ -31,12 +32,13 @@ pub(super) struct TaskLines {
 /// `Usage` for an unknown task, `NoInput` for one without a run; the errors of a replay.
 pub(super) fn print_log(
     app: &AppContext,
+    flags: &Flags,
     source: &FleetSource<'_>,
     task: &str,
     follows: bool,
     stdout: &File,
 ) -> Result<(), CliError> {
-    let options = ReplayOptions::for_log(&app.base)?;
+    let options = ReplayOptions::for_log(&app.base, flags)?;
     let lines = match source {
         FleetSource::Directory(directory) => lines_in(directory, task)?,
         FleetSource::Queue(flags) => queue::task_lines(flags, task)?,

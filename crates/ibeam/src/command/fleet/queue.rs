@@ -36,7 +36,7 @@ use super::{
     submission_error, submit_to_ledger, unknown_task, watch_signals,
 };
 use crate::app::AppContext;
-use crate::cli::{CredentialFlags, GrantFlags, Mode, QueueFlags, ReportFormat, WorkerFlags};
+use crate::cli::{CredentialFlags, GrantFlags, QueueFlags, ReportFormat, WorkerFlags};
 use crate::cli_error::CliError;
 use crate::command::{report, write};
 use crate::stderr;
@@ -329,17 +329,10 @@ fn policy(app: &AppContext, queue: &QueueFlags, grants: &GrantFlags, keeps_conte
             timeout_s: limits.timeout.value.map(|time| time.as_secs()).filter(|time| *time > 0),
             check_timeout_s: Some(timeouts.tool_longest.value.as_secs().max(1)),
         },
-        is_read_only: app.base.flags.plan || app.base.flags.mode.is_some_and(is_read_only),
+        is_read_only: app.base.options.mode.is_read_only(),
         allows_checks: grants.allow_checks,
         keeps_content,
         key_file: key_file(&queue.credentials),
-    }
-}
-
-fn is_read_only(mode: Mode) -> bool {
-    match mode {
-        Mode::Agent => false,
-        Mode::Plan | Mode::Ask => true,
     }
 }
 

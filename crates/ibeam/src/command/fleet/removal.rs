@@ -35,7 +35,7 @@ pub(super) fn delete(
     if let Some(flags) = queue {
         open = open.max(queue::open_tasks(flags)?);
     }
-    if open > 0 && !app.base.flags.force && !confirm(catalogue, open)? {
+    if open > 0 && !app.base.options.force && !confirm(catalogue, open)? {
         return Ok(());
     }
     let mut deleted = |what: &str| {

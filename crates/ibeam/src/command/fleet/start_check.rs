@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use ibeam_fleet::{Task, WorkspaceSource};
 
 use crate::app::{AppContext, ConfigUse};
-use crate::cli::Flags;
 use crate::cli_error::CliError;
 use crate::model::{FallbackChain, ModelChoice, choose_model, choose_model_named};
 use crate::run::context_preview::ContextPreview;
 use crate::run::model_info;
+use crate::run_options::RunOptions;
 
 /// Checks that a run can start with the flags of the command and with the models of the tasks: their keys, their prices
 /// where the cost is limited, and the files of flags. Nothing is sent.
@@ -78,17 +78,17 @@ fn local_source(source: &WorkspaceSource) -> Option<PathBuf> {
     (path.is_dir() && !path.join("HEAD").is_file()).then_some(path)
 }
 
-/// Returns the context of a run with the flags of the command in another workspace.
+/// Returns the context of a run with the options of the command in another workspace.
 fn context_in(app: &AppContext, workspace: PathBuf) -> Result<AppContext, CliError> {
-    let flags = &app.base.flags;
-    let flags = Flags {
+    let options = &app.base.options;
+    let options = RunOptions {
         workspace: Some(workspace),
         // The check does not remember that a project is trusted.
-        force: flags.force || flags.trust,
+        force: options.force || options.trust,
         trust: false,
         debug: None,
         record: None,
-        ..flags.clone()
+        ..options.clone()
     };
-    Ok(AppContext::new(flags, None, ConfigUse::Needed, app.started_at)?)
+    Ok(AppContext::new(options, ConfigUse::Needed, app.started_at)?)
 }

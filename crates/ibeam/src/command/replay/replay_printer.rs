@@ -13,7 +13,7 @@ use super::pace::Pace;
 use super::{ReplayEnd, ReplayOptions, warn};
 use crate::app::BaseContext;
 use crate::cli::Format;
-use crate::run::event_writer;
+use crate::event_printing::event_writer;
 
 enum ReplayOutput<'a> {
     /// No output yet.
@@ -140,7 +140,7 @@ impl<'a> ReplayPrinter<'a> {
         let has_output = match self.output {
             ReplayOutput::None => false,
             ReplayOutput::Events(_) => {
-                self.options.format.is_export() || (is_turn && self.options.format == Format::StreamJson)
+                self.options.format().is_export() || (is_turn && self.options.format() == Format::StreamJson)
             }
             ReplayOutput::Lines(_) => true,
         };
@@ -151,11 +151,11 @@ impl<'a> ReplayPrinter<'a> {
     }
 
     fn new_writer(&mut self) -> Box<dyn EventWriter + Send + 'a> {
-        if self.options.format == Format::Html {
+        if self.options.format() == Format::Html {
             let catalogue = Arc::clone(&self.base.catalogue);
             return Box::new(Html::new(self.out, catalogue, self.title.take()));
         }
-        event_writer(self.base, self.options.format, self.out)
+        event_writer(self.base, self.options.form, self.out)
     }
 
     fn end_run(&mut self, run: &RunFinished) -> Result<(), ReplayEnd> {
@@ -164,7 +164,7 @@ impl<'a> ReplayPrinter<'a> {
             return Ok(());
         }
         self.flush()?;
-        let is_shown = self.options.format == Format::StreamJson || self.options.format.is_export();
+        let is_shown = self.options.format() == Format::StreamJson || self.options.format().is_export();
         if let Some(failure) = run.failure().filter(|_| !is_shown) {
             let message = self.base.catalogue.failure(failure).message;
             warn(self.base, &ReplayLine::Failed { run: self.runs, message: &message });

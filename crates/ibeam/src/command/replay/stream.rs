@@ -13,6 +13,7 @@ use super::{ReplayEnd, warn};
 use crate::app::BaseContext;
 use crate::cli::Format;
 use crate::cli_error::CliError;
+use crate::event_printing::OutputForm;
 
 /// Shows the intact part of the stream in `lines` and returns the number of its runs. Messages name it `source`.
 ///
@@ -24,10 +25,10 @@ pub(super) fn play(
     base: &BaseContext,
     source: &str,
     mut lines: impl BufRead,
-    format: Format,
+    form: OutputForm,
     replay_printer: &mut ReplayPrinter<'_>,
 ) -> Result<u64, ReplayEnd> {
-    let (mut line, mut number, mut reader) = (Vec::new(), 0, StreamReader::new(base, format));
+    let (mut line, mut number, mut reader) = (Vec::new(), 0, StreamReader::new(base, form));
     loop {
         line.clear();
         number += 1;
@@ -97,10 +98,9 @@ struct StreamReader {
 }
 
 impl StreamReader {
-    fn new(base: &BaseContext, format: Format) -> Self {
+    fn new(base: &BaseContext, OutputForm { format, partial }: OutputForm) -> Self {
         let requested = base.requested_contract().filter(|_| format == Format::StreamJson);
-        let converter =
-            requested.map(|contract| ContractConverter::new(contract, base.flags.stream_partial_output));
+        let converter = requested.map(|contract| ContractConverter::new(contract, partial));
         Self {
             format,
             is_first: true,

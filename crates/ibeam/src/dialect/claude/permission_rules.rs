@@ -3,6 +3,8 @@
 //! A token that allows never covers more than its rule, and a token that forbids never covers less. A rule without such
 //! a token is `Unclear`, and the caller decides what is safe.
 
+use crate::claude_tools::TOOLS;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RuleEffect {
     /// Allows: the tokens cover at most as much.
@@ -21,21 +23,6 @@ pub(super) enum Translation {
     /// No token matches the rule.
     Unclear,
 }
-
-/// The tools of Claude Code, each with the tools of ibeam that have the same effect.
-const TOOLS: &[(&str, &[&str])] = &[
-    ("Bash", &["shell"]),
-    ("Read", &["read"]),
-    ("Edit", &["edit", "delete"]),
-    ("MultiEdit", &["edit", "delete"]),
-    ("Write", &["write", "delete"]),
-    ("Grep", &["grep"]),
-    ("Glob", &["glob", "ls"]),
-    ("LS", &["ls"]),
-    ("TodoWrite", &["update_todos"]),
-    ("WebFetch", &["web_fetch"]),
-    ("WebSearch", &["web_search"]),
-];
 
 /// Tools that only Claude Code has.
 const OTHER_TOOLS: &[&str] = &[
@@ -61,11 +48,6 @@ const OTHER_TOOLS: &[&str] = &[
 pub(super) fn ibeam_tools_for(rule: &str) -> &'static [&'static str] {
     let name = rule.strip_suffix("(*)").or_else(|| rule.strip_suffix("()")).unwrap_or(rule);
     TOOLS.iter().find(|(claude, _)| *claude == name).map_or(&[], |(_, own)| own)
-}
-
-/// Returns the tools of Claude Code that correspond to a tool of ibeam.
-pub(in crate::dialect) fn tool_names_for(tool: &str) -> impl Iterator<Item = &'static str> {
-    TOOLS.iter().filter(move |(_, own)| own.contains(&tool)).map(|(claude, _)| *claude)
 }
 
 /// Returns all tools of ibeam that correspond to some tool of Claude Code.

@@ -11,6 +11,7 @@ use ibeam_protocol::{Event, EventKind, ModelTotals, Notice, Reason, RunFinished,
 use serde_json::{Value, json};
 
 use crate::dialect::control_protocol::value_at;
+use crate::session_observer::ModelLimits;
 use crate::slash_commands::{CommandSource, SlashCommand};
 
 /// The facts of the current run, and sums of all runs of this process.
@@ -45,13 +46,6 @@ struct RunEnd {
     duration_ms: u64,
     /// The subtype of the result, where it is more exact than the class of the failure.
     subtype: Option<&'static str>,
-}
-
-/// The limits of a model, in tokens, as far as they are known.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ModelLimits {
-    pub(crate) context_window: Option<u64>,
-    pub(crate) max_output_tokens: Option<u64>,
 }
 
 /// The use of one model by all runs of this process.

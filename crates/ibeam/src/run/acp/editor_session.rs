@@ -31,8 +31,6 @@ use super::session_settings::{add_model, changed_context, new_context, rpc_error
 use super::stored_past::read_past;
 use super::turn_control::{SessionControl, Turn, lock};
 use crate::app::AppContext;
-use crate::cli::Flags;
-use crate::exit::ExitFailure;
 use crate::model;
 use crate::prompt::Prompt;
 use crate::run::run_process::{RunKind, RunProcess};
@@ -40,6 +38,8 @@ use crate::run::run_session::RunSession;
 use crate::run::sandbox::RunSandbox;
 use crate::run::session_opener::SessionTarget;
 use crate::run::{attachments, model_info, on_runtime, policy_rules};
+use crate::run_error::RunError;
+use crate::run_options::RunOptions;
 use crate::skills::Skills;
 use crate::slash_commands::{self, SlashCommand};
 use crate::text_sources::TextSources;
@@ -78,8 +78,8 @@ pub(super) struct EditorSession {
     pub(super) peer: Arc<Peer>,
     pub(super) id: SessionId,
     pub(super) start: SessionStart,
-    /// The flags of the process, with the workspace and the MCP servers of the session.
-    pub(super) flags: Flags,
+    /// The options of the process, with the workspace and the MCP servers of the session.
+    pub(super) options: RunOptions,
     pub(super) catalogue: Arc<Catalogue>,
     pub(super) features: ClientFeatures,
     pub(super) control: SessionControl,
@@ -94,7 +94,7 @@ impl EditorSession {
         let mut responder = Some(responder);
         let catalogue = Arc::clone(&self.catalogue);
         let served = on_runtime(|runtime| {
-            let app = new_context(self.flags.clone())?;
+            let app = new_context(self.options.clone())?;
             let settings = settings_of(&app)?;
             let updates = SessionUpdates::new(self.update_options(&app)?, Arc::clone(&self.catalogue));
             let served = ServedSession {
@@ -247,7 +247,7 @@ impl<'a> ServedSession<'a> {
 
     /// Returns the slash commands of files and skills.
     fn file_commands(&self, app: &AppContext) -> Vec<SlashCommand> {
-        if app.base.flags.without_instructions {
+        if app.base.options.without_instructions {
             return Vec::new();
         }
         // A policy that cannot be built is the error of the first prompt.
@@ -312,7 +312,7 @@ impl<'a> ServedSession<'a> {
     }
 
     /// Opens the journal and starts what the runs need.
-    fn open<'b>(&self, app: &'b Arc<AppContext>) -> Result<RunSession<'b>, ExitFailure>
+    fn open<'b>(&self, app: &'b Arc<AppContext>) -> Result<RunSession<'b>, RunError>
     where
         'a: 'b,
     {
@@ -332,7 +332,7 @@ impl<'a> ServedSession<'a> {
                 session_id: id.clone(),
                 features: self.session.features,
                 workspace: app.workspace.clone(),
-                given: self.session.flags.workspace.clone().unwrap_or_else(|| app.workspace.clone()),
+                given: self.session.options.workspace.clone().unwrap_or_else(|| app.workspace.clone()),
                 timeout: app.base.settings.timeouts.files.value,
                 lock: self.session.editor_lock.clone(),
             })
@@ -431,7 +431,7 @@ impl<'a> ServedSession<'a> {
         let mode = parse_mode(id)?;
         // With `--force`, the mode `agent` is that of the flag.
         let mode = match mode {
-            PermissionMode::Default if self.session.flags.force => PermissionMode::Force,
+            PermissionMode::Default if self.session.options.force => PermissionMode::Force,
             other => other,
         };
         self.is_changed |= mode != self.settings.mode;
@@ -468,7 +468,7 @@ impl<'a> ServedSession<'a> {
 
     /// Returns the context with the changed settings.
     fn reread_configuration(&self) -> Result<AppContext, Reason> {
-        let app = changed_context(&self.session.flags, &self.settings, self.model.as_ref())?;
+        let app = changed_context(&self.session.options, &self.settings, self.model.as_ref())?;
         lock(&self.updates).set_options(self.session.update_options(&app)?);
         Ok(app)
     }
@@ -482,7 +482,7 @@ impl<'a> ServedSession<'a> {
         app: &AppContext,
         opened: &mut RunSession<'_>,
         request: PromptRequest,
-    ) -> Result<(), ExitFailure> {
+    ) -> Result<(), RunError> {
         let PromptRequest { blocks, turn, responder } = request;
         let catalogue = &app.base.catalogue;
         let prompt = match user_prompt(blocks, opened) {

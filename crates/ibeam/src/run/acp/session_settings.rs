@@ -10,13 +10,13 @@ use ibeam_providers::known_models;
 use serde_json::json;
 
 use crate::app::{AppContext, ConfigUse};
-use crate::cli::{Flags, Mode};
 use crate::model;
 use crate::run::permission_mode;
+use crate::run_options::{RunOptions, WorkMode};
 
-/// Returns the context of a session with these flags.
-pub(super) fn new_context(flags: Flags) -> Result<AppContext, Reason> {
-    AppContext::new(flags, None, ConfigUse::Needed, Instant::now())
+/// Returns the context of a session with these options.
+pub(super) fn new_context(options: RunOptions) -> Result<AppContext, Reason> {
+    AppContext::new(options, ConfigUse::Needed, Instant::now())
 }
 
 /// Returns the context of a session with the settings that its editor changed. `model` is the model that it chose.
@@ -24,18 +24,17 @@ pub(super) fn new_context(flags: Flags) -> Result<AppContext, Reason> {
 /// # Errors
 /// The errors of [`AppContext::new`].
 pub(super) fn changed_context(
-    given: &Flags,
+    given: &RunOptions,
     settings: &SessionSettings,
     model: Option<&String>,
 ) -> Result<AppContext, Reason> {
     let mode = match settings.mode {
-        PermissionMode::Default | PermissionMode::Force => Mode::Agent,
-        PermissionMode::Plan => Mode::Plan,
-        PermissionMode::Ask => Mode::Ask,
+        PermissionMode::Default | PermissionMode::Force => WorkMode::Agent,
+        PermissionMode::Plan => WorkMode::Plan,
+        PermissionMode::Ask => WorkMode::Ask,
     };
-    new_context(Flags {
-        mode: Some(mode),
-        plan: false,
+    new_context(RunOptions {
+        mode,
         model: model.or(given.model.as_ref()).cloned(),
         effort: settings.effort.clone(),
         ..given.clone()
@@ -55,7 +54,7 @@ pub(super) fn settings_of(app: &AppContext) -> Result<SessionSettings, Reason> {
     for known in known_models().filter(|known| providers.iter().any(|(name, _)| name == known.provider)) {
         add_model(&mut models, &format!("{}/{}", known.provider, known.id), known.label.unwrap_or(known.id));
     }
-    let effort = app.base.flags.effort.clone();
+    let effort = app.base.options.effort.clone();
     Ok(SessionSettings { mode: permission_mode(app), model, models, effort })
 }
 

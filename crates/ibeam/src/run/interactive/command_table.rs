@@ -1,11 +1,10 @@
 //! The `/` commands of a conversation by name: their descriptions, their completion, and the values that they take.
 
-use clap::ValueEnum;
 use ibeam_output::Catalogue;
 use ibeam_providers::Effort;
 use ibeam_tui::{COMMAND_WORDS, Candidate, TuiLine};
 
-use crate::cli::Mode;
+use crate::run_options::WorkMode;
 
 struct ConversationCommand {
     name: &'static str,
@@ -82,8 +81,7 @@ pub(super) fn takes_value(name: &str) -> bool {
 }
 
 pub(super) fn mode_names() -> Vec<String> {
-    let values = Mode::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-    values.map(|value| value.get_name().to_owned()).collect()
+    WorkMode::ALL.map(|mode| mode.name().to_owned()).to_vec()
 }
 
 /// Returns the names of the levels of reasoning, and that for the level of the configuration.

@@ -17,8 +17,6 @@ use super::session_list::ChosenSession;
 use super::start_dialog::StartDialog;
 use super::{InteractiveStart, model_setup, trust_question};
 use crate::app::{AppContext, ConfigUse};
-use crate::cli::Flags;
-use crate::exit::ExitFailure;
 use crate::prompt::Prompt;
 use crate::run::front_end::FrontEnd;
 use crate::run::policy_rules::build_policy;
@@ -28,6 +26,8 @@ use crate::run::run_session::RunSession;
 use crate::run::sandbox::RunSandbox;
 use crate::run::session_opener::SessionTarget;
 use crate::run::subagents::SubagentObserver;
+use crate::run_error::RunError;
+use crate::run_options::RunOptions;
 use crate::{model, stderr};
 
 /// The style of lines about the session.
@@ -123,8 +123,8 @@ impl<Q: Questioner + 'static> FrontEnd for PersonFrontEnd<Q> {
 pub(super) struct Conversation<'a, S> {
     process: RunProcess<'a>,
     screen: S,
-    /// The flags with which sessions are opened. Commands change them.
-    flags: Flags,
+    /// The options with which sessions are opened. Commands change them.
+    options: RunOptions,
     answers: GivenAnswers,
     /// The prompt of the command line.
     waiting: Option<String>,
@@ -136,16 +136,16 @@ pub(super) struct Conversation<'a, S> {
 impl<'a, S: PersonScreen> Conversation<'a, S> {
     /// Returns a conversation that begins with the prompt `first`, where there is one.
     pub(super) fn new(process: RunProcess<'a>, screen: S, first: Option<String>) -> Self {
-        let flags = process.app.base.flags.clone();
+        let options = process.app.base.options.clone();
         let (answers, outputs) = (GivenAnswers::default(), Vec::new());
-        Self { process, screen, flags, answers, waiting: first, outputs, is_welcomed: false }
+        Self { process, screen, options, answers, waiting: first, outputs, is_welcomed: false }
     }
 
     /// Opens the first session, and runs prompts until the person leaves.
     ///
     /// # Errors
     /// The failure of the first opening, or one that no further run can follow. Other failed runs are printed.
-    pub(super) fn begin(&mut self, start: &InteractiveStart) -> Result<(), ExitFailure> {
+    pub(super) fn begin(&mut self, start: &InteractiveStart) -> Result<(), RunError> {
         let target = match start {
             InteractiveStart::Session(target) => target.clone(),
             InteractiveStart::Choice => return self.begin_with_choice(),
@@ -154,21 +154,21 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
     }
 
     /// Lets the person choose a session, again if it cannot be opened, for example because another process holds it.
-    fn begin_with_choice(&mut self) -> Result<(), ExitFailure> {
-        let (app, flags) = (Arc::clone(&self.process.app), self.flags.clone());
+    fn begin_with_choice(&mut self) -> Result<(), RunError> {
+        let (app, options) = (Arc::clone(&self.process.app), self.options.clone());
         let mut notice = None;
         loop {
             let chosen = self.screen.display().pick_session(&self.process, notice.take())?;
             let Some(ChosenSession { target, workspace }) = chosen else { return Ok(()) };
             if workspace.is_some() {
-                self.flags.workspace = workspace;
-                self.process.app = changed_app(&self.process.app, &self.flags)?;
+                self.options.workspace = workspace;
+                self.process.app = changed_app(&self.process.app, &self.options)?;
             }
             match self.begin_with(&target) {
                 Err(failed) if self.is_other_choice_possible(&failed) => {
                     let explained = failed.explained(&app.base.catalogue).to_string();
                     notice = explained.lines().next().map(str::to_owned);
-                    (self.process.app, self.flags) = (Arc::clone(&app), flags.clone());
+                    (self.process.app, self.options) = (Arc::clone(&app), options.clone());
                 }
                 ended => return ended,
             }
@@ -176,7 +176,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
     }
 
     /// Whether another session may be opened after a failed opening.
-    fn is_other_choice_possible(&self, failed: &ExitFailure) -> bool {
+    fn is_other_choice_possible(&self, failed: &RunError) -> bool {
         self.process.stop.reason().is_none()
             && matches!(
                 failed.failure.reason,
@@ -185,14 +185,14 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
     }
 
     /// Opens the first session, and runs prompts until the person leaves.
-    fn begin_with(&mut self, target: &SessionTarget) -> Result<(), ExitFailure> {
+    fn begin_with(&mut self, target: &SessionTarget) -> Result<(), RunError> {
         // After a failed opening, the person chooses another session.
         if !std::mem::replace(&mut self.is_welcomed, true) {
             self.screen.show_welcome(&self.process.app.base.catalogue);
         }
         let dialog = self.dialog();
-        if !trust_question::ask(&mut self.process, &self.flags, &dialog, EscapeEffect::Leaves)?
-            || !model_setup::ensure_model(&mut self.process, &self.flags, &dialog)?
+        if !trust_question::ask(&mut self.process, &self.options, &dialog, EscapeEffect::Leaves)?
+            || !model_setup::ensure_model(&mut self.process, &self.options, &dialog)?
         {
             return Ok(());
         }
@@ -211,7 +211,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
     ///
     /// # Errors
     /// The errors of [`RunSession::open`] and of what it needs.
-    fn open(&self, target: &SessionTarget) -> Result<RunSession<'a>, ExitFailure> {
+    fn open(&self, target: &SessionTarget) -> Result<RunSession<'a>, RunError> {
         // An interrupt ends the opening, and the program with it.
         self.process.current_stop.set(self.process.stop.clone());
         self.screen.set_opening(true);
@@ -229,7 +229,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
         Ok(session)
     }
 
-    fn open_now(&self, target: &SessionTarget) -> Result<RunSession<'a>, ExitFailure> {
+    fn open_now(&self, target: &SessionTarget) -> Result<RunSession<'a>, RunError> {
         let app = &self.process.app;
         let model = model::choose_model(app)?;
         let sandbox = RunSandbox::spawn_for_person(app)?;
@@ -245,7 +245,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
     }
 
     /// Runs prompts in `session`, and in the sessions that follow it, until the person leaves.
-    fn run(&mut self, mut session: RunSession<'a>) -> Result<(), ExitFailure> {
+    fn run(&mut self, mut session: RunSession<'a>) -> Result<(), RunError> {
         loop {
             let next = match self.run_prompts(&mut session) {
                 Ok(Some(next)) => next,
@@ -258,7 +258,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
                 self.outputs.extend(run_between(
                     &self.process,
                     self.screen.display(),
-                    &self.flags,
+                    &self.options,
                     &next.command,
                 )?);
             }
@@ -266,23 +266,23 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
         }
     }
 
-    fn leave(&self, session: RunSession<'_>, outcome: Result<(), ExitFailure>) -> Result<(), ExitFailure> {
+    fn leave(&self, session: RunSession<'_>, outcome: Result<(), RunError>) -> Result<(), RunError> {
         self.screen.on_leave();
         session.close(outcome)
     }
 
-    /// Opens the next session with the flags as they are now, or the previous one if that fails.
+    /// Opens the next session with the options as they are now, or the previous one if that fails.
     ///
     /// # Errors
     /// The reason of a signal; the failure of the opening of the previous session.
-    fn reopen(&mut self, next: &Reopening, previous: &SessionTarget) -> Result<RunSession<'a>, ExitFailure> {
+    fn reopen(&mut self, next: &Reopening, previous: &SessionTarget) -> Result<RunSession<'a>, RunError> {
         let before = Arc::clone(&self.process.app);
-        self.flags = next.flags(&self.flags);
-        let opened = match changed_app(&before, &self.flags) {
+        self.options = next.options(&self.options);
+        let opened = match changed_app(&before, &self.options) {
             Ok(app) => {
                 self.process.app = app;
                 let dialog = self.dialog();
-                if !trust_question::ask(&mut self.process, &self.flags, &dialog, EscapeEffect::GoesBack)? {
+                if !trust_question::ask(&mut self.process, &self.options, &dialog, EscapeEffect::GoesBack)? {
                     let line = sentence!("the session was not opened");
                     self.screen.display().print(INFORMATION, &before.base.catalogue.sentence(&line));
                     return self.open_previous(before, previous);
@@ -317,8 +317,8 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
         &mut self,
         app: Arc<AppContext>,
         previous: &SessionTarget,
-    ) -> Result<RunSession<'a>, ExitFailure> {
-        self.flags = app.base.flags.clone();
+    ) -> Result<RunSession<'a>, RunError> {
+        self.options = app.base.options.clone();
         self.process.app = app;
         self.open(previous)
     }
@@ -327,7 +327,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
     ///
     /// # Errors
     /// A failure that no further run can follow.
-    fn run_prompts(&mut self, session: &mut RunSession<'a>) -> Result<Option<Reopening>, ExitFailure> {
+    fn run_prompts(&mut self, session: &mut RunSession<'a>) -> Result<Option<Reopening>, RunError> {
         loop {
             let text = match self.waiting.take() {
                 Some(text) => text,
@@ -344,8 +344,12 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
                 self.outputs.extend(run_shell(&self.process, display, command)?);
                 continue;
             }
-            let mut context =
-                CommandContext { process: &self.process, session, screen: display, flags: &mut self.flags };
+            let mut context = CommandContext {
+                process: &self.process,
+                session,
+                screen: display,
+                options: &mut self.options,
+            };
             match person_commands::execute(&mut context, &text)? {
                 CommandEnd::Leave => return Ok(None),
                 CommandEnd::Reopen(next) => return Ok(Some(next)),
@@ -378,11 +382,10 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
     }
 }
 
-/// Returns the context of sessions with other flags.
+/// Returns the context of sessions with other options.
 ///
 /// # Errors
 /// The errors of [`AppContext::new`].
-fn changed_app(app: &AppContext, flags: &Flags) -> Result<Arc<AppContext>, Reason> {
-    let writer = app.dialect_writer.clone();
-    AppContext::new(flags.clone(), writer, ConfigUse::Needed, app.started_at).map(Arc::new)
+fn changed_app(app: &AppContext, options: &RunOptions) -> Result<Arc<AppContext>, Reason> {
+    AppContext::new(options.clone(), ConfigUse::Needed, app.started_at).map(Arc::new)
 }

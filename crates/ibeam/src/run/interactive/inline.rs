@@ -26,13 +26,13 @@ use super::start_dialog::InlineDialog;
 use super::transcript_view::StoredConversation;
 use crate::app::AppContext;
 use crate::environment::variable;
-use crate::exit::ExitFailure;
 use crate::model;
 use crate::run::run_process::{NewWriter, RunKind, RunProcess};
 use crate::run::run_session::RunSession;
 use crate::run::subagents::SubagentObserver;
 use crate::run::watchdog::StartupWatchdog;
 use crate::run::{on_runtime, thread_error};
+use crate::run_error::RunError;
 use crate::terminal_palette::{asked_palette, stated_palette};
 
 /// Runs `first`, where there is one, and then each prompt, until the person leaves.
@@ -45,7 +45,7 @@ pub(super) fn run_inline(
     first: Option<String>,
     stdout: File,
     startup: StartupWatchdog,
-) -> Result<(), ExitFailure> {
+) -> Result<(), RunError> {
     let out = SharedStdout::default();
     let history = PromptHistory::for_workspace(app);
     let (width, height) = terminal_size();
@@ -109,7 +109,7 @@ fn start_input(
     screen: &Arc<InlineScreen>,
     history: PromptHistory,
     terminal: Option<File>,
-) -> Result<(), ExitFailure> {
+) -> Result<(), RunError> {
     screen.with(|ui| ui.start(Instant::now())).unwrap_or(Ok(())).map_err(thread_error)?;
     let stop = process.current_stop.clone();
     let catalogue = Arc::clone(&process.app.base.catalogue);

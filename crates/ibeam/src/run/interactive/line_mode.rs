@@ -24,11 +24,11 @@ use super::start_dialog::LineDialog;
 use super::transcript_view::StoredConversation;
 use super::{InteractiveStart, background_note, change_of, subject_of};
 use crate::app::AppContext;
-use crate::exit::ExitFailure;
 use crate::run::run_process::{NewWriter, RunKind, RunProcess};
 use crate::run::run_session::RunSession;
 use crate::run::watchdog::StartupWatchdog;
 use crate::run::{on_runtime, thread_error};
+use crate::run_error::RunError;
 use crate::{model, stderr};
 
 /// The end of a turn, for screen readers.
@@ -53,7 +53,7 @@ pub(super) fn run_lines(
     stdout: File,
     startup: StartupWatchdog,
     for_screen_reader: bool,
-) -> Result<(), ExitFailure> {
+) -> Result<(), RunError> {
     let catalogue = &app.base.catalogue;
     let loading = catalogue.line(&TuiLine::LoadingModel);
     model::set_load_observer(Arc::new(move |is_loading| {
@@ -282,7 +282,7 @@ impl CommandDisplay for LineScreen<'_> {
         &self,
         process: &RunProcess<'_>,
         notice: Option<String>,
-    ) -> Result<Option<ChosenSession>, ExitFailure> {
+    ) -> Result<Option<ChosenSession>, RunError> {
         notice.iter().for_each(|notice| stderr::write_line(notice));
         choose_session(process, &self.input)
     }
@@ -309,7 +309,7 @@ impl CommandDisplay for LineScreen<'_> {
 fn choose_session(
     process: &RunProcess<'_>,
     input: &Mutex<TerminalInput>,
-) -> Result<Option<ChosenSession>, ExitFailure> {
+) -> Result<Option<ChosenSession>, RunError> {
     let mut entries: Vec<_> = session_list::entries(&process.app)?.take(MAX_NUMBERED).collect();
     entries.sort_by_key(|entry| !entry.is_here);
     let mut text = String::new();

@@ -6,14 +6,14 @@ use ibeam_tui::{Color, Style, TuiLine};
 
 use super::conversation::INFORMATION;
 use super::person_commands::CommandContext;
-use crate::exit::ExitFailure;
 use crate::model::{self, ListCache};
 use crate::run::run_session::StatusItem;
+use crate::run_error::RunError;
 use crate::similar_names;
 
 impl CommandContext<'_, '_> {
     /// Lists the models, and states how to change the current one.
-    pub(super) fn list_models(&self) -> Result<(), ExitFailure> {
+    pub(super) fn list_models(&self) -> Result<(), RunError> {
         self.print_own(&["models"])?;
         let model = self.session.status_value(StatusItem::Model);
         let line = TuiLine::ModelHint { model: &model };
@@ -29,7 +29,7 @@ impl CommandContext<'_, '_> {
         let choice = model::choose_model_named(self.app(), name, "/model").map_err(Failure::from);
         match choice.and_then(|choice| self.session.set_model(choice)) {
             Ok(()) => {
-                self.flags.model = Some(name.to_owned());
+                self.options.model = Some(name.to_owned());
                 self.warn_of_unknown_model(name);
                 self.screen.show_status(self.session);
                 self.screen.print(INFORMATION, &self.session.status_line(StatusItem::Model));

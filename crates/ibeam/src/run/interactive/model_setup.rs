@@ -20,12 +20,12 @@ use super::start_dialog::{LineKind, StartDialog, StartQuestion};
 use super::trust_question::reload;
 use super::write_private;
 use crate::app::{AppContext, ConfigUse};
-use crate::cli::Flags;
 use crate::command::{self, DOWNLOAD_GB, InstallProgress};
-use crate::exit::ExitFailure;
 use crate::model::{self, ConfiguredProvider, ModelChoice};
 use crate::run::run_process::RunProcess;
 use crate::run::thread_error;
+use crate::run_error::RunError;
+use crate::run_options::RunOptions;
 use crate::stderr;
 
 /// The time between two drawings of a progress.
@@ -62,9 +62,9 @@ enum Way {
 /// The errors of [`model::choose_model`] for a model that is configured; the reason of a signal.
 pub(super) fn ensure_model<D: StartDialog>(
     process: &mut RunProcess<'_>,
-    flags: &Flags,
+    options: &RunOptions,
     dialog: &D,
-) -> Result<bool, ExitFailure> {
+) -> Result<bool, RunError> {
     // Keys that were typed before the first question are not an answer.
     let mut guard = DialogGuard::AgainstText;
     loop {
@@ -74,8 +74,8 @@ pub(super) fn ensure_model<D: StartDialog>(
                 return Ok(true);
             }
             Err(reason) if can_set_up(&process.app, &reason) => {
-                match set_up(process, flags, dialog, &reason, guard)? {
-                    Step::Done => reload(process, flags)?,
+                match set_up(process, options, dialog, &reason, guard)? {
+                    Step::Done => reload(process, options)?,
                     Step::Back => {}
                     Step::Leave => return Ok(false),
                 }
@@ -115,11 +115,11 @@ fn print_first_model<D: StartDialog>(app: &AppContext, choice: &ModelChoice, dia
 /// Asks what to use, and sets it up.
 fn set_up<D: StartDialog>(
     process: &RunProcess<'_>,
-    flags: &Flags,
+    options: &RunOptions,
     dialog: &D,
     reason: &Reason,
     guard: DialogGuard,
-) -> Result<Step, ExitFailure> {
+) -> Result<Step, RunError> {
     let catalogue = &process.app.base.catalogue;
     if let Reason::ModelNotInstalled { unused_key: Some(_), .. } | Reason::NoModel { unused_key: Some(_) } =
         reason
@@ -145,7 +145,7 @@ fn set_up<D: StartDialog>(
     match way {
         Way::Key => add_key(process, dialog),
         Way::Install => install_model(process, dialog),
-        Way::Server => add_server(process, flags, dialog),
+        Way::Server => add_server(process, options, dialog),
         Way::Leave => Ok(Step::Leave),
     }
 }
@@ -161,7 +161,7 @@ fn services() -> Vec<(&'static KnownProvider, &'static str)> {
 }
 
 /// Asks for a service and its key, checks the key like `ibeam login`, and stores it.
-fn add_key<D: StartDialog>(process: &RunProcess<'_>, dialog: &D) -> Result<Step, ExitFailure> {
+fn add_key<D: StartDialog>(process: &RunProcess<'_>, dialog: &D) -> Result<Step, RunError> {
     let app = &process.app;
     let catalogue = &app.base.catalogue;
     let services = services();
@@ -190,7 +190,7 @@ fn ask_key<D: StartDialog>(
     process: &RunProcess<'_>,
     provider: &KnownProvider,
     dialog: &D,
-) -> Result<Step, ExitFailure> {
+) -> Result<Step, RunError> {
     let app = &process.app;
     let catalogue = &app.base.catalogue;
     loop {
@@ -226,7 +226,7 @@ fn ask_key<D: StartDialog>(
 }
 
 /// Downloads the embedded model, and shows the progress.
-fn install_model<D: StartDialog>(process: &RunProcess<'_>, dialog: &D) -> Result<Step, ExitFailure> {
+fn install_model<D: StartDialog>(process: &RunProcess<'_>, dialog: &D) -> Result<Step, RunError> {
     let catalogue = Arc::clone(&process.app.base.catalogue);
     let is_ended = Arc::new(AtomicBool::new(false));
     let (sender, installed) = tokio::sync::oneshot::channel();
@@ -320,9 +320,9 @@ struct AskedServer {
 /// Asks for the address of a server and one of its models, and makes that the default model.
 fn add_server<D: StartDialog>(
     process: &RunProcess<'_>,
-    flags: &Flags,
+    options: &RunOptions,
     dialog: &D,
-) -> Result<Step, ExitFailure> {
+) -> Result<Step, RunError> {
     let catalogue = &process.app.base.catalogue;
     loop {
         let title = catalogue.line(&TuiLine::SetupEnterUrl);
@@ -331,7 +331,7 @@ fn add_server<D: StartDialog>(
             DialogReply::Choice(_) | DialogReply::Back => return Ok(Step::Back),
             DialogReply::Leave => return Ok(Step::Leave),
         };
-        let server = match ask_server(process, flags, dialog, &url)? {
+        let server = match ask_server(process, options, dialog, &url)? {
             Ok(server) => server,
             Err(Step::Leave) => return Ok(Step::Leave),
             Err(Step::Back | Step::Done) => continue,
@@ -366,16 +366,20 @@ fn add_server<D: StartDialog>(
 /// Requests the models of the server at `url`, with a key if it wants one. A failure is printed.
 fn ask_server<D: StartDialog>(
     process: &RunProcess<'_>,
-    flags: &Flags,
+    options: &RunOptions,
     dialog: &D,
     url: &str,
-) -> Result<Result<AskedServer, Step>, ExitFailure> {
+) -> Result<Result<AskedServer, Step>, RunError> {
     let catalogue = &process.app.base.catalogue;
     let mut key = None;
     loop {
-        let flags =
-            Flags { endpoint: Some(url.to_owned()), api_key: key.clone(), model: None, ..flags.clone() };
-        let (app, provider) = match probe(process, flags) {
+        let options = RunOptions {
+            endpoint: Some(url.to_owned()),
+            api_key: key.clone(),
+            model: None,
+            ..options.clone()
+        };
+        let (app, provider) = match probe(process, options) {
             Ok(probe) => probe,
             Err(reason) => {
                 print_server_failure(catalogue, dialog, url, &reason);
@@ -419,9 +423,9 @@ fn print_server_failure<D: StartDialog>(catalogue: &Catalogue, dialog: &D, url: 
     dialog.print(LineKind::Failure, &catalogue.line(&line));
 }
 
-/// Returns the provider of the server at the address of the flags.
-fn probe(process: &RunProcess<'_>, flags: Flags) -> Result<(AppContext, ConfiguredProvider), Reason> {
-    let app = AppContext::new(flags, None, ConfigUse::Needed, process.app.started_at)?;
+/// Returns the provider of the server at the address of the options.
+fn probe(process: &RunProcess<'_>, options: RunOptions) -> Result<(AppContext, ConfiguredProvider), Reason> {
+    let app = AppContext::new(options, ConfigUse::Needed, process.app.started_at)?;
     let unknown = || Reason::UnknownProvider { provider: "openai".to_owned(), near: None };
     let mut provider =
         ConfiguredProvider::find(&app, "openai")?.ok_or_else(unknown)?.with_connection(&app)?;

@@ -16,10 +16,10 @@ use tokio::process::Command;
 
 use super::person_commands::CommandDisplay;
 use crate::app::AppContext;
-use crate::cli::Flags;
-use crate::exit::ExitFailure;
 use crate::own_program;
 use crate::run::run_process::RunProcess;
+use crate::run_error::RunError;
+use crate::run_options::RunOptions;
 
 /// The bytes of the output of a command that the model receives, from its end.
 const MAX_OUTPUT: usize = 16 << 10;
@@ -135,18 +135,18 @@ impl CommandOutput {
     }
 }
 
-/// Runs a sub-command of this program to its end, with the flags of the conversation.
+/// Runs a sub-command of this program to its end, with the options of the conversation.
 ///
 /// # Errors
 /// A failure that no further prompt can follow.
 pub(super) fn run_own(
     process: &RunProcess<'_>,
     screen: &dyn CommandDisplay,
-    flags: &Flags,
+    options: &RunOptions,
     arguments: &[&str],
-) -> Result<CommandOutput, ExitFailure> {
+) -> Result<CommandOutput, RunError> {
     let mut command = Command::from(own_program::command());
-    command.args(arguments).args(flags.for_commands());
+    command.args(arguments).args(options.for_commands());
     let name = arguments.first().copied().unwrap_or_default();
     run(process, screen, &format!("ibeam {name}"), command, usize::MAX)
 }
@@ -158,11 +158,11 @@ pub(super) fn run_own(
 pub(super) fn run_between(
     process: &RunProcess<'_>,
     screen: &dyn CommandDisplay,
-    flags: &Flags,
+    options: &RunOptions,
     command: &[String],
-) -> Result<Option<String>, ExitFailure> {
+) -> Result<Option<String>, RunError> {
     let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
-    let output = run_own(process, screen, flags, &arguments)?;
+    let output = run_own(process, screen, options, &arguments)?;
     let color = if output.has_succeeded() { Color::Default } else { Color::Red };
     screen.print(Style::color(color), &output.text());
     let message = || {
@@ -188,7 +188,7 @@ pub(super) fn run_shell(
     process: &RunProcess<'_>,
     screen: &dyn CommandDisplay,
     text: &str,
-) -> Result<Option<String>, ExitFailure> {
+) -> Result<Option<String>, RunError> {
     let text = text.trim();
     if text.is_empty() {
         return Ok(None);
@@ -221,7 +221,7 @@ fn run(
     label: &str,
     mut command: Command,
     max_kept: usize,
-) -> Result<CommandOutput, ExitFailure> {
+) -> Result<CommandOutput, RunError> {
     command.current_dir(&process.app.workspace);
     command.stdin(Stdio::null()).process_group(0).kill_on_drop(true);
     screen.set_running(Some(label));

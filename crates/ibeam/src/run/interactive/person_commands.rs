@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use clap::ValueEnum;
 use futures_util::future::{BoxFuture, FutureExt as _};
 use ibeam_protocol::{Failure, Reason, Sentence, sentence};
 use ibeam_session::SessionError;
@@ -26,12 +25,12 @@ use super::session_list::{self, ChosenSession};
 use super::transcript_view::StoredConversation;
 use crate::app::AppContext;
 use crate::checkpoint::{SessionChanges, UndoTarget};
-use crate::cli::{Flags, Mode};
 use crate::cli_error::CliError;
-use crate::exit::ExitFailure;
 use crate::run::run_process::RunProcess;
 use crate::run::run_session::{RunSession, StatusItem};
 use crate::run::session_opener::{SessionTarget, is_ephemeral};
+use crate::run_error::RunError;
+use crate::run_options::{RunOptions, WorkMode};
 use crate::session_name::short_id;
 use crate::similar_names;
 
@@ -47,7 +46,7 @@ pub(super) enum CommandEnd {
     Leave,
     /// The text is a prompt, or a command of a file, skill or server.
     IsPrompt,
-    /// The session is closed, and another one is opened, or the same with other flags.
+    /// The session is closed, and another one is opened, or the same with other options.
     Reopen(Reopening),
 }
 
@@ -68,10 +67,10 @@ pub(super) struct Reopening {
 }
 
 impl Reopening {
-    /// Returns the flags of the session. Some flags concern the first session only.
-    pub(super) fn flags(&self, before: &Flags) -> Flags {
+    /// Returns the options of the session. Some options concern the first session only.
+    pub(super) fn options(&self, before: &RunOptions) -> RunOptions {
         let workspace = self.workspace.clone().or_else(|| before.workspace.clone());
-        Flags { fork: false, from_atif: None, file: Vec::new(), workspace, ..before.clone() }
+        RunOptions { fork: false, from_atif: None, file: Vec::new(), workspace, ..before.clone() }
     }
 }
 
@@ -100,7 +99,7 @@ pub(super) trait CommandDisplay {
         &self,
         process: &RunProcess<'_>,
         notice: Option<String>,
-    ) -> Result<Option<ChosenSession>, ExitFailure>;
+    ) -> Result<Option<ChosenSession>, RunError>;
 
     /// Returns the keys that help lists.
     fn keys(&self) -> &'static [TuiLine<'static>] {
@@ -143,7 +142,7 @@ impl CommandDisplay for InlineScreen {
         &self,
         process: &RunProcess<'_>,
         notice: Option<String>,
-    ) -> Result<Option<ChosenSession>, ExitFailure> {
+    ) -> Result<Option<ChosenSession>, RunError> {
         pick_session(process, self, notice)
     }
 
@@ -169,8 +168,8 @@ pub(super) struct CommandContext<'a, 'p> {
     pub(super) process: &'a RunProcess<'p>,
     pub(super) session: &'a mut RunSession<'p>,
     pub(super) screen: &'a dyn CommandDisplay,
-    /// The flags with which sessions are opened.
-    pub(super) flags: &'a mut Flags,
+    /// The options with which sessions are opened.
+    pub(super) options: &'a mut RunOptions,
 }
 
 /// Lets the person choose a stored session; `None` if they choose none.
@@ -181,7 +180,7 @@ pub(super) fn pick_session(
     process: &RunProcess<'_>,
     screen: &InlineScreen,
     notice: Option<String>,
-) -> Result<Option<ChosenSession>, ExitFailure> {
+) -> Result<Option<ChosenSession>, RunError> {
     let entries = Box::new(session_list::entries(&process.app)?);
     let (sender, chosen) = oneshot::channel();
     let reply = Box::new(move |entry| {
@@ -197,7 +196,7 @@ pub(super) fn pick_session(
 ///
 /// # Errors
 /// A failure that no further prompt can follow.
-pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Result<CommandEnd, ExitFailure> {
+pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Result<CommandEnd, RunError> {
     let (name, argument) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
     let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
     let id = context.session.id().to_string();
@@ -265,7 +264,7 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
             let options = turn.map(|turn| ["--turn", turn]);
             let arguments: Vec<&str> =
                 ["diff", &id].into_iter().chain(options.into_iter().flatten()).collect();
-            let output = run_own(context.process, context.screen, context.flags, &arguments)?;
+            let output = run_own(context.process, context.screen, context.options, &arguments)?;
             context.show_changes(&output);
         }
         ("/transcript", _) => {
@@ -300,13 +299,13 @@ impl CommandContext<'_, '_> {
     }
 
     /// Runs a sub-command of this program, and prints its output.
-    pub(super) fn print_own(&self, arguments: &[&str]) -> Result<(), ExitFailure> {
-        let output = run_own(self.process, self.screen, self.flags, arguments)?;
+    pub(super) fn print_own(&self, arguments: &[&str]) -> Result<(), RunError> {
+        let output = run_own(self.process, self.screen, self.options, arguments)?;
         self.screen.print(Style::PLAIN, &output.last_lines(&self.app().base.catalogue));
         Ok(())
     }
 
-    /// Opens the same session again, with the flags as they are then.
+    /// Opens the same session again, with the options as they are then.
     fn reopen(&self, command: Vec<String>, printed: StatusItem) -> CommandEnd {
         if is_ephemeral(self.app()) {
             self.report_usage(sentence!(
@@ -363,12 +362,12 @@ impl CommandContext<'_, '_> {
     }
 
     /// Prints the parts of the next request. A session that is not stored has no conversation to read.
-    fn print_context(&self, id: &str) -> Result<(), ExitFailure> {
+    fn print_context(&self, id: &str) -> Result<(), RunError> {
         let mut arguments = vec!["context".to_owned(), "--conversation".to_owned()];
         if !is_ephemeral(self.app()) {
             arguments.push(format!("--resume={id}"));
         }
-        arguments.extend(self.flags.for_context());
+        arguments.extend(self.options.for_context());
         self.print_own(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
@@ -391,7 +390,7 @@ impl CommandContext<'_, '_> {
     ///
     /// # Errors
     /// The reason of a signal.
-    fn check_command(&self, name: &str, text: &str) -> Result<CommandEnd, ExitFailure> {
+    fn check_command(&self, name: &str, text: &str) -> Result<CommandEnd, RunError> {
         let mut known: Vec<String> = conversation_commands().map(str::to_owned).collect();
         let prompts = self.session.slash_commands().into_iter().map(|command| format!("/{}", command.name));
         let prompts: Vec<String> = prompts.collect();
@@ -419,12 +418,12 @@ impl CommandContext<'_, '_> {
     }
 
     fn set_mode(&mut self, name: &str) -> CommandEnd {
-        match Mode::from_str(name, false) {
-            Ok(mode) => {
-                (self.flags.mode, self.flags.plan) = (Some(mode), false);
+        match WorkMode::from_name(name) {
+            Some(mode) => {
+                self.options.mode = mode;
                 self.reopen(Vec::new(), StatusItem::Mode)
             }
-            Err(_) => {
+            None => {
                 self.report_choice(name, &mode_names());
                 CommandEnd::Done
             }
@@ -436,7 +435,7 @@ impl CommandContext<'_, '_> {
             self.report_choice(name, &effort_names());
             return CommandEnd::Done;
         }
-        self.flags.effort = (name != DEFAULT_EFFORT).then(|| name.to_owned());
+        self.options.effort = (name != DEFAULT_EFFORT).then(|| name.to_owned());
         self.reopen(Vec::new(), StatusItem::Effort)
     }
 
@@ -469,7 +468,7 @@ impl CommandContext<'_, '_> {
     }
 
     /// Lets the person choose another session.
-    fn pick(&self) -> Result<CommandEnd, ExitFailure> {
+    fn pick(&self) -> Result<CommandEnd, RunError> {
         match self.screen.pick_session(self.process, None) {
             Ok(chosen) => Ok(chosen.map_or(CommandEnd::Done, |chosen| self.open_chosen(chosen))),
             Err(failed) if self.process.stop.reason().is_some() => Err(failed),
@@ -511,7 +510,7 @@ impl CommandContext<'_, '_> {
     }
 
     /// Writes the session to a new file: a page to read if its name ends with `.html`, else an archive to import.
-    fn export(&self, file: Option<&str>) -> Result<(), ExitFailure> {
+    fn export(&self, file: Option<&str>) -> Result<(), RunError> {
         if self.session.is_unused() {
             self.screen.print(Style::DIM, &self.app().base.catalogue.line(&TuiLine::NoTranscript));
             return Ok(());
@@ -528,7 +527,7 @@ impl CommandContext<'_, '_> {
             true => vec!["replay", &id, "--output-format", "html"],
             false => vec!["sessions", "export", &id],
         };
-        let output = run_own(self.process, self.screen, self.flags, &arguments)?;
+        let output = run_own(self.process, self.screen, self.options, &arguments)?;
         if !output.has_succeeded() {
             self.screen.print(Style::color(Color::Red), &output.stderr);
             return Ok(());

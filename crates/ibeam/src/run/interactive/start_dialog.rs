@@ -13,8 +13,8 @@ use tokio::sync::{Mutex, oneshot};
 use super::inline_screen::InlineScreen;
 use super::line_mode::TerminalInput;
 use crate::command::NoEcho;
-use crate::exit::ExitFailure;
 use crate::run::run_process::RunProcess;
+use crate::run_error::RunError;
 use crate::stderr;
 
 /// The importance of a printed line.
@@ -52,7 +52,7 @@ pub(super) trait StartDialog {
     ///
     /// # Errors
     /// The reason of a signal.
-    fn ask(&self, process: &RunProcess<'_>, question: StartQuestion) -> Result<DialogReply, ExitFailure>;
+    fn ask(&self, process: &RunProcess<'_>, question: StartQuestion) -> Result<DialogReply, RunError>;
 
     /// Shows `activity` while it waits for `work`; `None` if the person ended the wait.
     ///
@@ -63,7 +63,7 @@ pub(super) trait StartDialog {
         process: &RunProcess<'_>,
         activity: String,
         work: impl Future<Output = T>,
-    ) -> Result<Option<T>, ExitFailure>;
+    ) -> Result<Option<T>, RunError>;
 
     /// Returns what shows the progress of the work that is waited for.
     fn progress_sink(&self) -> ProgressSink;
@@ -86,7 +86,7 @@ impl StartDialog for InlineDialog {
         self.0.print(style, text);
     }
 
-    fn ask(&self, process: &RunProcess<'_>, question: StartQuestion) -> Result<DialogReply, ExitFailure> {
+    fn ask(&self, process: &RunProcess<'_>, question: StartQuestion) -> Result<DialogReply, RunError> {
         if self.0.is_leaving.load(Ordering::Acquire) {
             return Ok(DialogReply::Leave);
         }
@@ -106,7 +106,7 @@ impl StartDialog for InlineDialog {
         process: &RunProcess<'_>,
         activity: String,
         work: impl Future<Output = T>,
-    ) -> Result<Option<T>, ExitFailure> {
+    ) -> Result<Option<T>, RunError> {
         let screen = &self.0;
         // Esc and Ctrl-C end the work, not the program.
         screen.runs_command.store(true, Ordering::Release);
@@ -152,7 +152,7 @@ impl StartDialog for LineDialog {
     }
 
     /// A line that was typed before the question is never its answer.
-    fn ask(&self, process: &RunProcess<'_>, question: StartQuestion) -> Result<DialogReply, ExitFailure> {
+    fn ask(&self, process: &RunProcess<'_>, question: StartQuestion) -> Result<DialogReply, RunError> {
         let StartQuestion { title, input, escape, .. } = question;
         let mut text = format!("{title}\n");
         let end = match &input {
@@ -195,7 +195,7 @@ impl StartDialog for LineDialog {
         process: &RunProcess<'_>,
         activity: String,
         work: impl Future<Output = T>,
-    ) -> Result<Option<T>, ExitFailure> {
+    ) -> Result<Option<T>, RunError> {
         stderr::write_line(&activity);
         Ok(process.wait(async { Ok(Some(work.await)) })?)
     }

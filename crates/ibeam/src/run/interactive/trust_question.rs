@@ -12,10 +12,10 @@ use sha2::{Digest, Sha256};
 
 use super::start_dialog::{LineKind, StartDialog, StartQuestion};
 use crate::app::{AppContext, ConfigUse};
-use crate::cli::Flags;
 use crate::command::{ProjectEntry, ProjectEntryKind, project_entries, project_texts};
-use crate::exit::ExitFailure;
 use crate::run::run_process::RunProcess;
+use crate::run_error::RunError;
+use crate::run_options::RunOptions;
 
 /// The number of entries that are shown.
 const MAX_ENTRIES: usize = 12;
@@ -29,10 +29,10 @@ const MAX_NAMES: usize = 8;
 /// The reason of a signal; the errors of [`reload`].
 pub(super) fn ask<D: StartDialog>(
     process: &mut RunProcess<'_>,
-    flags: &Flags,
+    options: &RunOptions,
     dialog: &D,
     escape: EscapeEffect,
-) -> Result<bool, ExitFailure> {
+) -> Result<bool, RunError> {
     let app = process.app.clone();
     if app.trust.is_trusted() || is_declined(&app) {
         return Ok(true);
@@ -67,7 +67,7 @@ pub(super) fn ask<D: StartDialog>(
         DialogReply::Choice(0) => match app.trust.remember(&app.workspace) {
             Ok(()) => {
                 dialog.print(LineKind::Success, &catalogue.line(&TuiLine::TrustStored));
-                reload(process, flags)?;
+                reload(process, options)?;
             }
             Err(detail) => {
                 let line = TuiLine::TrustNotStored { detail: &detail };
@@ -89,10 +89,9 @@ pub(super) fn ask<D: StartDialog>(
 ///
 /// # Errors
 /// The errors of [`AppContext::new`] and of `Worktree::load_setup`.
-pub(super) fn reload(process: &mut RunProcess<'_>, flags: &Flags) -> Result<(), Reason> {
+pub(super) fn reload(process: &mut RunProcess<'_>, options: &RunOptions) -> Result<(), Reason> {
     let before = &process.app;
-    let writer = before.dialect_writer.clone();
-    let mut app = AppContext::new(flags.clone(), writer, ConfigUse::Needed, before.started_at)?;
+    let mut app = AppContext::new(options.clone(), ConfigUse::Needed, before.started_at)?;
     app.worktree.clone_from(&before.worktree);
     if let Some(worktree) = &mut app.worktree {
         worktree.load_setup(&app.workspace, &app.trust)?;

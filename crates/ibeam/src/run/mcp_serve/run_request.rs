@@ -12,13 +12,13 @@ use serde_json::{Map, Value};
 
 use super::served_sessions::ServedSessions;
 use crate::app::{AppContext, ConfigUse};
-use crate::cli::{Flags, Mode};
 use crate::run::permission_mode;
 use crate::run::session_opener::SessionTarget;
+use crate::run_options::{RunOptions, WorkMode};
 
 /// The settings that all runs of the server share: the choices of the person who started it.
 pub(super) struct ServerSettings {
-    flags: Flags,
+    options: RunOptions,
     /// The workspace of a run that names none.
     workspace: PathBuf,
     pub(super) roots: AllowedRoots,
@@ -29,27 +29,25 @@ pub(super) struct ServerSettings {
 }
 
 impl ServerSettings {
-    /// Returns the settings of a server with the flags of `app`, for the directories `roots`. Runs remove `token` from
+    /// Returns the settings of a server with the options of `app`, for the directories `roots`. Runs remove `token` from
     /// their output.
     ///
     /// # Errors
     /// `NoInput` for a directory that does not exist.
     pub(super) fn new(app: &AppContext, roots: &[PathBuf], token: Option<String>) -> Result<Self, Reason> {
-        let flags = Flags {
-            print: true,
+        let options = RunOptions {
             // Another workspace is trusted only if a person has trusted it. That of the server is remembered already.
             trust: false,
-            resume: None,
-            continue_: false,
+            session: SessionTarget::New,
             fork: false,
             from_plan: None,
             file: Vec::new(),
             image: Vec::new(),
             heartbeat: None,
-            ..app.base.flags.clone()
+            ..app.base.options.clone()
         };
         Ok(Self {
-            flags,
+            options,
             workspace: app.workspace.clone(),
             roots: AllowedRoots::new(roots, &app.workspace)?,
             catalogue: Arc::clone(&app.base.catalogue),
@@ -165,60 +163,59 @@ impl RunArguments {
         let workspace = workspace.canonicalize().map_err(no_input)?;
         // Before anything of the directory is read.
         settings.roots.check(&workspace)?;
-        let flags = Flags { workspace: Some(workspace), ..settings.flags.clone() };
-        let app = new_context(flags.clone())?;
-        let app = new_context(self.narrow(flags, &app)?)?;
+        let options = RunOptions { workspace: Some(workspace), ..settings.options.clone() };
+        let app = new_context(options.clone())?;
+        let app = new_context(self.narrow(options, &app)?)?;
         // A link may have replaced the directory in the meantime.
         settings.roots.check(&app.workspace)?;
         settings.token.iter().for_each(|token| app.redactor().add(token));
         Ok(AcceptedRun { app: Arc::new(app), target })
     }
 
-    /// Returns the flags of the run. `app` has the configuration of the server for the workspace.
-    fn narrow(&self, mut flags: Flags, app: &AppContext) -> Result<Flags, Reason> {
+    /// Returns the options of the run. `app` has the configuration of the server for the workspace.
+    fn narrow(&self, mut options: RunOptions, app: &AppContext) -> Result<RunOptions, Reason> {
         if let Some(mode) = self.mode {
-            flags.mode = Some(allowed_mode(permission_mode(app), mode)?);
-            flags.plan = false;
+            options.mode = allowed_mode(permission_mode(app), mode)?;
         }
-        match (self.force, flags.force) {
+        match (self.force, options.force) {
             (Some(true), false) => {
                 return Err(usage("`force` is not allowed; start the server with `--force`".to_owned()));
             }
-            (Some(force), true) => flags.force = force,
+            (Some(force), true) => options.force = force,
             (Some(false), false) | (None, _) => {}
         }
         if let Some(model) = &self.model {
-            flags.model = Some(model.clone());
-            flags.fallback_model = Vec::new();
+            options.model = Some(model.clone());
+            options.fallback_model = Vec::new();
         }
         if let Some(schema) = &self.json_schema {
-            flags.json_schema = Some(Value::Object(schema.clone()).to_string().into());
+            options.json_schema = Some(Value::Object(schema.clone()).to_string().into());
         }
         let limits = &app.base.settings.limits;
         let max_turns = Some(limits.max_turns.value);
         if let Some(turns) = lower(self.max_turns.map(|turns| u64::from(turns.get())), max_turns) {
-            flags.max_turns = u32::try_from(turns).ok();
+            options.max_turns = u32::try_from(turns).ok();
         }
         if let Some(tokens) = lower(self.max_tokens.map(NonZeroU64::get), limits.max_tokens.value) {
-            flags.max_tokens = Some(tokens);
+            options.max_tokens = Some(tokens);
         }
         if let Some(calls) = lower(self.max_tool_calls.map(u64::from), limits.max_tool_calls.value) {
-            flags.max_tool_calls = u32::try_from(calls).ok();
+            options.max_tool_calls = u32::try_from(calls).ok();
         }
         let cost = limits.max_cost.value.map(|micros| micros as f64 / 1e6);
         if let Some(cost) = lower(self.max_cost_usd, cost) {
-            flags.max_cost = Some(cost.to_string());
+            options.max_cost = Some(cost.to_string());
         }
         let timeout = self.timeout_seconds.map(|seconds| Duration::from_secs(seconds.get()));
         if let Some(timeout) = lower(timeout, limits.timeout.value) {
-            flags.timeout = Some(format!("{}s", timeout.as_secs()));
+            options.timeout = Some(format!("{}s", timeout.as_secs()));
         }
-        Ok(flags)
+        Ok(options)
     }
 }
 
-fn new_context(flags: Flags) -> Result<AppContext, Reason> {
-    AppContext::new(flags, None, ConfigUse::Needed, Instant::now())
+fn new_context(options: RunOptions) -> Result<AppContext, Reason> {
+    AppContext::new(options, ConfigUse::Needed, Instant::now())
 }
 
 /// Returns the requested limit if it is lower than that of the server.
@@ -231,14 +228,14 @@ fn lower<T: PartialOrd>(requested: Option<T>, configured: Option<T>) -> Option<T
 }
 
 /// Returns the requested mode, unless the mode of the server is a narrower one.
-fn allowed_mode(server: PermissionMode, requested: RequestedMode) -> Result<Mode, Reason> {
+fn allowed_mode(server: PermissionMode, requested: RequestedMode) -> Result<WorkMode, Reason> {
     match (server, requested) {
-        (PermissionMode::Default | PermissionMode::Force, RequestedMode::Agent) => Ok(Mode::Agent),
+        (PermissionMode::Default | PermissionMode::Force, RequestedMode::Agent) => Ok(WorkMode::Agent),
         (PermissionMode::Default | PermissionMode::Force | PermissionMode::Plan, RequestedMode::Plan) => {
-            Ok(Mode::Plan)
+            Ok(WorkMode::Plan)
         }
         (PermissionMode::Default | PermissionMode::Force | PermissionMode::Ask, RequestedMode::Ask) => {
-            Ok(Mode::Ask)
+            Ok(WorkMode::Ask)
         }
         (PermissionMode::Plan, RequestedMode::Agent | RequestedMode::Ask) => {
             Err(usage("`mode` should be `plan`, the mode of this server".to_owned()))
@@ -267,17 +264,17 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_mode(server: PermissionMode, requested: RequestedMode, expect: Option<Mode>) {
+    fn check_mode(server: PermissionMode, requested: RequestedMode, expect: Option<WorkMode>) {
         assert_eq!(allowed_mode(server, requested).ok(), expect, "{server:?} {requested:?}");
     }
 
     #[test]
     fn a_client_cannot_leave_a_read_only_mode() {
-        check_mode(PermissionMode::Force, RequestedMode::Plan, Some(Mode::Plan));
-        check_mode(PermissionMode::Default, RequestedMode::Agent, Some(Mode::Agent));
+        check_mode(PermissionMode::Force, RequestedMode::Plan, Some(WorkMode::Plan));
+        check_mode(PermissionMode::Default, RequestedMode::Agent, Some(WorkMode::Agent));
         check_mode(PermissionMode::Plan, RequestedMode::Agent, None);
         check_mode(PermissionMode::Ask, RequestedMode::Plan, None);
-        check_mode(PermissionMode::Ask, RequestedMode::Ask, Some(Mode::Ask));
+        check_mode(PermissionMode::Ask, RequestedMode::Ask, Some(WorkMode::Ask));
     }
 
     #[test]

@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use super::run_progress::{RunObject, RunWriter};
 use super::run_request::{AcceptedRun, RunArguments, ServerSettings};
-use crate::exit::ExitFailure;
 use crate::model;
 use crate::prompt::Prompt;
 use crate::run::front_end::FrontEnd;
@@ -19,6 +18,7 @@ use crate::run::on_runtime;
 use crate::run::run_process::{RunKind, RunProcess};
 use crate::run::run_session::RunSession;
 use crate::run::sandbox::RunSandbox;
+use crate::run_error::RunError;
 
 /// The front end of a run for a client. Nobody is there to approve calls, as in print mode.
 struct ServedFrontEnd;
@@ -39,7 +39,7 @@ pub(super) fn run(
     let object = RunObject::default();
     let outcome = arguments
         .accept(settings)
-        .map_err(ExitFailure::from)
+        .map_err(RunError::from)
         .and_then(|accepted| run_prompt(&accepted, &arguments.prompt, stop, progress, &object));
     match outcome {
         Ok(()) => success(object.parse()),
@@ -55,7 +55,7 @@ fn run_prompt(
     stop: &Stop,
     progress: &Progress,
     object: &RunObject,
-) -> Result<(), ExitFailure> {
+) -> Result<(), RunError> {
     let AcceptedRun { app, target } = accepted;
     on_runtime(|runtime| {
         let (object, progress) = (object.clone(), progress.clone());
@@ -85,7 +85,7 @@ fn success(object: Option<Value>) -> ToolResult {
 }
 
 /// Returns the result of a run that failed or did not start.
-pub(super) fn failure(catalogue: &Catalogue, failed: &ExitFailure) -> ToolResult {
+pub(super) fn failure(catalogue: &Catalogue, failed: &RunError) -> ToolResult {
     let session = failed.run.as_ref().map(|run| format!("session_id: {}", run.session_id));
     let message = failed.explained(catalogue).to_string();
     let structured = serde_json::from_str(&error_object(&failed.failure, failed.run.as_deref())).ok();

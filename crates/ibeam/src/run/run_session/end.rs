@@ -5,17 +5,17 @@ use ibeam_hooks::HookRunner;
 use ibeam_protocol::RunOutcome;
 
 use crate::app::AppContext;
-use crate::exit::ExitFailure;
 use crate::printer::Printer;
 use crate::pump::CurrentStop;
 use crate::run::shutdown::Shutdown;
+use crate::run_error::RunError;
 use crate::{signals, stderr};
 
 /// Runs the hooks of the end of the session. Any signal ends the wait for them.
 pub(super) async fn run_session_end_hooks(
     app: &AppContext,
     hooks: &HookRunner,
-    outcome: &Result<(), ExitFailure>,
+    outcome: &Result<(), RunError>,
 ) {
     let outcome = match outcome {
         Ok(()) => RunOutcome::Completed,
@@ -36,12 +36,12 @@ pub(super) async fn run_session_end_hooks(
 }
 
 /// Returns a failure with the end of the run that is still open, which gets its last line.
-pub(super) fn end_open_run(failed: ExitFailure, printer: &Printer, shutdown: &Shutdown) -> ExitFailure {
+pub(super) fn end_open_run(failed: RunError, printer: &Printer, shutdown: &Shutdown) -> RunError {
     match failed.run {
         Some(_) => failed,
         None => {
             let run = printer.force_end(&failed.failure, shutdown.reader_timeout()).map(Box::new);
-            ExitFailure { run, ..failed }
+            RunError { run, ..failed }
         }
     }
 }

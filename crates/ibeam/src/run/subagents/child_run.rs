@@ -102,7 +102,7 @@ async fn start(host: &SubagentHost, task: &Task, context: &ToolContext) -> Resul
     run.tools = host.tools.build(past_file_access, accepted_media, task.read_only);
     run.tools.retain(|name, _| {
         let is_allowed = task.definition.as_ref().is_none_or(|definition| definition.allows_tool(name));
-        is_allowed && !app.base.flags.without.contains(name)
+        is_allowed && !app.base.options.without.contains(name)
     });
     run.head.tools = run.tools.keys().cloned().collect();
     run.gate = run.gate.for_subagent(task.read_only);

@@ -8,8 +8,7 @@ use ibeam_protocol::{ModelCallId, SessionStarted, ToolCall, ToolOutcome};
 use ibeam_wire::Contract;
 use serde_json::{Map, Value, json};
 
-use crate::dialect::claude;
-use crate::dialect::control_protocol::value_at;
+use crate::claude_tools::tool_names_for;
 
 /// The argument that repeats the id of a call.
 const CALL_ID: &str = "toolCallId";
@@ -65,9 +64,19 @@ impl CallForm {
         let structured = events.iter().find_map(|event| event.get("tool_use_result"));
         let content = block("tool_result").and_then(|block| block.get("content"));
         let response = structured.filter(|result| !result.is_null()).or(content);
-        let alike = claude::tool_names_for(&call.name).map(str::to_owned);
+        let alike = tool_names_for(&call.name).map(str::to_owned);
         let names = [name.clone()].into_iter().chain(alike).collect();
         Ok(Self { name, names, input, response: response.cloned().unwrap_or_default() })
+    }
+
+    /// Returns the names of the tool as the matchers of hooks compare them.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.names.iter().map(String::as_str).collect()
+    }
+
+    /// Returns the part of a hook's input that describes the call.
+    pub(crate) fn to_hook_input(&self, call: &ToolCall) -> Value {
+        json!({ "tool_name": self.name, "tool_input": self.input, "tool_use_id": call.id })
     }
 
     /// Returns the arguments of the tool for another input of the same call.
@@ -87,6 +96,11 @@ impl CallForm {
             None => Err("the input does not match the tool".to_owned()),
         }
     }
+}
+
+/// Returns the value at a JSON pointer; null if it does not exist.
+pub(crate) fn value_at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+    value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
 /// Returns the events that the lines become in another dialect.
