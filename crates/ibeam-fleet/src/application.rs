@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use ibeam_git::{Git, GitError, Place, RemoteSettings, RepositoryLocation, RepositoryView, create_branch};
 
 use crate::task::{Task, WorkspaceSource};
-use crate::task_dir::task_directory;
 use crate::task_result::{Outcome, TaskResult};
+use ibeam_governor::task_directory;
 
 /// The name of the committer where the user's configuration of git has none.
 const COMMITTER: [&str; 4] = ["-c", "user.name=ibeam", "-c", "user.email=ibeam@localhost"];

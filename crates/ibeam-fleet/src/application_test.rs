@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use ibeam_git::Git;
 
 use crate::application::{Application, Applied, ApplyMode, PassedTask, passed_tasks};
-use crate::task_dir::task_directory;
 use crate::task_file::TaskFile;
 use crate::task_result::{Outcome, TaskResult};
 use crate::workspace::{Workspaces, tests::run_git};
+use ibeam_governor::task_directory;
 
 /// The id of a task, the one from whose result it starts, and the files that it writes.
 type TaskSpec<'a> = (&'a str, Option<&'a str>, &'a [(&'a str, &'a str)]);

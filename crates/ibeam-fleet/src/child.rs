@@ -14,17 +14,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
 use crate::file_filter::FileFilter;
-use crate::governor_wire::{
-    DIRECTORY_VARIABLE, GOVERNOR_VARIABLE, HIDDEN_FILES_VARIABLE, KEY_FILE_VARIABLE, TASK_VARIABLE,
-};
 use crate::parking::Parking;
-use crate::queue::Spend;
 use crate::task::Task;
-use crate::task_dir::task_directory;
 use crate::task_files;
 use crate::task_totals::TotalsScope;
 use crate::workspace::hidden_file;
 use ibeam_git::Git;
+use ibeam_governor::Spend;
+use ibeam_governor::task_directory;
+use ibeam_governor::{
+    DIRECTORY_VARIABLE, GOVERNOR_VARIABLE, HIDDEN_FILES_VARIABLE, KEY_FILE_VARIABLE, TASK_VARIABLE,
+};
 
 /// The program that executes runs, and git.
 #[derive(Clone, Debug)]

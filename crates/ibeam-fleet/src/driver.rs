@@ -28,12 +28,13 @@ use crate::retry::begin_numbered_attempt;
 use crate::snapshots::{SharingNote, Snapshots};
 use crate::stop::StopFlag;
 use crate::task_account::TaskAccount;
-use crate::task_dir::{Attempt, TaskDir, task_directory};
+use crate::task_dir::{Attempt, TaskDir};
 use crate::task_files::{self, recorded_files};
 use crate::task_result::TaskResult;
 use crate::task_run::{Conclusion, TaskRunner};
 use crate::task_totals::TotalsScope;
 use crate::workspace::Workspaces;
+use ibeam_governor::task_directory;
 
 /// The time between two looks for a requested end.
 const TICK: Duration = Duration::from_millis(100);

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use crate::queue::QueueError;
 use crate::snapshots::SharingNote;
 use crate::stream_tail::StreamTail;
-use crate::task_dir::{TaskDir, task_directory};
+use crate::task_dir::TaskDir;
+use ibeam_governor::task_directory;
 
 /// The number of bytes of the largest line that is published. The server allows messages of 1 MiB.
 const MAX_LINE_BYTES: usize = 900 << 10;

@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
 use self::leases::{SharedLease, TimedBlock};
 use self::service_quota::ServiceQuota;
 use crate::budget::Budget;
-use crate::governor_wire::{Ask, RequestOutcome, RequestReport};
-use crate::queue::Spend;
-use crate::request_log::{LineKind, LogLine};
 use crate::shared_limits::{BlockCorrection, RequestBlock};
+use ibeam_governor::Spend;
+use ibeam_governor::{Ask, RequestOutcome, RequestReport};
+use ibeam_governor::{LineKind, LogLine};
 
 /// The time over which `per minute` counts.
 const MINUTE: Duration = Duration::from_secs(60);

@@ -16,11 +16,11 @@ use crate::budget::Budget;
 use crate::child::ExtraLimits;
 use crate::event_publisher::random_id;
 use crate::governor::{Decision, Governor, PendingRequest, Settlement};
-use crate::governor_wire::{LIMITED_FILE, Permission, RequestOutcome, RequestReport};
-use crate::process_identity::is_alive;
-use crate::queue::Spend;
-use crate::request_log::{LineKind, LogLine, RequestLog};
 use crate::shared_limits::{LeaseDecision, SharedLimits};
+use ibeam_governor::Spend;
+use ibeam_governor::is_alive;
+use ibeam_governor::{LIMITED_FILE, Permission, RequestOutcome, RequestReport};
+use ibeam_governor::{LineKind, LogLine, RequestLog};
 
 /// The number of bytes of the longest line.
 const MAX_LINE_BYTES: u64 = 64 << 10;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::governor::RateLimits;
-use crate::governor_wire::{Ask, RequestOutcome};
+use ibeam_governor::{Ask, RequestOutcome};
 
 /// A run of a fleet in a directory whose path is too long for a socket.
 struct Client {
@@ -93,8 +93,8 @@ fn a_driver_continues_where_a_killed_one_was() {
     let home = tempfile::tempdir().unwrap();
     let used = Spend { tokens: 30, cost_micros: 0 };
     let first = opened(home.path(), 200);
-    let alive = format!("{}.0", crate::process_identity::own_identity());
-    let next = format!("{}.1", crate::process_identity::own_identity());
+    let alive = format!("{}.0", ibeam_governor::own_identity());
+    let next = format!("{}.1", ibeam_governor::own_identity());
     first.decide(&mut ask(GONE)).unwrap();
     drop(first);
     let second = opened(home.path(), 200);
@@ -108,7 +108,7 @@ fn a_driver_continues_where_a_killed_one_was() {
     assert_eq!(third.lock().governor.inherited().count(), 0, "the run has asked this driver too");
     drop(third);
     let fourth = opened(home.path(), 200);
-    crate::request_log::append_end(home.path(), &alive, used).unwrap();
+    ibeam_governor::append_end(home.path(), &alive, used).unwrap();
     fourth.decide(&mut ask(&next)).unwrap();
     assert_eq!(fourth.lock().governor.spent().tokens, 80, "what the run has recorded counts");
     let refusal = |governor: &SharedGovernor| governor.refusal("t");
@@ -134,7 +134,7 @@ proptest! {
         let home = tempfile::tempdir().unwrap();
         let used = Spend { tokens: 100, cost_micros: 0 };
         let budget = requests as u64 * used.tokens;
-        let own = crate::process_identity::own_identity();
+        let own = ibeam_governor::own_identity();
         let mut shared = opened(home.path(), budget);
         let (mut open, mut sent): (Vec<String>, usize) = (Vec::new(), 0);
         for (number, (step, at)) in steps.into_iter().enumerate() {
@@ -158,7 +158,7 @@ proptest! {
                 }
                 // A run records its end, and its driver may be gone.
                 (2, Some(request)) => {
-                    crate::request_log::append_end(home.path(), &request, used).unwrap();
+                    ibeam_governor::append_end(home.path(), &request, used).unwrap();
                     shared.lock().read_ends().unwrap();
                 }
                 // A run is killed.

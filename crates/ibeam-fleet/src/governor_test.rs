@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::governor_wire::{LimitLeft, QuotaLeft};
+use ibeam_governor::{LimitLeft, QuotaLeft};
 
 const START: Duration = Duration::from_secs(1000);
 

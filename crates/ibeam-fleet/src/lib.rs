@@ -23,19 +23,16 @@ mod file_filter;
 mod fleet_directory;
 mod governor;
 mod governor_server;
-mod governor_wire;
 mod ledger;
 #[cfg(test)]
 mod ledger_test;
 mod matrix;
 mod parking;
-mod process_identity;
 mod queue;
 #[cfg(test)]
 mod queue_conformance;
 mod report;
 mod report_html;
-mod request_log;
 mod retry;
 mod run_stream;
 mod shared_limits;
@@ -70,11 +67,8 @@ pub use event_publisher::{EventSink, StreamEvent, random_id, worker_id};
 pub use file_filter::FileFilter;
 pub use fleet_directory::FleetDirectory;
 pub use governor::RateLimits;
-pub use governor_wire::{
-    Ask, DIRECTORY_VARIABLE, GOVERNOR_VARIABLE, HIDDEN_FILES_VARIABLE, KEY_FILE_VARIABLE, LimitLeft,
-    Permission, QuotaLeft, RequestOutcome, RequestReport, TASK_VARIABLE, is_limited,
-};
 pub use ibeam_git::Git;
+pub use ibeam_governor::{RequestOutcome, RequestReport, task_directory};
 pub use ledger::Ledger;
 pub use matrix::expand_matrix;
 pub use parking::Parking;
@@ -93,7 +87,6 @@ pub use snapshots::SharingNote;
 pub use statistics::PassAtK;
 pub use stop::StopFlag;
 pub use task::{ResultSource, Task, TaskLimits, TaskMode, WorkspaceSource};
-pub use task_dir::{answers_file, task_directory};
 pub use task_file::{InvalidTask, TaskFile};
 pub use task_log::TaskLog;
 pub use task_result::{CheckResult, Outcome, TaskResult};

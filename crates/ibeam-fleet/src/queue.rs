@@ -13,6 +13,7 @@ use crate::shared_limits::SharedLimits;
 use crate::snapshot::SnapshotStore;
 use crate::task::Task;
 use crate::task_result::TaskResult;
+pub use ibeam_governor::Spend;
 
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
@@ -186,43 +187,6 @@ impl LedgerState {
             Self::Undecided => "undecided",
             Self::Waiting => "waiting",
             Self::Finished => "finished",
-        }
-    }
-}
-
-/// The consumption of runs, as far as they reported it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spend {
-    /// Millionths of a US dollar.
-    pub cost_micros: u64,
-    /// Tokens of prompts and answers together.
-    pub tokens: u64,
-}
-
-impl Spend {
-    /// Returns the sum.
-    pub(crate) fn plus(self, other: Self) -> Self {
-        Self {
-            cost_micros: self.cost_micros.saturating_add(other.cost_micros),
-            tokens: self.tokens.saturating_add(other.tokens),
-        }
-    }
-
-    /// Returns the larger amounts.
-    pub(crate) fn max(self, other: Self) -> Self {
-        Self { cost_micros: self.cost_micros.max(other.cost_micros), tokens: self.tokens.max(other.tokens) }
-    }
-
-    /// Returns the smaller amounts.
-    pub(crate) fn min(self, other: Self) -> Self {
-        Self { cost_micros: self.cost_micros.min(other.cost_micros), tokens: self.tokens.min(other.tokens) }
-    }
-
-    /// Returns the difference, or 0.
-    pub(crate) fn minus(self, other: Self) -> Self {
-        Self {
-            cost_micros: self.cost_micros.saturating_sub(other.cost_micros),
-            tokens: self.tokens.saturating_sub(other.tokens),
         }
     }
 }

@@ -10,9 +10,9 @@ use std::path::Path;
 
 use crate::comparison::FleetComparison;
 use crate::report::{FleetReport, ModelRow};
-use crate::task_dir::task_directory;
 use crate::task_result::TaskResult;
 use crate::task_status::{TaskState, TaskStatus};
+use ibeam_governor::task_directory;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;\
 color:#1b1f24;background:#fff}table{border-collapse:collapse;margin:.5rem 0 2rem}th,td{padding:.2rem .8rem;\
@@ -316,9 +316,9 @@ fn escape(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::comparison::ComparisonSums;
-    use crate::queue::Spend;
     use crate::report::ReportSums;
     use crate::task_result::Outcome;
+    use ibeam_governor::Spend;
 
     /// Returns a page about fleets with these names, results and tasks without one.
     fn page_about(

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::governor::RateLimits;
-use crate::governor_wire::RequestReport;
-use crate::queue::Spend;
+use ibeam_governor::RequestReport;
+use ibeam_governor::Spend;
 
 /// The number of seconds over which `per minute` counts.
 const MINUTE_S: u64 = 60;

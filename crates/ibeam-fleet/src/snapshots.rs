@@ -22,8 +22,9 @@ use crate::snapshot::{
 };
 use crate::stream_tail::StreamTail;
 use crate::task::WorkspaceSource;
-use crate::task_dir::{CurrentStream, TaskDir, has_changes, task_directory};
+use crate::task_dir::{CurrentStream, TaskDir, has_changes};
 use crate::workspace::{Workspaces, recorded_base};
+use ibeam_governor::task_directory;
 
 /// The age of a run before its first snapshot, and the shortest time between two of them.
 const SHORTEST_INTERVAL: Duration = Duration::from_secs(5);

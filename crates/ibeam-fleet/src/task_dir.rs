@@ -17,9 +17,8 @@ use crate::error::FleetError;
 use crate::run_stream::RunStream;
 use crate::task_result::TaskResult;
 use crate::workspace::Changes;
+use ibeam_governor::{ANSWERS, task_directory};
 
-/// The answers of the model that the task has got in its current attempt.
-const ANSWERS: &str = "answers.ndjson";
 /// The file with the names of the changed files.
 const CHANGES: &str = "changes.json";
 
@@ -303,26 +302,6 @@ impl TaskDir {
     }
 }
 
-/// Returns the directory of a task below `tasks`. Not all tasks are in one directory: file systems get slow with many
-/// entries. Fleets of earlier versions have no other level.
-pub fn task_directory(tasks: &Path, id: &str) -> PathBuf {
-    let flat = tasks.join(id);
-    if flat.is_dir() {
-        return flat;
-    }
-    // No id has the character `@`. FNV-1a, because the value must never change.
-    let hash =
-        id.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    let group = (hash ^ hash >> 16 ^ hash >> 8 ^ hash >> 24) & 0xff;
-    tasks.join(format!("@{group:02x}")).join(id)
-}
-
-/// Returns the file with the answers of the model that a task has got in its current attempt. `fleet` is the directory of
-/// the fleet.
-pub fn answers_file(fleet: &Path, task: &str) -> PathBuf {
-    task_directory(&fleet.join("tasks"), task).join(ANSWERS)
-}
-
 /// Whether the changes of the run were recorded in the directory of a task: the run has ended, and its check begins.
 pub(crate) fn has_changes(directory: &Path) -> bool {
     directory.join(CHANGES).exists()
@@ -336,23 +315,4 @@ fn read(path: &Path, error: &Path) -> Result<RunStream, FleetError> {
         (stream.end, stream.session_id) = (failed.end, stream.session_id.or(failed.session_id));
     }
     Ok(stream)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tasks_are_in_two_levels_and_those_of_earlier_versions_stay_where_they_are() {
-        let home = tempfile::tempdir().unwrap();
-        let tasks = home.path();
-        fs::create_dir(tasks.join("old")).unwrap();
-        assert_eq!(task_directory(tasks, "old"), tasks.join("old"));
-        // The place of a task must not change with the version.
-        assert_eq!(task_directory(tasks, "fix-typo"), tasks.join("@22/fix-typo"));
-        let groups: std::collections::BTreeSet<PathBuf> = (0..10_000)
-            .filter_map(|number| Some(task_directory(tasks, &format!("t{number}")).parent()?.to_owned()))
-            .collect();
-        assert_eq!(groups.len(), 256);
-    }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::queue::Spend;
 use crate::run_stream::{RunEnd, RunStream};
 use crate::task_result::TaskUsage;
+use ibeam_governor::Spend;
 
 /// The requests that the totals of a process count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

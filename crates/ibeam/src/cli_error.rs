@@ -10,7 +10,7 @@ use ibeam_protocol::{Failure, FailureCode, Reason, Sentence};
 use ibeam_wire::ErrorEvent;
 use serde::Serialize;
 
-use crate::run_error::RunError;
+use ibeam_agent::run_error::RunError;
 
 /// An error of the program.
 ///

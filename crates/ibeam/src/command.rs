@@ -38,13 +38,13 @@ use ibeam_output::{escape_invisible, escape_invisible_in_json};
 use ibeam_protocol::Reason;
 use serde::Serialize;
 
-use crate::app::{AppContext, BaseContext, ConfigUse};
 use crate::cli::{
     Command, ConfigCommand, FailOnArg, Flags, FleetCommand, OfflineCommand, ReportFormat, TrustCommand,
 };
 use crate::cli_error::CliError;
-use crate::stderr;
 use crate::wrap;
+use ibeam_agent::app::{AppContext, BaseContext, ConfigUse};
+use ibeam_agent::stderr;
 
 pub(crate) use login::{NoEcho, check_key, store_key};
 pub(crate) use models::{ModelListOptions, list as list_models};

@@ -181,7 +181,7 @@ pub(crate) fn translate(args: Vec<OsString>) -> Result<TranslatedArgs, ParseExit
         )))
     })?;
     let rest = args.get(rest..).unwrap_or_default();
-    let env = Env { variable: &crate::environment::variable, read_file, is_in_repository };
+    let env = Env { variable: &ibeam_agent::environment::variable, read_file, is_in_repository };
     match TRANSLATORS.iter().find(|(known, _)| *known == dialect) {
         Some((_, translate)) => translate(rest, &env),
         None => {
@@ -200,7 +200,7 @@ fn requested_dialect(args: &[OsString]) -> Option<(String, usize)> {
             Some((name.unwrap_or_default(), 2))
         }
         Some(first) if first.starts_with("--dialect=") => Some((first.split_once('=')?.1.to_owned(), 1)),
-        Some(_) | None => crate::environment::variable(DIALECT_VARIABLE).map(|name| (name, 0)),
+        Some(_) | None => ibeam_agent::environment::variable(DIALECT_VARIABLE).map(|name| (name, 0)),
     }
 }
 
@@ -217,7 +217,7 @@ fn read_file(path: &str) -> io::Result<String> {
 /// Whether `directory` or one above it contains `.git`. True for a missing directory, because the run rejects it later.
 fn is_in_repository(directory: Option<&str>) -> bool {
     let Ok(directory) = Path::new(directory.unwrap_or(".")).canonicalize() else { return true };
-    crate::git::repository_root(&directory).is_some()
+    ibeam_agent::git::repository_root(&directory).is_some()
 }
 
 /// Returns the arguments of a run that prints contract 1, with further `flags` and a prompt.

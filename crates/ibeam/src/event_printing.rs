@@ -6,9 +6,9 @@ use std::sync::Arc;
 use ibeam_output::{Contract, EventWriter, Json, StreamJson, Text, TextOptions};
 use ibeam_trace::{AtifWriter, Html, OtlpWriter};
 
-use crate::app::BaseContext;
 use crate::cli::Format;
-use crate::otel;
+use ibeam_agent::app::BaseContext;
+use ibeam_agent::otel;
 
 /// The form in which events are printed.
 #[derive(Clone, Copy, Debug)]

@@ -22,10 +22,10 @@ use rustix::fs::OFlags;
 
 use crate::cli::ErrorFormat;
 use crate::cli_error::CliError;
-use crate::clock::now_ms;
-use crate::process_end::ProcessEnd;
-use crate::run_error::RunError;
-use crate::{printer, progress_line, stderr};
+use ibeam_agent::clock::now_ms;
+use ibeam_agent::process_end::ProcessEnd;
+use ibeam_agent::run_error::RunError;
+use ibeam_agent::{printer, progress_line, stderr};
 
 /// The longest time for which another printing thread may delay the last line of a run that is ended by force.
 const PRINT_TIMEOUT: Duration = Duration::from_millis(700);
@@ -87,7 +87,7 @@ pub(crate) fn report_refused_memory() {
     force_exit(&Reason::System { what: "memory".to_owned(), detail: "out of memory (ENOMEM)".to_owned() })
 }
 
-/// What runs call where they cannot report their own end.
+/// The functions that runs call where they cannot report their own end.
 pub(crate) const PROCESS_END: ProcessEnd = ProcessEnd {
     force_exit,
     set_catalogue,
@@ -232,7 +232,8 @@ fn force_exit(reason: &Reason) -> ! {
         restore();
     }
     let failure = Failure::from(reason.clone());
-    let catalogue = CATALOGUE.get().cloned().unwrap_or_else(|| Arc::new(crate::environment::catalogue(None)));
+    let catalogue =
+        CATALOGUE.get().cloned().unwrap_or_else(|| Arc::new(ibeam_agent::environment::catalogue(None)));
     let line = failure_line(&failure.clone().into(), &catalogue).unwrap_or_default();
     // Its stack is small, so that it starts where memory is short.
     let timer = thread::Builder::new().name("exit".to_owned()).stack_size(TIMER_STACK_BYTES);

@@ -3,8 +3,8 @@
 use ibeam_protocol::{Reason, sentence};
 
 use crate::cli::Flags;
-use crate::environment::reject_non_utf8_variables;
-use crate::option_checks::empty_value;
+use ibeam_agent::environment::reject_non_utf8_variables;
+use ibeam_agent::option_checks::empty_value;
 
 /// Checks the flags that no configuration can make valid. Rejects flags of the Cursor CLI whose feature does not exist here,
 /// flags that contradict each other or need another one, and variables that are not UTF-8.

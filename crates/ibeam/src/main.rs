@@ -3,59 +3,18 @@
 //! This file contains only the order of the steps: parse, resolve, run or execute a command, report the end. The
 //! contract (docs/output-format.md) defines the content of stdout and stderr and the exit codes.
 
-mod app;
-mod call_form;
-mod checkpoint;
-mod claude_tools;
 mod cli;
 mod cli_error;
-mod clock;
 mod command;
-mod context;
-mod debug_log;
 mod dialect;
-mod environment;
 mod event_printing;
 mod exit;
 mod flag_checks;
-mod frontmatter;
-mod git;
 mod help_page;
-mod helper_process;
-mod hooks;
-mod instructions;
-mod mcp;
-mod message_queue;
 mod mode;
-mod model;
-mod option_checks;
-mod otel;
-mod own_program;
-mod printer;
-mod process_end;
-mod programs;
-mod progress_line;
-mod prompt;
-mod pump;
-mod resource_exhaustion;
 mod run;
-mod run_error;
-mod run_options;
-mod search_config;
 mod secret_mask;
-mod session_name;
-mod session_observer;
-mod signals;
-mod similar_names;
-mod skills;
-mod slash_commands;
-mod stderr;
-mod stderr_notices;
-mod stdout;
 mod terminal_palette;
-mod text_sources;
-mod time_zone;
-mod worktree;
 mod wrap;
 
 use std::ffi::OsString;
@@ -66,21 +25,23 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
+use ibeam_agent::{environment, model, option_checks, process_end, session_name, stderr, stdout, worktree};
 use ibeam_output::{Catalogue, Contract, SubcommandLine};
 use ibeam_protocol::{Reason, sentence};
 
-use crate::app::{AppContext, BaseContext, ConfigUse};
 use crate::cli::{Cli, Command, ErrorFormat, Flags, Format, ParseExit};
 use crate::cli_error::CliError;
-use crate::debug_log::DebugLog;
 use crate::dialect::{DialectWriter, PromptSource};
 use crate::event_printing::OutputForm;
 use crate::exit::{EarlyFailurePrinter, ErrorOutput};
 use crate::mode::{ModeInputs, RunMode};
-use crate::prompt::StdinUse;
-use crate::run::{InteractiveStart, SessionTarget, StartupWatchdog};
-use crate::run_options::RunOptions;
-use crate::session_observer::SessionObserver;
+use crate::run::InteractiveStart;
+use ibeam_agent::app::{AppContext, BaseContext, ConfigUse};
+use ibeam_agent::debug_log::DebugLog;
+use ibeam_agent::prompt::StdinUse;
+use ibeam_agent::run::{SessionTarget, StartupWatchdog};
+use ibeam_agent::run_options::RunOptions;
+use ibeam_agent::session_observer::SessionObserver;
 
 /// Refused memory ends the program like any other failure.
 #[global_allocator]
@@ -257,7 +218,8 @@ fn print_early_failures_on_stdout(
     dialect_writer: Option<&DialectWriter>,
     stdout: &File,
 ) {
-    let format = flags.output_format.unwrap_or(mode::default_format(app::contract_or_default(options)));
+    let format =
+        flags.output_format.unwrap_or(mode::default_format(ibeam_agent::app::contract_or_default(options)));
     match (dialect_writer.cloned(), stdout.try_clone()) {
         (Some(dialect_writer), _) => {
             let print = move |error: &CliError| dialect_writer.write_failure(error);
@@ -354,8 +316,8 @@ fn dispatch(
         return Err(reason.into());
     }
     let reads_messages = mode::reads_messages(flags, &words, dialect_writer.is_some())?;
-    let plan = run::load_plan(app, &target)?;
-    let words = if plan.is_some() { run::PlanHandover::words(words) } else { words };
+    let plan = ibeam_agent::run::load_plan(app, &target)?;
+    let words = if plan.is_some() { ibeam_agent::run::PlanHandover::words(words) } else { words };
     let mode = mode::infer(ModeInputs {
         print: flags.print,
         format: flags.output_format,

@@ -11,7 +11,7 @@ use ibeam_tui::{Palette, Rgb};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::stdio::stdin;
 
-use crate::environment::variable;
+use ibeam_agent::environment::variable;
 
 /// The longest wait for the answers. Later ones would be read as keys, so it is longer than a slow connection needs.
 const TIMEOUT: Duration = Duration::from_millis(400);

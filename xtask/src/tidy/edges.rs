@@ -93,11 +93,38 @@ const CRATE_RULES: &[CrateRule] = &[
         exclusive: &["crossterm", "pulldown-cmark"],
     },
     CrateRule {
+        name: "ibeam-agent",
+        may_use: &[
+            "ibeam-protocol",
+            "ibeam-policy",
+            "ibeam-core",
+            "ibeam-config",
+            "ibeam-dialects",
+            "ibeam-files",
+            "ibeam-git",
+            "ibeam-governor",
+            "ibeam-hooks",
+            "ibeam-local",
+            "ibeam-mcp",
+            "ibeam-output",
+            "ibeam-process",
+            "ibeam-providers",
+            "ibeam-sandbox",
+            "ibeam-session",
+            "ibeam-tools",
+            "ibeam-trace",
+            "ibeam-web",
+            "ibeam-wire",
+        ],
+        exclusive: &[],
+    },
+    CrateRule {
         name: "ibeam",
         may_use: &[
             "ibeam-protocol",
             "ibeam-policy",
             "ibeam-acp",
+            "ibeam-agent",
             "ibeam-core",
             "ibeam-files",
             "ibeam-git",
@@ -123,7 +150,12 @@ const CRATE_RULES: &[CrateRule] = &[
         ],
         exclusive: &["clap", "clap_complete"],
     },
-    CrateRule { name: "ibeam-fleet", may_use: &["ibeam-files", "ibeam-git"], exclusive: &["rusqlite"] },
+    CrateRule {
+        name: "ibeam-fleet",
+        may_use: &["ibeam-files", "ibeam-git", "ibeam-governor"],
+        exclusive: &["rusqlite"],
+    },
+    CrateRule { name: "ibeam-governor", may_use: &[], exclusive: &[] },
     CrateRule { name: "ibeam-fleet-nats", may_use: &["ibeam-fleet"], exclusive: &["async-nats"] },
     CrateRule { name: "ibeam-wire", may_use: &[], exclusive: &[] },
     CrateRule { name: "ibeam-dialects", may_use: &["ibeam-wire"], exclusive: &[] },
@@ -148,6 +180,7 @@ const SYNC_CRATES: &[&str] = &[
     "ibeam-sandbox",
     "ibeam-session",
     "ibeam-fleet",
+    "ibeam-governor",
     "ibeam-output",
     "ibeam-trace",
     "ibeam-tui",
@@ -222,6 +255,9 @@ mod tests {
         check("ibeam-providers", "reqwest", true);
         check("ibeam-http", "reqwest", true);
         check("ibeam", "reqwest", false);
+        check("ibeam-agent", "ibeam", false);
+        check("ibeam-agent", "rusqlite", false);
+        check("ibeam-agent", "clap", false);
         check("ibeam-local", "candle-core", true);
         check("ibeam", "candle-core", false);
     }

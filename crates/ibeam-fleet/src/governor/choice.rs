@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{Budget, Decision, Governor, PendingRequest, RECHECK};
-use crate::governor_wire::Ask;
 use crate::shared_limits::Hold;
+use ibeam_governor::Ask;
 
 /// The state of an account for one request.
 enum Availability {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{Account, Governor, RateLimits};
-use crate::queue::Spend;
 use crate::shared_limits::{BLOCK_S, BlockCorrection, BudgetLease, DriverUsage, FleetLimits, RequestBlock};
+use ibeam_governor::Spend;
 
 /// The time for which the requests of a block are sent: less than the others count them, whatever the clocks.
 const BLOCK_TIME: Duration = Duration::from_secs(BLOCK_S - 1);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Account;
-use crate::governor_wire::{LimitLeft, QuotaLeft};
+use ibeam_governor::{LimitLeft, QuotaLeft};
 
 /// The longest time until a reset for which requests wait. A limit of a day is met, not waited for.
 const LONGEST_RESET: Duration = Duration::from_secs(120);

@@ -7,7 +7,8 @@ use ibeam_git::{GitError, Place};
 
 use super::{COMMIT, NewWorkspace, TREE, WorkspaceError, Workspaces, base_file, index_repository, utf8};
 use crate::task::ResultSource;
-use crate::task_dir::{TaskDir, task_directory};
+use crate::task_dir::TaskDir;
+use ibeam_governor::task_directory;
 
 /// The author of the commits with the changes of other tasks.
 const AUTHOR: [&str; 4] = ["-c", "user.name=ibeam", "-c", "user.email=ibeam@localhost"];

@@ -3,9 +3,9 @@
 use ibeam_core::FailOn;
 
 use super::{BackgroundArg, FailOnArg, Flags, Mode, Stdin, Switch};
-use crate::prompt::StdinUse;
-use crate::run::SessionTarget;
-use crate::run_options::{RunOptions, WorkMode};
+use ibeam_agent::prompt::StdinUse;
+use ibeam_agent::run::SessionTarget;
+use ibeam_agent::run_options::{RunOptions, WorkMode};
 
 impl Flags {
     /// Returns the options of a run with these flags.

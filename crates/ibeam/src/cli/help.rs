@@ -14,7 +14,7 @@ use super::translations::Translations;
 use super::usage_error::CommandPath;
 use super::{Cli, FailOnArg, Format, ParseExit, examples, topics};
 use crate::cli_error::CliError;
-use crate::similar_names::closest;
+use ibeam_agent::similar_names::closest;
 
 /// English texts of help that belong to no flag and no command.
 #[cfg(test)]
@@ -135,7 +135,7 @@ pub(super) fn topic(args: &[OsString]) -> Option<ParseExit> {
         [] if asks_for_help() => return Some(ParseExit::Help(text(&["ibeam".into(), "--help".into()]))),
         _ => return None,
     };
-    let catalogue = crate::environment::catalogue(super::requested_lang(args));
+    let catalogue = ibeam_agent::environment::catalogue(super::requested_lang(args));
     let language = || Language::new(&catalogue);
     match *word {
         "commands" => return Some(ParseExit::Help(language().all_commands())),
@@ -170,7 +170,7 @@ pub(super) fn topic(args: &[OsString]) -> Option<ParseExit> {
 
 /// Returns the help for `args`.
 pub(super) fn text(args: &[OsString]) -> String {
-    let catalogue = crate::environment::catalogue(super::requested_lang(args));
+    let catalogue = ibeam_agent::environment::catalogue(super::requested_lang(args));
     let language = Language::new(&catalogue);
     let path = CommandPath::find(args).path;
     if path.is_empty() {

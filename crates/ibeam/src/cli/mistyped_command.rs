@@ -11,7 +11,7 @@ use clap::{Command, CommandFactory};
 use super::Cli;
 use crate::cli_error::CliError;
 use crate::run::conversation_commands;
-use crate::similar_names::{closest, is_one_edit_away};
+use ibeam_agent::similar_names::{closest, is_one_edit_away};
 
 /// Commands of similar programs, each with the command of this program for the same purpose, if there is one.
 const OTHER_COMMANDS: &[(&str, Option<&str>)] = &[

@@ -11,7 +11,7 @@ use ibeam_protocol::{Sentence, sentence};
 
 use super::Cli;
 
-use crate::similar_names::{closest, is_similar};
+use ibeam_agent::similar_names::{closest, is_similar};
 
 /// Flags that allow a run more. They are not suggested for a mistyped flag.
 const GRANTING_FLAGS: &[&str] =

@@ -19,8 +19,8 @@ use self::records::Records;
 use self::requests::RequestDir;
 use self::rounds::{Rounds, Submission};
 use super::write;
-use crate::app::AppContext;
 use crate::cli_error::CliError;
+use ibeam_agent::app::AppContext;
 
 /// The options of `batch`.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ pub(super) fn batch(
     stdout: &mut File,
 ) -> Result<(), CliError> {
     let mut rounds = open_rounds(app, directory)?;
-    crate::run::run_command(None, async {
+    ibeam_agent::run::run_command(None, async {
         loop {
             let mut printed = Ok(());
             let mut print = |line: Value| {

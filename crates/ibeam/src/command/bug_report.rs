@@ -15,12 +15,12 @@ use ibeam_session::SessionError;
 use serde_json::Value;
 
 use super::{config, diagnostics, print_text};
-use crate::app::AppContext;
 use crate::cli::{ConfigCommand, ReportFormat};
 use crate::cli_error::CliError;
-use crate::run::session_error_reason;
 use crate::secret_mask::mask_secrets;
-use crate::session_name::find_session;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::run::session_error_reason;
+use ibeam_agent::session_name::find_session;
 
 /// The name of the file without an argument.
 const DEFAULT_FILE: &str = "ibeam-report.txt";

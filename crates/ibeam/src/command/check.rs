@@ -14,9 +14,9 @@ use ibeam_wire::check::{Finding, Report, Severity, check_with_contract};
 use serde_json::{Value, json};
 
 use super::report;
-use crate::app::BaseContext;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
+use ibeam_agent::app::BaseContext;
 
 /// The number of findings that are printed; all findings are counted.
 const MAX_FINDINGS: usize = 100;

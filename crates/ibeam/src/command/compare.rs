@@ -7,9 +7,9 @@ use std::fs::File;
 use ibeam_trace::{Comparison, SessionFacts};
 
 use super::{replay, report};
-use crate::app::AppContext;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
+use ibeam_agent::app::AppContext;
 
 /// Prints the comparison of two sessions or streams.
 ///

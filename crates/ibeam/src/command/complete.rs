@@ -12,10 +12,10 @@ use ibeam_dialects::DialectName;
 use ibeam_providers::default_models::default_model;
 
 use super::print_text;
-use crate::app::AppContext;
 use crate::cli;
 use crate::cli_error::CliError;
-use crate::model::{self, ListCache};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::model::{self, ListCache};
 
 /// The largest number of candidates of one kind.
 const MAX_CANDIDATES: usize = 500;
@@ -211,7 +211,7 @@ fn candidates(app: &AppContext, kind: &Kind, position: &Position) -> Vec<(String
 fn models(app: &AppContext) -> Vec<(String, String)> {
     let mut names: Vec<(String, String)> = model::aliases(app);
     names.extend(ListCache::load(&app.dirs.cache).names().map(|name| (name, String::new())));
-    let today = crate::clock::today();
+    let today = ibeam_agent::clock::today();
     for provider in model::provider_names(app) {
         names.extend(
             default_model(&provider, &today).map(|model| (format!("{provider}/{model}"), String::new())),

@@ -7,11 +7,11 @@ use ibeam_providers::{Timeouts, is_secret_header};
 use serde_json::json;
 
 use super::{print_text, report};
-use crate::app::AppContext;
 use crate::cli::{ConfigCommand, ReportFormat};
 use crate::cli_error::CliError;
-use crate::run::computed_sizes;
 use crate::secret_mask::{MASK, mask_secrets};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::run::computed_sizes;
 
 pub(super) fn config(app: &AppContext, what: &ConfigCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
@@ -121,7 +121,7 @@ fn lowered_row(sizes: &[(&str, u64)], path: &str, setting: &Setting) -> Option<R
 
 /// Returns the timeouts that are not configured: the defaults for the model in use.
 fn default_timeouts(app: &AppContext) -> Vec<Row> {
-    let (timeouts, origin) = match crate::model::choose_model(app) {
+    let (timeouts, origin) = match ibeam_agent::model::choose_model(app) {
         Ok(choice) => match choice.timeouts() {
             Some(timeouts) => (timeouts, format!("default of {}", choice.info().provider)),
             // The embedded model has no network timeouts.
@@ -146,7 +146,7 @@ fn default_timeouts(app: &AppContext) -> Vec<Row> {
 /// Returns the model that a run would use, which an API key may select instead of a setting.
 fn model_row(app: &AppContext) -> Row {
     let key = "(model in use)".to_owned();
-    match crate::model::choose_model(app) {
+    match ibeam_agent::model::choose_model(app) {
         Ok(choice) => {
             let info = choice.info();
             Row::new(key, &Value::Text(format!("{}/{}", info.provider, info.id)), choice.origin().to_string())

@@ -13,14 +13,14 @@ use ibeam_session::SessionError;
 use serde_json::{Map, Value, json};
 
 use super::{print_text, report};
-use crate::app::AppContext;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
-use crate::context::{ContextPart, PartKind};
-use crate::run::SessionTarget;
-use crate::run::context_preview::ContextPreview;
-use crate::run::session_error_reason;
-use crate::{session_name, stderr};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::context::{ContextPart, PartKind};
+use ibeam_agent::run::SessionTarget;
+use ibeam_agent::run::context_preview::ContextPreview;
+use ibeam_agent::run::session_error_reason;
+use ibeam_agent::{session_name, stderr};
 
 struct Part {
     /// The kind of the part: the key `kind` in JSON.

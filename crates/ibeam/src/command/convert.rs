@@ -14,9 +14,9 @@ use ibeam_protocol::Reason;
 use ibeam_wire::MAX_LINE_BYTES;
 use serde_json::json;
 
-use crate::app::BaseContext;
 use crate::cli_error::CliError;
-use crate::stderr;
+use ibeam_agent::app::BaseContext;
+use ibeam_agent::stderr;
 
 /// The size in bytes from which the output is written even if more of the source can be read without waiting.
 const BATCH_BYTES: usize = 64 << 10;

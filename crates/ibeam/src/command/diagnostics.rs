@@ -14,18 +14,18 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::models::details::configured_text;
 use super::{explain_in_line, print_listing, print_text, report};
-use crate::app::AppContext;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
-use crate::run::sandbox::{PendingSandbox, RunSandbox};
-use crate::{hooks, mcp, model};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::run::sandbox::{PendingSandbox, RunSandbox};
+use ibeam_agent::{hooks, mcp, model};
 
 /// The width of the first column of `doctor`, in which all marks fit.
 const MARK_COLUMNS: usize = 7;
 
 pub(super) fn about(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let version = env!("CARGO_PKG_VERSION");
-    let model = crate::model::choose_model(app).map(|choice| choice.info().display.clone()).ok();
+    let model = ibeam_agent::model::choose_model(app).map(|choice| choice.info().display.clone()).ok();
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let (engine, queues) = (cfg!(feature = "embedded"), cfg!(feature = "nats"));
     let contract = app.base.contract().as_str();

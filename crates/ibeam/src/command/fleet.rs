@@ -4,6 +4,7 @@ mod apply;
 mod batch_fleet;
 mod batch_poller;
 mod batch_settings;
+mod check_command;
 mod dry_run;
 mod export;
 mod fleet_report;
@@ -50,12 +51,12 @@ use self::live_table::LiveTable;
 use self::no_queue as queue;
 use self::result_printer::ResultPrinter;
 use self::start_check::check_start;
-use crate::app::AppContext;
 use crate::cli::{Flags, FleetCommand, FleetReportFormat, QueueFlags, SubmissionFlags};
 use crate::cli_error::CliError;
-use crate::pump::CurrentStop;
-use crate::run::policy_rules::build_policy;
-use crate::{helper_process, own_program, run, signals, stderr};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::pump::CurrentStop;
+use ibeam_agent::run::policy_rules::build_policy;
+use ibeam_agent::{helper_process, own_program, signals, stderr};
 
 /// The submission of tasks to a queue.
 #[derive(Clone, Copy)]
@@ -195,7 +196,7 @@ pub(super) fn fleet(
             let timeout = timeout_s.map(|seconds| Duration::from_secs(seconds.get()));
             let command = io::read_to_string(io::stdin().lock());
             let command = command.map_err(|error| io_error(Path::new("stdin"), &error))?;
-            Ok(run::run_check(app, &command, timeout, stdout)?)
+            Ok(check_command::run_check(app, &command, timeout, stdout)?)
         }
     }
 }
@@ -391,7 +392,7 @@ fn run_program(app: &AppContext, stop: &Stop) -> Result<RunProgram, CliError> {
     let flags = ForwardedFlags::new(&app.base.options)?;
     let git = find_git(app, stop)?;
     let (sandbox_flags, run_flags) = (flags.sandbox, flags.run);
-    let policy = build_policy(app, crate::run::permission_mode(app))?;
+    let policy = build_policy(app, ibeam_agent::run::permission_mode(app))?;
     let hidden = HiddenFiles::new(policy.path_policy());
     let hidden = FileFilter::new(move |path, file| hidden.contains(path) || hidden.has_other_name(file));
     let program = own_program::PATH.into();
@@ -444,7 +445,7 @@ fn watch_signals(stop: &Stop, flag: &StopFlag) -> Result<(), Reason> {
     let (stop, flag) = (stop.clone(), flag.clone());
     let (sender, started) = mpsc::channel();
     let watch = move || {
-        run::on_runtime(|runtime| {
+        ibeam_agent::run::on_runtime(|runtime| {
             let _context = runtime.enter();
             let watchers = signals::watch(&CurrentStop::new(stop.clone()));
             // The receiver waits for this.

@@ -14,11 +14,11 @@ use ibeam_protocol::{
 use serde_json::{Map, Value, json};
 
 use super::report;
-use crate::app::AppContext;
 use crate::cli::{HooksCommand, ReportFormat};
 use crate::cli_error::CliError;
-use crate::run::HookModel;
-use crate::{hooks, model, run, signals, stderr};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::run::HookModel;
+use ibeam_agent::{hooks, model, signals, stderr};
 
 /// The largest file with an input, in bytes.
 const MAX_INPUT_BYTES: u64 = 4 << 20;
@@ -180,7 +180,7 @@ fn runner(app: &Arc<AppContext>, config: HookConfig) -> Arc<HookRunner> {
         cwd: app.workspace.clone(),
         model: model::choose_model(app).map_or_else(|_| unknown(), |choice| choice.info().clone()),
         key_source: KeySource::None,
-        permission_mode: run::permission_mode(app),
+        permission_mode: ibeam_agent::run::permission_mode(app),
         tools: Vec::new(),
         mcp_servers: Vec::new(),
         sandbox: Sandbox::default(),
@@ -210,7 +210,7 @@ fn try_event(
             what: "sigaction".to_owned(),
             detail: error.to_string(),
         };
-        let _watch = signals::watch(&crate::pump::CurrentStop::new(stop.clone())).map_err(system)?;
+        let _watch = signals::watch(&ibeam_agent::pump::CurrentStop::new(stop.clone())).map_err(system)?;
         let unknown = |error: UnknownEvent| Reason::Usage { detail: error.to_string().into() };
         tokio::select! {
             biased;
@@ -218,5 +218,5 @@ fn try_event(
             trials = runner.try_event(event, input) => trials.map_err(unknown),
         }
     };
-    Ok(run::on_runtime(|runtime| runtime.block_on(work).map_err(Failure::from))?)
+    Ok(ibeam_agent::run::on_runtime(|runtime| runtime.block_on(work).map_err(Failure::from))?)
 }

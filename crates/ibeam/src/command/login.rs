@@ -15,10 +15,10 @@ use ibeam_providers::{KnownProvider, Secret, known_provider};
 use rustix::termios::{LocalModes, OptionalActions, isatty, tcgetattr, tcsetattr};
 
 use super::print_text;
-use crate::app::AppContext;
 use crate::cli_error::CliError;
-use crate::model::{self, ConfiguredProvider, check_provider_name};
-use crate::stderr;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::model::{self, ConfiguredProvider, check_provider_name};
+use ibeam_agent::stderr;
 
 const DEFAULT_PROVIDER: &str = "anthropic";
 
@@ -54,7 +54,7 @@ pub(super) fn login(
     }
     let check = match no_check {
         true => None,
-        false => Some(crate::run::run_command(None, check_key(app, &provider, key))?),
+        false => Some(ibeam_agent::run::run_command(None, check_key(app, &provider, key))?),
     };
     let text = store_key(app, &provider, key, check.as_ref())?;
     print_text(stdout, &format!("{text}\n"))?;

@@ -16,12 +16,15 @@ use serde_json::json;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{print_text, report};
-use crate::app::AppContext;
 use crate::cli::{McpCommand, ReportFormat};
 use crate::cli_error::CliError;
-use crate::mcp::{ServerDeclaration, ServerDeclarations, ServerPeople, ServerTransport, declared_servers};
+use crate::run;
 use crate::run::McpServeOptions;
-use crate::{mcp, run, signals, stderr};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::mcp::{
+    ServerDeclaration, ServerDeclarations, ServerPeople, ServerTransport, declared_servers,
+};
+use ibeam_agent::{mcp, signals, stderr};
 
 /// The width of the column with the status where no status is wider.
 const MIN_STATUS_COLUMNS: usize = 11;
@@ -172,7 +175,7 @@ fn with_server<T>(
     let work = async {
         let system =
             |error: io::Error| Reason::System { what: "sigaction".to_owned(), detail: error.to_string() };
-        let _watch = signals::watch(&crate::pump::CurrentStop::new(stop.clone())).map_err(system)?;
+        let _watch = signals::watch(&ibeam_agent::pump::CurrentStop::new(stop.clone())).map_err(system)?;
         let failed = |detail| Reason::McpServerFailed { server: server.name.clone(), detail };
         let started = tokio::select! {
             biased;
@@ -183,7 +186,7 @@ fn with_server<T>(
         started.shut_down(mcp::GRACE).await;
         Ok::<_, Reason>(value)
     };
-    Ok(run::on_runtime(|runtime| runtime.block_on(work).map_err(Failure::from))?)
+    Ok(ibeam_agent::run::on_runtime(|runtime| runtime.block_on(work).map_err(Failure::from))?)
 }
 
 /// Sets `enabled` of the server in the user's file, which overrides the files that declare the server.

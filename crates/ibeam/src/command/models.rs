@@ -16,10 +16,12 @@ use serde_json::json;
 
 use self::details::ModelDetails;
 use super::{LISTING_INDENT, explain_in_line, print_listing, report};
-use crate::app::AppContext;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
-use crate::model::{self, ConfiguredFacts, ConfiguredProvider, EMBEDDED_PROVIDER, LIST_MAX_AGE, ListCache};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::model::{
+    self, ConfiguredFacts, ConfiguredProvider, EMBEDDED_PROVIDER, LIST_MAX_AGE, ListCache,
+};
 
 /// The options of `models`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -154,7 +156,7 @@ fn available(app: &AppContext, refresh: bool) -> Result<AvailableModels, CliErro
         [] => Vec::new(),
         asked => {
             let lists = join_all(asked.iter().map(|provider| model::list_models(app, provider)));
-            let listed = crate::run::run_command(None, async { Ok::<_, Failure>(lists.await) });
+            let listed = ibeam_agent::run::run_command(None, async { Ok::<_, Failure>(lists.await) });
             listed.map_err(|failure| CliError::from(failure.reason))?
         }
     };

@@ -15,12 +15,12 @@ use ibeam_tools::{PathError, Workspace};
 use serde_json::{Value, json};
 
 use super::report;
-use crate::app::AppContext;
 use crate::cli::{PolicyCommand, ReportFormat, TestedAccess};
 use crate::cli_error::CliError;
-use crate::run::permission_mode;
-use crate::run::policy_rules::{ActiveRule, build_policy, rules};
-use crate::run::sandbox::is_sandbox_enabled;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::run::permission_mode;
+use ibeam_agent::run::policy_rules::{ActiveRule, build_policy, rules};
+use ibeam_agent::run::sandbox::is_sandbox_enabled;
 
 /// The exit codes of `policy test` (docs/configuration.md). A failure has other codes.
 const EXIT_DENIED: u8 = 3;

@@ -8,10 +8,10 @@ use ibeam_providers::known_provider;
 use serde_json::json;
 
 use super::report;
-use crate::app::AppContext;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
-use crate::model;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::model;
 
 /// Prints the providers, one `<name> - <Label>: <key>` per line or as one JSON object.
 pub(super) fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
@@ -40,7 +40,7 @@ pub(super) fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) ->
             "key_variable": variable,
             "has_key": source.is_some(),
             "key_source": source,
-            "default_model": default_model(&name, &crate::clock::today()),
+            "default_model": default_model(&name, &ibeam_agent::clock::today()),
         }));
     }
     let tip = sentence!(

@@ -9,9 +9,9 @@ use ibeam_tools::QuarantinedFile;
 use serde_json::{Value, json};
 
 use super::report;
-use crate::app::AppContext;
 use crate::cli::{QuarantineCommand, ReportFormat};
 use crate::cli_error::CliError;
+use ibeam_agent::app::AppContext;
 
 pub(super) fn quarantine(
     app: &AppContext,

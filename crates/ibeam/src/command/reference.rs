@@ -10,9 +10,9 @@ use serde_json::json;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{print_text, report};
-use crate::app::BaseContext;
 use crate::cli::{ReportFormat, SchemaFormat, Shell};
 use crate::cli_error::CliError;
+use ibeam_agent::app::BaseContext;
 
 pub(super) fn errors(base: &BaseContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let sentence = |english: Sentence| base.catalogue.sentence(&english);

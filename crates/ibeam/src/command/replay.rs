@@ -25,14 +25,14 @@ use ibeam_session::{Damage, ReadReport, SessionError};
 use self::foreign_stream::ForeignStream;
 use self::pace::Pace;
 use self::replay_printer::ReplayPrinter;
-use crate::app::{BaseContext, resolve_workspace};
 use crate::cli::{Flags, Format};
 use crate::cli_error::CliError;
 use crate::event_printing::OutputForm;
 use crate::mode::{check_partial, default_format};
-use crate::run::{damaged_session_reason, nth_newest, session_error_reason, session_store_reason};
-use crate::session_name::find_by_prefix;
-use crate::stderr;
+use ibeam_agent::app::{BaseContext, resolve_workspace};
+use ibeam_agent::run::{damaged_session_reason, nth_newest, session_error_reason, session_store_reason};
+use ibeam_agent::session_name::find_by_prefix;
+use ibeam_agent::stderr;
 
 pub(super) struct ReplayOptions {
     form: OutputForm,

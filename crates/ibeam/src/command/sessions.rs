@@ -13,12 +13,12 @@ use ibeam_session::{CheckReport, Damage, RepairReport, Session, SessionSummary};
 use serde_json::{Value, json};
 
 use super::{print_text, report};
-use crate::app::AppContext;
 use crate::cli::{ReportFormat, SessionsCommand};
 use crate::cli_error::CliError;
-use crate::run::{damaged_session_reason, is_ephemeral, session_error_reason, session_options};
-use crate::session_name::find_session;
-use crate::stderr;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::run::{damaged_session_reason, is_ephemeral, session_error_reason, session_options};
+use ibeam_agent::session_name::find_session;
+use ibeam_agent::stderr;
 
 pub(crate) use listing::size_text;
 

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use ibeam_protocol::sentence;
 
 use super::print_text;
-use crate::app::AppContext;
 use crate::cli_error::CliError;
-use crate::model;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::model;
 
 /// Installs the model from `registry`, `hub` or a file; without `from`, from the first that works.
 pub(super) fn setup(app: &AppContext, from: Option<&str>, stdout: &mut File) -> Result<(), CliError> {
@@ -69,8 +69,8 @@ mod install {
     use ibeam_protocol::Reason;
 
     use super::InstallProgress;
-    use crate::app::AppContext;
     use crate::cli_error::CliError;
+    use ibeam_agent::app::AppContext;
 
     pub(super) fn install_with(
         _: &AppContext,
@@ -101,9 +101,9 @@ mod install {
     use ibeam_protocol::sentence;
 
     use super::InstallProgress;
-    use crate::app::AppContext;
     use crate::cli_error::CliError;
-    use crate::model::{model_file, tls_settings};
+    use ibeam_agent::app::AppContext;
+    use ibeam_agent::model::{model_file, tls_settings};
 
     const PYTHON: &str = "python3";
 
@@ -183,7 +183,7 @@ mod install {
             }
             Ok::<(), CliError>(())
         };
-        crate::run::run_command(None, fetching)?;
+        ibeam_agent::run::run_command(None, fetching)?;
         PartialDownload::finish(partial, on_progress).map_err(failure)
     }
 

@@ -17,10 +17,10 @@ use ibeam_protocol::{Reason, SessionId, sentence};
 use rustix::fs::{Access, access};
 
 use super::print_text;
-use crate::app::BaseContext;
 use crate::cli::ScriptedDialect;
 use crate::cli_error::CliError;
-use crate::stderr;
+use ibeam_agent::app::BaseContext;
+use ibeam_agent::stderr;
 
 /// The names that clients start: the current one, since 2026, and the earlier one.
 const LINK_NAMES: [&str; 2] = ["agent", "cursor-agent"];

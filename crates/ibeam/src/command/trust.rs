@@ -13,12 +13,12 @@ use unicode_width::UnicodeWidthStr as _;
 
 pub(crate) use self::project_texts::project_texts;
 use super::{print_text, report};
-use crate::app::AppContext;
 use crate::cli::{ReportFormat, TrustCommand};
 use crate::cli_error::CliError;
-use crate::environment::variable;
-use crate::hooks;
-use crate::mcp::declared_servers;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::environment::variable;
+use ibeam_agent::hooks;
+use ibeam_agent::mcp::declared_servers;
 
 pub(super) fn trust(app: &AppContext, what: &TrustCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {

@@ -14,15 +14,17 @@ use ibeam_protocol::{Checkpoint, Event, EventKind, Failure, Reason, SessionId};
 use ibeam_session::{Damage, ReadReport, Session, SessionError};
 
 use super::{print_text, write};
-use crate::app::AppContext;
-use crate::checkpoint::{CheckpointError, Repository, SessionChanges, UndoAction, UndoPlan, UndoTarget};
 use crate::cli_error::CliError;
-use crate::clock::now_ms;
-use crate::run::{
+use ibeam_agent::app::AppContext;
+use ibeam_agent::checkpoint::{
+    CheckpointError, Repository, SessionChanges, UndoAction, UndoPlan, UndoTarget,
+};
+use ibeam_agent::clock::now_ms;
+use ibeam_agent::run::{
     damaged_session_reason, journal_write_reason, policy_rules, run_git_command, session_error_reason,
     session_options,
 };
-use crate::{session_name, stderr};
+use ibeam_agent::{session_name, stderr};
 
 /// The largest number of conflicts that are listed.
 const MAX_LISTED_CONFLICTS: usize = 20;
@@ -172,7 +174,7 @@ fn find_repository(
         let cwd = changes.cwd.display().to_string();
         return Err(Reason::SessionElsewhere { session: id.to_string(), cwd }.into());
     }
-    let path_policy = policy_rules::build_policy(app, crate::run::permission_mode(app))?.path_policy();
+    let path_policy = policy_rules::build_policy(app, ibeam_agent::run::permission_mode(app))?.path_policy();
     let no_repository = || CliError::NoRepository { path: app.workspace.display().to_string() };
     Repository::find(&app.workspace, &app.dirs, &app.programs, path_policy).ok_or_else(no_repository)
 }

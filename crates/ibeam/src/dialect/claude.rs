@@ -21,7 +21,7 @@ pub(super) use self::run_facts::RunFacts;
 use super::flag_table::{help_text, parse_args, usage_error};
 use super::{DialectOptions, DialectOutput, Env, PromptSource, TranslatedArgs, print_mode_args};
 use crate::cli::ParseExit;
-use crate::run::system_prompt::literal;
+use ibeam_agent::run::system_prompt::literal;
 
 /// The sub-commands of Claude Code, which are not prompts.
 const SUBCOMMANDS: &[&str] =
@@ -48,7 +48,7 @@ impl ClaudeOptions {
         let session = self.session_id.as_deref().filter(|id| id.parse::<SessionId>().is_ok());
         let directory =
             std::env::current_dir().and_then(|path| path.canonicalize()).unwrap_or_else(|_| "/".into());
-        let key = match crate::environment::variable("ANTHROPIC_API_KEY") {
+        let key = match ibeam_agent::environment::variable("ANTHROPIC_API_KEY") {
             Some(_) => ApiKeySource::Env,
             None => ApiKeySource::None,
         };

@@ -16,9 +16,9 @@ use ibeam_providers::default_models::default_model;
 use super::flag_table::{Arity, Flag, FlagAction, help_text, parse_args, usage_error};
 use super::{DialectOptions, DialectOutput, Env, TranslatedArgs, print_mode_args};
 use crate::cli::ParseExit;
-use crate::run::system_prompt::literal;
 use Arity::{Nothing, Value, Values};
 use FlagAction::{Apply, Ignore, NoOp, Reject};
+use ibeam_agent::run::system_prompt::literal;
 pub(crate) use options::CodexOptions;
 
 /// The version of Codex that `--version` prints.
@@ -278,7 +278,7 @@ impl CodexDraft {
         let key = (env.variable)(KEY_VARIABLE);
         let is_openai = key.is_some() || self.endpoint.is_some();
         let model = self.model.take().or_else(|| {
-            let default = || default_model("openai", &crate::clock::today());
+            let default = || default_model("openai", &ibeam_agent::clock::today());
             let model = is_openai.then(default).flatten()?;
             Some(model.to_owned())
         });

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::flag_table::usage_error;
 use super::host_hooks::{HostHook, read_registration};
-pub(super) use crate::call_form::value_at;
-use crate::run::media_from_base64;
+pub(super) use ibeam_agent::call_form::value_at;
+use ibeam_agent::run::media_from_base64;
 
 #[derive(Debug, PartialEq)]
 pub(crate) enum HostMessage {

@@ -18,9 +18,9 @@ use super::control_protocol::value_at;
 use super::partial_messages::PartialMessages;
 use super::{DialectOptions, DialectOutput};
 use crate::cli_error::CliError;
-use crate::clock::now_ms;
-use crate::session_observer::{ModelLimits, SessionObserver};
-use crate::slash_commands::SlashCommand;
+use ibeam_agent::clock::now_ms;
+use ibeam_agent::session_observer::{ModelLimits, SessionObserver};
+use ibeam_agent::slash_commands::SlashCommand;
 
 /// The size from which waiting lines are written without waiting for a flush.
 const MAX_WAITING_BYTES: usize = 64 * 1024;
@@ -130,7 +130,7 @@ impl DialectWriter {
         }
         let mut event = error.to_contract_event();
         if let Some(message) = error.reason().and_then(|reason| self.options.failure_message(reason)) {
-            crate::stderr::write_line(&message);
+            ibeam_agent::stderr::write_line(&message);
             event.message = message.into();
         }
         let end = Step::from_error(&event);

@@ -17,8 +17,8 @@ use ibeam_protocol::{CallId, Notice, RunOutcome, SessionStarted, ToolCall, ToolO
 use serde_json::{Map, Value, json};
 
 use super::host::{Host, lock};
-use crate::call_form::CallForm;
 use answer::{HookAnswer, HookPermission};
+use ibeam_agent::call_form::CallForm;
 use registration::HostHookEvent;
 pub(super) use registration::{HostHook, read_registration};
 

@@ -47,12 +47,12 @@ use self::editor_session::{EditorSession, SessionRequest, SessionStart};
 use self::session_settings::{new_context, rpc_error};
 use self::turn_control::{SessionControl, Turn, lock};
 use super::message_stdio::{self, MessageInput};
-use super::session_opener::{session_error_reason, session_options, session_store_reason};
-use super::{on_runtime, system_error, thread_error};
-use crate::app::AppContext;
-use crate::pump::CurrentStop;
-use crate::run_options::RunOptions;
-use crate::{model, signals};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::pump::CurrentStop;
+use ibeam_agent::run::session_opener::{session_error_reason, session_options, session_store_reason};
+use ibeam_agent::run::{on_runtime, system_error, thread_error};
+use ibeam_agent::run_options::RunOptions;
+use ibeam_agent::{model, signals};
 
 /// Maximum length of a line; a prompt may contain images.
 const MAX_LINE_BYTES: usize = 64 << 20;

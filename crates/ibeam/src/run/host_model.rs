@@ -8,10 +8,10 @@ use std::sync::Arc;
 use ibeam_protocol::Reason;
 use serde_json::{Value, json};
 
-use super::model_info;
-use crate::app::AppContext;
 use crate::dialect::{Host, SetModelReceiver, SetModelRequest, resolve_claude_model};
-use crate::model::{self, ModelChoice};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::model::{self, ModelChoice};
+use ibeam_agent::run::model_info;
 
 pub(super) struct HostModel<'a> {
     app: &'a AppContext,

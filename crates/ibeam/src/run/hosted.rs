@@ -11,21 +11,21 @@ use ibeam_core::{Approver, Hooks};
 use ibeam_protocol::{Failure, McpServer, McpStatus, Notice, SessionStarted};
 use tokio::io::DuplexStream;
 
-use super::front_end::FrontEnd;
 use super::host_model::HostModel;
-use super::run_process::{NewWriter, RunKind, RunProcess};
-use super::run_session::RunSession;
-use super::sandbox::RunSandbox;
-use super::session_opener::SessionTarget;
-use super::turn_loop::{TurnSource, run_turns};
-use super::watchdog::StartupWatchdog;
-use super::{on_runtime, thread_error};
-use crate::app::AppContext;
 use crate::dialect::{DialectWriter, Host, HostAdditions, HostHooks};
-use crate::mcp::ServerDeclaration;
-use crate::message_queue::{MessageQueue, QueuedMessage};
-use crate::prompt::Prompt;
-use crate::run_error::RunError;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::mcp::ServerDeclaration;
+use ibeam_agent::message_queue::{MessageQueue, QueuedMessage};
+use ibeam_agent::prompt::Prompt;
+use ibeam_agent::run::front_end::FrontEnd;
+use ibeam_agent::run::run_process::{NewWriter, RunKind, RunProcess};
+use ibeam_agent::run::run_session::RunSession;
+use ibeam_agent::run::sandbox::RunSandbox;
+use ibeam_agent::run::session_opener::SessionTarget;
+use ibeam_agent::run::turn_loop::{TurnSource, run_turns};
+use ibeam_agent::run::watchdog::StartupWatchdog;
+use ibeam_agent::run::{on_runtime, thread_error};
+use ibeam_agent::run_error::RunError;
 
 /// The front end of a host: the host, and what it added to its session before the first message.
 struct HostFrontEnd<'a> {

@@ -11,21 +11,21 @@ use ibeam_output::error_object;
 use ibeam_protocol::{Attachment, Failure, Reason, UserPrompt};
 use ibeam_wire::{Input, InputBlock, InputError, InputErrorKind, InputMessage, InputReader, MediaSource};
 
-use super::attachments::{self, RunMedia};
-use super::front_end::FrontEnd;
-use super::run_process::{NewWriter, RunKind, RunProcess};
-use super::run_session::RunSession;
-use super::sandbox::RunSandbox;
-use super::session_opener::SessionTarget;
-use super::turn_loop::{TurnSource, run_turns};
-use super::watchdog::StartupWatchdog;
-use super::{on_runtime, system_error, thread_error};
-use crate::app::AppContext;
 use crate::event_printing::{OutputForm, event_writer};
-use crate::message_queue::{MessageQueue, QueuedMessage};
-use crate::model::{self, FallbackChain};
-use crate::prompt::Prompt;
-use crate::run_error::RunError;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::message_queue::{MessageQueue, QueuedMessage};
+use ibeam_agent::model::{self, FallbackChain};
+use ibeam_agent::prompt::Prompt;
+use ibeam_agent::run::attachments::{self, RunMedia};
+use ibeam_agent::run::front_end::FrontEnd;
+use ibeam_agent::run::run_process::{NewWriter, RunKind, RunProcess};
+use ibeam_agent::run::run_session::RunSession;
+use ibeam_agent::run::sandbox::RunSandbox;
+use ibeam_agent::run::session_opener::SessionTarget;
+use ibeam_agent::run::turn_loop::{TurnSource, run_turns};
+use ibeam_agent::run::watchdog::StartupWatchdog;
+use ibeam_agent::run::{on_runtime, system_error, thread_error};
+use ibeam_agent::run_error::RunError;
 
 /// The front end of a process whose prompts are lines on stdin.
 struct InputStream {

@@ -17,6 +17,7 @@ mod own_commands;
 mod person_approver;
 mod person_commands;
 mod session_list;
+mod session_status;
 mod start_dialog;
 mod transcript_view;
 mod trust_question;
@@ -34,11 +35,11 @@ use ibeam_tui::{Line, diff_lines, proposed_change};
 use serde_json::Value;
 
 pub(crate) use self::command_table::conversation_commands;
-use super::session_opener::SessionTarget;
-use super::watchdog::StartupWatchdog;
-use crate::app::AppContext;
-use crate::environment::variable;
-use crate::run_error::RunError;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::environment::variable;
+use ibeam_agent::run::session_opener::SessionTarget;
+use ibeam_agent::run::watchdog::StartupWatchdog;
+use ibeam_agent::run_error::RunError;
 
 /// The session with which interactive mode starts.
 #[derive(Clone, Debug, PartialEq, Eq)]

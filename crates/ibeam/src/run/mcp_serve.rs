@@ -25,11 +25,11 @@ use tokio::sync::mpsc;
 use self::agent_service::AgentService;
 use self::run_request::ServerSettings;
 use super::message_stdio::{self, MessageInput};
-use super::{on_runtime, system_error, thread_error};
-use crate::app::AppContext;
-use crate::environment::{MCP_TOKEN_VARIABLE, variable};
-use crate::pump::CurrentStop;
-use crate::{signals, stderr};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::environment::{MCP_TOKEN_VARIABLE, variable};
+use ibeam_agent::pump::CurrentStop;
+use ibeam_agent::run::{on_runtime, system_error, thread_error};
+use ibeam_agent::{signals, stderr};
 
 /// The number of messages that wait for the client on stdout.
 const QUEUE_MESSAGES: usize = 256;

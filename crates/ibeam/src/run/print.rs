@@ -11,22 +11,22 @@ use ibeam_protocol::{Failure, Notice, Reason, UserPrompt};
 use ibeam_trace::AtifWriter;
 use tokio::sync::oneshot;
 
-use super::from_plan::PlanHandover;
-use super::front_end::FrontEnd;
-use super::run_process::{NewWriter, RunKind, RunProcess};
-use super::run_session::RunSession;
-use super::sandbox::RunSandbox;
-use super::session_opener::SessionTarget;
-use super::watchdog::StartupWatchdog;
-use super::{on_runtime, system_error, thread_error};
-use crate::app::AppContext;
 use crate::cli::Format;
 use crate::dialect::DialectWriter;
 use crate::event_printing::{OutputForm, event_writer};
-use crate::model;
-use crate::progress_line;
-use crate::prompt::{self, Prompt, StdinTimeouts, StdinUse};
-use crate::run_error::RunError;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::model;
+use ibeam_agent::progress_line;
+use ibeam_agent::prompt::{self, Prompt, StdinTimeouts, StdinUse};
+use ibeam_agent::run::from_plan::PlanHandover;
+use ibeam_agent::run::front_end::FrontEnd;
+use ibeam_agent::run::run_process::{NewWriter, RunKind, RunProcess};
+use ibeam_agent::run::run_session::RunSession;
+use ibeam_agent::run::sandbox::RunSandbox;
+use ibeam_agent::run::session_opener::SessionTarget;
+use ibeam_agent::run::watchdog::StartupWatchdog;
+use ibeam_agent::run::{on_runtime, system_error, thread_error};
+use ibeam_agent::run_error::RunError;
 
 /// The front end of print mode.
 struct PrintFrontEnd<'a> {

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 
 use super::records::{Record, Records, UploadFile};
 use super::requests::{RequestDir, Target};
-use crate::app::AppContext;
-use crate::model;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::model;
 
 /// The number of batches that a request may be in. Then the run gets the error.
 const MAX_ATTEMPTS: u32 = 5;

@@ -30,11 +30,11 @@ use super::{
     conclude, fleet_error, io_error, now_ms, only_fleet, queue_error, run_program, submit_to_ledger,
     watch_signals,
 };
-use crate::app::AppContext;
 use crate::cli::BatchFlags;
 use crate::cli_error::CliError;
 use crate::command::batch::open_rounds;
-use crate::{model, own_program, run};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::{model, own_program};
 
 /// The time between two polls, unless a flag sets it.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -200,7 +200,7 @@ fn drive(
     let printer = printer.with_traces(&app.base, held.path());
     let mut observer = BatchObserver { printer, steps };
     let (driver_runs, driver_end) = oneshot::channel();
-    let poll = move || run::on_runtime(|runtime| runtime.block_on(poller.run(driver_end)));
+    let poll = move || ibeam_agent::run::on_runtime(|runtime| runtime.block_on(poller.run(driver_end)));
     let (end, polled) = thread::scope(|scope| {
         let polling = thread::Builder::new().name("batches".to_owned()).spawn_scoped(scope, poll);
         let end = match &polling {

@@ -13,11 +13,11 @@ use ibeam_trace::AtifWriter;
 use serde_json::json;
 
 use super::{open_ledger, queue_error};
-use crate::app::BaseContext;
 use crate::cli_error::CliError;
 use crate::command::replay::read_events;
 use crate::command::write;
-use crate::{own_program, stderr};
+use ibeam_agent::app::BaseContext;
+use ibeam_agent::{own_program, stderr};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TraceFormat {

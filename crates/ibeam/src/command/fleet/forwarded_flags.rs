@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use ibeam_core::FailOn;
 use ibeam_protocol::{Reason, sentence};
 
-use crate::run::SessionTarget;
-use crate::run_options::{RunOptions, WorkMode};
+use ibeam_agent::run::SessionTarget;
+use ibeam_agent::run_options::{RunOptions, WorkMode};
 
 /// The flags of the processes of a fleet.
 pub(super) struct ForwardedFlags {

@@ -7,7 +7,7 @@ use ibeam_output::Catalogue;
 use ibeam_protocol::sentence;
 
 use super::names::state_name;
-use crate::progress_line::fit;
+use ibeam_agent::progress_line::fit;
 
 /// The largest number of running tasks in the table.
 const MAX_ROWS: usize = 12;

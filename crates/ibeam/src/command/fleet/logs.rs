@@ -10,10 +10,10 @@ use ibeam_fleet::{TaskLog, task_directory};
 use ibeam_protocol::Reason;
 
 use super::{FleetSource, open_ledger, queue, queue_error, unknown_task};
-use crate::app::AppContext;
 use crate::cli::Flags;
 use crate::cli_error::CliError;
 use crate::command::replay::{ReplayOptions, replay_lines};
+use ibeam_agent::app::AppContext;
 
 /// The time between two looks for further lines.
 const PAUSE: Duration = Duration::from_millis(200);

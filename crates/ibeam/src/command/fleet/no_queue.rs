@@ -11,9 +11,9 @@ use super::Submission;
 use super::logs::TaskLines;
 use super::show::FoundTask;
 use super::status::StatusReader;
-use crate::app::AppContext;
 use crate::cli::{GrantFlags, QueueFlags, ReportFormat, WorkerFlags};
 use crate::cli_error::CliError;
+use ibeam_agent::app::AppContext;
 
 /// The queue is not available.
 pub(super) fn submit(

@@ -35,11 +35,11 @@ use super::{
     Submission, conclude, fleet_error, io_error, now_ms, open_ledger, queue_error, run_program,
     submission_error, submit_to_ledger, unknown_task, watch_signals,
 };
-use crate::app::AppContext;
 use crate::cli::{CredentialFlags, GrantFlags, QueueFlags, ReportFormat, WorkerFlags};
 use crate::cli_error::CliError;
 use crate::command::{report, write};
-use crate::stderr;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::stderr;
 
 /// The time between two looks at a fleet that is cancelled, or whose budget is spent.
 const HALTED_PAUSE: Duration = Duration::from_millis(300);

@@ -11,11 +11,11 @@ use ibeam_protocol::{Reason, sentence};
 use rustix::termios::isatty;
 
 use super::{fleet_error, open_ledger, queue, queue_error};
-use crate::app::AppContext;
 use crate::cli::QueueFlags;
 use crate::cli_error::CliError;
 use crate::command::print_text;
-use crate::stderr;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::stderr;
 
 /// Deletes a fleet. While tasks have no result, it asks or needs `--force`.
 ///

@@ -15,8 +15,8 @@ use super::live_table::LiveTable;
 use super::names::{result_text, state_name};
 use super::printed_results::PrintedResults;
 use super::{io_error, now_ms};
-use crate::app::BaseContext;
-use crate::{progress_line, stderr};
+use ibeam_agent::app::BaseContext;
+use ibeam_agent::{progress_line, stderr};
 
 /// The time between two drawings of the table.
 const REDRAW: Duration = Duration::from_secs(1);

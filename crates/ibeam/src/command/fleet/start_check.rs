@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use ibeam_fleet::{Task, WorkspaceSource};
 
-use crate::app::{AppContext, ConfigUse};
 use crate::cli_error::CliError;
-use crate::model::{FallbackChain, ModelChoice, choose_model, choose_model_named};
-use crate::run::context_preview::ContextPreview;
-use crate::run::model_info;
-use crate::run_options::RunOptions;
+use ibeam_agent::app::{AppContext, ConfigUse};
+use ibeam_agent::model::{FallbackChain, ModelChoice, choose_model, choose_model_named};
+use ibeam_agent::run::context_preview::ContextPreview;
+use ibeam_agent::run::model_info;
+use ibeam_agent::run_options::RunOptions;
 
 /// Checks that a run can start with the flags of the command and with the models of the tasks: their keys, their prices
 /// where the cost is limited, and the files of flags. Nothing is sent.

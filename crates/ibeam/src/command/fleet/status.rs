@@ -18,7 +18,7 @@ use super::{FleetSource, now_ms, open_ledger, queue, queue_error};
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
 use crate::command::{report, write};
-use crate::progress_line;
+use ibeam_agent::progress_line;
 
 /// The time between two looks at the ledger.
 const INTERVAL: Duration = Duration::from_millis(500);

@@ -9,9 +9,9 @@ use ibeam_protocol::{Reason, Sentence, sentence};
 use ibeam_providers::check_header;
 
 use super::super::print_text;
-use crate::app::AppContext;
 use crate::cli_error::CliError;
-use crate::mcp::{declared_servers, plain_secret};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::mcp::{declared_servers, plain_secret};
 
 /// Adds a server to the user's file, or to the project's file.
 ///
@@ -30,7 +30,7 @@ pub(super) fn add(
         let detail = sentence!("`{name}` is not a server name; use letters, digits, `-` and `_`", name);
         return Err(usage(detail).into());
     }
-    if to_project && let Some(place) = plain_secret::find(server, &crate::model::all_keys(app)) {
+    if to_project && let Some(place) = plain_secret::find(server, &ibeam_agent::model::all_keys(app)) {
         let detail = sentence!(
             "{place} seems to be a secret, and everybody who has the project can read its files; write \
              {reference} instead, and set that variable",

@@ -11,9 +11,9 @@ use ibeam_trace::Html;
 
 use super::pace::Pace;
 use super::{ReplayEnd, ReplayOptions, warn};
-use crate::app::BaseContext;
 use crate::cli::Format;
 use crate::event_printing::event_writer;
+use ibeam_agent::app::BaseContext;
 
 enum ReplayOutput<'a> {
     /// No output yet.

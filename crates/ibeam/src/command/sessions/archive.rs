@@ -11,10 +11,10 @@ use ibeam_session::{Damage, ImportError, SessionError};
 
 use super::super::print_text;
 use super::find;
-use crate::app::AppContext;
 use crate::cli_error::CliError;
-use crate::run::{damaged_session_reason, session_error_reason};
-use crate::stderr;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::run::{damaged_session_reason, session_error_reason};
+use ibeam_agent::stderr;
 
 pub(super) fn export(
     app: &AppContext,

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use super::super::report;
 use super::{find, report_none, time_text, title_text};
-use crate::app::AppContext;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
-use crate::run::{session_error_reason, session_store_reason};
-use crate::session_name::short_id;
-use crate::stderr;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::run::{session_error_reason, session_store_reason};
+use ibeam_agent::session_name::short_id;
+use ibeam_agent::stderr;
 
 /// The number of characters around a match that are printed.
 const CONTEXT_CHARACTERS: usize = 40;

@@ -14,13 +14,13 @@ use rustix::termios::isatty;
 use super::super::print_text;
 use super::listing::{size_text, stored_sessions};
 use super::{find, time_text, title_text};
-use crate::app::AppContext;
-use crate::checkpoint::{CheckpointError, Repository};
 use crate::cli_error::CliError;
-use crate::clock::now_ms;
-use crate::run::{policy_rules, run_git_command, session_error_reason, session_options};
-use crate::session_name::short_id;
-use crate::stderr;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::checkpoint::{CheckpointError, Repository};
+use ibeam_agent::clock::now_ms;
+use ibeam_agent::run::{policy_rules, run_git_command, session_error_reason, session_options};
+use ibeam_agent::session_name::short_id;
+use ibeam_agent::stderr;
 
 const MS_PER_DAY: u64 = 24 * 60 * 60 * 1000;
 
@@ -127,7 +127,7 @@ fn remove_all(
 /// # Errors
 /// The reason of a signal and of a time limit.
 fn remove_checkpoints(app: &AppContext, directory: &Path) -> Result<Result<(), CheckpointError>, Failure> {
-    let policy = policy_rules::build_policy(app, crate::run::permission_mode(app));
+    let policy = policy_rules::build_policy(app, ibeam_agent::run::permission_mode(app));
     let Ok(path_policy) = policy.map(|policy| policy.path_policy()) else { return Ok(Ok(())) };
     let Some(repository) = Repository::find(directory, &app.dirs, &app.programs, path_policy) else {
         return Ok(Ok(()));

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::{ProjectEntry, ProjectEntryKind};
-use crate::app::AppContext;
-use crate::instructions::Instructions;
-use crate::run::{AGENT_DIRECTORIES, build_policy, permission_mode};
-use crate::skills::Skills;
-use crate::text_sources::{TextOwner, TextSources};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::instructions::Instructions;
+use ibeam_agent::run::{AGENT_DIRECTORIES, build_policy, permission_mode};
+use ibeam_agent::skills::Skills;
+use ibeam_agent::text_sources::{TextOwner, TextSources};
 
 /// The number of definitions of sub-agents that are listed of a directory.
 const MAX_AGENTS: usize = 1000;

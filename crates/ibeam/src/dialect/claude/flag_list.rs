@@ -4,9 +4,9 @@ use ibeam_protocol::{Reason, sentence};
 
 use super::{ClaudeDraft, append, permission_rules, resolve_model, set};
 use crate::dialect::flag_table::{Arity, Flag, FlagAction, usage_error};
-use crate::run::system_prompt::literal;
 use Arity::{Nothing, OptionalValue, Value, Values};
 use FlagAction::{Apply, Ignore, NoOp, Reject};
+use ibeam_agent::run::system_prompt::literal;
 
 /// Changes the draft for one value of a flag.
 type ApplyFlag = fn(&mut ClaudeDraft, &str) -> Result<(), Reason>;

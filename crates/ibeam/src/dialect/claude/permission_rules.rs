@@ -3,7 +3,7 @@
 //! A token that allows never covers more than its rule, and a token that forbids never covers less. A rule without such
 //! a token is `Unclear`, and the caller decides what is safe.
 
-use crate::claude_tools::TOOLS;
+use ibeam_agent::claude_tools::TOOLS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RuleEffect {

@@ -11,8 +11,8 @@ use ibeam_protocol::{Event, EventKind, ModelTotals, Notice, Reason, RunFinished,
 use serde_json::{Value, json};
 
 use crate::dialect::control_protocol::value_at;
-use crate::session_observer::ModelLimits;
-use crate::slash_commands::{CommandSource, SlashCommand};
+use ibeam_agent::session_observer::ModelLimits;
+use ibeam_agent::slash_commands::{CommandSource, SlashCommand};
 
 /// The facts of the current run, and sums of all runs of this process.
 #[derive(Debug, Default)]

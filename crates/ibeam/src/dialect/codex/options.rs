@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use crate::stderr;
+use ibeam_agent::stderr;
 
 /// Options of Codex that do not concern the stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

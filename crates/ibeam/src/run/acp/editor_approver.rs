@@ -12,7 +12,7 @@ use ibeam_output::Catalogue;
 use ibeam_protocol::ToolCall;
 
 use super::turn_control::lock;
-use crate::run::answered_calls::{AnsweredCalls, HOOK_RULE};
+use ibeam_agent::run::answered_calls::{AnsweredCalls, HOOK_RULE};
 
 /// The answers that last until the session is closed.
 pub(super) type LastingAnswers = Arc<Mutex<HashMap<AnsweredCalls, PermissionAnswer>>>;

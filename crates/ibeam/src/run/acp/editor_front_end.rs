@@ -16,8 +16,8 @@ use super::editor_approver::EditorApprover;
 use super::editor_file_system::EditorFileSystem;
 use super::editor_questioner::EditorQuestioner;
 use super::turn_control::lock;
-use crate::run::front_end::FrontEnd;
-use crate::run::subagents::SubagentObserver;
+use ibeam_agent::run::front_end::FrontEnd;
+use ibeam_agent::run::subagents::SubagentObserver;
 
 /// The method of all updates.
 pub(super) const UPDATE: &str = "session/update";

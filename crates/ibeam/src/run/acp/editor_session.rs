@@ -30,19 +30,19 @@ use super::editor_questioner::EditorQuestioner;
 use super::session_settings::{add_model, changed_context, new_context, rpc_error, settings_of};
 use super::stored_past::read_past;
 use super::turn_control::{SessionControl, Turn, lock};
-use crate::app::AppContext;
-use crate::model;
-use crate::prompt::Prompt;
-use crate::run::run_process::{RunKind, RunProcess};
-use crate::run::run_session::RunSession;
-use crate::run::sandbox::RunSandbox;
-use crate::run::session_opener::SessionTarget;
-use crate::run::{attachments, model_info, on_runtime, policy_rules};
-use crate::run_error::RunError;
-use crate::run_options::RunOptions;
-use crate::skills::Skills;
-use crate::slash_commands::{self, SlashCommand};
-use crate::text_sources::TextSources;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::model;
+use ibeam_agent::prompt::Prompt;
+use ibeam_agent::run::run_process::{RunKind, RunProcess};
+use ibeam_agent::run::run_session::RunSession;
+use ibeam_agent::run::sandbox::RunSandbox;
+use ibeam_agent::run::session_opener::SessionTarget;
+use ibeam_agent::run::{attachments, model_info, on_runtime, policy_rules};
+use ibeam_agent::run_error::RunError;
+use ibeam_agent::run_options::RunOptions;
+use ibeam_agent::skills::Skills;
+use ibeam_agent::slash_commands::{self, SlashCommand};
+use ibeam_agent::text_sources::TextSources;
 
 /// The past with which a session begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,10 +9,10 @@ use ibeam_protocol::{FailureCode, PermissionMode, Reason};
 use ibeam_providers::known_models;
 use serde_json::json;
 
-use crate::app::{AppContext, ConfigUse};
-use crate::model;
-use crate::run::permission_mode;
-use crate::run_options::{RunOptions, WorkMode};
+use ibeam_agent::app::{AppContext, ConfigUse};
+use ibeam_agent::model;
+use ibeam_agent::run::permission_mode;
+use ibeam_agent::run_options::{RunOptions, WorkMode};
 
 /// Returns the context of a session with these options.
 pub(super) fn new_context(options: RunOptions) -> Result<AppContext, Reason> {

@@ -8,8 +8,8 @@ use ibeam_protocol::{Event, EventKind, Reason, SessionId};
 use ibeam_session::{Damage, SessionError};
 
 use super::session_settings::rpc_error;
-use crate::app::AppContext;
-use crate::run::session_opener::{damaged_session_reason, is_other_workspace, session_error_reason};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::run::session_opener::{damaged_session_reason, is_other_workspace, session_error_reason};
 
 /// Passes the events of the stored session `id` to `on_event`.
 ///

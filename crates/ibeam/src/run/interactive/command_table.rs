@@ -4,7 +4,7 @@ use ibeam_output::Catalogue;
 use ibeam_providers::Effort;
 use ibeam_tui::{COMMAND_WORDS, Candidate, TuiLine};
 
-use crate::run_options::WorkMode;
+use ibeam_agent::run_options::WorkMode;
 
 struct ConversationCommand {
     name: &'static str,

@@ -7,28 +7,29 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use ibeam_core::{Approver, Steering};
 use ibeam_output::Catalogue;
-use ibeam_protocol::{Failure, Reason, UserPrompt, sentence};
-use ibeam_tui::{Color, EscapeEffect, Style};
+use ibeam_protocol::{Failure, Reason, Signal, UserPrompt, sentence};
+use ibeam_tui::{Color, EscapeEffect, Style, TuiLine};
 
 use super::own_commands::{run_between, run_shell};
 use super::person_approver::{GivenAnswers, PersonApprover, Questioner};
 use super::person_commands::{self, CommandContext, CommandDisplay, CommandEnd, Reopening};
 use super::session_list::ChosenSession;
+use super::session_status::status_line;
 use super::start_dialog::StartDialog;
 use super::{InteractiveStart, model_setup, trust_question};
-use crate::app::{AppContext, ConfigUse};
-use crate::prompt::Prompt;
-use crate::run::front_end::FrontEnd;
-use crate::run::policy_rules::build_policy;
-use crate::run::prepare::permission_mode;
-use crate::run::run_process::RunProcess;
-use crate::run::run_session::RunSession;
-use crate::run::sandbox::RunSandbox;
-use crate::run::session_opener::SessionTarget;
-use crate::run::subagents::SubagentObserver;
-use crate::run_error::RunError;
-use crate::run_options::RunOptions;
-use crate::{model, stderr};
+use ibeam_agent::app::{AppContext, ConfigUse};
+use ibeam_agent::prompt::Prompt;
+use ibeam_agent::run::front_end::FrontEnd;
+use ibeam_agent::run::policy_rules::build_policy;
+use ibeam_agent::run::prepare::permission_mode;
+use ibeam_agent::run::run_process::RunProcess;
+use ibeam_agent::run::run_session::RunSession;
+use ibeam_agent::run::sandbox::RunSandbox;
+use ibeam_agent::run::session_opener::SessionTarget;
+use ibeam_agent::run::subagents::SubagentObserver;
+use ibeam_agent::run_error::RunError;
+use ibeam_agent::run_options::RunOptions;
+use ibeam_agent::{model, stderr};
 
 /// The style of lines about the session.
 pub(super) const INFORMATION: Style = Style::color(Color::Cyan);
@@ -301,7 +302,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
                 if next.shows_past {
                     self.screen.show_past(&self.process.app, &session);
                 }
-                self.screen.display().print(INFORMATION, &session.status_line(next.printed));
+                self.screen.display().print(INFORMATION, &status_line(&session, next.printed));
                 Ok(session)
             }
             Err(failed) if self.process.stop.reason().is_some() => Err(failed),
@@ -372,7 +373,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
             match ended {
                 Ok(()) => {}
                 Err(failed) if session.must_close(&failed) => return Err(failed),
-                Err(failed) => session.report_ended(&failed),
+                Err(failed) => report_ended(session, &failed),
             }
             self.screen.on_turn_end();
             if self.screen.is_leaving() {
@@ -388,4 +389,13 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
 /// The errors of [`AppContext::new`].
 fn changed_app(app: &AppContext, options: &RunOptions) -> Result<Arc<AppContext>, Reason> {
     AppContext::new(options.clone(), ConfigUse::Needed, app.started_at).map(Arc::new)
+}
+
+/// Prints how a run ended that did not succeed. The person knows what an interrupt is.
+fn report_ended(session: &RunSession<'_>, failed: &RunError) {
+    if matches!(failed.failure.reason, Reason::Signalled(Signal::Int)) {
+        stderr::write_line(&session.app().base.catalogue.line(&TuiLine::Interrupted));
+    } else {
+        session.report(failed);
+    }
 }

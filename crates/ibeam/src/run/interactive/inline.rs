@@ -24,16 +24,16 @@ use super::inline_screen::{InlineScreen, InlineSteering, InlineWriter, SharedStd
 use super::person_commands::CommandDisplay;
 use super::start_dialog::InlineDialog;
 use super::transcript_view::StoredConversation;
-use crate::app::AppContext;
-use crate::environment::variable;
-use crate::model;
-use crate::run::run_process::{NewWriter, RunKind, RunProcess};
-use crate::run::run_session::RunSession;
-use crate::run::subagents::SubagentObserver;
-use crate::run::watchdog::StartupWatchdog;
-use crate::run::{on_runtime, thread_error};
-use crate::run_error::RunError;
 use crate::terminal_palette::{asked_palette, stated_palette};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::environment::variable;
+use ibeam_agent::model;
+use ibeam_agent::run::run_process::{NewWriter, RunKind, RunProcess};
+use ibeam_agent::run::run_session::RunSession;
+use ibeam_agent::run::subagents::SubagentObserver;
+use ibeam_agent::run::watchdog::StartupWatchdog;
+use ibeam_agent::run::{on_runtime, thread_error};
+use ibeam_agent::run_error::RunError;
 
 /// Runs `first`, where there is one, and then each prompt, until the person leaves.
 ///

@@ -17,10 +17,10 @@ use rustix::process::getpid;
 use sha2::{Digest, Sha256};
 
 use super::inline_screen::InlineScreen;
-use crate::app::AppContext;
-use crate::environment::variable;
-use crate::programs::Programs;
-use crate::pump::CurrentStop;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::environment::variable;
+use ibeam_agent::programs::Programs;
+use ibeam_agent::pump::CurrentStop;
 
 /// The time between two draws of the seconds of what runs.
 const TICK: Duration = Duration::from_millis(250);
@@ -183,7 +183,7 @@ fn edit_externally(editor: &str, text: &str, terminal: Option<&File>) -> io::Res
 
 /// Returns a name that no other process uses now.
 fn unique_name() -> String {
-    format!("{}-{}", getpid().as_raw_nonzero(), crate::clock::now_ms())
+    format!("{}-{}", getpid().as_raw_nonzero(), ibeam_agent::clock::now_ms())
 }
 
 /// The earlier prompts of a workspace, in a file with a JSON string on each line.

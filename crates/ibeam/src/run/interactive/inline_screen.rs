@@ -15,9 +15,9 @@ use tokio::sync::Notify;
 
 use super::conversation::INFORMATION;
 use super::transcript_view::StoredConversation;
-use crate::run::subagents::SubagentObserver;
-use crate::stderr;
-use crate::stdout::BackpressuredStdout;
+use ibeam_agent::run::subagents::SubagentObserver;
+use ibeam_agent::stderr;
+use ibeam_agent::stdout::BackpressuredStdout;
 
 /// The time between two attempts to lock the display.
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(1);

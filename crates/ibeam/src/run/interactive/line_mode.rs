@@ -23,13 +23,13 @@ use super::session_list::{self, ChosenSession};
 use super::start_dialog::LineDialog;
 use super::transcript_view::StoredConversation;
 use super::{InteractiveStart, background_note, change_of, subject_of};
-use crate::app::AppContext;
-use crate::run::run_process::{NewWriter, RunKind, RunProcess};
-use crate::run::run_session::RunSession;
-use crate::run::watchdog::StartupWatchdog;
-use crate::run::{on_runtime, thread_error};
-use crate::run_error::RunError;
-use crate::{model, stderr};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::run::run_process::{NewWriter, RunKind, RunProcess};
+use ibeam_agent::run::run_session::RunSession;
+use ibeam_agent::run::watchdog::StartupWatchdog;
+use ibeam_agent::run::{on_runtime, thread_error};
+use ibeam_agent::run_error::RunError;
+use ibeam_agent::{model, stderr};
 
 /// The end of a turn, for screen readers.
 const BELL: &str = "\u{7}";

@@ -6,16 +6,16 @@ use ibeam_tui::{Color, Style, TuiLine};
 
 use super::conversation::INFORMATION;
 use super::person_commands::CommandContext;
-use crate::model::{self, ListCache};
-use crate::run::run_session::StatusItem;
-use crate::run_error::RunError;
-use crate::similar_names;
+use super::session_status::{StatusItem, status_line, status_value};
+use ibeam_agent::model::{self, ListCache};
+use ibeam_agent::run_error::RunError;
+use ibeam_agent::similar_names;
 
 impl CommandContext<'_, '_> {
     /// Lists the models, and states how to change the current one.
     pub(super) fn list_models(&self) -> Result<(), RunError> {
         self.print_own(&["models"])?;
-        let model = self.session.status_value(StatusItem::Model);
+        let model = status_value(self.session, StatusItem::Model);
         let line = TuiLine::ModelHint { model: &model };
         self.screen.print(INFORMATION, &self.app().base.catalogue.line(&line));
         Ok(())
@@ -32,7 +32,7 @@ impl CommandContext<'_, '_> {
                 self.options.model = Some(name.to_owned());
                 self.warn_of_unknown_model(name);
                 self.screen.show_status(self.session);
-                self.screen.print(INFORMATION, &self.session.status_line(StatusItem::Model));
+                self.screen.print(INFORMATION, &status_line(self.session, StatusItem::Model));
             }
             Err(failure) => self.session.report(&failure.into()),
         }

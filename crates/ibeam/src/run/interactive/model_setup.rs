@@ -19,14 +19,14 @@ use super::person_approver::edit_config;
 use super::start_dialog::{LineKind, StartDialog, StartQuestion};
 use super::trust_question::reload;
 use super::write_private;
-use crate::app::{AppContext, ConfigUse};
 use crate::command::{self, DOWNLOAD_GB, InstallProgress};
-use crate::model::{self, ConfiguredProvider, ModelChoice};
-use crate::run::run_process::RunProcess;
-use crate::run::thread_error;
-use crate::run_error::RunError;
-use crate::run_options::RunOptions;
-use crate::stderr;
+use ibeam_agent::app::{AppContext, ConfigUse};
+use ibeam_agent::model::{self, ConfiguredProvider, ModelChoice};
+use ibeam_agent::run::run_process::RunProcess;
+use ibeam_agent::run::thread_error;
+use ibeam_agent::run_error::RunError;
+use ibeam_agent::run_options::RunOptions;
+use ibeam_agent::stderr;
 
 /// The time between two drawings of a progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
@@ -156,7 +156,7 @@ fn services() -> Vec<(&'static KnownProvider, &'static str)> {
     let needs_only_key =
         |provider: &&KnownProvider| !provider.base_url.is_empty() && !provider.base_url.contains('{');
     let services = PROVIDERS.iter().filter(needs_only_key);
-    let today = crate::clock::today();
+    let today = ibeam_agent::clock::today();
     services.filter_map(|provider| Some((provider, default_model(provider.name, &today)?))).collect()
 }
 

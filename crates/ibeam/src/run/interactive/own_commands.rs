@@ -15,11 +15,11 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::process::Command;
 
 use super::person_commands::CommandDisplay;
-use crate::app::AppContext;
-use crate::own_program;
-use crate::run::run_process::RunProcess;
-use crate::run_error::RunError;
-use crate::run_options::RunOptions;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::own_program;
+use ibeam_agent::run::run_process::RunProcess;
+use ibeam_agent::run_error::RunError;
+use ibeam_agent::run_options::RunOptions;
 
 /// The bytes of the output of a command that the model receives, from its end.
 const MAX_OUTPUT: usize = 16 << 10;

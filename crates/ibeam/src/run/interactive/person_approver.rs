@@ -11,8 +11,8 @@ use ibeam_protocol::ToolCall;
 use ibeam_tui::{Reply, TuiLine};
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
-use crate::app::AppContext;
-use crate::run::answered_calls::{AnsweredCalls, HOOK_RULE};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::run::answered_calls::{AnsweredCalls, HOOK_RULE};
 
 /// A question to the person about a call.
 pub(super) struct PersonQuestion<'a> {

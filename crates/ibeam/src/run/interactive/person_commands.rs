@@ -22,17 +22,18 @@ use super::conversation::INFORMATION;
 use super::inline_screen::InlineScreen;
 use super::own_commands::{CommandOutput, REDO_COMMAND, run_own};
 use super::session_list::{self, ChosenSession};
+use super::session_status::{StatusItem, status, status_line, status_value};
 use super::transcript_view::StoredConversation;
-use crate::app::AppContext;
-use crate::checkpoint::{SessionChanges, UndoTarget};
 use crate::cli_error::CliError;
-use crate::run::run_process::RunProcess;
-use crate::run::run_session::{RunSession, StatusItem};
-use crate::run::session_opener::{SessionTarget, is_ephemeral};
-use crate::run_error::RunError;
-use crate::run_options::{RunOptions, WorkMode};
-use crate::session_name::short_id;
-use crate::similar_names;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::checkpoint::{SessionChanges, UndoTarget};
+use ibeam_agent::run::run_process::RunProcess;
+use ibeam_agent::run::run_session::RunSession;
+use ibeam_agent::run::session_opener::{SessionTarget, is_ephemeral};
+use ibeam_agent::run_error::RunError;
+use ibeam_agent::run_options::{RunOptions, WorkMode};
+use ibeam_agent::session_name::short_id;
+use ibeam_agent::similar_names;
 
 /// The commands that read the stored session.
 const STORED_SESSION_COMMANDS: [&str; 4] = ["/cost", "/diff", "/export", "/transcript"];
@@ -219,7 +220,7 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
         ("/help", _) | ("help" | "?", None) => {
             context.screen.print(Style::PLAIN, &help(&catalogue, context.screen.keys()))
         }
-        ("/status", _) => context.screen.print(INFORMATION, &context.session.status()),
+        ("/status", _) => context.screen.print(INFORMATION, &status(context.session)),
         ("/model", None) => context.list_models()?,
         ("/model", Some(model)) => context.set_model(model),
         ("/mode", None) => context.show_choices(StatusItem::Mode, &mode_names()),
@@ -373,11 +374,11 @@ impl CommandContext<'_, '_> {
 
     /// Prints a value and those that could replace it.
     fn show_choices(&self, item: StatusItem, names: &[String]) {
-        let current = self.session.status_value(item);
+        let current = status_value(self.session, item);
         let mark = |name: &String| if *name == current { format!("[{name}]") } else { name.clone() };
         let list = names.iter().map(mark).collect::<Vec<_>>().join(", ");
         let choices = self.app().base.catalogue.line(&TuiLine::Choices { list: &list });
-        self.screen.print(INFORMATION, &format!("{}\n{choices}", self.session.status_line(item)));
+        self.screen.print(INFORMATION, &format!("{}\n{choices}", status_line(self.session, item)));
     }
 
     /// Reports a value that a command does not accept.
@@ -443,7 +444,7 @@ impl CommandContext<'_, '_> {
     fn open_chosen(&self, chosen: ChosenSession) -> CommandEnd {
         let ChosenSession { target, workspace } = chosen;
         if target == SessionTarget::Named(self.session.id().to_string()) {
-            self.screen.print(INFORMATION, &self.session.status_line(StatusItem::Session));
+            self.screen.print(INFORMATION, &status_line(self.session, StatusItem::Session));
             return CommandEnd::Done;
         }
         CommandEnd::Reopen(Reopening {

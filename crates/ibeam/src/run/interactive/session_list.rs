@@ -8,12 +8,12 @@ use ibeam_protocol::{Failure, Reason, SessionId};
 use ibeam_session::SessionSummary;
 use ibeam_tui::{PickerEntry, TuiLine};
 
-use crate::app::AppContext;
-use crate::clock::now_ms;
 use crate::command::{session_size, session_title};
-use crate::run::session_opener::SessionTarget;
-use crate::run::session_store_reason;
-use crate::session_name::find_session;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::clock::now_ms;
+use ibeam_agent::run::session_opener::SessionTarget;
+use ibeam_agent::run::session_store_reason;
+use ibeam_agent::session_name::find_session;
 
 const MINUTE_MS: u64 = 60_000;
 const HOUR_MS: u64 = 60 * MINUTE_MS;

@@ -13,9 +13,9 @@ use tokio::sync::{Mutex, oneshot};
 use super::inline_screen::InlineScreen;
 use super::line_mode::TerminalInput;
 use crate::command::NoEcho;
-use crate::run::run_process::RunProcess;
-use crate::run_error::RunError;
-use crate::stderr;
+use ibeam_agent::run::run_process::RunProcess;
+use ibeam_agent::run_error::RunError;
+use ibeam_agent::stderr;
 
 /// The importance of a printed line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use ibeam_session::SessionError;
 use ibeam_tui::{Line, PagerStart, Style, TranscriptLines, TuiLine};
 
 use super::inline_screen::InlineScreen;
-use crate::app::AppContext;
+use ibeam_agent::app::AppContext;
 
 /// The width of lines where there is no screen.
 const LINE_WIDTH: usize = 100;

@@ -11,11 +11,11 @@ use ibeam_tui::{DialogGuard, DialogInput, DialogReply, EscapeEffect, TuiLine};
 use sha2::{Digest, Sha256};
 
 use super::start_dialog::{LineKind, StartDialog, StartQuestion};
-use crate::app::{AppContext, ConfigUse};
 use crate::command::{ProjectEntry, ProjectEntryKind, project_entries, project_texts};
-use crate::run::run_process::RunProcess;
-use crate::run_error::RunError;
-use crate::run_options::RunOptions;
+use ibeam_agent::app::{AppContext, ConfigUse};
+use ibeam_agent::run::run_process::RunProcess;
+use ibeam_agent::run_error::RunError;
+use ibeam_agent::run_options::RunOptions;
 
 /// The number of entries that are shown.
 const MAX_ENTRIES: usize = 12;

@@ -19,7 +19,7 @@ use super::run_request::{RunArguments, ServerSettings};
 use super::served_run;
 use super::served_sessions::{MAX_RESULT_BYTES, ServedSessions, TRANSCRIPT_TYPE};
 use super::tool_list::{self, INSTRUCTIONS, LIST_SESSIONS, MAX_LISTED, RUN, SHOW_SESSION};
-use crate::run::system_error;
+use ibeam_agent::run::system_error;
 
 /// Maximum number of runs at once.
 const MAX_RUNS: usize = 8;

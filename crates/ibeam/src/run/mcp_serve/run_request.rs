@@ -11,10 +11,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::served_sessions::ServedSessions;
-use crate::app::{AppContext, ConfigUse};
-use crate::run::permission_mode;
-use crate::run::session_opener::SessionTarget;
-use crate::run_options::{RunOptions, WorkMode};
+use ibeam_agent::app::{AppContext, ConfigUse};
+use ibeam_agent::run::permission_mode;
+use ibeam_agent::run::session_opener::SessionTarget;
+use ibeam_agent::run_options::{RunOptions, WorkMode};
 
 /// The settings that all runs of the server share: the choices of the person who started it.
 pub(super) struct ServerSettings {

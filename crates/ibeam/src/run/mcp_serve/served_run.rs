@@ -11,14 +11,14 @@ use serde_json::Value;
 
 use super::run_progress::{RunObject, RunWriter};
 use super::run_request::{AcceptedRun, RunArguments, ServerSettings};
-use crate::model;
-use crate::prompt::Prompt;
-use crate::run::front_end::FrontEnd;
-use crate::run::on_runtime;
-use crate::run::run_process::{RunKind, RunProcess};
-use crate::run::run_session::RunSession;
-use crate::run::sandbox::RunSandbox;
-use crate::run_error::RunError;
+use ibeam_agent::model;
+use ibeam_agent::prompt::Prompt;
+use ibeam_agent::run::front_end::FrontEnd;
+use ibeam_agent::run::on_runtime;
+use ibeam_agent::run::run_process::{RunKind, RunProcess};
+use ibeam_agent::run::run_session::RunSession;
+use ibeam_agent::run::sandbox::RunSandbox;
+use ibeam_agent::run_error::RunError;
 
 /// The front end of a run for a client. Nobody is there to approve calls, as in print mode.
 struct ServedFrontEnd;

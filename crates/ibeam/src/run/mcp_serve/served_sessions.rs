@@ -11,7 +11,7 @@ use ibeam_session::{SessionError, SessionSummary};
 use serde_json::{Value, json};
 
 use super::run_request::{AllowedRoots, ServerSettings};
-use crate::run::session_opener::{damaged_session_reason, session_error_reason, session_store_reason};
+use ibeam_agent::run::session_opener::{damaged_session_reason, session_error_reason, session_store_reason};
 
 /// The beginning of the URI of a transcript. The id of the session follows.
 const URI_PREFIX: &str = "ibeam://sessions/";

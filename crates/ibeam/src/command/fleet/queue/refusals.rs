@@ -9,11 +9,11 @@ use ibeam_protocol::sentence;
 use serde_json::{Value, json};
 
 use super::{connection_options, parse, policy};
-use crate::app::AppContext;
 use crate::cli::{GrantFlags, QueueFlags, ReportFormat};
 use crate::cli_error::CliError;
 use crate::command::fleet::queue_error;
 use crate::command::report;
+use ibeam_agent::app::AppContext;
 
 /// Tasks and the reasons for which they are refused.
 type Refused<'a> = Vec<(&'a str, &'a str)>;

@@ -1,0 +1,48 @@
+//! The failure of a run.
+
+use ibeam_output::{Catalogue, Explanation};
+use ibeam_protocol::{Failure, Reason, RunFinished};
+
+/// A failure of a run or before it, and the end of the run that it ended, where one had started.
+#[derive(Debug)]
+pub struct RunError {
+    pub failure: Failure,
+    pub run: Option<Box<RunFinished>>,
+}
+
+impl RunError {
+    /// Returns the sentence and the hints for people.
+    pub fn explained(&self, catalogue: &Catalogue) -> Explanation {
+        catalogue.failed_run(&self.failure, self.run.as_deref())
+    }
+
+    /// Returns the sentence and the hints for a person whose conversation goes on: without those about its session, and
+    /// with `/model` instead of the flag.
+    pub(crate) fn explained_in_conversation(&self, catalogue: &Catalogue) -> Explanation {
+        let mut explanation = catalogue.failed_run(&self.failure, None);
+        for hint in &mut explanation.hints {
+            *hint = hint.replace("`--model", "`/model");
+        }
+        explanation
+    }
+}
+
+impl From<Failure> for RunError {
+    fn from(failure: Failure) -> Self {
+        Self { failure, run: None }
+    }
+}
+
+impl From<Reason> for RunError {
+    fn from(reason: Reason) -> Self {
+        Failure::from(reason).into()
+    }
+}
+
+impl RunError {
+    /// Whether the reader of a command's output closed it early, as `head` does. This is not reported. If the output of
+    /// a run is closed, the run ends early, which is reported.
+    pub fn is_reader_done(&self) -> bool {
+        self.run.is_none() && self.failure.reason == Reason::OutputClosed
+    }
+}
