@@ -126,7 +126,7 @@ mod tests {
     /// Runs on the events of the dialects; `IBEAM_BLESS=1` writes what comes out now.
     #[test]
     fn the_forms_of_calls_are_unchanged() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ibeam/tests/golden/dialect_writer");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ibeam-serve/tests/golden/dialect_writer");
         let events = fs::read_to_string(folder.join("tools.events.ndjson")).unwrap();
         let events: Vec<Event> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let EventKind::SessionStarted(head) = &events[0].kind else { panic!("no head") };

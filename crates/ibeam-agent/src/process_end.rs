@@ -5,6 +5,9 @@ use std::sync::{Arc, OnceLock};
 use ibeam_output::{Catalogue, EventWriter};
 use ibeam_protocol::{Failure, Reason, RunFinished, SessionStarted};
 
+/// The restoration of the mode of the terminal.
+pub type TerminalRestorer = Box<dyn Fn() + Send + Sync>;
+
 /// The functions of the program. Without them, as in a library, a run that hangs is left to its caller.
 #[derive(Debug)]
 pub struct ProcessEnd {
@@ -18,6 +21,8 @@ pub struct ProcessEnd {
     pub set_expected_run: fn(SessionStarted, Vec<String>),
     /// Prints the end of a run that was stopped before it started, and returns it if its head is known.
     pub print_unstarted_run: fn(&Failure) -> Option<RunFinished>,
+    /// Receives what restores the mode of the terminal at a forced end, from any thread.
+    pub set_terminal_restorer: fn(TerminalRestorer),
     /// Learns that a run has started, whose stream has its own end.
     pub on_run_started: fn(),
 }
@@ -60,5 +65,11 @@ pub(crate) fn print_unstarted_run(failure: &Failure) -> Option<RunFinished> {
 pub(crate) fn on_run_started() {
     if let Some(functions) = PROCESS_END.get() {
         (functions.on_run_started)();
+    }
+}
+
+pub fn set_terminal_restorer(restore: TerminalRestorer) {
+    if let Some(functions) = PROCESS_END.get() {
+        (functions.set_terminal_restorer)(restore);
     }
 }

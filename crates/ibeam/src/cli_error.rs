@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
+use ibeam_agent::model_installation::InstallError;
 use ibeam_config::ConfigError;
 use ibeam_output::{Catalogue, Explanation, cli_error_event, cli_error_object, error_object, failure_event};
 use ibeam_protocol::{Failure, FailureCode, Reason, Sentence};
@@ -76,10 +77,6 @@ pub(crate) enum CliError {
         path: String,
     },
     /// The embedded model could not be fetched or installed.
-    #[cfg_attr(
-        not(any(feature = "embedded", test)),
-        expect(dead_code, reason = "only the set-up of the embedded model fails with this error")
-    )]
     SetupFailed {
         detail: String,
     },
@@ -209,6 +206,15 @@ pub(crate) enum CliError {
         waiting: u64,
         directory: String,
     },
+}
+
+impl From<InstallError> for CliError {
+    fn from(error: InstallError) -> Self {
+        match error {
+            InstallError::Failure(failure) => failure.into(),
+            InstallError::SetupFailed { detail } => Self::SetupFailed { detail },
+        }
+    }
 }
 
 impl CliError {

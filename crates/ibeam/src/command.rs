@@ -46,11 +46,8 @@ use crate::wrap;
 use ibeam_agent::app::{AppContext, BaseContext, ConfigUse};
 use ibeam_agent::stderr;
 
-pub(crate) use login::{NoEcho, check_key, store_key};
 pub(crate) use models::{ModelListOptions, list as list_models};
-pub(crate) use sessions::{size_text as session_size, title_text as session_title};
-pub(crate) use setup::{DOWNLOAD_GB, InstallProgress, install_if_missing, install_model};
-pub(crate) use trust::{ProjectEntry, ProjectEntryKind, project_entries, project_texts};
+pub(crate) use setup::install_if_missing;
 
 /// The number of spaces before the further lines of a wrapped line.
 const LISTING_INDENT: usize = 4;
@@ -204,7 +201,7 @@ pub(crate) fn config_use(command: &Command) -> ConfigUse {
 fn acp(app: &AppContext, stdout: &File) -> Result<(), CliError> {
     let io = |error: io::Error| Reason::Io { what: "stdout".to_owned(), detail: error.to_string() };
     let stdout = stdout.try_clone().map_err(io)?;
-    crate::run::serve_editor(app, stdout).map_err(|failure| CliError::from(failure.reason))
+    ibeam_serve::serve_editor(app, stdout).map_err(|failure| CliError::from(failure.reason))
 }
 
 fn warn(app: &AppContext, error: &Reason) {

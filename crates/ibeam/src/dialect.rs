@@ -1,18 +1,11 @@
-//! `--dialect`: ibeam with the command line and the output stream of another program.
+//! `--dialect`: ibeam with the command line of another program.
 //!
-//! The arguments of the other program are translated before the arguments of ibeam are parsed, and the events of a run
-//! are written as lines of the other program. A flag without a counterpart is left out with a notice. If leaving it out
-//! would allow the run more, the flag is a usage error. The host is the program that starts ibeam in a dialect.
+//! The arguments of the other program are translated before the arguments of ibeam are parsed. A flag without a counterpart is left out with a notice. If leaving it out
+//! would allow the run more, the flag is a usage error.
 
 mod claude;
 mod codex;
-mod control_protocol;
-mod dialect_writer;
 mod flag_table;
-mod host;
-mod host_hooks;
-mod host_mcp;
-mod partial_messages;
 
 use std::ffi::OsString;
 use std::io;
@@ -21,15 +14,10 @@ use std::path::Path;
 use ibeam_config::config_file;
 use ibeam_dialects::DialectName;
 use ibeam_files::regular_file;
-use ibeam_protocol::{Notice, Reason, sentence};
+use ibeam_protocol::Reason;
 
 use crate::cli::ParseExit;
-pub(crate) use claude::{ClaudeOptions, resolve_model as resolve_claude_model};
-pub(crate) use codex::CodexOptions;
-pub(crate) use control_protocol::HostAdditions;
-pub(crate) use dialect_writer::DialectWriter;
-pub(crate) use host::{Host, SetModelReceiver, SetModelRequest};
-pub(crate) use host_hooks::HostHooks;
+use ibeam_serve::dialect::DialectOptions;
 
 /// The variable that selects a dialect like `--dialect` as the first argument.
 const DIALECT_VARIABLE: &str = "IBEAM_DIALECT";
@@ -40,105 +28,6 @@ const TRANSLATORS: &[(DialectName, Translator)] =
 
 /// Translates the arguments after the name of the dialect.
 type Translator = fn(&[OsString], &Env<'_>) -> Result<TranslatedArgs, ParseExit>;
-
-/// The options of a dialect that the flags of ibeam do not cover.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct DialectOptions {
-    pub(crate) dialect: DialectName,
-    pub(crate) output: DialectOutput,
-    pub(crate) input: PromptSource,
-    /// Whether the stream of Claude Code contains the prompts too.
-    pub(crate) echo_prompts: bool,
-    /// Whether pieces of texts come before the complete text.
-    pub(crate) partial_messages: bool,
-    /// Whether the host is asked about calls that no rule covers.
-    pub(crate) ask_host: bool,
-    /// Whether the named session must not exist yet.
-    pub(crate) new_session: bool,
-    /// The message for an unknown session, up to its id. `None` where an unknown id names a new session.
-    pub(crate) unknown_session_message: Option<&'static str>,
-    /// Arguments that were left out.
-    pub(crate) ignored_arguments: Vec<String>,
-    pub(crate) claude: ClaudeOptions,
-    pub(crate) codex: CodexOptions,
-}
-
-impl DialectOptions {
-    /// Returns the notice about arguments of the other program that are ignored, where there are some.
-    pub(crate) fn ignored_arguments_notice(&self) -> Option<Notice> {
-        (!self.ignored_arguments.is_empty()).then(|| Notice::ArgumentsIgnored {
-            dialect: self.dialect.to_string(),
-            arguments: self.ignored_arguments.join(", "),
-        })
-    }
-
-    /// Returns the options of a dialect whose every line is printed.
-    fn new(dialect: DialectName) -> Self {
-        Self {
-            dialect,
-            output: DialectOutput::Stream,
-            input: PromptSource::Prompt,
-            echo_prompts: false,
-            partial_messages: false,
-            ask_host: false,
-            new_session: false,
-            unknown_session_message: None,
-            ignored_arguments: Vec::new(),
-            claude: ClaudeOptions::default(),
-            codex: CodexOptions::default(),
-        }
-    }
-
-    fn is_claude(&self) -> bool {
-        self.dialect == DialectName::Claude
-    }
-
-    /// Whether the stream lists the slash commands, the skills and the sub-agents.
-    pub(crate) fn lists_commands(&self) -> bool {
-        self.is_claude()
-    }
-
-    /// Whether prompts are part of the stream.
-    fn writes_prompts(&self) -> bool {
-        self.echo_prompts || !self.is_claude()
-    }
-
-    /// Returns the reason why a run cannot use the session `name`; `exists` is whether the session is stored.
-    pub(crate) fn session_error(&self, name: &str, exists: bool) -> Option<Reason> {
-        if self.new_session {
-            let detail =
-                sentence!("the session `{name}` already exists; use `--resume` to continue it", name);
-            return exists.then_some(Reason::Usage { detail });
-        }
-        let must_exist = self.unknown_session_message.is_some();
-        (must_exist && !exists).then(|| Reason::UnknownSession { session: name.to_owned() })
-    }
-
-    /// Returns the message that clients of the other program look for, where it differs from the message of ibeam.
-    fn failure_message(&self, reason: &Reason) -> Option<String> {
-        let Reason::UnknownSession { session } = reason else { return None };
-        Some(format!("{}{session}", self.unknown_session_message?))
-    }
-}
-
-/// The part of the dialect's stream that is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DialectOutput {
-    /// Every line, as it is produced.
-    Stream,
-    /// The last line, at the end.
-    LastLine,
-    /// The final message, at the end.
-    FinalMessage,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PromptSource {
-    /// The arguments and stdin, once.
-    Prompt,
-    /// Messages on stdin, a run for each.
-    Messages,
-}
 
 /// A command line as arguments of ibeam.
 #[derive(Debug, PartialEq, Eq)]

@@ -23,7 +23,7 @@ use rustix::fs::OFlags;
 use crate::cli::ErrorFormat;
 use crate::cli_error::CliError;
 use ibeam_agent::clock::now_ms;
-use ibeam_agent::process_end::ProcessEnd;
+use ibeam_agent::process_end::{ProcessEnd, TerminalRestorer};
 use ibeam_agent::run_error::RunError;
 use ibeam_agent::{printer, progress_line, stderr};
 
@@ -94,6 +94,7 @@ pub(crate) const PROCESS_END: ProcessEnd = ProcessEnd {
     set_unstarted_run_writer,
     set_expected_run,
     print_unstarted_run,
+    set_terminal_restorer,
     on_run_started: forget_early_failure_printer,
 };
 
@@ -198,12 +199,10 @@ fn print_expected_run(failure: &Failure) -> Option<RunFinished> {
     Some(finished)
 }
 
-/// Restores the mode of the terminal, from any thread.
-type TerminalRestorer = Box<dyn Fn() + Send + Sync>;
 static TERMINAL_RESTORER: OnceLock<TerminalRestorer> = OnceLock::new();
 
 /// Sets what restores the terminal at a forced exit.
-pub(crate) fn set_terminal_restorer(restore: TerminalRestorer) {
+fn set_terminal_restorer(restore: TerminalRestorer) {
     // A process has one interactive mode.
     let _ = TERMINAL_RESTORER.set(restore);
 }

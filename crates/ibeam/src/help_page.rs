@@ -10,9 +10,9 @@ use std::process::{Command, Stdio};
 use ibeam_tui::{Line, document_lines};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::terminal_palette::stated_palette;
 use ibeam_agent::environment::variable;
 use ibeam_agent::programs::Programs;
+use ibeam_conversation::stated_palette;
 
 /// The width of a terminal that does not report it.
 const DEFAULT_COLUMNS: usize = 80;

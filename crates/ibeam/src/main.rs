@@ -12,9 +12,8 @@ mod exit;
 mod flag_checks;
 mod help_page;
 mod mode;
-mod run;
+mod print;
 mod secret_mask;
-mod terminal_palette;
 mod wrap;
 
 use std::ffi::OsString;
@@ -31,17 +30,18 @@ use ibeam_protocol::{Reason, sentence};
 
 use crate::cli::{Cli, Command, ErrorFormat, Flags, Format, ParseExit};
 use crate::cli_error::CliError;
-use crate::dialect::{DialectWriter, PromptSource};
-use crate::event_printing::OutputForm;
+use crate::event_printing::{OutputForm, event_writer};
 use crate::exit::{EarlyFailurePrinter, ErrorOutput};
 use crate::mode::{ModeInputs, RunMode};
-use crate::run::InteractiveStart;
 use ibeam_agent::app::{AppContext, BaseContext, ConfigUse};
 use ibeam_agent::debug_log::DebugLog;
 use ibeam_agent::prompt::StdinUse;
 use ibeam_agent::run::{SessionTarget, StartupWatchdog};
 use ibeam_agent::run_options::RunOptions;
 use ibeam_agent::session_observer::SessionObserver;
+use ibeam_conversation::InteractiveStart;
+use ibeam_serve::dialect::{DialectWriter, PromptSource};
+use ibeam_serve::{run_hosted, run_input_stream};
 
 /// Refused memory ends the program like any other failure.
 #[global_allocator]
@@ -113,7 +113,7 @@ fn run(started: Instant) -> ExitCode {
     let fail = |error: CliError, catalogue: &Catalogue| {
         let error = error.in_command(command_path.as_deref());
         match &dialect_writer {
-            Some(dialect_writer) => dialect_writer.write_failure(&error),
+            Some(dialect_writer) => dialect_writer.write_failure(error.to_contract_event(), error.reason()),
             None => exit::print_early_failure(&error),
         }
         exit::report_failure(&error, catalogue)
@@ -222,7 +222,9 @@ fn print_early_failures_on_stdout(
         flags.output_format.unwrap_or(mode::default_format(ibeam_agent::app::contract_or_default(options)));
     match (dialect_writer.cloned(), stdout.try_clone()) {
         (Some(dialect_writer), _) => {
-            let print = move |error: &CliError| dialect_writer.write_failure(error);
+            let print = move |error: &CliError| {
+                dialect_writer.write_failure(error.to_contract_event(), error.reason())
+            };
             exit::set_early_failure_printer(EarlyFailurePrinter { with_head: true, print: Box::new(print) });
         }
         (None, Ok(mut stdout)) if format == Format::StreamJson => {
@@ -333,26 +335,32 @@ fn dispatch(
     let startup = || startup.map_or_else(|| StartupWatchdog::start(&app.base.options), Ok);
     let form = |format| OutputForm { format, partial: flags.stream_partial_output };
     match mode {
-        RunMode::Print(format) => match dialect_writer
-            .map(|dialect_writer| (dialect_writer, dialect_writer.options().input))
-        {
-            Some((dialect_writer, PromptSource::Messages)) => {
-                run::run_hosted(app, &target, dialect_writer, stdout, startup()?)?
-            }
-            Some((_, PromptSource::Prompt)) if format != Format::StreamJson => {
-                let detail = sentence!("`--dialect` needs `--output-format stream-json`");
-                return Err(Reason::Usage { detail }.into());
-            }
-            None if reads_messages => run::run_input_stream(app, &target, form(format), stdout, startup()?)?,
-            Some(_) | None => {
-                let stdin = flags.stdin.map(StdinUse::from).unwrap_or_default();
-                let input = run::PrintInput { words: &words, stdin, plan, dialect: dialect_writer };
-                run::print(app, &target, input, form(format), stdout, startup()?)?;
-                if dialect_writer.is_none() && format == Format::StreamJson && stdout_terminal {
-                    hint_at_text_format(app, flags);
+        RunMode::Print(format) => {
+            match dialect_writer.map(|dialect_writer| (dialect_writer, dialect_writer.options().input)) {
+                Some((dialect_writer, PromptSource::Messages)) => {
+                    run_hosted(app, &target, dialect_writer, stdout, startup()?)?
+                }
+                Some((_, PromptSource::Prompt)) if format != Format::StreamJson => {
+                    let detail = sentence!("`--dialect` needs `--output-format stream-json`");
+                    return Err(Reason::Usage { detail }.into());
+                }
+                None if reads_messages => run_input_stream(
+                    app,
+                    &target,
+                    Box::new(|stdout| event_writer(&app.base, form(format), stdout)),
+                    stdout,
+                    startup()?,
+                )?,
+                Some(_) | None => {
+                    let stdin = flags.stdin.map(StdinUse::from).unwrap_or_default();
+                    let input = print::PrintInput { words: &words, stdin, plan, dialect: dialect_writer };
+                    print::print(app, &target, input, form(format), stdout, startup()?)?;
+                    if dialect_writer.is_none() && format == Format::StreamJson && stdout_terminal {
+                        hint_at_text_format(app, flags);
+                    }
                 }
             }
-        },
+        }
         RunMode::Interactive => {
             let mut first = words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
             if let Some(plan) = plan {
@@ -365,7 +373,7 @@ fn dispatch(
             let first = (!first.is_empty()).then_some(first);
             let lines_only =
                 flags.screen_reader || environment::variable("ACCESSIBLE").is_some_and(|value| value != "0");
-            run::run_interactive(app, &start, first, stdout, startup()?, lines_only)?;
+            ibeam_conversation::run_interactive(app, &start, first, stdout, startup()?, lines_only)?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -119,29 +119,62 @@ const CRATE_RULES: &[CrateRule] = &[
         exclusive: &[],
     },
     CrateRule {
+        name: "ibeam-conversation",
+        may_use: &[
+            "ibeam-protocol",
+            "ibeam-policy",
+            "ibeam-agent",
+            "ibeam-core",
+            "ibeam-files",
+            "ibeam-output",
+            "ibeam-providers",
+            "ibeam-session",
+            "ibeam-tools",
+            "ibeam-tui",
+        ],
+        exclusive: &[],
+    },
+    CrateRule {
+        name: "ibeam-serve",
+        may_use: &[
+            "ibeam-protocol",
+            "ibeam-acp",
+            "ibeam-agent",
+            "ibeam-config",
+            "ibeam-core",
+            "ibeam-dialects",
+            "ibeam-files",
+            "ibeam-hooks",
+            "ibeam-json-rpc",
+            "ibeam-mcp",
+            "ibeam-mcp-server",
+            "ibeam-output",
+            "ibeam-providers",
+            "ibeam-session",
+            "ibeam-tools",
+            "ibeam-wire",
+        ],
+        exclusive: &[],
+    },
+    CrateRule {
         name: "ibeam",
         may_use: &[
             "ibeam-protocol",
             "ibeam-policy",
-            "ibeam-acp",
             "ibeam-agent",
+            "ibeam-conversation",
             "ibeam-core",
             "ibeam-files",
-            "ibeam-git",
             "ibeam-config",
+            "ibeam-serve",
             "ibeam-fleet",
             "ibeam-fleet-nats",
             "ibeam-hooks",
-            "ibeam-json-rpc",
             "ibeam-providers",
-            "ibeam-local",
             "ibeam-tools",
             "ibeam-trace",
             "ibeam-tui",
-            "ibeam-process",
             "ibeam-mcp",
-            "ibeam-mcp-server",
-            "ibeam-web",
             "ibeam-sandbox",
             "ibeam-session",
             "ibeam-output",
@@ -256,6 +289,8 @@ mod tests {
         check("ibeam-http", "reqwest", true);
         check("ibeam", "reqwest", false);
         check("ibeam-agent", "ibeam", false);
+        check("ibeam-agent", "ibeam-tui", false);
+        check("ibeam-serve", "ibeam-conversation", false);
         check("ibeam-agent", "rusqlite", false);
         check("ibeam-agent", "clap", false);
         check("ibeam-local", "candle-core", true);

@@ -10,8 +10,8 @@ use clap::{Command, CommandFactory};
 
 use super::Cli;
 use crate::cli_error::CliError;
-use crate::run::conversation_commands;
 use ibeam_agent::similar_names::{closest, is_one_edit_away};
+use ibeam_conversation::conversation_commands;
 
 /// Commands of similar programs, each with the command of this program for the same purpose, if there is one.
 const OTHER_COMMANDS: &[(&str, Option<&str>)] = &[

@@ -18,13 +18,12 @@ use unicode_width::UnicodeWidthStr as _;
 use super::{print_text, report};
 use crate::cli::{McpCommand, ReportFormat};
 use crate::cli_error::CliError;
-use crate::run;
-use crate::run::McpServeOptions;
 use ibeam_agent::app::AppContext;
 use ibeam_agent::mcp::{
     ServerDeclaration, ServerDeclarations, ServerPeople, ServerTransport, declared_servers,
 };
 use ibeam_agent::{mcp, signals, stderr};
+use ibeam_serve::McpServeOptions;
 
 /// The width of the column with the status where no status is wider.
 const MIN_STATUS_COLUMNS: usize = 11;
@@ -44,7 +43,7 @@ pub(super) fn mcp(app: &AppContext, what: &McpCommand, stdout: &mut File) -> Res
         McpCommand::Disable { name } => switch(app, name, false, stdout),
         McpCommand::Serve { http, token_file, roots } => {
             let options = McpServeOptions { http: *http, token_file: token_file.as_deref(), roots };
-            Ok(run::serve_mcp(app, options, stdout).map_err(|failure| failure.reason)?)
+            Ok(ibeam_serve::serve_mcp(app, options, stdout).map_err(|failure| failure.reason)?)
         }
     }
 }

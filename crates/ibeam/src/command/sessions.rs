@@ -7,9 +7,9 @@ mod removal;
 use std::fs::File;
 use std::path::Path;
 
-use ibeam_output::{Catalogue, SessionLine};
+use ibeam_output::SessionLine;
 use ibeam_protocol::{Failure, Reason, SessionId, sentence};
-use ibeam_session::{CheckReport, Damage, RepairReport, Session, SessionSummary};
+use ibeam_session::{CheckReport, Damage, RepairReport, Session};
 use serde_json::{Value, json};
 
 use super::{print_text, report};
@@ -18,9 +18,8 @@ use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;
 use ibeam_agent::run::{damaged_session_reason, is_ephemeral, session_error_reason, session_options};
 use ibeam_agent::session_name::find_session;
+use ibeam_agent::session_texts::title_text;
 use ibeam_agent::stderr;
-
-pub(crate) use listing::size_text;
 
 pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
     if is_ephemeral(app) {
@@ -44,9 +43,6 @@ pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), Cli
 fn find(app: &AppContext, name: &str) -> Result<SessionId, Failure> {
     find_session(&app.dirs.sessions(), &app.workspace, name)
 }
-
-/// The number of characters of a title that are printed.
-const MAX_TITLE_CHARS: usize = 72;
 
 pub(super) fn ls(
     app: &AppContext,
@@ -85,13 +81,6 @@ pub(super) fn ls(
 fn report_none(app: &AppContext, all: bool) {
     let line = if all { SessionLine::None } else { SessionLine::NoneHere };
     stderr::write_line(&app.base.catalogue.line(&line));
-}
-
-/// Returns the title on one line, for people.
-pub(crate) fn title_text(catalogue: &Catalogue, session: &SessionSummary) -> String {
-    let Some(title) = &session.title else { return catalogue.sentence(&sentence!("(empty)")) };
-    let title: String = title.chars().take(MAX_TITLE_CHARS).collect();
-    title.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn time_text(ms: u64) -> String {

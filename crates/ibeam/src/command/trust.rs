@@ -1,24 +1,18 @@
 //! `trust`: lists trusted workspaces, removes one, and shows what trust would change in the current workspace.
 
-mod project_texts;
-
 use std::fs::File;
 use std::path::Path;
 
-use ibeam_config::{Config, Origin};
 use ibeam_output::{SubcommandLine, escape_to_one_line};
 use ibeam_protocol::{Reason, Sentence, sentence};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
-pub(crate) use self::project_texts::project_texts;
 use super::{print_text, report};
 use crate::cli::{ReportFormat, TrustCommand};
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;
-use ibeam_agent::environment::variable;
-use ibeam_agent::hooks;
-use ibeam_agent::mcp::declared_servers;
+use ibeam_agent::project_entries::{ProjectEntry, project_entries, project_texts};
 
 pub(super) fn trust(app: &AppContext, what: &TrustCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
@@ -141,93 +135,6 @@ fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
         &text,
         &json!({ "workspace": app.workspace.display().to_string(), "trust": status, "says": json }),
     )
-}
-
-/// A setting, hook, server or text of a file of the project.
-pub(crate) struct ProjectEntry {
-    pub(crate) kind: ProjectEntryKind,
-    /// The path of the file, for a setting with its line.
-    pub(crate) file: String,
-    /// Whether the entry has an effect now.
-    pub(crate) counts: bool,
-}
-
-pub(crate) enum ProjectEntryKind {
-    Setting {
-        text: String,
-    },
-    Hook {
-        event: String,
-        command: String,
-    },
-    Server {
-        name: String,
-        target: String,
-    },
-    /// Set-up commands of worktrees.
-    Setup,
-    /// Instructions for the model.
-    Rules,
-    Skill {
-        name: String,
-    },
-    /// A definition of a sub-agent.
-    Agent {
-        name: String,
-    },
-}
-
-impl ProjectEntryKind {
-    fn text(&self) -> String {
-        match self {
-            Self::Setting { text } => text.clone(),
-            Self::Hook { event, command } => format!("hook {event}: {command}"),
-            Self::Server { name, target } => format!("MCP server {name}: {target}"),
-            Self::Setup => "set-up commands of worktrees".to_owned(),
-            Self::Rules => "instructions for the model".to_owned(),
-            Self::Skill { name } => format!("skill {name}"),
-            Self::Agent { name } => format!("sub-agent {name}"),
-        }
-    }
-}
-
-/// Returns the settings, hooks and servers of the project's files.
-///
-/// # Errors
-/// `BadConfig` for a file that would not be valid if it were trusted.
-pub(crate) fn project_entries(app: &AppContext) -> Result<Vec<ProjectEntry>, Reason> {
-    let mut entries = Vec::new();
-    let trusted =
-        Config::load(&app.base.options.settings(), &app.dirs, &app.trust.as_if_trusted(), &variable)?;
-    for (path, settings) in trusted.all_settings() {
-        if path.first().is_some_and(|first| first == "mcp_servers") {
-            continue;
-        }
-        for setting in settings {
-            let Origin::Project { path: file, line } = &setting.origin else { continue };
-            let key: Vec<&str> = path.iter().map(String::as_str).collect();
-            let counts = app
-                .base
-                .config
-                .all_settings()
-                .any(|(other, settings)| other == path && settings.contains(setting));
-            let kind = ProjectEntryKind::Setting { text: format!("{} = {}", key.join("."), setting.value) };
-            entries.push(ProjectEntry { kind, file: format!("{}:{line}", file.display()), counts });
-        }
-    }
-    for (file, event, command) in hooks::project_hooks(app)? {
-        let kind = ProjectEntryKind::Hook { event, command };
-        let counts = app.trust.is_trusted();
-        entries.push(ProjectEntry { kind, file: file.display().to_string(), counts });
-    }
-    for server in declared_servers(app)?.servers.into_iter().filter(|server| server.source.is_of_project) {
-        let file = server.source.path.display().to_string();
-        let target = server.transport.target().to_string();
-        let kind = ProjectEntryKind::Server { name: server.name, target };
-        let counts = app.trust.is_trusted() || app.base.options.approve_mcps;
-        entries.push(ProjectEntry { kind, file, counts });
-    }
-    Ok(entries)
 }
 
 fn unreadable(app: &AppContext, detail: String) -> Reason {

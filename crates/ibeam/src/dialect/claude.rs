@@ -2,67 +2,28 @@
 //!
 //! Only printing runs and `auth status` are supported: no interactive mode and no other sub-commands.
 
-mod auth_status;
 mod flag_list;
 mod permission_flags;
 mod permission_rules;
-mod run_facts;
 mod settings;
 
-use std::borrow::Cow;
 use std::ffi::OsString;
 
 use ibeam_dialects::{CLAUDE_CODE_VERSION, DialectName};
 use ibeam_protocol::{Reason, SessionId, sentence};
-use ibeam_wire::{ApiKeySource, InitEvent, InitExtras};
 
 use self::flag_list::FLAGS;
-pub(super) use self::run_facts::RunFacts;
 use super::flag_table::{help_text, parse_args, usage_error};
-use super::{DialectOptions, DialectOutput, Env, PromptSource, TranslatedArgs, print_mode_args};
+use super::{Env, TranslatedArgs, print_mode_args};
 use crate::cli::ParseExit;
 use ibeam_agent::run::system_prompt::literal;
+use ibeam_serve::dialect::{
+    ClaudeOptions, DialectOptions, DialectOutput, PromptSource, requested_format, resolve_claude_model,
+};
 
 /// The sub-commands of Claude Code, which are not prompts.
 const SUBCOMMANDS: &[&str] =
     &["agents", "auth", "config", "doctor", "install", "mcp", "plugin", "setup-token", "update", "upgrade"];
-
-/// The parts of a command line of Claude Code that its stream repeats, and the request for the login status.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ClaudeOptions {
-    /// The permission mode by its name in Claude Code.
-    pub(super) mode: String,
-    /// The id of the session, where the arguments name one.
-    pub(super) session_id: Option<String>,
-    /// The model as the arguments name it.
-    pub(super) model: Option<String>,
-    /// The names of MCP servers that the host runs.
-    pub(super) host_servers: Vec<String>,
-    /// The format of the login status, where the arguments request only the status.
-    auth_status: Option<auth_status::StatusFormat>,
-}
-
-impl ClaudeOptions {
-    /// Returns the first line of the stream (`init`) for a run that failed before its start.
-    pub(super) fn init_of_failed_run(&self) -> InitEvent<Cow<'_, str>> {
-        let session = self.session_id.as_deref().filter(|id| id.parse::<SessionId>().is_ok());
-        let directory =
-            std::env::current_dir().and_then(|path| path.canonicalize()).unwrap_or_else(|_| "/".into());
-        let key = match ibeam_agent::environment::variable("ANTHROPIC_API_KEY") {
-            Some(_) => ApiKeySource::Env,
-            None => ApiKeySource::None,
-        };
-        InitEvent {
-            api_key_source: "env".into(),
-            cwd: directory.to_string_lossy().into_owned().into(),
-            session_id: session.map_or_else(|| SessionId::random().to_string().into(), Cow::from),
-            model: self.model.as_deref().unwrap_or("unknown").into(),
-            permission_mode: "default".into(),
-            ibeam: Some(InitExtras { api_key: key, ..InitExtras::default() }),
-            ..InitEvent::default()
-        }
-    }
-}
 
 /// The flags of one command line, before they are translated.
 #[derive(Default)]
@@ -114,7 +75,7 @@ struct ClaudeDraft {
 
 /// Translates the arguments after `--dialect claude`.
 pub(super) fn translate(args: &[OsString], env: &Env<'_>) -> Result<TranslatedArgs, ParseExit> {
-    if let Some(form) = auth_status::requested_format(args) {
+    if let Some(form) = requested_format(args) {
         let claude =
             ClaudeOptions { auth_status: Some(form.map_err(ParseExit::from)?), ..ClaudeOptions::default() };
         let options = DialectOptions {
@@ -263,7 +224,7 @@ impl ClaudeDraft {
         let request = ClaudeOptions {
             mode: mode.to_owned(),
             session_id: self.session_id.clone().or(self.resumed_id.clone().filter(|_| !self.forks)),
-            model: self.model.as_deref().and_then(resolve_model),
+            model: self.model.as_deref().and_then(resolve_claude_model),
             host_servers: std::mem::take(&mut self.host_servers),
             auth_status: None,
         };
@@ -286,17 +247,6 @@ impl ClaudeDraft {
             ..DialectOptions::new(DialectName::Claude)
         };
         Ok(TranslatedArgs { args: print_mode_args(flags, words), options: Some(options) })
-    }
-}
-
-/// Returns the model that a name of Claude Code means. A short name such as `opus` means the newest model of this kind.
-/// `None` means the default model.
-pub(crate) fn resolve_model(name: &str) -> Option<String> {
-    let plain = name.split_once('[').map_or(name, |(plain, _)| plain);
-    match plain {
-        "default" | "" => None,
-        "opusplan" => resolve_model("opus"),
-        name => Some(name.to_owned()),
     }
 }
 

@@ -4,7 +4,6 @@
 //! written, and only commands that a rule allows are run.
 
 mod config_settings;
-mod options;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,12 +13,12 @@ use ibeam_protocol::{Reason, sentence};
 use ibeam_providers::default_models::default_model;
 
 use super::flag_table::{Arity, Flag, FlagAction, help_text, parse_args, usage_error};
-use super::{DialectOptions, DialectOutput, Env, TranslatedArgs, print_mode_args};
+use super::{Env, TranslatedArgs, print_mode_args};
 use crate::cli::ParseExit;
 use Arity::{Nothing, Value, Values};
 use FlagAction::{Apply, Ignore, NoOp, Reject};
 use ibeam_agent::run::system_prompt::literal;
-pub(crate) use options::CodexOptions;
+use ibeam_serve::dialect::{CodexOptions, DialectOptions, DialectOutput};
 
 /// The version of Codex that `--version` prints.
 const CODEX_VERSION: &str = "0.163.0";

@@ -3,7 +3,7 @@ use ibeam_output::{Catalogue, Locale};
 use ibeam_providers::default_models::default_model;
 
 use super::*;
-use crate::dialect::PromptSource;
+use ibeam_serve::dialect::PromptSource;
 
 fn translated(args: &[&str], key: Option<&str>) -> Result<TranslatedArgs, ParseExit> {
     translated_where(args, key, |_| true)

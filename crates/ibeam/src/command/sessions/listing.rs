@@ -10,12 +10,13 @@ use ibeam_session::{SessionError, SessionSummary};
 use serde_json::{Value, json};
 
 use super::super::report;
-use super::{find, report_none, time_text, title_text};
+use super::{find, report_none, time_text};
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;
 use ibeam_agent::run::{session_error_reason, session_store_reason};
 use ibeam_agent::session_name::short_id;
+use ibeam_agent::session_texts::{size_text, title_text};
 use ibeam_agent::stderr;
 
 /// The number of characters around a match that are printed.
@@ -222,15 +223,6 @@ fn summary_json(session: &SessionSummary, bytes: u64) -> Value {
         "parent": session.parent,
         "bytes": bytes,
     })
-}
-
-/// Returns a size such as `18 kB`, rounded up. All six languages use these symbols.
-pub(crate) fn size_text(bytes: u64) -> String {
-    match bytes {
-        0..1000 => format!("{bytes} B"),
-        1000..1_000_000 => format!("{} kB", bytes.div_ceil(1000)),
-        _ => format!("{} MB", bytes.div_ceil(1_000_000)),
-    }
 }
 
 fn format(json: bool) -> ReportFormat {

@@ -2,7 +2,7 @@
 
 use ibeam_protocol::{Reason, sentence};
 
-use super::{ClaudeDraft, append, permission_rules, resolve_model, set};
+use super::{ClaudeDraft, append, permission_rules, resolve_claude_model, set};
 use crate::dialect::flag_table::{Arity, Flag, FlagAction, usage_error};
 use Arity::{Nothing, OptionalValue, Value, Values};
 use FlagAction::{Apply, Ignore, NoOp, Reject};
@@ -101,7 +101,8 @@ pub(super) const FLAGS: &[Flag<ClaudeDraft>] = &[
         append(&mut draft.flags, ["--ephemeral".to_owned()])
     }),
     apply(&["--fallback-model"], Value, |draft, value| {
-        let names = value.split(',').map(|name| resolve_model(name).unwrap_or_else(|| "auto".to_owned()));
+        let names =
+            value.split(',').map(|name| resolve_claude_model(name).unwrap_or_else(|| "auto".to_owned()));
         draft.forward("--fallback-model", &names.collect::<Vec<_>>().join(","))
     }),
     apply(&["--effort"], Value, |draft, value| draft.forward("--effort", value)),

@@ -52,7 +52,7 @@ pub(super) const DEFAULT_EFFORT: &str = "default";
 const ALIASES: [&str; 2] = ["/clear", "/quit"];
 
 /// Returns the names of the commands, each with its slash.
-pub(crate) fn conversation_commands() -> impl Iterator<Item = &'static str> {
+pub fn conversation_commands() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|command| command.name)
 }
 

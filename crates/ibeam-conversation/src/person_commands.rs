@@ -1,7 +1,7 @@
 //! The `/` commands of a conversation, on the inline screen and in line mode.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{self, Write};
 use std::num::NonZeroU32;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,11 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
+use ibeam_output::{Catalogue, Explanation};
 use ibeam_protocol::{Failure, Reason, Sentence, sentence};
 use ibeam_session::SessionError;
 use ibeam_tui::{Activity, Color, Line, PagerStart, PickerOptions, Style, TuiLine, diff_lines};
+use serde::Serialize;
 use tokio::sync::oneshot;
 
 use super::command_table::{
@@ -24,7 +26,6 @@ use super::own_commands::{CommandOutput, REDO_COMMAND, run_own};
 use super::session_list::{self, ChosenSession};
 use super::session_status::{StatusItem, status, status_line, status_value};
 use super::transcript_view::StoredConversation;
-use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;
 use ibeam_agent::checkpoint::{SessionChanges, UndoTarget};
 use ibeam_agent::run::run_process::RunProcess;
@@ -540,7 +541,7 @@ impl CommandContext<'_, '_> {
                 self.screen.print(INFORMATION, &self.app().base.catalogue.line(&line));
             }
             Err(error) => {
-                let explained = CliError::from_creation(&path, &error).explain(&self.app().base.catalogue);
+                let explained = creation_failure(&path, &error, &self.app().base.catalogue);
                 self.screen.print(Style::color(Color::Red), &explained.to_string());
             }
         }
@@ -558,4 +559,19 @@ fn looks_like_command(text: &str) -> bool {
     let text = text.trim();
     let word = text.split_whitespace().next().and_then(|word| word.strip_prefix('/'));
     !text.contains('\n') && word.is_some_and(|word| !word.contains('/'))
+}
+
+/// Returns the failure to create a new file, for people.
+fn creation_failure(path: &Path, error: &io::Error, catalogue: &Catalogue) -> Explanation {
+    /// The failure that `ibeam replay` reports with the same sentence.
+    #[derive(Serialize)]
+    #[serde(rename_all = "snake_case")]
+    enum CreationError {
+        FileExists { path: String },
+    }
+    let (path, detail) = (path.display().to_string(), error.to_string());
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => catalogue.cli_error(&CreationError::FileExists { path }),
+        _ => catalogue.reason(&Reason::CannotCreate { path, detail }),
+    }
 }

@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::control_protocol::{self, ControlRequest, HostAdditions, HostMessage, value_at};
 use super::dialect_writer::DialectWriter;
-use super::flag_table::usage_error;
+use super::usage_error;
 use ibeam_agent::message_queue::MessageQueue;
 
 /// The longest line that is read, in bytes.

@@ -19,9 +19,10 @@ use super::person_approver::edit_config;
 use super::start_dialog::{LineKind, StartDialog, StartQuestion};
 use super::trust_question::reload;
 use super::write_private;
-use crate::command::{self, DOWNLOAD_GB, InstallProgress};
 use ibeam_agent::app::{AppContext, ConfigUse};
+use ibeam_agent::key_check::{check_key, store_key};
 use ibeam_agent::model::{self, ConfiguredProvider, ModelChoice};
+use ibeam_agent::model_installation::{self, DOWNLOAD_GB, InstallProgress};
 use ibeam_agent::run::run_process::RunProcess;
 use ibeam_agent::run::thread_error;
 use ibeam_agent::run_error::RunError;
@@ -128,8 +129,9 @@ fn set_up<D: StartDialog>(
         let explanation = catalogue.reason(reason);
         explanation.hints.iter().for_each(|hint| dialog.print(LineKind::Warning, hint));
     }
-    let install =
-        cfg!(feature = "embedded").then_some((Way::Install, TuiLine::SetupInstall { size: DOWNLOAD_GB }));
+    let install = model_installation::download_bytes()
+        .is_ok()
+        .then_some((Way::Install, TuiLine::SetupInstall { size: DOWNLOAD_GB }));
     let ways: Vec<(Way, TuiLine<'_>)> = [(Way::Key, TuiLine::SetupKey)]
         .into_iter()
         .chain(install)
@@ -205,13 +207,13 @@ fn ask_key<D: StartDialog>(
             continue;
         }
         let checking = catalogue.line(&TuiLine::SetupChecking { provider: provider.label });
-        let check = command::check_key(app, provider.name, &key);
+        let check = check_key(app, provider.name, &key);
         match dialog.wait(process, checking, check)? {
             None => {}
             Some(Err(failure)) => {
                 dialog.print(LineKind::Failure, &catalogue.failure(&failure).message);
             }
-            Some(Ok(check)) => match command::store_key(app, provider.name, &key, Some(&check)) {
+            Some(Ok(check)) => match store_key(app, provider.name, &key, Some(&check)) {
                 Ok(text) => {
                     dialog.print(LineKind::Success, &text);
                     return Ok(Step::Done);
@@ -244,7 +246,7 @@ fn install_model<D: StartDialog>(process: &RunProcess<'_>, dialog: &D) -> Result
                 }
                 ControlFlow::Continue(())
             };
-            let outcome = command::install_model(&app, &mut on_progress, &mut |text| {
+            let outcome = model_installation::install_model(&app, None, &mut on_progress, &mut |text| {
                 stderr::write_line(&format!("warning: {text}"));
             });
             // The person may have ended the wait.
@@ -446,7 +448,7 @@ fn store_server(app: &AppContext, server: &AskedServer, model: &str) -> Result<S
     let numbered = (2..).map(|number: u32| format!("{SERVER_NAME}-{number}"));
     let name = std::iter::once(SERVER_NAME.to_owned()).chain(numbered).find(is_free).unwrap_or_default();
     if let Some(key) = &server.key {
-        command::store_key(app, &name, key, None).map_err(|error| error.to_string())?;
+        store_key(app, &name, key, None).map_err(|error| error.to_string())?;
     }
     let model = format!("{name}/{model}");
     edit_config(&app.dirs.user_config, |document| {

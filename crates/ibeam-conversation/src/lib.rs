@@ -1,4 +1,4 @@
-//! Interactive mode, without `--print` on a terminal.
+//! Conversations with a person on a terminal: interactive mode, without `--print`.
 //!
 //! One session, one run for each prompt. On most terminals the display is the inline screen (`inline.rs`); for screen
 //! readers and for terminals that cannot move the cursor there is line mode (`line_mode.rs`).
@@ -13,12 +13,14 @@ mod inline_screen;
 mod line_mode;
 mod model_commands;
 mod model_setup;
+mod no_echo;
 mod own_commands;
 mod person_approver;
 mod person_commands;
 mod session_list;
 mod session_status;
 mod start_dialog;
+mod terminal_palette;
 mod transcript_view;
 mod trust_question;
 
@@ -34,7 +36,9 @@ use ibeam_tools::diff_of_file;
 use ibeam_tui::{Line, diff_lines, proposed_change};
 use serde_json::Value;
 
-pub(crate) use self::command_table::conversation_commands;
+pub use self::command_table::conversation_commands;
+pub use self::no_echo::NoEcho;
+pub use self::terminal_palette::stated_palette;
 use ibeam_agent::app::AppContext;
 use ibeam_agent::environment::variable;
 use ibeam_agent::run::session_opener::SessionTarget;
@@ -43,7 +47,7 @@ use ibeam_agent::run_error::RunError;
 
 /// The session with which interactive mode starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum InteractiveStart {
+pub enum InteractiveStart {
     /// A new or a stored session.
     Session(SessionTarget),
     /// The stored session that the person chooses.
@@ -55,7 +59,7 @@ pub(crate) enum InteractiveStart {
 /// # Errors
 /// A failure before the first run, or one that no further run can follow. Other failed runs are printed, and the loop
 /// continues.
-pub(crate) fn run_interactive(
+pub fn run_interactive(
     app: &Arc<AppContext>,
     start: &InteractiveStart,
     first: Option<String>,

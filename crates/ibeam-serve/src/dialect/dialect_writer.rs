@@ -3,21 +3,21 @@
 //! A line is written with the event that completes it. One writer writes any number of runs, and between them the
 //! messages of the control protocol.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ibeam_dialects::{LiveEncoder, Step, TextStep, write_line};
 use ibeam_output::{EventWriter, call_event, failure_event, init_event, result_event};
-use ibeam_protocol::{Event, EventKind, RunOutcome, SessionId};
-use ibeam_wire::Contract;
+use ibeam_protocol::{Event, EventKind, Reason, RunOutcome, SessionId};
+use ibeam_wire::{Contract, ErrorEvent};
 use serde_json::Value;
 
-use super::claude::RunFacts;
 use super::control_protocol::value_at;
 use super::partial_messages::PartialMessages;
+use super::run_facts::RunFacts;
 use super::{DialectOptions, DialectOutput};
-use crate::cli_error::CliError;
 use ibeam_agent::clock::now_ms;
 use ibeam_agent::session_observer::{ModelLimits, SessionObserver};
 use ibeam_agent::slash_commands::SlashCommand;
@@ -27,7 +27,7 @@ const MAX_WAITING_BYTES: usize = 64 * 1024;
 
 /// A writer that can be shared: lines of a run and of the control protocol do not mix.
 #[derive(Clone)]
-pub(crate) struct DialectWriter {
+pub struct DialectWriter {
     options: Arc<DialectOptions>,
     state: Arc<Mutex<State>>,
 }
@@ -66,7 +66,7 @@ struct FinalMessage {
 
 impl DialectWriter {
     /// Returns a writer before the first run.
-    pub(crate) fn new(options: DialectOptions, out: impl Write + Send + 'static) -> Self {
+    pub fn new(options: DialectOptions, out: impl Write + Send + 'static) -> Self {
         let options = Arc::new(options);
         let state = State {
             options: Arc::clone(&options),
@@ -86,17 +86,17 @@ impl DialectWriter {
         Self { options, state: Arc::new(Mutex::new(state)) }
     }
 
-    pub(crate) fn options(&self) -> &DialectOptions {
+    pub fn options(&self) -> &DialectOptions {
         &self.options
     }
 
     /// Returns a writer of the events of any number of runs.
-    pub(crate) fn event_writer(&self) -> Box<dyn EventWriter + Send> {
+    pub fn event_writer(&self) -> Box<dyn EventWriter + Send> {
         Box::new(self.clone())
     }
 
     /// Replaces the output.
-    pub(crate) fn set_output(&self, out: impl Write + Send + 'static) {
+    pub fn set_output(&self, out: impl Write + Send + 'static) {
         let mut state = self.lock();
         (state.out, state.broken) = (Box::new(out), None);
     }
@@ -117,7 +117,7 @@ impl DialectWriter {
     }
 
     /// Writes a failure as the end of the stream, unless the last run has ended. Ignores errors of the output.
-    pub(crate) fn write_failure(&self, error: &CliError) {
+    pub fn write_failure(&self, mut event: ErrorEvent<Cow<'_, str>>, reason: Option<&Reason>) {
         let mut state = self.lock();
         if state.has_ended {
             return;
@@ -128,8 +128,7 @@ impl DialectWriter {
             let step = Step::from_init(&state.options.claude.init_of_failed_run());
             drop(state.write(step));
         }
-        let mut event = error.to_contract_event();
-        if let Some(message) = error.reason().and_then(|reason| self.options.failure_message(reason)) {
+        if let Some(message) = reason.and_then(|reason| self.options.failure_message(reason)) {
             ibeam_agent::stderr::write_line(&message);
             event.message = message.into();
         }

@@ -6,8 +6,8 @@
 use ibeam_protocol::{Attachment, Reason, UserPrompt};
 use serde_json::{Value, json};
 
-use super::flag_table::usage_error;
 use super::host_hooks::{HostHook, read_registration};
+use super::usage_error;
 pub(super) use ibeam_agent::call_form::value_at;
 use ibeam_agent::run::media_from_base64;
 

@@ -77,7 +77,7 @@ impl FrontEnd for HostFrontEnd<'_> {
 ///
 /// # Errors
 /// A failure before the first run, or the failure of the last run.
-pub(crate) fn run_hosted(
+pub fn run_hosted(
     app: &Arc<AppContext>,
     target: &SessionTarget,
     dialect_writer: &DialectWriter,

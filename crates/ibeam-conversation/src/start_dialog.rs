@@ -10,9 +10,9 @@ use ibeam_tui::{
 };
 use tokio::sync::{Mutex, oneshot};
 
+use super::NoEcho;
 use super::inline_screen::InlineScreen;
 use super::line_mode::TerminalInput;
-use crate::command::NoEcho;
 use ibeam_agent::run::run_process::RunProcess;
 use ibeam_agent::run_error::RunError;
 use ibeam_agent::stderr;

@@ -84,8 +84,13 @@ fn normalized(text: &str) -> String {
     times.replace_all(&text, "\"NOW\"").into_owned()
 }
 
+/// Writes a failure before the first run.
+fn write_failure(writer: &DialectWriter, reason: &Reason) {
+    writer.write_failure(failure_event(&reason.clone().into(), None), Some(reason));
+}
+
 #[track_caller]
-fn check(name: &str, options: impl FnOnce(&mut DialectOptions), runs: &[&str], failure: Option<CliError>) {
+fn check(name: &str, options: impl FnOnce(&mut DialectOptions), runs: &[&str], failure: Option<Reason>) {
     let (writer, out) = writer_with(options);
     let limits = ModelLimits { context_window: Some(1_000_000), max_output_tokens: None };
     writer.on_model("claude-sonnet-4-6", limits);
@@ -103,7 +108,7 @@ fn check(name: &str, options: impl FnOnce(&mut DialectOptions), runs: &[&str], f
             }
         }
     }
-    failure.iter().for_each(|failure| writer.write_failure(failure));
+    failure.iter().for_each(|failure| write_failure(&writer, failure));
     let mut now = normalized(&(out.text() + &calls));
     if runs.is_empty() {
         // The head of a failure before a run contains the directory and the key of the test environment.
@@ -124,7 +129,7 @@ const ALL: &[&str] = &["tools", "failed", "withheld"];
 fn streams_of_each_dialect_are_unchanged() {
     for dialect in [DialectName::Claude, DialectName::Codex, DialectName::Gemini, DialectName::Opencode] {
         check(&format!("{dialect}-stream"), options(dialect, DialectOutput::Stream), ALL, None);
-        let failure = Some(CliError::from(Reason::EmptyPrompt));
+        let failure = Some(Reason::EmptyPrompt);
         check(&format!("{dialect}-no-run"), options(dialect, DialectOutput::Stream), &[], failure);
     }
 }
@@ -147,7 +152,7 @@ fn options_of_claude_act_unchanged() {
     };
     check("claude-partial-echo", partial, ALL, None);
     let session = "0199a213-81c0-7800-8aa1-bbab2a035a53".to_owned();
-    let failure = CliError::from(Reason::UnknownSession { session: session.clone() });
+    let failure = Reason::UnknownSession { session: session.clone() };
     let known = |options: &mut DialectOptions| {
         options.dialect = DialectName::Claude;
         options.unknown_session_message = Some("No conversation found with session ID: ");
@@ -155,7 +160,7 @@ fn options_of_claude_act_unchanged() {
         options.claude.model = Some("claude-x".to_owned());
     };
     check("claude-unknown-session", known, &[], Some(failure));
-    let failure = CliError::from(Reason::UnknownSession { session: "s".to_owned() });
+    let failure = Reason::UnknownSession { session: "s".to_owned() };
     let known = |options: &mut DialectOptions| {
         options.dialect = DialectName::Codex;
         options.unknown_session_message = Some("no rollout found for thread id ");
@@ -255,11 +260,10 @@ fn the_final_message_is_the_text_after_the_last_call_or_before_it() {
 
 #[test]
 fn a_failure_is_written_once_and_before_a_run_too() {
-    let failure = || CliError::from(Reason::EmptyPrompt);
     for (dialect, last) in [(DialectName::Claude, "result"), (DialectName::Codex, "turn.failed")] {
         let (writer, out) = writer(dialect, DialectOutput::Stream);
-        writer.write_failure(&failure());
-        writer.write_failure(&failure());
+        write_failure(&writer, &Reason::EmptyPrompt);
+        write_failure(&writer, &Reason::EmptyPrompt);
         let lines = out.lines();
         let ends = types(&lines).into_iter().filter(|kind| *kind == last).count();
         assert_eq!((ends, types(&lines).last().copied()), (1, Some(last)), "{lines:?}");

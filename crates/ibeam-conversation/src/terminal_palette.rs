@@ -25,7 +25,7 @@ const KIND: &[u8] = b"\x1b[?";
 const MAX_BYTES: usize = 4096;
 
 /// Returns the colours without asking the terminal: none unless `COLORFGBG` states the background.
-pub(crate) fn stated_palette() -> Palette {
+pub fn stated_palette() -> Palette {
     match variable("COLORFGBG").filter(|_| variable("NO_COLOR").is_none()) {
         Some(value) => Palette::from_colorfgbg(&value),
         None => Palette::Monochrome,

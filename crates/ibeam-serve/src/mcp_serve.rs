@@ -38,11 +38,11 @@ const MARGIN: Duration = Duration::from_millis(300);
 /// Maximum size of the file with the token.
 const MAX_TOKEN_BYTES: u64 = 4096;
 
-pub(crate) struct McpServeOptions<'a> {
+pub struct McpServeOptions<'a> {
     /// The port; `None` for stdin and stdout.
-    pub(crate) http: Option<u16>,
-    pub(crate) token_file: Option<&'a Path>,
-    pub(crate) roots: &'a [std::path::PathBuf],
+    pub http: Option<u16>,
+    pub token_file: Option<&'a Path>,
+    pub roots: &'a [std::path::PathBuf],
 }
 
 /// Serves clients until stdin is closed or a signal arrives.
@@ -50,11 +50,7 @@ pub(crate) struct McpServeOptions<'a> {
 /// # Errors
 /// `NoInput` for a directory or the file of the token; `Usage` for an invalid token; `Io` for the port; the reason of a
 /// signal; `OutputClosed` if stdout was closed first.
-pub(crate) fn serve_mcp(
-    app: &AppContext,
-    options: McpServeOptions<'_>,
-    stdout: &File,
-) -> Result<(), Failure> {
+pub fn serve_mcp(app: &AppContext, options: McpServeOptions<'_>, stdout: &File) -> Result<(), Failure> {
     let listen =
         options.http.map(|port| Ok::<_, Reason>((port, choose_token(options.token_file)?))).transpose()?;
     let token = listen.as_ref().map(|(_, token)| token.text.clone());

@@ -11,8 +11,8 @@ use ibeam_tui::{DialogGuard, DialogInput, DialogReply, EscapeEffect, TuiLine};
 use sha2::{Digest, Sha256};
 
 use super::start_dialog::{LineKind, StartDialog, StartQuestion};
-use crate::command::{ProjectEntry, ProjectEntryKind, project_entries, project_texts};
 use ibeam_agent::app::{AppContext, ConfigUse};
+use ibeam_agent::project_entries::{ProjectEntry, ProjectEntryKind, project_entries, project_texts};
 use ibeam_agent::run::run_process::RunProcess;
 use ibeam_agent::run_error::RunError;
 use ibeam_agent::run_options::RunOptions;

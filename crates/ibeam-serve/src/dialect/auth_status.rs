@@ -9,7 +9,7 @@ use super::{ClaudeOptions, usage_error};
 
 /// The form of the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StatusFormat {
+pub enum StatusFormat {
     Json,
     Text,
 }
@@ -18,7 +18,7 @@ pub(super) enum StatusFormat {
 ///
 /// # Errors
 /// `Usage` for a flag that the command does not have.
-pub(super) fn requested_format(args: &[OsString]) -> Option<Result<StatusFormat, Reason>> {
+pub fn requested_format(args: &[OsString]) -> Option<Result<StatusFormat, Reason>> {
     let words: Vec<&str> = args.iter().filter_map(|arg| arg.to_str()).collect();
     let ["auth", "status", flags @ ..] = words.as_slice() else { return None };
     let form = flags.iter().try_fold(StatusFormat::Json, |_, flag| match *flag {
@@ -37,7 +37,7 @@ impl ClaudeOptions {
     ///
     /// `keys` names the providers that have a key and where it comes from, a variable as `$NAME`; `is_usable` is
     /// whether a run would find a model.
-    pub(crate) fn auth_status(&self, keys: &[(String, String)], is_usable: bool) -> Option<(String, u8)> {
+    pub fn auth_status(&self, keys: &[(String, String)], is_usable: bool) -> Option<(String, u8)> {
         let form = self.auth_status?;
         let is_logged_in = !keys.is_empty() || is_usable;
         let code = if is_logged_in { 0 } else { 1 };

@@ -8,12 +8,12 @@ use ibeam_protocol::{Failure, Reason, SessionId};
 use ibeam_session::SessionSummary;
 use ibeam_tui::{PickerEntry, TuiLine};
 
-use crate::command::{session_size, session_title};
 use ibeam_agent::app::AppContext;
 use ibeam_agent::clock::now_ms;
 use ibeam_agent::run::session_opener::SessionTarget;
 use ibeam_agent::run::session_store_reason;
 use ibeam_agent::session_name::find_session;
+use ibeam_agent::session_texts::{size_text, title_text};
 
 const MINUTE_MS: u64 = 60_000;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
@@ -88,9 +88,9 @@ impl EntrySource {
         let bytes = ibeam_session::stored_bytes(&self.sessions, id).unwrap_or_default();
         Some(PickerEntry {
             id: id.to_string(),
-            title: session_title(&self.catalogue, &summary),
+            title: title_text(&self.catalogue, &summary),
             age: self.age(&summary),
-            size: session_size(bytes),
+            size: size_text(bytes),
             directory: summary.cwd.display().to_string(),
             is_here: summary.cwd == self.workspace,
         })

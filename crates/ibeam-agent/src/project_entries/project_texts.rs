@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use super::{ProjectEntry, ProjectEntryKind};
-use ibeam_agent::app::AppContext;
-use ibeam_agent::instructions::Instructions;
-use ibeam_agent::run::{AGENT_DIRECTORIES, build_policy, permission_mode};
-use ibeam_agent::skills::Skills;
-use ibeam_agent::text_sources::{TextOwner, TextSources};
+use crate::app::AppContext;
+use crate::instructions::Instructions;
+use crate::run::{AGENT_DIRECTORIES, build_policy, permission_mode};
+use crate::skills::Skills;
+use crate::text_sources::{TextOwner, TextSources};
 
 /// The number of definitions of sub-agents that are listed of a directory.
 const MAX_AGENTS: usize = 1000;
@@ -15,7 +15,7 @@ const MAX_AGENTS: usize = 1000;
 const WORKTREE_FILES: [&str; 2] = [".ibeam/worktrees.json", ".cursor/worktrees.json"];
 
 /// Returns the texts of the project's files. Those in the home directory are the user's, but for set-up commands.
-pub(crate) fn project_texts(app: &AppContext) -> Vec<ProjectEntry> {
+pub fn project_texts(app: &AppContext) -> Vec<ProjectEntry> {
     let setups = WORKTREE_FILES.into_iter().map(|name| app.workspace.join(name));
     let setups =
         setups.filter(|path| app.trust.files.exists(path)).map(|path| (ProjectEntryKind::Setup, path));

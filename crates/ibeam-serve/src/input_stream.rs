@@ -11,7 +11,6 @@ use ibeam_output::error_object;
 use ibeam_protocol::{Attachment, Failure, Reason, UserPrompt};
 use ibeam_wire::{Input, InputBlock, InputError, InputErrorKind, InputMessage, InputReader, MediaSource};
 
-use crate::event_printing::{OutputForm, event_writer};
 use ibeam_agent::app::AppContext;
 use ibeam_agent::message_queue::{MessageQueue, QueuedMessage};
 use ibeam_agent::model::{self, FallbackChain};
@@ -70,15 +69,14 @@ impl TurnSource for InputStream {
 ///
 /// # Errors
 /// A failure before the first turn; else the last failure of a turn or of stdin.
-pub(crate) fn run_input_stream(
+pub fn run_input_stream(
     app: &Arc<AppContext>,
     target: &SessionTarget,
-    form: OutputForm,
+    new_writer: NewWriter<'_>,
     stdout: File,
     startup: StartupWatchdog,
 ) -> Result<(), RunError> {
     let spare = stdout.try_clone().map_err(|error| system_error("descriptor", &error))?;
-    let new_writer: NewWriter<'_> = Box::new(|stdout| event_writer(&app.base, form, stdout));
     let outcome = on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Hosted, startup, stdout, new_writer)?;
         // The sandbox starts while the first message is awaited.

@@ -14,30 +14,30 @@ use ibeam_agent::stderr;
 
 /// Options of Codex that do not concern the stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CodexOptions {
+pub struct CodexOptions {
     /// The file that receives the last message.
-    pub(super) last_message: Option<PathBuf>,
+    pub last_message: Option<PathBuf>,
     /// Whether the session id is written to stderr, because stdout contains only the answer.
-    pub(super) prints_session_id: bool,
+    pub prints_session_id: bool,
     /// Whether the arguments request only the login status.
-    pub(super) wants_login_status: bool,
+    pub wants_login_status: bool,
 }
 
 impl CodexOptions {
     /// Whether the last message is needed at the end of a run.
-    pub(crate) fn needs_last_message(&self) -> bool {
+    pub fn needs_last_message(&self) -> bool {
         self.last_message.is_some()
     }
 
     /// Writes the session id to stderr, where clients look for it.
-    pub(crate) fn print_session_id(&self, session: &str) {
+    pub fn print_session_id(&self, session: &str) {
         if self.prints_session_id {
             stderr::write_line(&format!("session id: {session}"));
         }
     }
 
     /// Writes the last message of a successful run to its file. A failed run leaves the file as it is.
-    pub(crate) fn write_last_message(&self, message: &str) {
+    pub fn write_last_message(&self, message: &str) {
         let Some(path) = &self.last_message else { return };
         let shown = path.display();
         match write_file(path, message.as_bytes()) {
@@ -56,7 +56,7 @@ impl CodexOptions {
     /// Returns the exit code of `login status` after writing the answer to stderr; `None` where it was not asked for.
     ///
     /// `is_logged_in` is whether any provider has a key.
-    pub(crate) fn login_status(&self, is_logged_in: bool) -> Option<u8> {
+    pub fn login_status(&self, is_logged_in: bool) -> Option<u8> {
         if !self.wants_login_status {
             return None;
         }

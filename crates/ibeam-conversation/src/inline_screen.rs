@@ -126,7 +126,7 @@ impl InlineScreen {
             screen.print(Style::color(color), text);
         })));
         let screen = Arc::clone(self);
-        crate::exit::set_terminal_restorer(Box::new(move || {
+        ibeam_agent::process_end::set_terminal_restorer(Box::new(move || {
             screen.is_exiting.store(true, Ordering::Release);
             stderr::set_sink(None);
             match screen.ui.try_lock() {

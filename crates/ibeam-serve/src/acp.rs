@@ -67,7 +67,7 @@ const MARGIN: Duration = Duration::from_millis(300);
 ///
 /// # Errors
 /// The reason of a signal; `OutputClosed` if stdout was closed first; `System`.
-pub(crate) fn serve_editor(app: &AppContext, stdout: File) -> Result<(), Failure> {
+pub fn serve_editor(app: &AppContext, stdout: File) -> Result<(), Failure> {
     on_runtime(|runtime| {
         let stop = Stop::default();
         let _context = runtime.enter();

@@ -12,7 +12,6 @@ use ibeam_trace::AtifWriter;
 use tokio::sync::oneshot;
 
 use crate::cli::Format;
-use crate::dialect::DialectWriter;
 use crate::event_printing::{OutputForm, event_writer};
 use ibeam_agent::app::AppContext;
 use ibeam_agent::model;
@@ -27,6 +26,7 @@ use ibeam_agent::run::session_opener::SessionTarget;
 use ibeam_agent::run::watchdog::StartupWatchdog;
 use ibeam_agent::run::{on_runtime, system_error, thread_error};
 use ibeam_agent::run_error::RunError;
+use ibeam_serve::dialect::DialectWriter;
 
 /// The front end of print mode.
 struct PrintFrontEnd<'a> {
