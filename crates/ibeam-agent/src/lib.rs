@@ -1,5 +1,18 @@
-//! Runs of the agent: settings, models, tools, policy, sandbox, sessions and the loop, without a front end.
+//! The coding agent ibeam as a library: runs with their settings, models, tools, policy, sandbox and sessions, without a
+//! command line.
+//!
+//! An [`Agent`] opens a [`Session`] on a thread of its own. Each prompt is a [`Turn`]: an iterator of [`Event`]s, the same
+//! that the program prints and stores. Configuration, keys, trust and sessions are those of the user, so a session may begin
+//! in the program and continue here.
+//!
+//! ```no_run
+#![doc = include_str!("../examples/quickstart.rs")]
+//! ```
+//!
+//! [`RunOptions`] has what the flags of the command line have. [`HostTool`] adds a tool of the embedding program. The
+//! modules below are what front ends of ibeam itself are made of.
 
+mod agent;
 pub mod app;
 pub mod call_form;
 pub mod checkpoint;
@@ -12,6 +25,7 @@ mod frontmatter;
 pub mod git;
 pub mod helper_process;
 pub mod hooks;
+mod host_tool;
 pub mod instructions;
 pub mod key_check;
 pub mod mcp;
@@ -46,3 +60,11 @@ pub mod stdout;
 pub mod text_sources;
 mod time_zone;
 pub mod worktree;
+
+pub use self::agent::{Agent, FinalAnswer, Session, Turn};
+pub use self::host_tool::HostTool;
+pub use self::run::session_opener::SessionTarget;
+pub use self::run_error::RunError;
+pub use self::run_options::{RunOptions, WorkMode};
+pub use ibeam_core::{Approval, Tool};
+pub use ibeam_protocol::{Event, EventKind};

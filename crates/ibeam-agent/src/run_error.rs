@@ -1,10 +1,12 @@
 //! The failure of a run.
 
-use ibeam_output::{Catalogue, Explanation};
+use std::fmt;
+
+use ibeam_output::{Catalogue, Explanation, Locale};
 use ibeam_protocol::{Failure, Reason, RunFinished};
 
 /// A failure of a run or before it, and the end of the run that it ended, where one had started.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RunError {
     pub failure: Failure,
     pub run: Option<Box<RunFinished>>,
@@ -26,6 +28,15 @@ impl RunError {
         explanation
     }
 }
+
+/// The sentence in English.
+impl fmt::Display for RunError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.explained(&Catalogue::new(Locale::En)).message)
+    }
+}
+
+impl std::error::Error for RunError {}
 
 impl From<Failure> for RunError {
     fn from(failure: Failure) -> Self {

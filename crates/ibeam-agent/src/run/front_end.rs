@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ibeam_core::{Approver, Hooks, NoSteering, Steering};
+use ibeam_core::{Approver, Hooks, NoSteering, Steering, Tool};
 use ibeam_mcp::Questioner;
 use ibeam_output::RunDetails;
 use ibeam_protocol::{McpServer, Notice, SessionStarted};
@@ -16,6 +16,11 @@ use crate::mcp::ServerDeclaration;
 pub trait FrontEnd {
     /// Returns what decides calls that no rule covers.
     fn approver(&self) -> Arc<dyn Approver>;
+
+    /// Returns the tools that the program around the run adds.
+    fn tools(&self) -> Vec<Arc<dyn Tool>> {
+        Vec::new()
+    }
 
     /// Returns the streams of MCP servers that the front end runs itself, by name. Removes the servers from `declared`
     /// that they replace.

@@ -77,6 +77,8 @@ pub(super) struct RunInputs {
     pub(super) editor_files: Option<Arc<dyn EditorFiles>>,
     /// The settings of sub-agents; `None` if the model is not offered them.
     pub(super) subagents: Option<SubagentSettings>,
+    /// The tools of the program around the run.
+    pub(super) host_tools: Vec<Arc<dyn Tool>>,
     /// The variable of commands with the trace that they belong to, if there is one.
     pub(super) trace_variables: Vec<(OsString, OsString)>,
 }
@@ -132,6 +134,7 @@ pub(super) fn build(
         editor_files,
         subagents,
         trace_variables,
+        host_tools,
     } = inputs;
     let needs_instruction =
         |schema: &&Arc<JsonSchema>| !fallbacks.is_empty() || !provider.enforces_schema(schema);
@@ -193,6 +196,7 @@ pub(super) fn build(
         PermissionMode::Plan | PermissionMode::Ask => false,
     };
     let worktree_shell = tools.get("shell").filter(|_| needs_setup && runs_commands).cloned();
+    tools.extend(host_tools.into_iter().map(|tool| (tool.spec().name.into_owned(), tool)));
     tools.retain(|name, _| !app.base.options.without.contains(name));
     head.tools = tools.keys().cloned().collect();
     head.mcp_servers.clone_from(&servers.statuses);

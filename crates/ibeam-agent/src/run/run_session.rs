@@ -191,6 +191,7 @@ impl<'a> RunSession<'a> {
             accepted_media: media.accepted(),
             editor_files: front_end.editor_files(),
             subagents,
+            host_tools: front_end.tools(),
             trace_variables: trace_export::command_variables(trace_export.as_ref()),
         };
         let RunResources {

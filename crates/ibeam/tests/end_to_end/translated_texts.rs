@@ -222,7 +222,9 @@ fn templates(source: &str) -> Vec<String> {
 #[test]
 fn every_sentence_of_the_code_is_translated_into_every_language() {
     let mut files = Vec::new();
-    source_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
+    for name in ["ibeam", "ibeam-agent", "ibeam-conversation", "ibeam-serve"] {
+        source_files(&Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name(name).join("src"), &mut files);
+    }
     let written: BTreeSet<String> =
         files.iter().flat_map(|path| templates(&fs::read_to_string(path).unwrap())).collect();
     assert!(written.len() > 100, "{}", written.len());
