@@ -11,6 +11,7 @@ mod clients;
 mod conformance;
 mod distribution;
 mod editors;
+mod embedding;
 mod faults;
 mod fleet;
 mod fleet_nats;
@@ -74,6 +75,8 @@ enum Chore {
     },
     /// Run clients of the Agent Client Protocol with `ibeam acp`, and check every line
     Editors(editors::Options),
+    /// Build and run a program outside of the workspace that embeds the agent
+    Embedding,
     /// Write docs/faults.md from the corpus of faults and their tests
     Faults,
     /// Run fleets of scripted tasks while processes are killed and requests refused
@@ -171,6 +174,7 @@ fn run(chore: Chore) -> Result<(), Box<dyn Error>> {
         Chore::Corpus { corpus: _, options } => run_attacks(root, &options)?,
         Chore::Dist { everything } => distribution::run(root, everything)?,
         Chore::Editors(options) => editors::run(root, &options)?,
+        Chore::Embedding => embedding::run(root)?,
         Chore::Faults => faults::run(root)?,
         Chore::Fleet(options) => fleet::run(root, &options)?,
         Chore::FleetNats(options) => fleet_nats::run(root, &options)?,

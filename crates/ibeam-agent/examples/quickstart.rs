@@ -1,3 +1,5 @@
+//! Runs a prompt, answers questions about calls, and resumes the session.
+
 use ibeam_agent::{Agent, Approval, EventKind, RunOptions, SessionTarget};
 
 #[expect(clippy::print_stdout, reason = "an example shows what it gets")]

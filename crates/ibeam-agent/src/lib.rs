@@ -9,56 +9,98 @@
 #![doc = include_str!("../examples/quickstart.rs")]
 //! ```
 //!
-//! [`RunOptions`] has what the flags of the command line have. [`HostTool`] adds a tool of the embedding program. The
-//! modules below are what front ends of ibeam itself are made of.
+//! [`RunOptions`] has what the flags of the command line have. [`HostTool`] adds a tool of the embedding program.
+
+// The hidden modules are what the front ends of ibeam itself are made of, and may change with each version.
 
 mod agent;
+#[doc(hidden)]
 pub mod app;
+#[doc(hidden)]
 pub mod call_form;
+#[doc(hidden)]
 pub mod checkpoint;
+#[doc(hidden)]
 pub mod claude_tools;
+#[doc(hidden)]
 pub mod clock;
+#[doc(hidden)]
 pub mod context;
+#[doc(hidden)]
 pub mod debug_log;
+#[doc(hidden)]
 pub mod environment;
 mod frontmatter;
+#[doc(hidden)]
 pub mod git;
+#[doc(hidden)]
 pub mod helper_process;
+#[doc(hidden)]
 pub mod hooks;
 mod host_tool;
+#[doc(hidden)]
 pub mod instructions;
+#[doc(hidden)]
 pub mod key_check;
+#[doc(hidden)]
 pub mod mcp;
+#[doc(hidden)]
 pub mod message_queue;
+#[doc(hidden)]
 pub mod model;
+#[doc(hidden)]
 pub mod model_installation;
+#[doc(hidden)]
 pub mod option_checks;
+#[doc(hidden)]
 pub mod otel;
+#[doc(hidden)]
 pub mod own_program;
+#[doc(hidden)]
 pub mod printer;
+#[doc(hidden)]
 pub mod process_end;
+#[doc(hidden)]
 pub mod programs;
+#[doc(hidden)]
 pub mod progress_line;
+#[doc(hidden)]
 pub mod project_entries;
+#[doc(hidden)]
 pub mod prompt;
+#[doc(hidden)]
 pub mod pump;
 mod resource_exhaustion;
+#[doc(hidden)]
 pub mod run;
+#[doc(hidden)]
 pub mod run_error;
+#[doc(hidden)]
 pub mod run_options;
 mod search_config;
+#[doc(hidden)]
 pub mod session_name;
+#[doc(hidden)]
 pub mod session_observer;
+#[doc(hidden)]
 pub mod session_texts;
+#[doc(hidden)]
 pub mod signals;
+#[doc(hidden)]
 pub mod similar_names;
+#[doc(hidden)]
 pub mod skills;
+#[doc(hidden)]
 pub mod slash_commands;
+#[doc(hidden)]
 pub mod stderr;
 mod stderr_notices;
+#[doc(hidden)]
 pub mod stdout;
+#[doc(hidden)]
 pub mod text_sources;
 mod time_zone;
+#[doc(hidden)]
 pub mod worktree;
 
 pub use self::agent::{Agent, FinalAnswer, Session, Turn};
@@ -66,5 +108,5 @@ pub use self::host_tool::HostTool;
 pub use self::run::session_opener::SessionTarget;
 pub use self::run_error::RunError;
 pub use self::run_options::{RunOptions, WorkMode};
-pub use ibeam_core::{Approval, Tool};
-pub use ibeam_protocol::{Event, EventKind};
+pub use ibeam_core::{Approval, FailOn, Tool};
+pub use ibeam_protocol::{Event, EventKind, RunFinished, SessionId, ToolCall};

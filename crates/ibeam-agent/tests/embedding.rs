@@ -90,7 +90,7 @@ fn tool_program() {
 }
 
 #[test]
-fn a_session_that_cannot_be_opened_says_why() {
+fn an_opening_that_fails_names_the_wrong_value() {
     let (workspace, server) = (Workspace::new(), ModelServer::start([]));
     run("failing_program", &workspace, &server).succeeded();
 }

@@ -47,6 +47,7 @@ const SUITES: &[(&str, &str, u64)] = &[
     ("traces", "traces", 2048),
     ("sdks", "sdks", 1024),
     ("sdk-types", "sdk-types --check", 512),
+    ("embedding", "embedding", 2048),
 ];
 
 pub(super) fn steps(gate: &Gate) -> Vec<Step> {
