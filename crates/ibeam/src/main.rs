@@ -166,18 +166,7 @@ fn run(started: Instant) -> ExitCode {
     };
     match worktree.and_then(with_worktree) {
         Ok(app) => check_resumed(&app, resumed)
-            .and_then(|()| {
-                dispatch(
-                    &app,
-                    &flags,
-                    dialect_writer.as_ref(),
-                    words,
-                    command,
-                    stdout,
-                    stdout_terminal,
-                    startup,
-                )
-            })
+            .and_then(|()| dispatch(&app, &flags, dialect_writer.as_ref(), words, command, stdout, startup))
             .unwrap_or_else(|error| {
                 app.debug_log
                     .iter()
@@ -267,9 +256,9 @@ fn dispatch(
     words: Vec<OsString>,
     command: Option<Command>,
     mut stdout: File,
-    stdout_terminal: bool,
     startup: Option<StartupWatchdog>,
 ) -> Result<ExitCode, CliError> {
+    let stdout_terminal = rustix::termios::isatty(&stdout);
     option_checks::check_names(&app.base.options)?;
     if let Some(server) = command.as_ref().and_then(Command::server_name) {
         flag_checks::check_server(flags, server)?;
