@@ -1,6 +1,9 @@
 //! Programs that embed the agent. Each runs in a process with a home directory of its own.
 
+#![allow(clippy::unwrap_used, reason = "clippy recognizes only functions with #[test] as tests")]
+
 #[path = "../examples/quickstart.rs"]
+#[allow(unreachable_pub, reason = "the example is a program")]
 mod quickstart;
 
 use ibeam_agent::{Agent, Approval, EventKind, HostTool, RunOptions, SessionTarget};
