@@ -149,10 +149,6 @@ fn run(started: Instant) -> ExitCode {
     if let Err(reason) = exit::configure_error_output(report) {
         return unstarted(reason);
     }
-    if !is_run && (flags.record.is_some() || flags.from_recording.is_some()) {
-        let detail = sentence!("`--record` and `--from-recording` are for runs; no command uses them");
-        return unstarted(Reason::Usage { detail });
-    }
     if let Some(Command::Offline(command)) = &command {
         return match BaseContext::for_offline_command(flags, dialect_writer.as_ref()) {
             Ok(base) => command::execute_offline(&base, command, &mut stdout)
@@ -263,9 +259,6 @@ fn dispatch(
     startup: Option<StartupWatchdog>,
 ) -> Result<ExitCode, CliError> {
     flag_checks::check_names(&app.base.flags)?;
-    if let Some(server) = command.as_ref().and_then(Command::server_name) {
-        flag_checks::check_server(&app.base.flags, server)?;
-    }
     if app.base.flags.list_models {
         command::list_models(app, command::ModelListOptions::default(), &mut stdout)?;
         return Ok(ExitCode::SUCCESS);

@@ -1,8 +1,12 @@
 //! The flags that set keys of the configuration, as [`FlagSetting`]s.
 
+use std::ffi::OsString;
+
 use clap::ValueEnum;
 use ibeam_config::{FlagInput, FlagSetting, TrustRequest};
 
+use super::command_flags::accepts_flag;
+use super::usage_error::CommandPath;
 use super::{BackgroundArg, Flags, Switch};
 
 impl Flags {
@@ -50,9 +54,10 @@ impl Flags {
         texts.chain(lists).collect()
     }
 
-    /// Returns the arguments with which commands of this program describe what a conversation with these flags does: its
-    /// language, model, rules and sandbox. `--trust` is not one of them: it would trust what has changed since.
-    pub(crate) fn for_commands(&self) -> Vec<String> {
+    /// Returns the arguments with which the command of this program that begins with the words of `command` describes what
+    /// a conversation with these flags does: its language, model, rules and sandbox. `--trust` is not one of them: it would
+    /// trust what has changed since.
+    pub(crate) fn for_command(&self, command: &[&str]) -> Vec<String> {
         const FLAGS: [&str; 9] = [
             "--lang",
             "--model",
@@ -64,7 +69,11 @@ impl Flags {
             "--deny",
             "--allow-net",
         ];
-        let settings = self.settings().into_iter().filter(|setting| FLAGS.contains(&setting.flag));
+        let line: Vec<OsString> = ["ibeam"].iter().chain(command).map(OsString::from).collect();
+        let path = CommandPath::find(&line).path;
+        let is_used = |flag: &str| accepts_flag(&path, &flag.trim_start_matches('-').replace('-', "_"));
+        let settings = self.settings().into_iter();
+        let settings = settings.filter(|setting| FLAGS.contains(&setting.flag) && is_used(setting.flag));
         let values = settings.flat_map(|FlagSetting { flag, input, .. }| {
             let values = match input {
                 FlagInput::Text(text) => vec![text],
@@ -72,7 +81,11 @@ impl Flags {
             };
             values.into_iter().map(move |value| format!("{flag}={value}"))
         });
-        let directories = self.add_dir.iter().map(|path| format!("--add-dir={}", path.display()));
+        let directories = self
+            .add_dir
+            .iter()
+            .filter(|_| is_used("--add-dir"))
+            .map(|path| format!("--add-dir={}", path.display()));
         values.chain(directories).collect()
     }
 

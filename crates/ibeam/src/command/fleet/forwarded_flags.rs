@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use ibeam_protocol::{Reason, sentence};
 
 use crate::cli::Flags;
 
@@ -18,36 +17,8 @@ pub(super) struct ForwardedFlags {
 
 impl ForwardedFlags {
     /// Returns the flags of the processes.
-    ///
-    /// # Errors
-    /// `Usage` for a flag that a fleet cannot have.
-    pub(super) fn new(flags: &Flags) -> Result<Self, Reason> {
-        let refused = [
-            (
-                flags.api_key.is_some(),
-                sentence!(
-                    "`--api-key` is not for `fleet run`: set the variable of the provider, or use `ibeam login`"
-                ),
-            ),
-            (
-                flags.ephemeral,
-                sentence!(
-                    "`--ephemeral` is not for `fleet run`: an interrupted task is resumed from its session"
-                ),
-            ),
-            (
-                flags.resume.is_some() || flags.continue_,
-                sentence!("`--resume` is not for `fleet run`: each task has a session of its own"),
-            ),
-            (
-                flags.worktree.is_some(),
-                sentence!("`--worktree` is not for `fleet run`: each task has a workspace of its own"),
-            ),
-        ];
-        if let Some((_, detail)) = refused.into_iter().find(|(is_given, _)| *is_given) {
-            return Err(Reason::Usage { detail });
-        }
-        Ok(Self { sandbox: sandbox_flags(flags), run: run_flags(flags) })
+    pub(super) fn new(flags: &Flags) -> Self {
+        Self { sandbox: sandbox_flags(flags), run: run_flags(flags) }
     }
 }
 
