@@ -86,8 +86,12 @@ impl Scene {
     pub(crate) fn ibeam_without_key<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
         self.configure_wire();
         let args: Vec<OsString> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
-        let model = takes_model(&args).then(|| ["--model", model_name(self.wire)]);
-        self.ibeam_without_model(model.into_iter().flatten())
+        let model = model_name(self.wire);
+        let ibeam = match takes_model(&args) {
+            true => self.ibeam_without_model(["--model", model]),
+            false => self.ibeam_without_model([""; 0]).env("IBEAM_MODEL", model),
+        };
+        ibeam
             .args(args)
             .env("ANTHROPIC_BASE_URL", self.server.url())
             .env("OPENROUTER_BASE_URL", self.server.url())
