@@ -153,11 +153,11 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Cli, ParseExit> {
     }
 }
 
-/// Why a line is rejected.
+/// The reason for which a line is rejected.
 enum LineError {
     /// The parser does not understand it.
     Parser(clap::Error),
-    /// It has a flag that its command does not use.
+    /// The line has a flag that its command does not use.
     UnusedFlag(CliError),
 }
 

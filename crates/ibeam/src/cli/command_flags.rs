@@ -112,7 +112,7 @@ pub(super) fn unused_flag<'a>(command: &'a Command, matches: &ArgMatches) -> Opt
 }
 
 /// Whether the command at `path` accepts the flag with this id. The empty path is a prompt.
-pub(super) fn accepts_flag(path: &str, id: &str) -> bool {
+fn accepts_flag(path: &str, id: &str) -> bool {
     let is_row = |(name, ids): &(&str, &[&str])| *name == path && ids.contains(&id);
     takes_flag(path, id) || EVERYWHERE_FLAGS.contains(&id) || UNLISTED_FLAGS.iter().any(is_row)
 }

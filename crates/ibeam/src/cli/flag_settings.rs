@@ -1,12 +1,8 @@
 //! The flags that set keys of the configuration, as [`FlagSetting`]s.
 
-use std::ffi::OsString;
-
 use clap::ValueEnum;
 use ibeam_config::{FlagInput, FlagSetting, TrustRequest};
 
-use super::command_flags::accepts_flag;
-use super::usage_error::CommandPath;
 use super::{BackgroundArg, Flags, Switch};
 
 impl Flags {
@@ -54,26 +50,23 @@ impl Flags {
         texts.chain(lists).collect()
     }
 
-    /// Returns the arguments with which the command of this program that begins with the words of `command` describes what
-    /// a conversation with these flags does: its language, model, rules and sandbox. `--trust` is not one of them: it would
-    /// trust what has changed since.
+    /// Returns the arguments with which a command of this program describes what a conversation with these flags does: those
+    /// of its language, model, rules and sandbox that the command uses. `--trust` is not one of them: it would trust what has
+    /// changed since.
     pub(crate) fn for_command(&self, command: &[&str]) -> Vec<String> {
-        const FLAGS: [&str; 9] = [
-            "--lang",
-            "--model",
-            "--effort",
-            "--approval",
-            "--sandbox",
-            "--allow",
-            "--ask",
-            "--deny",
-            "--allow-net",
-        ];
-        let line: Vec<OsString> = ["ibeam"].iter().chain(command).map(OsString::from).collect();
-        let path = CommandPath::find(&line).path;
-        let is_used = |flag: &str| accepts_flag(&path, &flag.trim_start_matches('-').replace('-', "_"));
-        let settings = self.settings().into_iter();
-        let settings = settings.filter(|setting| FLAGS.contains(&setting.flag) && is_used(setting.flag));
+        const RULES: [&str; 6] = ["--approval", "--sandbox", "--allow", "--ask", "--deny", "--allow-net"];
+        let (has_rules, has_model) = match command.first() {
+            Some(&"context") => (true, true),
+            Some(&"policy") => (true, false),
+            Some(&"models") => (false, true),
+            Some(_) | None => (false, false),
+        };
+        let is_used = |flag: &str| match flag {
+            "--lang" => true,
+            "--model" => has_model,
+            _ => has_rules && RULES.contains(&flag),
+        };
+        let settings = self.settings().into_iter().filter(|setting| is_used(setting.flag));
         let values = settings.flat_map(|FlagSetting { flag, input, .. }| {
             let values = match input {
                 FlagInput::Text(text) => vec![text],
@@ -81,12 +74,8 @@ impl Flags {
             };
             values.into_iter().map(move |value| format!("{flag}={value}"))
         });
-        let directories = self
-            .add_dir
-            .iter()
-            .filter(|_| is_used("--add-dir"))
-            .map(|path| format!("--add-dir={}", path.display()));
-        values.chain(directories).collect()
+        let directories = self.add_dir.iter().filter(|_| has_rules);
+        values.chain(directories.map(|path| format!("--add-dir={}", path.display()))).collect()
     }
 
     /// Returns the further arguments with which `context` counts what a conversation with these flags sends: its mode,
