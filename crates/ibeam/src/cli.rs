@@ -173,6 +173,7 @@ fn parse_with<T: FromArgMatches>(mut parser: clap::Command, args: &[OsString]) -
     if !matches.get_flag("version")
         && let Some((command, flag)) = command_flags::unused_flag(&parser, &matches)
     {
+        let flag = format!("--{flag}");
         let detail = sentence!("`ibeam {command}` does not use `{flag}`; leave it out", command, flag);
         let command = format!("ibeam {command}");
         return Err(LineError::UnusedFlag(CliError::CommandUsage { command, detail }));
