@@ -19,6 +19,8 @@ pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_ibeam");
 const COMMANDS_WITHOUT_MODEL: &[&str] = &[
     "batch",
     "check",
+    "complete",
+    "completions",
     "convert",
     "diff",
     "errors",
