@@ -223,21 +223,23 @@ impl RunOptions {
         texts.chain(lists).collect()
     }
 
-    /// Returns the arguments with which commands of this program describe what a conversation with these options does: its
-    /// language, model, rules and sandbox. `--trust` is not one of them: it would trust what has changed since.
-    pub fn for_commands(&self) -> Vec<String> {
-        const FLAGS: [&str; 9] = [
-            "--lang",
-            "--model",
-            "--effort",
-            "--approval",
-            "--sandbox",
-            "--allow",
-            "--ask",
-            "--deny",
-            "--allow-net",
-        ];
-        let settings = self.settings().into_iter().filter(|setting| FLAGS.contains(&setting.flag));
+    /// Returns the arguments with which a command of this program describes what a conversation with these options does: those
+    /// of its language, model, rules and sandbox that the command uses. `--trust` is not one of them: it would trust what has
+    /// changed since.
+    pub fn for_command(&self, command: &[&str]) -> Vec<String> {
+        const RULES: [&str; 6] = ["--approval", "--sandbox", "--allow", "--ask", "--deny", "--allow-net"];
+        let (has_rules, has_model) = match command.first() {
+            Some(&"context") => (true, true),
+            Some(&"policy") => (true, false),
+            Some(&"models") => (false, true),
+            Some(_) | None => (false, false),
+        };
+        let is_used = |flag: &str| match flag {
+            "--lang" => true,
+            "--model" => has_model,
+            _ => has_rules && RULES.contains(&flag),
+        };
+        let settings = self.settings().into_iter().filter(|setting| is_used(setting.flag));
         let values = settings.flat_map(|FlagSetting { flag, input, .. }| {
             let values = match input {
                 FlagInput::Text(text) => vec![text],
@@ -245,8 +247,8 @@ impl RunOptions {
             };
             values.into_iter().map(move |value| format!("{flag}={value}"))
         });
-        let directories = self.add_dir.iter().map(|path| format!("--add-dir={}", path.display()));
-        values.chain(directories).collect()
+        let directories = self.add_dir.iter().filter(|_| has_rules);
+        values.chain(directories.map(|path| format!("--add-dir={}", path.display()))).collect()
     }
 
     /// Returns the further arguments with which `context` counts what a conversation with these options sends: its mode,

@@ -146,7 +146,7 @@ pub(super) fn run_own(
     arguments: &[&str],
 ) -> Result<CommandOutput, RunError> {
     let mut command = Command::from(own_program::command());
-    command.args(arguments).args(options.for_commands());
+    command.args(arguments).args(options.for_command(arguments));
     let name = arguments.first().copied().unwrap_or_default();
     run(process, screen, &format!("ibeam {name}"), command, usize::MAX)
 }

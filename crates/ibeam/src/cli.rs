@@ -28,8 +28,8 @@ mod usage_error;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Parser;
 use clap::error::ErrorKind;
+use clap::{CommandFactory as _, FromArgMatches, Parser};
 use ibeam_protocol::{Reason, sentence};
 
 use self::argument_order::{FirstWord, ReorderedArgs};
@@ -118,7 +118,9 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Cli, ParseExit> {
     if let Some(session) = resumed.take_if(|session| argument_order::is_ordinal(session)) {
         return Err(ParseExit::Error(CliError::ResumeInPrompt { session }));
     }
-    if !names_command && let Some(cli) = argument_order::parse_prompt_line(parser, &args) {
+    if !names_command
+        && let Some(cli) = argument_order::parse_prompt_line(parser, &args).map_err(ParseExit::Error)?
+    {
         return match mistyped_command::mistyped_command(given, &cli) {
             Some(error) => Err(ParseExit::Error(error)),
             None => Ok(Cli { resumed, ..cli }),
@@ -127,26 +129,65 @@ pub(crate) fn parse(given: &[OsString]) -> Result<Cli, ParseExit> {
     if names_command && let Some(exit) = help::topic(&args) {
         return Err(exit);
     }
-    let mut parsed = Cli::try_parse_from(&args);
+    let mut parsed = parse_all(&args);
     if names_command
-        && parsed.as_ref().is_err_and(|error| error.kind() == ErrorKind::UnknownArgument)
+        && matches!(&parsed, Err(LineError::Parser(error)) if error.kind() == ErrorKind::UnknownArgument)
         && let Some(respelt) = format_spelling::respell(&args)
-        && let Ok(cli) = Cli::try_parse_from(&respelt)
+        && let respelt = parse_all(&respelt)
+        && !matches!(respelt, Err(LineError::Parser(_)))
     {
-        parsed = Ok(cli);
+        parsed = respelt;
     }
     match parsed {
         Ok(cli) => {
             let command_path = names_command.then(|| CommandPath::find(&args).name);
             Ok(Cli { command_path, ..cli })
         }
-        Err(error) if !error.use_stderr() => Err(ParseExit::Help(help::text(&args))),
+        Err(LineError::UnusedFlag(error)) => Err(ParseExit::Error(error)),
+        Err(LineError::Parser(error)) if !error.use_stderr() => Err(ParseExit::Help(help::text(&args))),
         // The line is parsed again, so that the message lists the values that a flag has for this command only.
-        Err(error) => {
+        Err(LineError::Parser(error)) => {
             let command_error = help::command(&args).try_get_matches_from(&args).err();
             Err(parse_failure(&args, names_command, command_error.unwrap_or(error)))
         }
     }
+}
+
+/// The reason for which a line is rejected.
+enum LineError {
+    /// The parser does not understand it.
+    Parser(clap::Error),
+    /// The line has a flag that its command does not use.
+    UnusedFlag(CliError),
+}
+
+/// Parses a line that may have a command.
+fn parse_all(args: &[OsString]) -> Result<Cli, LineError> {
+    parse_with(Cli::command(), args)
+}
+
+/// Parses a line with the parser of `T`, and rejects flags that its command does not use.
+fn parse_with<T: FromArgMatches>(mut parser: clap::Command, args: &[OsString]) -> Result<T, LineError> {
+    let mut matches = parser.try_get_matches_from_mut(args).map_err(LineError::Parser)?;
+    // `--version` prints the version, whatever else the line has.
+    if !matches.get_flag("version")
+        && let Some((command, flag)) = command_flags::unused_flag(&parser, &matches)
+    {
+        let flag = format!("--{flag}");
+        let detail = sentence!("`ibeam {command}` does not use `{flag}`; leave it out", command, flag);
+        let command = format!("ibeam {command}");
+        return Err(LineError::UnusedFlag(CliError::CommandUsage { command, detail }));
+    }
+    T::from_arg_matches_mut(&mut matches).map_err(LineError::Parser)
+}
+
+/// Parses flags that were stored as text; `None` if the parser rejects them.
+pub(crate) fn parse_flags(flags: &[OsString]) -> Option<Flags> {
+    let args: Vec<OsString> = std::iter::once("ibeam".into()).chain(flags.iter().cloned()).collect();
+    argument_order::parse_prompt_line(argument_order::prompt_line_parser(), &args)
+        .ok()
+        .flatten()
+        .map(|cli| cli.flags)
 }
 
 /// Returns all commands with all flags as they are in the command line `args`, for completion.

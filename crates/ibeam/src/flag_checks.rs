@@ -54,33 +54,3 @@ pub(crate) fn check(flags: &Flags) -> Result<(), Reason> {
     }
     Ok(())
 }
-
-/// Rejects flags about one prompt or one session for `command`, which serves many.
-///
-/// # Errors
-/// `Usage` with the flag.
-pub(crate) fn check_server(flags: &Flags, command: &str) -> Result<(), Reason> {
-    let refused = [
-        ("--resume", flags.resume.is_some()),
-        ("--continue", flags.continue_),
-        ("--fork", flags.fork),
-        ("--from-plan", flags.from_plan.is_some()),
-        ("--from-atif", flags.from_atif.is_some()),
-        ("--unpark", flags.unpark),
-        ("--park-requests", flags.park_requests.is_some()),
-        ("--worktree", flags.worktree.is_some()),
-        ("--file", !flags.file.is_empty()),
-        ("--image", !flags.image.is_empty()),
-        ("--input-format", flags.input_format.is_some()),
-        ("--stdin", flags.stdin.is_some()),
-        ("--list-models", flags.list_models),
-        ("--setup", flags.setup),
-    ];
-    match refused.into_iter().find(|(_, is_given)| *is_given) {
-        Some((flag, _)) => {
-            let detail = sentence!("`ibeam {command}` does not use `{flag}`; leave it out", command, flag);
-            Err(Reason::Usage { detail })
-        }
-        None => Ok(()),
-    }
-}

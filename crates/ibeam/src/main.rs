@@ -127,10 +127,6 @@ fn run(started: Instant) -> ExitCode {
     if let Err(reason) = exit::configure_error_output(report) {
         return unstarted(reason);
     }
-    if !is_run && (flags.record.is_some() || flags.from_recording.is_some()) {
-        let detail = sentence!("`--record` and `--from-recording` are for runs; no command uses them");
-        return unstarted(Reason::Usage { detail });
-    }
     if dialect_writer.is_some() {
         // Dialects are converted from contract 1, and their hosts choose the IDs of sessions.
         (options.contract, options.creates_named_session) = (Some(Contract::One.as_str().to_owned()), true);
@@ -260,9 +256,6 @@ fn dispatch(
 ) -> Result<ExitCode, CliError> {
     let stdout_terminal = rustix::termios::isatty(&stdout);
     option_checks::check_names(&app.base.options)?;
-    if let Some(server) = command.as_ref().and_then(Command::server_name) {
-        flag_checks::check_server(flags, server)?;
-    }
     if flags.list_models {
         command::list_models(app, command::ModelListOptions::default(), &mut stdout)?;
         return Ok(ExitCode::SUCCESS);

@@ -203,6 +203,8 @@ mod trace;
 mod translated_texts;
 #[path = "end_to_end/trust.rs"]
 mod trust;
+#[path = "end_to_end/unused_flags.rs"]
+mod unused_flags;
 #[path = "end_to_end/web.rs"]
 mod web;
 #[path = "end_to_end/web_search.rs"]

@@ -5,9 +5,10 @@
 
 use std::ffi::{OsStr, OsString};
 
-use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
+use clap::{ArgAction, CommandFactory, Parser};
 
-use super::{Cli, Flags};
+use super::{Cli, Flags, LineError};
+use crate::cli_error::CliError;
 
 /// Arguments in an order that the parser accepts: flags, then `--` and the prompt, or the unchanged command.
 pub(super) struct ReorderedArgs {
@@ -190,11 +191,18 @@ pub(super) fn prompt_line_parser() -> clap::Command {
     PromptLine::command()
 }
 
-/// Parses reordered arguments without a command; `None` if there is an error or a request for help.
-pub(super) fn parse_prompt_line(parser: clap::Command, args: &[OsString]) -> Option<Cli> {
-    let mut matches = parser.try_get_matches_from(args).ok()?;
-    let PromptLine { flags, words } = PromptLine::from_arg_matches_mut(&mut matches).ok()?;
-    Some(Cli { flags, words, command: None, command_path: None, resumed: None })
+/// Parses reordered arguments without a command; `None` if the parser rejects them or a request for help is among them.
+///
+/// # Errors
+/// A flag that the list of models does not use.
+pub(super) fn parse_prompt_line(parser: clap::Command, args: &[OsString]) -> Result<Option<Cli>, CliError> {
+    match super::parse_with(parser, args) {
+        Ok(PromptLine { flags, words }) => {
+            Ok(Some(Cli { flags, words, command: None, command_path: None, resumed: None }))
+        }
+        Err(LineError::Parser(_)) => Ok(None),
+        Err(LineError::UnusedFlag(error)) => Err(error),
+    }
 }
 
 #[cfg(test)]
@@ -205,7 +213,7 @@ mod tests {
     fn check(line: &str) {
         let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let whole = Cli::try_parse_from(&args).ok();
-        let plain = parse_prompt_line(prompt_line_parser(), &args);
+        let plain = parse_prompt_line(prompt_line_parser(), &args).unwrap();
         assert_eq!(format!("{plain:?}"), format!("{whole:?}"), "{line}");
         assert!(line.contains("--help") || line.contains("wrong") || plain.is_some(), "{line}");
     }

@@ -253,16 +253,6 @@ pub(crate) enum Command {
     },
 }
 
-impl Command {
-    /// Returns the name of a command that serves many prompts or sessions; `None` for any other command.
-    pub(crate) fn server_name(&self) -> Option<&'static str> {
-        if let Self::Mcp { what: McpCommand::Serve { .. } } = self {
-            return Some("mcp serve");
-        }
-        matches!(self, Self::Acp).then_some("acp")
-    }
-}
-
 /// The format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {

@@ -127,9 +127,6 @@ pub(crate) enum FleetCommand {
         /// Seconds between two polls [default: 60]
         #[arg(long, value_name = "SECONDS")]
         interval: Option<u64>,
-        /// The flags of the fleet precede the command
-        #[arg(long, hide = true)]
-        with_flags_of_fleet: bool,
     },
     /// Show the state of each task, also while the fleet runs
     Status {

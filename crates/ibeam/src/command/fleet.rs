@@ -147,9 +147,9 @@ pub(super) fn fleet(
         FleetCommand::Sync { directory, queue, format } => {
             queue::sync_record(directory, queue, format.unwrap_or_default(), stdout)
         }
-        FleetCommand::Poll { directory, wait, interval, with_flags_of_fleet } => {
+        FleetCommand::Poll { directory, wait, interval } => {
             let polling = Polling::new(*wait, *interval);
-            batch_fleet::poll(app, directory.as_deref(), polling, *with_flags_of_fleet, stdout)
+            batch_fleet::poll(app, directory.as_deref(), polling, stdout)
         }
         FleetCommand::Status { directory, queue, watch, format } => {
             let queue = queue.given();
@@ -387,11 +387,10 @@ fn submit_to_ledger(ledger: &mut Ledger, tasks: &TaskFile, directory: &Path) -> 
 /// Returns the program that executes runs; its git ends when `stop` is requested.
 ///
 /// # Errors
-/// `Usage` for a flag that a fleet cannot have, `NoInput` without git.
+/// `NoInput` without git.
 fn run_program(app: &AppContext, stop: &Stop) -> Result<RunProgram, CliError> {
-    let flags = ForwardedFlags::new(&app.base.options)?;
+    let ForwardedFlags { sandbox: sandbox_flags, run: run_flags } = ForwardedFlags::new(&app.base.options);
     let git = find_git(app, stop)?;
-    let (sandbox_flags, run_flags) = (flags.sandbox, flags.run);
     let policy = build_policy(app, ibeam_agent::run::permission_mode(app))?;
     let hidden = HiddenFiles::new(policy.path_policy());
     let hidden = FileFilter::new(move |path, file| hidden.contains(path) || hidden.has_other_name(file));

@@ -69,14 +69,15 @@ fn a_command_word_is_a_prompt_when_printing() {
     check(&["models", "of", "trains", "-p"], Stdin::Closed, &["models of trains"]);
 }
 
-/// The help of commands lists `--print`; commands send no model request.
+/// Commands send no model request.
 #[test]
 fn a_command_before_print_is_that_command() {
     for (args, code) in [
         (&["status", "--print"][..], 0),
         (&["models", "-p"], 0),
         (&["--lang", "en", "about", "-p"], 0),
-        (&["config", "path", "-fp"], 0),
+        (&["ls", "-fp"], 0),
+        (&["config", "path", "-fp"], 2),
         // A missing argument is an error, not a prompt.
         (&["config", "-p"], 2),
         (&["policy", "test", "-p"], 2),

@@ -153,7 +153,11 @@ fn wrong_uses_of_the_flags_are_explained() {
         assert_eq!((output.code, error.contains(expected)), (Some(code), true), "{args:?}: {output}");
     }
     let output = scene.ibeam_without_model(["models", "--from-recording", &directory]).run();
-    assert_eq!((output.code, output.stderr.contains("are for runs")), (Some(2), true), "{output}");
+    assert_eq!(
+        (output.code, output.stderr.contains("does not use `--from-recording`")),
+        (Some(2), true),
+        "{output}"
+    );
 }
 
 /// Returns the shell scripts of docs/recordings.md.

@@ -1,6 +1,6 @@
 //! A scene for a test: a model server, a workspace and the program.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use ibeam_testkit::{Answer, Ibeam, ModelServer, PROGRAM_VARIABLE, ProgramOutput, Wire, Workspace};
@@ -14,6 +14,31 @@ pub(crate) const WIRES: [Wire; 2] = [Wire::Anthropic, Wire::OpenAi];
 
 /// The path of the program under test.
 pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_ibeam");
+
+/// Commands that use no `--model`, but for some of `fleet` and `mcp`.
+const COMMANDS_WITHOUT_MODEL: &[&str] = &[
+    "batch",
+    "check",
+    "complete",
+    "completions",
+    "convert",
+    "diff",
+    "errors",
+    "fleet",
+    "logout",
+    "mcp",
+    "policy",
+    "providers",
+    "quarantine",
+    "replay",
+    "report",
+    "schema",
+    "sessions",
+    "setup",
+    "shim",
+    "trust",
+    "undo",
+];
 
 /// Returns the name of the model for a wire, with its provider.
 pub(crate) fn model_name(wire: Wire) -> &'static str {
@@ -62,7 +87,13 @@ impl Scene {
     /// Returns the program with these arguments, the model and its server, without key.
     pub(crate) fn ibeam_without_key<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
         self.configure_wire();
-        self.ibeam_without_model(["--model", model_name(self.wire)])
+        let args: Vec<OsString> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
+        let model = model_name(self.wire);
+        let ibeam = match takes_model(&args) {
+            true => self.ibeam_without_model(["--model", model]),
+            false => self.ibeam_without_model([""; 0]).env("IBEAM_MODEL", model),
+        };
+        ibeam
             .args(args)
             .env("ANTHROPIC_BASE_URL", self.server.url())
             .env("OPENROUTER_BASE_URL", self.server.url())
@@ -92,6 +123,16 @@ impl Scene {
     /// Returns a run with `--print`, a prompt and these arguments.
     pub(crate) fn print<A: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = A>) -> Ibeam {
         self.ibeam(["-p", "do it"]).args(args)
+    }
+}
+
+/// Whether a line that begins with these words is a run, or a command that uses `--model`.
+fn takes_model(args: &[OsString]) -> bool {
+    let words: Vec<&str> = args.iter().take(2).map_while(|arg| arg.to_str()).collect();
+    match words.as_slice() {
+        ["fleet", "run" | "worker"] | ["mcp", "serve"] => true,
+        [first, ..] => !COMMANDS_WITHOUT_MODEL.contains(first),
+        [] => true,
     }
 }
 

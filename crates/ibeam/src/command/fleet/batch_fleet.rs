@@ -5,7 +5,7 @@
 //! `fleet poll` needs is in the directory.
 
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt as _;
+use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -30,11 +30,12 @@ use super::{
     conclude, fleet_error, io_error, now_ms, only_fleet, queue_error, run_program, submit_to_ledger,
     watch_signals,
 };
-use crate::cli::BatchFlags;
+use crate::cli::{self, BatchFlags};
 use crate::cli_error::CliError;
 use crate::command::batch::open_rounds;
-use ibeam_agent::app::AppContext;
-use ibeam_agent::{model, own_program};
+use ibeam_agent::app::{AppContext, ConfigUse};
+use ibeam_agent::model;
+use ibeam_agent::run_options::RunOptions;
 
 /// The time between two polls, unless a flag sets it.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -98,7 +99,7 @@ pub(super) fn run_tasks(
     drive(app, &held, ledger, &settings, Polling::new(flags.wait, flags.interval), stdout)
 }
 
-/// Continues the fleet in a directory. The program is started again with the flags of the fleet, unless it `has_flags`.
+/// Continues the fleet in a directory, with the flags of the fleet and in the directory in which it was started.
 ///
 /// # Errors
 /// The errors of [`run_tasks`].
@@ -106,7 +107,6 @@ pub(super) fn poll(
     app: &AppContext,
     directory: Option<&Path>,
     polling: Polling,
-    has_flags: bool,
     stdout: &mut File,
 ) -> Result<(), CliError> {
     let directory = match directory {
@@ -118,31 +118,21 @@ pub(super) fn poll(
     let Some(settings) = read_settings(&directory)? else {
         return Err(CliError::NoBatchFleet { directory: directory.display().to_string() });
     };
-    if !has_flags {
-        return Err(restart(&directory, &settings, polling, stdout));
-    }
+    let directory = directory.canonicalize().map_err(|error| io_error(&directory, &error))?;
+    let app = context_of_fleet(app, &settings)?;
     let held = FleetDirectory::open(&directory).map_err(fleet_error)?;
     let ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
-    drive(app, &held, ledger, &settings, polling, stdout)
+    drive(&app, &held, ledger, &settings, polling, stdout)
 }
 
-/// Replaces the process by one with the flags of the fleet, in the directory in which the fleet was started. Returns the
-/// error if that fails.
-fn restart(directory: &Path, settings: &BatchSettings, polling: Polling, stdout: &File) -> CliError {
-    let start = || {
-        let directory = directory.canonicalize()?;
-        let mut command = own_program::command();
-        command.args(&settings.flags).args(["fleet", "poll", "--with-flags-of-fleet"]);
-        command.arg(format!("--interval={}", polling.interval.as_secs()));
-        if polling.waits {
-            command.arg("--wait");
-        }
-        // This process has moved its stdout, so that nothing else writes there.
-        command.stdout(stdout.try_clone()?);
-        Err(command.arg("--").arg(directory).current_dir(&settings.current_dir).exec())
-    };
-    let error = start().map_or_else(|error| error, |never: std::convert::Infallible| match never {});
-    io_error(&settings.current_dir, &error).into()
+/// Enters the directory in which the fleet was started, and returns the context that the flags of the fleet have there.
+fn context_of_fleet(app: &AppContext, settings: &BatchSettings) -> Result<AppContext, CliError> {
+    let directory = &settings.current_dir;
+    std::env::set_current_dir(directory).map_err(|error| io_error(directory, &error))?;
+    let damaged = || io_error(directory, &io::Error::from(io::ErrorKind::InvalidData));
+    let stored = cli::parse_flags(&settings.flags).ok_or_else(damaged)?;
+    let options = RunOptions { lang: app.base.options.lang.clone(), ..stored.run_options() };
+    Ok(AppContext::new(options, ConfigUse::Needed, app.started_at)?)
 }
 
 /// Refuses a fleet that was started with `--batch`: its runs would lose the answers that batches have.

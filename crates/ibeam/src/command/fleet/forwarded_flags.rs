@@ -4,9 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use ibeam_core::FailOn;
-use ibeam_protocol::{Reason, sentence};
 
-use ibeam_agent::run::SessionTarget;
 use ibeam_agent::run_options::{RunOptions, WorkMode};
 
 /// The flags of the processes of a fleet.
@@ -19,36 +17,8 @@ pub(super) struct ForwardedFlags {
 
 impl ForwardedFlags {
     /// Returns the flags of the processes.
-    ///
-    /// # Errors
-    /// `Usage` for a flag that a fleet cannot have.
-    pub(super) fn new(options: &RunOptions) -> Result<Self, Reason> {
-        let refused = [
-            (
-                options.api_key.is_some(),
-                sentence!(
-                    "`--api-key` is not for `fleet run`: set the variable of the provider, or use `ibeam login`"
-                ),
-            ),
-            (
-                options.ephemeral,
-                sentence!(
-                    "`--ephemeral` is not for `fleet run`: an interrupted task is resumed from its session"
-                ),
-            ),
-            (
-                options.session != SessionTarget::New,
-                sentence!("`--resume` is not for `fleet run`: each task has a session of its own"),
-            ),
-            (
-                options.worktree.is_some(),
-                sentence!("`--worktree` is not for `fleet run`: each task has a workspace of its own"),
-            ),
-        ];
-        if let Some((_, detail)) = refused.into_iter().find(|(is_given, _)| *is_given) {
-            return Err(Reason::Usage { detail });
-        }
-        Ok(Self { sandbox: sandbox_flags(options), run: run_flags(options) })
+    pub(super) fn new(options: &RunOptions) -> Self {
+        Self { sandbox: sandbox_flags(options), run: run_flags(options) }
     }
 }
 
