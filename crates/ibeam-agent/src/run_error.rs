@@ -8,7 +8,9 @@ use ibeam_protocol::{Failure, Reason, RunFinished};
 /// A failure of a run or before it, and the end of the run that it ended, where one had started.
 #[derive(Clone, Debug)]
 pub struct RunError {
+    /// The reason, with its class and exit code.
     pub failure: Failure,
+    /// The end of the run, with its totals; `None` if no run had started.
     pub run: Option<Box<RunFinished>>,
 }
 

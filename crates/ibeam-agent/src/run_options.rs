@@ -46,6 +46,7 @@ pub struct RunOptions {
     pub effort: Option<String>,
     /// The maximum number of tokens for reasoning before an answer.
     pub thinking_budget: Option<u32>,
+    /// The key of the provider; `None` for that of the configuration or the environment.
     pub api_key: Option<String>,
     /// The base URL of the provider.
     pub endpoint: Option<String>,
@@ -79,6 +80,7 @@ pub struct RunOptions {
     /// The JSON Schema (2020-12) of the answer, or its file.
     pub json_schema: Option<PathBuf>,
 
+    /// Whether the run works, plans or answers.
     pub mode: WorkMode,
     /// Whether everything is allowed that is not denied.
     pub force: bool,
@@ -149,6 +151,7 @@ pub enum WorkMode {
 }
 
 impl WorkMode {
+    /// All modes.
     pub const ALL: [Self; 3] = [Self::Agent, Self::Plan, Self::Ask];
 
     /// Returns the value of `--mode`.
@@ -168,6 +171,7 @@ impl WorkMode {
         Self::ALL.into_iter().find(|mode| mode.name() == name)
     }
 
+    /// Whether the run changes nothing.
     pub fn is_read_only(self) -> bool {
         self != Self::Agent
     }
