@@ -18,8 +18,10 @@ use crate::session_name::find_session;
 /// Which session the run belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SessionTarget {
+    /// A new session.
     #[default]
     New,
+    /// The newest session of the workspace.
     Newest,
     /// A session by its UUID or the beginning of it, or by `-1`, `-2` … for the newest, the second newest, …
     Named(String),
