@@ -1,5 +1,6 @@
 //! The agent for programs that embed it: [`Agent`] opens a [`Session`], whose prompts are [`Turn`]s of events.
 
+use std::fmt;
 use std::future::pending;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -9,63 +10,76 @@ use std::time::Instant;
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, Approval, ApprovalRequest, Approver, NoApprover, Stop, Tool};
 use ibeam_output::EventWriter;
-use ibeam_protocol::{Block, Event, EventKind, Reason, RunFinished, SessionId, Signal, ToolCall, UserPrompt};
-use tokio::sync::mpsc as channel;
+use ibeam_protocol::{
+    Block, Event, EventKind, Reason, RunFinished, SessionId, Signal, ToolCall, UserPrompt, sentence,
+};
+use tokio::sync::{mpsc as channel, oneshot};
 
 use crate::app::{AppContext, ConfigUse};
 use crate::model;
+use crate::option_checks;
 use crate::prompt::Prompt;
 use crate::run::front_end::FrontEnd;
 use crate::run::run_process::{RunKind, RunProcess};
 use crate::run::run_session::RunSession;
 use crate::run::sandbox::RunSandbox;
+use crate::run::session_opener::SessionTarget;
 use crate::run::{on_runtime, thread_error};
 use crate::run_error::RunError;
 use crate::run_options::RunOptions;
+use crate::worktree;
 
-/// The number of events that wait for a slow reader; then the run waits.
+/// The number of events that may wait for a slow reader before the run waits too.
 const WAITING_EVENTS: usize = 256;
 
 /// An agent with its settings, tools and approval.
 ///
-/// Reads the configuration, keys and trust of the user as the program does. Starts no signal handler and prints nothing on
-/// stdout.
+/// Reads the environment, `$XDG_CONFIG_HOME/ibeam`, `.ibeam`, `/etc/ibeam`, stored keys and trust, as the program does, and
+/// stores sessions in `$XDG_DATA_HOME/ibeam`. Installs no signal handlers, prints nothing on stdout, and prints warnings on
+/// stderr.
 #[derive(Clone)]
 pub struct Agent {
     options: RunOptions,
     tools: Vec<Arc<dyn Tool>>,
-    approver: Arc<dyn Approver>,
+    /// `None` refuses calls that need an approval.
+    approver: Option<Arc<dyn Approver>>,
 }
 
 impl Agent {
-    /// Returns an agent whose runs have these options. It refuses calls that no rule allows.
+    /// Returns an agent whose runs have these options. It works in the workspace and runs commands in the sandbox; calls that
+    /// need an approval are refused.
     pub fn new(options: RunOptions) -> Self {
-        Self { options, tools: Vec::new(), approver: Arc::new(NoApprover) }
+        Self { options, tools: Vec::new(), approver: None }
     }
 
-    /// Returns the agent with another tool, for example a [`HostTool`](crate::HostTool).
+    /// Adds a tool, for example a [`HostTool`](crate::HostTool). It replaces a built-in one of the same name; sub-agents do
+    /// not get it.
     #[must_use]
     pub fn with_tool(mut self, tool: impl Tool + 'static) -> Self {
         self.tools.push(Arc::new(tool));
         self
     }
 
-    /// Returns the agent with a function that decides calls that no rule decides. It gets the call and the reason why it
-    /// is asked, and runs on the thread of the session, which waits for it.
+    /// Adds a function that decides on calls which the rules leave open or ask about. It gets the call and the reason why it
+    /// is asked.
+    ///
+    /// It runs on a thread of its own and may wait for a person. A run that is cancelled meanwhile refuses the call.
     #[must_use]
     pub fn with_approval(
         mut self,
         decide: impl Fn(&ToolCall, &str) -> Approval + Send + Sync + 'static,
     ) -> Self {
-        self.approver = Arc::new(Approve(decide));
+        self.approver = Some(Arc::new(Approve(Arc::new(decide))));
         self
     }
 
-    /// Opens the session that the options name, on a thread of its own.
+    /// Opens the session that the options name, on a thread of its own. Blocks until the sandbox and the MCP servers have
+    /// started; in asynchronous code, call it in `spawn_blocking`.
     ///
     /// # Errors
-    /// Every failure before the first prompt: an invalid configuration, no key or model, no sandbox, a session that does
-    /// not exist or that another process holds.
+    /// Every failure before the first prompt: an invalid configuration or option, no key or model, no sandbox, a session
+    /// that does not exist or that another process holds. `Usage` for options that only the command line has: `setup`,
+    /// `from_plan`, `unpark` and `heartbeat`.
     pub fn open(&self) -> Result<Session, RunError> {
         let (prompts, received) = mpsc::channel();
         let (opened, is_open) = mpsc::sync_channel(1);
@@ -91,7 +105,14 @@ impl Agent {
         prompts: &mpsc::Receiver<PromptRequest>,
         opened: &mpsc::SyncSender<Result<SessionId, RunError>>,
     ) -> Result<(), RunError> {
-        let app = Arc::new(AppContext::new(self.options.clone(), ConfigUse::Needed, Instant::now())?);
+        let mut options = self.options.clone();
+        refuse_options_of_the_command_line(&options)?;
+        option_checks::check_names(&options)?;
+        let worktree = worktree::enter(&mut options, &Stop::default())?;
+        let mut app = AppContext::new(options, ConfigUse::Needed, Instant::now())?;
+        app.worktree = worktree;
+        check_session(&app)?;
+        let app = Arc::new(app);
         on_runtime(|runtime| {
             let reader = CurrentReader::default();
             let writer = reader.clone();
@@ -102,32 +123,71 @@ impl Agent {
                 Stop::default(),
                 Box::new(move || Box::new(writer.clone())),
             );
-            let (model, sandbox) = (model::choose_model(&app)?, RunSandbox::spawn(&app)?);
+            let model = model::choose_model(&app)?;
+            let sandbox = match self.approver {
+                Some(_) => RunSandbox::spawn_for_person(&app)?,
+                None => RunSandbox::spawn(&app)?,
+            };
             let none = Prompt { blocks: Vec::new(), notice: None };
             let mut session =
                 RunSession::open(process, &app.base.options.session, model, sandbox, &none, self)?;
             // The owner waits for it.
             let _ = opened.send(Ok(session.id()));
-            let mut outcome = Ok(());
             while let Ok(PromptRequest { prompt, events, stop, ended }) = prompts.recv() {
                 reader.set(Some(events));
-                outcome = session.run_prompt(prompt, Some(stop), pending());
+                let outcome = session.run_prompt(prompt, Some(stop), pending());
                 reader.set(None);
-                let must_close = outcome.as_ref().is_err_and(|failed| session.must_close(failed));
-                // The owner may have dropped the turn.
-                let _ = ended.send(outcome.clone());
-                if must_close {
-                    break;
+                let failed = outcome.as_ref().err().filter(|failed| session.must_close(failed)).cloned();
+                // The owner may have dropped the turn, which has the failure.
+                let _ = ended.send(outcome);
+                if let Some(failed) = failed {
+                    return session.close(Err(failed));
                 }
             }
-            session.close(outcome)
+            session.close(Ok(()))
         })
+    }
+}
+
+/// A mistyped ID of a session would begin a new one.
+///
+/// # Errors
+/// `UnknownSession`.
+fn check_session(app: &AppContext) -> Result<(), Reason> {
+    let RunOptions { session, creates_named_session, .. } = &app.base.options;
+    match session {
+        SessionTarget::Named(name)
+            if !creates_named_session
+                && name.parse().is_ok_and(|id| !ibeam_session::exists(&app.dirs.sessions(), id)) =>
+        {
+            Err(Reason::UnknownSession { session: name.clone() })
+        }
+        SessionTarget::New | SessionTarget::Newest | SessionTarget::Named(_) => Ok(()),
+    }
+}
+
+/// # Errors
+/// `Usage` with the flag for an option that has an effect only in the program.
+fn refuse_options_of_the_command_line(options: &RunOptions) -> Result<(), Reason> {
+    let given = [
+        ("--setup", options.setup),
+        ("--from-plan", options.from_plan.is_some()),
+        ("--unpark", options.unpark),
+        ("--heartbeat", options.heartbeat.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) => {
+            let command = "ibeam-agent";
+            let detail = sentence!("`{command}` does not use `{flag}`; leave it out", command, flag);
+            Err(Reason::Usage { detail })
+        }
+        None => Ok(()),
     }
 }
 
 impl FrontEnd for Agent {
     fn approver(&self) -> Arc<dyn Approver> {
-        Arc::clone(&self.approver)
+        self.approver.clone().unwrap_or_else(|| Arc::new(NoApprover))
     }
 
     fn tools(&self) -> Vec<Arc<dyn Tool>> {
@@ -136,16 +196,32 @@ impl FrontEnd for Agent {
 }
 
 /// An approver that calls a function.
-struct Approve<F>(F);
+struct Approve<F>(Arc<F>);
 
-impl<F: Fn(&ToolCall, &str) -> Approval + Send + Sync> Approver for Approve<F> {
+impl<F: Fn(&ToolCall, &str) -> Approval + Send + Sync + 'static> Approver for Approve<F> {
     fn decide<'a>(
         &'a self,
         call: &'a ToolCall,
         _: &'a Access,
         request: ApprovalRequest<'a>,
     ) -> BoxFuture<'a, Approval> {
-        Box::pin(std::future::ready(self.0(call, request.reason)))
+        let (decide, call, reason) = (Arc::clone(&self.0), call.clone(), request.reason.to_owned());
+        Box::pin(async move {
+            let decided = tokio::task::spawn_blocking(move || decide(&call, &reason)).await;
+            decided.unwrap_or(Approval::Unanswered)
+        })
+    }
+}
+
+impl fmt::Debug for Agent {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Agent").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Session").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
@@ -153,10 +229,11 @@ struct PromptRequest {
     prompt: UserPrompt,
     events: channel::Sender<Event>,
     stop: Stop,
-    ended: mpsc::SyncSender<Result<(), RunError>>,
+    ended: oneshot::Sender<Result<(), RunError>>,
 }
 
-/// An open session. Dropping it ends its commands and servers and waits until its journal is complete.
+/// An open session. Dropping it, as [`Session::close`], ends its commands and servers and blocks until its journal is
+/// complete.
 pub struct Session {
     id: SessionId,
     prompts: Option<mpsc::Sender<PromptRequest>>,
@@ -172,20 +249,20 @@ impl Session {
     /// Starts a turn for a prompt.
     pub fn prompt(&mut self, prompt: impl Into<String>) -> Turn<'_> {
         let prompt = UserPrompt { texts: vec![prompt.into()], ..UserPrompt::default() };
-        let ((events, received), (ended, end)) = (channel::channel(WAITING_EVENTS), mpsc::sync_channel(1));
+        let ((events, received), (ended, end)) = (channel::channel(WAITING_EVENTS), oneshot::channel());
         let stop = Stop::default();
         let request = PromptRequest { prompt, events, stop: stop.clone(), ended };
-        // After a failure that no prompt can follow, the thread is gone; the end of the turn says so.
+        // After a failure that no prompt can follow, the thread has ended; `finish` then returns that failure.
         if let Some(prompts) = &self.prompts {
             let _ = prompts.send(request);
         }
-        Turn { events: received, stop, end, text: String::new(), run: None, _session: self }
+        Turn { events: received, stop, end: Some(end), text: String::new(), run: None, session: self }
     }
 
-    /// Ends the session in order.
+    /// Shuts the session down cleanly. Blocks for some seconds at most; in asynchronous code, call it in `spawn_blocking`.
     ///
     /// # Errors
-    /// The failure of the last turn, or the reason why some events were not stored.
+    /// The reason why some events were not stored, or the failure after which no prompt could follow.
     pub fn close(mut self) -> Result<(), RunError> {
         self.end()
     }
@@ -209,15 +286,16 @@ impl Drop for Session {
     }
 }
 
-/// The events of a prompt as they happen, the last of which is [`EventKind::RunFinished`]. Dropping it cancels the run.
+/// The events of a prompt as they happen, the last of which is [`EventKind::RunFinished`].
+#[must_use = "dropping a turn cancels its run; call `finish`"]
 pub struct Turn<'s> {
     events: channel::Receiver<Event>,
     stop: Stop,
-    end: mpsc::Receiver<Result<(), RunError>>,
+    end: Option<oneshot::Receiver<Result<(), RunError>>>,
     /// The text of the last answer.
     text: String,
     run: Option<RunFinished>,
-    _session: &'s mut Session,
+    session: &'s mut Session,
 }
 
 impl Turn<'_> {
@@ -227,21 +305,47 @@ impl Turn<'_> {
         event.inspect(|event| self.observe(event))
     }
 
-    /// Cancels the run, which then ends in order.
-    pub fn cancel(&self) {
-        self.stop.request(Reason::Signalled(Signal::Int));
+    /// Returns what cancels the run from any thread.
+    pub fn canceller(&self) -> Canceller {
+        Canceller(self.stop.clone())
+    }
+
+    /// Blocks until the run ends, and returns the final answer. In asynchronous code, use [`Self::finished`].
+    ///
+    /// # Errors
+    /// The failure of the run; `Signalled(Int)` if it was cancelled.
+    ///
+    /// # Panics
+    /// Within a runtime of tokio.
+    pub fn finish(mut self) -> Result<FinalAnswer, RunError> {
+        self.by_ref().for_each(drop);
+        let end = self.end.take().and_then(|end| end.blocking_recv().ok());
+        self.answer(end)
     }
 
     /// Waits for the end of the run, and returns the final answer.
     ///
     /// # Errors
-    /// The failure of the run.
-    pub fn finish(mut self) -> Result<FinalAnswer, RunError> {
-        self.by_ref().for_each(drop);
-        let gone = || RunError::from(Reason::Internal { detail: "the session has ended".to_owned() });
-        self.end.recv().map_err(|_| gone())??;
-        let run = self.run.take().ok_or_else(gone)?;
-        Ok(FinalAnswer { text: std::mem::take(&mut self.text), run })
+    /// As [`Self::finish`].
+    pub async fn finished(mut self) -> Result<FinalAnswer, RunError> {
+        while self.next_event().await.is_some() {}
+        let end = match self.end.take() {
+            Some(end) => end.await.ok(),
+            None => None,
+        };
+        self.answer(end)
+    }
+
+    fn answer(&mut self, end: Option<Result<(), RunError>>) -> Result<FinalAnswer, RunError> {
+        match (end, self.run.take()) {
+            (Some(Ok(())), Some(run)) => Ok(FinalAnswer { text: std::mem::take(&mut self.text), run }),
+            (Some(Err(failed)), _) => Err(failed),
+            // The thread of the session has ended before.
+            (Some(Ok(())) | None, _) => {
+                self.session.end()?;
+                Err(Reason::Internal { detail: "the session has ended".to_owned() }.into())
+            }
+        }
     }
 
     fn observe(&mut self, event: &Event) {
@@ -257,7 +361,7 @@ impl Turn<'_> {
     }
 }
 
-/// Blocks the thread until the next event; in asynchronous code, use [`Turn::next_event`].
+/// Blocks the thread until the next event, and panics within a runtime of tokio: use [`Turn::next_event`] there.
 impl Iterator for Turn<'_> {
     type Item = Event;
 
@@ -269,9 +373,20 @@ impl Iterator for Turn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        if self.run.is_none() {
-            self.cancel();
+        if self.end.is_some() {
+            self.canceller().cancel();
         }
+    }
+}
+
+/// Cancels a run, which then ends as after an interrupt. Clones cancel the same run.
+#[derive(Clone)]
+pub struct Canceller(Stop);
+
+impl Canceller {
+    /// Cancels the run; without effect once it has ended.
+    pub fn cancel(&self) {
+        self.0.request(Reason::Signalled(Signal::Int));
     }
 }
 

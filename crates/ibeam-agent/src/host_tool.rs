@@ -25,7 +25,7 @@ pub struct HostTool {
 impl HostTool {
     /// Returns a tool with a name, a description for the model, and the JSON Schema of its arguments, an object.
     ///
-    /// `execute` runs on a thread of the runtime; the run waits for it.
+    /// `execute` runs on a thread of its own. It is not interrupted: a run that is cancelled ends without its result.
     pub fn new(
         name: impl Into<String>,
         description: impl Into<String>,
@@ -37,7 +37,8 @@ impl HostTool {
         Self { spec, is_read_only: false, execute: Arc::new(execute) }
     }
 
-    /// Returns the tool as one that changes nothing, so that it is allowed in read-only modes.
+    /// Returns the tool as one that changes nothing: read-only modes do not refuse it, and it may run at the same time as other
+    /// such calls. A rule or the approval still decides on each call.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.is_read_only = true;

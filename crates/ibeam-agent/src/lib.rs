@@ -1,17 +1,17 @@
-//! The coding agent ibeam as a library: runs with their settings, models, tools, policy, sandbox and sessions, without a
-//! command line.
+//! ibeam as a library: everything except the command line.
 //!
-//! An [`Agent`] opens a [`Session`] on a thread of its own. Each prompt is a [`Turn`]: an iterator of [`Event`]s, the same
-//! that the program prints and stores. Configuration, keys, trust and sessions are those of the user, so a session may begin
-//! in the program and continue here.
+//! An [`Agent`] opens a [`Session`] on a thread of its own. Each prompt is a [`Turn`]: an iterator of [`Event`]s, which the
+//! journal stores too. They are not the format that the program prints, and may change in each release; match them with `_`.
+//! Configuration, keys, trust and sessions are those of the user, so a session may begin in the program and continue here.
 //!
 //! ```no_run
 #![doc = include_str!("../examples/quickstart.rs")]
 //! ```
 //!
-//! [`RunOptions`] has what the flags of the command line have. [`HostTool`] adds a tool of the embedding program.
+//! [`RunOptions`] mirrors the flags of the command line. [`HostTool`] adds a tool of the embedding program. The sandbox needs
+//! Linux; the feature `embedded` adds the engine of the embedded model.
 
-// The hidden modules are what the front ends of ibeam itself are made of, and may change with each version.
+// The hidden modules serve ibeam's own front ends and may change in any release.
 
 mod agent;
 #[doc(hidden)]
@@ -103,10 +103,13 @@ mod time_zone;
 #[doc(hidden)]
 pub mod worktree;
 
-pub use self::agent::{Agent, FinalAnswer, Session, Turn};
+pub use self::agent::{Agent, Canceller, FinalAnswer, Session, Turn};
 pub use self::host_tool::HostTool;
 pub use self::run::session_opener::SessionTarget;
 pub use self::run_error::RunError;
 pub use self::run_options::{RunOptions, WorkMode};
-pub use ibeam_core::{Approval, FailOn, Tool};
-pub use ibeam_protocol::{Event, EventKind, RunFinished, SessionId, ToolCall};
+pub use ibeam_core::{Access, Approval, FailOn, PreparedCall, Tool, ToolContext, ToolInputError};
+pub use ibeam_protocol::{
+    Answer, Block, Event, EventKind, Failure, FailureCode, Notice, Reason, RunFinished, RunOutcome,
+    RunTotals, SessionId, ToolCall, ToolFailure, ToolOutcome, ToolOutput, ToolSpec,
+};

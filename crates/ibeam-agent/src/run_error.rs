@@ -5,10 +5,10 @@ use std::fmt;
 use ibeam_output::{Catalogue, Explanation, Locale};
 use ibeam_protocol::{Failure, Reason, RunFinished};
 
-/// A failure of a run or before it, and the end of the run that it ended, where one had started.
+/// A failure before or during a run, and the end of that run if it had started.
 #[derive(Clone, Debug)]
 pub struct RunError {
-    /// The reason, with its class and exit code.
+    /// The reason, with what the provider reported; `failure.reason.code()` is its class.
     pub failure: Failure,
     /// The end of the run, with its totals; `None` if no run had started.
     pub run: Option<Box<RunFinished>>,
@@ -16,6 +16,7 @@ pub struct RunError {
 
 impl RunError {
     /// Returns the sentence and the hints for people.
+    #[doc(hidden)]
     pub fn explained(&self, catalogue: &Catalogue) -> Explanation {
         catalogue.failed_run(&self.failure, self.run.as_deref())
     }
@@ -55,6 +56,7 @@ impl From<Reason> for RunError {
 impl RunError {
     /// Whether the reader of a command's output closed it early, as `head` does. This is not reported. If the output of
     /// a run is closed, the run ends early, which is reported.
+    #[doc(hidden)]
     pub fn is_reader_done(&self) -> bool {
         self.run.is_none() && self.failure.reason == Reason::OutputClosed
     }

@@ -1,4 +1,5 @@
-//! The options of a run. The command line, editors, servers and fleets fill [`RunOptions`].
+//! The options of a run. The command line fills [`RunOptions`]; editors and servers change a copy; a fleet turns them back
+//! into flags.
 
 use std::path::PathBuf;
 
@@ -7,7 +8,7 @@ use ibeam_core::FailOn;
 
 use crate::run::SessionTarget;
 
-/// The options of a run. What they leave open, the configuration and its defaults decide.
+/// The options of a run. The configuration and its defaults decide what they leave open.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
     /// The directory to work in; `None` for that of the process.
@@ -23,7 +24,7 @@ pub struct RunOptions {
 
     /// The session whose conversation the run continues.
     pub session: SessionTarget,
-    /// Whether a session ID that is not known names a new session even if a person is present.
+    /// Whether an unknown session ID creates a session with that ID.
     pub creates_named_session: bool,
     /// Whether the run continues a copy of the session.
     pub fork: bool,
@@ -86,11 +87,11 @@ pub struct RunOptions {
     pub force: bool,
     /// Whether the workspace is trusted from now on.
     pub trust: bool,
-    /// Tokens of calls that are allowed.
+    /// Rules for calls that are allowed, such as `Shell(cargo test)`.
     pub allow: Vec<String>,
-    /// Tokens of calls about which a person is asked, even if they are allowed.
+    /// Rules for calls about which somebody is asked, even if they are allowed.
     pub ask: Vec<String>,
-    /// Tokens of calls that are refused.
+    /// Rules for calls that are refused.
     pub deny: Vec<String>,
     /// The hosts and ports to which commands may connect.
     pub allow_net: Vec<String>,
@@ -102,7 +103,7 @@ pub struct RunOptions {
     pub sandbox: Option<bool>,
     /// The tools that the model does not get.
     pub without: Vec<String>,
-    /// Whether the MCP servers of the project are started too, and the calls of all servers allowed.
+    /// Whether the MCP servers of the project are started too, and the calls of all servers are allowed.
     pub approve_mcps: bool,
     /// MCP servers: JSON as in `mcp.json`, or files with it.
     pub mcp_config: Vec<String>,
@@ -179,6 +180,7 @@ impl WorkMode {
 
 impl RunOptions {
     /// Returns what the options set in the configuration.
+    #[doc(hidden)]
     pub fn settings(&self) -> Vec<FlagSetting> {
         let word = |is_given: bool| is_given.then(|| "true".to_owned());
         let texts = [
@@ -230,6 +232,7 @@ impl RunOptions {
     /// Returns the arguments with which a command of this program describes what a conversation with these options does: those
     /// of its language, model, rules and sandbox that the command uses. `--trust` is not one of them: it would trust what has
     /// changed since.
+    #[doc(hidden)]
     pub fn for_command(&self, command: &[&str]) -> Vec<String> {
         const RULES: [&str; 6] = ["--approval", "--sandbox", "--allow", "--ask", "--deny", "--allow-net"];
         let (has_rules, has_model) = match command.first() {
@@ -257,6 +260,7 @@ impl RunOptions {
 
     /// Returns the further arguments with which `context` counts what a conversation with these options sends: its mode,
     /// instructions and tools.
+    #[doc(hidden)]
     pub fn for_context(&self) -> Vec<String> {
         let mode = self.mode.is_read_only().then(|| format!("--mode={}", self.mode.name()));
         let strict = self.strict_mcp_config.then(|| "--strict-mcp-config".to_owned());

@@ -6,9 +6,12 @@
 #[allow(unreachable_pub, reason = "the example is a program")]
 mod quickstart;
 
-use ibeam_agent::{Agent, Approval, EventKind, HostTool, RunOptions, SessionTarget};
+use ibeam_agent::{Agent, Approval, EventKind, HostTool, Reason, RunOptions, SessionTarget};
 use ibeam_testkit::{Answer, Ibeam, ModelServer, ProgramOutput, Wire, Workspace};
 use serde_json::json;
+
+/// The id of a session that does not exist.
+const UNKNOWN: &str = "6f1c2f2e-0000-4000-8000-000000000000";
 
 /// Runs the ignored test `name` as a program, with a model server that gives these answers.
 fn run(name: &str, workspace: &Workspace, server: &ModelServer) -> ProgramOutput {
@@ -93,6 +96,34 @@ fn tool_program() {
 }
 
 #[test]
+fn an_asynchronous_program_cancels_a_turn_and_continues_the_session() {
+    let sleep = json!({ "command": "sleep 60" });
+    let answers = [Answer::new().call("c1", "shell", &sleep), Answer::new().text("after")];
+    let (workspace, server) = (Workspace::new(), ModelServer::start(answers));
+    run("asynchronous_program", &workspace, &server).succeeded();
+}
+
+#[test]
+#[ignore = "the program of another test"]
+fn asynchronous_program() {
+    let mut session = Agent::new(RunOptions::default()).open().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let mut turn = session.prompt("Sleep.");
+        let canceller = turn.canceller();
+        while let Some(event) = turn.next_event().await {
+            if matches!(event.kind, EventKind::ToolCallStarted { .. }) {
+                canceller.cancel();
+            }
+        }
+        let error = turn.finished().await.unwrap_err();
+        assert!(matches!(error.failure.reason, Reason::Signalled(_)), "{error}");
+        assert_eq!(session.prompt("Go on.").finished().await.unwrap().text, "after");
+    });
+    session.close().unwrap();
+}
+
+#[test]
 fn an_opening_that_fails_names_the_wrong_value() {
     let (workspace, server) = (Workspace::new(), ModelServer::start([]));
     run("failing_program", &workspace, &server).succeeded();
@@ -101,7 +132,15 @@ fn an_opening_that_fails_names_the_wrong_value() {
 #[test]
 #[ignore = "the program of another test"]
 fn failing_program() {
-    let wrong = RunOptions { approval: Some("sometimes".to_owned()), ..RunOptions::default() };
-    let error = Agent::new(wrong).open().err().unwrap();
-    assert!(error.to_string().contains("sometimes"), "{error}");
+    let default = RunOptions::default;
+    for (options, part) in [
+        (RunOptions { approval: Some("sometimes".to_owned()), ..default() }, "sometimes"),
+        (RunOptions { without: vec!["shel".to_owned()], ..default() }, "did you mean `shell`?"),
+        (RunOptions { heartbeat: Some(5), ..default() }, "`ibeam-agent` does not use `--heartbeat`"),
+        (RunOptions { session: SessionTarget::Named(UNKNOWN.to_owned()), ..default() }, UNKNOWN),
+        (RunOptions { worktree: Some("x".to_owned()), ..default() }, "git repository"),
+    ] {
+        let error = Agent::new(options).open().unwrap_err();
+        assert!(error.to_string().contains(part), "{error}");
+    }
 }

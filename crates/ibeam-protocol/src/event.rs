@@ -108,7 +108,7 @@ pub enum EventKind {
     },
     /// The permission check decided on a call.
     PermissionDecided(PermissionDecided),
-    /// A call started.
+    /// A call is about to be decided on; it may still be refused.
     ToolCallStarted {
         /// The request whose answer contains the call.
         model_call_id: ModelCallId,

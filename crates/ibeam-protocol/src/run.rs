@@ -108,7 +108,7 @@ pub enum SandboxMode {
     Landlock,
 }
 
-/// The maxima of a run; `None` is unlimited.
+/// The maxima of a run; `None`, and `u32::MAX` of `max_turns`, are unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Model requests.

@@ -35,8 +35,8 @@ pub enum RunKind {
     /// A run for each prompt in one of the sessions of an editor. The editor cancels a run, and the end of the process
     /// ends all sessions. No failure of a session ends the process.
     Editor,
-    /// One run for a call of the MCP server. The client cancels it, and the end of the process ends it. No failure of a
-    /// run ends the process.
+    /// The runs of one call of the MCP server, or of one embedded session. The caller cancels a run. No failure of a run ends
+    /// the process.
     Served,
 }
 

@@ -37,7 +37,7 @@ const COMMAND_FLAGS: &[(&str, FlagSet)] = &[
     ("context", Only(CONTEXT_FLAGS)),
     ("convert", Only(&["fail_on"])),
     ("create-chat", Only(&["workspace"])),
-    ("diff", Only(&["workspace"])),
+    ("diff", Only(&["timeout", "workspace"])),
     ("doctor", Only(&["add_dir", "api_key", "endpoint", "force", "model", "sandbox", "trust", "workspace"])),
     ("errors", Only(&[])),
     ("fleet", Only(&[])),
@@ -63,12 +63,14 @@ const COMMAND_FLAGS: &[(&str, FlagSet)] = &[
     ("resume", AllBut(&[])),
     ("schema", Only(&["contract"])),
     ("sessions", Only(&["workspace"])),
+    ("sessions prune", Only(&["timeout", "workspace"])),
+    ("sessions rm", Only(&["timeout", "workspace"])),
     ("setup", Only(&["ca_file"])),
     ("shim", Only(&[])),
     ("status", Only(&["api_key", "endpoint", "model", "trust", "workspace"])),
     ("trust", Only(&["trust", "workspace"])),
     ("trust show", Only(&["approve_mcps", "force", "trust", "workspace"])),
-    ("undo", Only(&["force", "workspace"])),
+    ("undo", Only(&["force", "timeout", "workspace"])),
 ];
 
 /// The flags that a command accepts, although its help does not list them.

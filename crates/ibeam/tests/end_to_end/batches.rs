@@ -38,8 +38,8 @@ impl Batches {
 
     fn ibeam(&self, args: &[&str]) -> Ibeam {
         Ibeam::new(BINARY, &self.workspace)
-            .args(["--model", self.wire.model_name()])
             .args(args)
+            .env("IBEAM_MODEL", self.wire.model_name())
             .env(self.wire.base_url_variable(), self.server.url())
             .env(self.wire.key_variable(), KEY)
     }

@@ -92,8 +92,8 @@ fn kills_of_a_fleet_with_batches_lose_nothing_and_send_nothing_twice() {
 
 fn park(workspace: &Workspace, server: &BatchServer, wire: Wire, args: &[&str]) -> Ibeam {
     Ibeam::new(BINARY, workspace)
-        .args(["--model", wire.model_name()])
         .args(args)
+        .env("IBEAM_MODEL", wire.model_name())
         .env(wire.base_url_variable(), server.url())
         .env(wire.key_variable(), KEY)
 }
