@@ -10,9 +10,7 @@ use std::time::Instant;
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, Approval, ApprovalRequest, Approver, NoApprover, Stop, Tool};
 use ibeam_output::EventWriter;
-use ibeam_protocol::{
-    Block, Event, EventKind, Reason, RunFinished, SessionId, Signal, ToolCall, UserPrompt, sentence,
-};
+use ibeam_protocol::{Block, Event, EventKind, Reason, RunFinished, SessionId, Signal, ToolCall, UserPrompt};
 use tokio::sync::{mpsc as channel, oneshot};
 
 use crate::app::{AppContext, ConfigUse};
@@ -177,9 +175,8 @@ fn refuse_options_of_the_command_line(options: &RunOptions) -> Result<(), Reason
     ];
     match given.into_iter().find(|(_, is_given)| *is_given) {
         Some((flag, _)) => {
-            let command = "ibeam-agent";
-            let detail = sentence!("`{command}` does not use `{flag}`; leave it out", command, flag);
-            Err(Reason::Usage { detail })
+            let detail = format!("`{flag}` has no effect in a program that embeds the agent; leave it out");
+            Err(Reason::Usage { detail: detail.into() })
         }
         None => Ok(()),
     }

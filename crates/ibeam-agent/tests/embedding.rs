@@ -136,7 +136,7 @@ fn failing_program() {
     for (options, part) in [
         (RunOptions { approval: Some("sometimes".to_owned()), ..default() }, "sometimes"),
         (RunOptions { without: vec!["shel".to_owned()], ..default() }, "did you mean `shell`?"),
-        (RunOptions { heartbeat: Some(5), ..default() }, "`ibeam-agent` does not use `--heartbeat`"),
+        (RunOptions { heartbeat: Some(5), ..default() }, "`--heartbeat` has no effect"),
         (RunOptions { session: SessionTarget::Named(UNKNOWN.to_owned()), ..default() }, UNKNOWN),
         (RunOptions { worktree: Some("x".to_owned()), ..default() }, "git repository"),
     ] {
