@@ -36,11 +36,7 @@ pub(crate) fn run(root: &Path) -> Result<(), SuiteError> {
     let call = |id, tool, arguments| Answer::new().call(id, tool, &arguments);
     let server = ModelServer::start([
         call("c1", "ticket", json!({ "number": 7 })),
-        call("c2", "mcp_nobody_writes", json!({})).call(
-            "c3",
-            "write",
-            &json!({ "path": "/etc/x", "fileText": "" }),
-        ),
+        call("c2", "write", json!({ "path": "/etc/x", "fileText": "" })),
         Answer::new().text("It is about a squeaking door."),
     ]);
     let (workspace, wire) = (Workspace::new(), Wire::Anthropic);
@@ -54,7 +50,8 @@ pub(crate) fn run(root: &Path) -> Result<(), SuiteError> {
     let is_expected = output.code == Some(0)
         && output.stdout == "It is about a squeaking door.\n"
         && output.stderr.contains("3 model requests")
-        && sent.contains("The door squeaks when it rains.");
+        && sent.contains("The door squeaks when it rains.")
+        && sent.contains("this program allows only `ticket`");
     match is_expected {
         true => Ok(()),
         false => Err(SuiteError::Failed(format!("`{NAME}`: {output}\nthe model got: {sent}"))),

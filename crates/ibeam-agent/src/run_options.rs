@@ -229,6 +229,19 @@ impl RunOptions {
         texts.chain(lists).collect()
     }
 
+    /// Returns those flags that set keys of the configuration and that `is_used` accepts, each with its value in one word.
+    #[doc(hidden)]
+    pub fn setting_flags(&self, is_used: impl Fn(&str) -> bool) -> impl Iterator<Item = String> {
+        let settings = self.settings().into_iter().filter(move |setting| is_used(setting.flag));
+        settings.flat_map(|FlagSetting { flag, input, .. }| {
+            let values = match input {
+                FlagInput::Text(text) => vec![text],
+                FlagInput::Entries(entries) => entries,
+            };
+            values.into_iter().map(move |value| format!("{flag}={value}"))
+        })
+    }
+
     /// Returns the arguments with which a command of this program describes what a conversation with these options does: those
     /// of its language, model, rules and sandbox that the command uses. `--trust` is not one of them: it would trust what has
     /// changed since.
@@ -246,16 +259,10 @@ impl RunOptions {
             "--model" => has_model,
             _ => has_rules && RULES.contains(&flag),
         };
-        let settings = self.settings().into_iter().filter(|setting| is_used(setting.flag));
-        let values = settings.flat_map(|FlagSetting { flag, input, .. }| {
-            let values = match input {
-                FlagInput::Text(text) => vec![text],
-                FlagInput::Entries(entries) => entries,
-            };
-            values.into_iter().map(move |value| format!("{flag}={value}"))
-        });
         let directories = self.add_dir.iter().filter(|_| has_rules);
-        values.chain(directories.map(|path| format!("--add-dir={}", path.display()))).collect()
+        self.setting_flags(is_used)
+            .chain(directories.map(|path| format!("--add-dir={}", path.display())))
+            .collect()
     }
 
     /// Returns the further arguments with which `context` counts what a conversation with these options sends: its mode,

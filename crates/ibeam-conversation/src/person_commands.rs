@@ -563,7 +563,7 @@ fn looks_like_command(text: &str) -> bool {
 
 /// Returns the failure to create a new file, for people.
 fn creation_failure(path: &Path, error: &io::Error, catalogue: &Catalogue) -> Explanation {
-    /// The failure that `ibeam replay` reports with the same sentence.
+    /// The failure of a command of the program that creates a file, whose sentence this is.
     #[derive(Serialize)]
     #[serde(rename_all = "snake_case")]
     enum CreationError {

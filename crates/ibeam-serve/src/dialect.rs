@@ -24,7 +24,8 @@ pub(crate) use self::host::{Host, SetModelReceiver, SetModelRequest};
 pub(crate) use self::host_hooks::HostHooks;
 use ibeam_agent::environment::variable;
 
-fn usage_error(detail: impl Into<Sentence>) -> Reason {
+/// Returns the failure of an argument or a message of another program.
+pub fn usage_error(detail: impl Into<Sentence>) -> Reason {
     Reason::Usage { detail: detail.into() }
 }
 

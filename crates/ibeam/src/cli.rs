@@ -8,7 +8,6 @@ mod command_flags;
 mod commands;
 mod configuration_commands;
 mod examples;
-mod flag_options;
 mod flag_values;
 mod flags;
 mod fleet_commands;
@@ -39,9 +38,7 @@ pub(crate) use self::commands::{Command, ReportFormat};
 pub(crate) use self::configuration_commands::{
     ConfigCommand, HooksCommand, PolicyCommand, QuarantineCommand, TestedAccess, TrustCommand,
 };
-pub(crate) use self::flag_values::{
-    BackgroundArg, ErrorFormat, FailOnArg, Format, InputFormat, Mode, Stdin, Switch,
-};
+pub(crate) use self::flag_values::{ErrorFormat, FailOnArg, Format, InputFormat, Stdin};
 pub(crate) use self::flags::Flags;
 pub(crate) use self::fleet_commands::{FleetCommand, FleetReportFormat};
 pub(crate) use self::mcp_commands::McpCommand;

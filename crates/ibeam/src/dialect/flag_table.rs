@@ -6,7 +6,8 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 
-use ibeam_protocol::{Reason, Sentence, sentence};
+use ibeam_protocol::{Reason, sentence};
+pub(super) use ibeam_serve::dialect::usage_error;
 
 /// The number of values of a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,10 +133,6 @@ pub(super) fn help_text<D>(usage: &str, table: &[Flag<D>]) -> String {
     }
     let groups: String = groups.iter().map(|(name, flags)| format!("{name}:\n{flags}\n")).collect();
     format!("Usage: {usage}\n\n{groups}What they mean here: ibeam help dialects\n")
-}
-
-pub(super) fn usage_error(detail: impl Into<Sentence>) -> Reason {
-    Reason::Usage { detail: detail.into() }
 }
 
 /// Returns the arguments as text.

@@ -7,6 +7,25 @@ use ibeam_core::FailOn;
 
 use ibeam_agent::run_options::{RunOptions, WorkMode};
 
+/// The flags of keys of the configuration that decide what commands may do.
+const SANDBOX_SETTINGS: &[&str] =
+    &["--allow", "--allow-net", "--allow-socket", "--approval", "--ask", "--deny", "--sandbox"];
+/// The other flags of keys of the configuration that runs of a fleet get.
+const RUN_SETTINGS: &[&str] = &[
+    "--background",
+    "--ca-file",
+    "--client-cert",
+    "--client-key",
+    "--effort",
+    "--max-cost",
+    "--max-tokens",
+    "--max-tool-calls",
+    "--max-turns",
+    "--model",
+    "--thinking-budget",
+    "--timeout",
+];
+
 /// The flags of the processes of a fleet.
 pub(super) struct ForwardedFlags {
     /// The flags of runs and checks: what commands may do.
@@ -26,35 +45,19 @@ fn sandbox_flags(options: &RunOptions) -> Vec<OsString> {
     let mut list = FlagList::default();
     list.switch("--force", options.force);
     list.switch("--trust", options.trust);
-    list.text("--sandbox", options.sandbox.map(|is_on| if is_on { "enabled" } else { "disabled" }).as_ref());
-    list.texts("--allow", &options.allow);
-    list.texts("--deny", &options.deny);
-    list.texts("--ask", &options.ask);
-    list.texts("--allow-net", &options.allow_net);
-    list.texts("--allow-socket", &options.allow_socket);
-    list.text("--approval", options.approval.as_ref());
+    list.settings(options, SANDBOX_SETTINGS);
     list.paths("--add-dir", &options.add_dir);
     list.0
 }
 
 fn run_flags(options: &RunOptions) -> Vec<OsString> {
     let mut list = FlagList::default();
-    list.text("--model", options.model.as_ref());
+    list.settings(options, RUN_SETTINGS);
     list.texts("--fallback-model", &options.fallback_model);
-    list.text("--effort", options.effort.as_ref());
-    list.text("--thinking-budget", options.thinking_budget.as_ref());
     list.texts("--without", &options.without);
     list.text("--mode", Some(options.mode).filter(|mode| mode.is_read_only()).map(WorkMode::name).as_ref());
     list.text("--endpoint", options.endpoint.as_ref());
-    list.text("--ca-file", options.ca_file.as_ref());
-    list.text("--client-cert", options.client_cert.as_ref());
-    list.text("--client-key", options.client_key.as_ref());
     list.texts("--header", &options.header);
-    list.text("--max-turns", options.max_turns.as_ref());
-    list.text("--max-tokens", options.max_tokens.as_ref());
-    list.text("--max-cost", options.max_cost.as_ref());
-    list.text("--max-tool-calls", options.max_tool_calls.as_ref());
-    list.text("--timeout", options.timeout.as_ref());
     let FailOn { denied, tool_error, empty, background } = options.fail_on;
     let conditions =
         [("denied", denied), ("tool-error", tool_error), ("empty", empty), ("background", background)];
@@ -62,10 +65,6 @@ fn run_flags(options: &RunOptions) -> Vec<OsString> {
         list.text("--fail-on", Some(condition));
     }
     list.paths("--json-schema", options.json_schema.as_slice());
-    list.text(
-        "--background",
-        options.waits_for_background.map(|waits| if waits { "wait" } else { "stop" }).as_ref(),
-    );
     list.switch("--approve-mcps", options.approve_mcps);
     list.texts("--mcp-config", &options.mcp_config);
     list.switch("--strict-mcp-config", options.strict_mcp_config);
@@ -78,6 +77,10 @@ fn run_flags(options: &RunOptions) -> Vec<OsString> {
 struct FlagList(Vec<OsString>);
 
 impl FlagList {
+    fn settings(&mut self, options: &RunOptions, flags: &[&str]) {
+        self.0.extend(options.setting_flags(|flag| flags.contains(&flag)).map(OsString::from));
+    }
+
     fn switch(&mut self, name: &str, is_given: bool) {
         if is_given {
             self.0.push(name.into());
