@@ -18,6 +18,7 @@ mod answer_draft;
 mod answer_format;
 mod answer_limits;
 mod answer_reader;
+mod answer_state;
 pub mod batch;
 mod body_decoder;
 mod cache_marker;

@@ -11,13 +11,14 @@ use ibeam_protocol::{Block, Message, Usage};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::answer_state::AnswerState;
 use crate::batch::BatchApi;
 use crate::call_id::CallIdForm;
 use crate::listed_model::{ListedModel, parse_model_list};
 use crate::model_traits::ModelTraits;
 use crate::reasoning::Reasoning;
 use crate::response_error::{
-    FailureClass, ReportedError, ResponseError, parse_error_object, status_from_kind,
+    FailureClass, ReportedError, ResponseError, ignore_incomplete_frame, parse_error_object, status_from_kind,
 };
 use ibeam_http::framing::{Frame, FrameParser};
 use ibeam_http::sse::SseParser;
@@ -193,19 +194,35 @@ pub struct WebSocketError {
     pub headers: Vec<(String, String)>,
 }
 
-/// The state of an answer while it arrives.
+/// The decoder of one answer. An API implements what differs: the form of its frames and documents.
 pub trait AnswerDecoder: fmt::Debug + Send {
-    /// Decodes the next frame and appends its events to `out`. Frames after `Finished` are ignored.
+    /// Returns the state that all APIs have.
+    fn state(&self) -> &AnswerState;
+
+    /// Adds a frame to an answer that is not complete, and appends its events to `out`.
     ///
     /// # Errors
     /// See [`ResponseError`]. The answer cannot be completed; events that were appended before remain valid.
-    fn decode_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError>;
+    fn add_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError>;
 
-    /// Returns the size of the content so far. It grows with each piece of text, thinking and calls, and with nothing else.
-    fn content_size(&self) -> usize;
+    /// Decodes an answer that is one JSON document, from a server that does not stream.
+    ///
+    /// # Errors
+    /// See [`ResponseError`].
+    fn decode_document(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError>;
 
     /// Whether the model has stopped, so that only token counts and the terminal event may follow.
-    fn has_stopped(&self) -> bool;
+    fn has_stopped(&self) -> bool {
+        self.state().is_finished()
+    }
+
+    /// Completes the answer at the end of a stream without a terminal event, if the model has stopped.
+    ///
+    /// # Errors
+    /// `Truncated` for services whose streams always have one.
+    fn complete(&mut self, _out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
+        Err(ResponseError::Truncated)
+    }
 
     /// Returns the tokens that the service has reported so far; they count even if the answer fails. `None` for services
     /// that report tokens only with the end of an answer.
@@ -213,15 +230,37 @@ pub trait AnswerDecoder: fmt::Debug + Send {
         None
     }
 
+    /// Returns the size of the content so far. It grows with each piece of text, thinking and calls, and with nothing else.
+    fn content_size(&self) -> usize {
+        self.state().content_size()
+    }
+
+    /// Decodes the next frame and appends its events to `out`. Frames after `Finished` are ignored.
+    ///
+    /// # Errors
+    /// Those of [`add_frame`](Self::add_frame).
+    fn decode_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
+        if self.state().is_finished() { Ok(()) } else { self.add_frame(frame, out) }
+    }
+
     /// Ends the stream. `last` is a frame that lacks its terminator.
     ///
     /// # Errors
     /// [`ResponseError::Truncated`] unless the answer is logically complete.
-    fn finish_stream(&mut self, last: Option<&Frame>, out: &mut Vec<ModelEvent>)
-    -> Result<(), ResponseError>;
-
-    /// Decodes an answer that is one JSON document, from a server that does not stream.
-    fn decode_document(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError>;
+    fn finish_stream(
+        &mut self,
+        last: Option<&Frame>,
+        out: &mut Vec<ModelEvent>,
+    ) -> Result<(), ResponseError> {
+        if let Some(last) = last {
+            ignore_incomplete_frame(self.decode_frame(last, out))?;
+        }
+        match (self.state().is_finished(), self.has_stopped()) {
+            (true, _) => Ok(()),
+            (false, true) => self.complete(out),
+            (false, false) => Err(ResponseError::Truncated),
+        }
+    }
 }
 
 /// A request as it is about to be sent, for protocols that sign requests.

@@ -11,10 +11,8 @@ use serde_json::{Value, json};
 
 use super::content_block::{BlockType, ContentBlock, ServerBlock};
 use super::request::NAME;
-use crate::answer_draft::{
-    AnswerEnd, CallDraft, Part, TokenCount, TokenCounts, build_answer, check_blocks_ended,
-};
-use crate::answer_limits::AnswerLimits;
+use crate::answer_draft::{CallDraft, Part, TokenCount, TokenCounts, check_blocks_ended};
+use crate::answer_state::AnswerState;
 use crate::lenient_json::{self, Text, string_or_empty};
 use crate::response_error::{ReportedError, ResponseError, ignore_incomplete_frame, parse_failure};
 use crate::wire_protocol::AnswerDecoder;
@@ -129,22 +127,19 @@ struct InitialContent {
 #[derive(Debug)]
 pub(in crate::protocols) struct Decoder {
     started: bool,
-    finished: bool,
-    id: Option<String>,
     blocks: Vec<BlockState>,
     initial: InitialContent,
     stop_reason: Option<String>,
-    refusal: Option<RefusalDetails>,
     usage: WireUsage,
-    calls_before: usize,
-    limits: AnswerLimits,
+    state: AnswerState,
 }
 
 impl AnswerDecoder for Decoder {
-    fn decode_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
-        if self.finished {
-            return Ok(());
-        }
+    fn state(&self) -> &AnswerState {
+        &self.state
+    }
+
+    fn add_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
         let mut buffer = String::new();
         let (event, repaired) = lenient_json::parse::<StreamEvent<'_>>(&frame.data, &mut buffer)
             .map_err(|error| parse_failure(&frame.data, &error))?;
@@ -160,7 +155,7 @@ impl AnswerDecoder for Decoder {
             EventName::MessageStart => {
                 self.started = true;
                 let message = event.message.unwrap_or_default();
-                self.id = message.id;
+                self.state.id = message.id;
                 let blocks = message.content.unwrap_or_default();
                 self.initial = InitialContent { blocks, repaired, stop_reason: message.stop_reason };
                 self.update_usage(message.usage);
@@ -181,16 +176,13 @@ impl AnswerDecoder for Decoder {
             EventName::MessageDelta => {
                 let Delta { stop_reason, stop_details, .. } = event.delta.unwrap_or_default();
                 self.stop_reason = stop_reason.or(self.stop_reason.take());
-                self.refusal = stop_details.as_ref().and_then(refusal_details).or(self.refusal.take());
+                self.state.refusal =
+                    stop_details.as_ref().and_then(refusal_details).or(self.state.refusal.take());
                 self.update_usage(event.usage);
                 Ok(())
             }
             EventName::MessageStop => self.finish(out),
         }
-    }
-
-    fn content_size(&self) -> usize {
-        self.limits.content_size()
     }
 
     fn has_stopped(&self) -> bool {
@@ -214,16 +206,15 @@ impl AnswerDecoder for Decoder {
         last: Option<&Frame>,
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ResponseError> {
-        if self.finished {
-            return Ok(());
-        }
         match last {
             // The frame was cut within its data, but its name is sufficient.
-            Some(last) if last.event == "message_stop" && self.started => return self.finish(out),
+            Some(last) if last.event == "message_stop" && self.started && !self.state.is_finished() => {
+                return self.finish(out);
+            }
             Some(last) => ignore_incomplete_frame(self.decode_frame(last, out))?,
             None => {}
         }
-        if self.finished { Ok(()) } else { Err(ResponseError::Truncated) }
+        if self.state.is_finished() { Ok(()) } else { Err(ResponseError::Truncated) }
     }
 
     fn decode_document(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
@@ -237,13 +228,13 @@ impl AnswerDecoder for Decoder {
             return Err(ResponseError::Protocol("the document holds no message".into()));
         }
         self.started = true;
-        self.id = message.id;
+        self.state.id = message.id;
         for (index, block) in (0..).zip(message.content.unwrap_or_default()) {
             self.start_block(index, Some(&block), repaired, out)?;
             self.complete_last_block();
         }
         self.stop_reason = message.stop_reason.or_else(|| Some(END_TURN.to_owned()));
-        self.refusal = message.stop_details.as_ref().and_then(refusal_details);
+        self.state.refusal = message.stop_details.as_ref().and_then(refusal_details);
         self.update_usage(message.usage);
         self.finish(out)
     }
@@ -253,15 +244,11 @@ impl Decoder {
     pub(in crate::protocols) fn new(calls_before: usize) -> Self {
         Self {
             started: false,
-            finished: false,
-            id: None,
             blocks: Vec::new(),
             initial: InitialContent::default(),
             stop_reason: None,
-            refusal: None,
             usage: WireUsage::default(),
-            calls_before,
-            limits: AnswerLimits::default(),
+            state: AnswerState::new(calls_before),
         }
     }
 
@@ -299,9 +286,9 @@ impl Decoder {
         if self.blocks.iter().any(|block| block.index == index) {
             return Err(out_of_order("a second `content_block_start` of one index"));
         }
-        self.limits.count_part()?;
+        self.state.limits.count_part()?;
         let raw = raw.map_or("{}", RawValue::get);
-        self.limits.count(raw)?;
+        self.state.limits.count(raw)?;
         let mut buffer = String::new();
         let (block, block_repaired) = lenient_json::parse::<ContentBlock>(raw, &mut buffer)
             .map_err(|error| parse_failure(raw, &error))?;
@@ -354,9 +341,9 @@ impl Decoder {
             stop_details: _,
         } = &delta;
         for content in [text, thinking, signature, partial_json, content] {
-            self.limits.count_optional(content.as_ref().map(Text::as_str))?;
+            self.state.limits.count_optional(content.as_ref().map(Text::as_str))?;
         }
-        self.limits.count_optional(citation.as_deref().map(RawValue::get))?;
+        self.state.limits.count_optional(citation.as_deref().map(RawValue::get))?;
         match &mut self.open_block(index)?.content {
             BlockContent::Text { text, citations } => {
                 if let Some(delta) = delta.text {
@@ -416,12 +403,7 @@ impl Decoder {
             None => return Err(ResponseError::Protocol("the answer ended without a stop reason".into())),
         };
         check_blocks_ended(&stop, is_open)?;
-        let end = AnswerEnd { stop, usage, request_id: self.id.take(), calls_before: self.calls_before };
-        let mut answer = build_answer(parts, end)?;
-        self.finished = true;
-        answer.refusal = self.refusal.take().filter(|_| answer.stop == StopReason::Refusal);
-        out.push(ModelEvent::Finished(Box::new(answer)));
-        Ok(())
+        self.state.finish(parts, stop, usage, out)
     }
 }
 

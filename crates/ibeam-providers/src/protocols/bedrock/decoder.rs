@@ -11,10 +11,8 @@ use serde_json::{Value, json};
 use super::document::{self, Document};
 use super::errors::recognise_error;
 use super::request::NAME;
-use crate::answer_draft::{
-    AnswerEnd, CallDraft, Part, TokenCount, TokenCounts, build_answer, check_blocks_ended,
-};
-use crate::answer_limits::AnswerLimits;
+use crate::answer_draft::{CallDraft, Part, TokenCount, TokenCounts, check_blocks_ended};
+use crate::answer_state::AnswerState;
 use crate::lenient_json::{self, Text, parse_arguments};
 use crate::response_error::{ReportedError, ResponseError, parse_failure};
 use crate::wire_protocol::AnswerDecoder;
@@ -137,19 +135,18 @@ pub(super) enum BlockContent {
 #[derive(Debug)]
 pub(in crate::protocols) struct Decoder {
     started: bool,
-    finished: bool,
     blocks: Vec<BlockState>,
     stop_reason: Option<String>,
     usage: Option<Usage>,
-    calls_before: usize,
-    limits: AnswerLimits,
+    state: AnswerState,
 }
 
 impl AnswerDecoder for Decoder {
-    fn decode_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
-        if self.finished {
-            return Ok(());
-        }
+    fn state(&self) -> &AnswerState {
+        &self.state
+    }
+
+    fn add_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
         let mut buffer = String::new();
         match frame.event.as_str() {
             "error" => Err(ResponseError::Reported(ReportedError::from_error_event(&frame.data))),
@@ -201,10 +198,6 @@ impl AnswerDecoder for Decoder {
         }
     }
 
-    fn content_size(&self) -> usize {
-        self.limits.content_size()
-    }
-
     fn has_stopped(&self) -> bool {
         self.stop_reason.is_some()
     }
@@ -213,18 +206,8 @@ impl AnswerDecoder for Decoder {
         self.usage
     }
 
-    fn finish_stream(
-        &mut self,
-        last: Option<&Frame>,
-        out: &mut Vec<ModelEvent>,
-    ) -> Result<(), ResponseError> {
-        if let Some(last) = last {
-            self.decode_frame(last, out)?;
-        }
-        if self.finished {
-            return Ok(());
-        }
-        if self.stop_reason.is_some() { self.finish(out) } else { Err(ResponseError::Truncated) }
+    fn complete(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
+        self.finish(out)
     }
 
     fn decode_document(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
@@ -250,12 +233,10 @@ impl Decoder {
     pub(in crate::protocols) fn new(calls_before: usize) -> Self {
         Self {
             started: false,
-            finished: false,
             blocks: Vec::new(),
             stop_reason: None,
             usage: None,
-            calls_before,
-            limits: AnswerLimits::default(),
+            state: AnswerState::new(calls_before),
         }
     }
 
@@ -268,30 +249,30 @@ impl Decoder {
         if self.blocks.iter().any(|block| block.index == index) {
             return Err(out_of_order("a second `contentBlockStart` of one index"));
         }
-        self.limits.count_part()?;
+        self.state.limits.count_part()?;
         match &content {
             BlockContent::Text(text) => {
-                self.limits.count(text)?;
+                self.state.limits.count(text)?;
                 push_event(text, ModelEvent::TextDelta, out);
             }
             BlockContent::Reasoning { text, signature } => {
-                self.limits.count(text)?;
-                self.limits.count(signature)?;
+                self.state.limits.count(text)?;
+                self.state.limits.count(signature)?;
                 push_event(text, ModelEvent::ThinkingDelta, out);
             }
-            BlockContent::Redacted(data) => self.limits.count(data)?,
+            BlockContent::Redacted(data) => self.state.limits.count(data)?,
             BlockContent::Call(call) => {
-                self.limits.count(&call.arguments)?;
+                self.state.limits.count(&call.arguments)?;
                 out.push(ModelEvent::ToolCallStarted);
             }
             BlockContent::ServerCall { raw, input } => {
-                self.limits.count(input)?;
-                self.limits.count(&raw.to_string())?;
+                self.state.limits.count(input)?;
+                self.state.limits.count(&raw.to_string())?;
             }
             BlockContent::ServerResult { raw, content } => {
-                self.limits.count(&raw.to_string())?;
+                self.state.limits.count(&raw.to_string())?;
                 for item in content {
-                    self.limits.count(&item.to_string())?;
+                    self.state.limits.count(&item.to_string())?;
                 }
             }
             BlockContent::Unknown => {}
@@ -309,14 +290,14 @@ impl Decoder {
     ) -> Result<(), ResponseError> {
         let Delta { text, tool_use, reasoning_content, tool_result } = delta;
         if let Some(delta) = text {
-            self.limits.count(delta.as_str())?;
+            self.state.limits.count(delta.as_str())?;
             if let BlockContent::Text(text) = self.open_block(index, || BlockContent::Text(String::new()))? {
                 text.push_str(delta.as_str());
                 push_event(delta.as_str(), ModelEvent::TextDelta, out);
             }
         }
         if let Some(delta) = tool_use {
-            self.limits.count(delta.input.as_str())?;
+            self.state.limits.count(delta.input.as_str())?;
             match self.open_block(index, || BlockContent::Unknown)? {
                 BlockContent::Call(call) => {
                     call.arguments.push_str(delta.input.as_str());
@@ -336,7 +317,7 @@ impl Decoder {
             self.add_reasoning(index, &delta, out)?;
         }
         for item in tool_result.unwrap_or_default() {
-            self.limits.count(&item.to_string())?;
+            self.state.limits.count(&item.to_string())?;
             if let BlockContent::ServerResult { content, .. } =
                 self.open_block(index, || BlockContent::Unknown)?
             {
@@ -353,7 +334,7 @@ impl Decoder {
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ResponseError> {
         for content in [&delta.text, &delta.signature, &delta.redacted_content] {
-            self.limits.count_optional(content.as_ref().map(Text::as_str))?;
+            self.state.limits.count_optional(content.as_ref().map(Text::as_str))?;
         }
         let start = || match delta.redacted_content {
             Some(_) => BlockContent::Redacted(String::new()),
@@ -389,7 +370,7 @@ impl Decoder {
         let position = match self.blocks.iter().rposition(|block| block.index == index) {
             Some(position) => position,
             None => {
-                self.limits.count_part()?;
+                self.state.limits.count_part()?;
                 self.blocks.push(BlockState { index, stopped: false, content: start() });
                 self.blocks.len() - 1
             }
@@ -406,17 +387,8 @@ impl Decoder {
         check_blocks_ended(&stop, is_open)?;
         let parts =
             std::mem::take(&mut self.blocks).into_iter().filter_map(|block| part(block.content)).collect();
-        let end = AnswerEnd {
-            stop,
-            usage: self.usage,
-            // The head of the response has the id of the request.
-            request_id: None,
-            calls_before: self.calls_before,
-        };
-        let answer = build_answer(parts, end)?;
-        self.finished = true;
-        out.push(ModelEvent::Finished(Box::new(answer)));
-        Ok(())
+        // The head of the response has the id of the request.
+        self.state.finish(parts, stop, self.usage, out)
     }
 }
 

@@ -5,6 +5,7 @@
 use ibeam_core::ModelEvent;
 use ibeam_protocol::Usage;
 
+use crate::answer_state::AnswerState;
 use crate::protocols::{anthropic, bedrock};
 use crate::response_error::ResponseError;
 use crate::wire_protocol::AnswerDecoder;
@@ -24,12 +25,12 @@ impl Decoder {
 }
 
 impl AnswerDecoder for Decoder {
-    fn decode_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
-        self.messages.decode_frame(frame, out)
+    fn state(&self) -> &AnswerState {
+        self.messages.state()
     }
 
-    fn content_size(&self) -> usize {
-        self.messages.content_size()
+    fn add_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
+        self.messages.add_frame(frame, out)
     }
 
     fn has_stopped(&self) -> bool {

@@ -12,10 +12,10 @@ use super::chunk::{
     Call, CompleteMessage, ContentBlock, Document, Event, EventDelta, MessageDelta, UsageReport,
 };
 use super::request::{NAME, TOOL_PLAN};
-use crate::answer_draft::{AnswerEnd, CallDraft, Part, build_answer};
-use crate::answer_limits::AnswerLimits;
+use crate::answer_draft::{CallDraft, Part};
+use crate::answer_state::AnswerState;
 use crate::lenient_json::{self, Text, string_or_empty};
-use crate::response_error::{ReportedError, ResponseError, ignore_incomplete_frame, parse_failure};
+use crate::response_error::{ReportedError, ResponseError, parse_failure};
 use crate::wire_protocol::AnswerDecoder;
 use ibeam_http::framing::Frame;
 
@@ -32,21 +32,22 @@ enum Piece {
 /// The state of one answer.
 #[derive(Debug)]
 pub(super) struct Decoder {
-    finished: bool,
-    id: Option<String>,
     pieces: Vec<Piece>,
     /// The number of the content block that the last piece belongs to; `None` for a plan or a call.
     open_content: Option<u64>,
     /// The number of each call, and its position among the pieces.
     calls: Vec<(u64, usize)>,
-    calls_before: usize,
-    limits: AnswerLimits,
+    state: AnswerState,
 }
 
 impl AnswerDecoder for Decoder {
-    fn decode_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
+    fn state(&self) -> &AnswerState {
+        &self.state
+    }
+
+    fn add_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
         // As in Chat Completions, a last line follows the terminal event.
-        if self.finished || frame.data.trim() == "[DONE]" {
+        if frame.data.trim() == "[DONE]" {
             return Ok(());
         }
         let mut buffer = String::new();
@@ -55,7 +56,7 @@ impl AnswerDecoder for Decoder {
         let kind = event.kind.as_ref().map_or(frame.event.as_str(), Text::as_str);
         let delta = event.delta.unwrap_or_default();
         match kind {
-            "message-start" => self.id = event.id.map(Text::into_string),
+            "message-start" => self.state.id = event.id.map(Text::into_string),
             "content-start" | "content-delta" | "tool-plan-delta" | "tool-call-start" | "tool-call-delta" => {
                 let Some(message) = delta.message else { return Ok(()) };
                 let message: MessageDelta<'_> = parse_part(message)?;
@@ -72,25 +73,6 @@ impl AnswerDecoder for Decoder {
         Ok(())
     }
 
-    fn content_size(&self) -> usize {
-        self.limits.content_size()
-    }
-
-    fn has_stopped(&self) -> bool {
-        self.finished
-    }
-
-    fn finish_stream(
-        &mut self,
-        last: Option<&Frame>,
-        out: &mut Vec<ModelEvent>,
-    ) -> Result<(), ResponseError> {
-        if let Some(last) = last {
-            ignore_incomplete_frame(self.decode_frame(last, out))?;
-        }
-        if self.finished { Ok(()) } else { Err(ResponseError::Truncated) }
-    }
-
     fn decode_document(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
         let mut buffer = String::new();
         let (document, repaired) = lenient_json::parse::<Document<'_>>(body, &mut buffer)
@@ -103,7 +85,7 @@ impl AnswerDecoder for Decoder {
         }
         let message: CompleteMessage<'_> =
             serde_json::from_str(message).map_err(|error| parse_failure(message, &error))?;
-        self.id = document.id.map(Text::into_string);
+        self.state.id = document.id.map(Text::into_string);
         self.add_plan(string_or_empty(message.tool_plan), out)?;
         for (index, block) in (0..).zip(message.content.unwrap_or_default()) {
             self.add_content(block, index, out)?;
@@ -119,13 +101,10 @@ impl AnswerDecoder for Decoder {
 impl Decoder {
     pub(super) fn new(calls_before: usize) -> Self {
         Self {
-            finished: false,
-            id: None,
             pieces: Vec::new(),
             open_content: None,
             calls: Vec::new(),
-            calls_before,
-            limits: AnswerLimits::default(),
+            state: AnswerState::new(calls_before),
         }
     }
 
@@ -137,8 +116,8 @@ impl Decoder {
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ResponseError> {
         let (thinking, text) = (string_or_empty(block.thinking), string_or_empty(block.text));
-        self.limits.count(&thinking)?;
-        self.limits.count(&text)?;
+        self.state.limits.count(&thinking)?;
+        self.state.limits.count(&text)?;
         let is_open = self.open_content == Some(index);
         if !thinking.is_empty() {
             match self.pieces.last_mut() {
@@ -162,7 +141,7 @@ impl Decoder {
         if plan.is_empty() {
             return Ok(());
         }
-        self.limits.count(&plan)?;
+        self.state.limits.count(&plan)?;
         match self.pieces.last_mut() {
             Some(Piece::ToolPlan(known)) => known.push_str(&plan),
             _ => self.push(Piece::ToolPlan(plan.clone()), None)?,
@@ -180,7 +159,7 @@ impl Decoder {
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ResponseError> {
         let function = call.function.unwrap_or_default();
-        self.limits.count_optional(function.arguments.as_ref().map(Text::as_str))?;
+        self.state.limits.count_optional(function.arguments.as_ref().map(Text::as_str))?;
         let open =
             self.calls.iter().rev().find(|(number, _)| *number == index).map(|(_, position)| *position);
         // A piece has neither an id nor a name.
@@ -195,15 +174,15 @@ impl Decoder {
             out.push(ModelEvent::ToolCallStarted);
         }
         let (id, name) = (string_or_empty(call.id), string_or_empty(function.name));
-        self.limits.count(&id)?;
-        self.limits.count(&name)?;
+        self.state.limits.count(&id)?;
+        self.state.limits.count(&name)?;
         self.calls.push((index, self.pieces.len()));
         let arguments = string_or_empty(function.arguments);
         self.push(Piece::Call(CallDraft { id, name, arguments, repaired }), None)
     }
 
     fn push(&mut self, piece: Piece, content_index: Option<u64>) -> Result<(), ResponseError> {
-        self.limits.count_part()?;
+        self.state.limits.count_part()?;
         self.open_content = content_index;
         self.pieces.push(piece);
         Ok(())
@@ -214,17 +193,10 @@ impl Decoder {
         if let Some(error) = delta.error.and_then(reported_error).or_else(|| failure(&reason)) {
             return Err(ResponseError::Reported(error));
         }
-        let end = AnswerEnd {
-            stop: stop_reason(reason),
-            usage: delta.usage.map(UsageReport::counts).and_then(|counts| counts.usage_with_cache_in_input()),
-            request_id: self.id.take(),
-            calls_before: self.calls_before,
-        };
+        let usage =
+            delta.usage.map(UsageReport::counts).and_then(|counts| counts.usage_with_cache_in_input());
         let parts = std::mem::take(&mut self.pieces).into_iter().map(part).collect();
-        let answer = build_answer(parts, end)?;
-        self.finished = true;
-        out.push(ModelEvent::Finished(Box::new(answer)));
-        Ok(())
+        self.state.finish(parts, stop_reason(reason), usage, out)
     }
 }
 

@@ -13,10 +13,10 @@ use super::chunk::{Candidate, Chunk, ContentPart, FunctionCall, UsageMetadata};
 use super::errors;
 use super::partial_arguments::PartialArguments;
 use super::request::SIGNATURE;
-use crate::answer_draft::{AnswerEnd, CallDraft, Part, TokenCount, TokenCounts, build_answer};
-use crate::answer_limits::AnswerLimits;
+use crate::answer_draft::{CallDraft, Part, TokenCount, TokenCounts};
+use crate::answer_state::AnswerState;
 use crate::lenient_json::{self, Text, string_or_empty};
-use crate::response_error::{ReportedError, ResponseError, ignore_incomplete_frame, parse_failure};
+use crate::response_error::{ReportedError, ResponseError, parse_failure};
 use crate::wire_protocol::AnswerDecoder;
 use ibeam_http::framing::Frame;
 
@@ -40,8 +40,6 @@ const FINISH_REASONS: &[&str] = &[
 pub(super) struct Decoder {
     /// The name of the protocol, for the blocks that are sent back.
     wire: &'static str,
-    finished: bool,
-    id: Option<String>,
     parts: Vec<Part>,
     /// Whether the last part is a text with a signature. A text without a signature does not continue it.
     last_is_signed: bool,
@@ -52,15 +50,15 @@ pub(super) struct Decoder {
     /// The finish reason: how the answer ends, or why it is none.
     stop: Option<Result<StopReason, ResponseError>>,
     usage: UsageMetadata,
-    calls_before: usize,
-    limits: AnswerLimits,
+    state: AnswerState,
 }
 
 impl AnswerDecoder for Decoder {
-    fn decode_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
-        if self.finished {
-            return Ok(());
-        }
+    fn state(&self) -> &AnswerState {
+        &self.state
+    }
+
+    fn add_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
         // Some gateways end every stream as the Chat Completions API does.
         if frame.data.trim() == "[DONE]" {
             return if self.has_stopped() { self.finish(out) } else { Ok(()) };
@@ -73,10 +71,6 @@ impl AnswerDecoder for Decoder {
         let (chunk, repaired) = lenient_json::parse::<Chunk<'_>>(&frame.data, &mut buffer)
             .map_err(|error| parse_failure(&frame.data, &error))?;
         self.add_chunk(chunk, repaired, out)
-    }
-
-    fn content_size(&self) -> usize {
-        self.limits.content_size()
     }
 
     fn has_stopped(&self) -> bool {
@@ -95,18 +89,8 @@ impl AnswerDecoder for Decoder {
         .usage_with_cache_in_input()
     }
 
-    fn finish_stream(
-        &mut self,
-        last: Option<&Frame>,
-        out: &mut Vec<ModelEvent>,
-    ) -> Result<(), ResponseError> {
-        if let Some(last) = last {
-            ignore_incomplete_frame(self.decode_frame(last, out))?;
-        }
-        if self.finished {
-            return Ok(());
-        }
-        if self.has_stopped() { self.finish(out) } else { Err(ResponseError::Truncated) }
+    fn complete(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
+        self.finish(out)
     }
 
     /// Decodes an answer that is one document: an object, or, for a stream without `alt=sse`, a list of chunks.
@@ -134,16 +118,13 @@ impl Decoder {
     pub(super) fn new(wire: &'static str, calls_before: usize) -> Self {
         Self {
             wire,
-            finished: false,
-            id: None,
             parts: Vec::new(),
             last_is_signed: false,
             open_call: None,
             awaits_service: false,
             stop: None,
             usage: UsageMetadata::default(),
-            calls_before,
-            limits: AnswerLimits::default(),
+            state: AnswerState::new(calls_before),
         }
     }
 
@@ -156,8 +137,8 @@ impl Decoder {
         if let Some(error) = chunk.error.and_then(|error| errors::recognise(error.get())) {
             return Err(ResponseError::Reported(error));
         }
-        if self.id.is_none() {
-            self.id = chunk.response_id.map(Text::into_string);
+        if self.state.id.is_none() {
+            self.state.id = chunk.response_id.map(Text::into_string);
         }
         if let Some(usage) = chunk.usage_metadata {
             self.usage.update(usage);
@@ -199,8 +180,8 @@ impl Decoder {
         out: &mut Vec<ModelEvent>,
     ) -> Result<bool, ResponseError> {
         let ContentPart { text, thought, signature, call, other } = part;
-        self.limits.count_optional(text.as_ref().map(Text::as_str))?;
-        self.limits.count_optional(signature.as_ref().map(Text::as_str))?;
+        self.state.limits.count_optional(text.as_ref().map(Text::as_str))?;
+        self.state.limits.count_optional(signature.as_ref().map(Text::as_str))?;
         let has_text = text.as_ref().is_some_and(|text| !text.as_str().is_empty());
         let is_readable = has_text || (thought && other.is_empty());
         if call.is_none() && other.is_empty() && !has_text && signature.is_none() {
@@ -213,7 +194,7 @@ impl Decoder {
             None if !is_readable => {
                 self.awaits_service = other.contains_key("executableCode") || other.contains_key("toolCall");
                 let raw = raw_part(other, text, thought, signature);
-                self.limits.count(&raw.to_string())?;
+                self.state.limits.count(&raw.to_string())?;
                 self.push(Part::Opaque(self.original_block(raw)))?;
             }
             None if thought => self.add_thought(text, signature, out)?,
@@ -291,11 +272,11 @@ impl Decoder {
             out.push(ModelEvent::ToolCallStarted);
             let id = string_or_empty(call.id);
             for content in [&id, &name] {
-                self.limits.count(content)?;
+                self.state.limits.count(content)?;
             }
             self.push(Part::Call(CallDraft { id, name, ..CallDraft::default() }))?;
         }
-        self.limits.count(given)?;
+        self.state.limits.count(given)?;
         let start = self.parts.len().saturating_sub(1);
         let (position, mut arguments) = match self.open_call.take() {
             Some((position, arguments)) => (position, Some(arguments)),
@@ -304,7 +285,7 @@ impl Decoder {
         if will_continue || !pieces.is_empty() {
             let arguments = arguments.get_or_insert_with(PartialArguments::new);
             for piece in pieces {
-                arguments.add(piece, &mut self.limits)?;
+                arguments.add(piece, &mut self.state.limits)?;
             }
         }
         if let Some(Part::Call(draft)) = self.parts.get_mut(position) {
@@ -336,7 +317,7 @@ impl Decoder {
     }
 
     fn push(&mut self, part: Part) -> Result<(), ResponseError> {
-        self.limits.count_part()?;
+        self.state.limits.count_part()?;
         self.last_is_signed = false;
         self.parts.push(part);
         Ok(())
@@ -356,12 +337,8 @@ impl Decoder {
         }
         let usage = self.reported_usage();
         let stop = self.stop.take().unwrap_or(Ok(StopReason::EndTurn))?;
-        let end = AnswerEnd { stop, usage, request_id: self.id.take(), calls_before: self.calls_before };
         let parts = std::mem::take(&mut self.parts);
-        let answer = build_answer(parts, end)?;
-        self.finished = true;
-        out.push(ModelEvent::Finished(Box::new(answer)));
-        Ok(())
+        self.state.finish(parts, stop, usage, out)
     }
 }
 

@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 
 use super::super::gemini::errors;
 use super::request::{NAME, SIGNATURE};
-use crate::answer_draft::{AnswerEnd, CallDraft, Part, TokenCount, TokenCounts, build_answer};
-use crate::answer_limits::AnswerLimits;
+use crate::answer_draft::{CallDraft, Part, TokenCount, TokenCounts};
+use crate::answer_state::AnswerState;
 use crate::lenient_json::{self, Text, string_or_empty};
-use crate::response_error::{ReportedError, ResponseError, ignore_incomplete_frame, parse_failure};
+use crate::response_error::{ReportedError, ResponseError, parse_failure};
 use crate::wire_protocol::AnswerDecoder;
 use ibeam_http::framing::Frame;
 
@@ -99,17 +99,19 @@ enum StepContent {
 /// The state of one answer.
 #[derive(Debug)]
 pub(super) struct Decoder {
-    finished: bool,
     /// The tokens of an answer that failed.
     failed_usage: Option<Usage>,
     steps: Vec<StepState>,
-    calls_before: usize,
-    limits: AnswerLimits,
+    state: AnswerState,
 }
 
 impl AnswerDecoder for Decoder {
-    fn decode_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
-        if self.finished || frame.data.trim() == "[DONE]" {
+    fn state(&self) -> &AnswerState {
+        &self.state
+    }
+
+    fn add_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
+        if frame.data.trim() == "[DONE]" {
             return Ok(());
         }
         if frame.event == "error" {
@@ -133,27 +135,8 @@ impl AnswerDecoder for Decoder {
         }
     }
 
-    fn content_size(&self) -> usize {
-        self.limits.content_size()
-    }
-
-    fn has_stopped(&self) -> bool {
-        self.finished
-    }
-
     fn reported_usage(&self) -> Option<Usage> {
         self.failed_usage
-    }
-
-    fn finish_stream(
-        &mut self,
-        last: Option<&Frame>,
-        out: &mut Vec<ModelEvent>,
-    ) -> Result<(), ResponseError> {
-        if let Some(last) = last {
-            ignore_incomplete_frame(self.decode_frame(last, out))?;
-        }
-        if self.finished { Ok(()) } else { Err(ResponseError::Truncated) }
     }
 
     fn decode_document(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
@@ -169,13 +152,7 @@ impl AnswerDecoder for Decoder {
 
 impl Decoder {
     pub(super) fn new(calls_before: usize) -> Self {
-        Self {
-            finished: false,
-            failed_usage: None,
-            steps: Vec::new(),
-            calls_before,
-            limits: AnswerLimits::default(),
-        }
+        Self { failed_usage: None, steps: Vec::new(), state: AnswerState::new(calls_before) }
     }
 
     fn start_step(
@@ -189,8 +166,8 @@ impl Decoder {
             return Err(out_of_order("a second `step.start` of one index"));
         }
         let step = step.map_or("{}", RawValue::get);
-        self.limits.count_part()?;
-        self.limits.count(step)?;
+        self.state.limits.count_part()?;
+        self.state.limits.count(step)?;
         let mut fields: Map<String, Value> =
             serde_json::from_str(step).map_err(|error| parse_failure(step, &error))?;
         let text = |fields: &Map<String, Value>, key: &str| {
@@ -232,7 +209,7 @@ impl Decoder {
         repaired: bool,
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ResponseError> {
-        self.limits.count(raw)?;
+        self.state.limits.count(raw)?;
         // Deltas belong to the newest step, so the search starts at the end.
         let step = self.steps.iter_mut().rev().find(|step| step.index == index);
         let step = step.ok_or_else(|| out_of_order("a `step.delta` without its step"))?;
@@ -299,13 +276,9 @@ impl Decoder {
             }
             status => StopReason::Unknown(status.to_owned()),
         };
-        let request_id = interaction.id.map(Text::into_string).filter(|id| !id.is_empty());
-        let end = AnswerEnd { stop, usage, request_id, calls_before: self.calls_before };
+        self.state.id = interaction.id.map(Text::into_string).filter(|id| !id.is_empty());
         let parts = std::mem::take(&mut self.steps).into_iter().flat_map(|step| parts(step.content));
-        let answer = build_answer(parts.collect(), end)?;
-        self.finished = true;
-        out.push(ModelEvent::Finished(Box::new(answer)));
-        Ok(())
+        self.state.finish(parts.collect(), stop, usage, out)
     }
 }
 

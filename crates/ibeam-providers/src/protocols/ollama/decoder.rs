@@ -9,10 +9,10 @@ use serde_json::json;
 
 use super::chunk::{Call, Chunk, ChunkMessage};
 use super::request::{NAME, THINKING};
-use crate::answer_draft::{AnswerEnd, CallDraft, Part, TokenCounts, build_answer};
-use crate::answer_limits::AnswerLimits;
+use crate::answer_draft::{CallDraft, Part, TokenCounts};
+use crate::answer_state::AnswerState;
 use crate::lenient_json::{self, Text, string_or_empty};
-use crate::response_error::{ReportedError, ResponseError, ignore_incomplete_frame, parse_failure};
+use crate::response_error::{ReportedError, ResponseError, parse_failure};
 use crate::text_tool_calls::TextToolCallBuffer;
 use crate::wire_protocol::AnswerDecoder;
 use ibeam_http::framing::Frame;
@@ -20,42 +20,25 @@ use ibeam_http::framing::Frame;
 /// The state of one answer.
 #[derive(Debug)]
 pub(super) struct Decoder {
-    finished: bool,
     thinking: String,
     text: String,
     text_calls: TextToolCallBuffer,
     calls: Vec<CallDraft>,
-    calls_before: usize,
-    limits: AnswerLimits,
+    state: AnswerState,
 }
 
 impl AnswerDecoder for Decoder {
-    fn decode_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
-        if self.finished { Ok(()) } else { self.decode_chunk(&frame.data, out) }
+    fn state(&self) -> &AnswerState {
+        &self.state
     }
 
-    fn content_size(&self) -> usize {
-        self.limits.content_size()
-    }
-
-    fn has_stopped(&self) -> bool {
-        self.finished
-    }
-
-    fn finish_stream(
-        &mut self,
-        last: Option<&Frame>,
-        out: &mut Vec<ModelEvent>,
-    ) -> Result<(), ResponseError> {
-        if let Some(last) = last {
-            ignore_incomplete_frame(self.decode_frame(last, out))?;
-        }
-        if self.finished { Ok(()) } else { Err(ResponseError::Truncated) }
+    fn add_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
+        self.decode_chunk(&frame.data, out)
     }
 
     fn decode_document(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
         self.decode_chunk(body, out)?;
-        if self.finished { Ok(()) } else { Err(ResponseError::Truncated) }
+        if self.state.is_finished() { Ok(()) } else { Err(ResponseError::Truncated) }
     }
 }
 
@@ -63,13 +46,11 @@ impl Decoder {
     /// Creates a decoder. The model may write calls of `text_tools` as text.
     pub(super) fn new(calls_before: usize, text_tools: Vec<String>) -> Self {
         Self {
-            finished: false,
             thinking: String::new(),
             text: String::new(),
             text_calls: TextToolCallBuffer::new(text_tools),
             calls: Vec::new(),
-            calls_before,
-            limits: AnswerLimits::default(),
+            state: AnswerState::new(calls_before),
         }
     }
 
@@ -101,8 +82,8 @@ impl Decoder {
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ResponseError> {
         let ChunkMessage { content, thinking, tool_calls } = message;
-        self.limits.count_optional(thinking.as_ref().map(Text::as_str))?;
-        self.limits.count_optional(content.as_ref().map(Text::as_str))?;
+        self.state.limits.count_optional(thinking.as_ref().map(Text::as_str))?;
+        self.state.limits.count_optional(content.as_ref().map(Text::as_str))?;
         let thinking = string_or_empty(thinking);
         if !thinking.is_empty() {
             self.thinking.push_str(&thinking);
@@ -140,9 +121,9 @@ impl Decoder {
         let function = call.function.unwrap_or_default();
         let (arguments, arguments_repaired) = function.arguments();
         let (id, name) = (string_or_empty(call.id), string_or_empty(function.name));
-        self.limits.count_part()?;
+        self.state.limits.count_part()?;
         for content in [id.as_str(), &name, &arguments] {
-            self.limits.count(content)?;
+            self.state.limits.count(content)?;
         }
         let repaired = repaired || arguments_repaired;
         self.calls.push(CallDraft { id, name, arguments: arguments.into_owned(), repaired });
@@ -166,12 +147,7 @@ impl Decoder {
         }
         parts.push(Part::Text(std::mem::take(&mut self.text)));
         parts.extend(std::mem::take(&mut self.calls).into_iter().chain(text_calls).map(Part::Call));
-        let end =
-            AnswerEnd { stop, usage: counts.usage(), request_id: None, calls_before: self.calls_before };
-        let answer = build_answer(parts, end)?;
-        self.finished = true;
-        out.push(ModelEvent::Finished(Box::new(answer)));
-        Ok(())
+        self.state.finish(parts, stop, counts.usage(), out)
     }
 }
 

@@ -16,10 +16,10 @@ use super::delta_template::DeltaTemplate;
 use super::reasoning_details::{REASONING_DETAILS, add_details};
 use super::request::NAME;
 use super::usage::parse_usage;
-use crate::answer_draft::{AnswerEnd, Part, build_answer};
-use crate::answer_limits::AnswerLimits;
+use crate::answer_draft::Part;
+use crate::answer_state::AnswerState;
 use crate::lenient_json::{self, Text, string_or_empty};
-use crate::response_error::{ReportedError, ResponseError, ignore_incomplete_frame, parse_failure};
+use crate::response_error::{ReportedError, ResponseError, parse_failure};
 use crate::text_tool_calls::TextToolCallBuffer;
 use crate::wire_protocol::AnswerDecoder;
 use ibeam_http::framing::Frame;
@@ -32,8 +32,6 @@ const FAILED_REASONS: [&str; 5] =
 /// The state of one answer.
 #[derive(Debug)]
 pub(super) struct Decoder {
-    finished: bool,
-    id: Option<String>,
     thinking: String,
     /// The details of the reasoning.
     details: Vec<Value>,
@@ -44,16 +42,16 @@ pub(super) struct Decoder {
     calls: CallAssembly,
     finish_reason: Option<String>,
     usage: Value,
-    calls_before: usize,
-    limits: AnswerLimits,
+    state: AnswerState,
     template: DeltaTemplate,
 }
 
 impl AnswerDecoder for Decoder {
-    fn decode_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
-        if self.finished {
-            return Ok(());
-        }
+    fn state(&self) -> &AnswerState {
+        &self.state
+    }
+
+    fn add_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
         if frame.data.trim() == "[DONE]" {
             return self.finish(out);
         }
@@ -61,10 +59,6 @@ impl AnswerDecoder for Decoder {
             return Err(ResponseError::Reported(ReportedError::from_error_event(&frame.data)));
         }
         self.decode_chunk(&frame.data, out)
-    }
-
-    fn content_size(&self) -> usize {
-        self.limits.content_size()
     }
 
     fn has_stopped(&self) -> bool {
@@ -75,18 +69,8 @@ impl AnswerDecoder for Decoder {
         parse_usage(&self.usage)
     }
 
-    fn finish_stream(
-        &mut self,
-        last: Option<&Frame>,
-        out: &mut Vec<ModelEvent>,
-    ) -> Result<(), ResponseError> {
-        if let Some(last) = last {
-            ignore_incomplete_frame(self.decode_frame(last, out))?;
-        }
-        if self.finished {
-            return Ok(());
-        }
-        if self.finish_reason.is_some() { self.finish(out) } else { Err(ResponseError::Truncated) }
+    fn complete(&mut self, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
+        self.finish(out)
     }
 
     fn decode_document(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
@@ -102,8 +86,6 @@ impl Decoder {
     /// Creates a decoder. The model may write calls of `text_tools` as text.
     pub(super) fn new(calls_before: usize, text_tools: Vec<String>) -> Self {
         Self {
-            finished: false,
-            id: None,
             thinking: String::new(),
             details: Vec::new(),
             text: String::new(),
@@ -112,15 +94,14 @@ impl Decoder {
             calls: CallAssembly::default(),
             finish_reason: None,
             usage: Value::Null,
-            calls_before,
-            limits: AnswerLimits::default(),
+            state: AnswerState::new(calls_before),
             template: DeltaTemplate::default(),
         }
     }
 
     fn decode_chunk(&mut self, text: &str, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
         if let Some(content) = self.template.extract(text) {
-            self.limits.count(&content)?;
+            self.state.limits.count(&content)?;
             self.add_content(Cow::Owned(content), out);
             return Ok(());
         }
@@ -136,8 +117,8 @@ impl Decoder {
                 return Err(ResponseError::Reported(error));
             }
         }
-        if self.id.is_none() {
-            self.id = chunk.id.map(Text::into_string);
+        if self.state.id.is_none() {
+            self.state.id = chunk.id.map(Text::into_string);
         }
         // The older form of Groq's usage is in its extension.
         let extension =
@@ -197,28 +178,28 @@ impl Decoder {
     ) -> Result<(), ResponseError> {
         // Some services send the same thinking in both fields.
         let thinking = delta.reasoning_content.filter(|text| !text.as_str().is_empty()).or(delta.reasoning);
-        self.limits.count_optional(thinking.as_ref().map(Text::as_str))?;
+        self.state.limits.count_optional(thinking.as_ref().map(Text::as_str))?;
         self.add_thinking(string_or_empty(thinking), out);
         if let Some(pieces) = delta.reasoning_details {
-            self.limits.count(pieces.get())?;
+            self.state.limits.count(pieces.get())?;
             add_details(&mut self.details, serde_json::from_str(pieces.get()).unwrap_or_default());
         }
         match delta.content {
             None => {}
             Some(Content::Text(text)) => {
-                self.limits.count(&text)?;
+                self.state.limits.count(&text)?;
                 self.add_content(text, out);
             }
             Some(Content::Parts { thinking, text }) => {
-                self.limits.count(&thinking)?;
-                self.limits.count(&text)?;
+                self.state.limits.count(&thinking)?;
+                self.state.limits.count(&text)?;
                 self.add_thinking(thinking, out);
                 self.add_content(Cow::Owned(text), out);
             }
         }
         if let Some(refusal) = delta.refusal.filter(|text| !text.as_str().is_empty()) {
             self.refused = true;
-            self.limits.count(refusal.as_str())?;
+            self.state.limits.count(refusal.as_str())?;
             self.add_text(refusal.into_string(), out);
         }
         let calls = delta.tool_calls.unwrap_or_default();
@@ -228,13 +209,13 @@ impl Decoder {
             if self.calls.is_empty() {
                 out.push(ModelEvent::ToolCallStarted);
             }
-            self.calls.add(call, repaired, &mut self.limits)?;
+            self.calls.add(call, repaired, &mut self.state.limits)?;
         }
         // Services that send both forms mean the same call.
         if let Some(function) = delta.function_call.filter(|call| !has_calls && !call.is_empty()) {
             self.flush_buffered_text(out);
             let call = CallDelta { function: Some(function), ..CallDelta::default() };
-            self.calls.add(call, repaired, &mut self.limits)?;
+            self.calls.add(call, repaired, &mut self.state.limits)?;
         }
         Ok(())
     }
@@ -279,16 +260,7 @@ impl Decoder {
         parts.push(Part::Text(std::mem::take(&mut self.text)));
         parts.extend(self.calls.take().into_iter().chain(text_calls).map(Part::Call));
         let stop = if self.refused { StopReason::Refusal } else { stop_reason(self.finish_reason.take()) };
-        let end = AnswerEnd {
-            stop,
-            usage: parse_usage(&self.usage),
-            request_id: self.id.take(),
-            calls_before: self.calls_before,
-        };
-        let answer = build_answer(parts, end)?;
-        self.finished = true;
-        out.push(ModelEvent::Finished(Box::new(answer)));
-        Ok(())
+        self.state.finish(parts, stop, parse_usage(&self.usage), out)
     }
 }
 

@@ -14,10 +14,11 @@ use serde_json::value::RawValue;
 
 use super::event::{EventName, ResponseId, StreamEvent, WireResponse};
 use super::item::{ItemKind, WireItem, kind_of};
-use crate::answer_draft::{AnswerEnd, CallDraft, Part, TokenCount, TokenCounts, build_answer};
+use crate::answer_draft::{CallDraft, Part, TokenCount, TokenCounts};
 use crate::answer_limits::AnswerLimits;
+use crate::answer_state::AnswerState;
 use crate::lenient_json::{self, Text, string_or_empty};
-use crate::response_error::{ReportedError, ResponseError, ignore_incomplete_frame, parse_failure};
+use crate::response_error::{ReportedError, ResponseError, parse_failure};
 use crate::wire_protocol::AnswerDecoder;
 use ibeam_http::framing::Frame;
 
@@ -47,19 +48,20 @@ impl ItemState {
 /// The state of one answer.
 #[derive(Debug)]
 pub(super) struct Decoder {
-    finished: bool,
-    id: Option<String>,
     items: Vec<ItemState>,
     refused: bool,
     /// The tokens of an answer that failed.
     failed_usage: Option<Usage>,
-    calls_before: usize,
-    limits: AnswerLimits,
+    state: AnswerState,
 }
 
 impl AnswerDecoder for Decoder {
-    fn decode_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
-        if self.finished || frame.data.trim() == "[DONE]" {
+    fn state(&self) -> &AnswerState {
+        &self.state
+    }
+
+    fn add_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
+        if frame.data.trim() == "[DONE]" {
             return Ok(());
         }
         let mut buffer = String::new();
@@ -73,7 +75,7 @@ impl AnswerDecoder for Decoder {
             }
             EventName::ArgumentsDelta => {
                 let delta = string_or_empty(event.delta);
-                self.limits.count(&delta)?;
+                self.state.limits.count(&delta)?;
                 let item =
                     self.open_item(ItemKind::FunctionCall, event.output_index, event.item_id.as_ref(), out)?;
                 item.call.arguments.push_str(&delta);
@@ -82,7 +84,7 @@ impl AnswerDecoder for Decoder {
             }
             EventName::ArgumentsDone => {
                 let arguments = string_or_empty(event.arguments);
-                self.limits.count(&arguments)?;
+                self.state.limits.count(&arguments)?;
                 let item =
                     self.open_item(ItemKind::FunctionCall, event.output_index, event.item_id.as_ref(), out)?;
                 if item.call.arguments.is_empty() {
@@ -101,7 +103,7 @@ impl AnswerDecoder for Decoder {
             },
             EventName::Created => {
                 let id = event.response.and_then(|raw| serde_json::from_str::<ResponseId>(raw.get()).ok());
-                self.id = id.and_then(|response| response.id);
+                self.state.id = id.and_then(|response| response.id);
                 Ok(())
             }
             EventName::Completed | EventName::Incomplete | EventName::Failed => {
@@ -124,10 +126,6 @@ impl AnswerDecoder for Decoder {
         }
     }
 
-    fn content_size(&self) -> usize {
-        self.limits.content_size()
-    }
-
     fn has_stopped(&self) -> bool {
         // No event before the terminal event reports the stop.
         false
@@ -135,17 +133,6 @@ impl AnswerDecoder for Decoder {
 
     fn reported_usage(&self) -> Option<Usage> {
         self.failed_usage
-    }
-
-    fn finish_stream(
-        &mut self,
-        last: Option<&Frame>,
-        out: &mut Vec<ModelEvent>,
-    ) -> Result<(), ResponseError> {
-        if let Some(last) = last {
-            ignore_incomplete_frame(self.decode_frame(last, out))?;
-        }
-        if self.finished { Ok(()) } else { Err(ResponseError::Truncated) }
     }
 
     fn decode_document(&mut self, body: &str, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
@@ -168,15 +155,7 @@ impl AnswerDecoder for Decoder {
 
 impl Decoder {
     pub(super) fn new(calls_before: usize) -> Self {
-        Self {
-            finished: false,
-            id: None,
-            items: Vec::new(),
-            refused: false,
-            failed_usage: None,
-            calls_before,
-            limits: AnswerLimits::default(),
-        }
+        Self { items: Vec::new(), refused: false, failed_usage: None, state: AnswerState::new(calls_before) }
     }
 
     fn add_text(
@@ -186,7 +165,7 @@ impl Decoder {
         out: &mut Vec<ModelEvent>,
     ) -> Result<(), ResponseError> {
         let Some(delta) = event.delta.filter(|delta| !delta.as_str().is_empty()) else { return Ok(()) };
-        self.limits.count(delta.as_str())?;
+        self.state.limits.count(delta.as_str())?;
         let item = self.open_item(kind, event.output_index, event.item_id.as_ref(), out)?;
         item.text.push_str(delta.as_str());
         push_text(kind, delta.into_string(), out);
@@ -231,7 +210,7 @@ impl Decoder {
     }
 
     fn push_item(&mut self, item: ItemState, out: &mut Vec<ModelEvent>) -> Result<usize, ResponseError> {
-        self.limits.count_part()?;
+        self.state.limits.count_part()?;
         if item.kind == ItemKind::FunctionCall {
             out.push(ModelEvent::ToolCallStarted);
         }
@@ -252,7 +231,7 @@ impl Decoder {
             item.call.name = wire.text("name").to_owned();
         }
         for stored in [&item.id, &item.call.id, &item.call.name] {
-            self.limits.count(stored)?;
+            self.state.limits.count(stored)?;
         }
         self.push_item(item, out)
     }
@@ -278,18 +257,18 @@ impl Decoder {
             ItemKind::Message => {
                 let (text, is_refusal) = wire.message_text();
                 self.refused |= is_refusal;
-                add_rest(item, &text, &mut self.limits, out)?;
-                item.original = count_attributes(wire.attributes(), &mut self.limits)?;
+                add_rest(item, &text, &mut self.state.limits, out)?;
+                item.original = count_attributes(wire.attributes(), &mut self.state.limits)?;
             }
             ItemKind::Reasoning => {
-                self.limits.count(raw.get())?;
-                add_rest(item, &wire.reasoning_text(), &mut self.limits, out)?;
+                self.state.limits.count(raw.get())?;
+                add_rest(item, &wire.reasoning_text(), &mut self.state.limits, out)?;
                 item.original = wire.into_original_block();
             }
             ItemKind::FunctionCall => {
                 let arguments = wire.arguments();
                 if arguments != item.call.arguments {
-                    self.limits.count(&arguments)?;
+                    self.state.limits.count(&arguments)?;
                 }
                 // The ids and names of the start may be preliminary.
                 item.call = CallDraft {
@@ -300,10 +279,10 @@ impl Decoder {
                     repaired: repaired || wire.repaired || wire.is_custom_call(),
                 };
                 item.is_cut = wire.text("status") == "incomplete";
-                item.original = count_attributes(wire.attributes(), &mut self.limits)?;
+                item.original = count_attributes(wire.attributes(), &mut self.state.limits)?;
             }
             ItemKind::Other => {
-                self.limits.count(raw.get())?;
+                self.state.limits.count(raw.get())?;
                 item.original = wire.into_original_block();
             }
         }
@@ -355,7 +334,7 @@ impl Decoder {
         }
         self.complete_missing_items(response.output.as_deref().unwrap_or_default(), repaired, out)?;
         if let Some(id) = response.id {
-            self.id = Some(id);
+            self.state.id = Some(id);
         }
         let reason = response.incomplete_details.and_then(|details| details.reason);
         let stop = match reason {
@@ -374,11 +353,7 @@ impl Decoder {
         for item in items {
             push_parts(item, &mut parts)?;
         }
-        let end = AnswerEnd { stop, usage, request_id: self.id.take(), calls_before: self.calls_before };
-        let answer = build_answer(parts, end)?;
-        self.finished = true;
-        out.push(ModelEvent::Finished(Box::new(answer)));
-        Ok(())
+        self.state.finish(parts, stop, usage, out)
     }
 }
 
