@@ -231,7 +231,7 @@ pub(crate) fn execute_offline(
         // Commands with several exit codes of success.
         OfflineCommand::Convert { from, to, losses, file } => {
             let to = to.unwrap_or(DialectName::Cursor);
-            let fails_on_loss = flags.fail_on.contains(&FailOnArg::Loss);
+            let fails_on_loss = flags.other.fail_on.contains(&FailOnArg::Loss);
             let (file, losses) = (file.as_deref(), losses.as_deref());
             return convert::convert(base, (*from, to), file, losses, fails_on_loss, stdout);
         }

@@ -14,40 +14,40 @@ use ibeam_agent::option_checks::empty_value;
 pub(crate) fn check(flags: &Flags) -> Result<(), Reason> {
     let unsupported = |what: &str| Err(Reason::Unsupported { what: what.to_owned() });
     reject_non_utf8_variables()?;
-    if flags.resume.as_ref().is_some_and(|name| name.trim().is_empty()) {
+    if flags.session.resume.as_ref().is_some_and(|name| name.trim().is_empty()) {
         return Err(empty_value("--resume"));
     }
-    if flags.from_atif.is_some() && (flags.resume.is_some() || flags.continue_) {
+    if flags.session.from_atif.is_some() && (flags.session.resume.is_some() || flags.session.continue_) {
         let detail = sentence!("`--from-atif` starts a new session; leave `--resume` and `--continue` out");
         return Err(Reason::Usage { detail });
     }
-    if flags.continue_ && flags.resume.is_some() {
+    if flags.session.continue_ && flags.session.resume.is_some() {
         let detail = sentence!("`--continue` resumes the newest session; leave it or `--resume` out");
         return Err(Reason::Usage { detail });
     }
-    if flags.heartbeat == Some(0) {
+    if flags.output.heartbeat == Some(0) {
         let detail = sentence!("`--heartbeat 0` should be a number of seconds above 0");
         return Err(Reason::Usage { detail });
     }
-    if flags.insecure {
+    if flags.other.insecure {
         return unsupported("--insecure");
     }
-    if flags.cloud {
+    if flags.other.cloud {
         return unsupported("--cloud");
     }
-    if flags.recording_speed.is_some() && flags.from_recording.is_none() {
+    if flags.traffic.recording_speed.is_some() && flags.traffic.from_recording.is_none() {
         return Err(Reason::Usage { detail: sentence!("`--recording-speed` needs `--from-recording DIR`") });
     }
     for (flag, is_given) in [
-        ("--worktree-base", flags.worktree_base.is_some()),
-        ("--skip-worktree-setup", flags.skip_worktree_setup),
+        ("--worktree-base", flags.prompt.worktree_base.is_some()),
+        ("--skip-worktree-setup", flags.prompt.skip_worktree_setup),
     ] {
-        if is_given && flags.worktree.is_none() {
+        if is_given && flags.prompt.worktree.is_none() {
             return Err(Reason::Usage { detail: sentence!("`{flag}` needs `--worktree`", flag) });
         }
     }
     // `dialect::translate` removes `--dialect` where it is the first argument.
-    if let Some(dialect) = &flags.dialect {
+    if let Some(dialect) = &flags.other.dialect {
         return Err(Reason::Usage {
             detail: sentence!("`--dialect {dialect}` must be the first argument", dialect),
         });

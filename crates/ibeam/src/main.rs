@@ -95,8 +95,10 @@ fn run(started: Instant) -> ExitCode {
         }
     };
     // Every user can read the command line of a process, and a header may hold a token.
-    ibeam_sandbox::redact_arguments(flags.api_key.iter().chain(&flags.header).map(String::as_str));
-    if flags.version {
+    ibeam_sandbox::redact_arguments(
+        flags.connection.api_key.iter().chain(&flags.connection.header).map(String::as_str),
+    );
+    if flags.prompt.version {
         // Programs read the bare number; a person reads which program it is.
         let name = if stdout_terminal { "ibeam " } else { "" };
         return print_and_exit(&mut stdout, &format!("{name}{}\n", env!("CARGO_PKG_VERSION")), &args);
@@ -105,9 +107,11 @@ fn run(started: Instant) -> ExitCode {
     if let Some(Command::Resume { id, .. }) = &command {
         options.session = id.clone().map_or(SessionTarget::Newest, SessionTarget::Named);
     }
-    let (lang, debug) = (flags.lang.clone(), flags.debug.clone());
-    let report =
-        ErrorOutput { format: flags.error_format.unwrap_or_default(), file: flags.error_file.clone() };
+    let (lang, debug) = (flags.other.lang.clone(), flags.other.debug.clone());
+    let report = ErrorOutput {
+        format: flags.other.error_format.unwrap_or_default(),
+        file: flags.other.error_file.clone(),
+    };
     let dialect_writer =
         dialect_options.and_then(|options| Some(DialectWriter::new(options, stdout.try_clone().ok()?)));
     let fail = |error: CliError, catalogue: &Catalogue| {
@@ -119,9 +123,9 @@ fn run(started: Instant) -> ExitCode {
         exit::report_failure(&error, catalogue)
     };
     let unstarted = |reason: Reason| fail(reason.into(), &environment::catalogue(lang.as_deref()));
-    let is_run = matches!(command, None | Some(Command::Resume { .. })) && !flags.list_models;
+    let is_run = matches!(command, None | Some(Command::Resume { .. })) && !flags.prompt.list_models;
     let stdin_terminal = rustix::termios::isatty(std::io::stdin().as_fd());
-    if is_run && mode::is_print_mode(flags.print, stdout_terminal, stdin_terminal) {
+    if is_run && mode::is_print_mode(flags.prompt.print, stdout_terminal, stdin_terminal) {
         print_early_failures_on_stdout(&flags, &options, dialect_writer.as_ref(), &stdout);
     }
     if let Err(reason) = exit::configure_error_output(report) {
@@ -203,8 +207,10 @@ fn print_early_failures_on_stdout(
     dialect_writer: Option<&DialectWriter>,
     stdout: &File,
 ) {
-    let format =
-        flags.output_format.unwrap_or(mode::default_format(ibeam_agent::app::contract_or_default(options)));
+    let format = flags
+        .output
+        .output_format
+        .unwrap_or(mode::default_format(ibeam_agent::app::contract_or_default(options)));
     match (dialect_writer.cloned(), stdout.try_clone()) {
         (Some(dialect_writer), _) => {
             let print = move |error: &CliError| {
@@ -256,7 +262,7 @@ fn dispatch(
 ) -> Result<ExitCode, CliError> {
     let stdout_terminal = rustix::termios::isatty(&stdout);
     option_checks::check_names(&app.base.options)?;
-    if flags.list_models {
+    if flags.prompt.list_models {
         command::list_models(app, command::ModelListOptions::default(), &mut stdout)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -288,7 +294,7 @@ fn dispatch(
             };
         }
     };
-    if flags.fork && target == SessionTarget::New {
+    if flags.session.fork && target == SessionTarget::New {
         return Err(Reason::Usage { detail: sentence!("`--fork` needs `--resume` or `--continue`") }.into());
     }
     check_unpark(flags, &target, &words)?;
@@ -303,19 +309,19 @@ fn dispatch(
     let plan = ibeam_agent::run::load_plan(app, &target)?;
     let words = if plan.is_some() { ibeam_agent::run::PlanHandover::words(words) } else { words };
     let mode = mode::infer(ModeInputs {
-        print: flags.print,
-        format: flags.output_format,
+        print: flags.prompt.print,
+        format: flags.output.output_format,
         contract: app.base.contract(),
-        partial: flags.stream_partial_output,
+        partial: flags.output.stream_partial_output,
         stdout_terminal,
         stdin_terminal: rustix::termios::isatty(std::io::stdin().as_fd()),
     })?;
     mode::check_message_output(reads_messages, mode)?;
-    if flags.setup {
+    if flags.traffic.setup {
         command::install_if_missing(app)?;
     }
     let startup = || startup.map_or_else(|| StartupWatchdog::start(&app.base.options), Ok);
-    let form = |format| OutputForm { format, partial: flags.stream_partial_output };
+    let form = |format| OutputForm { format, partial: flags.output.stream_partial_output };
     match mode {
         RunMode::Print(format) => {
             match dialect_writer.map(|dialect_writer| (dialect_writer, dialect_writer.options().input)) {
@@ -334,7 +340,7 @@ fn dispatch(
                     startup()?,
                 )?,
                 Some(_) | None => {
-                    let stdin = flags.stdin.map(StdinUse::from).unwrap_or_default();
+                    let stdin = flags.prompt.stdin.map(StdinUse::from).unwrap_or_default();
                     let input = print::PrintInput { words: &words, stdin, plan, dialect: dialect_writer };
                     print::print(app, &target, input, form(format), stdout, startup()?)?;
                     if dialect_writer.is_none() && format == Format::StreamJson && stdout_terminal {
@@ -353,8 +359,8 @@ fn dispatch(
                 false => InteractiveStart::Session(target),
             };
             let first = (!first.is_empty()).then_some(first);
-            let lines_only =
-                flags.screen_reader || environment::variable("ACCESSIBLE").is_some_and(|value| value != "0");
+            let lines_only = flags.output.screen_reader
+                || environment::variable("ACCESSIBLE").is_some_and(|value| value != "0");
             ibeam_conversation::run_interactive(app, &start, first, stdout, startup()?, lines_only)?;
         }
     }
@@ -363,7 +369,7 @@ fn dispatch(
 
 /// Writes on stderr which format is for people, if a person has probably not asked for the stream that is on the terminal.
 fn hint_at_text_format(app: &AppContext, flags: &Flags) {
-    let is_default = flags.output_format.is_none();
+    let is_default = flags.output.output_format.is_none();
     // A client that runs the program on a pseudo-terminal names its format.
     if is_default && rustix::termios::isatty(std::io::stdin()) && rustix::termios::isatty(std::io::stderr()) {
         stderr::write_line(&format!("hint: {}", app.base.catalogue.line(&SubcommandLine::StreamOnTerminal)));
@@ -372,14 +378,14 @@ fn hint_at_text_format(app: &AppContext, flags: &Flags) {
 
 /// Checks that `--unpark` names a session and no prompt.
 fn check_unpark(flags: &Flags, target: &SessionTarget, words: &[OsString]) -> Result<(), Reason> {
-    let detail = match (flags.unpark, target) {
+    let detail = match (flags.traffic.unpark, target) {
         (false, _) => return Ok(()),
         (true, SessionTarget::New) => sentence!("`--unpark` needs `--resume` or `--continue`"),
-        (true, _) if flags.fork => {
+        (true, _) if flags.session.fork => {
             sentence!("`--unpark` continues a run, so it cannot be used with `--fork`")
         }
         (true, _) if !words.is_empty() => sentence!("`--unpark` continues a run without a prompt"),
-        (true, _) if !flags.print => sentence!("`--unpark` needs `--print`"),
+        (true, _) if !flags.prompt.print => sentence!("`--unpark` needs `--print`"),
         (true, _) => return Ok(()),
     };
     Err(Reason::Usage { detail })

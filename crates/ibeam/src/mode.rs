@@ -79,15 +79,15 @@ pub(crate) fn default_format(contract: Contract) -> Format {
 /// # Errors
 /// `Usage` for another source of the prompt.
 pub(crate) fn reads_messages(flags: &Flags, words: &[OsString], has_dialect: bool) -> Result<bool, Reason> {
-    let detail = match flags.input_format.unwrap_or_default() {
+    let detail = match flags.prompt.input_format.unwrap_or_default() {
         InputFormat::Text => return Ok(false),
-        InputFormat::StreamJson if flags.from_plan.is_some() => {
+        InputFormat::StreamJson if flags.session.from_plan.is_some() => {
             sentence!("`--from-plan` is for one prompt, not for `--input-format stream-json`")
         }
         InputFormat::StreamJson if !words.is_empty() => {
             sentence!("`--input-format stream-json` takes the prompts from stdin, not from the arguments")
         }
-        InputFormat::StreamJson if flags.stdin == Some(Stdin::Ignore) => {
+        InputFormat::StreamJson if flags.prompt.stdin == Some(Stdin::Ignore) => {
             sentence!(
                 "`--input-format stream-json` takes the prompts from stdin, so `--stdin ignore` has no meaning"
             )

@@ -1,13 +1,16 @@
 //! The flags of runs that each command uses, which its help, completions and man page list. Any other flag is an error.
 
-use clap::parser::ValueSource;
-use clap::{ArgMatches, Command, Id};
+use std::sync::OnceLock;
 
-/// The flags of runs that a command takes besides [`COMMON_FLAGS`].
+use clap::parser::ValueSource;
+use clap::{ArgGroup, ArgMatches, Args as _, Command, Id};
+
+use super::flags::Flags;
+
+/// The flags of runs that a command takes besides [`COMMON_FLAGS`]: groups, by the names of the structs in `flags.rs`, and
+/// single flags, by their ids. A new flag of a group belongs to all commands that take the group.
 enum FlagSet {
-    /// The flags with these ids.
     Only(&'static [&'static str]),
-    /// All flags but those with these ids.
     AllBut(&'static [&'static str]),
 }
 
@@ -16,20 +19,8 @@ use FlagSet::{AllBut, Only};
 /// The commands by their path, each with its flags. A row counts for the commands below it too, unless they have a row.
 const COMMAND_FLAGS: &[(&str, FlagSet)] = &[
     ("about", Only(&["contract", "model"])),
-    ("acp", AllBut(SINGLE_RUN_FLAGS)),
-    (
-        "batch",
-        Only(&[
-            "api_key",
-            "ca_file",
-            "client_cert",
-            "client_key",
-            "endpoint",
-            "header",
-            "trust",
-            "workspace",
-        ]),
-    ),
+    ("acp", AllBut(SINGLE_RUN_GROUPS)),
+    ("batch", Only(&["ConnectionFlags", "trust", "workspace"])),
     ("check", Only(&["contract"])),
     ("complete", Only(&[])),
     ("completions", Only(&[])),
@@ -38,12 +29,12 @@ const COMMAND_FLAGS: &[(&str, FlagSet)] = &[
     ("convert", Only(&["fail_on"])),
     ("create-chat", Only(&["workspace"])),
     ("diff", Only(&["timeout", "workspace"])),
-    ("doctor", Only(&["add_dir", "api_key", "endpoint", "force", "model", "sandbox", "trust", "workspace"])),
+    ("doctor", Only(&["AccessFlags", "api_key", "endpoint", "model", "workspace"])),
     ("errors", Only(&[])),
     ("fleet", Only(&[])),
     ("fleet apply", Only(&["workspace"])),
     ("fleet delete", Only(&["force"])),
-    ("fleet doctor", Only(WORKER_LIMIT_FLAGS)),
+    ("fleet doctor", Only(&["LimitFlags", "mode", "plan"])),
     ("fleet logs", Only(&["output_format", "verbose"])),
     ("fleet run", Only(FLEET_FLAGS)),
     ("fleet run-check", Only(FLEET_FLAGS)),
@@ -52,10 +43,10 @@ const COMMAND_FLAGS: &[(&str, FlagSet)] = &[
     ("login", Only(&["api_key", "ca_file", "client_cert", "client_key", "header"])),
     ("logout", Only(&[])),
     ("ls", Only(&["workspace"])),
-    ("mcp", Only(&["approve_mcps", "force", "mcp_config", "strict_mcp_config", "trust", "workspace"])),
-    ("mcp serve", AllBut(SINGLE_RUN_FLAGS)),
-    ("models", Only(MODELS_FLAGS)),
-    ("policy", Only(POLICY_FLAGS)),
+    ("mcp", Only(&["McpFlags", "force", "trust", "workspace"])),
+    ("mcp serve", AllBut(SINGLE_RUN_GROUPS)),
+    ("models", Only(&["ConnectionFlags", "list_models", "model", "trust", "workspace"])),
+    ("policy", Only(&["AccessFlags", "RuleFlags", "McpFlags", "mode", "plan", "print", "workspace"])),
     ("providers", Only(&["api_key", "trust", "workspace"])),
     ("quarantine", Only(&[])),
     ("replay", Only(&["contract", "output_format", "stream_partial_output", "verbose", "workspace"])),
@@ -121,12 +112,21 @@ fn accepts_flag(path: &str, id: &str) -> bool {
 
 /// Whether the command at `path`, e.g. `fleet run`, takes the flag of runs with this id. The empty path is a prompt.
 pub(crate) fn takes_flag(path: &str, id: &str) -> bool {
+    let names_it = |names: &[&str]| names.iter().any(|name| *name == id || Some(*name) == group_of(id));
     COMMON_FLAGS.contains(&id)
         || match flags_of(path) {
             None => true,
-            Some(Only(ids)) => ids.contains(&id),
-            Some(AllBut(ids)) => !ids.contains(&id),
+            Some(Only(names)) => names_it(names),
+            Some(AllBut(names)) => !names_it(names),
         }
+}
+
+/// Returns the name of the struct in `flags.rs` that has the flag with this id.
+fn group_of(id: &str) -> Option<&'static str> {
+    static FLAGS: OnceLock<Command> = OnceLock::new();
+    let flags = FLAGS.get_or_init(|| Flags::augment_args(Command::new("")));
+    let has_flag = |group: &&ArgGroup| group.get_args().any(|arg| arg == id);
+    flags.get_groups().find(has_flag).map(|group| group.get_id().as_str())
 }
 
 /// Whether the command at `path` runs prompts: help has its flags in the groups of those of a prompt.
@@ -167,27 +167,18 @@ const CURSOR_FLAGS: &[&str] = &[
 
 /// The flags that set a value of the configuration, which `config explain` shows.
 const CONFIG_FLAGS: &[&str] = &[
-    "allow",
-    "allow_net",
-    "allow_socket",
-    "approval",
-    "ask",
+    "LimitFlags",
+    "RuleFlags",
     "background",
     "ca_file",
     "client_cert",
     "client_key",
-    "deny",
     "effort",
     "ephemeral",
     "force",
-    "max_cost",
-    "max_tokens",
-    "max_tool_calls",
-    "max_turns",
     "model",
     "sandbox",
     "thinking_budget",
-    "timeout",
     "trust",
     "verbose",
     "workspace",
@@ -195,141 +186,39 @@ const CONFIG_FLAGS: &[&str] = &[
 
 /// The flags that change the first request of a run.
 const CONTEXT_FLAGS: &[&str] = &[
-    "add_dir",
-    "allow",
-    "allow_net",
-    "allow_socket",
+    "AccessFlags",
+    "InstructionFlags",
+    "McpFlags",
+    "RuleFlags",
     "api_key",
-    "append_system_prompt",
-    "approval",
-    "approve_mcps",
-    "ask",
     "continue_",
-    "deny",
     "endpoint",
     "file",
-    "force",
     "image",
-    "json_schema",
-    "mcp_config",
-    "mode",
     "model",
-    "plan",
     "resume",
-    "sandbox",
-    "strict_mcp_config",
-    "system_prompt",
-    "trust",
-    "without",
     "workspace",
 ];
 
 /// The flags that `fleet run` passes to its runs.
 const FLEET_FLAGS: &[&str] = &[
-    "add_dir",
-    "allow",
-    "allow_net",
-    "allow_socket",
-    "append_system_prompt",
-    "approval",
-    "approve_mcps",
-    "ask",
+    "AccessFlags",
+    "InstructionFlags",
+    "LimitFlags",
+    "McpFlags",
+    "ModelFlags",
+    "RuleFlags",
     "background",
     "ca_file",
     "client_cert",
     "client_key",
-    "deny",
-    "effort",
     "endpoint",
     "fail_on",
-    "fallback_model",
-    "force",
     "header",
-    "json_schema",
-    "max_cost",
-    "max_tokens",
-    "max_tool_calls",
-    "max_turns",
-    "mcp_config",
-    "mode",
-    "model",
-    "plan",
-    "sandbox",
-    "strict_mcp_config",
-    "system_prompt",
-    "thinking_budget",
-    "timeout",
-    "trust",
-    "without",
 ];
 
-/// The flags that limit what a worker accepts, by which `fleet doctor` finds what a worker here would refuse.
-const WORKER_LIMIT_FLAGS: &[&str] =
-    &["max_cost", "max_tokens", "max_tool_calls", "max_turns", "mode", "plan", "timeout"];
-
-/// The flags that `models` uses for its requests, and to mark the model of runs.
-const MODELS_FLAGS: &[&str] = &[
-    "api_key",
-    "ca_file",
-    "client_cert",
-    "client_key",
-    "endpoint",
-    "header",
-    "list_models",
-    "model",
-    "trust",
-    "workspace",
-];
-
-/// The flags on which the decision of a rule depends.
-const POLICY_FLAGS: &[&str] = &[
-    "add_dir",
-    "allow",
-    "allow_net",
-    "allow_socket",
-    "approval",
-    "approve_mcps",
-    "ask",
-    "deny",
-    "force",
-    "mcp_config",
-    "mode",
-    "plan",
-    "print",
-    "sandbox",
-    "strict_mcp_config",
-    "trust",
-    "workspace",
-];
-
-/// The flags about one prompt, one session or the output of one run, which a server of runs does not take.
-const SINGLE_RUN_FLAGS: &[&str] = &[
-    "continue_",
-    "file",
-    "fork",
-    "from_atif",
-    "from_plan",
-    "heartbeat",
-    "image",
-    "input_format",
-    "list_models",
-    "output_format",
-    "park_requests",
-    "print",
-    "record",
-    "from_recording",
-    "recording_speed",
-    "resume",
-    "screen_reader",
-    "setup",
-    "skip_worktree_setup",
-    "stdin",
-    "stream_partial_output",
-    "unpark",
-    "version",
-    "worktree",
-    "worktree_base",
-];
+/// The flags about one run, which a server of runs does not take.
+const SINGLE_RUN_GROUPS: &[&str] = &["OutputFlags", "PromptFlags", "SessionFlags", "TrafficFlags"];
 
 /// The flags that every command takes.
 const COMMON_FLAGS: &[&str] = &["error_file", "error_format", "help", "lang"];
@@ -441,7 +330,9 @@ mod tests {
         for name in command.get_subcommands().map(Command::get_name) {
             assert!(flags_of(name).is_some(), "{name}");
         }
-        let known: Vec<&str> = command.get_arguments().map(|arg| arg.get_id().as_str()).collect();
+        let groups = command.get_groups().map(ArgGroup::get_id);
+        let known: Vec<&str> =
+            command.get_arguments().map(Arg::get_id).chain(groups).map(Id::as_str).collect();
         let listed = COMMAND_FLAGS.iter().map(|(path, Only(ids) | AllBut(ids))| (path, ids));
         for (path, ids) in listed.chain(UNLISTED_FLAGS.iter().map(|(path, ids)| (path, ids))) {
             let found = path.split(' ').try_fold(&command, |above, name| above.find_subcommand(name));

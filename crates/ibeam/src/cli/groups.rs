@@ -1,118 +1,25 @@
-//! The groups of `--help`: each command and each flag of a run belongs to one.
+//! The groups of `--help`: each command belongs to one. A flag of runs has the title of its group as its help heading.
 
-/// A group of commands and flags.
+/// A group of commands.
 pub(super) struct Group {
     /// The title; `locales/help.txt` translates it.
     pub(super) title: &'static str,
     /// The names of the commands.
     pub(super) commands: &'static [&'static str],
-    /// The ids of the flags.
-    pub(super) flags: &'static [&'static str],
 }
 
 /// The groups in the order of `--help`.
 pub(super) const GROUPS: [Group; 6] = [
-    Group {
-        title: "run",
-        commands: &["context", "fleet", "acp", "batch"],
-        flags: &[
-            "append_system_prompt",
-            "approve_mcps",
-            "background",
-            "fail_on",
-            "file",
-            "image",
-            "input_format",
-            "json_schema",
-            "max_cost",
-            "max_tokens",
-            "max_tool_calls",
-            "max_turns",
-            "mcp_config",
-            "mode",
-            "print",
-            "stdin",
-            "strict_mcp_config",
-            "system_prompt",
-            "timeout",
-            "workspace",
-            "worktree",
-            "worktree_base",
-            "skip_worktree_setup",
-        ],
-    },
-    Group {
-        title: "sessions",
-        commands: &["resume", "diff", "undo", "replay", "sessions", "create-chat"],
-        flags: &["continue_", "ephemeral", "fork", "from_atif", "from_plan", "resume"],
-    },
-    Group {
-        title: "models",
-        commands: &["login", "logout", "status", "models", "setup"],
-        flags: &[
-            "api_key",
-            "ca_file",
-            "client_cert",
-            "client_key",
-            "effort",
-            "endpoint",
-            "fallback_model",
-            "header",
-            "model",
-            "park_requests",
-            "record",
-            "from_recording",
-            "recording_speed",
-            "setup",
-            "thinking_budget",
-            "unpark",
-        ],
-    },
-    Group {
-        title: "permissions",
-        commands: &["policy", "trust", "quarantine", "hooks", "mcp"],
-        flags: &[
-            "add_dir",
-            "allow",
-            "allow_net",
-            "allow_socket",
-            "approval",
-            "ask",
-            "deny",
-            "force",
-            "sandbox",
-            "trust",
-            "without",
-        ],
-    },
-    Group {
-        title: "output",
-        commands: &["check", "convert", "schema", "errors"],
-        flags: &[
-            "contract",
-            "debug",
-            "dialect",
-            "error_file",
-            "error_format",
-            "heartbeat",
-            "output_format",
-            "screen_reader",
-            "stream_partial_output",
-            "trace_file",
-            "verbose",
-        ],
-    },
+    Group { title: "run", commands: &["context", "fleet", "acp", "batch"] },
+    Group { title: "sessions", commands: &["resume", "diff", "undo", "replay", "sessions", "create-chat"] },
+    Group { title: "models", commands: &["login", "logout", "status", "models", "setup"] },
+    Group { title: "permissions", commands: &["policy", "trust", "quarantine", "hooks", "mcp"] },
+    Group { title: "output", commands: &["check", "convert", "schema", "errors"] },
     Group {
         title: "setup",
         commands: &["config", "doctor", "report", "about", "completions", "shim", "help"],
-        flags: &["help", "lang", "version"],
     },
 ];
-
-/// Returns the title of the group of a flag.
-pub(super) fn title_of_flag(id: &str) -> Option<&'static str> {
-    GROUPS.iter().find(|group| group.flags.contains(&id)).map(|group| group.title)
-}
 
 #[cfg(test)]
 mod tests {
@@ -130,11 +37,9 @@ mod tests {
         names.sort_unstable();
         grouped.sort_unstable();
         assert_eq!(grouped, names);
-        let options = command.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set());
-        let mut ids: Vec<&str> = options.map(|arg| arg.get_id().as_str()).chain(["help"]).collect();
-        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|group| group.flags).copied().collect();
-        ids.sort_unstable();
-        grouped.sort_unstable();
-        assert_eq!(grouped, ids);
+        for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
+            let is_group = |title| GROUPS.iter().any(|group| group.title == title);
+            assert!(arg.get_help_heading().is_some_and(is_group), "{}", arg.get_id());
+        }
     }
 }

@@ -9,7 +9,7 @@ use ibeam_output::Catalogue;
 use ibeam_protocol::sentence;
 
 use super::command_flags::{runs_prompts, takes_flag};
-use super::groups::{GROUPS, title_of_flag};
+use super::groups::GROUPS;
 use super::translations::Translations;
 use super::usage_error::CommandPath;
 use super::{Cli, FailOnArg, Format, ParseExit, examples, topics};
@@ -241,6 +241,7 @@ impl<'a> Language<'a> {
         let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
         // clap would put its own `--help` under another heading, and print several lines for each flag.
         let help = Arg::new("help").short('h').long("help").action(ArgAction::HelpShort).help(PRINT_HELP);
+        let help = help.help_heading("setup");
         let usage = self.catalogue.help("usage");
         let template = format!("{{about-with-newline}}\n{usage}: {{usage}}\n\n{{all-args}}{{after-help}}");
         let mut after = self.examples(path);
@@ -293,7 +294,7 @@ impl<'a> Language<'a> {
             help = format!("{help} [{}: {}]", self.translations.get(POSSIBLE_VALUES), names.join(", "));
         }
         let options = self.catalogue.help("options");
-        let group = title_of_flag(arg.get_id().as_str()).filter(|_| is_root || arg.is_global_set());
+        let group = arg.get_help_heading().filter(|_| is_root || arg.is_global_set());
         let heading = match group {
             _ if arg.is_positional() => self.catalogue.help("arguments"),
             Some(title) => format!("{options} ({})", self.translations.get(title)),

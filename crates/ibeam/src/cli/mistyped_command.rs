@@ -61,9 +61,10 @@ const MIN_CHARS_BELOW: usize = 5;
 /// reordered.
 pub(super) fn mistyped_command(given: &[OsString], cli: &Cli) -> Option<CliError> {
     let words: Vec<&str> = cli.words.iter().map(|word| word.to_str()).collect::<Option<_>>()?;
-    let is_marked_as_prompt = cli.flags.print || cli.flags.version || given.iter().any(|arg| *arg == "--");
+    let is_marked_as_prompt =
+        cli.flags.prompt.print || cli.flags.prompt.version || given.iter().any(|arg| *arg == "--");
     let is_quoted = words.iter().any(|word| word.contains(char::is_whitespace));
-    if is_marked_as_prompt || cli.flags.dialect.is_some() || is_quoted {
+    if is_marked_as_prompt || cli.flags.other.dialect.is_some() || is_quoted {
         return None;
     }
     match words.as_slice() {

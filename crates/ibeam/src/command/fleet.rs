@@ -168,7 +168,7 @@ pub(super) fn fleet(
             let queue = fleet.queue.given();
             let source = FleetSource::new(fleet.dir.as_deref(), queue.as_ref())?;
             // `-f` is the short form of `--force`, which means nothing else here.
-            logs::print_log(app, flags, &source, task, *follow || flags.force, stdout)
+            logs::print_log(app, flags, &source, task, *follow || flags.access.force, stdout)
         }
         FleetCommand::Workers { queue, format } => {
             queue::workers(&app.base.catalogue, queue, format.unwrap_or_default(), stdout)

@@ -83,9 +83,9 @@ impl ReplayOptions {
 /// # Errors
 /// `Usage` for partial output in a format that has none.
 fn output_form(base: &BaseContext, flags: &Flags, usual: Format) -> Result<OutputForm, Reason> {
-    let format = flags.output_format.unwrap_or(usual);
-    check_partial(base.contract(), flags.stream_partial_output, Some(format))?;
-    Ok(OutputForm { format, partial: flags.stream_partial_output })
+    let format = flags.output.output_format.unwrap_or(usual);
+    check_partial(base.contract(), flags.output.stream_partial_output, Some(format))?;
+    Ok(OutputForm { format, partial: flags.output.stream_partial_output })
 }
 
 /// The reason why a replay ended before the end of its input.
