@@ -1,6 +1,7 @@
-//! Threads that access files with the rights of an ordinary user.
+//! What the rights of a user decide: threads that access files as an ordinary user, and the files of /proc.
 
 use std::panic::resume_unwind;
+use std::path::PathBuf;
 
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
@@ -15,4 +16,15 @@ pub fn without_root_access<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         work()
     };
     std::thread::scope(|scope| scope.spawn(restricted).join()).unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// Returns the file that a descriptor of a process is open on. `None`, with the reason printed, for a process that hides
+/// itself from the ordinary user who runs the tests.
+pub fn descriptor_target(pid: i32, descriptor: u32) -> Option<PathBuf> {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIP: the descriptors of a process that hides its memory: only root sees them");
+        return None;
+    }
+    let target = std::fs::read_link(format!("/proc/{pid}/fd/{descriptor}"));
+    Some(target.expect("a process with this descriptor"))
 }

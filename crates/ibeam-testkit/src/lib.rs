@@ -45,7 +45,7 @@ pub use build::{
     BuildError, PROGRAM_VARIABLE, PROGRAMS_VARIABLE, TEST_FEATURES, build_program, build_program_linked_by,
     build_program_with, build_workspace_program, cargo_command, without_package_variables,
 };
-pub use file_access::without_root_access;
+pub use file_access::{descriptor_target, without_root_access};
 pub use image::{PNG, PNG_BASE64};
 pub use liveness_pipe::LivenessPipe;
 pub use program::{Ibeam, RunningProgram, Stdin};

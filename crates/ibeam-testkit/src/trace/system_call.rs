@@ -79,6 +79,12 @@ impl SystemCall {
         }
     }
 
+    /// Whether the call hides the memory and the descriptors of its process from other processes of the user.
+    pub(super) fn hides_memory(self) -> bool {
+        let [option, value, ..] = self.arguments;
+        self.number == libc::SYS_prctl && option == libc::PR_SET_DUMPABLE as u64 && value == 0
+    }
+
     /// Returns the descriptor that the call syncs.
     pub(super) fn synced_descriptor(self) -> Option<u64> {
         let sync = matches!(self.number, libc::SYS_fsync | libc::SYS_fdatasync);

@@ -43,6 +43,8 @@ pub(super) struct Tracer<'a, F> {
 enum PendingAction {
     Kill,
     Fail(Errno),
+    /// The call was not made, but succeeds.
+    Pretend,
     CommitSync(PendingSync),
 }
 
@@ -165,6 +167,13 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Tracer<'a, F> {
                 registers.r9,
             ],
         };
+        // Only root could see the descriptors of a process that hides its memory.
+        if entry.hides_memory() {
+            registers.orig_rax = u64::MAX;
+            ptrace::setregs(pid, registers).expect("registers to set");
+            self.pending.insert(pid, PendingAction::Pretend);
+            return;
+        }
         let thread = StoppedThread(pid.as_raw());
         if let Some((kind, path)) = entry.lasting_step(thread, role, self.disk.root()) {
             let path = path.strip_prefix(self.disk.root()).map(Path::to_owned).unwrap_or(path);
@@ -224,6 +233,7 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Tracer<'a, F> {
                     self.disk.commit_sync(pending_sync);
                 }
             }
+            PendingAction::Pretend => set_result(pid, 0),
             PendingAction::Fail(errno) => {
                 let code = match errno {
                     Errno::Again => Code::EAGAIN,
@@ -231,9 +241,7 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Tracer<'a, F> {
                     Errno::NoSpace => Code::ENOSPC,
                     Errno::ReadOnly => Code::EROFS,
                 };
-                let mut registers = ptrace::getregs(pid).expect("registers");
-                registers.rax = i64::from(-(code as i32)) as u64;
-                ptrace::setregs(pid, registers).expect("registers to set");
+                set_result(pid, i64::from(-(code as i32)));
             }
         }
     }
@@ -265,6 +273,13 @@ impl<'a, F: FnMut(&TracePoint) -> TraceAction> Tracer<'a, F> {
             }
         }
     }
+}
+
+/// Sets what the system call of a thread returns, at its end.
+fn set_result(pid: Pid, result: i64) {
+    let mut registers = ptrace::getregs(pid).expect("registers");
+    registers.rax = result as u64;
+    ptrace::setregs(pid, registers).expect("registers to set");
 }
 
 /// Resumes a stopped thread until its next system call. A killed thread cannot be resumed.

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
-use ibeam_testkit::{Answer, Stdin, Workspace};
+use ibeam_testkit::{Answer, Stdin, Workspace, descriptor_target};
 
 use crate::faults::{build_preload_library, check_failure, journal_line};
 use crate::scene::{Scene, answer_shell, answer_text, check_journaled, journal};
@@ -190,8 +190,7 @@ fn f180_descriptor_1_is_stderr_except_for_the_stream() {
     let scene = Scene::new([answer_text("one ").stall()]);
     let running = scene.print::<&str>([]).start();
     running.wait_for_stdout("one ");
-    let target = |fd: u32| std::fs::read_link(format!("/proc/{}/fd/{fd}", running.pid())).unwrap();
-    assert_eq!(target(1), target(2));
+    assert_eq!(descriptor_target(running.pid(), 1), descriptor_target(running.pid(), 2));
 }
 
 #[test]
