@@ -1,4 +1,4 @@
-//! What every decoder keeps of an answer while it arrives.
+//! The state that every decoder keeps of an answer while it arrives.
 
 use ibeam_core::ModelEvent;
 use ibeam_protocol::{RefusalDetails, StopReason, Usage};

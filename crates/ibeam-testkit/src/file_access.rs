@@ -1,4 +1,4 @@
-//! What the rights of a user decide: threads that access files as an ordinary user, and the files of /proc.
+//! Rights of users: threads that access files as an ordinary user, and the files of /proc.
 
 use std::panic::resume_unwind;
 use std::path::PathBuf;

@@ -39,7 +39,7 @@ pub(crate) use self::configuration_commands::{
     ConfigCommand, HooksCommand, PolicyCommand, QuarantineCommand, TestedAccess, TrustCommand,
 };
 pub(crate) use self::flag_values::{ErrorFormat, FailOnArg, Format, InputFormat, Stdin};
-pub(crate) use self::flags::Flags;
+pub(crate) use self::flags::{ConnectionFlags, Flags};
 pub(crate) use self::fleet_commands::{FleetCommand, FleetReportFormat};
 pub(crate) use self::mcp_commands::McpCommand;
 pub(crate) use self::offline_commands::{OfflineCommand, SchemaFormat, ScriptedDialect, Shell};

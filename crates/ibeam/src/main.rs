@@ -28,7 +28,7 @@ use ibeam_agent::{environment, model, option_checks, process_end, session_name, 
 use ibeam_output::{Catalogue, Contract, SubcommandLine};
 use ibeam_protocol::{Reason, sentence};
 
-use crate::cli::{Cli, Command, ErrorFormat, Flags, Format, ParseExit};
+use crate::cli::{Cli, Command, ConnectionFlags, ErrorFormat, Flags, Format, ParseExit};
 use crate::cli_error::CliError;
 use crate::event_printing::{OutputForm, event_writer};
 use crate::exit::{EarlyFailurePrinter, ErrorOutput};
@@ -95,9 +95,8 @@ fn run(started: Instant) -> ExitCode {
         }
     };
     // Every user can read the command line of a process, and a header may hold a token.
-    ibeam_sandbox::redact_arguments(
-        flags.connection.api_key.iter().chain(&flags.connection.header).map(String::as_str),
-    );
+    let ConnectionFlags { api_key, header, .. } = &flags.connection;
+    ibeam_sandbox::redact_arguments(api_key.iter().chain(header).map(String::as_str));
     if flags.prompt.version {
         // Programs read the bare number; a person reads which program it is.
         let name = if stdout_terminal { "ibeam " } else { "" };
