@@ -10,6 +10,7 @@ mod words;
 
 use std::path::Path;
 
+pub(crate) use named_tests::package_of;
 pub(crate) use tree::TidyError;
 
 /// Prints every finding and fails when there is one.
