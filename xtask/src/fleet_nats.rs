@@ -10,8 +10,6 @@ mod launchers;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use ibeam_testkit::TEST_FEATURES;
-
 use crate::clients::Installer;
 use crate::suite::{ProgramOption, SuiteContext, SuiteError};
 use crate::test_runner::{ALL_TESTS, TestRunner};
@@ -23,7 +21,7 @@ const SERVER_DIRECTORY: &str = "target/servers/nats";
 pub(crate) const SERVER_VARIABLE: &str = "IBEAM_TEST_NATS_SERVER";
 
 /// The tests that use the server, as a filter of nextest.
-const TESTS: &str = "package(ibeam-fleet-nats) | test(/^fleet_nats::/)";
+const TESTS: &str = "package(ibeam-fleet-nats)";
 
 /// The parts of this subcommand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -89,26 +87,17 @@ pub(crate) fn server_program(root: &Path) -> PathBuf {
 /// Runs the tests that need the server.
 fn run_tests(root: &Path, server: &Path) -> Result<(), SuiteError> {
     let runner = TestRunner::find(root);
-    let mut passed = true;
-    for selection in selections(&runner) {
-        let mut command = runner.command(root);
-        command.args(selection).env(SERVER_VARIABLE, server);
-        passed &= command.status().map_err(SuiteError::system("cargo"))?.success();
-    }
+    let mut command = runner.command(root);
+    command.args(selection(&runner)).env(SERVER_VARIABLE, server);
+    let passed = command.status().map_err(SuiteError::system("cargo"))?.success();
     if passed { Ok(()) } else { Err(SuiteError::Failed("tests failed".to_owned())) }
 }
 
-/// Returns the arguments of each command of the runner.
-fn selections(runner: &TestRunner) -> Vec<Vec<&'static str>> {
+/// Returns the arguments of the runner.
+fn selection(runner: &TestRunner) -> Vec<&'static str> {
     match runner {
         // The build of all tests of the workspace, which may exist already.
-        TestRunner::Nextest(_) => vec![[ALL_TESTS.as_slice(), &["-E", TESTS]].concat()],
-        TestRunner::CargoTest => {
-            let end_to_end = ["-p", "ibeam", "--test", "end_to_end"];
-            vec![
-                vec!["-p", "ibeam-fleet-nats", "--lib"],
-                [end_to_end.as_slice(), &TEST_FEATURES, &["fleet_nats::"]].concat(),
-            ]
-        }
+        TestRunner::Nextest(_) => [ALL_TESTS.as_slice(), &["-E", TESTS]].concat(),
+        TestRunner::CargoTest => vec!["-p", "ibeam-fleet-nats", "--lib", "--tests"],
     }
 }

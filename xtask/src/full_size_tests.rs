@@ -7,7 +7,9 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
-use ibeam_testkit::{PROGRAM_VARIABLE, SWEEP_VARIABLE, TEST_FEATURES, cargo_command};
+use ibeam_testkit::{
+    BuildError, PROGRAM_VARIABLE, SWEEP_VARIABLE, TEST_FEATURES, build_program_with, cargo_command,
+};
 
 use crate::suite::ProgramOption;
 use crate::test_runner::TestRunner;
@@ -22,6 +24,9 @@ pub(crate) enum FullSizeError {
     /// Cargo could not be run.
     #[error("cannot run cargo: {0}")]
     Cargo(#[from] std::io::Error),
+    /// The program could not be built.
+    #[error(transparent)]
+    Program(#[from] BuildError),
     /// A test failed and has printed the reason.
     #[error("the tests failed")]
     Tests,
@@ -30,19 +35,25 @@ pub(crate) enum FullSizeError {
 /// Runs the tests of the bounds with an optimised build and prints their figures.
 pub(crate) fn run_bounds(root: &Path) -> Result<(), FullSizeError> {
     let sizes = [("IBEAM_BOUNDS_TURNS", "1000,3000,10000"), ("IBEAM_BOUNDS_ANSWER_MB", "1,4,16,48")];
-    run_optimised(root, "bounds::", &sizes)
+    run_optimised(root, "ibeam", "bounds::", &sizes)
 }
 
 /// Runs the tests of F070 to F072 with `bytes` and prints their figures.
 pub(crate) fn run_flood(root: &Path, bytes: u64) -> Result<(), FullSizeError> {
-    run_optimised(root, "faults::tool::flood::", &[("IBEAM_FLOOD_BYTES", &bytes.to_string())])
+    run_optimised(root, "ibeam-tools", "faults::flood::", &[("IBEAM_FLOOD_BYTES", &bytes.to_string())])
 }
 
-/// Runs end-to-end tests one after the other, since they measure time.
-fn run_optimised(root: &Path, filter: &str, environment: &[(&str, &str)]) -> Result<(), FullSizeError> {
+/// Runs end-to-end tests of a package one after the other, since they measure time.
+fn run_optimised(
+    root: &Path,
+    package: &str,
+    filter: &str,
+    environment: &[(&str, &str)],
+) -> Result<(), FullSizeError> {
     let status = cargo_command()
-        .args(["test", "--release", "--locked", "-p", "ibeam", "--test", "end_to_end", filter])
+        .args(["test", "--release", "--locked", "-p", package, "--test", "end_to_end", filter])
         .args(["--", "--nocapture", "--test-threads=1"])
+        .env(PROGRAM_VARIABLE, build_program_with(root, &["--release"])?)
         .envs(environment.iter().copied())
         .current_dir(root)
         .status()?;
@@ -63,7 +74,7 @@ pub(crate) fn run_kill_sweep(root: &Path, options: &KillSweepOptions) -> Result<
     let runner = TestRunner::find(root);
     let mut command = runner.command(root);
     // With the features that the libraries have for all tests of the workspace, so that nothing is built again.
-    command.args(["--workspace", "--test", "end_to_end"]).args(TEST_FEATURES).arg("crash::");
+    command.args(["--workspace", "--test", "session"]).args(TEST_FEATURES).arg("crash::");
     // A run that was killed is waited for more than it computes.
     let threads = (2 * std::thread::available_parallelism().map_or(1, usize::from)).to_string();
     command.args(match runner {

@@ -7,9 +7,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use ibeam_testkit::{PROGRAM_VARIABLE, PROGRAMS_VARIABLE, cargo_command};
 use serde::Deserialize;
 
 use crate::test_runner::{TestRunner, TestRunnerError, words_of_filter};
+use crate::tidy::package_of;
 
 /// The list of mutations, relative to the root of the repository.
 pub(crate) const LIST_PATH: &str = "corpus/mutations.toml";
@@ -101,7 +103,7 @@ pub(crate) fn run(root: &Path, only: Option<&str>) -> Result<(), MutationsError>
         let Mutation { protection, package, tests, .. } = mutation;
         let noticed = {
             let _mutated = MutatedFile::apply(root, mutation)?;
-            !passes(root, &runner, package, tests)?
+            compiles(root, mutation)? && !passes(root, &runner, package, tests)?
         };
         println!("{}  without {protection}", if noticed { "noticed  " } else { "UNNOTICED" });
         unnoticed += usize::from(!noticed);
@@ -143,18 +145,25 @@ impl Drop for MutatedFile {
     }
 }
 
-/// Whether the tests pass. A mutation that does not compile counts as a pass, because no test noticed it.
+/// Whether the file of the mutation compiles. No test notices one that does not.
+fn compiles(root: &Path, mutation: &Mutation) -> Result<bool, MutationsError> {
+    let package = package_of(&mutation.file).unwrap_or_default();
+    let output = cargo_command().args(["check", "--locked", "-p", package]).current_dir(root).output();
+    let output = output.map_err(|error| MutationsError::Start("cargo", error))?;
+    if !output.status.success() {
+        eprintln!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(output.status.success())
+}
+
+/// Whether the tests pass. End-to-end tests build the program from the sources as they are.
 fn passes(root: &Path, runner: &TestRunner, package: &str, tests: &str) -> Result<bool, MutationsError> {
     let words = words_of_filter(tests)?;
     let run = |args: &[&str]| {
-        let output = runner.command(root).args(["-p", package]).args(args).output();
-        output.map_err(|error| MutationsError::Start("cargo", error))
+        let mut command = runner.command(root);
+        command.args(["-p", package]).args(args).env_remove(PROGRAM_VARIABLE).env_remove(PROGRAMS_VARIABLE);
+        command.output().map_err(|error| MutationsError::Start("cargo", error))
     };
-    let built = run(&["--no-run"])?;
-    if !built.status.success() {
-        eprintln!("{}", String::from_utf8_lossy(&built.stderr));
-        return Ok(true);
-    }
     // `cargo test` takes one word before `--`, and any number after it, as nextest does.
     let words = words.iter().map(String::as_str);
     let result = run(&["--"].into_iter().chain(words).collect::<Vec<_>>())?;

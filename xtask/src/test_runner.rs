@@ -350,6 +350,12 @@ mod tests {
     }
 
     #[test]
+    fn end_to_end_tests_start_a_program_with_the_features_of_all_tests() {
+        let script = include_str!("../../.config/build_program.sh");
+        assert!(script.contains(&format!(" --locked {} ", TEST_FEATURES.join(" "))));
+    }
+
+    #[test]
     fn what_tests_left_out_is_listed_once() {
         let report = "<system-err>SKIP: no one&apos;s Chromium</system-err>\n<out>\nSKIP: no server\nok\n SKIP: no server\n";
         assert_eq!(

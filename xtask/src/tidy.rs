@@ -1,7 +1,8 @@
-//! Checks of the repository that the compiler does not make: dependencies between crates, sizes and names of files,
-//! words, and pages and lists that must change with the code.
+//! Checks of the repository that the compiler does not make: dependencies between crates, sizes of crates and files,
+//! names, words, and pages and lists that must change with the code.
 
 mod contract_page;
+mod crate_sizes;
 mod edges;
 mod files;
 mod named_tests;
@@ -10,11 +11,13 @@ mod words;
 
 use std::path::Path;
 
+pub(crate) use named_tests::package_of;
 pub(crate) use tree::TidyError;
 
 /// Prints every finding and fails when there is one.
 pub(crate) fn run(root: &Path) -> Result<(), TidyError> {
     let mut findings = edges::check(root)?;
+    findings.extend(crate_sizes::check(root)?);
     findings.extend(files::check(root)?);
     findings.extend(named_tests::check(root)?);
     findings.extend(contract_page::check(root)?);

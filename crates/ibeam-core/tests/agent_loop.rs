@@ -8,6 +8,14 @@
     reason = "clippy knows only functions marked #[test] as tests"
 )]
 
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "these tests use files and processes")]
+#[path = "agent_loop/end_to_end"]
+mod end_to_end {
+    mod changed_instructions;
+    mod early_request;
+    mod limits;
+    mod stable_prefix;
+}
 #[path = "agent_loop/journal_order.rs"]
 mod journal_order;
 #[path = "agent_loop/json_schema.rs"]

@@ -22,6 +22,10 @@ mod covered_commands;
 mod denied_commands;
 #[path = "policy/differential.rs"]
 mod differential;
+#[path = "policy/end_to_end"]
+mod end_to_end {
+    mod permissions;
+}
 #[path = "policy/explain.rs"]
 mod explain;
 #[path = "policy/files.rs"]

@@ -14,6 +14,16 @@ mod session {
     mod check;
     mod corruption;
     mod disk_space;
+    #[allow(clippy::disallowed_methods, reason = "a variable selects the part of the sweep")]
+    mod end_to_end {
+        mod crash;
+        mod ephemeral;
+        mod journal_order;
+        mod parking;
+        mod replay;
+        mod session_commands;
+        mod sessions;
+    }
     mod file_access;
     mod fork;
     mod journal;

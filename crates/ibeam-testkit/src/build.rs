@@ -5,6 +5,7 @@
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -22,7 +23,7 @@ pub enum BuildError {
     Failed(String),
 }
 
-/// The environment variable with the path of the program that the scenes of end-to-end tests start, instead of the debug build.
+/// The environment variable with the path of the program that end-to-end tests start, instead of the debug build.
 pub const PROGRAM_VARIABLE: &str = "IBEAM_TEST_PROGRAM";
 
 /// The environment variable with the absolute path of a directory of debug builds that need no build.
@@ -30,6 +31,22 @@ pub const PROGRAMS_VARIABLE: &str = "IBEAM_TEST_PROGRAMS";
 
 /// The features with which the workspace is tested, as cargo takes them: the client of queues is not a default one.
 pub const TEST_FEATURES: [&str; 2] = ["--features", "ibeam/nats"];
+
+/// Returns the path of the program that end-to-end tests start: that of [`PROGRAM_VARIABLE`], or [`build_program`]. It is
+/// built once in each process; cargo locks its directory meanwhile. nextest, which starts a process for each test, builds it
+/// before them (`.config/nextest.toml`).
+#[must_use]
+pub fn program_path() -> &'static str {
+    static PATH: LazyLock<String> = LazyLock::new(|| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let path = match std::env::var_os(PROGRAM_VARIABLE) {
+            Some(path) => path.into(),
+            None => build_program(&root).unwrap_or_else(|error| panic!("{error}")),
+        };
+        path.into_os_string().into_string().expect("a path in UTF-8")
+    });
+    &PATH
+}
 
 /// Builds the debug build of the program, and returns the absolute path of the executable.
 ///

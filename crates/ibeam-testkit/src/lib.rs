@@ -1,12 +1,14 @@
 //! Test support, which is not part of the program: a scripted model server on a real socket, a workspace with its own
-//! home, the program with a timeout, and the checks of every printed stream.
+//! home, the program with a timeout, and the checks of every printed stream. The public modules are what end-to-end tests of several crates share.
 //!
-//! Of the workspace, depends only on `ibeam-protocol` and `ibeam-wire`: tests observe the program from outside, as its
+//! Of the workspace, depends only on `ibeam-protocol`, `ibeam-wire` and `ibeam-governor`: tests observe the program from outside, as its
 //! users do.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used,
     reason = "a test that cannot be set up, or a check that fails, must fail at its call"
 )]
 
@@ -17,21 +19,30 @@ mod build;
 mod claude_on_clouds;
 mod cohere;
 mod contract_check;
+pub mod fault_injection;
 mod file_access;
+pub mod fleet_tasks;
 mod gemini;
 mod gemini_interactions;
+pub mod hook_files;
+pub mod http_mcp_server;
 mod image;
 mod liveness_pipe;
+pub mod managed_file;
+pub mod message_stream;
 mod ollama;
 mod openai;
 mod program;
 mod program_output;
 mod proxy_server;
+pub mod repository;
 mod request;
 mod responses;
 mod responses_socket;
+pub mod scene;
 mod script;
 mod server;
+pub mod stdio_mcp_server;
 mod stream;
 mod strict;
 mod surviving_processes;
@@ -43,7 +54,7 @@ mod workspace;
 pub use batch_server::{AcceptedBatch, BatchServer, PartAnswer, answer_document};
 pub use build::{
     BuildError, PROGRAM_VARIABLE, PROGRAMS_VARIABLE, TEST_FEATURES, build_program, build_program_linked_by,
-    build_program_with, build_workspace_program, cargo_command, without_package_variables,
+    build_program_with, build_workspace_program, cargo_command, program_path, without_package_variables,
 };
 pub use file_access::{descriptor_target, without_root_access};
 pub use image::{PNG, PNG_BASE64};

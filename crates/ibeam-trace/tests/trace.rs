@@ -7,6 +7,11 @@
     reason = "clippy knows only functions marked #[test] as tests, and these modules have others"
 )]
 
+#[allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "these tests use files and processes")]
+#[path = "trace/end_to_end"]
+mod end_to_end {
+    mod trace;
+}
 #[path = "trace/page.rs"]
 mod page;
 #[path = "trace/recorded.rs"]

@@ -74,8 +74,8 @@ fn fault_function(code: &str) -> Option<(String, &str)> {
     is_id.then(|| (format!("F{number}"), name))
 }
 
-/// Returns the module path of a file: `crates/ibeam/tests/end_to_end/faults/tool.rs` is
-/// `ibeam::end_to_end::faults::tool`.
+/// Returns the module path of a file: `crates/ibeam/tests/end_to_end/faults/host.rs` is
+/// `ibeam::end_to_end::faults::host`.
 fn module_path(path: &str) -> String {
     let path = path.strip_prefix("crates/").unwrap_or(path).trim_end_matches(".rs");
     let mut parts: Vec<String> = Vec::new();

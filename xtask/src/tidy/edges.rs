@@ -192,7 +192,11 @@ const CRATE_RULES: &[CrateRule] = &[
     CrateRule { name: "ibeam-fleet-nats", may_use: &["ibeam-fleet"], exclusive: &["async-nats"] },
     CrateRule { name: "ibeam-wire", may_use: &[], exclusive: &[] },
     CrateRule { name: "ibeam-dialects", may_use: &["ibeam-wire"], exclusive: &[] },
-    CrateRule { name: "ibeam-testkit", may_use: &["ibeam-protocol", "ibeam-wire"], exclusive: &["axum"] },
+    CrateRule {
+        name: "ibeam-testkit",
+        may_use: &["ibeam-protocol", "ibeam-wire", "ibeam-governor"],
+        exclusive: &["axum"],
+    },
     CrateRule { name: "ibeam-attacks", may_use: &["ibeam-testkit"], exclusive: &[] },
     CrateRule {
         name: "ibeam-traffic",

@@ -53,7 +53,7 @@ pub(super) fn check(root: &Path) -> Result<Vec<String>, TidyError> {
 }
 
 /// Returns the package of a Rust source.
-fn package_of(path: &str) -> Option<&str> {
+pub(crate) fn package_of(path: &str) -> Option<&str> {
     let source = path.strip_suffix(".rs")?;
     source.strip_prefix("crates/").unwrap_or(source).split('/').next()
 }

@@ -1,9 +1,8 @@
 //! Files in prompts: flags and `@PATH`, their form on every API, and results of `read` that are images.
 
+use ibeam_testkit::scene::{KEY, Scene, answer_call, answer_text, journal};
 use ibeam_testkit::{PNG, PNG_BASE64, ProgramOutput, Stdin, Wire, Workspace};
 use serde_json::{Value, json};
-
-use crate::scene::{KEY, Scene, answer_call, answer_text, journal};
 
 const PDF: &[u8] = b"%PDF-1.7\npages";
 const PDF_BASE64: &str = "JVBERi0xLjcKcGFnZXM=";

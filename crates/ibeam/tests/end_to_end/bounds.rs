@@ -5,11 +5,11 @@
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
+use ibeam_testkit::scene::{Scene, WIRES, answer_text};
 use ibeam_testkit::{Answer, RunningProgram, Wire, Workspace};
 use serde_json::json;
 
-use crate::long_session;
-use crate::scene::{Scene, WIRES, answer_text};
+use super::long_session;
 
 const MEGABYTE: usize = 1 << 20;
 

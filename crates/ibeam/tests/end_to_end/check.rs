@@ -1,9 +1,8 @@
 //! `ibeam check`: its reports and its exit codes. The tests of `ibeam-wire` cover the rules.
 
+use ibeam_testkit::scene::{Scene, answer_call, answer_text};
 use ibeam_testkit::{Answer, ProgramOutput, Stdin};
 use serde_json::json;
-
-use crate::scene::{Scene, answer_call, answer_text};
 
 const ES: &str = include_str!("../samples/es.ndjson");
 const JA: &str = include_str!("../samples/ja.ndjson");

@@ -4,9 +4,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
+use ibeam_testkit::scene::{KEY, Scene, answer_text};
 use ibeam_testkit::{Answer, Stdin, Workspace};
-
-use crate::scene::{KEY, Scene, answer_text};
 
 /// Commands that need no configuration, and a part of their output.
 pub(crate) const OFFLINE: &[(&[&str], &str)] = &[

@@ -2,7 +2,8 @@
 
 use std::process::Command;
 
-use crate::scene::{BINARY, Scene, answer_text};
+use ibeam_testkit::program_path;
+use ibeam_testkit::scene::{Scene, answer_text};
 
 /// The lines that every shell completes, and a candidate for each.
 const LINES: [(&str, &str); 6] = [
@@ -39,7 +40,7 @@ fn is_installed(shell: &str) -> bool {
 /// Returns a shell that finds `ibeam`, in a workspace with a file.
 fn shell(scene: &Scene, program: &str) -> Command {
     std::fs::write(scene.workspace.path().join("run.ndjson"), "").unwrap();
-    let directory = std::path::Path::new(BINARY).parent().unwrap();
+    let directory = std::path::Path::new(program_path()).parent().unwrap();
     let path = std::env::var("PATH").unwrap();
     let mut shell = Command::new("timeout");
     shell.args(["60", program]).current_dir(scene.workspace.path()).env_clear();
@@ -61,7 +62,7 @@ fn script(scene: &Scene, shell: &str) -> String {
 fn completed_in_bash(scene: &Scene, line: &str) -> Vec<String> {
     let script = scene.ibeam_without_model(["completions", "bash"]).run().succeeded().stdout;
     assert!(script.len() < 60_000, "{}", script.len());
-    let line = format!("{} {line}", BINARY);
+    let line = format!("{} {line}", program_path());
     let command = format!(
         "{script}\nCOMP_LINE='{line}' COMP_POINT={}\n_ibeam\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"",
         line.len()

@@ -5,11 +5,11 @@
 use std::fs;
 
 use ibeam_protocol::Signal;
+use ibeam_testkit::scene::{Scene, WIRES, answer_call, answer_text};
 use ibeam_testkit::{Answer, ProgramOutput, Stream, Workspace};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, WIRES, answer_call, answer_text};
-use crate::schema;
+use super::schema;
 
 const TWO: [&str; 2] = ["--contract", "2"];
 const STREAM: [&str; 4] = ["--contract", "2", "--output-format", "stream-json"];

@@ -1,9 +1,8 @@
 //! `ibeam convert`: its output, its loss report and its exit codes. The tests of `ibeam-dialects` cover the mappings.
 
+use ibeam_testkit::scene::{Scene, answer_call};
 use ibeam_testkit::{Answer, ProgramOutput, Stdin};
 use serde_json::{Value, json};
-
-use crate::scene::{Scene, answer_call};
 
 /// The other four dialects, and the start of the last line of each for a successful run.
 const OTHER_DIALECTS: [(&str, &str); 4] = [

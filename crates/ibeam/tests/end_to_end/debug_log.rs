@@ -4,9 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use ibeam_testkit::Workspace;
+use ibeam_testkit::scene::{KEY, Scene, answer_shell, answer_text};
 use serde_json::Value;
-
-use crate::scene::{KEY, Scene, answer_shell, answer_text};
 
 /// Returns the values of the lines with this key.
 fn select_kind<'a>(lines: &'a [Value], kind: &str) -> Vec<&'a Value> {

@@ -3,9 +3,8 @@
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use ibeam_testkit::{Answer, Workspace};
-
-use crate::scene::{BINARY, KEY, Scene, answer_text};
+use ibeam_testkit::scene::{KEY, Scene, answer_text};
+use ibeam_testkit::{Answer, Workspace, program_path};
 
 /// Returns the shell script of the page.
 fn script() -> &'static str {
@@ -20,7 +19,7 @@ fn script() -> &'static str {
 fn run(scene: &Scene, key: Option<&str>, file: &str) -> (Output, String) {
     let programs = scene.workspace.outside().join("bin");
     std::fs::create_dir_all(&programs).unwrap();
-    std::os::unix::fs::symlink(BINARY, programs.join("ibeam")).unwrap();
+    std::os::unix::fs::symlink(program_path(), programs.join("ibeam")).unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let root: &Path = scene.workspace.path();
     let mut command = Command::new("bash");

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ibeam_testkit::{Ibeam, Workspace};
-
-use crate::scene::{BINARY, Scene};
+use ibeam_testkit::scene::Scene;
+use ibeam_testkit::{Ibeam, Workspace, program_path};
 
 const FILE: &str = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf";
 const README: &str = "# Tide tables\n\nA small program that prints the tides of the North Sea for a given day.\n\n\
@@ -35,7 +34,7 @@ fn the_embedded_model_reads_a_file_and_writes_a_summary() {
     };
     let workspace = Workspace::new().file("README.md", README);
     let prompt = "Read README.md and write a summary to summary.txt";
-    let run = Ibeam::new(BINARY, &workspace).args(["-p", "--model", "embedded", prompt]);
+    let run = Ibeam::new(program_path(), &workspace).args(["-p", "--model", "embedded", prompt]);
     // A debug build on a slow machine takes a while for its first token.
     let output = run.env("IBEAM_LOCAL_MODEL", file).timeout(Duration::from_secs(600)).run().succeeded();
     let stream = output.stream();
@@ -72,7 +71,7 @@ fn two_replays_of_the_embedded_model_are_byte_identical() {
     let recordings = recorded_in.outside().join("recordings");
     let run = |workspace: &Workspace, flag: &str| {
         let prompt = "What is the title of README.md?";
-        let run = Ibeam::new(BINARY, workspace).args(["-p", "--sandbox", "disabled", prompt, flag]);
+        let run = Ibeam::new(program_path(), workspace).args(["-p", "--sandbox", "disabled", prompt, flag]);
         run.args([&recordings]).timeout(Duration::from_secs(600))
     };
     let recorded = run(&recorded_in, "--record").args(["--model", "embedded"]);

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ibeam_protocol::Signal;
+use ibeam_testkit::fault_injection::{
+    check_failure, compile, is_root, launcher_works, make_accessible_to_all, skip,
+};
+use ibeam_testkit::scene::{Scene, answer_call, answer_shell, answer_text, check_journaled};
 use ibeam_testkit::{Ibeam, LivenessPipe, ProgramOutput};
 use serde_json::{Value, json};
-
-use crate::faults::{build_program, check_failure, is_root, launcher_works, make_accessible_to_all, skip};
-use crate::scene::{Scene, answer_call, answer_shell, answer_text, check_journaled};
 
 /// Far longer than a run may take to end.
 const HANG_SECONDS: &str = "60";
@@ -17,7 +18,7 @@ const MAX_DURATION: Duration = Duration::from_secs(20);
 
 /// Builds the library that lets system calls hang or fail.
 fn failing_library(scene: &Scene) -> Option<PathBuf> {
-    build_program(scene, "failing.c", &["-shared", "-fPIC"])
+    compile(scene, "failing.c", &["-shared", "-fPIC"])
 }
 
 /// A scene in which the first command creates the file `now`; the model then answers.

@@ -4,10 +4,9 @@ use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 use ibeam_protocol::StopReason;
-use ibeam_testkit::{Answer, Ibeam, ProgramOutput, Wire, Workspace};
+use ibeam_testkit::scene::{Scene, answer_call, answer_shell, answer_text, model_name};
+use ibeam_testkit::{Answer, Ibeam, ProgramOutput, Wire, Workspace, program_path};
 use serde_json::{Value, json};
-
-use crate::scene::{BINARY, Scene, answer_call, answer_shell, answer_text, model_name};
 
 /// A configuration without retries.
 const NO_RETRIES: &str = "[retry]\nattempts = 1\n";
@@ -82,7 +81,7 @@ fn check_object(output: &ProgramOutput, exit: i32, code: &str) {
 /// Asserts the same failure on both wires.
 #[track_caller]
 fn check_answer(exit: i32, code: &str, answers: impl Fn() -> Vec<Answer>) {
-    for wire in crate::scene::WIRES {
+    for wire in ibeam_testkit::scene::WIRES {
         check(exit, code, || {
             let scene =
                 Scene::with_wire(wire, answers()).with_workspace(Workspace::new().user_config(NO_RETRIES));
@@ -250,7 +249,7 @@ fn a_rate_limit_is_reported_with_the_details_of_the_provider() {
 #[test]
 fn results_that_exceed_the_context_are_shortened_within_the_turn() {
     let long: String = (0..2000).map(|number| format!("line {number} of a long file\n")).collect();
-    for wire in crate::scene::WIRES {
+    for wire in ibeam_testkit::scene::WIRES {
         let refused = || Answer::error(400, "invalid_request_error", "prompt is too long: 9 tokens > 8");
         let read = answer_call("t1", "read", &json!({ "path": "long.txt" }));
         let workspace = Workspace::new().file("long.txt", &long);
@@ -272,7 +271,7 @@ fn results_that_exceed_the_context_are_shortened_within_the_turn() {
 #[test]
 fn a_temporary_failure_is_retried_before_the_first_text() {
     let config = "[retry]\nattempts = 3\nfirst_pause = \"1ms\"\n";
-    for wire in crate::scene::WIRES {
+    for wire in ibeam_testkit::scene::WIRES {
         let answers = [
             Answer::error(529, "overloaded_error", "busy"),
             Answer::error(429, "rate_limit_error", "slow"),
@@ -351,7 +350,7 @@ fn a_run_that_takes_too_long_is_ended() {
 }
 
 /// Returns a scene with a completed run and an answer for the next one, and the id of the session.
-fn recorded_session() -> (Scene, String) {
+pub(crate) fn recorded_session() -> (Scene, String) {
     let scene = Scene::new([answer_call("t", "ls", &json!({ "path": "." })), answer_text("first")]);
     let id = scene.print::<&str>([]).run().succeeded().stream().session_id().to_owned();
     (scene.with_answers([answer_text("second")]), id)
@@ -423,7 +422,7 @@ fn f126_a_closed_stdout_ends_the_run_and_keeps_the_session() {
 #[test]
 fn stdout_on_a_full_disk_is_an_io_failure() {
     let scene = Scene::new([answer_text("hello")]);
-    let script = format!("exec {BINARY} -p x --model {} >/dev/full", model_name(Wire::Anthropic));
+    let script = format!("exec {} -p x --model {} >/dev/full", program_path(), model_name(Wire::Anthropic));
     let run = Ibeam::new("/bin/sh", &scene.workspace).args(["-c", &script]);
     let output = run.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", "k").run();
     check_error_report(&output, 74);
@@ -434,7 +433,7 @@ fn help_and_version_that_cannot_be_written_are_io_failures() {
     let scene = Scene::new([]);
     for arguments in ["--help", "ls --help", "help", "--version"] {
         let run = |rest: &str| {
-            let script = format!("{BINARY} {arguments} {rest}");
+            let script = format!("{} {arguments} {rest}", program_path());
             Ibeam::new("/bin/sh", &scene.workspace).args(["-c", &script]).run()
         };
         check_error_report(&run(">/dev/full"), 74);
@@ -518,14 +517,15 @@ fn server_messages_cannot_control_the_terminal() {
 
 #[test]
 fn the_key_is_in_no_message_even_when_a_server_repeats_it() {
-    let message = format!("the key {} is not valid", crate::scene::KEY);
+    let message = format!("the key {} is not valid", ibeam_testkit::scene::KEY);
     let refused = Answer::error(401, "authentication_error", &message);
     let scene = Scene::new([refused.clone(), refused]);
     let scene = scene.with_workspace(Workspace::new().user_config(NO_RETRIES));
     let output = scene.print::<&str>([]).run();
     check_error_report(&output, 20);
     assert!(
-        !output.stderr.contains(crate::scene::KEY) && !output.stdout.contains(crate::scene::KEY),
+        !output.stderr.contains(ibeam_testkit::scene::KEY)
+            && !output.stdout.contains(ibeam_testkit::scene::KEY),
         "{output}"
     );
 }
@@ -544,7 +544,7 @@ fn the_binary_is_the_same_under_any_name() {
     let scene = Scene::new([]);
     for name in ["agent", "cursor-agent"] {
         let link = scene.workspace.outside().join(name);
-        symlink(BINARY, &link).unwrap();
+        symlink(program_path(), &link).unwrap();
         check_error_report(&Ibeam::new(&link, &scene.workspace).args(["--no-such-flag"]).run(), 2);
         let version = Ibeam::new(&link, &scene.workspace).args(["--version"]).run().succeeded();
         assert_eq!(version.stdout, concat!(env!("CARGO_PKG_VERSION"), "\n"));

@@ -4,10 +4,9 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Answer, Ibeam, Stream, Wire, Workspace};
+use ibeam_testkit::scene::{KEY, Scene, WIRES, answer_call, answer_text, model_name};
+use ibeam_testkit::{Answer, Ibeam, Stream, Wire, Workspace, program_path};
 use serde_json::{Value, json};
-
-use crate::scene::{BINARY, KEY, Scene, WIRES, answer_call, answer_text, model_name};
 
 const FORMATS: [&str; 3] = ["text", "json", "stream-json"];
 
@@ -236,7 +235,7 @@ fn a_command_that_ran_has_its_line_in_every_language() {
         ("fr", "Commande exécutée dans le terminal"),
         ("pt", "Executou um comando no terminal"),
     ] {
-        let scene = Scene::new([crate::scene::answer_shell("true"), answer_text("ok")]);
+        let scene = Scene::new([ibeam_testkit::scene::answer_shell("true"), answer_text("ok")]);
         let output = scene.print(["--output-format=text", "--force", "--lang", lang]).run().succeeded();
         assert_eq!(output.stdout, format!("{line}\n\nok\n"));
     }
@@ -376,7 +375,8 @@ fn a_slow_reader_gets_everything_without_more_memory() {
 fn a_run_with_closed_descriptors_loses_nothing() {
     for redirect in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
         let scene = Scene::new([answer_text("hi"), answer_text("still intact")]);
-        let script = format!("exec {BINARY} -p x --model {} {redirect}", model_name(Wire::Anthropic));
+        let script =
+            format!("exec {} -p x --model {} {redirect}", program_path(), model_name(Wire::Anthropic));
         let run = Ibeam::new("/bin/sh", &scene.workspace).args(["-c", &script]);
         let output = run.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", KEY).run();
         if redirect.contains(">&- ") || redirect.starts_with(">&-") {

@@ -1,8 +1,7 @@
 //! `--from-plan`: the plan of one session is the start of another.
 
 use ibeam_testkit::Stdin;
-
-use crate::scene::{Scene, answer_shell, answer_text};
+use ibeam_testkit::scene::{Scene, answer_shell, answer_text};
 
 const PLAN: &str = "1. Rename the crate.\n2. Run the tests.";
 

@@ -4,10 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use ibeam_protocol::Signal;
+use ibeam_testkit::scene::Scene;
 use ibeam_testkit::{Ibeam, ProgramOutput};
 use unicode_width::UnicodeWidthStr as _;
-
-use crate::scene::Scene;
 
 /// A terminal of 80 by 24 cells.
 const SMALL: &str = "stty cols 80 rows 24";

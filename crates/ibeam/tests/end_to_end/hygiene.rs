@@ -1,10 +1,9 @@
 //! Output contains neither keys that the model repeats nor invisible characters of foreign text.
 
 use ibeam_protocol::invisible::is_invisible;
+use ibeam_testkit::scene::{KEY, Scene, WIRES, answer_call, answer_text, journal};
 use ibeam_testkit::{Answer, ProgramOutput, Workspace};
 use serde_json::json;
-
-use crate::scene::{KEY, Scene, WIRES, answer_call, answer_text, journal};
 
 /// An escape sequence, a direction mark, a tag character, a C1 control character and a carriage return.
 const HOSTILE: &str = "a\u{1b}[2K\u{202e}b\u{e0041}\u{9b}c\rd";

@@ -4,9 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
+use ibeam_testkit::scene::{Scene, answer_text, check_unstarted};
 use ibeam_testkit::{ProgramOutput, Stdin, Workspace};
-
-use crate::scene::{Scene, answer_text, check_unstarted};
 
 /// Runs with these arguments and this stdin, and asserts the prompt in the stream and in the request.
 #[track_caller]
@@ -264,7 +263,7 @@ fn the_last_value_of_a_repeated_flag_counts() {
         "7",
     ]);
     let output = output
-        .args(["--model", crate::scene::model_name(scene.wire)])
+        .args(["--model", ibeam_testkit::scene::model_name(scene.wire)])
         .env("ANTHROPIC_BASE_URL", scene.server.url())
         .env("ANTHROPIC_API_KEY", "k")
         .run()

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use ibeam_protocol::Signal;
 use ibeam_testkit::Workspace;
+use ibeam_testkit::scene::{Scene, answer_call, answer_shell, answer_text};
 use serde_json::json;
-
-use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
 const TEXT: [&str; 2] = ["--output-format", "text"];
 const ERASE: &str = "\r\u{1b}[K";

@@ -3,10 +3,9 @@
 //! A sample string that ends in `...` is abbreviated: the printed string has the same start, and the sizes that the
 //! sample contains. Ids and times are those of the run, paths those of the workspace. A run may add keys only.
 
+use ibeam_testkit::scene::{KEY, Scene, provider_name};
 use ibeam_testkit::{Answer, Stdin, Wire, Workspace};
 use serde_json::Value;
-
-use crate::scene::{KEY, Scene, provider_name};
 
 const SAMPLE_DIRECTORY: &str = "/Users/user/project";
 

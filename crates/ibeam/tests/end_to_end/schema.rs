@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
+use ibeam_testkit::scene::{Scene, answer_call, answer_text};
 use ibeam_testkit::{Answer, Workspace};
 use jsonschema::Validator;
 use serde_json::{Value, json};
-
-use crate::scene::{Scene, answer_call, answer_text};
 
 static STREAM: LazyLock<Validator> =
     LazyLock::new(|| validator(include_str!("../../../../docs/schema/contract-1/stream-json.schema.json")));

@@ -4,10 +4,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use ibeam_testkit::{Answer, Ibeam, ProgramOutput};
+use ibeam_testkit::scene::{KEY, Scene, answer_text};
+use ibeam_testkit::{Answer, Ibeam, ProgramOutput, program_path};
 use serde_json::json;
-
-use crate::scene::{BINARY, KEY, Scene, answer_text};
 
 const NAMES: [&str; 2] = ["agent", "cursor-agent"];
 
@@ -20,7 +19,7 @@ fn shim(scene: &Scene, directory: &Path) -> ProgramOutput {
 fn check_links(directory: &Path) {
     for name in NAMES {
         let target = fs::read_link(directory.join(name)).unwrap();
-        assert_eq!(target, Path::new(BINARY).canonicalize().unwrap(), "{name}");
+        assert_eq!(target, Path::new(program_path()).canonicalize().unwrap(), "{name}");
     }
     assert_eq!(fs::read_dir(directory).unwrap().count(), NAMES.len());
 }
@@ -59,7 +58,10 @@ fn leftovers_of_an_interrupted_call_are_ignored() {
     symlink("/gone/ibeam", directory.join("agent")).unwrap();
     fs::write(directory.join("agent.new"), "").unwrap();
     shim(&scene, &directory).succeeded();
-    assert_eq!(fs::read_link(directory.join("agent")).unwrap(), Path::new(BINARY).canonicalize().unwrap());
+    assert_eq!(
+        fs::read_link(directory.join("agent")).unwrap(),
+        Path::new(program_path()).canonicalize().unwrap()
+    );
 }
 
 #[test]
@@ -94,7 +96,7 @@ fn a_second_call_changes_nothing_under_any_name() {
     let scene = Scene::new([]);
     let directory = scene.workspace.outside().join("bin");
     shim(&scene, &directory).succeeded();
-    for program in [PathBuf::from(BINARY), directory.join("agent")] {
+    for program in [PathBuf::from(program_path()), directory.join("agent")] {
         let again = Ibeam::new(program, &scene.workspace).args(["shim", directory.to_str().unwrap()]);
         let output = again.run().succeeded();
         assert_eq!(output.stdout.matches("is there already").count(), 2, "{output}");
@@ -153,7 +155,7 @@ fn a_script_prints_the_dialect_of_its_name() {
     let home = scene.workspace.outside().join("it's $HOME");
     fs::create_dir(&home).unwrap();
     let program = home.join("ibeam");
-    fs::copy(BINARY, &program).unwrap();
+    fs::copy(program_path(), &program).unwrap();
     let directory = home.join("bin");
     let create = |program: &Path| {
         let args = ["shim", directory.to_str().unwrap(), "--dialect", "claude", "--dialect=codex"];
@@ -171,9 +173,9 @@ fn a_script_prints_the_dialect_of_its_name() {
 
     assert_eq!(create(&program).stdout.matches("is there already").count(), 4);
     // A script of another installation is replaced and starts this program.
-    assert_eq!(create(Path::new(BINARY)).stdout.matches("made `").count(), 4);
+    assert_eq!(create(Path::new(program_path())).stdout.matches("made `").count(), 4);
     let script = fs::read_to_string(directory.join("codex")).unwrap();
-    assert!(script.contains(BINARY) && !script.contains("HOME"), "{script}");
+    assert!(script.contains(program_path()) && !script.contains("HOME"), "{script}");
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 4);
 
     fs::write(directory.join("claude"), "#!/bin/sh\nexec something-else\n").unwrap();

@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::{Ibeam, LivenessPipe, ProgramOutput, RunningProgram, Stdin, Wire};
-use serde_json::json;
-
-use crate::scene::{
-    BINARY, Scene, WIRES, answer_call, answer_shell, answer_text, check_journaled, check_unstarted,
-    model_name,
+use ibeam_testkit::scene::{
+    Scene, WIRES, answer_call, answer_shell, answer_text, check_journaled, check_unstarted, model_name,
 };
+use ibeam_testkit::{Ibeam, LivenessPipe, ProgramOutput, RunningProgram, Stdin, Wire, program_path};
+use serde_json::json;
 
 const SIGNALS: [(Signal, i32); 4] =
     [(Signal::Hup, 129), (Signal::Int, 130), (Signal::Quit, 131), (Signal::Term, 143)];
@@ -188,7 +186,8 @@ fn f126_a_closed_reader_ends_a_running_command() {
         let scene = scene.with_answers([answer_shell(&lifeline.command()), answer_text("never")]);
         // The reader of stdout ends after a line in another pipe.
         let script = format!(
-            "mkfifo go; {BINARY} -p x --force --output-format {format} --model {} | (read word <go); exit ${{PIPESTATUS[0]}}",
+            "mkfifo go; {} -p x --force --output-format {format} --model {} | (read word <go); exit ${{PIPESTATUS[0]}}",
+            program_path(),
             model_name(Wire::Anthropic)
         );
         let run = Ibeam::new("/bin/bash", &scene.workspace).args(["-c", &script]);

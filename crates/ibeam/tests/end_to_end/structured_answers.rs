@@ -1,9 +1,8 @@
 //! `--json-schema`: answers that are one JSON document.
 
+use ibeam_testkit::scene::{KEY, Scene, answer_call, answer_text};
 use ibeam_testkit::{Answer, Wire, Workspace};
 use serde_json::{Value, json};
-
-use crate::scene::{KEY, Scene, answer_call, answer_text};
 
 /// The schema in docs/output-format.md.
 fn documented_schema() -> String {

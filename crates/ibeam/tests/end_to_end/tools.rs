@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use ibeam_testkit::Workspace;
+use ibeam_testkit::scene::{Scene, WIRES, answer_call, answer_text};
 use serde_json::{Value, json};
 
-use crate::scene::{Scene, WIRES, answer_call, answer_text};
-use crate::schema;
+use super::schema;
 
 /// Calls the tool. Returns the scene, the key of the completed event, and the value under the key.
 #[track_caller]

@@ -5,9 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ibeam_testkit::Workspace;
+use ibeam_testkit::scene::{Scene, answer_call, answer_text};
 use serde_json::{Value, json};
-
-use crate::scene::{Scene, answer_call, answer_text};
 
 /// Returns a scene without a key, with an MCP server of the user and one of the project.
 fn scene() -> Scene {

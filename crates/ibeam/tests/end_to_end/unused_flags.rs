@@ -1,8 +1,7 @@
 //! Flags that a command does not use.
 
+use ibeam_testkit::scene::Scene;
 use serde_json::Value;
-
-use crate::scene::Scene;
 
 #[test]
 fn a_flag_that_a_command_does_not_use_is_an_error_with_a_hint() {

@@ -1,24 +1,15 @@
 //! Faults of the host: signals, disks, descriptors, clocks, other processes.
 
+use ibeam_testkit::scene::{Scene, check_journaled};
 use ibeam_testkit::{Ibeam, ProgramOutput};
 
-use crate::scene::{Scene, check_journaled};
-
-#[path = "host/clock.rs"]
 mod clock;
-#[path = "host/damaged_journal.rs"]
 mod damaged_journal;
-#[path = "host/home_directory.rs"]
 mod home_directory;
-#[path = "host/other_processes.rs"]
 mod other_processes;
-#[path = "host/own_files.rs"]
 mod own_files;
-#[path = "host/resource_limits.rs"]
 mod resource_limits;
-#[path = "host/signals.rs"]
 mod signals;
-#[path = "host/standard_streams.rs"]
 mod standard_streams;
 
 /// Runs the program and checks that it succeeds, answers and journals what it printed.

@@ -1,18 +1,14 @@
 //! Faults of the input: prompts, flags, environment variables, sessions and output on stdout.
 
-#[path = "input/config_files.rs"]
-mod config_files;
-#[path = "input/keys.rs"]
-mod keys;
-
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
+use ibeam_testkit::fault_injection::{build_preload_library, check_failure};
+use ibeam_testkit::scene::{Scene, answer_shell, answer_text, check_journaled, journal};
 use ibeam_testkit::{Answer, Stdin, Workspace, descriptor_target};
 
-use crate::faults::{build_preload_library, check_failure, journal_line};
-use crate::scene::{Scene, answer_shell, answer_text, check_journaled, journal};
+use crate::end_to_end::faults::journal_line;
 
 #[test]
 fn f160_an_own_variable_with_invalid_utf_8_is_named() {
@@ -135,7 +131,7 @@ fn f181_a_journal_that_is_nested_deeply_is_damaged() {
 /// The model receives an error for a call with deeply nested arguments.
 #[test]
 fn f181_arguments_that_are_nested_deeply_are_rejected() {
-    for wire in crate::scene::WIRES {
+    for wire in ibeam_testkit::scene::WIRES {
         let deep =
             format!("{{\"path\":\"a.txt\",\"fileText\":{}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
         let scene = Scene::with_wire(

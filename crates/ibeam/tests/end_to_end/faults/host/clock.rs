@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use ibeam_testkit::fault_injection::{build_preload_library, launcher_works, skip};
+use ibeam_testkit::scene::{Scene, answer_shell, answer_text, journal};
 use ibeam_testkit::{Answer, Ibeam, Workspace};
 
 use super::expect_success;
-use crate::faults::{build_preload_library, launcher_works, skip};
-use crate::scene::{Scene, answer_shell, answer_text, journal};
 
 /// Two attempts with short timeouts.
 const SHORT_TIMEOUTS: &str =

@@ -1,22 +1,15 @@
 //! Journals with a torn last line or with damage before it.
 
-use serde_json::json;
+use ibeam_testkit::fault_injection::check_failure;
 
 use super::expect_success;
-use crate::faults::{check_failure, journal_line};
-use crate::scene::{Scene, answer_call, answer_text};
-
-/// Returns a session of one run with a call and an answer.
-fn scene_with_session() -> (Scene, String) {
-    let scene = Scene::new([answer_call("t", "ls", &json!({ "path": "." })), answer_text("first")]);
-    let id = scene.print::<&str>([]).run().succeeded().stream().session_id().to_owned();
-    (scene.with_answers([answer_text("second")]), id)
-}
+use crate::end_to_end::failures::recorded_session;
+use crate::end_to_end::faults::journal_line;
 
 #[test]
 fn f149_a_torn_last_line_is_saved_and_the_run_continues() {
     for cut in [1, 7, 40] {
-        let (scene, id) = scene_with_session();
+        let (scene, id) = recorded_session();
         let path = scene.workspace.journal(&id);
         let bytes = std::fs::read(&path).unwrap();
         std::fs::write(&path, &bytes[..bytes.len() - cut]).unwrap();
@@ -35,7 +28,7 @@ fn f149_a_torn_last_line_is_saved_and_the_run_continues() {
 fn f150_a_session_with_damage_before_its_end_is_not_resumed() {
     let line_of =
         |bytes: &[u8], offset: usize| bytes[..offset].iter().filter(|byte| **byte == b'\n').count() + 1;
-    let (scene, id) = scene_with_session();
+    let (scene, id) = recorded_session();
     let path = scene.workspace.journal(&id);
     let intact = std::fs::read(&path).unwrap();
     let last = intact[..intact.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap();

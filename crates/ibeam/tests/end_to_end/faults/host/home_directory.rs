@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use ibeam_testkit::fault_injection::{check_failure, is_root, launcher_works, make_accessible_to_all, skip};
+use ibeam_testkit::scene::{Scene, answer_call, answer_shell, answer_text};
 use ibeam_testkit::{Ibeam, Workspace};
 use serde_json::json;
 
 use super::expect_success;
-use crate::faults::{check_failure, is_root, launcher_works, make_accessible_to_all, skip};
-use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
 const NO_MOUNTS: &str = "no mount namespace in which the user database could be replaced";
 
@@ -194,9 +194,9 @@ fn f141_without_any_home_the_error_names_the_variable() {
 
 #[test]
 fn f141_commands_that_need_no_home_work_without_one() {
-    for (args, expect) in crate::commands::OFFLINE {
+    for (args, expect) in crate::end_to_end::commands::OFFLINE {
         let scene = Scene::new([]);
-        crate::commands::write_sample(&scene);
+        crate::end_to_end::commands::write_sample(&scene);
         let Some(ibeam) = with_listed_home(&scene, scene.ibeam_without_model(*args), None, Path::new("/"))
         else {
             return skip(NO_MOUNTS);

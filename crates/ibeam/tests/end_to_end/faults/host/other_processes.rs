@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use ibeam_testkit::Ibeam;
+use ibeam_testkit::fault_injection::check_failure;
+use ibeam_testkit::scene::{KEY, Scene, answer_call, answer_text, model_name};
+use ibeam_testkit::{Ibeam, program_path};
 use serde_json::json;
 
 use super::expect_success;
-use crate::faults::check_failure;
-use crate::scene::{BINARY, KEY, Scene, answer_call, answer_text, model_name};
 
 #[test]
 fn f146_the_second_run_of_a_session_reports_the_holder_at_once() {
@@ -66,7 +66,7 @@ fn f152_a_binary_that_is_replaced_or_removed_keeps_working() {
     for replaced in [true, false] {
         let scene = Scene::new([]);
         let copy = scene.workspace.outside().join("copy");
-        std::fs::copy(BINARY, &copy).unwrap();
+        std::fs::copy(program_path(), &copy).unwrap();
         let pause = Duration::from_millis(600);
         let answers = [
             answer_text("one ").pause(pause).call("a", "shell", &json!({ "command": "echo hello" })),

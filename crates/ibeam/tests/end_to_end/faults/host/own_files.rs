@@ -3,12 +3,12 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use ibeam_testkit::fault_injection::{check_failure, is_root, launcher_works, make_accessible_to_all, skip};
+use ibeam_testkit::scene::{Scene, answer_call, answer_shell, answer_text};
 use ibeam_testkit::{Stdin, Workspace};
 use serde_json::json;
 
 use super::expect_success;
-use crate::faults::{check_failure, is_root, launcher_works, make_accessible_to_all, skip};
-use crate::scene::{Scene, answer_call, answer_shell, answer_text};
 
 #[test]
 fn f142_a_run_needs_no_temporary_directory() {

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use ibeam_testkit::fault_injection::{check_failure, skip};
+use ibeam_testkit::scene::{Scene, answer_call, answer_shell, answer_text, check_journaled};
 use ibeam_testkit::{Answer, ProgramOutput};
 use serde_json::{Value, json};
 
 use super::expect_success;
-use crate::faults::{check_failure, skip};
-use crate::scene::{Scene, answer_call, answer_shell, answer_text, check_journaled};
 
 /// The run fails with an error about descriptors, or it succeeds. The limit goes from too few to enough.
 #[test]

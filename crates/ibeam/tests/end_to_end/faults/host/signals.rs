@@ -4,12 +4,12 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ibeam_protocol::Signal;
-use ibeam_testkit::Ibeam;
+use ibeam_testkit::fault_injection::check_failure;
+use ibeam_testkit::scene::{KEY, Scene, answer_shell, answer_text, check_journaled, journal, model_name};
+use ibeam_testkit::{Ibeam, program_path};
 use serde_json::Value;
 
 use super::expect_success;
-use crate::faults::check_failure;
-use crate::scene::{BINARY, KEY, Scene, answer_shell, answer_text, check_journaled, journal, model_name};
 
 /// The run may be doing anything. Before the program has started, the signal kills it like any program.
 #[test]
@@ -44,7 +44,7 @@ fn f116_an_interrupt_at_any_instant_ends_the_run_in_time() {
 #[test]
 fn f122_a_reader_that_reads_one_line_ends_the_run() {
     let scene = Scene::new([answer_text("one ").pause(Duration::from_millis(50)).text("two ").stall()]);
-    let head = format!("set -o pipefail; {BINARY} -p x \"$@\" | head -1");
+    let head = format!("set -o pipefail; {} -p x \"$@\" | head -1", program_path());
     let model = model_name(scene.wire);
     let run = Ibeam::new("/bin/bash", &scene.workspace).args(["-c", &head, "sh", "--model", model]);
     let output = run.env("ANTHROPIC_BASE_URL", scene.server.url()).env("ANTHROPIC_API_KEY", KEY).run();

@@ -4,11 +4,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use ibeam_protocol::Signal;
+use ibeam_testkit::fault_injection::check_failure;
+use ibeam_testkit::scene::{Scene, answer_call, answer_text, journal};
 use ibeam_testkit::{Answer, Workspace, descriptor_target};
 use serde_json::json;
-
-use crate::faults::check_failure;
-use crate::scene::{Scene, answer_call, answer_text, journal};
 
 #[test]
 fn f128_a_reader_that_never_reads_delays_neither_the_end_nor_the_journal() {
