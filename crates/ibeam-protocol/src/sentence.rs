@@ -40,7 +40,7 @@ impl Argument {
     }
 }
 
-/// A value for a placeholder. A [`Sentence`] stays one; of everything else, the text counts.
+/// A value for a placeholder. A [`Sentence`] is kept; any other value becomes its text.
 pub struct ArgumentValue<'a, T>(pub &'a T);
 
 impl ArgumentValue<'_, Sentence> {
@@ -57,7 +57,7 @@ impl ArgumentValue<'_, &Sentence> {
     }
 }
 
-/// The conversion of values that are no sentences. The methods of [`ArgumentValue`] itself come first.
+/// The conversion of values that are not sentences. The methods of [`ArgumentValue`] itself come first.
 pub trait TextArgument {
     /// Returns the argument.
     fn argument(&self) -> Argument;

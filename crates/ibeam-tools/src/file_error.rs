@@ -38,7 +38,7 @@ pub(crate) enum FileError {
     Path(PathError),
 }
 
-/// What a tool does with a file.
+/// The action of a tool on a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FileAction {
     Read,

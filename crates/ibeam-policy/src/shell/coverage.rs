@@ -259,7 +259,7 @@ pub(crate) fn shell_rule(rule: &Rule) -> Option<&ShellRule> {
     }
 }
 
-/// What a rule does to an access that it applies to.
+/// The effect of a rule on an access that it applies to.
 #[derive(Clone, Copy)]
 pub(crate) enum RuleEffect {
     Deny,

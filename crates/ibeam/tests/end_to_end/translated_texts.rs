@@ -196,7 +196,7 @@ fn source_files(directory: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// What precedes a template, or a text that becomes a sentence as a whole.
+/// The marks before a template, and before a text that becomes a sentence as a whole.
 const MARKS: [&str; 3] = ["sentence!(", "sentence_text!(", "Unanalyzable("];
 
 /// Returns the templates in a source file without its unit tests.
