@@ -223,7 +223,11 @@ fn configured_catalogue(settings: &Settings) -> Result<Arc<Catalogue>, ConfigErr
     let catalogue = match value {
         None => catalogue(None),
         Some(name) => Catalogue::new(Locale::from_name(name).ok_or_else(|| {
-            origin.invalid(format!("unknown language `{name}`; use one of: en, es, id, ja, fr, pt"))
+            origin.invalid(sentence!(
+                "unknown language `{name}`; use one of: {names}",
+                name,
+                names = "en, es, id, ja, fr, pt"
+            ))
         })?),
     };
     Ok(Arc::new(catalogue))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
-use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
 use serde_json::Value;
 
 /// The name of the program in rules: `Mcp(host:NAME)` allows or denies a tool.
@@ -54,7 +54,7 @@ impl Tool for HostTool {
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
         if !arguments.is_object() {
             let detail = format!("the arguments of `{}` are not a JSON object", self.spec.name);
-            return Err(ToolInputError(detail));
+            return Err(ToolInputError(detail.into()));
         }
         let access = Access::Mcp {
             server: HOST.to_owned(),
@@ -77,5 +77,5 @@ impl Tool for HostTool {
 }
 
 fn failure(message: String) -> ToolOutcome {
-    ToolOutcome::Failure { for_model: message.as_str().into(), failure: ToolFailure::Error { message } }
+    ToolOutcome::error(message)
 }

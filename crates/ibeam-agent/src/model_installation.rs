@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use ibeam_output::{Catalogue, Explanation};
-use ibeam_protocol::{Failure, Reason};
+use ibeam_protocol::{Failure, Reason, Sentence};
 use serde::Serialize;
 
 use crate::app::AppContext;
@@ -41,7 +41,7 @@ pub enum InstallError {
     #[serde(skip)]
     Failure(Failure),
     /// The model could not be fetched or installed.
-    SetupFailed { detail: String },
+    SetupFailed { detail: Sentence },
 }
 
 impl<E: Into<Failure>> From<E> for InstallError {
@@ -55,7 +55,7 @@ impl InstallError {
     pub fn explain(&self, catalogue: &Catalogue) -> Explanation {
         match self {
             Self::Failure(failure) => catalogue.failure(failure),
-            Self::SetupFailed { .. } => catalogue.cli_error(self),
+            Self::SetupFailed { detail } => catalogue.cli_error_with_detail(self, detail),
         }
     }
 }

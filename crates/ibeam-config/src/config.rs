@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use ibeam_protocol::Notice;
+use ibeam_protocol::{Notice, Sentence};
 
 use crate::keys::Key;
 use crate::{ConfigError, Setting};
@@ -42,7 +42,8 @@ impl Origin {
     }
 
     /// Returns the error for a wrong value of this origin: `Flag` for a flag, else `Invalid` with the place.
-    pub fn invalid(&self, message: String) -> ConfigError {
+    pub fn invalid(&self, message: impl Into<Sentence>) -> ConfigError {
+        let message = message.into();
         let (path, line) = match self {
             Self::Flag(_) => return ConfigError::Flag { message },
             Self::User { path, line } | Self::Project { path, line } | Self::Managed { path, line } => {

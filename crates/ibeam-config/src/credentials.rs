@@ -10,6 +10,7 @@ use ibeam_files::{private_file, regular_file};
 use toml_edit::{DocumentMut, Item, value};
 
 use crate::ConfigError;
+use crate::value::Kind;
 
 /// The maximum size of the file in bytes.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -33,13 +34,13 @@ impl Credentials {
                 let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
                     let before = error.span().and_then(|span| text.get(..span.start));
                     let line = before.map(|before| before.matches('\n').count() as u64 + 1);
-                    let (path, message) = (path.display().to_string(), error.message().to_owned());
+                    let (path, message) = (path.display().to_string(), error.message().into());
                     ConfigError::Invalid { path, line, column: None, message }
                 })?;
                 if let Some(table) = document.get("keys").and_then(Item::as_table_like) {
                     for (provider, key) in table.iter() {
                         let key = key.as_str().ok_or_else(|| {
-                            ConfigError::in_file(path, format!("`keys.{provider}` should be a string"))
+                            ConfigError::in_file(path, Kind::Text.should_be(format!("keys.{provider}")))
                         })?;
                         keys.insert(provider.to_owned(), key.to_owned());
                     }

@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use serde::de::{Error, MapAccess, Visitor};
+use ibeam_protocol::{Sentence, sentence};
+use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::keys::Key;
 use crate::layer::{Layer, Owner};
+use crate::value::one_of;
 use crate::{ConfigError, Value};
 
 /// The values of `approvalMode`, each with the value of `approval` that it becomes.
@@ -58,12 +60,12 @@ impl<'a> Reader<'a> {
             if !["allow", "ask", "deny"].contains(&name.as_str()) {
                 continue;
             }
-            let tokens: Vec<&RawValue> = self.deserialize(value, "a list of strings")?;
+            let tokens: Vec<&RawValue> = self.deserialize(value, &sentence!("a list of strings"))?;
             if tokens.is_empty() {
                 self.add(&["permissions", &name], Value::List(Vec::new()), value);
             }
             for token in tokens {
-                let text: String = self.deserialize(token, "a string")?;
+                let text: String = self.deserialize(token, &sentence!("a string"))?;
                 self.add(&["permissions", &name], Value::List(vec![text]), token);
             }
         }
@@ -71,7 +73,7 @@ impl<'a> Reader<'a> {
     }
 
     fn read_approval_mode(&mut self, value: &'a RawValue) -> Result<(), ConfigError> {
-        let mode: String = self.deserialize(value, "a string")?;
+        let mode: String = self.deserialize(value, &sentence!("a string"))?;
         let known = APPROVAL_MODES.iter().find(|(word, _)| *word == mode);
         match known {
             // A project may only choose the stricter value.
@@ -81,8 +83,8 @@ impl<'a> Reader<'a> {
             Some(_) => {}
             None if self.is_project => {}
             None => {
-                let words = quoted_list(APPROVAL_MODES.iter().map(|(word, _)| *word));
-                return Err(self.error(value, format!("`approvalMode` should be one of {words}")));
+                let words: Vec<&str> = APPROVAL_MODES.iter().map(|(word, _)| *word).collect();
+                return Err(self.error(value, should_be("approvalMode", &one_of(&words))));
             }
         }
         Ok(())
@@ -90,12 +92,12 @@ impl<'a> Reader<'a> {
 
     fn read_sandbox(&mut self, table: &'a RawValue) -> Result<(), ConfigError> {
         let Some(value) = self.members(table)?.remove("mode") else { return Ok(()) };
-        let mode: String = self.deserialize(value, "a string")?;
+        let mode: String = self.deserialize(value, &sentence!("a string"))?;
         if ["enabled", "disabled"].contains(&mode.as_str()) {
             self.add(&["sandbox", "mode"], Value::Text(mode), value);
         } else if !self.is_project {
-            let words = quoted_list(["enabled", "disabled"].into_iter());
-            return Err(self.error(value, format!("`sandbox.mode` should be one of {words}")));
+            let what = one_of(&["enabled", "disabled"]);
+            return Err(self.error(value, should_be("sandbox.mode", &what)));
         }
         Ok(())
     }
@@ -110,19 +112,26 @@ impl<'a> Reader<'a> {
 
     /// Returns the members of an object without duplicate keys.
     fn members(&self, raw: &'a RawValue) -> Result<BTreeMap<String, &'a RawValue>, ConfigError> {
-        self.deserialize(raw, "an object").map(|Members(members)| members)
+        let Members(all) = self.deserialize(raw, &sentence!("an object"))?;
+        let mut members = BTreeMap::new();
+        for (name, value) in all {
+            if members.contains_key(&name) {
+                return Err(self.error(raw, sentence!("`{name}` is there more than once", name)));
+            }
+            members.insert(name, value);
+        }
+        Ok(members)
     }
 
     /// Deserializes a value. `what` describes the expected type in the error.
-    fn deserialize<T: Deserialize<'a>>(&self, raw: &'a RawValue, what: &str) -> Result<T, ConfigError> {
+    fn deserialize<T: Deserialize<'a>>(&self, raw: &'a RawValue, what: &Sentence) -> Result<T, ConfigError> {
         serde_json::from_str(raw.get()).map_err(|error| match error.is_data() {
-            true if error.to_string().contains(DUPLICATE_MESSAGE) => self.error(raw, message_of(&error)),
-            true => self.error(raw, format!("{} should be {what}", preview(raw))),
+            true => self.error(raw, should_be(&preview(raw), what)),
             false => self.error(raw, message_of(&error)),
         })
     }
 
-    fn error(&self, raw: &RawValue, message: String) -> ConfigError {
+    fn error(&self, raw: &RawValue, message: Sentence) -> ConfigError {
         self.layer.error_at(self.offset(raw), message)
     }
 
@@ -132,10 +141,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The end of the message about a duplicate key.
-const DUPLICATE_MESSAGE: &str = "is there more than once";
-
-struct Members<'a>(BTreeMap<String, &'a RawValue>);
+/// The members of an object in the order of the text.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
@@ -148,12 +155,9 @@ impl<'de> Deserialize<'de> for Members<'de> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
-                let mut members = BTreeMap::new();
-                while let Some(name) = map.next_key::<String>()? {
-                    if members.contains_key(&name) {
-                        return Err(A::Error::custom(format!("`{name}` {DUPLICATE_MESSAGE}")));
-                    }
-                    members.insert(name, map.next_value()?);
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
                 }
                 Ok(Members(members))
             }
@@ -162,8 +166,8 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-fn quoted_list<'a>(words: impl Iterator<Item = &'a str>) -> String {
-    words.map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ")
+fn should_be(text: &str, what: &Sentence) -> Sentence {
+    sentence!("`{text}` should be {what}", text, what)
 }
 
 /// Returns the start of a value, for messages.
@@ -171,13 +175,13 @@ fn preview(raw: &RawValue) -> String {
     const MAX_CHARS: usize = 40;
     let text = raw.get().split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(MAX_CHARS) {
-        Some((end, _)) => format!("`{}…`", text.get(..end).unwrap_or_default()),
-        None => format!("`{text}`"),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
     }
 }
 
 /// Returns the message without the position, which is a separate field of the error.
-fn message_of(error: &serde_json::Error) -> String {
+fn message_of(error: &serde_json::Error) -> Sentence {
     let message = error.to_string();
-    message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message).to_owned()
+    message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message).into()
 }

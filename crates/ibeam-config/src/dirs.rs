@@ -169,6 +169,6 @@ fn relative_path_error(variable: &str, path: &Path) -> ConfigError {
         path: format!("${variable}"),
         line: None,
         column: None,
-        message: format!("`{}` is a relative path; set {variable} to an absolute one", path.display()),
+        message: format!("`{}` is a relative path; set {variable} to an absolute one", path.display()).into(),
     }
 }

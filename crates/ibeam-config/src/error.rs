@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use ibeam_files::exhausted_resource;
-use ibeam_protocol::{Failure, Reason};
+use ibeam_protocol::{Failure, Reason, Sentence};
 
 /// The reason why a file, a variable, a flag or a directory cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,7 +18,7 @@ pub enum ConfigError {
         line: Option<u64>,
         /// The column, where it is known.
         column: Option<u64>,
-        message: String,
+        message: Sentence,
     },
     /// This user may not read the file.
     #[error("cannot read `{path}`: {message}")]
@@ -45,18 +45,18 @@ pub enum ConfigError {
     },
     /// A flag has a wrong value, or contradicts the managed file.
     #[error("{message}")]
-    Flag { message: String },
+    Flag { message: Sentence },
 }
 
 impl ConfigError {
     /// Returns the error about the file at `path` as a whole.
-    pub fn in_file(path: &Path, message: impl Into<String>) -> Self {
+    pub fn in_file(path: &Path, message: impl Into<Sentence>) -> Self {
         let (path, message) = (path.display().to_string(), message.into());
         Self::Invalid { path, line: None, column: None, message }
     }
 
     /// Returns the error about a place in the file at `path`; line and column count from 1.
-    pub fn at<N: TryInto<u64>>(path: &Path, line: N, column: N, message: impl Into<String>) -> Self {
+    pub fn at<N: TryInto<u64>>(path: &Path, line: N, column: N, message: impl Into<Sentence>) -> Self {
         let (line, column) = (line.try_into().ok(), column.try_into().ok());
         Self::Invalid { path: path.display().to_string(), line, column, message: message.into() }
     }
@@ -86,7 +86,7 @@ impl From<ConfigError> for Reason {
             ConfigError::Exhausted { resource, message: detail } => {
                 Self::System { what: resource.to_owned(), detail }
             }
-            ConfigError::Flag { message: detail } => Self::Usage { detail: detail.into() },
+            ConfigError::Flag { message: detail } => Self::Usage { detail },
         }
     }
 }

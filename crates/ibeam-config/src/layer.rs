@@ -9,6 +9,8 @@ use toml_edit::{Document, Item};
 
 use crate::keys::Key;
 use crate::load::OnError;
+use ibeam_protocol::{Sentence, sentence};
+
 use crate::{ConfigError, Value};
 
 /// The author of a file, which decides the keys that it may set.
@@ -57,7 +59,7 @@ impl Layer {
     /// `Invalid` if `bytes` are not UTF-8.
     pub(crate) fn new(path: &Path, bytes: &[u8]) -> Result<Self, ConfigError> {
         let lines = Lines::new(bytes)
-            .map_err(|(line, column)| ConfigError::at(path, line, column, "it is not UTF-8"))?;
+            .map_err(|(line, column)| ConfigError::at(path, line, column, sentence!("it is not UTF-8")))?;
         Ok(Self { path: path.to_owned(), lines, entries: Vec::new(), unknown: Vec::new() })
     }
 
@@ -72,7 +74,7 @@ impl Layer {
     ) -> Result<Self, ConfigError> {
         let mut layer = Self::new(path, bytes)?;
         let document = Document::parse(layer.text().to_owned()).map_err(|error| match error.span() {
-            Some(span) => layer.error_at(span.start, error.message().to_owned()),
+            Some(span) => layer.error_at(span.start, error.message().into()),
             None => ConfigError::in_file(path, error.message()),
         })?;
         for (name, item) in document.iter() {
@@ -102,7 +104,7 @@ impl Layer {
         };
         let offset = item.span().map_or(0, |span| span.start);
         let Some(value) = Value::from_toml(key.kind, item) else {
-            let message = format!("`{}` should be {}", path.join("."), key.kind.describe());
+            let message = key.kind.should_be(path.join("."));
             return on_error(self.error_at(offset, message));
         };
         match (item.as_array(), value) {
@@ -128,7 +130,7 @@ impl Layer {
     }
 
     /// Returns the error about the place at a byte offset.
-    pub(crate) fn error_at(&self, offset: usize, message: String) -> ConfigError {
+    pub(crate) fn error_at(&self, offset: usize, message: Sentence) -> ConfigError {
         let (line, column) = self.lines.position(offset);
         ConfigError::at(&self.path, line, column, message)
     }

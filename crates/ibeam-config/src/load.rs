@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use ibeam_policy::Rule;
-use ibeam_protocol::Notice;
+use ibeam_protocol::{Notice, Sentence, sentence};
 
 use crate::keys::{self, Key, ProjectScope};
 use crate::layer::{Entry, Layer, Owner, UnknownKey};
@@ -225,8 +225,14 @@ impl Config {
             {
                 let (key, value, managed_value) = (entry.path.join("."), &setting.value, &entry.value);
                 let (path, line) = (managed.path.display(), managed.line(entry.offset));
-                let message =
-                    format!("`{flag}` sets `{key}` to {value}, but {path}:{line} sets it to {managed_value}");
+                let message = sentence!(
+                    "`{flag}` sets `{key}` to {value}, but {place} sets it to {other}",
+                    flag,
+                    key,
+                    value,
+                    place = format!("{path}:{line}"),
+                    other = managed_value
+                );
                 return Err(ConfigError::Flag { message });
             }
         }
@@ -238,7 +244,7 @@ impl Config {
             let Some(key) = keys::all().find(|key| key.path == *path) else { continue };
             let value = match input {
                 FlagInput::Text(text) => Value::parse(key.kind, text).ok_or_else(|| {
-                    let message = format!("`{flag} {text}` should be {}", key.kind.describe());
+                    let message = key.kind.should_be(format!("{flag} {text}"));
                     ConfigError::Flag { message }
                 })?,
                 FlagInput::Entries(entries) if entries.is_empty() => continue,
@@ -271,10 +277,10 @@ fn skip_error<T>(
 }
 
 /// Returns what is wrong with the first invalid permission token.
-fn check_tokens(value: &Value) -> Result<(), String> {
+fn check_tokens(value: &Value) -> Result<(), Sentence> {
     let Value::List(tokens) = value else { return Ok(()) };
     for token in tokens {
-        token.parse::<Rule>().map_err(|error| error.to_string())?;
+        token.parse::<Rule>().map_err(|error| error.sentence())?;
     }
     Ok(())
 }
@@ -284,6 +290,6 @@ fn invalid_variable(name: &str, key: &Key, text: &str) -> ConfigError {
         path: Origin::Env(name.to_owned()).to_string(),
         line: None,
         column: None,
-        message: format!("`{text}` should be {}", key.kind.describe()),
+        message: key.kind.should_be(text),
     }
 }

@@ -189,7 +189,9 @@ fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(ConfigError::in_file(path, error.to_string())),
     };
-    String::from_utf8(bytes).map(Some).map_err(|_| ConfigError::in_file(path, "it is not UTF-8"))
+    String::from_utf8(bytes)
+        .map(Some)
+        .map_err(|_| ConfigError::in_file(path, ibeam_protocol::sentence!("it is not UTF-8")))
 }
 
 /// Replaces the file with a complete new one and keeps its permissions. For a symbolic link, replaces the target.

@@ -1,9 +1,9 @@
 //! The kinds of values, and how flags, variables and files write them.
 
-use std::borrow::Cow;
-use std::fmt;
+use std::fmt::{self, Display};
 use std::time::Duration;
 
+use ibeam_protocol::{Sentence, sentence};
 use toml_edit::Item;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,24 +37,34 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    /// Returns the sentence that `text`, a key or a value, should be of this kind.
+    pub(crate) fn should_be(self, text: impl Display) -> Sentence {
+        sentence!("`{text}` should be {what}", text, what = self.describe())
+    }
+
     /// Returns the end of the sentence "`KEY` should be …".
-    pub(crate) fn describe(self) -> Cow<'static, str> {
-        let fixed = match self {
-            Self::Text => "a string",
-            Self::NonBlankText => "a string that is not empty",
-            Self::Number => "a whole number above 0",
-            Self::Switch => "true or false",
-            Self::Time => "a time above 0, at most a year: seconds, or text such as \"90s\", \"10m\", \"1h\"",
-            Self::Pause => "a time from 0 to a year: seconds, or text such as \"90s\", \"10m\", \"1h\"",
-            Self::Money => "US dollars above 0, such as \"0.50\"",
-            Self::Size => "a number of bytes above 0, or text such as \"512K\", \"100M\", \"4G\"",
-            Self::Choice(words) => return format!("one of {}", quoted(words)).into(),
-            Self::Words(words) => return format!("a list of some of {}", quoted(words)).into(),
-            Self::TextOrList => "a string that is not empty, or a list of such strings",
-            Self::List | Self::Tokens => "a list of strings",
-            Self::Set => "a list of strings that are not empty",
-        };
-        fixed.into()
+    fn describe(self) -> Sentence {
+        match self {
+            Self::Text => sentence!("a string"),
+            Self::NonBlankText => sentence!("a string that is not empty"),
+            Self::Number => sentence!("a whole number above 0"),
+            Self::Switch => sentence!("true or false"),
+            Self::Time => {
+                sentence!("a time above 0, at most a year: seconds, or text such as \"90s\", \"10m\", \"1h\"")
+            }
+            Self::Pause => {
+                sentence!("a time from 0 to a year: seconds, or text such as \"90s\", \"10m\", \"1h\"")
+            }
+            Self::Money => sentence!("US dollars above 0, such as \"0.50\""),
+            Self::Size => {
+                sentence!("a number of bytes above 0, or text such as \"512K\", \"100M\", \"4G\"")
+            }
+            Self::Choice(words) => one_of(words),
+            Self::Words(words) => sentence!("a list of some of {words}", words = quoted(words)),
+            Self::TextOrList => sentence!("a string that is not empty, or a list of such strings"),
+            Self::List | Self::Tokens => sentence!("a list of strings"),
+            Self::Set => sentence!("a list of strings that are not empty"),
+        }
     }
 
     /// Whether `one` is `other` or comes after it in the list of words.
@@ -68,6 +78,11 @@ impl Kind {
     pub(crate) fn merges_layers(self) -> bool {
         matches!(self, Self::Set | Self::Tokens)
     }
+}
+
+/// Returns the end of the sentence "`KEY` should be …" about one of some words.
+pub(crate) fn one_of(words: &[&str]) -> Sentence {
+    sentence!("one of {words}", words = quoted(words))
 }
 
 /// Returns words in quotes, separated by commas.

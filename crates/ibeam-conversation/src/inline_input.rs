@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ibeam_output::Catalogue;
-use ibeam_protocol::{Reason, Signal, sentence};
+use ibeam_protocol::{Reason, Sentence, Signal, sentence};
 use ibeam_tui::{Action, Color, RawTerminal, Style, TerminalEvent, next_event, terminal_size};
 use nix::sys::signal::raise;
 use rustix::process::getpid;
@@ -103,7 +103,7 @@ impl InputThread {
                         });
                     }
                     Err(error) => {
-                        let detail = self.catalogue.in_language(&error.to_string());
+                        let detail = Sentence::from(error.to_string());
                         let line = sentence!(
                             "the editor `{editor}` failed, so the input is as before: {detail}",
                             editor,

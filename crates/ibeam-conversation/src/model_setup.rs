@@ -418,7 +418,7 @@ fn ask_server<D: StartDialog>(
 fn print_server_failure<D: StartDialog>(catalogue: &Catalogue, dialog: &D, url: &str, reason: &Reason) {
     let detail = match reason {
         // The person has typed the address, and written no configuration.
-        Reason::BadConfig { detail, .. } => detail.clone(),
+        Reason::BadConfig { detail, .. } => catalogue.sentence(detail),
         reason => catalogue.reason(reason).message,
     };
     let line = TuiLine::SetupServerFailed { url, detail: &detail };

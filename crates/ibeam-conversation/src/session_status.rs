@@ -42,17 +42,7 @@ pub(super) fn status_value(session: &RunSession<'_>, item: StatusItem) -> String
         StatusItem::Model => format!("{} ({})", head.model.display, head.model.provider),
         StatusItem::Mode => mode_name(head.permission_mode).to_owned(),
         StatusItem::Effort => settings.effort.value.as_deref().unwrap_or("default").to_owned(),
-        StatusItem::Sandbox => {
-            let (reason, catalogue) = (head.sandbox.reason.as_str(), &session.app().base.catalogue);
-            match catalogue.in_language(reason) {
-                // A reason with notes.
-                same if same == reason => {
-                    let parts = reason.split("; ").map(|part| catalogue.in_language(part));
-                    parts.collect::<Vec<_>>().join("; ")
-                }
-                translated => translated,
-            }
-        }
+        StatusItem::Sandbox => session.app().base.catalogue.sentence(&head.sandbox.reason),
     };
     if value.is_empty() { "-".to_owned() } else { value }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ibeam_policy::{Access, Policy, Verdict};
-use ibeam_protocol::{PermissionMode, ToolCall};
+use ibeam_protocol::{PermissionMode, Sentence, ToolCall, sentence};
 
 use crate::ports::{Approval, ApprovalRequest, Approver, HookBlock};
 
@@ -16,13 +16,13 @@ pub struct Decision {
     pub refusal: Option<Refusal>,
 }
 
-/// The reason why a call does not run, in English.
+/// The reason why a call does not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// A sentence for the model.
-    pub for_model: String,
+    pub for_model: Sentence,
     /// A sentence for people, with what they can do about it.
-    pub for_people: String,
+    pub for_people: Sentence,
 }
 
 impl Refusal {
@@ -30,15 +30,15 @@ impl Refusal {
     fn by_user(message: Option<&str>) -> Self {
         let message = message.map(str::trim).filter(|message| !message.is_empty());
         match message {
-            Some(message) => format!("the user refused this call: {message}").into(),
-            None => "the user refused this call".to_owned().into(),
+            Some(message) => sentence!("the user refused this call: {message}", message).into(),
+            None => sentence!("the user refused this call").into(),
         }
     }
 }
 
-impl From<String> for Refusal {
+impl From<Sentence> for Refusal {
     /// Returns a refusal with the same sentence for the model and for people.
-    fn from(reason: String) -> Self {
+    fn from(reason: Sentence) -> Self {
         Self { for_model: reason.clone(), for_people: reason }
     }
 }

@@ -13,6 +13,7 @@ mod schema_validation;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
+use ibeam_protocol::{Sentence, json_error, sentence};
 use regex::Regex;
 use serde_json::Value;
 
@@ -39,9 +40,9 @@ pub struct JsonSchema {
 #[error("{place}: {detail}")]
 pub struct InvalidSchema {
     /// The JSON pointer of the fault, or its line and column if the text is not JSON.
-    pub place: String,
+    pub place: Sentence,
     /// The fault.
-    pub detail: String,
+    pub detail: Sentence,
 }
 
 /// A value that a schema does not allow.
@@ -50,16 +51,22 @@ pub struct Violation {
     /// The JSON pointer of the value; empty for the whole document.
     pub place: String,
     /// The requirement of the schema.
-    pub detail: String,
+    pub detail: Sentence,
+}
+
+impl Violation {
+    /// Returns the place and the requirement as one sentence.
+    pub fn sentence(&self) -> Sentence {
+        match self.place.as_str() {
+            "" => sentence!("the document {what}", what = self.detail),
+            place => sentence!("`{place}` {what}", place, what = self.detail),
+        }
+    }
 }
 
 impl Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.place.is_empty() {
-            write!(f, "the document {}", self.detail)
-        } else {
-            write!(f, "`{}` {}", self.place, self.detail)
-        }
+        self.sentence().fmt(f)
     }
 }
 
@@ -70,8 +77,8 @@ impl JsonSchema {
     /// The first fault, with its place.
     pub fn parse(text: &str) -> Result<Self, InvalidSchema> {
         let document = serde_json::from_str(text).map_err(|error| InvalidSchema {
-            place: format!("line {}, column {}", error.line(), error.column()),
-            detail: format!("not JSON: {error}"),
+            place: sentence!("line {line}, column {column}", line = error.line(), column = error.column()),
+            detail: sentence!("not JSON: {reason}", reason = json_error(&error)),
         })?;
         Self::new(document)
     }

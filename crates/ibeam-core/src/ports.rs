@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_policy::Access;
-use ibeam_protocol::{BackgroundEnd, Checkpoint, CheckpointMoment, Notice, ToolCall, UserPrompt};
+use ibeam_protocol::{BackgroundEnd, Checkpoint, CheckpointMoment, Notice, Sentence, ToolCall, UserPrompt};
 
 pub use self::hook_event::{
     AnswerEnd, CompactionStart, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks, NoHooks,
@@ -34,7 +34,7 @@ pub struct ApprovalRequest<'a> {
     /// The rule that requires approval: a token, `hook: NAME`, or the name of a built-in rule.
     pub rule: &'a str,
     /// The reason, in the words for the model.
-    pub reason: &'a str,
+    pub reason: &'a Sentence,
     /// The unified diff of the file that the call would change now, if it is known.
     pub diff: Option<&'a str>,
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use ibeam_protocol::event::{HookRequest, PermissionDecided};
 use ibeam_protocol::run::{Denial, RunTotals};
 use ibeam_protocol::{
-    BackgroundEnd, ClassCosts, EventKind, FailedUsage, ModelFallback, ModelTotals, Notice, ToolFailure,
-    ToolOutcome, ToolOutput, Usage,
+    BackgroundEnd, ClassCosts, EventKind, FailedUsage, ModelFallback, ModelTotals, Notice, Sentence,
+    ToolFailure, ToolOutcome, ToolOutput, Usage,
 };
 
 /// Number of different reasons that the warning about refused calls lists; more would hide the rest of stderr.
@@ -20,7 +20,7 @@ pub struct Tally {
     /// All visible text so far.
     pub text: String,
     /// Why calls were refused: the first few reasons, each once.
-    pub denial_reasons: Vec<String>,
+    pub denial_reasons: Vec<Sentence>,
     /// Whether the files of the workspace were saved in this run.
     pub has_checkpoint: bool,
     /// Whether saving them was tried, so that it is not tried before every change.

@@ -130,7 +130,7 @@ impl NatsQueue {
             store.put(state_key, &state).await?;
         }
         if (deliveries + state.resumed).saturating_sub(state.released) > MAX_DELIVERIES {
-            let reason = format!("{MAX_DELIVERIES} workers ended while they held the task");
+            let reason = format!("{MAX_DELIVERIES} workers ended while they held the task").into();
             store.put(parked, &ParkedValue { reason, is_undecided: true }).await?;
             self.held.acknowledge(&message, AckKind::Ack).await?;
             return Ok(None);
@@ -141,7 +141,7 @@ impl NatsQueue {
             return Ok(None);
         };
         if !self.accepted.accept(names, SignedKind::Task, &id, &entry.value, &entry.headers) {
-            let reason = UNSIGNED_TASK.to_owned();
+            let reason = UNSIGNED_TASK.into();
             store.put(parked, &ParkedValue { reason, is_undecided: false }).await?;
             self.held.acknowledge(&message, AckKind::Ack).await?;
             return Ok(None);

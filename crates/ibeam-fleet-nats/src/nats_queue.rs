@@ -21,6 +21,7 @@ use ibeam_fleet::{
     EventSink, Finished, Lease, NextTask, Outcome, QueueError, Release, Renewal, SnapshotStore, Spend, Task,
     TaskQueue, TaskResult,
 };
+use ibeam_protocol::Sentence;
 use serde::{Deserialize, Serialize};
 
 use crate::claims::IDLE_PAUSE;
@@ -87,7 +88,7 @@ impl TaskKeyState {
 /// The value of a `parked` key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ParkedValue {
-    pub(crate) reason: String,
+    pub(crate) reason: Sentence,
     /// Whether nothing is known about the work of the task.
     #[serde(default)]
     pub(crate) is_undecided: bool,
@@ -267,6 +268,7 @@ impl NatsQueue {
         match end_of_refusals(&lease.task, &state.refusals) {
             Some(RefusalEnd::Refused(result)) => return self.finish(lease, &result, spend).map(|_| is_first),
             Some(RefusalEnd::Parked(reason)) => {
+                let reason = reason.into();
                 return self.release(lease, Release::Park { reason }, spend).map(|()| is_first);
             }
             None => {}
@@ -384,7 +386,7 @@ impl TaskQueue for NatsQueue {
                 Release::Undecided { reason } => Some(ParkedValue { reason, is_undecided: true }),
                 // The runs of a queue have no parked requests.
                 Release::Wait { .. } => {
-                    Some(ParkedValue { reason: "waits for an answer".to_owned(), is_undecided: false })
+                    Some(ParkedValue { reason: "waits for an answer".into(), is_undecided: false })
                 }
             };
             if let Some(parked) = parked {

@@ -129,7 +129,7 @@ pub fn wait_for_results(
             break Some(HaltReason::Stopped);
         }
         if control.current().is_cancelled {
-            break Some(HaltReason::Exhausted(FleetControl::CANCELLED.to_owned()));
+            break Some(HaltReason::Exhausted(FleetControl::CANCELLED.into()));
         }
         if looked_at.is_none_or(|looked| looked.elapsed() > RUNNING_INTERVAL)
             && let Some(found) = outage.bear(queue.running())?
@@ -167,7 +167,6 @@ pub fn wait_for_results(
     let reasons = parked(queue)?;
     ledger.set_running(&BTreeSet::new())?;
     for (task, ParkedValue { reason, is_undecided }) in &reasons {
-        let reason = reason.as_str();
         ledger.set_aside(task, reason, *is_undecided)?;
         match is_undecided {
             true => observer.undecided(task, reason),

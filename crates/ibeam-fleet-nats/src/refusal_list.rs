@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use ibeam_fleet::{QueueError, Task, TaskResult, TaskState};
 
+use ibeam_protocol::Sentence;
+
 use crate::names::KeyKind;
 use crate::nats_queue::{NatsQueue, TaskKeyState};
 use crate::refusals::Refusal;
@@ -23,10 +25,10 @@ pub struct RefusalList {
 pub struct RefusedTask {
     pub task: String,
     /// The reason of the policy.
-    pub here: Option<String>,
+    pub here: Option<Sentence>,
     pub workers: Vec<Refusal>,
     /// The message of the result, if the task ended as refused.
-    pub ended: Option<String>,
+    pub ended: Option<Sentence>,
 }
 
 impl NatsQueue {
@@ -34,7 +36,7 @@ impl NatsQueue {
     pub fn refusals(&self, policy: &WorkerPolicy) -> Result<RefusalList, QueueError> {
         let (store, names) = (&self.store, &self.store.names);
         let keys = |kind| names.keys(kind);
-        let mut ended: HashMap<String, Option<String>> = HashMap::new();
+        let mut ended: HashMap<String, Option<Sentence>> = HashMap::new();
         let mut workers: HashMap<String, Vec<Refusal>> = HashMap::new();
         let mut list = RefusalList::default();
         self.connection.block_on(async {
@@ -42,7 +44,7 @@ impl NatsQueue {
                 let result: TaskResult = parse(&keys(KeyKind::Result), &entry.value)?;
                 let message =
                     result.message.filter(|_| result.code.as_deref() == Some(TaskState::REFUSED_CODE));
-                ended.insert(entry.task, message);
+                ended.insert(entry.task, message.map(Sentence::from));
                 Ok(())
             };
             store.scan_each(&keys(KeyKind::Result), 1, read_result).await?;
@@ -61,8 +63,8 @@ impl NatsQueue {
                 let workers = workers.remove(&entry.task).unwrap_or_default();
                 let here = match is_open {
                     true => {
-                        let task =
-                            parse::<Task>(&entry.task, &entry.value).map_err(|error| error.to_string());
+                        let task = parse::<Task>(&entry.task, &entry.value)
+                            .map_err(|error| error.to_string().into());
                         task.and_then(|task| policy.admitted(task, &entry.task)).err()
                     }
                     false => None,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use ibeam_fleet::{Outcome, TaskResult, TaskState, worker_id};
+use ibeam_protocol::Sentence;
 use serde::{Deserialize, Serialize};
 
 /// The number of refusals that end a task.
@@ -27,7 +28,7 @@ pub struct Refusal {
     pub worker: String,
     pub machine: String,
     /// The last reason.
-    pub reason: String,
+    pub reason: Sentence,
     /// Whether only the key of the worker is the reason: the task can be executed later.
     #[serde(default)]
     pub is_exhausted: bool,
@@ -53,7 +54,7 @@ impl WorkerName {
         Ok(Self { id: worker_id(directory)?, machine: machine.trim().to_owned() })
     }
 
-    pub(crate) fn refusal(&self, reason: String, is_exhausted: bool) -> Refusal {
+    pub(crate) fn refusal(&self, reason: Sentence, is_exhausted: bool) -> Refusal {
         let (worker, machine) = (self.id.clone(), self.machine.clone());
         Refusal { worker, machine, reason, is_exhausted, times: 1 }
     }
@@ -176,11 +177,11 @@ mod tests {
     fn five_workers_or_one_that_has_paused_four_times_end_a_task() {
         let mut refusals = Vec::new();
         for id in ["a", "b", "c", "d"] {
-            assert!(add(&mut refusals, name(id).refusal(format!("no {id}"), false), false));
-            assert!(!add(&mut refusals, name(id).refusal(format!("not {id}"), false), false));
+            assert!(add(&mut refusals, name(id).refusal(format!("no {id}").into(), false), false));
+            assert!(!add(&mut refusals, name(id).refusal(format!("not {id}").into(), false), false));
             assert_eq!(end_of_refusals("t", &refusals), None);
         }
-        add(&mut refusals, name("e").refusal("no e".to_owned(), false), false);
+        add(&mut refusals, name("e").refusal("no e".into(), false), false);
         let Some(RefusalEnd::Refused(result)) = end_of_refusals("t", &refusals) else {
             panic!("{refusals:?}")
         };
@@ -194,11 +195,11 @@ mod tests {
         let mut refusals = Vec::new();
         for time in 0..5 {
             assert_eq!(end_of_refusals("t", &refusals), None, "{time}");
-            add(&mut refusals, name("a").refusal("no".to_owned(), false), true);
+            add(&mut refusals, name("a").refusal("no".into(), false), true);
         }
         assert!(matches!(end_of_refusals("t", &refusals), Some(RefusalEnd::Refused(_))));
         // With credit, a worker would execute it.
-        add(&mut refusals, name("b").refusal("no credit".to_owned(), true), false);
+        add(&mut refusals, name("b").refusal("no credit".into(), true), false);
         assert!(matches!(end_of_refusals("t", &refusals), Some(RefusalEnd::Parked(_))));
     }
 

@@ -13,6 +13,8 @@ use ibeam_fleet::{
     Spend, StopFlag, Task, TaskFile, TaskLimits, TaskMode, TaskQueue, TaskResult, WorkspaceSource,
 };
 
+use ibeam_protocol::{Sentence, sentence};
+
 use crate::control::ControlWatch;
 use crate::nats_queue::{NatsQueue, OUTAGE_TIMEOUT, now_ms};
 use crate::refusals::{RefusalRounds, WorkerName};
@@ -48,13 +50,13 @@ impl WorkerPolicy {
     ///
     /// # Errors
     /// The reason for which the worker does not execute it.
-    pub(crate) fn admitted(&self, mut task: Task, id: &str) -> Result<Task, String> {
+    pub(crate) fn admitted(&self, mut task: Task, id: &str) -> Result<Task, Sentence> {
         if task.id != id {
-            return Err("the definition of the task is damaged".to_owned());
+            return Err("the definition of the task is damaged".into());
         }
         // Anybody with access to the queue may have written the definition.
         let alone = Task { needs: Vec::new(), ..task.clone() };
-        let line = serde_json::to_string(&alone).map_err(|error| error.to_string())?;
+        let line = serde_json::to_string(&alone).map_err(|error| Sentence::from(error.to_string()))?;
         if let Some(invalid) = TaskFile::parse(&line, Path::new("/")).invalid.into_iter().next() {
             return Err(invalid.detail);
         }
@@ -71,15 +73,15 @@ impl WorkerPolicy {
         Ok(task)
     }
 
-    fn refusal(&self, task: &Task) -> Option<String> {
+    fn refusal(&self, task: &Task) -> Option<Sentence> {
         if self.is_read_only && task.mode == Some(TaskMode::Agent) {
-            return Some("the worker only reads".to_owned());
+            return Some(sentence!("the worker only reads"));
         }
         if !task.env.is_empty() {
-            return Some("a task of a queue cannot have `env`".to_owned());
+            return Some("a task of a queue cannot have `env`".into());
         }
         if task.check.is_some() && !self.allows_checks {
-            return Some("the worker does not allow checks".to_owned());
+            return Some(sentence!("the worker does not allow checks"));
         }
         let local = match &task.workspace {
             WorkspaceSource::Path(path) => Some(path.as_path()),
@@ -88,7 +90,7 @@ impl WorkerPolicy {
                 false => Some(Path::new(&source.git)),
             },
             WorkspaceSource::Result(_) => {
-                return Some("a task of a queue cannot start from the result of another one".to_owned());
+                return Some("a task of a queue cannot start from the result of another one".into());
             }
         };
         let outside = local
@@ -96,7 +98,7 @@ impl WorkerPolicy {
             .chain(task.files.iter().map(PathBuf::as_path))
             .chain(task.check_sources())
             .find(|path| !self.allows_path(path) || self.is_key_file(path))?;
-        Some(format!("the worker does not allow `{}`", outside.display()))
+        Some(sentence!("the worker does not allow `{path}`", path = outside.display()))
     }
 
     /// Whether a path leads to the file with the key of the worker.
@@ -135,7 +137,7 @@ pub struct WorkerQueue {
     name: WorkerName,
     pub(crate) rounds: RefusalRounds,
     /// The models for which the key of the worker is refused or its quota exhausted, and why.
-    exhausted: HashMap<Option<String>, String>,
+    exhausted: HashMap<Option<String>, Sentence>,
     /// The models of the tasks that are executed here.
     models: HashMap<String, Option<String>>,
     /// The start of the fleet for which `exhausted` holds.
@@ -208,7 +210,7 @@ impl WorkerQueue {
         &mut self,
         lease: &Lease,
         spend: Spend,
-        reason: String,
+        reason: Sentence,
         is_exhausted: bool,
     ) -> Result<AfterRefusal, QueueError> {
         let is_round_over = self.rounds.refuse(&lease.task, Instant::now());
@@ -240,7 +242,7 @@ impl WorkerQueue {
 /// The next step of a worker after the refusal of a task.
 enum AfterRefusal {
     /// Reports the first refusal of a task.
-    Report(String),
+    Report(Sentence),
     /// Asks for the next task.
     Next,
     /// Pauses: it refuses all that is left.
@@ -412,7 +414,7 @@ mod tests {
     }
 
     /// Returns the task of this line under a policy.
-    fn admitted(policy: &WorkerPolicy, line: &str) -> Result<Task, String> {
+    fn admitted(policy: &WorkerPolicy, line: &str) -> Result<Task, Sentence> {
         policy.admitted(serde_json::from_str(line).unwrap(), "a")
     }
 

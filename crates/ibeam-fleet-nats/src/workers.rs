@@ -207,6 +207,14 @@ impl Found<'_> {
         // Any worker may write these keys.
         let spent: TaskKeyState =
             self.state.and_then(|entry| parse(id, &entry.value).ok()).unwrap_or_default();
-        Ok((TaskStatus::without_result(id, state, parked.map(|parked| parked.reason), spent.spend()), None))
+        Ok((
+            TaskStatus::without_result(
+                id,
+                state,
+                parked.map(|parked| parked.reason.to_string()),
+                spent.spend(),
+            ),
+            None,
+        ))
     }
 }

@@ -35,6 +35,7 @@ use crate::task_run::{Conclusion, TaskRunner};
 use crate::task_totals::TotalsScope;
 use crate::workspace::Workspaces;
 use ibeam_governor::task_directory;
+use ibeam_protocol::Sentence;
 
 /// The time between two looks for a requested end.
 const TICK: Duration = Duration::from_millis(100);
@@ -81,16 +82,16 @@ pub trait FleetObserver {
     fn retried(&mut self, task: &str, pause: Duration);
 
     /// A task waits until the fleet is started again.
-    fn parked(&mut self, task: &str, reason: &str);
+    fn parked(&mut self, task: &str, reason: &Sentence);
 
     /// The work of a task is not decided. The task waits until the fleet is started again.
-    fn undecided(&mut self, task: &str, reason: &str);
+    fn undecided(&mut self, task: &str, reason: &Sentence);
 
     /// The tasks that run now, on other machines.
     fn running(&mut self, _tasks: &BTreeSet<String>) {}
 
     /// A task was left to other drivers.
-    fn refused(&mut self, _task: &str, _reason: &str) {}
+    fn refused(&mut self, _task: &str, _reason: &Sentence) {}
 
     /// A task waits for the answer to a request, without a process.
     fn waiting(&mut self, _task: &str) {}
@@ -113,7 +114,7 @@ pub struct FleetEnd {
     /// The reason for which no further task was started.
     pub halt: Option<HaltReason>,
     /// The first reason for which a task was parked that did not concern the others.
-    pub parked: Option<String>,
+    pub parked: Option<Sentence>,
 }
 
 /// The reason for which no further task is started.
@@ -124,7 +125,7 @@ pub enum HaltReason {
     /// A limit of the budget was reached.
     BudgetSpent,
     /// A run failed in a way in which the others would fail too.
-    Exhausted(String),
+    Exhausted(Sentence),
 }
 
 /// A step that a thread repeats while tasks are executed. Returns what there is to report.
@@ -150,14 +151,14 @@ struct Shared<'a, Q> {
 #[derive(Default)]
 struct State {
     halt: Option<HaltReason>,
-    parked: Option<String>,
+    parked: Option<Sentence>,
     /// The first reason for which a task was left to drivers with another key.
-    unserved: Option<String>,
+    unserved: Option<Sentence>,
     error: Option<FleetError>,
     /// The leases of the tasks that are executed here.
     held: HashMap<String, HeldTask>,
     /// The accounts with a refused key or an exhausted quota, and why.
-    exhausted: Vec<(TaskAccount, String)>,
+    exhausted: Vec<(TaskAccount, Sentence)>,
 }
 
 /// A task that is executed here.
@@ -391,7 +392,7 @@ impl<Q: TaskQueue> Shared<'_, Q> {
                     }
                     None => {
                         state.halt = Some(HaltReason::BudgetSpent);
-                        let reason = Budget::SPENT.to_owned();
+                        let reason = Budget::SPENT.into();
                         queue.release(&claim.lease, Release::Park { reason }, claim.spend)?;
                         return Ok(None);
                     }
@@ -536,7 +537,7 @@ impl<Q: TaskQueue> Shared<'_, Q> {
                 let _ = events.send(Event::Parked(id, reason));
             }
             Conclusion::Undecided(cause) => {
-                let reason = cause.to_string();
+                let reason = cause.sentence();
                 queue.release(lease, Release::Undecided { reason: reason.clone() }, spend)?;
                 lock(&self.state).parked.get_or_insert_with(|| reason.clone());
                 let _ = events.send(Event::Undecided(id, reason));

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use ibeam_git::Git;
 
+use ibeam_protocol::Sentence;
+
 use crate::budget::Budget;
 use crate::child::{Children, ExtraLimits, RunProgram};
 use crate::driver::{DriverOptions, FleetEnd, FleetObserver, run_fleet};
@@ -111,9 +113,9 @@ impl FleetObserver for Outcomes {
 
     fn retried(&mut self, _task: &str, _pause: Duration) {}
 
-    fn parked(&mut self, _task: &str, _reason: &str) {}
+    fn parked(&mut self, _task: &str, _reason: &Sentence) {}
 
-    fn undecided(&mut self, _task: &str, _reason: &str) {}
+    fn undecided(&mut self, _task: &str, _reason: &Sentence) {}
 }
 
 #[test]

@@ -251,9 +251,9 @@ impl TaskQueue for Ledger {
         let (state, until_ms, reason) = match release {
             Release::Retry { at_ms } => (LedgerState::Pending, at_ms, None),
             Release::Park { reason } | Release::Exhausted { reason } => {
-                (LedgerState::Parked, 0, Some(reason))
+                (LedgerState::Parked, 0, Some(reason.to_string()))
             }
-            Release::Undecided { reason } => (LedgerState::Undecided, 0, Some(reason)),
+            Release::Undecided { reason } => (LedgerState::Undecided, 0, Some(reason.to_string())),
             Release::Wait { session } => {
                 self.write_session(&lease.task, &session)?;
                 (LedgerState::Waiting, 0, None)

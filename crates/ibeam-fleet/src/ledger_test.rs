@@ -135,7 +135,7 @@ proptest! {
                 }
                 Step::Park(at) if at < held.len() => {
                     let (lease, _) = held.remove(at);
-                    ledger.release(&lease, Release::Park { reason: "r".to_owned() }, Spend::default()).unwrap();
+                    ledger.release(&lease, Release::Park { reason: "r".into() }, Spend::default()).unwrap();
                 }
                 Step::Renew(at) if at < held.len() => {
                     if ledger.renew(&held[at].0, now, 100).unwrap() == Renewal::Held {

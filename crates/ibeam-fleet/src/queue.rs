@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use ibeam_protocol::Sentence;
 use serde::{Deserialize, Serialize};
 
 use crate::event_publisher::EventSink;
@@ -94,7 +95,7 @@ pub enum NextTask {
     /// No task is ready now. A running task, or the time, can make one ready.
     NotReady,
     /// A task that this driver does not execute was left to others.
-    Refused { task: String, reason: String },
+    Refused { task: String, reason: Sentence },
     /// Every task is finished, parked or waiting.
     Drained,
 }
@@ -148,11 +149,11 @@ pub enum Release {
         at_ms: u64,
     },
     /// The task waits until somebody starts the fleet again.
-    Park { reason: String },
+    Park { reason: Sentence },
     /// The key of the driver is refused, or its quota exhausted. Drivers with other keys may execute the task.
-    Exhausted { reason: String },
+    Exhausted { reason: Sentence },
     /// The work of the task is not decided. The task waits until somebody starts the fleet again.
-    Undecided { reason: String },
+    Undecided { reason: Sentence },
     /// The task waits for the answer to a request, without a process. Only the ledger can return it to the queue.
     Wait { session: String },
 }

@@ -148,7 +148,7 @@ macro_rules! conformance_tests {
             assert_none(&mut queue, &clock, 39, NextTask::NotReady);
             let claim = claimed(&mut queue, &clock, 40);
             assert_eq!((claim.spend, queue.spend().unwrap()), (spend, spend));
-            queue.release(&claim.lease, Release::Park { reason: "quota".to_owned() }, spend).unwrap();
+            queue.release(&claim.lease, Release::Park { reason: "quota".into() }, spend).unwrap();
             assert_none(&mut queue, &clock, 200, NextTask::Drained);
             assert_eq!(queue.unfinished().unwrap(), 2);
             queue.unpark().unwrap();

@@ -7,6 +7,7 @@ use crate::task::{GitSource, Task, WorkspaceSource};
 use crate::task_origin::resolve_results;
 use crate::workspace::{has_committed, lacks_commit};
 use ibeam_git::Git;
+use ibeam_protocol::{Sentence, sentence};
 
 /// The number of characters of the longest id.
 const MAX_ID_CHARS: usize = 100;
@@ -31,7 +32,7 @@ pub struct TaskFile {
 pub struct InvalidTask {
     /// The number of the line, from 1.
     pub line: u64,
-    pub detail: String,
+    pub detail: Sentence,
 }
 
 impl TaskFile {
@@ -58,14 +59,18 @@ impl TaskFile {
     }
 
     fn parse_with(text: &str, base: &Path, mut known: KnownSources) -> Self {
-        let mut invalid: BTreeMap<u64, String> = BTreeMap::new();
+        let mut invalid: BTreeMap<u64, Sentence> = BTreeMap::new();
         let mut tasks: Vec<(u64, Task)> = Vec::new();
         let mut lines_of_ids: HashMap<String, u64> = HashMap::new();
         for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
             match parse_line(text, base, &mut known) {
                 Ok(task) => match lines_of_ids.get(&task.id) {
                     Some(first) => {
-                        let detail = format!("the id `{}` is already that of line {first}", task.id);
+                        let detail = sentence!(
+                            "the id `{id}` is already that of line {line}",
+                            id = task.id,
+                            line = first
+                        );
                         invalid.insert(line, detail);
                     }
                     None => {
@@ -98,32 +103,35 @@ impl TaskFile {
 ///
 /// # Errors
 /// The reason for which the line is not a valid task.
-fn parse_line(text: &str, base: &Path, known: &mut KnownSources) -> Result<Task, String> {
+fn parse_line(text: &str, base: &Path, known: &mut KnownSources) -> Result<Task, Sentence> {
     let mut task: Task = serde_json::from_str(text).map_err(|error| {
         // serde_json appends the position; the line is always 1.
         let message = error.to_string();
         match message.rsplit_once(" at line ") {
-            Some((message, _)) => format!("{message} (column {})", error.column()),
-            None => message,
+            Some((reason, _)) => {
+                let reason = Sentence::from(reason);
+                sentence!("{reason} (column {column})", reason, column = error.column())
+            }
+            None => message.into(),
         }
     })?;
     check_id(&task.id)?;
     if task.prompt.trim().is_empty() {
-        return Err("`prompt` is empty".to_owned());
+        return Err(sentence!("`{field}` is empty", field = "prompt"));
     }
     let has_nul = |text: &str| text.contains('\0');
     if has_nul(&task.prompt) || task.model.as_deref().is_some_and(has_nul) {
-        return Err("a text has a NUL character".to_owned());
+        return Err(sentence!("a text has a NUL character"));
     }
     if task.model.as_deref().is_some_and(|model| model.trim().is_empty()) {
-        return Err("`model` is empty; name one or leave it out".to_owned());
+        return Err(sentence!("`model` is empty; name one or leave it out"));
     }
     if task.check.as_deref().is_some_and(|check| check.trim().is_empty() || has_nul(check)) {
-        return Err("`check` should be a command".to_owned());
+        return Err(should_be("check", sentence!("a command")));
     }
     for (name, value) in &task.env {
         if name.is_empty() || name.contains(['=', '\0']) || has_nul(value) {
-            return Err(format!("`env` has an invalid variable `{}`", name.escape_debug()));
+            return Err(sentence!("`env` has an invalid variable `{name}`", name = name.escape_debug()));
         }
     }
     let limits = &task.limits;
@@ -136,7 +144,7 @@ fn parse_line(text: &str, base: &Path, known: &mut KnownSources) -> Result<Task,
         ("check_timeout_s", limits.check_timeout_s == Some(0)),
     ];
     if let Some((name, _)) = zero.into_iter().find(|(_, is_zero)| *is_zero) {
-        return Err(format!("`limits.{name}` should be above 0"));
+        return Err(should_be(&format!("limits.{name}"), sentence!("above 0")));
     }
     check_workspace(&mut task.workspace, base, known)?;
     if let WorkspaceSource::Result(source) = &task.workspace
@@ -147,7 +155,7 @@ fn parse_line(text: &str, base: &Path, known: &mut KnownSources) -> Result<Task,
     for file in &mut task.files {
         let path = base.join(&*file);
         if !path.is_file() {
-            return Err(format!("`files`: no file at `{}`", path.display()));
+            return Err(sentence!("`files`: no file at `{path}`", path = path.display()));
         }
         *file = path;
     }
@@ -156,44 +164,48 @@ fn parse_line(text: &str, base: &Path, known: &mut KnownSources) -> Result<Task,
 }
 
 /// Checks that what only the check sees exists, is not in the workspace, and has a place there, and makes paths absolute.
-fn check_check_sources(task: &mut Task, base: &Path) -> Result<(), String> {
+fn check_check_sources(task: &mut Task, base: &Path) -> Result<(), Sentence> {
     if task.check.is_none() && task.check_sources().next().is_some() {
-        return Err("`check_files` and `check_dir` need `check`".to_owned());
+        return Err("`check_files` and `check_dir` need `check`".into());
     }
     for (place, file) in &mut task.check_files {
         let is_inside = place.components().all(|part| matches!(part, Component::Normal(_)));
         if place.as_os_str().is_empty() || !is_inside {
             let place = place.display();
-            return Err(format!("`check_files`: `{place}` should be a path in the workspace, without `..`"));
+            let detail = format!("`check_files`: `{place}` should be a path in the workspace, without `..`");
+            return Err(detail.into());
         }
         *file = base.join(&*file);
         if !file.is_file() {
-            return Err(format!("`check_files`: no file at `{}`", file.display()));
+            return Err(format!("`check_files`: no file at `{}`", file.display()).into());
         }
     }
     if let Some(directory) = &mut task.check_dir {
         *directory = base.join(&*directory);
         if !directory.is_dir() {
-            return Err(format!("`check_dir`: no directory at `{}`", directory.display()));
+            return Err(format!("`check_dir`: no directory at `{}`", directory.display()).into());
         }
     }
     check_outside_of_workspace(task)
 }
 
 /// Checks that what only the check sees is not in the workspace.
-fn check_outside_of_workspace(task: &Task) -> Result<(), String> {
+fn check_outside_of_workspace(task: &Task) -> Result<(), Sentence> {
     if task.check_sources().next().is_none() {
         return Ok(());
     }
     let Some(top) = local_path(&task.workspace).and_then(|path| top_of(&path)) else { return Ok(()) };
     for source in task.check_sources() {
-        let real = source.canonicalize().map_err(|error| format!("`{}`: {error}", source.display()))?;
+        let real = source
+            .canonicalize()
+            .map_err(|error| Sentence::from(format!("`{}`: {error}", source.display())))?;
         if real.starts_with(&top) || top.starts_with(&real) {
             let (source, top) = (source.display(), top.display());
-            return Err(format!("`{source}` is for the check alone, but the run gets a copy of `{top}`"));
+            let detail = format!("`{source}` is for the check alone, but the run gets a copy of `{top}`");
+            return Err(detail.into());
         }
         if source.to_str().is_none_or(|source| source.contains('\n')) {
-            return Err(format!("`{}` should be UTF-8 without a line feed", source.display()));
+            return Err(format!("`{}` should be UTF-8 without a line feed", source.display()).into());
         }
     }
     Ok(())
@@ -238,8 +250,12 @@ impl KnownSources {
     }
 }
 
+fn should_be(text: &str, what: Sentence) -> Sentence {
+    sentence!("`{text}` should be {what}", text, what)
+}
+
 /// Checks that an id can be the name of a directory and a word on a command line.
-fn check_id(id: &str) -> Result<(), String> {
+fn check_id(id: &str) -> Result<(), Sentence> {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     match !id.is_empty()
         && id.len() <= MAX_ID_CHARS
@@ -247,9 +263,10 @@ fn check_id(id: &str) -> Result<(), String> {
         && !id.starts_with(['-', '.'])
     {
         true => Ok(()),
-        false => Err(format!(
-            "`id` should have at most {MAX_ID_CHARS} letters, digits, `-`, `_` and `.`, not `{}`",
-            id.escape_debug()
+        false => Err(sentence!(
+            "`id` should have at most {count} letters, digits, `-`, `_` and `.`, not `{id}`",
+            count = MAX_ID_CHARS,
+            id = id.escape_debug()
         )),
     }
 }
@@ -259,18 +276,18 @@ fn check_workspace(
     workspace: &mut WorkspaceSource,
     base: &Path,
     known: &mut KnownSources,
-) -> Result<(), String> {
+) -> Result<(), Sentence> {
     match workspace {
         WorkspaceSource::Result(source) => {
             if source.start.is_some() || !source.earlier.is_empty() {
-                return Err("`workspace`: `from` alone names a result".to_owned());
+                return Err(sentence!("`workspace`: `from` alone names a result"));
             }
         }
         WorkspaceSource::Path(path) => {
             let joined = base.join(&*path);
             if known.paths.insert(joined.clone()) && !joined.is_dir() {
                 known.paths.remove(&joined);
-                return Err(format!("`workspace`: no directory at `{}`", joined.display()));
+                return Err(sentence!("`workspace`: no directory at `{path}`", path = joined.display()));
             }
             *path = joined;
         }
@@ -279,19 +296,24 @@ fn check_workspace(
                 !text.is_empty() && !text.starts_with('-') && !text.contains(|c: char| c.is_control())
             };
             if !is_word(&source.git) || !is_word(&source.reference) {
-                return Err("`workspace`: `git` and `ref` should name a repository and a commit".to_owned());
+                return Err(sentence!("`workspace`: `git` and `ref` should name a repository and a commit"));
             }
             // `host:path` and `scheme://` are remote; git decides in the same way.
             let is_remote = source.git.split_once(':').is_some_and(|(host, _)| !host.contains('/'));
             if !is_remote {
                 let joined = base.join(&source.git);
                 if !joined.is_dir() {
-                    return Err(format!("`workspace`: no repository at `{}`", joined.display()));
+                    return Err(sentence!("`workspace`: no repository at `{path}`", path = joined.display()));
                 }
-                source.git = joined.to_str().ok_or("`workspace`: the path is not UTF-8")?.to_owned();
+                let text = joined.to_str();
+                source.git = text.ok_or_else(|| sentence!("`workspace`: the path is not UTF-8"))?.to_owned();
                 if known.lacks_commit(source) {
                     let GitSource { git, reference } = source;
-                    return Err(format!("`workspace`: `{reference}` is not a commit of `{git}`"));
+                    return Err(sentence!(
+                        "`workspace`: `{reference}` is not a commit of `{git}`",
+                        reference,
+                        git
+                    ));
                 }
             }
         }
@@ -300,15 +322,15 @@ fn check_workspace(
 }
 
 /// Removes tasks that need a task that does not exist, until all needed tasks exist.
-fn remove_missing_needs(tasks: &mut Vec<(u64, Task)>, invalid: &mut BTreeMap<u64, String>) {
+fn remove_missing_needs(tasks: &mut Vec<(u64, Task)>, invalid: &mut BTreeMap<u64, Sentence>) {
     loop {
         let ids: HashSet<String> = tasks.iter().map(|(_, task)| task.id.clone()).collect();
         let before = tasks.len();
         tasks.retain(|(line, task)| match task.needs.iter().find(|need| !ids.contains(*need)) {
             None => true,
             Some(need) => {
-                invalid
-                    .insert(*line, format!("`needs` names `{need}`, which is not a valid task of the file"));
+                let detail = sentence!("`needs` names `{need}`, which is not a valid task of the file", need);
+                invalid.insert(*line, detail);
                 false
             }
         });
@@ -319,7 +341,7 @@ fn remove_missing_needs(tasks: &mut Vec<(u64, Task)>, invalid: &mut BTreeMap<u64
 }
 
 /// Removes tasks that need themselves, directly or through others, and those that need one of them.
-fn remove_cycles(tasks: &mut Vec<(u64, Task)>, invalid: &mut BTreeMap<u64, String>) {
+fn remove_cycles(tasks: &mut Vec<(u64, Task)>, invalid: &mut BTreeMap<u64, Sentence>) {
     let mut open: BTreeSet<usize> = (0..tasks.len()).filter(|at| needs_any(tasks, *at)).collect();
     let mut done: HashSet<String> =
         tasks.iter().filter(|(_, task)| task.needs.is_empty()).map(|(_, task)| task.id.clone()).collect();
@@ -344,7 +366,9 @@ fn remove_cycles(tasks: &mut Vec<(u64, Task)>, invalid: &mut BTreeMap<u64, Strin
         let is_done = done.contains(&task.id);
         if !is_done {
             let needs = task.needs.join("`, `");
-            invalid.insert(*line, format!("`needs` has a cycle: `{}` waits for `{needs}` forever", task.id));
+            let detail =
+                sentence!("`needs` has a cycle: `{id}` waits for `{needs}` forever", id = task.id, needs);
+            invalid.insert(*line, detail);
         }
         is_done
     });
@@ -369,7 +393,9 @@ pub(crate) mod dollars {
         let Some(usd) = Option::<f64>::deserialize(deserializer)? else { return Ok(None) };
         match crate::queue::usd_to_micros(usd) {
             Some(micros) => Ok(Some(micros)),
-            None => Err(D::Error::custom("an amount of dollars should not be negative")),
+            None => Err(D::Error::custom(ibeam_protocol::sentence!(
+                "an amount of dollars should not be negative"
+            ))),
         }
     }
 }

@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use ibeam_protocol::Sentence;
+
 use crate::task::{ResultSource, Task, WorkspaceSource};
 
 /// Sets the start of each task whose workspace is the result of another one. No task needs itself or a missing one. What is
 /// wrong with such a task is added to `invalid`; the task stays.
 pub(crate) fn resolve_results(
     tasks: &mut [(u64, Task)],
-    invalid: &mut BTreeMap<u64, String>,
-    check: impl Fn(&Task) -> Result<(), String>,
+    invalid: &mut BTreeMap<u64, Sentence>,
+    check: impl Fn(&Task) -> Result<(), Sentence>,
 ) {
     let mut known: HashMap<String, WorkspaceSource> = HashMap::new();
     loop {

@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ibeam_protocol::Sentence;
 use rustix::process::{Signal, kill_process};
 
 use crate::budget::Budget;
@@ -61,7 +62,7 @@ pub(crate) enum Conclusion {
     FinishAgain(Duration),
     /// The task waits until the fleet is started again.
     Park {
-        reason: String,
+        reason: Sentence,
         /// Whether other tasks would fail in the same way.
         halts: bool,
     },
@@ -69,7 +70,7 @@ pub(crate) enum Conclusion {
     Undecided(Cause),
     /// The task and those with the same account wait: a key is refused, or a quota is exhausted.
     ParkAccount {
-        reason: String,
+        reason: Sentence,
     },
     /// The run waits for the answer to a request.
     Wait {
@@ -80,7 +81,8 @@ pub(crate) enum Conclusion {
 impl Conclusion {
     /// Returns the conclusion for a task of which the governor refused a request.
     pub(crate) fn from_refusal(reason: String) -> Self {
-        match reason.as_str() {
+        let reason = Sentence::from(reason);
+        match &*reason {
             Budget::SPENT => Self::Park { reason, halts: true },
             _ => Self::ParkAccount { reason },
         }
@@ -283,7 +285,7 @@ impl TaskRunner<'_> {
                 // It waited for a driver, and now there is one.
                 (_, None) if is_taken_over => again(Conclusion::Retry(Duration::ZERO)),
                 (_, None) => again(Conclusion::Park {
-                    reason: format!("{}: {}", failure.code, failure.message),
+                    reason: format!("{}: {}", failure.code, failure.message).into(),
                     halts: false,
                 }),
             },
@@ -294,11 +296,11 @@ impl TaskRunner<'_> {
             // Maybe only a sub-agent was refused. What the run answered without it decides nothing.
             Some(_) if let Some(reason) = (self.refusal)(&task.id) => again(Conclusion::from_refusal(reason)),
             Some(None) => self.finish(task, dir, &current, None),
-            Some(Some(failure)) if failure.is_exhausted() => {
-                again(Conclusion::ParkAccount { reason: format!("{}: {}", failure.code, failure.message) })
-            }
+            Some(Some(failure)) if failure.is_exhausted() => again(Conclusion::ParkAccount {
+                reason: format!("{}: {}", failure.code, failure.message).into(),
+            }),
             Some(Some(failure)) if failure.code == "limit" && is_limit_of_fleet(task, extra, &current) => {
-                again(Conclusion::Park { reason: Budget::SPENT.to_owned(), halts: true })
+                again(Conclusion::Park { reason: Budget::SPENT.into(), halts: true })
             }
             Some(Some(failure)) => {
                 let (earlier, attempt) = (dir.earlier()?, dir.attempt());
@@ -315,7 +317,7 @@ impl TaskRunner<'_> {
                         // The next command has all runs again.
                         dir.write_attempt(Attempt { counted: earlier.len() + 1, ..attempt })?;
                         again(Conclusion::Park {
-                            reason: format!("{}: {}", failure.code, failure.message),
+                            reason: format!("{}: {}", failure.code, failure.message).into(),
                             halts: !may_be_of_definition(task, &failure),
                         })
                     }
@@ -443,7 +445,7 @@ struct Failed {
 }
 
 fn interrupted() -> Conclusion {
-    Conclusion::Park { reason: "the fleet was stopped".to_owned(), halts: false }
+    Conclusion::Park { reason: "the fleet was stopped".into(), halts: false }
 }
 
 /// Returns the streams of the earlier runs and of the current one, if it has written something.

@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::process::ExitStatus;
 
+use ibeam_protocol::{Sentence, sentence};
 use rustix::fs::StatVfs;
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
@@ -29,27 +30,21 @@ pub enum Verdict {
 }
 
 /// The reason for which nothing is known.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
-    #[error("the check was ended by the signal {0}")]
+    /// A signal ended the check.
     Signal(i32),
     /// The program that runs the check was killed, or could not run it.
-    #[error("the check could not be run ({0})")]
     Program(String),
     /// The disk was full while the check ran.
-    #[error("the disk is full")]
     DiskFull,
     /// The changes in the workspace cannot be read now.
-    #[error("the changes cannot be read: {0}")]
     Changes(String),
     /// The workspace cannot be prepared now.
-    #[error("workspace: {0}")]
     Workspace(String),
     /// The files of the check cannot be copied.
-    #[error("the files of the check cannot be copied: {0}")]
     Files(String),
     /// Too many runs were killed.
-    #[error("{0} runs ended without a result")]
     Runs(usize),
 }
 
@@ -85,6 +80,19 @@ impl CheckReport {
 }
 
 impl Cause {
+    /// Returns the cause for people.
+    pub(crate) fn sentence(&self) -> Sentence {
+        match self {
+            Self::Signal(signal) => sentence!("the check was ended by the signal {signal}", signal),
+            Self::Program(detail) => sentence!("the check could not be run ({detail})", detail),
+            Self::DiskFull => sentence!("the disk is full"),
+            Self::Changes(detail) => sentence!("the changes cannot be read: {detail}", detail),
+            Self::Workspace(detail) => format!("workspace: {detail}").into(),
+            Self::Files(detail) => format!("the files of the check cannot be copied: {detail}").into(),
+            Self::Runs(runs) => sentence!("{runs} runs ended without a result", runs),
+        }
+    }
+
     /// Returns the cause where `ibeam fleet run-check` ended without a report.
     pub(crate) fn without_report(status: ExitStatus, log: &Path) -> Self {
         Self::Program(format!("{status}; see `{}`", log.display()))

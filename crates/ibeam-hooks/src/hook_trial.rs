@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ibeam_protocol::SessionId;
+use ibeam_protocol::{Sentence, SessionId, sentence};
 use serde_json::{Map, Value, json};
 
 use crate::claude_call::ClaudeFields;
@@ -104,10 +104,18 @@ impl TrialDecision {
 
 /// The name of an event that hooks cannot have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no event `{name}`; use one of: {known}")]
+#[error("{}", self.sentence())]
 pub struct UnknownEvent {
     pub name: String,
     pub known: String,
+}
+
+impl UnknownEvent {
+    /// Returns the message.
+    pub fn sentence(&self) -> Sentence {
+        let Self { name, known } = self;
+        sentence!("there is no event `{name}`; use one of: {names}", name, names = known)
+    }
 }
 
 impl HookConfig {

@@ -103,13 +103,13 @@ pub(crate) fn parse_outcome(result: &RawValue) -> Result<ToolOutcome, serde_json
         texts = vec![shortened.clone()];
     }
     let for_model =
-        if shortened.trim().is_empty() { "(the tool returned nothing)".into() } else { shortened.into() };
+        if shortened.trim().is_empty() { "(the tool returned nothing)" } else { shortened.as_str() };
     let output = McpOutput { content: texts, media };
     // A failure in another form of `true` is still one.
     let is_error = is_error == Value::Bool(true) || is_error == "true" || is_error == 1;
     Ok(match is_error {
-        true => ToolOutcome::Failure { failure: ToolFailure::McpError(output), for_model },
-        false => ToolOutcome::Success { output: ToolOutput::Mcp(output), for_model },
+        true => ToolOutcome::Failure { failure: ToolFailure::McpError(output), for_model: for_model.into() },
+        false => ToolOutcome::Success { output: ToolOutput::Mcp(output), for_model: for_model.into() },
     })
 }
 

@@ -191,7 +191,7 @@ impl Tool for ResourceCall {
             };
             of(arguments).or_else(|| of(arguments.get("args")?))
         };
-        let invalid = |problem: String| ToolInputError(format!("`{}`: {problem}", self.kind.name()));
+        let invalid = |problem: String| ToolInputError(format!("`{}`: {problem}", self.kind.name()).into());
         let name = text(&["server", "providerIdentifier"]).unwrap_or_default();
         let Some(server) = self.servers.iter().find(|server| server.name() == name).cloned() else {
             let names = self.server_names().join(", ");

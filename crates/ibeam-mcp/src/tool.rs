@@ -75,10 +75,8 @@ impl Tool for McpTool {
             Value::Null => json!({}),
             Value::String(text) if text.trim().is_empty() => json!({}),
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                return Err(ToolInputError(format!(
-                    "the arguments of `{}` are not a JSON object",
-                    self.spec.name
-                )));
+                let problem = format!("the arguments of `{}` are not a JSON object", self.spec.name);
+                return Err(ToolInputError(problem.into()));
             }
         };
         let args = decode_json_texts(args, &self.tool.input_schema);

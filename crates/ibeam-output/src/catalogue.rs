@@ -10,7 +10,6 @@ mod lines;
 mod message;
 mod page_line;
 mod question;
-mod reasons;
 mod translations;
 
 use std::fmt;
@@ -87,10 +86,17 @@ impl Catalogue {
     /// Returns the message and the hints for a reason.
     pub fn reason(&self, reason: &Reason) -> Explanation {
         let mut reason_message = reason_message(reason);
-        if let Reason::Usage { detail } = reason {
+        if let Reason::Usage { detail }
+        | Reason::BadConfig { detail, .. }
+        | Reason::InvalidJsonSchema { detail, .. }
+        | Reason::AnswerMismatch { detail, .. } = reason
+        {
             reason_message = reason_message.text("detail", &self.sentence(detail));
         }
-        let reason_message = self.with_details_in_language(reason_message);
+        if let Reason::InvalidJsonSchema { place, .. } = reason {
+            reason_message = reason_message.text("place", &self.sentence(place));
+        }
+        let reason_message = self.with_detail_in_language(reason_message);
         let mut hints = self.hints(&reason_message);
         if let Reason::NoKey { without_engine: true, .. } = reason {
             let local = self.hints_named(&reason_message, LOCAL_HINT);
@@ -137,33 +143,39 @@ impl Catalogue {
         explanation
     }
 
-    /// Returns the message with its detail and its place in the language, as far as they have translations.
-    fn with_details_in_language(&self, message: Message) -> Message {
-        ["detail", "place"].into_iter().fold(message, |message, name| {
-            let translation = match message.args.get(name) {
-                Some(FluentValue::String(text)) => reasons::translation_of_all(self.locale, text),
-                Some(
-                    FluentValue::Number(_) | FluentValue::Custom(_) | FluentValue::None | FluentValue::Error,
-                )
-                | None => None,
-            };
-            match translation {
-                Some(text) => message.text(name, &text),
-                None => message,
-            }
-        })
+    /// Returns the message with its detail in the language, if the whole text has a translation.
+    fn with_detail_in_language(&self, message: Message) -> Message {
+        let translation = match message.args.get("detail") {
+            Some(FluentValue::String(text)) => translations::sentence(self.locale, text),
+            Some(
+                FluentValue::Number(_) | FluentValue::Custom(_) | FluentValue::None | FluentValue::Error,
+            )
+            | None => None,
+        };
+        match translation {
+            Some(text) => message.text("detail", &text),
+            None => message,
+        }
     }
 
     /// Returns a sentence in the locale, or else in English.
     pub fn sentence(&self, sentence: &Sentence) -> String {
-        sentence.translate(|template| translations::sentence(self.locale, template))
+        sentence.translate(&|template| translations::sentence(self.locale, template))
     }
 
     /// Returns the message and the hints for an error that only sub-commands report. `error` is a variant of an enum: its tag
     /// is the message id without `cli-`, and its fields are the arguments.
     pub fn cli_error(&self, error: &impl Serialize) -> Explanation {
-        let message = self.with_details_in_language(variant_message("cli", error));
-        Explanation { message: self.render(&message, None), hints: self.hints(&message) }
+        self.explanation(&self.with_detail_in_language(variant_message("cli", error)))
+    }
+
+    /// Like [`Self::cli_error`], for an error whose field `detail` is this sentence.
+    pub fn cli_error_with_detail(&self, error: &impl Serialize, detail: &Sentence) -> Explanation {
+        self.explanation(&variant_message("cli", error).text("detail", &self.sentence(detail)))
+    }
+
+    fn explanation(&self, message: &Message) -> Explanation {
+        Explanation { message: self.render(message, None), hints: self.hints(message) }
     }
 
     /// Returns the meaning of a class of failures, for a table.
@@ -173,7 +185,11 @@ impl Catalogue {
 
     /// Returns the text of a `warning:` line. Several details follow on indented lines.
     pub fn notice(&self, notice: &Notice) -> String {
-        let sentence = self.render(&self.with_details_in_language(notice_message(notice, self)), None);
+        let mut message = self.with_detail_in_language(notice_message(notice, self));
+        if let Notice::AnswerMismatch { detail, .. } = notice {
+            message = message.text("detail", &self.sentence(detail));
+        }
+        let sentence = self.render(&message, None);
         if let Notice::EmbeddedModel { unused_key: Some(key), .. } = notice {
             let message = Message::new("notice-embedded-model-with-key").text("message", &sentence);
             return self.render(&message.text("detail", &self.unused_key(key)), None);
@@ -181,10 +197,10 @@ impl Catalogue {
         let Notice::CallsDenied { reasons, .. } = notice else { return sentence };
         match reasons.as_slice() {
             [] => sentence,
-            [reason] => format!("{sentence}: {}", printable_line(&self.in_language(reason))),
+            [reason] => format!("{sentence}: {}", printable_line(&self.sentence(reason))),
             reasons => {
                 let lines =
-                    reasons.iter().map(|reason| format!("\n  {}", printable_line(&self.in_language(reason))));
+                    reasons.iter().map(|reason| format!("\n  {}", printable_line(&self.sentence(reason))));
                 format!("{sentence}:{}", lines.collect::<String>())
             }
         }
@@ -208,14 +224,6 @@ impl Catalogue {
         let Compacted { before_tokens, after_tokens, .. } = compacted;
         let message = Message::new("compacted").count("before", *before_tokens).count("after", *after_tokens);
         self.render(&message, None)
-    }
-
-    /// Returns a text that journals, programs or other crates have in English, in the language. A text without a
-    /// translation, such as that of a service, stays as it is.
-    pub fn in_language(&self, english: &str) -> String {
-        reasons::translation(self.locale, english)
-            .or_else(|| translations::sentence(self.locale, english))
-            .unwrap_or_else(|| english.to_owned())
     }
 
     /// Returns the line of `text` for an action, with its path or command in `detail`.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ibeam_protocol::tool_output::{McpOutput, ShellOutput, Todo, TodoStatus};
-use ibeam_protocol::{EventKind, RunFinished, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
+use ibeam_protocol::{EventKind, RunFinished, ToolCall, ToolFailure, ToolOutcome, ToolOutput, sentence};
 
 use crate::catalogue::{Action, ActionEnding, Catalogue, RunLine};
 use crate::run_summary::{ChangedFiles, total_lines};
@@ -118,7 +118,7 @@ impl RunDetails {
                 lines.extend(reason_line(&failure_reason(failure, &self.catalogue)))
             }
             ToolOutcome::Rejected { reason } => {
-                lines.extend(reason_line(&self.catalogue.in_language(reason)));
+                lines.extend(reason_line(&self.catalogue.sentence(reason)));
             }
         }
         lines
@@ -199,34 +199,33 @@ fn reason_line(reason: &str) -> Option<String> {
 
 /// Returns the cause of a failed call in the language, as far as it has a translation.
 fn failure_reason(failure: &ToolFailure, catalogue: &Catalogue) -> String {
-    let english = match failure {
+    let sentence = match failure {
         ToolFailure::McpError(McpOutput { content, .. }) => return content.join(" "),
         ToolFailure::PermissionDenied { path, error } => {
-            return format!("{}: {}", path.display(), catalogue.in_language(error));
+            return format!("{}: {}", path.display(), catalogue.sentence(error));
         }
-        ToolFailure::FileNotFound { path } => format!("no such file or directory: {}", path.display()),
-        ToolFailure::CommandFailed(output) => {
-            let ending = match &output.signal {
-                Some(signal) => signal.clone(),
-                None => format!("exit code {}", output.exit_code),
-            };
-            with_last_line(ending, output)
+        ToolFailure::FileNotFound { path } => {
+            sentence!("no such file or directory: {path}", path = path.display())
         }
-        ToolFailure::TimedOut { timeout_ms, partial } => {
-            with_last_line(format!("timeout after {} s", timeout_ms / 1000), partial)
-        }
-        ToolFailure::Interrupted => "interrupted".to_owned(),
+        ToolFailure::CommandFailed(output) => match (&output.signal, last_line(output)) {
+            (Some(signal), None) => return signal.clone(),
+            (Some(signal), Some(line)) => return format!("{signal}: {line}"),
+            (None, None) => sentence!("exit code {code}", code = output.exit_code),
+            (None, Some(line)) => sentence!("exit code {code}: {line}", code = output.exit_code, line),
+        },
+        ToolFailure::TimedOut { timeout_ms, partial } => match (timeout_ms / 1000, last_line(partial)) {
+            (seconds, None) => sentence!("timeout after {seconds} s", seconds),
+            (seconds, Some(line)) => sentence!("timeout after {seconds} s: {line}", seconds, line),
+        },
+        ToolFailure::Interrupted => sentence!("interrupted"),
         ToolFailure::SpawnFailed { message }
         | ToolFailure::TaskFailed { message, totals: _ }
         | ToolFailure::Error { message } => message.clone(),
     };
-    catalogue.in_language(&english)
+    catalogue.sentence(&sentence)
 }
 
-/// Adds the last line of a command's output, which usually names the error.
-fn with_last_line(ending: String, output: &ShellOutput) -> String {
-    match output.interleaved.lines().rev().map(str::trim).find(|line| !line.is_empty()) {
-        Some(line) => format!("{ending}: {line}"),
-        None => ending,
-    }
+/// Returns the last line of a command's output, which usually names the error.
+fn last_line(output: &ShellOutput) -> Option<&str> {
+    output.interleaved.lines().rev().map(str::trim).find(|line| !line.is_empty())
 }

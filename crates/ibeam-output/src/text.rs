@@ -194,12 +194,8 @@ fn detail_lines(outcome: &ToolOutcome, catalogue: &Catalogue) -> String {
             in_language.trim_start()
         }
         ToolOutcome::Failure { failure: ToolFailure::McpError(_), for_model } => for_model,
-        ToolOutcome::Failure { for_model, .. } => {
-            in_language = catalogue.in_language(for_model);
-            &in_language
-        }
-        ToolOutcome::Rejected { reason } => {
-            in_language = catalogue.in_language(reason);
+        ToolOutcome::Failure { for_model: reason, .. } | ToolOutcome::Rejected { reason } => {
+            in_language = catalogue.sentence(reason);
             &in_language
         }
     };

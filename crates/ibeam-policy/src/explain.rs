@@ -5,15 +5,17 @@
 
 use std::path::{Path, PathBuf};
 
+use ibeam_protocol::{Sentence, sentence, sentence_text};
+
 use crate::fetch::{ImplicitPorts, covers_origin, parse_origin};
 use crate::policy::Access;
-use crate::policy::{Policy, Verdict};
+use crate::policy::{Policy, Verdict, without_flags};
 use crate::rule::Rule;
-use crate::shell::coverage::{allows, display_call, names_program, restricting_shell_rule};
+use crate::shell::Unanalyzable;
+use crate::shell::coverage::{RuleEffect, allows, display_call, names_program, restricting_shell_rule};
 use crate::shell::hazard::hazard;
 use crate::shell::redirect::Redirect;
 use crate::shell::wrapper::{self, Call, CommandStep, CommandSteps};
-use crate::shell::{ALLOW_HINT, Unanalyzable};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerdictExplanation {
@@ -60,7 +62,7 @@ pub struct RuleFinding {
     pub rule: String,
     pub applies: bool,
     /// Why, in one clause.
-    pub reason: String,
+    pub reason: Sentence,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,9 +78,8 @@ pub enum RuleList {
 
 /// Removes from the reason how a person could allow the access.
 fn remove_allow_hint(finding: &mut RuleFinding) {
-    let start = finding.reason.find(&format!("; {ALLOW_HINT}"));
-    if let Some(start) = start.or_else(|| finding.reason.find(&format!(", or {ALLOW_HINT}"))) {
-        finding.reason.truncate(start);
+    if let Some(reason) = without_flags(&finding.reason) {
+        finding.reason = reason.clone();
     }
 }
 
@@ -159,19 +160,19 @@ impl Policy {
         rule: &Rule,
         step: &CommandStep,
         places: &[PathBuf],
-    ) -> (bool, String) {
+    ) -> (bool, Sentence) {
         let alone = std::slice::from_ref(rule);
         match (list, rule) {
             (RuleList::Deny | RuleList::Ask, Rule::Shell(_)) => {
-                match restricting_shell_rule(alone, std::iter::once(step), "is matched by") {
+                match restricting_shell_rule(alone, std::iter::once(step), RuleEffect::Match) {
                     Some((_, reason)) => (true, reason),
-                    None => (false, "it is about other programs or arguments".to_owned()),
+                    None => (false, sentence!("it is about other programs or arguments")),
                 }
             }
             (RuleList::Deny | RuleList::Ask, Rule::Read(_) | Rule::Write(_)) => {
-                match self.restricting_path_rule(alone, step, places, "matches") {
+                match self.restricting_path_rule(alone, step, places, RuleEffect::Match) {
                     Some((_, reason)) => (true, reason),
-                    None => (false, "no word of the command is such a file".to_owned()),
+                    None => (false, sentence!("no word of the command is such a file")),
                 }
             }
             (RuleList::Allow, Rule::Shell(shell)) => {
@@ -179,9 +180,11 @@ impl Policy {
                 let hazard =
                     call.filter(|call| names_program(&shell.program, &call.program.text)).and_then(hazard);
                 match (allows(shell, step), hazard) {
-                    (true, _) => (true, "it covers this program with these arguments".to_owned()),
-                    (false, Some(reason)) => (false, format!("it covers other arguments: this one {reason}")),
-                    (false, None) => (false, "it is about other programs or arguments".to_owned()),
+                    (true, _) => (true, sentence!("it covers this program with these arguments")),
+                    (false, Some(why)) => {
+                        (false, sentence!("it covers other arguments: this one {why}", why))
+                    }
+                    (false, None) => (false, sentence!("it is about other programs or arguments")),
                 }
             }
             (RuleList::Allow, Rule::Write(glob)) => {
@@ -191,18 +194,14 @@ impl Policy {
                     redirect.writes && paths.iter().all(|path| glob.allows(path, &self.workspace, &self.home))
                 };
                 let covered = !step.redirects.is_empty() && step.redirects.iter().all(covers);
-                (
-                    covered,
-                    if covered {
-                        "it covers the redirection"
-                    } else {
-                        "it covers no redirection of the command"
-                    }
-                    .to_owned(),
-                )
+                let reason = match covered {
+                    true => sentence!("it covers the redirection"),
+                    false => sentence!("it covers no redirection of the command"),
+                };
+                (covered, reason)
             }
             (RuleList::Allow | RuleList::BuiltIn | RuleList::Deny | RuleList::Ask, _) => {
-                (false, OTHER_KIND.to_owned())
+                (false, OTHER_KIND.into())
             }
         }
     }
@@ -215,7 +214,7 @@ impl Policy {
                 Rule::Read(glob) if !writes || list != RuleList::Allow => glob,
                 Rule::Write(glob) if writes => glob,
                 Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::WebFetch(_) | Rule::Mcp { .. } => {
-                    return (false, OTHER_KIND.to_owned());
+                    return (false, OTHER_KIND.into());
                 }
             };
             let applies = if list == RuleList::Allow {
@@ -223,12 +222,16 @@ impl Policy {
             } else {
                 glob.denies(path, &self.workspace, &self.home)
             };
-            explain_match(applies, "the path")
+            explain_match(applies, &sentence!("the path"))
         })
     }
 
     /// Returns a part with the finding of each rule.
-    fn explain_part(&self, subject: &str, explain: impl Fn(RuleList, &Rule) -> (bool, String)) -> AccessPart {
+    fn explain_part(
+        &self,
+        subject: &str,
+        explain: impl Fn(RuleList, &Rule) -> (bool, Sentence),
+    ) -> AccessPart {
         let lists =
             [(RuleList::Deny, &self.deny), (RuleList::Ask, &self.ask), (RuleList::Allow, &self.allow)];
         let rules = lists.into_iter().flat_map(|(list, rules)| rules.iter().map(move |rule| (list, rule)));
@@ -253,14 +256,18 @@ fn display_step(step: &CommandStep) -> String {
 }
 
 /// The reason why a rule of another kind does not apply.
-const OTHER_KIND: &str = "it is about something else";
+const OTHER_KIND: &str = sentence_text!("it is about something else");
 
 /// Returns whether a rule applies because of its pattern, with a clause that says so.
-fn explain_match(applies: bool, what: &str) -> (bool, String) {
-    (applies, format!("{what} {} its pattern", if applies { "matches" } else { "does not match" }))
+fn explain_match(applies: bool, subject: &Sentence) -> (bool, Sentence) {
+    let reason = match applies {
+        true => sentence!("{subject} matches its pattern", subject),
+        false => sentence!("{subject} does not match its pattern", subject),
+    };
+    (applies, reason)
 }
 
-fn explain_host_rule(list: RuleList, rule: &Rule, url: &str) -> (bool, String) {
+fn explain_host_rule(list: RuleList, rule: &Rule, url: &str) -> (bool, Sentence) {
     let implicit_ports = match list {
         RuleList::Allow => ImplicitPorts::Web,
         RuleList::Deny | RuleList::Ask | RuleList::BuiltIn => ImplicitPorts::All,
@@ -268,24 +275,23 @@ fn explain_host_rule(list: RuleList, rule: &Rule, url: &str) -> (bool, String) {
     match (rule, parse_origin(url)) {
         (Rule::WebFetch(domain), Some((host, port))) => explain_match(
             covers_origin(domain, &host, port, implicit_ports),
-            &format!("the host `{host}` at port {port}"),
+            &sentence!("the host `{host}` at port {port}", host, port),
         ),
-        (Rule::WebFetch(_), None) => (false, "the address has no unambiguous host".to_owned()),
-        (Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::Mcp { .. }, _) => {
-            (false, OTHER_KIND.to_owned())
-        }
+        (Rule::WebFetch(_), None) => (false, "the address has no unambiguous host".into()),
+        (Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::Mcp { .. }, _) => (false, OTHER_KIND.into()),
     }
 }
 
-fn explain_tool_rule(list: RuleList, rule: &Rule, server: &str, tool: &str) -> (bool, String) {
+fn explain_tool_rule(list: RuleList, rule: &Rule, server: &str, tool: &str) -> (bool, Sentence) {
     match rule {
         Rule::Mcp { server: servers, tool: tools } if list == RuleList::Allow => {
-            explain_match(servers.matches(server) && tools.matches(tool), "the tool")
+            explain_match(servers.matches(server) && tools.matches(tool), &sentence!("the tool"))
         }
-        Rule::Mcp { server: servers, tool: tools } => {
-            explain_match(servers.matches_folded(server) && tools.matches_folded(tool), "the tool")
-        }
-        Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::WebFetch(_) => (false, OTHER_KIND.to_owned()),
+        Rule::Mcp { server: servers, tool: tools } => explain_match(
+            servers.matches_folded(server) && tools.matches_folded(tool),
+            &sentence!("the tool"),
+        ),
+        Rule::Shell(_) | Rule::Read(_) | Rule::Write(_) | Rule::WebFetch(_) => (false, OTHER_KIND.into()),
     }
 }
 
@@ -299,15 +305,10 @@ fn is_built_in(policy: &Policy, verdict: &Verdict) -> bool {
 /// Returns the finding of the built-in rule that made the verdict.
 fn built_in_finding(verdict: &Verdict) -> Option<RuleFinding> {
     let (rule, reason) = match verdict {
-        Verdict::Allow { rule } => (rule, "nothing narrower applies"),
-        Verdict::Deny { rule, reason } | Verdict::Ask { rule, reason } => (rule, reason.as_str()),
+        Verdict::Allow { rule } => (rule, sentence!("nothing narrower applies")),
+        Verdict::Deny { rule, reason } | Verdict::Ask { rule, reason } => (rule, reason.clone()),
     };
     // `explain_command` adds the finding of the default rule itself.
     let default = matches!(verdict, Verdict::Ask { rule, .. } if rule == "default");
-    (!default).then(|| RuleFinding {
-        list: RuleList::BuiltIn,
-        rule: rule.clone(),
-        applies: true,
-        reason: reason.to_owned(),
-    })
+    (!default).then(|| RuleFinding { list: RuleList::BuiltIn, rule: rule.clone(), applies: true, reason })
 }

@@ -5,9 +5,9 @@
 //! parsers could read as two different hosts is refused, whatever the rules allow. Name resolution is not part of this
 //! decision: the code that connects refuses addresses that are not public.
 
-use ibeam_protocol::PermissionMode;
+use ibeam_protocol::{PermissionMode, sentence};
 
-use crate::policy::{Policy, Verdict};
+use crate::policy::{Policy, Verdict, with_flags};
 use crate::rule::Rule;
 
 /// The ports that a domain without a port allows.
@@ -39,25 +39,23 @@ impl Policy {
                 .map(Rule::to_string)
         };
         if let Some(rule) = rule(&self.deny, ImplicitPorts::All) {
-            let reason = format!("fetching from `{host}` is denied by the rule `{rule}`");
+            let reason = sentence!("fetching from `{host}` is denied by the rule `{rule}`", host, rule);
             return Verdict::deny(rule, reason);
         }
         if self.mode == PermissionMode::Force {
             return Verdict::allow("--force");
         }
         if let Some(rule) = rule(&self.ask, ImplicitPorts::All) {
-            let reason = format!("fetching from `{host}` needs approval under the rule `{rule}`");
+            let reason =
+                sentence!("fetching from `{host}` needs approval under the rule `{rule}`", host, rule);
             return Verdict::ask(rule, reason);
         }
         match rule(&self.allow, ImplicitPorts::Web) {
             Some(rule) => Verdict::allow(rule),
             None => {
                 let place = if WEB_PORTS.contains(&port) { host } else { format!("{host}:{port}") };
-                let reason = format!(
-                    "no rule allows fetching from `{place}`; a person may allow it with \
-                     `--allow 'WebFetch({place})'`"
-                );
-                Verdict::ask("default", reason)
+                let reason = sentence!("no rule allows fetching from `{host}`", host = place);
+                Verdict::ask("default", with_flags(reason, format!("`--allow 'WebFetch({place})'`")))
             }
         }
     }

@@ -1,9 +1,9 @@
 //! Decides about tools of MCP servers. Their effects are not known, so a person or a rule decides.
 
-use ibeam_protocol::PermissionMode;
+use ibeam_protocol::{PermissionMode, sentence};
 
 use crate::glob::TextGlob;
-use crate::policy::{Policy, Verdict};
+use crate::policy::{Policy, Verdict, with_flags};
 use crate::rule::Rule;
 
 impl Policy {
@@ -13,11 +13,10 @@ impl Policy {
         let denies = |servers: &TextGlob, tools: &TextGlob| {
             servers.matches_folded(server) && tools.matches_folded(tool)
         };
+        let name = format!("{server}:{tool}");
         if let Some(rule) = find_mcp_rule(&self.deny, denies) {
-            return Verdict::deny(
-                rule,
-                format!("the MCP tool `{server}:{tool}` is denied by the rule `{rule}`"),
-            );
+            let reason = sentence!("the MCP tool `{tool}` is denied by the rule `{rule}`", tool = name, rule);
+            return Verdict::deny(rule, reason);
         }
         let is_unapproved =
             |(other_server, other_tool): &(String, String)| other_server == server && other_tool == tool;
@@ -25,18 +24,19 @@ impl Policy {
             return Verdict::deny(
                 "changed",
                 format!(
-                    "the MCP tool `{server}:{tool}` is not what a person approved: its description or its \
+                    "the MCP tool `{name}` is not what a person approved: its description or its \
                      arguments have changed since; a person may approve it again with `--approve-mcps`"
                 ),
             );
         }
-        if !read_only && let Some(verdict) = self.read_only_denial("files") {
+        if !read_only && let Some(verdict) = self.read_only_denial() {
             return verdict;
         }
         if self.mode != PermissionMode::Force
             && let Some(rule) = find_mcp_rule(&self.ask, denies)
         {
-            let reason = format!("the MCP tool `{server}:{tool}` needs approval under the rule `{rule}`");
+            let reason =
+                sentence!("the MCP tool `{tool}` needs approval under the rule `{rule}`", tool = name, rule);
             return Verdict::ask(rule, reason);
         }
         let allows = |servers: &TextGlob, tools: &TextGlob| servers.matches(server) && tools.matches(tool);
@@ -46,12 +46,11 @@ impl Policy {
         if self.mode == PermissionMode::Force {
             return Verdict::allow("--force");
         }
+        let flags = format!("`--allow 'Mcp({name})'`");
+        let flags = sentence!("{flags}, all such tools with `--approve-mcps`", flags);
         Verdict::ask(
             "default",
-            format!(
-                "no rule allows the MCP tool `{server}:{tool}`; a person may allow it with \
-                 `--allow 'Mcp({server}:{tool})'`, all such tools with `--approve-mcps`"
-            ),
+            with_flags(sentence!("no rule allows the MCP tool `{tool}`", tool = name), flags),
         )
     }
 }

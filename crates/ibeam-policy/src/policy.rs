@@ -1,9 +1,10 @@
 //! The decision about an access. Order: deny rules; built-in protection, which only an explicit rule lifts; the mode;
 //! ask rules, which `--force` lifts; allow rules; the default for uncovered calls.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use ibeam_protocol::PermissionMode;
+use ibeam_protocol::{PermissionMode, Sentence, sentence};
 
 use crate::glob::PathGlob;
 use crate::links::LinkReader;
@@ -136,14 +137,14 @@ pub enum Verdict {
         /// A token, or the name of a built-in rule.
         rule: String,
         /// One sentence for the model, with what a person or the model can do instead.
-        reason: String,
+        reason: Sentence,
     },
     /// The call needs the approval of a person; without one it must not run.
     Ask {
         /// A token, or the name of a built-in rule.
         rule: String,
         /// One sentence for the model, with what a person or the model can do instead.
-        reason: String,
+        reason: Sentence,
     },
 }
 
@@ -152,11 +153,11 @@ impl Verdict {
         Self::Allow { rule: rule.to_string() }
     }
 
-    pub(crate) fn deny(rule: impl ToString, reason: impl Into<String>) -> Self {
+    pub(crate) fn deny(rule: impl ToString, reason: impl Into<Sentence>) -> Self {
         Self::Deny { rule: rule.to_string(), reason: reason.into() }
     }
 
-    pub(crate) fn ask(rule: impl ToString, reason: impl Into<String>) -> Self {
+    pub(crate) fn ask(rule: impl ToString, reason: impl Into<Sentence>) -> Self {
         Self::Ask { rule: rule.to_string(), reason: reason.into() }
     }
 }
@@ -215,23 +216,29 @@ impl Policy {
             return Verdict::deny("default", format!("the path `{shown}` is not absolute and resolved"));
         }
         if let Some((rule, _)) = self.deny_rule(path, read_glob) {
-            return Verdict::deny(rule, format!("reading `{shown}` is denied by the rule `{rule}`"));
+            return Verdict::deny(
+                rule,
+                sentence!("reading `{path}` is denied by the rule `{rule}`", path = shown, rule),
+            );
         }
         let allowed = self.allow_rule(path, read_glob);
         if let Some(secret) = self.secret_name(path) {
             return match allowed.filter(|(_, glob)| names_explicitly(glob, secret)) {
                 Some((rule, _)) => Verdict::allow(rule),
-                None => Verdict::deny(
-                    "credentials",
-                    format!(
-                        "`{shown}` is hidden from the model, like all credentials and process state; a person may \
-                         allow it with `--allow 'Read({shown})'`"
-                    ),
-                ),
+                None => {
+                    let reason = sentence!(
+                        "`{path}` is hidden from the model, like all credentials and process state",
+                        path = shown
+                    );
+                    Verdict::deny("credentials", with_flags(reason, format!("`--allow 'Read({shown})'`")))
+                }
             };
         }
         if let Some(rule) = self.ask_rule(path, read_glob) {
-            return Verdict::ask(rule, format!("reading `{shown}` needs approval under the rule `{rule}`"));
+            return Verdict::ask(
+                rule,
+                sentence!("reading `{path}` needs approval under the rule `{rule}`", path = shown, rule),
+            );
         }
         match allowed {
             Some((rule, _)) => Verdict::allow(rule),
@@ -248,44 +255,55 @@ impl Policy {
             return Verdict::deny("default", format!("the path `{shown}` is not absolute and resolved"));
         }
         if let Some((rule, _)) = self.deny_rule(path, write_glob) {
-            return Verdict::deny(rule, format!("writing `{shown}` is denied by the rule `{rule}`"));
+            return Verdict::deny(
+                rule,
+                sentence!("writing `{path}` is denied by the rule `{rule}`", path = shown, rule),
+            );
         }
         if let Some((rule, _)) = self.deny_rule(path, read_glob) {
             // The result of an edit shows the lines around the change.
             return Verdict::deny(
                 rule,
-                format!("the rule `{rule}` denies reading `{shown}`, so it cannot be changed either"),
+                sentence!(
+                    "the rule `{rule}` denies reading `{path}`, so it cannot be changed either",
+                    rule,
+                    path = shown
+                ),
             );
         }
-        if let Some(verdict) = self.read_only_denial("files") {
+        if let Some(verdict) = self.read_only_denial() {
             return verdict;
         }
         let allowed = self.allow_rule(path, write_glob);
         if let Some(name) = self.protected_name(path) {
             return match allowed.filter(|(_, glob)| names_explicitly(glob, name)) {
                 Some((rule, _)) => Verdict::allow(rule),
-                None => Verdict::deny(
-                    "protected",
-                    format!(
-                        "`{shown}` is protected: what is in `{name}` can make other programs run commands or \
-                         widen permissions; a person may allow it with `--allow 'Write({shown})'`"
-                    ),
-                ),
+                None => {
+                    let reason = sentence!(
+                        "`{path}` is protected: what is in `{name}` can make other programs run commands or widen \
+                         permissions",
+                        path = shown,
+                        name
+                    );
+                    Verdict::deny("protected", with_flags(reason, format!("`--allow 'Write({shown})'`")))
+                }
             };
         }
         if allowed.is_none() && !self.is_in_workspace(path) {
-            return Verdict::deny(
-                OUTSIDE,
-                format!(
-                    "`{shown}` is outside the workspace `{}`; a person may allow it with `--add-dir` or \
-                     `--allow 'Write({shown})'`",
-                    self.workspace.display()
-                ),
+            let reason = sentence!(
+                "`{path}` is outside the workspace `{workspace}`",
+                path = shown,
+                workspace = self.workspace.display()
             );
+            let flags = either("`--add-dir`", format!("`--allow 'Write({shown})'`"));
+            return Verdict::deny(OUTSIDE, with_flags(reason, flags));
         }
         // The result of an edit shows the lines around the change.
         if let Some(rule) = self.ask_rule(path, write_glob).or_else(|| self.ask_rule(path, read_glob)) {
-            return Verdict::ask(rule, format!("writing `{shown}` needs approval under the rule `{rule}`"));
+            return Verdict::ask(
+                rule,
+                sentence!("writing `{path}` needs approval under the rule `{rule}`", path = shown, rule),
+            );
         }
         match allowed {
             Some((rule, _)) => Verdict::allow(rule),
@@ -302,21 +320,27 @@ impl Policy {
     /// Returns the verdict that a person must approve a call that no rule covers.
     fn ask_uncovered(&self, kind: &str, path: &Path) -> Verdict {
         let shown = path.display();
-        let reason = format!(
-            "no rule allows `{kind}` of `{shown}`; a person may allow it with `--allow '{kind}({shown})'`"
-        );
-        Verdict::ask("default", reason)
+        let reason = sentence!("no rule allows `{kind}` of `{path}`", kind, path = shown);
+        Verdict::ask("default", with_flags(reason, format!("`--allow '{kind}({shown})'`")))
     }
 
     /// Returns the denial of the read-only modes.
-    pub(crate) fn read_only_denial(&self, what: &str) -> Option<Verdict> {
-        let (name, instead) = match self.mode {
-            PermissionMode::Default | PermissionMode::Force => return None,
-            PermissionMode::Plan => ("plan", "answer with a plan instead"),
-            PermissionMode::Ask => ("ask", "answer from what you can read"),
-        };
-        let reason = format!("`--mode {name}` changes no {what} and runs no commands; {instead}");
-        Some(Verdict::deny(format!("--mode {name}"), reason))
+    pub(crate) fn read_only_denial(&self) -> Option<Verdict> {
+        match self.mode {
+            PermissionMode::Default | PermissionMode::Force => None,
+            PermissionMode::Plan => {
+                let reason = sentence!(
+                    "`--mode plan` changes no files and runs no commands; answer with a plan instead"
+                );
+                Some(Verdict::deny("--mode plan", reason))
+            }
+            PermissionMode::Ask => {
+                let reason = sentence!(
+                    "`--mode ask` changes no files and runs no commands; answer from what you can read"
+                );
+                Some(Verdict::deny("--mode ask", reason))
+            }
+        }
     }
 
     /// Whether `path` is in the workspace or an extra directory.
@@ -369,6 +393,28 @@ impl Policy {
         let pairs = self.allow.iter().filter_map(|rule| Some((rule, glob(rule)?)));
         pairs.into_iter().find(|(_, glob)| glob.allows(path, &self.workspace, &self.home))
     }
+}
+
+/// Adds to a reason with which flags a person can allow the access.
+pub(crate) fn with_flags(reason: Sentence, flags: impl Into<Sentence>) -> Sentence {
+    let flags = flags.into();
+    sentence!("{reason}; a person may allow it with {flags}", reason, flags)
+}
+
+/// Like [`with_flags`], for a reason that ends with what the model can do instead.
+pub(crate) fn with_alternative_flags(reason: Sentence, flags: impl Into<Sentence>) -> Sentence {
+    let flags = flags.into();
+    sentence!("{reason}, or a person may allow it with {flags}", reason, flags)
+}
+
+/// Removes what [`with_flags`] has added.
+pub(crate) fn without_flags(reason: &Sentence) -> Option<&Sentence> {
+    reason.part("flags").and_then(|_| reason.part("reason"))
+}
+
+/// Returns two flags as alternatives.
+pub(crate) fn either(first: impl Display, second: impl Display) -> Sentence {
+    sentence!("{first} or {second}", first, second)
 }
 
 /// Returns the pattern of a rule about reading.

@@ -6,6 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use ibeam_protocol::{Sentence, sentence};
+
 use crate::glob::{PathGlob, TextGlob};
 
 /// The valid forms, for messages.
@@ -13,11 +15,23 @@ const FORMS: &str = "`Shell(program)`, `Shell(program:arguments)`, `Read(glob)`,
                      `WebFetch(domain)`, `WebFetch(domain:port)`, `Mcp(server:tool)`";
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("invalid permission token `{token}`: {message}; use one of {FORMS}")]
+#[error("{}", self.sentence())]
 pub struct InvalidRule {
     pub token: String,
     /// The reason why it is invalid.
-    pub message: String,
+    pub message: Sentence,
+}
+
+impl InvalidRule {
+    /// Returns the whole message.
+    pub fn sentence(&self) -> Sentence {
+        sentence!(
+            "invalid permission token `{token}`: {reason}; use one of {forms}",
+            token = self.token,
+            reason = self.message,
+            forms = FORMS
+        )
+    }
 }
 
 /// One permission token. `Display` prints its canonical form.
@@ -53,35 +67,35 @@ impl FromStr for Rule {
     type Err = InvalidRule;
 
     fn from_str(token: &str) -> Result<Self, InvalidRule> {
-        let bad = |message: String| InvalidRule { token: token.to_owned(), message };
-        let (kind, rest) = token.trim().split_once('(').ok_or_else(|| bad("it has no `(`".to_owned()))?;
-        let inner = rest.strip_suffix(')').ok_or_else(|| bad("it does not end with `)`".to_owned()))?.trim();
+        let bad = |message: Sentence| InvalidRule { token: token.to_owned(), message };
+        let (kind, rest) = token.trim().split_once('(').ok_or_else(|| bad(sentence!("it has no `(`")))?;
+        let inner = rest.strip_suffix(')').ok_or_else(|| bad(sentence!("it does not end with `)`")))?.trim();
         if inner.is_empty() {
-            return Err(bad("there is nothing between the brackets".to_owned()));
+            return Err(bad(sentence!("there is nothing between the brackets")));
         }
         if inner.contains(char::is_control) {
-            return Err(bad("it contains a control character".to_owned()));
+            return Err(bad(sentence!("it contains a control character")));
         }
         match kind.trim() {
             "Shell" => parse_shell_rule(inner).map(Self::Shell).map_err(bad),
-            "Read" => PathGlob::new(inner).map(Self::Read).map_err(bad),
-            "Write" => PathGlob::new(inner).map(Self::Write).map_err(bad),
+            "Read" => PathGlob::new(inner).map(Self::Read).map_err(|text| bad(text.into())),
+            "Write" => PathGlob::new(inner).map(Self::Write).map_err(|text| bad(text.into())),
             "WebFetch" => parse_domain(inner).map(Self::WebFetch).map_err(bad),
             "Mcp" => {
                 let (server, tool) = inner
                     .split_once(':')
-                    .ok_or_else(|| bad("`:` must separate server and tool".to_owned()))?;
-                let server = TextGlob::new(server.trim()).map_err(&bad)?;
-                let tool = TextGlob::new(tool.trim()).map_err(&bad)?;
+                    .ok_or_else(|| bad(sentence!("`:` must separate server and tool")))?;
+                let server = TextGlob::new(server.trim()).map_err(|text| bad(text.into()))?;
+                let tool = TextGlob::new(tool.trim()).map_err(|text| bad(text.into()))?;
                 Ok(Self::Mcp { server, tool })
             }
-            kind => Err(bad(format!("`{kind}` is not a kind of token"))),
+            kind => Err(bad(sentence!("`{kind}` is not a kind of token", kind))),
         }
     }
 }
 
 /// Parses the text between the brackets of a `Shell` token.
-fn parse_shell_rule(inner: &str) -> Result<ShellRule, String> {
+fn parse_shell_rule(inner: &str) -> Result<ShellRule, Sentence> {
     let (program, arguments) = match inner.split_once(':') {
         None => (inner, None),
         Some((program, arguments)) => (program.trim(), Some(TextGlob::new(arguments.trim())?)),
@@ -90,16 +104,19 @@ fn parse_shell_rule(inner: &str) -> Result<ShellRule, String> {
         // Without `*` the rule would cover only these exact arguments.
         let (name, rest) = inner.split_once(char::is_whitespace).unwrap_or((inner, ""));
         let glob = rest.trim().trim_end_matches(['*', ':', ' ']);
-        return Err(format!("a program's name is one word; write `Shell({name}:{glob}*)`"));
+        return Err(sentence!(
+            "a program's name is one word; write `{token}`",
+            token = format!("Shell({name}:{glob}*)")
+        ));
     }
     if program != "*" && program.contains(['*', '?', '{', '$', '`', '"', '\'', '\\']) {
-        return Err("a program's name is plain; only its arguments may be a glob".to_owned());
+        return Err(sentence!("a program's name is plain; only its arguments may be a glob"));
     }
     Ok(ShellRule { program: program.to_owned(), arguments })
 }
 
 /// Parses the text between the brackets of a `WebFetch` token. Returns it in lower case.
-fn parse_domain(inner: &str) -> Result<String, String> {
+fn parse_domain(inner: &str) -> Result<String, Sentence> {
     let (domain, port) = match inner.rsplit_once(':') {
         Some((domain, port)) => (domain, Some(port)),
         None => (inner, None),
@@ -113,9 +130,10 @@ fn parse_domain(inner: &str) -> Result<String, String> {
     if is_domain && port.is_none_or(is_port) {
         return Ok(inner.to_ascii_lowercase());
     }
-    Err("a domain is a host name, `*.` and a host name, or `*`, without scheme and path; a port may follow, as in \
+    Err(sentence!(
+        "a domain is a host name, `*.` and a host name, or `*`, without scheme and path; a port may follow, as in \
          `example.org:8080`"
-        .to_owned())
+    ))
 }
 
 impl fmt::Display for Rule {

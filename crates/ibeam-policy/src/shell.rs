@@ -30,6 +30,3 @@ mod written_files;
 /// Why a text cannot be analyzed, as a noun phrase for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unanalyzable(pub(crate) &'static str);
-
-/// Start of the hint on how a person can allow something; a flag follows.
-pub(crate) const ALLOW_HINT: &str = "a person may allow it with";

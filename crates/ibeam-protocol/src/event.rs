@@ -19,6 +19,7 @@ use crate::run::{
     ClassCosts, FailedUsage, KeySource, Limits, McpServer, ModelInfo, PermissionMode, RunOutcome, RunTotals,
     Sandbox, Usage,
 };
+use crate::sentence::Sentence;
 use crate::tool::{ToolCall, ToolOutcome};
 
 /// A numbered, dated fact of a session.
@@ -242,9 +243,9 @@ pub struct PermissionDecided {
     pub allowed: bool,
     /// The rule that decided, e.g. `Shell(ls)`, `--force`, `workspace`, `default`.
     pub rule: String,
-    /// The reason of a refusal, for people, in English; `None` if the call was allowed.
+    /// The reason of a refusal, for people; `None` if the call was allowed.
     #[serde(default)]
-    pub reason: Option<String>,
+    pub reason: Option<Sentence>,
 }
 
 /// A conversation that was shortened.

@@ -70,9 +70,9 @@ pub enum Reason {
     /// The file of `--json-schema` is not a valid schema.
     InvalidJsonSchema {
         path: String,
-        place: String,
+        place: Sentence,
         #[serde(rename = "said")]
-        detail: String,
+        detail: Sentence,
     },
     /// This version does not have the feature.
     Unsupported { what: String },
@@ -257,7 +257,7 @@ pub enum Reason {
     AnswerMismatch {
         repairs: u32,
         #[serde(rename = "said")]
-        detail: String,
+        detail: Sentence,
     },
     // ---- sessions, files, system
     /// A session file is damaged.
@@ -348,7 +348,7 @@ pub enum Reason {
         line: Option<u64>,
         column: Option<u64>,
         #[serde(rename = "said")]
-        detail: String,
+        detail: Sentence,
     },
     /// A JSON file with hooks or MCP servers is invalid.
     BadJsonConfig {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::de::{Deserializer, SliceRead};
 use serde_json::{Map, Value};
 
-use crate::{Event, EventKind, PromptRecord, Reason, RunOutcome, ToolOutcome};
+use crate::{Event, EventKind, PromptRecord, Reason, RunOutcome, Sentence, ToolOutcome, sentence};
 
 /// A parser of JSON in memory.
 pub type JsonParser<'a> = Deserializer<SliceRead<'a>>;
@@ -44,6 +44,18 @@ pub fn tag_and_fields(variant: &impl Serialize) -> (String, Map<String, Value>) 
     let Value::Object(fields) = content else { return (tag, Map::new()) };
     let named = |(name, value)| (if name == "said" { "detail".to_owned() } else { name }, value);
     (tag, fields.into_iter().map(named).collect())
+}
+
+/// Returns the message of an error of JSON, with its place as arguments.
+pub fn json_error(error: &serde_json::Error) -> Sentence {
+    let (text, line, column) = (error.to_string(), error.line(), error.column());
+    match text.strip_suffix(&format!(" at line {line} column {column}")) {
+        Some(reason) => {
+            let reason = Sentence::from(reason);
+            sentence!("{reason} at line {line} column {column}", reason, line, column)
+        }
+        None => text.into(),
+    }
 }
 
 /// Parses a JSON text.

@@ -32,7 +32,7 @@ pub use event_order::{EventOrder, EventPosition};
 pub use failure::{Failure, FailureCode, Reason, RequestPart, Signal, UnusedKey};
 pub use id::{CallId, ModelCallId, SessionId};
 pub use invisible::{escape_invisible, escape_invisible_in_json, escape_to_one_line};
-pub use json::{FromJson, JsonParser, parse_json};
+pub use json::{FromJson, JsonParser, json_error, parse_json};
 pub use media::{AcceptedMedia, Attachment, Media, MediaType, UserPrompt};
 pub use message::{
     Answer, Block, Message, OriginalBlock, RefusalDetails, RequestUpdate, StopReason, ToolResult, UserPart,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::{Reason, UnusedKey};
 use crate::id::CallId;
 use crate::run::LimitKind;
+use crate::sentence::Sentence;
 
 /// A notice of a run. Notices with `for_model` are part of the conversation too.
 ///
@@ -71,9 +72,9 @@ pub enum Notice {
     CallsDenied {
         /// The number of calls.
         count: u32,
-        /// The first few reasons, in English, without duplicates.
+        /// The first few reasons, without duplicates.
         #[serde(default)]
-        reasons: Vec<String>,
+        reasons: Vec<Sentence>,
     },
     /// The provider gave an unknown stop reason, which was treated as the end of the turn.
     UnknownStopReason {
@@ -171,7 +172,7 @@ pub enum Notice {
         attempt: u32,
         /// The violations.
         #[serde(rename = "said")]
-        detail: String,
+        detail: Sentence,
     },
     /// A call was repeated with the same result.
     RepeatedCall {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failure, Reason};
 use crate::id::CallId;
+use crate::sentence::Sentence;
 
 /// The model of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,14 +84,14 @@ pub struct Sandbox {
     /// Directories outside of the workspace that commands may write, e.g. the repository of a linked work tree.
     #[serde(default)]
     pub writable: Vec<String>,
-    /// The reason for this confinement, in English.
-    pub reason: String,
+    /// The reason for this confinement.
+    pub reason: Sentence,
 }
 
 impl Default for Sandbox {
     /// Returns no confinement: the value for sessions that earlier versions recorded.
     fn default() -> Self {
-        let reason = "commands are confined by permission rules only".to_owned();
+        let reason = "commands are confined by permission rules only".into();
         Self { mode: SandboxMode::Off, layers: Vec::new(), network: true, writable: Vec::new(), reason }
     }
 }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::id::CallId;
 use crate::media::Media;
 use crate::run::RunTotals;
+use crate::sentence::Sentence;
 use crate::tool_output::{McpOutput, ShellOutput, ToolOutput};
 
 /// The description of a tool for the model.
@@ -51,12 +52,12 @@ pub enum ToolOutcome {
         /// The failure.
         failure: ToolFailure,
         /// The text for the model.
-        for_model: Arc<str>,
+        for_model: Sentence,
     },
     /// Policy, a hook or a person refused the call; it was not executed.
     Rejected {
         /// The reason, with the flag or rule that would allow the call.
-        reason: String,
+        reason: Sentence,
     },
 }
 
@@ -64,8 +65,8 @@ impl ToolOutcome {
     /// Returns the text for the model.
     pub fn for_model(&self) -> Arc<str> {
         match self {
-            Self::Success { for_model, .. } | Self::Failure { for_model, .. } => Arc::clone(for_model),
-            Self::Rejected { reason } => reason.as_str().into(),
+            Self::Success { for_model, .. } => Arc::clone(for_model),
+            Self::Failure { for_model: text, .. } | Self::Rejected { reason: text } => text.text(),
         }
     }
 
@@ -108,9 +109,9 @@ impl ToolOutcome {
     }
 
     /// Returns a failure whose message is also the text for the model.
-    pub fn error(message: impl Into<String>) -> Self {
+    pub fn error(message: impl Into<Sentence>) -> Self {
         let message = message.into();
-        Self::Failure { for_model: message.as_str().into(), failure: ToolFailure::Error { message } }
+        Self::Failure { for_model: message.clone(), failure: ToolFailure::Error { message } }
     }
 }
 
@@ -130,7 +131,7 @@ pub enum ToolFailure {
         #[serde(serialize_with = "crate::path_text::serialize_path")]
         path: PathBuf,
         /// The message of the system.
-        error: String,
+        error: Sentence,
     },
     /// The command exited with a non-zero code, or a signal ended it.
     CommandFailed(ShellOutput),
@@ -144,14 +145,14 @@ pub enum ToolFailure {
     /// The command could not be started.
     SpawnFailed {
         /// The message of the system.
-        message: String,
+        message: Sentence,
     },
     /// A tool of an MCP server reported a failure.
     McpError(McpOutput),
     /// A sub-agent failed.
     TaskFailed {
         /// One line that names the cause.
-        message: String,
+        message: Sentence,
         /// The totals of its run.
         totals: Box<RunTotals>,
     },
@@ -160,6 +161,6 @@ pub enum ToolFailure {
     /// Any other failure.
     Error {
         /// One line that names the cause and a remedy.
-        message: String,
+        message: Sentence,
     },
 }

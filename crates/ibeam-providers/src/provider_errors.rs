@@ -206,7 +206,7 @@ impl ErrorBuilder {
         } else if let Some((text, retry)) = proxied.filter(|_| !error.is_timeout()) {
             (self.unreachable(&text), retry)
         } else if is_unknown_name(&causes) {
-            (self.unreachable("no such host"), Retry::Never)
+            (self.unreachable(ibeam_protocol::sentence_text!("no such host")), Retry::Never)
         } else if error.is_timeout() {
             let through = self.proxy.as_ref().map(|proxy| format!(" through {proxy}")).unwrap_or_default();
             (self.unreachable(&format!("no connection in time{through}")), Retry::Fast)

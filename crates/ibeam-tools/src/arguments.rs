@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use ibeam_core::ToolInputError;
-use ibeam_protocol::{ToolOutcome, ToolSpec};
+use ibeam_protocol::{Sentence, ToolOutcome, ToolSpec, sentence};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
@@ -28,8 +28,10 @@ pub(crate) trait Arguments: DeserializeOwned + Serialize + JsonSchema {
 /// The arguments are incomplete or wrong.
 pub(crate) fn parse<A: Arguments>(arguments: &Value) -> Result<A, ToolInputError> {
     if !arguments.is_object() {
-        let wrong = if arguments.is_string() { "not valid JSON" } else { "not a JSON object" };
-        return Err(arguments_error::<A>(&format!("the arguments are {wrong}")));
+        return Err(arguments_error::<A>(match arguments.is_string() {
+            true => sentence!("the arguments are not valid JSON"),
+            false => sentence!("the arguments are not a JSON object"),
+        }));
     }
     let mut arguments = Cow::Borrowed(arguments);
     loop {
@@ -38,13 +40,14 @@ pub(crate) fn parse<A: Arguments>(arguments: &Value) -> Result<A, ToolInputError
             Err(error) => error,
         };
         // Each round replaces a text by what it contains, so the rounds end.
-        let is_decoded = value_at(arguments.to_mut(), error.path()).is_some_and(decode_json_text);
+        let mut value = value_at(arguments.to_mut(), error.path());
+        let is_decoded = value.as_deref_mut().is_some_and(decode_json_text);
         if !is_decoded {
             let field = error.path().to_string();
-            let what = error.inner().to_string();
-            return Err(arguments_error::<A>(&match field.as_str() {
-                "." => what,
-                field => format!("wrong `{field}`: {what}"),
+            let reason = value_error(value.as_deref(), &error.inner().to_string());
+            return Err(arguments_error::<A>(match field.as_str() {
+                "." => reason,
+                field => sentence!("wrong `{field}`: {reason}", field, reason),
             }));
         }
     }
@@ -57,6 +60,12 @@ fn value_at<'a>(arguments: &'a mut Value, path: &Path) -> Option<&'a mut Value> 
         Segment::Seq { index } => value.get_mut(index),
         Segment::Enum { .. } | Segment::Unknown => None,
     })
+}
+
+/// Returns the sentence that a deserializer, whose errors are texts, has put into its error about a value.
+fn value_error(value: Option<&Value>, error: &str) -> Sentence {
+    let sentences = value.map(|value| [lenient::not_a_number(value), lenient::not_a_boolean(value)]);
+    sentences.into_iter().flatten().find(|sentence| *sentence == *error).unwrap_or_else(|| error.into())
 }
 
 /// Replaces a text that is a JSON list or object by it. Returns whether it was one.
@@ -76,16 +85,16 @@ fn decode_json_text(value: &mut Value) -> bool {
 /// # Errors
 /// No error is possible in practice: the types of arguments always serialise.
 pub(crate) fn to_canonical_json<A: Serialize>(arguments: &A) -> Result<Value, ToolInputError> {
-    serde_json::to_value(arguments).map_err(|error| ToolInputError(error.to_string()))
+    serde_json::to_value(arguments).map_err(|error| ToolInputError(error.to_string().into()))
 }
 
 /// Returns an error about wrong arguments, with an example of valid ones.
-pub(crate) fn arguments_error<A: Arguments>(wrong: &str) -> ToolInputError {
-    ToolInputError(format!("`{}`: {wrong}; a call looks like {}", A::TOOL, A::EXAMPLE))
+pub(crate) fn arguments_error<A: Arguments>(wrong: impl Into<Sentence>) -> ToolInputError {
+    ToolInputError::with_example(A::TOOL, wrong, A::EXAMPLE)
 }
 
 /// Returns the outcome of a call whose arguments turn out to be wrong when it runs.
-pub(crate) fn error_outcome<A: Arguments>(wrong: &str) -> ToolOutcome {
+pub(crate) fn error_outcome<A: Arguments>(wrong: impl Into<Sentence>) -> ToolOutcome {
     let ToolInputError(message) = arguments_error::<A>(wrong);
     ToolOutcome::error(message)
 }
@@ -149,6 +158,7 @@ fn minimise(schema: &mut Value) {
 
 /// Deserialisers that accept what models write for a number, a boolean or a list.
 pub(crate) mod lenient {
+    use ibeam_protocol::{Sentence, sentence};
     use serde::de::Error;
     use serde::{Deserialize, Deserializer};
     use serde_json::Value;
@@ -163,7 +173,15 @@ pub(crate) mod lenient {
             Value::Number(number) => number.as_u64().or_else(|| to_whole_number(number.as_f64()?)),
             Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
         };
-        found.map(Some).ok_or_else(|| D::Error::custom(format!("{value} is not a whole number ≥ 0")))
+        found.map(Some).ok_or_else(|| D::Error::custom(not_a_number(&value)))
+    }
+
+    pub(super) fn not_a_number(value: &Value) -> Sentence {
+        sentence!("{value} is not a whole number ≥ 0", value)
+    }
+
+    pub(super) fn not_a_boolean(value: &Value) -> Sentence {
+        sentence!("{value} is neither true nor false", value)
     }
 
     fn to_whole_number(number: f64) -> Option<u64> {
@@ -182,10 +200,10 @@ pub(crate) mod lenient {
                 "" => Ok(None),
                 "true" => Ok(Some(true)),
                 "false" => Ok(Some(false)),
-                _ => Err(D::Error::custom(format!("{value} is neither true nor false"))),
+                _ => Err(D::Error::custom(not_a_boolean(&value))),
             },
             Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-                Err(D::Error::custom(format!("{value} is neither true nor false")))
+                Err(D::Error::custom(not_a_boolean(&value)))
             }
         }
     }

@@ -10,7 +10,7 @@ use rustix::fs::{Access, AtFlags, Gid, Mode, OFlags, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
 use crate::dir_entry::{DirEntryAt, sync_directory};
-use crate::file_error::FileError;
+use crate::file_error::{FileAction, FileError};
 use crate::staging::{self, StagedFile};
 
 impl DirEntryAt {
@@ -19,7 +19,7 @@ impl DirEntryAt {
     /// # Errors
     /// The system's error; then the old file is unchanged. Also when the file changed since `old` was read.
     pub(crate) fn replace(&self, bytes: &[u8], old: Option<&Stat>) -> Result<(), FileError> {
-        let fail = |errno| FileError::system("write", &self.requested, errno);
+        let fail = |errno| FileError::system(FileAction::Write, &self.requested, errno);
         if old.is_some() {
             // A rename needs no permission on the file itself; without this check a read-only file would be
             // overwritten.
@@ -44,8 +44,8 @@ impl DirEntryAt {
         bytes: &[u8],
         old: Option<&Stat>,
     ) -> Result<(), FileError> {
-        let fail = |errno| FileError::system("write", &self.requested, errno);
-        let io_failure = |error: std::io::Error| FileError::io("write", &self.requested, &error);
+        let fail = |errno| FileError::system(FileAction::Write, &self.requested, errno);
+        let io_failure = |error: std::io::Error| FileError::io(FileAction::Write, &self.requested, &error);
         staged.file.write_all(bytes).map_err(io_failure)?;
         if let Some(old) = old {
             self.copy_attributes(&staged.file, old).map_err(fail)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, CallPreview, PreparedCall, Tool, ToolContext, ToolInputError};
 use ibeam_protocol::tool_output::DeleteOutput;
-use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec, sentence};
 use rustix::fs::{FileType, Stat};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::arguments::{self, Arguments};
 use crate::blocking::{self, EndFlag};
 use crate::dir_entry::{DirEntryAt, Parents};
-use crate::file_error::FileError;
+use crate::file_error::{FileAction, FileError};
 use crate::files::{Files, TargetPath};
 use crate::similar_path;
 use crate::workspace::ResolvedPath;
@@ -103,17 +103,17 @@ impl DeletePlan {
     /// # Errors
     /// The file must not be deleted.
     fn new(files: &Files, requested: &str, target: TargetPath, end: &EndFlag) -> Result<Self, FileError> {
-        let resolved = files.check_write("delete", requested, target)?;
+        let resolved = files.check_write(FileAction::Delete, requested, target)?;
         let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
         let Some(stat) = entry.stat()? else {
             return Err(FileError::not_found(requested.to_owned()));
         };
         let kind = FileType::from_raw_mode(stat.st_mode);
         if kind == FileType::Directory {
-            return Err(FileError::refused(
-                requested,
-                "is a directory, and only files are deleted; use `shell` with `rm -r` if it must go",
-            ));
+            return Err(FileError::Refused(sentence!(
+                "`{path}` is a directory, and only files are deleted; use `shell` with `rm -r` if it must go",
+                path = requested
+            )));
         }
         if kind == FileType::RegularFile {
             files.known_contents().check_file(&entry, &resolved, &stat, end)?;

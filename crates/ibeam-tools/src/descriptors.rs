@@ -143,7 +143,7 @@ mod tests {
             ("the command could not be started: ENOMEM", false),
         ] {
             let context = context();
-            let failure = ToolFailure::SpawnFailed { message: message.to_owned() };
+            let failure = ToolFailure::SpawnFailed { message: message.into() };
             end_run_if_exhausted(&context, &ToolOutcome::Failure { failure, for_model: message.into() });
             assert_eq!(context.stop.reason().is_some(), is_end, "{message}");
         }

@@ -8,11 +8,12 @@ use std::fs::File;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Component, Path};
 
+use ibeam_protocol::sentence;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::beneath;
-use crate::file_error::FileError;
+use crate::file_error::{FileAction, FileError};
 use crate::files::identity;
 use crate::workspace::Workspace;
 
@@ -47,7 +48,7 @@ impl DirEntryAt {
         real: &Path,
         parents: Parents,
     ) -> Result<Self, FileError> {
-        let fail = |errno| FileError::for_resolved_path("reach", requested, errno);
+        let fail = |errno| FileError::for_resolved_path(FileAction::Reach, requested, errno);
         let (Some(parent), Some(name)) = (real.parent(), real.file_name()) else {
             return Err(not_regular_error(requested, FileType::Directory));
         };
@@ -66,7 +67,7 @@ impl DirEntryAt {
         match rustix::fs::statat(&self.directory, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),
             Err(Errno::NOENT) => Ok(None),
-            Err(errno) => Err(FileError::system("look at", &self.requested, errno)),
+            Err(errno) => Err(FileError::system(FileAction::LookAt, &self.requested, errno)),
         }
     }
 
@@ -88,7 +89,7 @@ impl DirEntryAt {
                 &self.requested,
                 "is replaced by another program again and again; try again",
             ),
-            errno => FileError::system("read", &self.requested, errno),
+            errno => FileError::system(FileAction::Read, &self.requested, errno),
         };
         self.stat_regular_file()?.ok_or_else(|| fail(Errno::NOENT))?;
         let (file, stat) = open_regular(self.directory.as_fd(), &self.name).map_err(fail)?;
@@ -101,7 +102,7 @@ impl DirEntryAt {
     /// Removes the file or symbolic link.
     pub(crate) fn remove(&self) -> Result<(), FileError> {
         rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty())
-            .map_err(|errno| FileError::system("delete", &self.requested, errno))?;
+            .map_err(|errno| FileError::system(FileAction::Delete, &self.requested, errno))?;
         sync_directory(&self.directory);
         Ok(())
     }
@@ -165,7 +166,12 @@ fn create_directory(parent: &OwnedFd, name: &OsStr) -> Result<(), Errno> {
 /// Returns the error about anything but a regular file.
 pub(crate) fn not_regular_error(requested: &str, kind: FileType) -> FileError {
     let (kind, suggestion) = match kind {
-        FileType::Directory => ("a directory", "`ls` lists it"),
+        FileType::Directory => {
+            return FileError::Refused(sentence!(
+                "`{path}` is a directory, not a regular file; `ls` lists it",
+                path = requested
+            ));
+        }
         FileType::Fifo => ("a named pipe (FIFO)", "opening it could block forever"),
         FileType::CharacterDevice => ("a character device", "it may have no end"),
         FileType::BlockDevice => ("a block device", "only regular files are supported"),
@@ -175,7 +181,7 @@ pub(crate) fn not_regular_error(requested: &str, kind: FileType) -> FileError {
             ("of an unknown type", "only regular files are supported")
         }
     };
-    FileError::NotRegular { path: requested.to_owned(), kind, suggestion }
+    FileError::refused(requested, format!("is {kind}, not a regular file; {suggestion}"))
 }
 
 #[cfg(test)]

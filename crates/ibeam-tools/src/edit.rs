@@ -18,7 +18,7 @@ use encoding_rs::UTF_8;
 use futures_util::future::BoxFuture;
 use ibeam_core::{Access, CallPreview, PreparedCall, Tool, ToolContext, ToolInputError};
 use ibeam_protocol::tool_output::EditOutput;
-use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_protocol::{Sentence, ToolOutcome, ToolOutput, ToolSpec};
 use rustix::fs::Stat;
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ use crate::blocking::{self, EndFlag};
 use crate::dir_entry::{DirEntryAt, Parents};
 use crate::editor_files::EditorTurn;
 use crate::evidence::FileState;
-use crate::file_error::FileError;
+use crate::file_error::{FileAction, FileError};
 use crate::files::{Files, TargetPath};
 use crate::known_contents::ContentDigest;
 use crate::read::not_text_error;
@@ -135,7 +135,7 @@ impl<'a> EditSource<'a> {
         let mut saved = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
         file.take(MAX_FILE_BYTES)
             .read_to_end(&mut saved)
-            .map_err(|error| FileError::io("read", requested, &error))?;
+            .map_err(|error| FileError::io(FileAction::Read, requested, &error))?;
         let mut turn = files.editor_turn();
         let unsaved = turn.unsaved_text(&entry, &resolved, end)?;
         let content = unsaved.map_or(saved, String::into_bytes);
@@ -149,9 +149,9 @@ impl<'a> EditSource<'a> {
     /// The change does not fit the file.
     fn apply(&self, call: &EditCall) -> Result<EditResult<'_>, FileError> {
         let requested = call.path.as_str();
-        apply_change(&self.content, &call.change).map_err(|reason| match reason {
+        apply_change(&self.content, requested, &call.change).map_err(|reason| match reason {
             EditError::NotText(kind) => not_text_error(requested, kind),
-            EditError::Reason(reason) => FileError::refused(requested, reason),
+            EditError::Reason(reason) => FileError::Refused(reason),
         })
     }
 }
@@ -217,23 +217,26 @@ struct EditResult<'a> {
 #[derive(Debug)]
 enum EditError {
     NotText(&'static str),
-    /// Words that follow the path.
-    Reason(String),
+    /// The whole message.
+    Reason(Sentence),
 }
 
 /// Applies the change to the content of a file.
-fn apply_change<'a>(old: &'a [u8], change: &Change) -> Result<EditResult<'a>, EditError> {
+fn apply_change<'a>(old: &'a [u8], path: &str, change: &Change) -> Result<EditResult<'a>, EditError> {
     let format = TextFormat::detect(old, true).map_err(EditError::NotText)?;
     let name = format.encoding.name();
     let old_text = format.decode(old).ok_or_else(|| {
-        EditError::Reason(format!(
-            "looks like {name} but changes when it is decoded and encoded again; use `shell` with a tool that edits bytes"
-        ))
+        let reason = format!(
+            "`{path}` looks like {name} but changes when it is decoded and encoded again; use `shell` with a tool that \
+             edits bytes"
+        );
+        EditError::Reason(reason.into())
     })?;
     let new_text = match change {
-        Change::StrReplace(one) => str_replace::apply(&old_text, std::slice::from_ref(one)),
-        Change::MultiStrReplace(list) => str_replace::apply(&old_text, &list.edits),
-        Change::ApplyPatch(patch) => patch::apply(&old_text, &patch.patch_content),
+        Change::StrReplace(one) => str_replace::apply(&old_text, path, std::slice::from_ref(one)),
+        Change::MultiStrReplace(list) => str_replace::apply(&old_text, path, &list.edits),
+        Change::ApplyPatch(patch) => patch::apply(&old_text, &patch.patch_content)
+            .map_err(|reason| format!("`{path}` {reason}").into()),
     }
     .map_err(EditError::Reason)?;
     let bytes = if format.encoding == UTF_8 {
@@ -242,7 +245,9 @@ fn apply_change<'a>(old: &'a [u8], change: &Change) -> Result<EditResult<'a>, Ed
     } else {
         let text = String::from_utf8_lossy(&new_text);
         format.encode(&text).map_err(|missing| {
-            EditError::Reason(format!("is encoded in {name}, which has no `{missing}`; use other characters"))
+            let reason =
+                format!("`{path}` is encoded in {name}, which has no `{missing}`; use other characters");
+            EditError::Reason(reason.into())
         })?
     };
     Ok(EditResult { bytes, old_text, new_text })

@@ -301,7 +301,7 @@ proptest! {
         let change = super::Change::StrReplace(super::edit_call::Replacement {
             old_text: "<MARKER>".to_owned(), new_text: new.clone(), replace_all: None,
         });
-        let bytes = super::apply_change(text.as_bytes(), &change).unwrap().bytes;
+        let bytes = super::apply_change(text.as_bytes(), "f", &change).unwrap().bytes;
         prop_assert!(bytes.starts_with(head.as_bytes()));
         prop_assert!(bytes.ends_with(tail.as_bytes()));
         let middle = &bytes[head.len()..bytes.len() - tail.len()];
@@ -318,7 +318,7 @@ proptest! {
         let change = super::Change::StrReplace(super::edit_call::Replacement {
             old_text: "<1>\n<2>\n<3>".to_owned(), new_text: "<1>\nTWO\n<3>".to_owned(), replace_all: None,
         });
-        let bytes = super::apply_change(text.as_bytes(), &change).unwrap().bytes;
+        let bytes = super::apply_change(text.as_bytes(), "f", &change).unwrap().bytes;
         prop_assert_eq!(String::from_utf8(bytes).unwrap(), text.replace("<2>", "TWO"));
     }
 

@@ -13,7 +13,7 @@ use rustix::fs::Stat;
 use crate::blocking::EndFlag;
 use crate::dir_entry::{DirEntryAt, Parents};
 use crate::editor_lock::{EditorLock, RequestPermit};
-use crate::file_error::FileError;
+use crate::file_error::{FileAction, FileError};
 use crate::files::{Files, identity};
 use crate::text_format::TextFormat;
 use crate::workspace::ResolvedPath;
@@ -85,7 +85,7 @@ impl EditorTurn<'_> {
         }
         let mut bytes = Vec::new();
         let read = file.take(MAX_BYTES).read_to_end(&mut bytes);
-        read.map_err(|error| FileError::io("read", requested, &error))?;
+        read.map_err(|error| FileError::io(FileAction::Read, requested, &error))?;
         let Ok(format) = TextFormat::detect(&bytes, true) else { return Ok(None) };
         let text = match editor.read(&path.real, &|| end.is_stopped()) {
             Ok(text) => text,

@@ -3,7 +3,7 @@
 //! Reads a bounded part, never waits, and changes nothing but a temporary file that the killed write left.
 
 use crate::dir_entry::{DirEntryAt, Parents};
-use crate::file_error::FileError;
+use crate::file_error::{FileAction, FileError};
 use crate::files::Files;
 use crate::read::read_up_to;
 use crate::staging;
@@ -46,15 +46,16 @@ impl FileState {
     }
 
     fn read(files: &Files, requested: &str) -> Result<Self, FileError> {
-        let resolved =
-            files.resolve(requested).map_err(|error| FileError::unreachable("read", requested, error))?;
+        let resolved = files
+            .resolve(requested)
+            .map_err(|error| FileError::unreachable(FileAction::Read, requested, error))?;
         let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
         if resolved.is_inside {
             staging::remove_leftovers(&entry.directory);
         }
         let (mut file, stat) = entry.open()?;
         let bytes = read_up_to(&mut file, MAX_COMPARED_BYTES + 1)
-            .map_err(|error| FileError::io("read", requested, &error))?;
+            .map_err(|error| FileError::io(FileAction::Read, requested, &error))?;
         Ok(if bytes.len() > MAX_COMPARED_BYTES { Self::TooLarge(stat.st_size) } else { Self::Content(bytes) })
     }
 }

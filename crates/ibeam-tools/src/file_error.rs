@@ -1,37 +1,75 @@
 //! Errors of file tools: one line that names the file, the errno and what to do.
 
+use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
 
-use ibeam_protocol::{ToolFailure, ToolOutcome};
+use ibeam_protocol::{Sentence, ToolFailure, ToolOutcome, sentence};
 use rustix::io::Errno;
 
 use crate::workspace::PathError;
 
 /// A failure at one path. `path` is the path as the model wrote it.
 #[derive(Debug, thiserror::Error)]
+#[error("{}", self.sentence())]
 pub(crate) enum FileError {
     /// `similar` are existing files that the path may mean.
-    #[error("`{path}` does not exist (ENOENT); {}", not_found_hint(similar))]
-    NotFound { path: String, similar: Vec<String> },
-    #[error("cannot {action} `{path}`: not permitted by the system ({})", errno_name(*errno))]
-    NotPermitted { action: &'static str, path: String, errno: Errno },
-    #[error("cannot {action} `{path}`: {} ({})", meaning(*errno), errno_name(*errno))]
-    System { action: &'static str, path: String, errno: Errno },
-    #[error("`{path}` is {kind}, not a regular file; {suggestion}")]
-    NotRegular { path: String, kind: &'static str, suggestion: &'static str },
+    NotFound {
+        path: String,
+        similar: Vec<String>,
+    },
+    NotPermitted {
+        action: FileAction,
+        path: String,
+        errno: Errno,
+    },
+    System {
+        action: FileAction,
+        path: String,
+        errno: Errno,
+    },
     /// The policy denies the access. `reason` is the whole message.
-    #[error("{reason}")]
-    DeniedByPolicy { path: String, reason: String },
-    #[error("`{path}` {reason}")]
-    Refused { path: String, reason: String },
-    #[error(transparent)]
+    DeniedByPolicy {
+        path: String,
+        reason: Sentence,
+    },
+    /// An error of ibeam itself: the whole message.
+    Refused(Sentence),
     Path(PathError),
 }
 
+/// The action of a tool on a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FileAction {
+    Read,
+    Write,
+    Delete,
+    LookAt,
+    Search,
+    Reach,
+}
+
 impl FileError {
+    fn sentence(&self) -> Sentence {
+        match self {
+            Self::NotFound { path, similar } if similar.is_empty() => {
+                sentence!("`{path}` does not exist (ENOENT); `ls` or `glob` shows what does", path)
+            }
+            Self::NotFound { path, similar } => {
+                format!("`{path}` does not exist (ENOENT); there is `{}`", similar.join("`, `")).into()
+            }
+            Self::NotPermitted { action, path, errno } => {
+                let errno = errno_name(*errno);
+                action.failure(path, sentence!("not permitted by the system ({errno})", errno))
+            }
+            Self::System { action, path, errno } => action.failure(path, meaning(*errno)),
+            Self::DeniedByPolicy { path: _, reason } | Self::Refused(reason) => reason.clone(),
+            Self::Path(error) => error.to_string().into(),
+        }
+    }
+
     /// Returns the error of `action` for a path that does not resolve.
-    pub(crate) fn unreachable(action: &'static str, path: &str, error: PathError) -> Self {
+    pub(crate) fn unreachable(action: FileAction, path: &str, error: PathError) -> Self {
         match error {
             PathError::Unreachable(errno) => Self::system(action, path, errno),
             PathError::Empty | PathError::Nul => Self::Path(error),
@@ -44,7 +82,7 @@ impl FileError {
     }
 
     /// Returns the error of `action` on `path` for an errno.
-    pub(crate) fn system(action: &'static str, path: &str, errno: Errno) -> Self {
+    pub(crate) fn system(action: FileAction, path: &str, errno: Errno) -> Self {
         let path = path.to_owned();
         match errno {
             Errno::NOENT => Self::not_found(path),
@@ -54,7 +92,7 @@ impl FileError {
     }
 
     /// Like [`Self::system`], for an operation on a resolved path: `ELOOP` means that a symbolic link was created since.
-    pub(crate) fn for_resolved_path(action: &'static str, path: &str, errno: Errno) -> Self {
+    pub(crate) fn for_resolved_path(action: FileAction, path: &str, errno: Errno) -> Self {
         match errno {
             Errno::LOOP => {
                 Self::refused(path, "has a symbolic link in its path that was put there just now; try again")
@@ -64,54 +102,60 @@ impl FileError {
     }
 
     /// Like [`Self::system`], for an error of the standard library.
-    pub(crate) fn io(action: &'static str, path: &str, error: &io::Error) -> Self {
+    pub(crate) fn io(action: FileAction, path: &str, error: &io::Error) -> Self {
         Self::system(action, path, Errno::from_io_error(error).unwrap_or(Errno::IO))
     }
 
-    /// Returns an error of ibeam itself; `reason` completes the sentence that begins with the path.
-    pub(crate) fn refused(path: &str, reason: impl Into<String>) -> Self {
-        Self::Refused { path: path.to_owned(), reason: reason.into() }
+    /// Returns an error of ibeam itself, in English; `reason` completes the sentence that begins with the path.
+    pub(crate) fn refused(path: &str, reason: impl Display) -> Self {
+        Self::Refused(format!("`{path}` {reason}").into())
     }
 }
 
 impl From<FileError> for ToolOutcome {
     fn from(error: FileError) -> Self {
-        let message = error.to_string();
-        let for_model = message.as_str().into();
+        let message = error.sentence();
+        let for_model = message.clone();
         let failure = match error {
             FileError::NotFound { path, .. } => ToolFailure::FileNotFound { path: PathBuf::from(path) },
             FileError::NotPermitted { path, .. } | FileError::DeniedByPolicy { path, .. } => {
                 ToolFailure::PermissionDenied { path: PathBuf::from(path), error: message }
             }
-            FileError::System { .. }
-            | FileError::NotRegular { .. }
-            | FileError::Refused { .. }
-            | FileError::Path(_) => ToolFailure::Error { message },
+            FileError::System { .. } | FileError::Refused(_) | FileError::Path(_) => {
+                ToolFailure::Error { message }
+            }
         };
         Self::Failure { failure, for_model }
     }
 }
 
-/// Returns what exists instead.
-fn not_found_hint(similar: &[String]) -> String {
-    match similar {
-        [] => "`ls` or `glob` shows what does".to_owned(),
-        files => format!("there is `{}`", files.join("`, `")),
+impl FileAction {
+    /// Returns the sentence that the action failed on the file at `path`.
+    fn failure(self, path: &str, reason: Sentence) -> Sentence {
+        match self {
+            Self::Read => sentence!("cannot read `{path}`: {reason}", path, reason),
+            Self::Write => sentence!("cannot write `{path}`: {reason}", path, reason),
+            Self::Delete => sentence!("cannot delete `{path}`: {reason}", path, reason),
+            Self::LookAt => sentence!("cannot look at `{path}`: {reason}", path, reason),
+            Self::Search => sentence!("cannot search `{path}`: {reason}", path, reason),
+            Self::Reach => sentence!("cannot reach `{path}`: {reason}", path, reason),
+        }
     }
 }
 
-/// Returns the meaning of an errno, in words that fit after a colon.
-fn meaning(errno: Errno) -> String {
+/// Returns the meaning and the name of an errno, in words that fit after a colon.
+fn meaning(errno: Errno) -> Sentence {
+    let name = errno_name(errno);
     match errno {
-        Errno::LOOP => "its symbolic links form a loop".to_owned(),
-        Errno::NAMETOOLONG => "the name is too long".to_owned(),
-        Errno::NOTDIR => "a part of the path is a file, not a directory".to_owned(),
-        Errno::NOSPC => "the disk is full".to_owned(),
-        Errno::ROFS => "the file system is read-only".to_owned(),
+        Errno::LOOP => sentence!("its symbolic links form a loop ({errno})", errno = name),
+        Errno::NAMETOOLONG => sentence!("the name is too long ({errno})", errno = name),
+        Errno::NOTDIR => sentence!("a part of the path is a file, not a directory ({errno})", errno = name),
+        Errno::NOSPC => sentence!("the disk is full ({errno})", errno = name),
+        Errno::ROFS => sentence!("the file system is read-only ({errno})", errno = name),
         other => {
             let text = io::Error::from(other).to_string();
             let words = text.split(" (os error").next().unwrap_or_default();
-            words.to_lowercase()
+            format!("{} ({name})", words.to_lowercase()).into()
         }
     }
 }

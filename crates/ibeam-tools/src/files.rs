@@ -16,7 +16,7 @@ use rustix::fs::Stat;
 use crate::confinement::denied_files;
 use crate::dir_cache::DirCache;
 use crate::editor_files::EditorFiles;
-use crate::file_error::FileError;
+use crate::file_error::{FileAction, FileError};
 use crate::git_directory::git_directory_configured_by;
 use crate::known_contents::KnownContents;
 use crate::offload::run_within_time_limit;
@@ -137,7 +137,7 @@ impl Files {
     /// `path`, as the model wrote it, does not resolve, or policy denies it.
     pub(crate) fn check_read(
         &self,
-        action: &'static str,
+        action: FileAction,
         path: &str,
         target: TargetPath,
     ) -> Result<ResolvedPath, FileError> {
@@ -150,7 +150,7 @@ impl Files {
     /// As [`Self::check_read`].
     pub(crate) fn check_write(
         &self,
-        action: &'static str,
+        action: FileAction,
         path: &str,
         target: TargetPath,
     ) -> Result<ResolvedPath, FileError> {
@@ -163,7 +163,7 @@ impl Files {
     /// The file is such a link.
     pub(crate) fn check_hard_links(&self, requested: &str, stat: &Stat) -> Result<(), FileError> {
         if stat.st_nlink > 1 && self.denied_files().contains(&identity(stat)) {
-            let reason = format!("`{requested}` is another name of a file that may not be read");
+            let reason = format!("`{requested}` is another name of a file that may not be read").into();
             return Err(FileError::DeniedByPolicy { path: requested.to_owned(), reason });
         }
         Ok(())
@@ -206,11 +206,12 @@ impl Files {
                 .path_policy
                 .exempts_by_name(&resolved.real, &git.file_name().unwrap_or_default().to_string_lossy())
         {
-            return forbidden(format!(
+            let reason = format!(
                 "`{path}` is protected: `{}` is a git directory, whose configuration and hooks run commands; a person \
                  may allow it with `--allow 'Write({path})'`",
                 git.display()
-            ));
+            );
+            return forbidden(reason.into());
         }
         // A link may lead from a protected or secret name to a path without one.
         let by_name = writes.then(|| resolved.lexical.clone()).filter(|named| *named != resolved.real);
@@ -269,7 +270,7 @@ impl TargetPath {
     ///
     /// # Errors
     /// `path`, as the model wrote it, does not resolve, so `action` is impossible.
-    pub(crate) fn into_resolved(self, action: &'static str, path: &str) -> Result<ResolvedPath, FileError> {
+    pub(crate) fn into_resolved(self, action: FileAction, path: &str) -> Result<ResolvedPath, FileError> {
         self.0.map_err(|unresolved| FileError::unreachable(action, path, unresolved.error))
     }
 }

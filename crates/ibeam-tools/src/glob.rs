@@ -82,7 +82,7 @@ fn glob(files: &Files, args: GlobArguments, target: TargetPath, end: &EndFlag) -
     };
     let matcher = match PathGlob::new(&args.glob_pattern, &start.directory) {
         Ok(matcher) => matcher,
-        Err(wrong) => return arguments::error_outcome::<GlobArguments>(&wrong),
+        Err(wrong) => return arguments::error_outcome::<GlobArguments>(wrong),
     };
     let mut found: Vec<(Reverse<(i128, i128)>, PathBuf)> = Vec::new();
     let mut total_files = 0u64;

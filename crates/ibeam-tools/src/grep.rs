@@ -11,7 +11,7 @@ use std::sync::Arc;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
 use ibeam_protocol::tool_output::{GrepMatches, GrepOutput};
-use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_protocol::{Sentence, ToolOutcome, ToolOutput, ToolSpec, sentence};
 use ignore::types::{Types, TypesBuilder};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -116,7 +116,7 @@ fn grep(files: &Files, args: GrepArguments, target: TargetPath, end: &EndFlag) -
     let ((matcher, is_light), filter) = match (compile_pattern(&args), Filter::new(&args, &search_root)) {
         (Ok(matcher), Ok(filter)) => (matcher, filter),
         (Err(wrong), _) | (_, Err(wrong)) => {
-            return arguments::error_outcome::<GrepArguments>(&wrong);
+            return arguments::error_outcome::<GrepArguments>(wrong);
         }
     };
     let mode = args.output_mode.unwrap_or(OutputMode::Content);
@@ -145,11 +145,12 @@ fn grep(files: &Files, args: GrepArguments, target: TargetPath, end: &EndFlag) -
 }
 
 /// Compiles the pattern; the flag is true where the pattern is light enough for lines of any length.
-fn compile_pattern(args: &GrepArguments) -> Result<(RegexMatcher, bool), String> {
+fn compile_pattern(args: &GrepArguments) -> Result<(RegexMatcher, bool), Sentence> {
     if args.pattern.len() > PATTERN_LIMIT {
         return Err(format!(
             "`pattern` is longer than {PATTERN_LIMIT} bytes; simplify it, or search several times"
-        ));
+        )
+        .into());
     }
     let multiline = args.multiline == Some(true);
     let mut builder = RegexMatcherBuilder::new();
@@ -171,14 +172,16 @@ fn compile_pattern(args: &GrepArguments) -> Result<(RegexMatcher, bool), String>
                 "`pattern` compiles to a program larger than {} MiB; simplify it: repeat less often, or use ASCII \
                  classes such as `[0-9A-Za-z_]` in the place of `\\w`",
                 PROGRAM_LIMIT >> 20
-            );
+            )
+            .into();
         }
         let reason = message.lines().last().unwrap_or_default().trim_start_matches("error: ");
         let tip = match reason.contains(r#""\n" is not allowed"#) {
             true => "set `multiline` to find text over several lines",
             false => "escape special characters with a backslash",
         };
-        format!("`pattern` is not a regular expression that can be searched: {reason}; {tip}")
+        let reason = format!("{reason}; {tip}");
+        sentence!("`pattern` is not a regular expression that can be searched: {reason}", reason)
     })
 }
 
@@ -189,13 +192,15 @@ struct Filter {
 }
 
 impl Filter {
-    fn new(args: &GrepArguments, search_root: &SearchRoot) -> Result<Self, String> {
+    fn new(args: &GrepArguments, search_root: &SearchRoot) -> Result<Self, Sentence> {
         let glob =
             args.glob.as_deref().map(|glob| PathGlob::new(glob, &search_root.directory)).transpose()?;
         let types = args.r#type.as_deref().map(|name| {
             let mut builder = TypesBuilder::new();
             builder.add_defaults().select(name);
-            builder.build().map_err(|_| format!("unknown file type `{name}`; use `glob`, e.g. `*.{name}`"))
+            builder.build().map_err(|_| {
+                Sentence::from(format!("unknown file type `{name}`; use `glob`, e.g. `*.{name}`"))
+            })
         });
         Ok(Self { glob, types: types.transpose()? })
     }

@@ -11,11 +11,12 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use ibeam_protocol::sentence;
 use rustix::fs::Stat;
 
 use crate::blocking::EndFlag;
 use crate::dir_entry::DirEntryAt;
-use crate::file_error::FileError;
+use crate::file_error::{FileAction, FileError};
 use crate::read::{SAMPLE_BYTES, SCAN_LIMIT, read_up_to};
 use crate::workspace::ResolvedPath;
 
@@ -166,7 +167,7 @@ impl KnownContents {
             return Err(changed_error(requested));
         }
         let now = ContentDigest::from_file(&mut file, end);
-        match now.map_err(|error| FileError::io("read", requested, &error))? {
+        match now.map_err(|error| FileError::io(FileAction::Read, requested, &error))? {
             Some(now) if now == known => Ok(()),
             Some(_) | None => Err(changed_error(requested)),
         }
@@ -184,11 +185,11 @@ impl KnownContents {
 
 /// Returns the error about a file that others have changed.
 fn changed_error(requested: &str) -> FileError {
-    FileError::refused(
-        requested,
-        "has changed on disk since you last read or wrote it (by a command, a person or another program), and nothing \
-         was done; read it again with `read`, then repeat the call if it still fits",
-    )
+    FileError::Refused(sentence!(
+        "`{path}` has changed on disk since you last read or wrote it (by a command, a person or another program), and \
+         nothing was done; read it again with `read`, then repeat the call if it still fits",
+        path = requested
+    ))
 }
 
 #[cfg(test)]

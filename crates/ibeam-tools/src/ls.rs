@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
 use ibeam_protocol::tool_output::{Directory, LsOutput};
-use ibeam_protocol::{ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_protocol::{Sentence, ToolOutcome, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -82,13 +82,13 @@ fn ls(files: &Files, args: &LsArguments, target: TargetPath, end: &EndFlag) -> T
     };
     if args.ignore.len() > GLOB_LIMIT {
         let many = format!("`ignore` has {} globs; {GLOB_LIMIT} is the limit", args.ignore.len());
-        return arguments::error_outcome::<LsArguments>(&many);
+        return arguments::error_outcome::<LsArguments>(many);
     }
-    let globs: Result<Vec<PathGlob>, String> =
+    let globs: Result<Vec<PathGlob>, Sentence> =
         args.ignore.iter().map(|glob| PathGlob::new(glob, &start.directory)).collect();
     let ignored = match globs {
         Ok(ignored) => ignored,
-        Err(wrong) => return arguments::error_outcome::<LsArguments>(&wrong),
+        Err(wrong) => return arguments::error_outcome::<LsArguments>(wrong),
     };
     let mut listing = TreeListing {
         levels: Vec::new(),

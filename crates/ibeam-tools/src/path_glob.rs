@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
+use ibeam_protocol::{Sentence, sentence};
 
 use crate::glob_bounds;
 
@@ -18,20 +19,23 @@ impl PathGlob {
     ///
     /// # Errors
     /// The message that it is too complex or not a glob.
-    pub fn new(pattern: &str, directory: &Path) -> Result<Self, String> {
+    pub fn new(pattern: &str, directory: &Path) -> Result<Self, Sentence> {
         let below = Path::new(pattern).strip_prefix(directory).ok().and_then(Path::to_str);
         let pattern = below.unwrap_or(pattern).trim_start_matches("./");
         glob_bounds::check(pattern).map_err(|bound| {
             let head = pattern.get(..pattern.floor_char_boundary(60)).unwrap_or_default();
-            format!("the glob `{head}` is too complex: {bound}; simplify it, or search in several calls")
+            Sentence::from(format!(
+                "the glob `{head}` is too complex: {bound}; simplify it, or search in several calls"
+            ))
         })?;
         let full = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
         let compile =
             |glob: &String| Ok(GlobBuilder::new(glob).literal_separator(true).build()?.compile_matcher());
         let forms: Result<_, globset::Error> = forms(&full, directory).iter().map(compile).collect();
-        forms
-            .map(Self)
-            .map_err(|error| format!("`{pattern}` is not a glob such as `src/**/*.rs`: {}", error.kind()))
+        forms.map(Self).map_err(|error| {
+            let reason = error.kind();
+            sentence!("`{pattern}` is not a glob such as `src/**/*.rs`: {reason}", pattern, reason)
+        })
     }
 
     /// Whether a path relative to the directory matches.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
 use ibeam_protocol::tool_output::ReadOutput;
-use ibeam_protocol::{AcceptedMedia, Media, MediaType, ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_protocol::{AcceptedMedia, Media, MediaType, ToolOutcome, ToolOutput, ToolSpec, sentence};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,7 +21,7 @@ use crate::arguments::{self, Arguments, lenient};
 use crate::attachment::{self, AttachmentError};
 use crate::blocking::{self, EndFlag};
 use crate::dir_entry::{DirEntryAt, Parents};
-use crate::file_error::FileError;
+use crate::file_error::{FileAction, FileError};
 use crate::files::{Files, TargetPath};
 use crate::known_contents::{ContentDigest, DigestBuilder};
 use crate::similar_path;
@@ -98,7 +98,7 @@ fn read(
     end: &EndFlag,
 ) -> Result<ToolOutcome, FileError> {
     let requested = args.path.as_str();
-    let resolved = files.check_read("read", requested, target)?;
+    let resolved = files.check_read(FileAction::Read, requested, target)?;
     let entry = DirEntryAt::find(files.workspace(), requested, &resolved.real, Parents::Required)?;
     // If reading fails, the model has learned that the file is different now.
     files.known_contents().remove(&resolved);
@@ -159,15 +159,15 @@ fn scan(
     let requested = args.path.as_str();
     let (mut file, before) = entry.open()?;
     files.check_hard_links(requested, &before)?;
-    let start =
-        read_up_to(&mut file, SAMPLE_BYTES).map_err(|error| FileError::io("read", requested, &error))?;
+    let start = read_up_to(&mut file, SAMPLE_BYTES)
+        .map_err(|error| FileError::io(FileAction::Read, requested, &error))?;
     let is_complete = start.len() < SAMPLE_BYTES;
     let format = match (TextFormat::detect(&start, is_complete), MediaType::from_bytes(&start)) {
         (Ok(format), _) => format,
         (Err(_), Some(media_type)) if accepted_media.accepts(media_type) => {
             let media = attachment::read_media(&mut file, start, media_type, requested);
             return media.map(FileContent::Media).map_err(|error| match error {
-                AttachmentError::Unreadable(error) => FileError::io("read", requested, &error),
+                AttachmentError::Unreadable(error) => FileError::io(FileAction::Read, requested, &error),
                 AttachmentError::TooLarge { .. } | AttachmentError::NotAccepted(_) => {
                     FileError::refused(requested, error.to_string())
                 }
@@ -192,16 +192,16 @@ fn scan(
     let mut scanned = start.len() as u64;
     let mut complete = is_complete;
     while !complete && scanned < SCAN_LIMIT && !end.is_stopped() && !end.is_out_of_time() {
-        let bytes =
-            read_up_to(&mut file, SAMPLE_BYTES).map_err(|error| FileError::io("read", requested, &error))?;
+        let bytes = read_up_to(&mut file, SAMPLE_BYTES)
+            .map_err(|error| FileError::io(FileAction::Read, requested, &error))?;
         complete = bytes.len() < SAMPLE_BYTES;
         scanned += bytes.len() as u64;
         digest.feed(&bytes);
         feed(&bytes, complete);
     }
     window.is_complete = complete;
-    let after =
-        rustix::fs::fstat(file.as_fd()).map_err(|errno| FileError::system("read", requested, errno))?;
+    let after = rustix::fs::fstat(file.as_fd())
+        .map_err(|errno| FileError::system(FileAction::Read, requested, errno))?;
     let is_steady = (before.st_size, before.st_mtime, before.st_mtime_nsec)
         == (after.st_size, after.st_mtime, after.st_mtime_nsec);
     Ok(FileContent::Text(Scan { window, is_steady, digest: complete.then(|| digest.finish()) }))
@@ -249,9 +249,13 @@ fn text_outcome(args: &ReadArguments, window: LineWindow) -> ToolOutcome {
     let at_least = if window.is_complete { "" } else { "at least " };
     if window.first > total_lines && !window.is_empty() {
         let offset = window.first;
-        return ToolOutcome::error(format!(
-            "`{requested}` has {at_least}{total_lines} lines, `offset` {offset} is beyond; \
-             for a part further on use `shell`, e.g. `sed -n '{offset},+99p'`"
+        return ToolOutcome::error(sentence!(
+            "`{path}` has {count} lines, `offset` {offset} is beyond; for a part further on use `shell`, e.g. \
+             `{example}`",
+            path = requested,
+            count = format!("{at_least}{total_lines}"),
+            offset,
+            example = format!("sed -n '{offset},+99p'")
         ));
     }
     let mut view = String::with_capacity(window.content.len() * 9 / 8 + 128);

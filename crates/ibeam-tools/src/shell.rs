@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use ibeam_core::{PreparedCall, Tool, ToolContext, ToolInputError};
 use ibeam_policy::PathPolicy;
-use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_protocol::{Sentence, ToolFailure, ToolOutcome, ToolOutput, ToolSpec};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -152,9 +152,8 @@ impl CommandRunner {
                 FileError::NotFound { .. }
                 | FileError::NotPermitted { .. }
                 | FileError::System { .. }
-                | FileError::NotRegular { .. }
                 | FileError::DeniedByPolicy { .. }
-                | FileError::Refused { .. }
+                | FileError::Refused(_)
                 | FileError::Path(_) => ToolOutcome::from(error),
             })
         })?;
@@ -162,8 +161,9 @@ impl CommandRunner {
         working_directory::check(&self.path_policy, &access, &directory.path)?;
         let started = self.launcher.start(&args.command, &directory.path, &self.background, editor_permit);
         started.map_err(|message| {
+            let message = Sentence::from(message);
             Box::new(ToolOutcome::Failure {
-                for_model: message.as_str().into(),
+                for_model: message.clone(),
                 failure: ToolFailure::SpawnFailed { message },
             })
         })

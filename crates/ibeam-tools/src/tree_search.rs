@@ -5,11 +5,12 @@
 
 use std::path::{Path, PathBuf};
 
+use ibeam_protocol::sentence;
 use rustix::fs::FileType;
 
 use crate::blocking::EndFlag;
 use crate::dir_walk::{DirReader, DirWalk, UnreadDirectories};
-use crate::file_error::FileError;
+use crate::file_error::{FileAction, FileError};
 use crate::files::{Files, ReadPolicy, TargetPath};
 use crate::ignore_rules::RuleCounts;
 use crate::similar_path;
@@ -26,7 +27,7 @@ pub(crate) struct SearchRoot {
 impl SearchRoot {
     /// Returns the place to which `target`, the path of a call, leads, if it may be read.
     pub(crate) fn new(files: &Files, path: &str, target: TargetPath) -> Result<Self, FileError> {
-        let real = files.check_read("search", path, target)?.real;
+        let real = files.check_read(FileAction::Search, path, target)?.real;
         Self::from_path(files.workspace(), path, real).map_err(|error| similar_path::explain(files, error))
     }
 
@@ -41,13 +42,14 @@ impl SearchRoot {
         path: &str,
         target: TargetPath,
     ) -> Result<Self, FileError> {
-        Self::from_path(workspace, path, target.into_resolved("search", path)?.real)?.require_directory(path)
+        Self::from_path(workspace, path, target.into_resolved(FileAction::Search, path)?.real)?
+            .require_directory(path)
     }
 
     fn from_path(workspace: &Workspace, requested: &str, path: PathBuf) -> Result<Self, FileError> {
         let stat = workspace
             .stat(&path)
-            .map_err(|errno| FileError::for_resolved_path("search", requested, errno))?;
+            .map_err(|errno| FileError::for_resolved_path(FileAction::Search, requested, errno))?;
         // A walk and a command use the path, so it must still lead into the held workspace.
         let by_path = rustix::fs::lstat(&path).map(|stat| (stat.st_dev, stat.st_ino));
         if by_path != Ok((stat.st_dev, stat.st_ino)) {
@@ -66,7 +68,10 @@ impl SearchRoot {
 
     fn require_directory(self, requested: &str) -> Result<Self, FileError> {
         if self.path != self.directory {
-            return Err(FileError::refused(requested, "is a file, not a directory; name its directory"));
+            return Err(FileError::Refused(sentence!(
+                "`{path}` is a file, not a directory; name its directory",
+                path = requested
+            )));
         }
         Ok(self)
     }

@@ -81,7 +81,7 @@ fn update(list: &Mutex<Vec<Todo>>, args: UpdateTodosArguments) -> ToolOutcome {
             None => {
                 let Some(content) = content else {
                     let wrong = format!("the new item `{id}` has no `content`");
-                    return arguments::error_outcome::<UpdateTodosArguments>(&wrong);
+                    return arguments::error_outcome::<UpdateTodosArguments>(wrong);
                 };
                 next.push(Todo { id, content, status: status.unwrap_or(TodoStatus::Pending) });
             }

@@ -22,7 +22,7 @@ use crate::dir_entry::{DirEntryAt, Parents};
 use crate::edit::diff::diff;
 use crate::editor_files::EditorTurn;
 use crate::evidence::FileState;
-use crate::file_error::FileError;
+use crate::file_error::{FileAction, FileError};
 use crate::files::{Files, TargetPath};
 use crate::known_contents::ContentDigest;
 use crate::name_collision::NameCollision;
@@ -225,7 +225,7 @@ pub(crate) fn check_writable(
     requested: &str,
     target: TargetPath,
 ) -> Result<ResolvedPath, FileError> {
-    let resolved = files.check_write("write", requested, target)?;
+    let resolved = files.check_write(FileAction::Write, requested, target)?;
     if resolved.is_dangling {
         let target = resolved.real.display();
         return Err(FileError::refused(
@@ -251,7 +251,8 @@ fn read_content(files: &Files, entry: &DirEntryAt) -> Result<Vec<u8>, FileError>
     if files.check_hard_links(&entry.requested, &stat).is_err() {
         return Ok(Vec::new());
     }
-    read_up_to(&mut file, CONVENTION_LIMIT).map_err(|error| FileError::io("read", &entry.requested, &error))
+    read_up_to(&mut file, CONVENTION_LIMIT)
+        .map_err(|error| FileError::io(FileAction::Read, &entry.requested, &error))
 }
 
 /// Returns the unified diff of two texts; nothing where one of them is large or not UTF-8.

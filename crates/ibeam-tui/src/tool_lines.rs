@@ -165,11 +165,11 @@ fn body(
             | ToolFailure::SpawnFailed { .. }
             | ToolFailure::TaskFailed { .. }
             | ToolFailure::Error { .. } => {
-                reason_lines(catalogue, &catalogue.in_language(for_model), at_most(REASON_LINES), width)
+                reason_lines(catalogue, &catalogue.sentence(for_model), at_most(REASON_LINES), width)
             }
         },
         ToolOutcome::Rejected { reason } => {
-            reason_lines(catalogue, &catalogue.in_language(reason), at_most(REASON_LINES), width)
+            reason_lines(catalogue, &catalogue.sentence(reason), at_most(REASON_LINES), width)
         }
     }
 }
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn the_reason_of_a_call_without_success_is_in_the_language_of_the_person() {
-        let refused = |reason: &str| ToolOutcome::Rejected { reason: reason.to_owned() };
+        let refused = |reason: &str| ToolOutcome::Rejected { reason: reason.into() };
         let interrupted =
             |text: &str| ToolOutcome::Failure { failure: ToolFailure::Interrupted, for_model: text.into() };
         let (ended, stopped) = (

@@ -16,6 +16,7 @@ use hyper::header::{HOST, PROXY_AUTHORIZATION};
 use hyper::{Method, Request, Uri};
 use hyper_util::client::legacy::connect::proxy::SocksV5;
 use hyper_util::rt::TokioIo;
+use ibeam_protocol::{Sentence, sentence};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
@@ -93,6 +94,16 @@ impl DialError {
         Self::Proxy { proxy, variable, detail }
     }
 
+    /// Returns the message.
+    pub(crate) fn sentence(&self) -> Sentence {
+        match self {
+            Self::NotPublic { host, port, address, class } => {
+                describe_non_public(host, *port, *address, class)
+            }
+            other => other.to_string().into(),
+        }
+    }
+
     /// Whether this program refused the connection, and not the other side.
     pub fn is_refusal(&self) -> bool {
         match self {
@@ -107,17 +118,27 @@ impl DialError {
 }
 
 /// Returns the message of [`DialError::NotPublic`].
-fn describe_non_public(host: &str, port: u16, address: IpAddr, class: &NonPublicAddress) -> String {
+fn describe_non_public(host: &str, port: u16, address: IpAddr, class: &NonPublicAddress) -> Sentence {
     let authority = SocketAddr::new(address, port);
-    let subject = if host.trim_matches(['[', ']']) == address.to_string() {
-        format!("`{host}` is {class}")
+    let what = class.sentence();
+    if host.trim_matches(['[', ']']) == address.to_string() {
+        sentence!(
+            "`{host}` is {what}; only public addresses are reached; a person may grant it with `--allow-net {authority}` \
+             or pin the name in the configuration (`network.resolve`)",
+            host,
+            what,
+            authority
+        )
     } else {
-        format!("`{host}` leads to {address}, {class}")
-    };
-    format!(
-        "{subject}; only public addresses are reached; a person may grant it with `--allow-net {authority}` or pin \
-         the name in the configuration (`network.resolve`)"
-    )
+        sentence!(
+            "`{host}` leads to {address}, {what}; only public addresses are reached; a person may grant it with \
+             `--allow-net {authority}` or pin the name in the configuration (`network.resolve`)",
+            host,
+            address,
+            what,
+            authority
+        )
+    }
 }
 
 /// A connection for bytes in both directions.

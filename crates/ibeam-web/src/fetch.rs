@@ -15,6 +15,7 @@ use hyper::header::{
 };
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use ibeam_protocol::Sentence;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
@@ -320,6 +321,16 @@ struct OpenResponse {
     response: Response<Incoming>,
     /// The task that drives the connection.
     _task: AbortOnDrop,
+}
+
+impl FetchError {
+    /// Returns the message.
+    pub(crate) fn sentence(&self) -> Sentence {
+        match self {
+            Self::Dial(error) => error.sentence(),
+            other => other.to_string().into(),
+        }
+    }
 }
 
 fn connection_error(target: &FetchUrl, error: &hyper::Error) -> FetchError {

@@ -4,19 +4,30 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
+use ibeam_protocol::{Sentence, sentence, sentence_text};
 use url::Host;
 
 use crate::host;
 
 /// A pattern of hosts and ports that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "invalid host pattern `{text}`: {detail}; accepted are `HOST:PORT`, `*.HOST:PORT`, `*:PORT`, `ADDRESS:PORT`"
-)]
+#[error("{}", self.sentence())]
 pub struct InvalidHostPortPattern {
     pub text: String,
     /// The reason why it is invalid.
-    pub detail: String,
+    pub detail: Sentence,
+}
+
+impl InvalidHostPortPattern {
+    /// Returns the whole message.
+    pub fn sentence(&self) -> Sentence {
+        sentence!(
+            "invalid host pattern `{text}`: {reason}; accepted are {forms}",
+            text = self.text,
+            reason = self.detail,
+            forms = "`HOST:PORT`, `*.HOST:PORT`, `*:PORT`, `ADDRESS:PORT`"
+        )
+    }
 }
 
 /// A pattern of hosts and ports. `Display` prints the form that `FromStr` parses.
@@ -58,13 +69,13 @@ impl HostPortPattern {
 
     /// Returns the hosts and the port of the domain of a `WebFetch` rule.
     fn parse_domain(text: &str) -> Result<(HostPattern, Option<u16>), InvalidHostPortPattern> {
-        let bad = |detail: String| InvalidHostPortPattern { text: text.to_owned(), detail };
+        let bad = |detail: Sentence| InvalidHostPortPattern { text: text.to_owned(), detail };
         let (domain, port) = match text.rsplit_once(':') {
             // `https://a` has no port.
             Some((domain, port)) if !port.starts_with('/') => (domain, Some(port)),
             Some(_) | None => (text, None),
         };
-        let port = port.map(|port| parse_port(port).ok_or_else(|| bad(BAD_PORT.to_owned()))).transpose()?;
+        let port = port.map(|port| parse_port(port).ok_or_else(|| bad(BAD_PORT.into()))).transpose()?;
         Ok((HostPattern::parse(domain).map_err(bad)?, port))
     }
 
@@ -82,19 +93,19 @@ impl HostPortPattern {
 }
 
 impl HostPattern {
-    fn parse(text: &str) -> Result<Self, String> {
+    fn parse(text: &str) -> Result<Self, Sentence> {
         if text == "*" {
             return Ok(Self::Any);
         }
         let not_canonical = |text: &str| match Host::parse(text) {
-            Ok(host) if host.to_string() != text => format!("write the host as `{host}`"),
-            Ok(_) | Err(_) if text.contains("://") => "it has a scheme".to_owned(),
-            Ok(_) | Err(_) => format!("`{text}` is not a host"),
+            Ok(host) if host.to_string() != text => Sentence::from(format!("write the host as `{host}`")),
+            Ok(_) | Err(_) if text.contains("://") => "it has a scheme".into(),
+            Ok(_) | Err(_) => sentence!("`{text}` is not a host", text),
         };
         match text.strip_prefix("*.") {
             Some(parent) => match host::parse_canonical(parent) {
                 Some(Host::Domain(parent)) => Ok(Self::Subdomains(parent)),
-                Some(Host::Ipv4(_) | Host::Ipv6(_)) => Err("an address has no names below it".to_owned()),
+                Some(Host::Ipv4(_) | Host::Ipv6(_)) => Err("an address has no names below it".into()),
                 None => Err(not_canonical(parent)),
             },
             None => host::parse_canonical(text).map(Self::Exact).ok_or_else(|| not_canonical(text)),
@@ -102,7 +113,7 @@ impl HostPattern {
     }
 }
 
-const BAD_PORT: &str = "a port is a number from 1 to 65535";
+const BAD_PORT: &str = sentence_text!("a port is a number from 1 to 65535");
 
 fn parse_port(text: &str) -> Option<u16> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -113,21 +124,26 @@ impl FromStr for HostPortPattern {
     type Err = InvalidHostPortPattern;
 
     fn from_str(given: &str) -> Result<Self, InvalidHostPortPattern> {
-        let bad = |detail: String| InvalidHostPortPattern { text: given.to_owned(), detail };
+        let bad = |detail: Sentence| InvalidHostPortPattern { text: given.to_owned(), detail };
         let text = given.trim();
         if text.contains("://") || text.contains('/') {
-            return Err(bad("it is a URL; give host and port only".to_owned()));
+            return Err(bad(sentence!("it is a URL; give host and port only")));
         }
-        let portless = || bad(format!("it has no port; for secure pages write `{text}:443`"));
+        let portless = || {
+            bad(sentence!(
+                "it has no port; for secure pages write `{pattern}`",
+                pattern = format!("{text}:443")
+            ))
+        };
         // The colons inside of `[::1]` do not separate a port.
         let (hosts, port) = match text.rsplit_once(':') {
             Some((hosts, port)) if !port.ends_with(']') => (hosts, port),
             Some(_) | None => return Err(portless()),
         };
         if hosts.contains(':') && !hosts.starts_with('[') {
-            return Err(bad("write an IPv6 address in brackets: `[::1]:8080`".to_owned()));
+            return Err(bad("write an IPv6 address in brackets: `[::1]:8080`".into()));
         }
-        let port = parse_port(port).ok_or_else(|| bad(BAD_PORT.to_owned()))?;
+        let port = parse_port(port).ok_or_else(|| bad(BAD_PORT.into()))?;
         Ok(Self { hosts: HostPattern::parse(hosts).map_err(bad)?, port: Some(port) })
     }
 }

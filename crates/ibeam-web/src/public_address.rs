@@ -6,24 +6,32 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use ibeam_protocol::{Sentence, sentence_text};
+
 /// The class of an address that is not public. `Display` prints a noun phrase, such as "a loopback address".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NonPublicAddress(&'static str);
 
+impl NonPublicAddress {
+    pub(crate) fn sentence(&self) -> Sentence {
+        self.0.into()
+    }
+}
+
 /// A block of addresses: its first address, the length of its prefix in bits, its class.
 type Block<Address> = (Address, u32, &'static str);
 
-const PRIVATE: &str = "a private address";
-const LOOPBACK: &str = "a loopback address";
-const LINK_LOCAL: &str = "a link-local address";
-const MULTICAST: &str = "a multicast address";
-const DOCUMENTATION: &str = "an address for documentation";
-const BENCHMARKING: &str = "an address for benchmarks";
-const SHARED: &str = "an address shared by the customers of a network";
-const METADATA: &str = "an address of cloud metadata";
-const UNSPECIFIED: &str = "an unspecified address";
-const RESERVED: &str = "a reserved address";
+const PRIVATE: &str = sentence_text!("a private address");
+const LOOPBACK: &str = sentence_text!("a loopback address");
+const LINK_LOCAL: &str = sentence_text!("a link-local address");
+const MULTICAST: &str = sentence_text!("a multicast address");
+const DOCUMENTATION: &str = sentence_text!("an address for documentation");
+const BENCHMARKING: &str = sentence_text!("an address for benchmarks");
+const SHARED: &str = sentence_text!("an address shared by the customers of a network");
+const METADATA: &str = sentence_text!("an address of cloud metadata");
+const UNSPECIFIED: &str = sentence_text!("an unspecified address");
+const RESERVED: &str = sentence_text!("a reserved address");
 
 /// The special-purpose registry of IPv4. The first block that covers an address gives its class.
 const IPV4: &[Block<Ipv4Addr>] = &[

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ibeam_core::{Access, PreparedCall, Tool, ToolContext, ToolInputError};
 use ibeam_protocol::tool_output::WebFetchOutput;
-use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput, ToolSpec};
+use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput, ToolSpec, sentence};
 use serde_json::{Value, json};
 
 use crate::dialer::Dialer;
@@ -37,12 +37,12 @@ impl WebFetch {
 async fn fetch(fetcher: &Fetcher, target: Result<FetchUrl, String>) -> ToolOutcome {
     let target = match target {
         Ok(target) => target,
-        Err(reason) => return ToolOutcome::Rejected { reason },
+        Err(reason) => return ToolOutcome::Rejected { reason: reason.into() },
     };
     let fetched = match fetcher.fetch(&target).await {
         Ok(fetched) => fetched,
-        Err(error) if error.is_refusal() => return ToolOutcome::Rejected { reason: error.to_string() },
-        Err(error) => return ToolOutcome::error(error.to_string()),
+        Err(error) if error.is_refusal() => return ToolOutcome::Rejected { reason: error.sentence() },
+        Err(error) => return ToolOutcome::error(error.sentence()),
     };
     match page_text(fetched, fetcher.limits.text_bytes).await {
         Ok(page) => {
@@ -60,14 +60,12 @@ async fn fetch(fetcher: &Fetcher, target: Result<FetchUrl, String>) -> ToolOutco
 fn url_argument(arguments: &Value) -> Result<&str, ToolInputError> {
     let given = URL_ARGUMENT_NAMES.iter().find_map(|name| arguments.get(name));
     given.and_then(Value::as_str).map(str::trim).filter(|url| !url.is_empty()).ok_or_else(|| {
-        let problem = if arguments.is_object() {
-            "`url` is missing or not a string"
-        } else {
-            "the arguments are not a JSON object"
+        let problem = match arguments.is_object() {
+            true => "`url` is missing or not a string".into(),
+            false => sentence!("the arguments are not a JSON object"),
         };
-        ToolInputError(format!(
-            r#"`{WEB_FETCH_NAME}`: {problem}; a call looks like {{"url": "https://docs.example.org/page"}}"#
-        ))
+        let example = r#"{"url": "https://docs.example.org/page"}"#;
+        ToolInputError::with_example(WEB_FETCH_NAME, problem, example)
     })
 }
 

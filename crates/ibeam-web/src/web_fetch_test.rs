@@ -49,7 +49,7 @@ fn page(outcome: ToolOutcome) -> (String, String) {
 #[track_caller]
 fn failure(outcome: ToolOutcome) -> String {
     match outcome {
-        ToolOutcome::Failure { failure: ToolFailure::Error { message }, .. } => message,
+        ToolOutcome::Failure { failure: ToolFailure::Error { message }, .. } => message.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -57,7 +57,7 @@ fn failure(outcome: ToolOutcome) -> String {
 #[track_caller]
 fn refusal(outcome: ToolOutcome) -> String {
     match outcome {
-        ToolOutcome::Rejected { reason } => reason,
+        ToolOutcome::Rejected { reason } => reason.to_string(),
         other => panic!("{other:?}"),
     }
 }

@@ -6,7 +6,9 @@ use futures_util::future::BoxFuture;
 use hyper::StatusCode;
 use ibeam_core::{Access, PreparedCall, Tool, ToolContext, ToolInputError};
 use ibeam_protocol::tool_output::WebSearchOutput;
-use ibeam_protocol::{ToolFailure, ToolOutcome, ToolOutput, ToolSpec, elide_end, escape_to_one_line};
+use ibeam_protocol::{
+    Sentence, ToolFailure, ToolOutcome, ToolOutput, ToolSpec, elide_end, escape_to_one_line, sentence,
+};
 use serde_json::{Value, json};
 
 use crate::dialer::Dialer;
@@ -89,8 +91,9 @@ impl Searcher {
         match self.results(term).await {
             Ok(results) => search_outcome(&result_text(&results)),
             Err(SearchError::Fetch(error)) if error.is_refusal() => {
-                ToolOutcome::Rejected { reason: error.to_string() }
+                ToolOutcome::Rejected { reason: error.sentence() }
             }
+            Err(SearchError::Fetch(error)) => ToolOutcome::error(error.sentence()),
             Err(error) => ToolOutcome::error(error.to_string()),
         }
     }
@@ -181,18 +184,16 @@ pub fn search_spec() -> ToolSpec {
 pub fn search_term(arguments: &Value) -> Result<&str, ToolInputError> {
     let given = TERM_ARGUMENT_NAMES.iter().find_map(|name| arguments.get(name));
     let term = given.and_then(Value::as_str).map(str::trim).filter(|term| !term.is_empty());
-    let invalid = |problem: &str| {
-        ToolInputError(format!(
-            r#"`{WEB_SEARCH_NAME}`: {problem}; a call looks like {{"query": "rust async book"}}"#
-        ))
+    let invalid = |problem: Sentence| {
+        ToolInputError::with_example(WEB_SEARCH_NAME, problem, r#"{"query": "rust async book"}"#)
     };
     match term {
         Some(term) if term.chars().count() > MAX_TERM_CHARS => {
-            Err(invalid(&format!("`query` is longer than {MAX_TERM_CHARS} characters")))
+            Err(invalid(format!("`query` is longer than {MAX_TERM_CHARS} characters").into()))
         }
         Some(term) => Ok(term),
-        None if arguments.is_object() => Err(invalid("`query` is missing or not a string")),
-        None => Err(invalid("the arguments are not a JSON object")),
+        None if arguments.is_object() => Err(invalid("`query` is missing or not a string".into())),
+        None => Err(invalid(sentence!("the arguments are not a JSON object"))),
     }
 }
 

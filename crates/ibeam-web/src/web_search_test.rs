@@ -31,7 +31,7 @@ async fn search(site: &Site, service: SearchService) -> ToolOutcome {
 #[track_caller]
 fn failure(outcome: ToolOutcome) -> String {
     match outcome {
-        ToolOutcome::Failure { failure: ToolFailure::Error { message }, .. } => message,
+        ToolOutcome::Failure { failure: ToolFailure::Error { message }, .. } => message.to_string(),
         other => panic!("{other:?}"),
     }
 }

@@ -78,7 +78,7 @@ pub(crate) enum CliError {
     },
     /// The embedded model could not be fetched or installed.
     SetupFailed {
-        detail: String,
+        detail: Sentence,
     },
     /// A file is not a valid stream from this line on.
     StreamDamaged {
@@ -145,7 +145,7 @@ pub(crate) enum CliError {
     InvalidTasks {
         source: String,
         line: u64,
-        detail: String,
+        detail: Sentence,
         count: u64,
     },
     NoTasks {
@@ -195,7 +195,7 @@ pub(crate) enum CliError {
     /// Tasks are not finished, and no further run may start.
     FleetUnfinished {
         unfinished: u64,
-        detail: String,
+        detail: Sentence,
     },
     /// Tasks are not finished, and the budget is spent.
     FleetBudgetSpent {
@@ -280,9 +280,12 @@ impl CliError {
 
     /// Returns the sentence and the hints for people.
     pub(crate) fn explain(&self, catalogue: &Catalogue) -> Explanation {
-        if let Self::CommandUsage { command, detail } = self {
-            let detail = catalogue.sentence(detail).into();
-            return catalogue.cli_error(&Self::CommandUsage { command: command.clone(), detail });
+        if let Self::CommandUsage { detail, .. }
+        | Self::SetupFailed { detail }
+        | Self::InvalidTasks { detail, .. }
+        | Self::FleetUnfinished { detail, .. } = self
+        {
+            return catalogue.cli_error_with_detail(self, detail);
         }
         match self.run_failure() {
             Some(failed) => failed.explained(catalogue),
@@ -365,7 +368,7 @@ mod tests {
             CliError::MistypedTopic { word: s(), near: s() },
             CliError::FileExists { path: s() },
             CliError::NameTaken { path: s() },
-            CliError::SetupFailed { detail: s() },
+            CliError::SetupFailed { detail: s().into() },
             CliError::StreamDamaged { source: s(), line: 1, detail: s() },
             CliError::NoSessionOrFile { name: s() },
             CliError::NotInQuarantine { id: s() },
@@ -381,7 +384,7 @@ mod tests {
             CliError::FilesChangedSince { count: 2, path: s() },
             CliError::FilesChangedSinceUndo { count: 2, path: s() },
             CliError::CheckpointFailed { detail: s() },
-            CliError::InvalidTasks { source: s(), line: 3, detail: s(), count: 2 },
+            CliError::InvalidTasks { source: s(), line: 3, detail: s().into(), count: 2 },
             CliError::NoTasks { source: s() },
             CliError::NotAnExport { source: s() },
             CliError::DamagedExport { source: s() },
@@ -392,7 +395,7 @@ mod tests {
             CliError::FleetInUse { directory: s() },
             CliError::FleetTasksFailed { failed: 2, total: 9, directory: s() },
             CliError::FleetNotApplied { failed: 2, total: 9 },
-            CliError::FleetUnfinished { unfinished: 2, detail: s() },
+            CliError::FleetUnfinished { unfinished: 2, detail: s().into() },
             CliError::FleetBudgetSpent { unfinished: 2 },
             CliError::FleetWaiting { waiting: 2, directory: s() },
         ]

@@ -14,7 +14,7 @@ use std::path::Path;
 use ibeam_config::config_file;
 use ibeam_dialects::DialectName;
 use ibeam_files::regular_file;
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 
 use crate::cli::ParseExit;
 use ibeam_serve::dialect::DialectOptions;
@@ -64,9 +64,10 @@ pub(crate) fn translate(args: Vec<OsString>) -> Result<TranslatedArgs, ParseExit
         return Ok(TranslatedArgs { args, options: None });
     };
     let dialect: DialectName = name.parse().map_err(|_| {
-        ParseExit::from(flag_table::usage_error(format!(
-            "unknown dialect `{name}`; use one of: {}",
-            dialect_names()
+        ParseExit::from(flag_table::usage_error(sentence!(
+            "unknown dialect `{name}`; use one of: {names}",
+            name,
+            names = dialect_names()
         )))
     })?;
     let rest = args.get(rest..).unwrap_or_default();

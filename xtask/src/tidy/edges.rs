@@ -185,11 +185,15 @@ const CRATE_RULES: &[CrateRule] = &[
     },
     CrateRule {
         name: "ibeam-fleet",
-        may_use: &["ibeam-files", "ibeam-git", "ibeam-governor"],
+        may_use: &["ibeam-protocol", "ibeam-files", "ibeam-git", "ibeam-governor"],
         exclusive: &["rusqlite"],
     },
     CrateRule { name: "ibeam-governor", may_use: &[], exclusive: &[] },
-    CrateRule { name: "ibeam-fleet-nats", may_use: &["ibeam-fleet"], exclusive: &["async-nats"] },
+    CrateRule {
+        name: "ibeam-fleet-nats",
+        may_use: &["ibeam-protocol", "ibeam-fleet"],
+        exclusive: &["async-nats"],
+    },
     CrateRule { name: "ibeam-wire", may_use: &[], exclusive: &[] },
     CrateRule { name: "ibeam-dialects", may_use: &["ibeam-wire"], exclusive: &[] },
     CrateRule {

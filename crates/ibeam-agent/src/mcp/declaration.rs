@@ -434,7 +434,7 @@ fn declarations(
             path: source.path.display().to_string(),
             line: source.line,
             column: None,
-            detail: format!("`mcp_servers.{name}` {message}"),
+            detail: format!("`mcp_servers.{name}` {message}").into(),
         };
         if let Some(mistake) = &table.mistake {
             return Err(invalid(mistake.clone()));

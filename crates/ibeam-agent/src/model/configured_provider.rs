@@ -80,7 +80,7 @@ impl ConfiguredProvider {
                 path: format!("providers.{name}.wire"),
                 line: None,
                 column: None,
-                detail: format!("`{value}` should be {}", protocol_names()),
+                detail: format!("`{value}` should be {}", protocol_names()).into(),
             })?,
         };
         let variables = known.map_or(&[][..], |known| known.base_url_variables);
@@ -105,7 +105,7 @@ impl ConfiguredProvider {
                     path: format!("providers.{name}"),
                     line: None,
                     column: None,
-                    detail: "`base_url` is missing".to_owned(),
+                    detail: "`base_url` is missing".into(),
                 });
             }
         };
@@ -263,7 +263,7 @@ impl ConfiguredProvider {
             path: self.base_url_source.clone().unwrap_or_else(|| format!("providers.{}", self.name)),
             line: None,
             column: None,
-            detail,
+            detail: detail.into(),
         };
         if self.base_url.is_empty() {
             return Err(bad(self.missing_address()));

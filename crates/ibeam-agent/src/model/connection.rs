@@ -33,7 +33,7 @@ impl ServiceConnection {
     pub(crate) fn for_url(app: &AppContext, base_url: &str) -> Result<Self, Reason> {
         let proxy = proxy_for_url(&UpstreamProxies::new(variable), base_url).map_err(|error| {
             let path = format!("${}", error.variable);
-            Reason::BadConfig { path, line: None, column: None, detail: error.to_string() }
+            Reason::BadConfig { path, line: None, column: None, detail: error.to_string().into() }
         })?;
         let tls = if base_url.starts_with("https") { tls_settings(app)? } else { TlsSettings::default() };
         Ok(Self { proxy, tls })

@@ -74,5 +74,5 @@ fn from_hub(
 }
 
 fn failure(error: SetupError) -> InstallError {
-    InstallError::SetupFailed { detail: error.to_string() }
+    InstallError::SetupFailed { detail: error.sentence() }
 }

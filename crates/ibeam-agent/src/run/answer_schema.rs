@@ -50,8 +50,9 @@ pub(super) fn instruction(schema: &JsonSchema) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ibeam_core::Violation;
     use ibeam_output::{Catalogue, Locale};
-    use ibeam_protocol::{Failure, Notice};
+    use ibeam_protocol::{Failure, Notice, Sentence};
     use serde_json::{Value, json};
 
     use super::*;
@@ -96,12 +97,10 @@ mod tests {
         ];
         let faults = faults.into_iter().map(|schema| JsonSchema::new(schema).unwrap_err());
         for InvalidSchema { place, detail } in faults.chain([JsonSchema::parse("{").unwrap_err()]) {
-            let reason = |detail: &str, place: &str| Reason::InvalidJsonSchema {
-                path: "f".to_owned(),
-                place: place.to_owned(),
-                detail: detail.to_owned(),
-            };
-            check(&detail, |catalogue| catalogue.reason(&reason(&detail, &place)).message);
+            check(&detail, |catalogue| {
+                let (place, detail) = (place.clone(), detail.clone());
+                catalogue.reason(&Reason::InvalidJsonSchema { path: "f".to_owned(), place, detail }).message
+            });
         }
         let top = JsonSchema::new(json!([1])).unwrap_err();
         check(&top.place, |catalogue| {
@@ -139,7 +138,7 @@ mod tests {
         ];
         for (schema, answer) in violations {
             let found = JsonSchema::new(schema).unwrap().violations(&answer);
-            let detail = found.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            let detail = Sentence::list(found.iter().map(Violation::sentence).collect(), "; ");
             assert!(!detail.is_empty(), "{answer}");
             check(&detail, |catalogue| {
                 let reason = Reason::AnswerMismatch { repairs: 2, detail: detail.clone() };

@@ -345,7 +345,7 @@ pub(super) fn waits_for_background(app: &AppContext) -> Result<bool, Reason> {
             path: "background".to_owned(),
             line: None,
             column: None,
-            detail: format!("`{other}` should be \"stop\" or \"wait\""),
+            detail: format!("`{other}` should be \"stop\" or \"wait\"").into(),
         }),
     }
 }
@@ -368,7 +368,7 @@ pub(super) fn command_timeouts(app: &AppContext) -> Result<CommandTimeouts, Reas
             path: "timeouts.tool".to_owned(),
             line: None,
             column: None,
-            detail: format!("{default:?} is longer than `timeouts.tool_longest`, {longest:?}"),
+            detail: format!("{default:?} is longer than `timeouts.tool_longest`, {longest:?}").into(),
         });
     }
     let grace = standard.grace.min(timeouts.shutdown.value.mul_f32(0.6));

@@ -133,7 +133,7 @@ impl RunSandbox {
         let (report, launcher) = match sandbox_choice(app, mode) {
             SandboxChoice::Off(off) => {
                 reason = off;
-                (Sandbox { reason: reason.to_string(), ..Sandbox::default() }, Launcher::new(processes))
+                (Sandbox { reason: reason.clone(), ..Sandbox::default() }, Launcher::new(processes))
             }
             SandboxChoice::On => {
                 // A granted directory may contain directories of this program, which commands must not change.
@@ -275,8 +275,8 @@ impl SandboxSetup {
         let layers = layers.and_then(|layers| layers.map_err(|error| failed(error.to_string())));
         match layers.and_then(|layers| describe(&layers, has_proxy)) {
             Ok((described, reason)) => {
-                let text = with_notes(reason.to_string(), &notes);
-                Ok((Sandbox { writable, reason: text, ..described }, reason))
+                let with_notes = with_notes(&reason, &notes);
+                Ok((Sandbox { writable, reason: with_notes, ..described }, reason))
             }
             Err(reason) => {
                 last.remove();
@@ -338,12 +338,13 @@ fn describe(layers: &Layers, network: bool) -> Result<(Sandbox, Sentence), Reaso
 impl RunSandbox {
     /// Returns why and how commands are confined, for people.
     pub fn reason_text(&self, catalogue: &Catalogue) -> String {
-        with_notes(catalogue.sentence(&self.reason), &self.notes)
+        catalogue.sentence(&with_notes(&self.reason, &self.notes))
     }
 }
 
-fn with_notes(reason: String, notes: &[String]) -> String {
-    [reason].into_iter().chain(notes.iter().cloned()).collect::<Vec<_>>().join("; ")
+fn with_notes(reason: &Sentence, notes: &[String]) -> Sentence {
+    let notes = notes.iter().map(|note| note.as_str().into());
+    Sentence::list([reason.clone()].into_iter().chain(notes).collect(), "; ")
 }
 
 /// Returns the existing paths of a list in `[sandbox]`; `~/` is the home directory, and relative ones lie in the

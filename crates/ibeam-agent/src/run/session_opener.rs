@@ -293,7 +293,8 @@ pub fn session_options(app: &AppContext) -> Result<SessionOptions, Reason> {
         "strict" => Durability::Synced,
         other => {
             let detail = format!("`session.durability` should be \"default\" or \"strict\", not {other:?}");
-            return Err(Reason::BadConfig { path: origin.to_string(), line: None, column: None, detail });
+            let (path, detail) = (origin.to_string(), detail.into());
+            return Err(Reason::BadConfig { path, line: None, column: None, detail });
         }
     };
     let wait = app.base.settings.timeouts.lock.value;

@@ -140,9 +140,9 @@ fn grants(app: &AppContext, policy: &Policy) -> Result<Grants, Reason> {
     for Setting { value, origin } in &app.base.settings.network.allow {
         grants
             .allow
-            .push(value.parse().map_err(|error: InvalidHostPortPattern| origin.invalid(error.to_string()))?);
+            .push(value.parse().map_err(|error: InvalidHostPortPattern| origin.invalid(error.sentence()))?);
     }
-    let bad = |error: InvalidHostPortPattern| Reason::Usage { detail: error.to_string().into() };
+    let bad = |error: InvalidHostPortPattern| Reason::Usage { detail: error.sentence() };
     for rule in &policy.allow {
         if let Rule::WebFetch(domain) = rule {
             grants.allow.extend(HostPortPattern::for_allowed_domain(domain).map_err(bad)?);

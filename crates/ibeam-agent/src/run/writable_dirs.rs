@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use ibeam_config::Setting;
 use ibeam_policy::{PathPolicy, is_read_only_name};
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence};
 use ibeam_sandbox::Confinement;
 
 use crate::app::AppContext;
@@ -152,7 +152,8 @@ fn find(
     for Setting { value: tool, origin } in &app.base.settings.sandbox.caches {
         let Some(cache) = CACHES.iter().find(|cache| cache.tool == tool) else {
             let known = CACHES.map(|cache| cache.tool).join(", ");
-            return Err(origin.invalid(format!("unknown cache `{tool}`; use one of: {known}")).into());
+            let detail = sentence!("unknown cache `{name}`; use one of: {names}", name = tool, names = known);
+            return Err(origin.invalid(detail).into());
         };
         for path in cache.parts.iter().flat_map(|part| part.paths(&app.dirs.home, &variable, missing)) {
             let Ok(path) = path.canonicalize() else { continue };

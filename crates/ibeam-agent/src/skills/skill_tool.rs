@@ -46,7 +46,8 @@ impl SkillTool {
         let offered = || self.skills.iter().filter(|skill| skill.is_offered);
         offered().find(|skill| skill.name == name).ok_or_else(|| {
             let names: Vec<&str> = offered().map(|skill| skill.name.as_str()).collect();
-            ToolInputError(format!("`skill`: there is no skill `{name}`; there are: {}", names.join(", ")))
+            let names = names.join(", ");
+            ToolInputError(format!("`skill`: there is no skill `{name}`; there are: {names}").into())
         })
     }
 }
@@ -68,9 +69,7 @@ impl Tool for SkillTool {
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
         let name =
             ["name", "skill"].iter().find_map(|key| arguments.get(key)?.as_str()).ok_or_else(|| {
-                ToolInputError(
-                    r#"`skill`: the `name` is missing; a call looks like {"name": "review"}"#.to_owned(),
-                )
+                ToolInputError::with_example(NAME, "the `name` is missing", r#"{"name": "review"}"#)
             })?;
         let skill = self.find(name.trim())?.clone();
         let real = skill.file.canonicalize().unwrap_or_else(|_| skill.file.clone());

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ibeam_protocol::{Sentence, sentence};
 use regex::Regex;
 use serde_json::{Map, Value};
 
@@ -134,10 +135,8 @@ impl Checker<'_> {
             Some(Value::Object(schema)) => schema,
             Some(Value::Bool(_)) => return Ok(Vec::new()),
             Some(other) => {
-                return Err(fault(
-                    pointer,
-                    format!("`{}` should be a schema: an object, true or false", shortened_json(other)),
-                ));
+                let what = sentence!("a schema: an object, true or false");
+                return Err(fault(pointer, should_be(other, what)));
             }
             None => return Ok(Vec::new()),
         };
@@ -158,12 +157,12 @@ impl Checker<'_> {
             } else if LISTS_IN_PLACE.contains(&key) || key == "prefixItems" {
                 let list = value.as_array().filter(|list| !list.is_empty());
                 let list =
-                    list.ok_or_else(|| fault(&place, "should be a list of one or more schemas".into()))?;
+                    list.ok_or_else(|| fault(&place, sentence!("should be a list of one or more schemas")))?;
                 let places = (0..list.len()).map(|index| child_pointer(&place, index));
                 if key == "prefixItems" { parts.extend(places) } else { in_place.extend(places) }
             } else if MAPS_FOR_PARTS.contains(&key) || key == "dependentSchemas" {
                 let map = value.as_object();
-                let map = map.ok_or_else(|| fault(&place, "should be an object of schemas".into()))?;
+                let map = map.ok_or_else(|| fault(&place, sentence!("should be an object of schemas")))?;
                 if key == "patternProperties" {
                     for pattern in map.keys() {
                         self.compile(pattern, &deeper(pattern))?;
@@ -172,15 +171,20 @@ impl Checker<'_> {
                 let places = map.keys().map(|name| deeper(name));
                 if key == "dependentSchemas" { in_place.extend(places) } else { parts.extend(places) }
             } else if key == "pattern" {
-                let pattern = value.as_str().ok_or_else(|| fault(&place, "should be a string".into()))?;
+                let pattern = value.as_str().ok_or_else(|| fault(&place, sentence!("should be a string")))?;
                 self.compile(pattern, &place)?;
             } else if key == "$ref" {
-                let reference = value.as_str().ok_or_else(|| fault(&place, "should be a string".into()))?;
+                let reference =
+                    value.as_str().ok_or_else(|| fault(&place, sentence!("should be a string")))?;
                 let found = resolve_reference(self.document, anchors, reference).ok_or_else(|| {
                     let detail = if reference.starts_with('#') {
-                        format!("`{reference}` does not exist in this schema")
+                        sentence!("`{reference}` does not exist in this schema", reference)
                     } else {
-                        format!("`{reference}` is a remote reference; only references within the file are supported, such as `#/$defs/name`")
+                        sentence!(
+                            "`{reference}` is a remote reference; only references within the file are supported, such \
+                             as `#/$defs/name`",
+                            reference
+                        )
                     };
                     fault(&place, detail)
                 })?;
@@ -196,7 +200,14 @@ impl Checker<'_> {
             let regex = Regex::new(pattern).map_err(|error| {
                 let error = error.to_string();
                 let reason = error.lines().last().unwrap_or_default().trim().trim_start_matches("error: ");
-                fault(place, format!("`{pattern}` is not a supported regular expression: {reason}"))
+                fault(
+                    place,
+                    sentence!(
+                        "`{pattern}` is not a supported regular expression: {error}",
+                        pattern,
+                        error = reason
+                    ),
+                )
             })?;
             self.patterns.insert(pattern.to_owned(), regex);
         }
@@ -215,7 +226,9 @@ impl Checker<'_> {
         let mut lengths: BTreeMap<&str, usize> = BTreeMap::new();
         while let Some((place, length)) = ready.pop() {
             if length > MAX_CHAIN {
-                return Err(fault(place, format!("more than {MAX_CHAIN} schemas apply through each other")));
+                let detail =
+                    sentence!("more than {count} schemas apply through each other", count = MAX_CHAIN);
+                return Err(fault(place, detail));
             }
             for next in self.edges.get(place).into_iter().flatten() {
                 let longest = lengths.entry(next).or_default();
@@ -231,15 +244,19 @@ impl Checker<'_> {
         match counts.iter().find(|(_, count)| **count > 0) {
             None => Ok(()),
             Some((place, _)) => {
-                Err(fault(place, "refers to itself without an object or a list in between".into()))
+                Err(fault(place, sentence!("refers to itself without an object or a list in between")))
             }
         }
     }
 }
 
-fn fault(pointer: &str, detail: String) -> InvalidSchema {
-    let place = if pointer.is_empty() { "top level".to_owned() } else { pointer.to_owned() };
+fn fault(pointer: &str, detail: Sentence) -> InvalidSchema {
+    let place = if pointer.is_empty() { sentence!("top level") } else { pointer.into() };
     InvalidSchema { place, detail }
+}
+
+fn should_be(value: &Value, what: Sentence) -> Sentence {
+    sentence!("`{text}` should be {what}", text = shortened_json(value), what)
 }
 
 /// Rejects keywords that identify schemas in ways that are not supported.
@@ -248,16 +265,20 @@ fn check_identity(schema: &Map<String, Value>, pointer: &str) -> Result<(), Inva
         if schema.contains_key(key) {
             return Err(fault(
                 &child_pointer(pointer, key),
-                "is not supported; use `$ref` and `$defs`".into(),
+                sentence!("is not supported; use `$ref` and `$defs`"),
             ));
         }
     }
     if schema.contains_key("$id") && !pointer.is_empty() {
-        return Err(fault(&child_pointer(pointer, "$id"), "is supported at the top level only".into()));
+        return Err(fault(&child_pointer(pointer, "$id"), sentence!("is supported at the top level only")));
     }
     match schema.get("$schema") {
         Some(draft) if !matches!(draft.as_str().map(without_empty_fragment), Some(DRAFT | DRAFT_7)) => {
-            let detail = format!("{} is not supported; write the schema for {DRAFT}", shortened_json(draft));
+            let detail = sentence!(
+                "{value} is not supported; write the schema for {draft}",
+                value = shortened_json(draft),
+                draft = DRAFT
+            );
             Err(fault(&child_pointer(pointer, "$schema"), detail))
         }
         Some(_) | None => Ok(()),
@@ -283,7 +304,11 @@ fn check_draft_7(schema: &Map<String, Value>, pointer: &str) -> Result<(), Inval
     ];
     for (key, replacement) in replaced {
         if schema.contains_key(key) {
-            let detail = format!("is a keyword of draft 7; use {replacement} of {DRAFT}");
+            let detail = sentence!(
+                "is a keyword of draft 7; use {replacement} of {draft}",
+                replacement,
+                draft = DRAFT
+            );
             return Err(fault(&child_pointer(pointer, key), detail));
         }
     }
@@ -303,7 +328,10 @@ fn check_draft_7(schema: &Map<String, Value>, pointer: &str) -> Result<(), Inval
     };
     match schema.keys().find(|key| !is_annotation(key)) {
         Some(ignored) if schema.contains_key("$ref") => {
-            let detail = format!("has no effect next to `$ref` in draft 7; write the schema for {DRAFT}");
+            let detail = sentence!(
+                "has no effect next to `$ref` in draft 7; write the schema for {draft}",
+                draft = DRAFT
+            );
             Err(fault(&child_pointer(pointer, ignored), detail))
         }
         Some(_) | None => Ok(()),
@@ -321,30 +349,28 @@ fn check_values(schema: &Map<String, Value>, pointer: &str) -> Result<(), Invali
             "type" => {
                 let known = |name: &Value| name.as_str().is_some_and(|name| TYPES.contains(&name));
                 let list = value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(known));
-                (!known(value) && !list).then(|| format!("one of {}, or a list of them", TYPES.join(", ")))
+                (!known(value) && !list)
+                    .then(|| sentence!("one of {words}, or a list of them", words = TYPES.join(", ")))
             }
-            "enum" => (!value.is_array()).then(|| "a list of values".to_owned()),
-            "required" => (!names(value)).then(|| "a list of property names".to_owned()),
+            "enum" => (!value.is_array()).then(|| sentence!("a list of values")),
+            "required" => (!names(value)).then(|| sentence!("a list of property names")),
             "dependentRequired" => {
                 let valid = value.as_object().is_some_and(|map| map.values().all(names));
-                (!valid).then(|| "an object of lists of property names".to_owned())
+                (!valid).then(|| sentence!("an object of lists of property names"))
             }
-            "uniqueItems" => (!value.is_boolean()).then(|| "true or false".to_owned()),
+            "uniqueItems" => (!value.is_boolean()).then(|| sentence!("true or false")),
             "multipleOf" if value.as_f64().is_some_and(|factor| factor <= 0.0) => {
-                Some("a number above 0".to_owned())
+                Some(sentence!("a number above 0"))
             }
-            key if NUMBERS.contains(&key) => (!value.is_number()).then(|| "a number".to_owned()),
+            key if NUMBERS.contains(&key) => (!value.is_number()).then(|| sentence!("a number")),
             key if COUNTS.contains(&key) => {
                 let whole = value.as_f64().is_some_and(|count| count >= 0.0 && count.fract() == 0.0);
-                (!whole).then(|| "a whole number of 0 or more".to_owned())
+                (!whole).then(|| sentence!("a whole number of 0 or more"))
             }
             _ => None,
         };
         if let Some(required) = required {
-            return Err(fault(
-                &child_pointer(pointer, key),
-                format!("`{}` should be {required}", shortened_json(value)),
-            ));
+            return Err(fault(&child_pointer(pointer, key), should_be(value, required)));
         }
     }
     Ok(())

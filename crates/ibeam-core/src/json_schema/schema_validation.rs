@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use ibeam_protocol::{Sentence, sentence};
 use serde_json::{Map, Number, Value};
 
 use super::json_values::{compare, equal, has_type, is_multiple, shortened_json, type_name};
@@ -35,7 +36,7 @@ impl EvaluatedParts<'_> {
 }
 
 impl<'a> Validator<'a> {
-    fn report(&mut self, place: &str, detail: String) {
+    fn report(&mut self, place: &str, detail: Sentence) {
         self.violations.push(Violation { place: place.to_owned(), detail });
     }
 
@@ -44,7 +45,7 @@ impl<'a> Validator<'a> {
         let schema = match schema {
             Value::Object(schema) => schema,
             Value::Bool(false) => {
-                self.report(place, "is not allowed".to_owned());
+                self.report(place, sentence!("is not allowed"));
                 return EvaluatedParts::default();
             }
             Value::Bool(true) | Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
@@ -85,24 +86,25 @@ impl<'a> Validator<'a> {
             _ => Vec::new(),
         };
         if !names.is_empty() && !names.iter().any(|name| has_type(value, name)) {
-            self.report(place, format!("should be of type {}, not {}", names.join(" or "), type_name(value)));
+            let either = |first: Sentence, second: Sentence| sentence!("{first} or {second}", first, second);
+            let types = names.into_iter().map(Sentence::from).reduce(either).unwrap_or_else(|| "".into());
+            self.report(
+                place,
+                sentence!("should be of type {types}, not {type}", types, type = type_name(value)),
+            );
         }
         if let Some(values) = schema.get("enum").and_then(Value::as_array)
             && !values.iter().any(|allowed| equal(allowed, value))
         {
             let allowed: Vec<_> = values.iter().map(shortened_json).collect();
-            self.report(
-                place,
-                format!("should be one of {}, not {}", allowed.join(", "), shortened_json(value)),
-            );
+            let (values, value) = (allowed.join(", "), shortened_json(value));
+            self.report(place, sentence!("should be one of {values}, not {value}", values, value));
         }
         if let Some(constant) = schema.get("const")
             && !equal(constant, value)
         {
-            self.report(
-                place,
-                format!("should be {}, not {}", shortened_json(constant), shortened_json(value)),
-            );
+            let (constant, value) = (shortened_json(constant), shortened_json(value));
+            self.report(place, sentence!("should be {constant}, not {value}", constant, value));
         }
     }
 
@@ -141,7 +143,7 @@ impl<'a> Validator<'a> {
                 count => {
                     self.report(
                         place,
-                        format!("should match exactly one schema of `oneOf`, but matches {count}"),
+                        sentence!("should match exactly one schema of `oneOf`, but matches {count}", count),
                     );
                 }
             }
@@ -149,7 +151,7 @@ impl<'a> Validator<'a> {
         if let Some(not) = schema.get("not")
             && self.attempt(not, value, place).is_ok()
         {
-            self.report(place, format!("should not match {}", shortened_json(not)));
+            self.report(place, sentence!("should not match {schema}", schema = shortened_json(not)));
         }
         if let Some(condition) = schema.get("if") {
             let branch = match self.attempt(condition, value, place) {
@@ -186,7 +188,9 @@ impl<'a> Validator<'a> {
                 violations.iter().any(|found| found.place == place && found.detail.contains("of type"));
             (wrong_type, violations.len())
         });
-        self.report(place, format!("matches no schema of `{keyword}`; for the closest one:"));
+        let detail =
+            vec![sentence!("matches no schema of `{keyword}`", keyword), sentence!("for the closest one:")];
+        self.report(place, Sentence::list(detail, "; "));
         self.violations.extend(closest.unwrap_or_default());
     }
 
@@ -199,15 +203,28 @@ impl<'a> Validator<'a> {
     ) {
         for name in list(schema, "required").iter().filter_map(Value::as_str) {
             if !fields.contains_key(name) {
-                self.report(place, format!("lacks the property `{name}`"));
+                self.report(place, sentence!("lacks the property `{name}`", name));
             }
         }
-        self.check_count(schema, fields.len(), ["minProperties", "maxProperties"], "properties", place);
+        self.check_count(
+            schema,
+            fields.len(),
+            ["minProperties", "maxProperties"],
+            CountedParts::Properties,
+            place,
+        );
         if let Some(Value::Object(dependent)) = schema.get("dependentRequired") {
             for (name, required) in dependent.iter().filter(|(name, _)| fields.contains_key(*name)) {
                 for other in required.as_array().into_iter().flatten().filter_map(Value::as_str) {
                     if !fields.contains_key(other) {
-                        self.report(place, format!("lacks the property `{other}`, which `{name}` requires"));
+                        self.report(
+                            place,
+                            sentence!(
+                                "lacks the property `{name}`, which `{other}` requires",
+                                name = other,
+                                other = name
+                            ),
+                        );
                     }
                 }
             }
@@ -230,7 +247,7 @@ impl<'a> Validator<'a> {
             }
             match additional {
                 Some(Value::Bool(false)) if !is_known => {
-                    self.report(&deeper, "is not a property of the schema".to_owned());
+                    self.report(&deeper, sentence!("is not a property of the schema"));
                 }
                 Some(part) if !is_known => {
                     is_known = true;
@@ -242,7 +259,10 @@ impl<'a> Validator<'a> {
                 && let Err(found) = self.attempt(part, &Value::String(name.clone()), "")
             {
                 let reasons: Vec<_> = found.into_iter().map(|violation| violation.detail).collect();
-                self.report(&deeper, format!("has a name that {}", reasons.join(", ")));
+                self.report(
+                    &deeper,
+                    sentence!("has a name that {what}", what = Sentence::list(reasons, ", ")),
+                );
             }
             if is_known {
                 evaluated.properties.insert(name);
@@ -264,7 +284,7 @@ impl<'a> Validator<'a> {
         place: &str,
         evaluated: &mut EvaluatedParts<'v>,
     ) {
-        self.check_count(schema, items.len(), ["minItems", "maxItems"], "items", place);
+        self.check_count(schema, items.len(), ["minItems", "maxItems"], CountedParts::Items, place);
         let prefix = list(schema, "prefixItems");
         for (index, (part, item)) in prefix.iter().zip(items).enumerate() {
             self.apply(part, item, &child_pointer(place, index));
@@ -282,10 +302,16 @@ impl<'a> Validator<'a> {
                 items.iter().enumerate().filter(matches).map(|(index, _)| index).collect();
             let count = |key| schema.get(key).and_then(Value::as_f64);
             if (found.len() as f64) < count("minContains").unwrap_or(1.0) {
-                self.report(place, format!("contains too few items that match {}", shortened_json(part)));
+                self.report(
+                    place,
+                    sentence!("contains too few items that match {schema}", schema = shortened_json(part)),
+                );
             }
             if count("maxContains").is_some_and(|most| found.len() as f64 > most) {
-                self.report(place, format!("contains too many items that match {}", shortened_json(part)));
+                self.report(
+                    place,
+                    sentence!("contains too many items that match {schema}", schema = shortened_json(part)),
+                );
             }
             evaluated.items.extend(found);
         }
@@ -297,7 +323,7 @@ impl<'a> Validator<'a> {
             if let Some((index, item)) = repeated {
                 self.report(
                     &child_pointer(place, index),
-                    format!("repeats the item {}", shortened_json(item)),
+                    sentence!("repeats the item {item}", item = shortened_json(item)),
                 );
             }
         }
@@ -311,28 +337,53 @@ impl<'a> Validator<'a> {
     }
 
     fn check_string(&mut self, schema: &'a Map<String, Value>, text: &str, place: &str) {
-        self.check_count(schema, text.chars().count(), ["minLength", "maxLength"], "characters", place);
+        self.check_count(
+            schema,
+            text.chars().count(),
+            ["minLength", "maxLength"],
+            CountedParts::Characters,
+            place,
+        );
         if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
             && !self.matches(pattern, text)
         {
-            self.report(place, format!("should match the pattern `{pattern}`"));
+            self.report(place, sentence!("should match the pattern `{pattern}`", pattern));
         }
     }
 
     fn check_number(&mut self, schema: &'a Map<String, Value>, number: &Number, place: &str) {
         type Check = fn(&Number, &Number) -> bool;
-        let checks: [(&str, &str, Check); 5] = [
-            ("minimum", "at least", |number, limit| compare(number, limit) != Ordering::Less),
-            ("maximum", "at most", |number, limit| compare(number, limit) != Ordering::Greater),
-            ("exclusiveMinimum", "more than", |number, limit| compare(number, limit) == Ordering::Greater),
-            ("exclusiveMaximum", "less than", |number, limit| compare(number, limit) == Ordering::Less),
-            ("multipleOf", "a multiple of", is_multiple),
+        type Fault = fn(&Number, &Number) -> Sentence;
+        let checks: [(&str, Check, Fault); 5] = [
+            (
+                "minimum",
+                |number, limit| compare(number, limit) != Ordering::Less,
+                |number, limit| sentence!("should be at least {limit}, not {number}", limit, number),
+            ),
+            (
+                "maximum",
+                |number, limit| compare(number, limit) != Ordering::Greater,
+                |number, limit| sentence!("should be at most {limit}, not {number}", limit, number),
+            ),
+            (
+                "exclusiveMinimum",
+                |number, limit| compare(number, limit) == Ordering::Greater,
+                |number, limit| sentence!("should be more than {limit}, not {number}", limit, number),
+            ),
+            (
+                "exclusiveMaximum",
+                |number, limit| compare(number, limit) == Ordering::Less,
+                |number, limit| sentence!("should be less than {limit}, not {number}", limit, number),
+            ),
+            ("multipleOf", is_multiple, |number, limit| {
+                sentence!("should be a multiple of {limit}, not {number}", limit, number)
+            }),
         ];
-        for (keyword, words, is_valid) in checks {
+        for (keyword, is_valid, fault) in checks {
             if let Some(Value::Number(limit)) = schema.get(keyword)
                 && !is_valid(number, limit)
             {
-                self.report(place, format!("should be {words} {limit}, not {number}"));
+                self.report(place, fault(number, limit));
             }
         }
     }
@@ -342,20 +393,54 @@ impl<'a> Validator<'a> {
         schema: &'a Map<String, Value>,
         count: usize,
         [least, most]: [&str; 2],
-        unit: &str,
+        unit: CountedParts,
         place: &str,
     ) {
         let limit = |key: &str| schema.get(key).and_then(Value::as_f64);
         if let Some(least) = limit(least).filter(|least| (count as f64) < *least) {
-            self.report(place, format!("should have at least {least} {unit}, not {count}"));
+            self.report(place, unit.too_few(least, count));
         }
         if let Some(most) = limit(most).filter(|most| count as f64 > *most) {
-            self.report(place, format!("should have at most {most} {unit}, not {count}"));
+            self.report(place, unit.too_many(most, count));
         }
     }
 
     fn matches(&self, pattern: &str, text: &str) -> bool {
         self.schema.patterns.get(pattern).is_some_and(|regex| regex.is_match(text))
+    }
+}
+
+/// The parts of a value that a schema limits.
+#[derive(Clone, Copy)]
+enum CountedParts {
+    Properties,
+    Items,
+    Characters,
+}
+
+impl CountedParts {
+    fn too_few(self, limit: f64, count: usize) -> Sentence {
+        match self {
+            Self::Properties => {
+                sentence!("should have at least {limit} properties, not {count}", limit, count)
+            }
+            Self::Items => sentence!("should have at least {limit} items, not {count}", limit, count),
+            Self::Characters => {
+                sentence!("should have at least {limit} characters, not {count}", limit, count)
+            }
+        }
+    }
+
+    fn too_many(self, limit: f64, count: usize) -> Sentence {
+        match self {
+            Self::Properties => {
+                sentence!("should have at most {limit} properties, not {count}", limit, count)
+            }
+            Self::Items => sentence!("should have at most {limit} items, not {count}", limit, count),
+            Self::Characters => {
+                sentence!("should have at most {limit} characters, not {count}", limit, count)
+            }
+        }
     }
 }
 

@@ -155,7 +155,7 @@ impl HookBlock {
     pub(crate) fn refusal(&self) -> Refusal {
         let message = self.for_people.as_ref().unwrap_or(&self.message);
         let for_people = format!("the hook `{}` refused it: {message}", self.hook);
-        Refusal { for_model: self.message.clone(), for_people }
+        Refusal { for_model: self.message.as_str().into(), for_people: for_people.into() }
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_policy::Access;
-use ibeam_protocol::{CallId, Notice, ToolOutcome, ToolSpec};
+use ibeam_protocol::{CallId, Notice, Sentence, ToolOutcome, ToolSpec, sentence};
 use serde_json::Value;
 
 use crate::budget::Budget;
@@ -135,7 +135,15 @@ impl fmt::Debug for PreparedCall {
 /// look.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct ToolInputError(pub String);
+pub struct ToolInputError(pub Sentence);
+
+impl ToolInputError {
+    /// Returns the error about a call of `tool`, with an example of valid arguments.
+    pub fn with_example(tool: &str, reason: impl Into<Sentence>, example: &str) -> Self {
+        let reason = reason.into();
+        Self(sentence!("`{tool}`: {reason}; a call looks like {example}", tool, reason, example))
+    }
+}
 
 /// The parts of the run that a running call may use.
 #[derive(Clone)]

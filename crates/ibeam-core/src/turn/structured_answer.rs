@@ -4,11 +4,11 @@
 //! the answer is complete, and recorded only if it is the final one. Text before calls is not recorded as text of the
 //! run; the model still has it in the conversation.
 
-use ibeam_protocol::{Answer, Notice, Reason, StopReason};
+use ibeam_protocol::{Answer, Notice, Reason, Sentence, StopReason, json_error, sentence};
 use serde_json::Value;
 
 use super::visible_text;
-use crate::json_schema::JsonSchema;
+use crate::json_schema::{JsonSchema, Violation};
 
 /// The number of times that the model is asked to correct its answer.
 const MAX_REPAIRS: u32 = 2;
@@ -19,7 +19,7 @@ pub(super) struct StructuredAnswer<'a> {
     /// The text of answers that were cut or paused, which the next answer continues.
     text: String,
     /// The violations of the last complete answer, on one line; `None` if it is valid.
-    violations: Option<String>,
+    violations: Option<Sentence>,
     repairs: u32,
 }
 
@@ -84,18 +84,19 @@ impl<'a> StructuredAnswer<'a> {
 ///
 /// # Errors
 /// The violations, on one line.
-fn check_document<'t>(schema: &JsonSchema, text: &'t str) -> Result<&'t str, String> {
+fn check_document<'t>(schema: &JsonSchema, text: &'t str) -> Result<&'t str, Sentence> {
     let document = without_fence(text.trim());
     if document.is_empty() {
-        return Err("the answer is empty".to_owned());
+        return Err(sentence!("the answer is empty"));
     }
-    let value: Value = serde_json::from_str(document)
-        .map_err(|error| format!("the answer is not exactly one JSON document: {error}"))?;
+    let value: Value = serde_json::from_str(document).map_err(|error| {
+        sentence!("the answer is not exactly one JSON document: {reason}", reason = json_error(&error))
+    })?;
     let violations = schema.violations(&value);
     if violations.is_empty() {
         return Ok(document);
     }
-    Err(violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+    Err(Sentence::list(violations.iter().map(Violation::sentence).collect(), "; "))
 }
 
 /// Returns the content of a text that is one code fence; otherwise the text.

@@ -10,7 +10,9 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use ibeam_policy::Access;
-use ibeam_protocol::{Answer, EventKind, ModelCallId, PermissionDecided, ToolCall, ToolFailure, ToolOutcome};
+use ibeam_protocol::{
+    Answer, EventKind, ModelCallId, PermissionDecided, Sentence, ToolCall, ToolFailure, ToolOutcome, sentence,
+};
 
 use super::tool_names::near_tool_name;
 use super::{Run, TurnError};
@@ -127,12 +129,13 @@ impl Run {
             let mut sent = history.prompt().into_iter().flat_map(SessionPrompt::sent_tools);
             // An earlier run of the session had the tool, so every request offers it.
             let text = match sent.any(|tool| *tool.name == *call.name) {
-                true => format!("the tool `{}` cannot be used now: this run does not have it", call.name),
-                false => {
-                    let near = near_tool_name(&call.name, self.tools.keys().map(String::as_str));
-                    let hint = near.map(|name| format!("; use `{name}`")).unwrap_or_default();
-                    format!("there is no tool `{}`{hint}", call.name)
+                true => {
+                    format!("the tool `{}` cannot be used now: this run does not have it", call.name).into()
                 }
+                false => match near_tool_name(&call.name, self.tools.keys().map(String::as_str)) {
+                    None => sentence!("there is no tool `{name}`", name = call.name),
+                    Some(near) => format!("there is no tool `{}`; use `{near}`", call.name).into(),
+                },
             };
             return PlannedCall::Resolved { call, outcome: ToolOutcome::error(text) };
         };
@@ -315,7 +318,7 @@ impl Run {
         journal: &mut Journal,
         call: &ToolCall,
         decision: Decision,
-    ) -> Result<Option<String>, TurnError> {
+    ) -> Result<Option<Sentence>, TurnError> {
         let decided = PermissionDecided {
             call_id: call.id.clone(),
             tool: call.name.clone(),
@@ -356,8 +359,9 @@ impl Run {
         for call in unfinished.drain(..) {
             let outcome = ToolOutcome::Failure {
                 failure: ToolFailure::Interrupted,
-                for_model: "interrupted: the run was stopped before this call ended; its effect is unknown"
-                    .into(),
+                for_model: sentence!(
+                    "interrupted: the run was stopped before this call ended; its effect is unknown"
+                ),
             };
             let model_call_id = model_call_id.clone();
             journal
@@ -392,6 +396,7 @@ fn skipped_call(call: &ToolCall, why: &str) -> PlannedCall {
 
 /// Returns the outcome of a call that was stopped before it was allowed.
 fn stopped_call_outcome() -> ToolOutcome {
-    let reason = "not executed: the run was stopped before this call was allowed".to_owned();
-    ToolOutcome::Rejected { reason }
+    ToolOutcome::Rejected {
+        reason: sentence!("not executed: the run was stopped before this call was allowed"),
+    }
 }

@@ -171,7 +171,7 @@ impl Tool for Probe {
     }
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
         if !arguments.is_object() {
-            return Err(ToolInputError("the arguments should be an object".to_owned()));
+            return Err(ToolInputError("the arguments should be an object".into()));
         }
         let Self { name, running, max_running, .. } = self.clone();
         let wanted = arguments.clone();

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use ibeam_fleet::{Ledger, NextTask, Outcome, Spend, StopFlag, TaskQueue as _};
 
 use super::server::{Cluster, program};
+use ibeam_protocol::Sentence;
+
 use crate::address::QueueAddress;
 use crate::connection::QueueOptions;
 use crate::nats_queue::{NatsQueue, now_ms};
@@ -112,9 +114,9 @@ fn killed_workers_and_servers_lose_no_task_and_repeat_none() {
         }
         fn started(&mut self, _task: &str) {}
         fn retried(&mut self, _task: &str, _pause: Duration) {}
-        fn undecided(&mut self, _task: &str, _reason: &str) {}
+        fn undecided(&mut self, _task: &str, _reason: &Sentence) {}
 
-        fn parked(&mut self, _task: &str, _reason: &str) {}
+        fn parked(&mut self, _task: &str, _reason: &Sentence) {}
     }
     let end = wait_for_results(&mut ledger, &mut queue, &StopFlag::default(), &mut Nothing).unwrap();
     assert_eq!((end.passed, end.unfinished), (TASKS as u64, 0), "no task is lost");

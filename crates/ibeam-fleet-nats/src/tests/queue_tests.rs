@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use ibeam_fleet::{FleetLimits, FleetObserver, HaltReason, Ledger, StopFlag};
 
 use super::server::{Cluster, program};
+use ibeam_protocol::Sentence;
+
 use crate::connection::QueueOptions;
 use crate::control::FleetControl;
 use crate::nats_queue::{NatsQueue, now_ms};
@@ -124,7 +126,7 @@ fn two_workers_share_a_queue_and_a_worker_that_ends_gives_its_tasks_back() {
     let b = claimed(&mut second, &clock, 0);
     assert_eq!((a.task.id.as_str(), b.task.id.as_str()), ("a", "b"));
     stop.request();
-    first.release(&a.lease, Release::Park { reason: "stopped".to_owned() }, Spend::default()).unwrap();
+    first.release(&a.lease, Release::Park { reason: "stopped".into() }, Spend::default()).unwrap();
     let again = claimed(&mut second, &clock, 0);
     assert_eq!(again.task.id, "a");
     for claim in [again, b] {
@@ -226,7 +228,7 @@ fn a_cancelled_fleet_stops_its_workers_and_gives_them_no_task_until_it_is_starte
         assert!(start.elapsed() < Duration::from_secs(5), "the worker is not stopped");
         thread::sleep(Duration::from_millis(5));
     }
-    worker.release(&claim.lease, Release::Park { reason: "stopped".to_owned() }, Spend::default()).unwrap();
+    worker.release(&claim.lease, Release::Park { reason: "stopped".into() }, Spend::default()).unwrap();
     assert_none(&mut worker, &clock, 0, NextTask::NotReady);
     let home = tempfile::tempdir().unwrap();
     let mut ledger = Ledger::open(&home.path().join("ledger.sqlite")).unwrap();
@@ -234,7 +236,7 @@ fn a_cancelled_fleet_stops_its_workers_and_gives_them_no_task_until_it_is_starte
     let end =
         wait_for_results(&mut ledger, &mut submitter, &StopFlag::default(), &mut Ids::default()).unwrap();
     assert_eq!(end.unfinished, 2);
-    assert_eq!(end.halt, Some(HaltReason::Exhausted(FleetControl::CANCELLED.to_owned())));
+    assert_eq!(end.halt, Some(HaltReason::Exhausted(FleetControl::CANCELLED.into())));
     submitter.start(FleetLimits::default()).unwrap();
     let start = Instant::now();
     while control.current().is_cancelled {
@@ -255,7 +257,7 @@ fn waiting_ends_when_the_rest_is_parked() {
     sync(&mut ledger, &mut queue).unwrap();
     let claim = claimed(&mut queue, &clock, 0);
     let spend = Spend { cost_micros: 5, tokens: 7 };
-    queue.release(&claim.lease, Release::Park { reason: "quota".to_owned() }, spend).unwrap();
+    queue.release(&claim.lease, Release::Park { reason: "quota".into() }, spend).unwrap();
     let mut observer = Ids::default();
     let end = wait_for_results(&mut ledger, &mut queue, &StopFlag::default(), &mut observer).unwrap();
     assert_eq!((end.unfinished, observer.0.as_slice()), (2, ["a: quota".to_owned()].as_slice()));
@@ -292,11 +294,11 @@ impl FleetObserver for Ids {
 
     fn retried(&mut self, _task: &str, _pause: Duration) {}
 
-    fn parked(&mut self, task: &str, reason: &str) {
+    fn parked(&mut self, task: &str, reason: &Sentence) {
         self.0.push(format!("{task}: {reason}"));
     }
 
-    fn undecided(&mut self, task: &str, reason: &str) {
+    fn undecided(&mut self, task: &str, reason: &Sentence) {
         self.parked(task, reason);
     }
 }

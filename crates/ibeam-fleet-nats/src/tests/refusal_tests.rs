@@ -43,7 +43,7 @@ fn a_task_that_one_worker_refuses_goes_to_another_one_and_the_first_ends() {
     let (mut refuser, mut other) = (worker(&clock, "r", false), worker(&clock, "o", true));
     let a = claimed(&mut other, &clock, 0);
     assert_eq!(a.task.id, "a");
-    let reason = "the worker does not allow checks".to_owned();
+    let reason = "the worker does not allow checks".into();
     assert_eq!(next(&mut refuser, &clock), NextTask::Refused { task: "b".to_owned(), reason });
     let c = claimed(&mut refuser, &clock, 0);
     assert_eq!(c.task.id, "c", "the others are not behind the refused task");
@@ -93,7 +93,7 @@ fn a_worker_without_credit_leaves_the_tasks_of_that_model_to_others_and_executes
     let tasks = [with_model("a", "m"), with_model("b", "m"), with_model("c", "n")];
     submitter.submit(&tasks).unwrap();
     let mut poor = worker(&clock, "p", true);
-    let exhausted = Release::Exhausted { reason: "no credit".to_owned() };
+    let exhausted = Release::Exhausted { reason: "no credit".into() };
     let a = claimed(&mut poor, &clock, 0);
     let spend = Spend { cost_micros: 3, tokens: 7 };
     poor.release(&a.lease, exhausted.clone(), spend).unwrap();

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use ibeam_protocol::Sentence;
+
 use super::{FleetEnd, FleetObserver};
 use crate::snapshots::SharingNote;
 use crate::task_result::{Outcome, TaskResult};
@@ -11,9 +13,9 @@ pub(super) enum Event {
     Started(String),
     Finished(Box<TaskResult>),
     Retried(String, Duration),
-    Parked(String, String),
-    Undecided(String, String),
-    Refused(String, String),
+    Parked(String, Sentence),
+    Undecided(String, Sentence),
+    Refused(String, Sentence),
     Waiting(String),
     Sharing(String, SharingNote),
 }

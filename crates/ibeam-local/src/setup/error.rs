@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ibeam_protocol::{Sentence, sentence};
+
 /// The reason why an installation failed. An installed model is unchanged, and the user can try again.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
@@ -42,7 +44,7 @@ pub enum SetupError {
         found: String,
     },
     /// The file of the user is not the pinned one.
-    #[error("`{}` is not the model that is needed (its SHA-256 must be {expected})", path.display())]
+    #[error("{}", self.sentence())]
     WrongFile {
         /// The user's file.
         path: PathBuf,
@@ -67,14 +69,14 @@ pub enum SetupError {
     #[error("another process is installing the model in `{}`", path.display())]
     Busy { path: PathBuf },
     /// The file of the user cannot be read.
-    #[error("cannot read `{}`: {source}", path.display())]
+    #[error("{}", self.sentence())]
     Unreadable {
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
     },
     /// A file of the installation cannot be written or read.
-    #[error("cannot write `{}`: {source}", path.display())]
+    #[error("{}", self.sentence())]
     Io {
         path: PathBuf,
         /// The error of the system.
@@ -86,6 +88,26 @@ pub enum SetupError {
 }
 
 impl SetupError {
+    /// Returns the message.
+    pub fn sentence(&self) -> Sentence {
+        match self {
+            Self::WrongFile { path, expected } => sentence!(
+                "`{path}` is not the model that is needed (its SHA-256 must be {hash})",
+                path = path.display(),
+                hash = expected
+            ),
+            Self::Unreadable { path, source } => {
+                let reason = Sentence::from(source.to_string());
+                sentence!("cannot read `{path}`: {reason}", path = path.display(), reason)
+            }
+            Self::Io { path, source } => {
+                let reason = Sentence::from(source.to_string());
+                sentence!("cannot write `{path}`: {reason}", path = path.display(), reason)
+            }
+            other => other.to_string().into(),
+        }
+    }
+
     /// Converts an I/O error for `path`. The installation needs `need` bytes in total.
     pub(super) fn io(path: &Path, need: u64, source: io::Error) -> Self {
         let path = path.to_owned();

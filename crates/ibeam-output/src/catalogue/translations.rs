@@ -34,12 +34,6 @@ pub(super) fn messages(locale: Locale) -> String {
     }
 }
 
-/// Returns the blocks of the reasons of policy. The first call decompresses them.
-pub(super) fn reasons() -> &'static str {
-    static BLOCKS: OnceLock<String> = OnceLock::new();
-    BLOCKS.get_or_init(|| decompress(compressed!("reasons")))
-}
-
 /// Returns the blocks of sentences. The first call decompresses them.
 fn sentences() -> &'static str {
     static BLOCKS: OnceLock<String> = OnceLock::new();
@@ -79,6 +73,5 @@ mod tests {
             assert_eq!(messages(locale), file, "{locale:?}");
         }
         assert_eq!(sentences(), include_str!("../../locales/sentences.txt"));
-        assert_eq!(reasons(), include_str!("../../locales/reasons.txt"));
     }
 }

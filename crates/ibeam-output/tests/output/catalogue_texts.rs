@@ -246,7 +246,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::FormatWithoutPrint,
         Reason::NotText { what: s() },
         Reason::InputLine { line: 1, detail: s() },
-        Reason::InvalidJsonSchema { path: s(), place: s(), detail: s() },
+        Reason::InvalidJsonSchema { path: s(), place: s().into(), detail: s().into() },
         Reason::Unsupported { what: s() },
         Reason::NoKey { provider: s(), variable: s(), embedded: true, without_engine: false },
         Reason::NoModel { unused_key: Some(unused_key()) },
@@ -295,7 +295,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::ToolErrors { count: 1 },
         Reason::BackgroundStopped { count: 1 },
         Reason::NoText,
-        Reason::AnswerMismatch { repairs: 2, detail: s() },
+        Reason::AnswerMismatch { repairs: 2, detail: s().into() },
         Reason::SessionDamaged { session: s(), line: 1, detail: s() },
         Reason::UnknownSession { session: s() },
         Reason::SessionIdTooShort { prefix: s(), minimum: 4 },
@@ -319,7 +319,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::System { what: s(), detail: s() },
         Reason::NoSandbox { detail: s() },
         Reason::Untrusted { what: s(), path: s() },
-        Reason::BadConfig { path: s(), line: Some(1), column: Some(2), detail: s() },
+        Reason::BadConfig { path: s(), line: Some(1), column: Some(2), detail: s().into() },
         Reason::BadJsonConfig { path: s(), line: Some(1), column: Some(2), page: s(), detail: s() },
         Reason::UnreadableConfig { path: s(), detail: s() },
         Reason::McpServerFailed { server: s(), detail: s() },
@@ -343,7 +343,7 @@ pub(crate) fn every_notice() -> Vec<Notice> {
         Notice::SessionLeaseFile { path: s() },
         Notice::ArgumentsIgnored { dialect: s(), arguments: s() },
         Notice::SessionUnsynced,
-        Notice::CallsDenied { count: 1, reasons: vec![s()] },
+        Notice::CallsDenied { count: 1, reasons: vec![s().into()] },
         Notice::UnknownStopReason { word: s() },
         Notice::AnswerCut,
         Notice::AnswerInterrupted { reason: Box::new(Reason::AnswerTruncated { provider: s() }) },
@@ -363,7 +363,7 @@ pub(crate) fn every_notice() -> Vec<Notice> {
         Notice::FallbackUnusable { model: s(), reason: Box::new(Reason::AnswerTruncated { provider: s() }) },
         Notice::AnswerPaused,
         Notice::EmptyAnswer,
-        Notice::AnswerMismatch { attempt: 1, detail: s() },
+        Notice::AnswerMismatch { attempt: 1, detail: s().into() },
         Notice::RepeatedCall { tool: s(), count: 3 },
         Notice::LimitNear { kind: LimitKind::Turns, percent: 80 },
         Notice::LimitNear { kind: LimitKind::Tokens, percent: 80 },
@@ -718,7 +718,7 @@ fn every_failure_has_a_hint() {
 
 #[test]
 fn each_reason_of_a_refusal_has_its_own_line() {
-    let reasons = vec!["no rule allows `make`".to_owned(), "a\nline".to_owned()];
+    let reasons = vec!["no rule allows `make`".into(), "a\nline".into()];
     let notice = Catalogue::new(Locale::En).notice(&Notice::CallsDenied { count: 2, reasons });
     assert_eq!(notice, "2 tool calls were refused:\n  no rule allows `make`\n  a\\nline");
 }

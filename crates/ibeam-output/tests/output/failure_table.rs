@@ -28,7 +28,7 @@ fn more_reasons() -> Vec<Reason> {
         Reason::CostLimit { limit_micros: 1_250 },
         Reason::ToolErrors { count: 1200 },
         Reason::BadConfig { path: s(), line: None, column: None, detail: "a\n\u{1b}[31mb ".into() },
-        Reason::BadConfig { path: s(), line: Some(3), column: None, detail: String::new() },
+        Reason::BadConfig { path: s(), line: Some(3), column: None, detail: "".into() },
     ];
     reasons.extend([Signal::Hup, Signal::Int, Signal::Quit].map(Reason::Signalled));
     reasons

@@ -40,7 +40,7 @@ fn run_for(steps: &[Step]) -> RunEvents {
                 2 if name == "weather" => {
                     run_events::success(ibeam_protocol::ToolOutput::Other(json!(argument)))
                 }
-                _ => ToolOutcome::Rejected { reason: argument.clone() },
+                _ => ToolOutcome::Rejected { reason: argument.as_str().into() },
             };
             run.call(&call, outcome)
         }

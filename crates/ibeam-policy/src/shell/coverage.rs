@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use ibeam_protocol::PermissionMode;
+use ibeam_protocol::{PermissionMode, Sentence, sentence};
 
+use super::Unanalyzable;
 use super::builtins;
 use super::filter_scripts::possible_program_names;
 use super::hazard;
@@ -12,8 +13,7 @@ use super::named_files::LinkedStep;
 use super::ordinary_git;
 use super::publishing::{PUBLISHES, may_publish, publishing_pattern};
 use super::wrapper::{self, Call, CommandStep, CommandSteps};
-use super::{ALLOW_HINT, Unanalyzable};
-use crate::policy::{ApprovalMode, Policy, Verdict};
+use crate::policy::{ApprovalMode, Policy, Verdict, either, with_alternative_flags, with_flags};
 use crate::rule::{Rule, ShellRule};
 
 impl Policy {
@@ -37,10 +37,16 @@ impl Policy {
             (_, Some(verdict @ Verdict::Deny { .. })) | (Verdict::Allow { .. }, Some(verdict)) => verdict,
             (verdict, _) => verdict,
         };
-        let shown = || format!(" (in the working directory `{}`)", start.display());
+        let in_directory = |reason: Sentence| {
+            sentence!(
+                "{reason} (in the working directory `{directory}`)",
+                reason,
+                directory = start.display()
+            )
+        };
         match verdict {
-            Verdict::Deny { rule, reason } if elsewhere => Verdict::Deny { rule, reason: reason + &shown() },
-            Verdict::Ask { rule, reason } if elsewhere => Verdict::Ask { rule, reason: reason + &shown() },
+            Verdict::Deny { rule, reason } if elsewhere => Verdict::deny(rule, in_directory(reason)),
+            Verdict::Ask { rule, reason } if elsewhere => Verdict::ask(rule, in_directory(reason)),
             verdict @ (Verdict::Allow { .. } | Verdict::Deny { .. } | Verdict::Ask { .. }) => verdict,
         }
     }
@@ -54,9 +60,14 @@ impl Policy {
                 .filter(|step| !step.calls_function && !rules().any(|rule| allows(rule, step)))
                 .filter_map(|step| step.call_chain.last())
                 .find_map(|call| {
-                    Some(self.uncovered_reason(call, &publishing_pattern(call)?, Some(PUBLISHES)))
+                    Some(self.uncovered_reason(call, &publishing_pattern(call)?, Some(PUBLISHES.into())))
                 })?,
-            Err(_) if may_publish(text) => format!("the command {PUBLISHES}; {ALLOW_HINT} `--force`"),
+            Err(_) if may_publish(text) => {
+                let reason = sentence!(
+                    "the command publishes or changes something on a service, which `ibeam undo` does not take back"
+                );
+                with_flags(reason, "`--force`")
+            }
             Err(_) => return None,
         };
         Some(Verdict::ask("publishing", reason))
@@ -68,7 +79,7 @@ impl Policy {
         CommandSteps { steps, defines_functions }: &CommandSteps,
         start: &Path,
     ) -> Verdict {
-        if let Some((rule, reason)) = restricting_shell_rule(&self.deny, steps.iter(), "is denied by") {
+        if let Some((rule, reason)) = restricting_shell_rule(&self.deny, steps.iter(), RuleEffect::Deny) {
             return Verdict::deny(rule, reason);
         }
         let (directories, unknown_directory) = self.possible_directories(steps, start);
@@ -82,7 +93,7 @@ impl Policy {
             Err(unanalyzable) => return self.decide_unanalyzable(unanalyzable),
         };
         let linked_steps = || linked.iter().map(|LinkedStep { step, .. }| step);
-        if let Some((rule, reason)) = restricting_shell_rule(&self.deny, linked_steps(), "is denied by") {
+        if let Some((rule, reason)) = restricting_shell_rule(&self.deny, linked_steps(), RuleEffect::Deny) {
             return Verdict::deny(rule, reason);
         }
         let located = || {
@@ -92,7 +103,7 @@ impl Policy {
         let mut uncovered = None;
         for (at, step) in located() {
             if let Some((rule, reason)) =
-                self.restricting_path_rule(&self.deny, step, directories_at(at), "denies")
+                self.restricting_path_rule(&self.deny, step, directories_at(at), RuleEffect::Deny)
             {
                 return Verdict::deny(rule, reason);
             }
@@ -103,19 +114,18 @@ impl Policy {
         if let Some(unanalyzable) = unknown_directory {
             return self.decide_unanalyzable(unanalyzable);
         }
-        if let Some(verdict) = self.read_only_denial("files") {
+        if let Some(verdict) = self.read_only_denial() {
             return verdict;
         }
         if self.mode == PermissionMode::Force {
             return Verdict::allow("--force");
         }
         let every_step = steps.iter().chain(linked_steps());
-        if let Some((rule, reason)) = restricting_shell_rule(&self.ask, every_step, "needs approval under") {
+        if let Some((rule, reason)) = restricting_shell_rule(&self.ask, every_step, RuleEffect::Ask) {
             return Verdict::ask(rule, reason);
         }
-        let asks = |(at, step)| {
-            self.restricting_path_rule(&self.ask, step, directories_at(at), "asks a person about")
-        };
+        let asks =
+            |(at, step)| self.restricting_path_rule(&self.ask, step, directories_at(at), RuleEffect::Ask);
         if let Some((rule, reason)) = located().find_map(asks) {
             return Verdict::ask(rule, reason);
         }
@@ -130,7 +140,7 @@ impl Policy {
             }
         }
         if rules.is_empty() {
-            let reason = "the command runs no program that a rule could cover";
+            let reason = sentence!("the command runs no program that a rule could cover");
             return self.allow_if_sandboxed(Verdict::ask("default", reason));
         }
         Verdict::allow(rules.join(", "))
@@ -138,23 +148,29 @@ impl Policy {
 
     /// Decides about a text that cannot be analyzed, to which any rule may apply.
     pub(crate) fn decide_unanalyzable(&self, Unanalyzable(what): Unanalyzable) -> Verdict {
+        let (what, operators) = (Sentence::from(what), sentence!("`&&`, `||`, `;` or `|`"));
         if let Some(rule) = self.deny.iter().find(|rule| applies_to_commands(rule)) {
-            let reason = format!(
+            let reason = sentence!(
                 "the command has {what}, so it cannot be checked against the deny rule `{rule}`; use simple commands \
-                 joined by `&&`, `||`, `;` or `|`"
+                 joined by {operators}",
+                what,
+                rule,
+                operators
             );
             return Verdict::deny(rule, reason);
         }
-        if let Some(verdict) = self.read_only_denial("files") {
+        if let Some(verdict) = self.read_only_denial() {
             return verdict;
         }
         if self.mode == PermissionMode::Force {
             return Verdict::allow("--force");
         }
-        let reason = format!(
-            "the command has {what}, which no allow rule covers; use simple commands joined by `&&`, `||`, `;` or `|`, \
-             or {ALLOW_HINT} `--force`"
+        let reason = sentence!(
+            "the command has {what}, which no allow rule covers; use simple commands joined by {operators}",
+            what,
+            operators
         );
+        let reason = with_alternative_flags(reason, "`--force`");
         match self.ask.iter().find(|rule| applies_to_commands(rule)) {
             Some(rule) => Verdict::ask(rule, reason),
             None => self.allow_if_sandboxed(Verdict::ask("default", reason)),
@@ -171,17 +187,18 @@ impl Policy {
 
     /// Returns the allow rule that covers a step, `None` if the step does not need a rule, or the reason why no rule
     /// covers it.
-    pub(crate) fn covering_rule(&self, step: &CommandStep) -> Result<Option<&Rule>, String> {
+    pub(crate) fn covering_rule(&self, step: &CommandStep) -> Result<Option<&Rule>, Sentence> {
         let shell_rules = self.allow.iter().filter_map(|rule| Some((rule, shell_rule(rule)?)));
         let covering = || shell_rules.clone().find(|(_, shell)| allows(shell, step)).map(|(rule, _)| rule);
         if let Some(variable) = step.assigned_variables.first() {
             if let Some(rule) = covering().filter(|_| step.is_unread_export) {
                 return Ok(Some(rule));
             }
-            return Err(format!(
-                "the command sets the variable `{variable}`, which can change what programs do; leave it out, or \
-                 {ALLOW_HINT} `--force`"
-            ));
+            let reason = sentence!(
+                "the command sets the variable `{variable}`, which can change what programs do; leave it out",
+                variable
+            );
+            return Err(with_alternative_flags(reason, "`--force`"));
         }
         let Some((call, _)) = step.call_chain.split_last().filter(|_| !step.calls_function) else {
             return Ok(None);
@@ -194,30 +211,33 @@ impl Policy {
             return Ok(None);
         }
         Err(match (publishing_pattern(call), hazard) {
-            (Some(pattern), _) => self.uncovered_reason(call, &pattern, Some(PUBLISHES)),
-            (None, Some(why)) => self.uncovered_reason(call, "*", Some(&why)),
+            (Some(pattern), _) => self.uncovered_reason(call, &pattern, Some(PUBLISHES.into())),
+            (None, Some(why)) => self.uncovered_reason(call, "*", Some(why)),
             (None, None) => self.uncovered_reason(call, "", None),
         })
     }
 
     /// Returns the sentence that no allow rule covers a call: because it does what `why` says, or at all. `pattern` is that
     /// of the arguments in a rule that would; a bare rule has none.
-    fn uncovered_reason(&self, call: &Call, pattern: &str, why: Option<&str>) -> String {
+    fn uncovered_reason(&self, call: &Call, pattern: &str, why: Option<Sentence>) -> Sentence {
         let name = call.program.text.as_str();
         let shown = display_call(call);
         let mut shell_rules = self.allow.iter().filter_map(shell_rule);
-        let scope = match why {
-            Some(_) if shell_rules.any(|rule| names_program(&rule.program, name)) => {
-                " for ordinary arguments"
-            }
-            Some(_) | None => "",
+        let reason = match why {
+            Some(why) if shell_rules.any(|rule| names_program(&rule.program, name)) => sentence!(
+                "the command `{command}` is not covered by an allow rule for ordinary arguments: it {why}",
+                command = shown,
+                why
+            ),
+            Some(why) => sentence!(
+                "the command `{command}` is not covered by an allow rule: it {why}",
+                command = shown,
+                why
+            ),
+            None => sentence!("the command `{command}` is not covered by an allow rule", command = shown),
         };
-        let why = why.map(|why| format!("{scope}: it {why}")).unwrap_or_default();
         let colon = if pattern.is_empty() { "" } else { ":" };
-        format!(
-            "the command `{shown}` is not covered by an allow rule{why}; {ALLOW_HINT} \
-             `--allow 'Shell({name}{colon}{pattern})'` or `--force`"
-        )
+        with_flags(reason, either(format!("`--allow 'Shell({name}{colon}{pattern})'`"), "`--force`"))
     }
 }
 
@@ -239,13 +259,21 @@ pub(crate) fn shell_rule(rule: &Rule) -> Option<&ShellRule> {
     }
 }
 
-/// Returns the first of `rules` that applies to a program among the steps, with a sentence that says so. `predicate` is
-/// the part of the sentence before "the rule".
+/// The effect of a rule on an access that it applies to.
+#[derive(Clone, Copy)]
+pub(crate) enum RuleEffect {
+    Deny,
+    Ask,
+    /// The explanation of a rule states only that it applies.
+    Match,
+}
+
+/// Returns the first of `rules` that applies to a program among the steps, with a sentence that says so.
 pub(crate) fn restricting_shell_rule<'r, 's>(
     rules: &'r [Rule],
     steps: impl Iterator<Item = &'s CommandStep> + Clone,
-    predicate: &str,
-) -> Option<(&'r Rule, String)> {
+    effect: RuleEffect,
+) -> Option<(&'r Rule, Sentence)> {
     let shell_rules = || rules.iter().filter_map(|rule| Some((rule, shell_rule(rule)?)));
     let calls = || steps.clone().flat_map(|step| &step.call_chain);
     shell_rules().next()?;
@@ -253,22 +281,37 @@ pub(crate) fn restricting_shell_rule<'r, 's>(
     for (rule, shell) in shell_rules() {
         if let Some(call) = named.first_match(shell) {
             let program = &call.program.text;
-            return Some((rule, format!("running `{program}` {predicate} the rule `{rule}`")));
+            let reason = match effect {
+                RuleEffect::Deny => {
+                    sentence!("running `{program}` is denied by the rule `{rule}`", program, rule)
+                }
+                RuleEffect::Ask => {
+                    sentence!("running `{program}` needs approval under the rule `{rule}`", program, rule)
+                }
+                RuleEffect::Match => {
+                    sentence!("running `{program}` is matched by the rule `{rule}`", program, rule)
+                }
+            };
+            return Some((rule, reason));
         }
     }
     let (rule, _) = shell_rules().next()?;
     if let Some(variable) = steps.clone().find_map(|step| step.assigned_variables.first()) {
-        let reason = format!(
+        let reason = sentence!(
             "the variable `{variable}` can change what programs do, so the command cannot be checked against the rule \
-             `{rule}`; leave it out"
+             `{rule}`; leave it out",
+            variable,
+            rule
         );
         return Some((rule, reason));
     }
     let call = calls().find(|call| hazard::is_dynamic(call))?;
     let program = &call.program.text;
-    let reason = format!(
+    let reason = sentence!(
         "what `{program}` runs here is unknown, so it cannot be checked against the rule `{rule}`; run the command \
-         itself"
+         itself",
+        program,
+        rule
     );
     Some((rule, reason))
 }

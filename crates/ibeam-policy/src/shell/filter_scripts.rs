@@ -1,5 +1,7 @@
 //! Scripts of sed, awk and jq in commands. Ordinary scripts only print and change text.
 
+use ibeam_protocol::sentence_text;
+
 use super::wrapper::Call;
 
 /// Returns why the arguments of sed are not ordinary.
@@ -13,7 +15,7 @@ pub(crate) fn sed_objection(call: &Call) -> Option<&'static str> {
             | "--silent" | "--regexp-extended" | "--version" | "--posix" | "--sandbox" => {}
             "-e" | "-ne" | "-Ee" | "-nEe" => scripts.push(args.next()?),
             option if option.starts_with('-') && option.len() > 1 => {
-                return Some("edits files in place or reads its script from a file");
+                return Some(sentence_text!("edits files in place or reads its script from a file"));
             }
             operand => operands.push(operand),
         }
@@ -22,7 +24,7 @@ pub(crate) fn sed_objection(call: &Call) -> Option<&'static str> {
         scripts.extend(operands.first());
     }
     let plain = scripts.iter().all(|script| check_sed_script(script).is_some());
-    (!plain).then_some("has a script that can write files or run commands")
+    (!plain).then_some(sentence_text!("has a script that can write files or run commands"))
 }
 
 /// Returns `Some` if the script only prints, deletes and substitutes.
@@ -99,7 +101,9 @@ pub(crate) fn awk_objection(call: &Call) -> Option<&'static str> {
             }
             "--version" => return None,
             option if option.starts_with("-F") || option.starts_with("-v") => {}
-            option if option.starts_with('-') => return Some("reads its program from elsewhere"),
+            option if option.starts_with('-') => {
+                return Some(sentence_text!("reads its program from elsewhere"));
+            }
             text => {
                 program = Some(text);
                 break;
@@ -110,7 +114,7 @@ pub(crate) fn awk_objection(call: &Call) -> Option<&'static str> {
     let has_awk_name = |text: &str| AWK_NAMES.iter().any(|word| text.contains(word));
     // `-v` and operands set variables too.
     (call.texts().any(has_awk_name) || program.contains(['|', '>', '@', '`']))
-        .then_some("has a program that can open files or run commands")
+        .then_some(sentence_text!("has a program that can open files or run commands"))
 }
 
 /// Functions and variables of POSIX awk, gawk and mawk with which a program can run commands or open files, or that
@@ -136,7 +140,9 @@ pub(crate) fn jq_objection(call: &Call) -> Option<&'static str> {
     const NAMES: &[&str] =
         &["import", "include", "modulemeta", "get_search_list", "env", "input_line_number"];
     let reads = |text: &str| text.contains("$ENV") || NAMES.iter().any(|name| contains_word(text, name));
-    call.texts().any(reads).then_some("has a program that can read modules or the environment")
+    call.texts()
+        .any(reads)
+        .then_some(sentence_text!("has a program that can read modules or the environment"))
 }
 
 /// Whether `name` occurs in `text` as a separate word, ignoring case.

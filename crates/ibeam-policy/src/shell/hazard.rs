@@ -4,6 +4,8 @@
 //! modules list the ordinary arguments of each program. A program without an entry has none, so `Shell(x)` covers only
 //! `x` without arguments.
 
+use ibeam_protocol::{Sentence, sentence};
+
 use super::builtins::{self, is_plain_read, is_plain_test};
 use super::filter_scripts;
 use super::ordinary_arguments::{self, ProgramOptions, argument_objection};
@@ -15,7 +17,7 @@ use super::word::Word;
 use super::wrapper::{Call, SHELLS};
 
 /// Returns why the arguments are not ordinary, as the end of a sentence "it …"; `None` if they are.
-pub(crate) fn hazard(call: &Call) -> Option<String> {
+pub(crate) fn hazard(call: &Call) -> Option<Sentence> {
     if builtins::needs_no_rule(call) {
         return None;
     }
@@ -27,40 +29,40 @@ pub(crate) fn hazard(call: &Call) -> Option<String> {
         }
         // The effect of the program's arguments is unknown, but asking for the version is harmless.
         let first = call.texts().find(|text| !matches!(*text, "--version" | "--help"))?;
-        Some(format!(
-            "has the argument `{}`, and which arguments of `{name}` are ordinary is unknown",
-            first.chars().filter(|c| !c.is_control()).take(60).collect::<String>()
+        Some(sentence!(
+            "has the argument `{argument}`, and which arguments of `{program}` are ordinary is unknown",
+            argument = first.chars().filter(|c| !c.is_control()).take(60).collect::<String>(),
+            program = name
         ))
     })
 }
 
 /// Returns why the arguments of a program that some table knows are not ordinary.
-fn known_hazard(call: &Call) -> Option<String> {
+fn known_hazard(call: &Call) -> Option<Sentence> {
     let name = call.name();
     let name = name.as_str();
-    let objection = |why: &str| Some(why.to_owned());
     if call.has_unknown_arguments {
-        return objection("gets unknown arguments");
+        return Some(sentence!("gets unknown arguments"));
     }
     let asks_version = call.args.len() == 1 && call.texts().all(|text| text == "--version");
     if let Some(why) = never_ordinary(name)
         && (!asks_version || builtins::is_builtin(name))
     {
-        return objection(why);
+        return Some(why.into());
     }
     if builtins::is_unlisted_use(call) {
-        return objection("has arguments that the shell may evaluate or run");
+        return Some(sentence!("has arguments that the shell may evaluate or run"));
     }
     match name {
         "git" => return ordinary_git::objection(call),
         "gh" | "glab" | "hub" => return forge_objection(call),
-        "sed" | "gsed" => return filter_scripts::sed_objection(call).map(str::to_owned),
-        "awk" | "gawk" | "mawk" | "nawk" => return filter_scripts::awk_objection(call).map(str::to_owned),
+        "sed" | "gsed" => return filter_scripts::sed_objection(call).map(Sentence::from),
+        "awk" | "gawk" | "mawk" | "nawk" => return filter_scripts::awk_objection(call).map(Sentence::from),
         "jq" if filter_scripts::jq_objection(call).is_some() => {
-            return filter_scripts::jq_objection(call).map(str::to_owned);
+            return filter_scripts::jq_objection(call).map(Sentence::from);
         }
-        "test" | "[" => return if is_plain_test(call) { None } else { objection("evaluates its arguments") },
-        "read" if !is_plain_read(call) => return objection("sets a variable that programs may read"),
+        "test" | "[" => return (!is_plain_test(call)).then(|| sentence!("evaluates its arguments")),
+        "read" if !is_plain_read(call) => return Some(sentence!("sets a variable that programs may read")),
         "read" | "echo" | "true" | "false" | ":" | "kill" => return None,
         "printf" => {
             let first = call.texts().next().filter(|first| first.starts_with('-') && *first != "--");
@@ -70,11 +72,7 @@ fn known_hazard(call: &Call) -> Option<String> {
         | "luajit" => {
             let harmless = |arg: &str| matches!(arg, "--version" | "-V" | "-v" | "--help");
             let first = call.texts().find(|arg| !harmless(arg));
-            return match first {
-                Some(_) => objection("runs code it is given"),
-                None if call.args.is_empty() => objection("runs code it is given"),
-                None => None,
-            };
+            return (first.is_some() || call.args.is_empty()).then(|| sentence!("runs code it is given"));
         }
         _ if SHELLS.contains(&name) => return shell_objection(call),
         _ => {}
@@ -256,7 +254,7 @@ pub(crate) fn is_dynamic(call: &Call) -> bool {
 }
 
 /// Returns why the arguments of `gh`, `glab` or `hub` are not ordinary. Only sub-commands that read are ordinary.
-fn forge_objection(call: &Call) -> Option<String> {
+fn forge_objection(call: &Call) -> Option<Sentence> {
     const READING: ProgramOptions = ordinary_arguments::program(
         &[],
         "c",
@@ -269,17 +267,17 @@ fn forge_objection(call: &Call) -> Option<String> {
     let reads = matches!(topic, "pr" | "issue" | "run" | "release" | "repo" | "workflow")
         && matches!(action, "list" | "view" | "status" | "diff" | "checks");
     if !reads && !topic.is_empty() {
-        return Some("has a sub-command that does more than list and show".to_owned());
+        return Some(sentence!("has a sub-command that does more than list and show"));
     }
     READING.objection(call)
 }
 
 /// Returns why the arguments of a shell are not ordinary. Only a script file with its arguments is ordinary.
-fn shell_objection(call: &Call) -> Option<String> {
+fn shell_objection(call: &Call) -> Option<Sentence> {
     // A script by its name; the following arguments belong to the script.
     let script = call
         .args
         .first()
         .is_some_and(|arg| !arg.text.starts_with(['-', '+']) && !arg.is_process_substitution);
-    (!script).then(|| "runs text it is given".to_owned())
+    (!script).then(|| sentence!("runs text it is given"))
 }

@@ -5,6 +5,8 @@
 //! not an operand, nor opens a connection. Options that are not listed are not ordinary, so new options are refused.
 //! Long options must match exactly; an abbreviation is a different word.
 
+use ibeam_protocol::{Sentence, sentence};
+
 use super::wrapper::Call;
 
 /// The operands that a program accepts.
@@ -100,14 +102,14 @@ impl ProgramOptions {
     }
 
     /// Returns why the arguments are not ordinary, as the end of a sentence "it …".
-    pub(crate) fn objection(&self, call: &Call) -> Option<String> {
+    pub(crate) fn objection(&self, call: &Call) -> Option<Sentence> {
         let words: Vec<(&str, bool)> =
             call.args.iter().map(|arg| (arg.text.as_str(), arg.has_glob)).collect();
         self.objection_to(&words)
     }
 
     /// Like [`Self::objection`], for words that may be patterns.
-    pub(crate) fn objection_to(&self, words: &[(&str, bool)]) -> Option<String> {
+    pub(crate) fn objection_to(&self, words: &[(&str, bool)]) -> Option<Sentence> {
         let mut operands = Vec::new();
         let (mut values, mut is_message) = (0, false);
         let mut only_operands = false;
@@ -115,8 +117,10 @@ impl ProgramOptions {
             // A pattern may expand to several words, and one of them may be an option: `sort *` in a directory with a
             // file named `-o`.
             if is_glob && !only_operands && text.starts_with(['*', '?', '[']) && !self.any_file_name {
-                return Some(format!(
-                    "has the pattern `{text}`, which may become an option; write `./{text}`"
+                return Some(sentence!(
+                    "has the pattern `{pattern}`, which may become an option; write `{replacement}`",
+                    pattern = text,
+                    replacement = format!("./{text}")
                 ));
             }
             if values > 0 {
@@ -199,7 +203,7 @@ impl ProgramOptions {
         })
     }
 
-    fn objection_to_operands(&self, operands: &[&str]) -> Option<String> {
+    fn objection_to_operands(&self, operands: &[&str]) -> Option<Sentence> {
         let objection_if = |is_objectionable: &dyn Fn(&str) -> bool| {
             operands.iter().find(|text| is_objectionable(text)).map(|text| argument_objection(text))
         };
@@ -231,9 +235,9 @@ impl ProgramOptions {
     }
 }
 
-pub(crate) fn argument_objection(text: &str) -> String {
-    let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
-    format!("has the argument `{text}`, which is not one of its ordinary arguments")
+pub(crate) fn argument_objection(text: &str) -> Sentence {
+    let argument: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
+    sentence!("has the argument `{argument}`, which is not one of its ordinary arguments", argument)
 }
 
 fn is_web_address(address: &str) -> bool {

@@ -5,6 +5,9 @@
 //! another file (`--output`), open an editor for more than a message, read input, or open a connection. Source: the
 //! manuals of git 2.47.
 
+use ibeam_protocol::sentence::Argument;
+use ibeam_protocol::{Sentence, sentence, sentence_text};
+
 use super::ordinary_arguments::{Operands, ProgramOptions, argument_objection, program};
 use super::word::Word;
 use super::wrapper::Call;
@@ -222,7 +225,7 @@ const LISTING: &[(&str, &[&str])] = &[
     ("notes", &["list", "show", "add", "append", "copy", "remove", "get-ref"]),
 ];
 
-/// Effects of other sub-commands, as the end of a sentence "it uses the sub-command …, which …".
+/// Effects of other sub-commands, as the end of a sentence "it …".
 const EFFECTS: &[(&[&str], &str)] = &[
     (
         &[
@@ -236,15 +239,21 @@ const EFFECTS: &[(&[&str], &str)] = &[
             "fetch-pack",
             "upload-pack",
         ],
-        "can connect to other repositories",
+        sentence_text!("uses the sub-command `{command}`, which can connect to other repositories"),
     ),
     (
         &["rebase", "bisect", "filter-branch", "am", "difftool", "mergetool"],
-        "can run commands and change commits",
+        sentence_text!("uses the sub-command `{command}`, which can run commands and change commits"),
     ),
-    (&["clean", "gc", "prune", "reflog", "rm", "worktree", "notes"], "can delete what nothing else keeps"),
-    (&["apply"], "changes files"),
-    (&["config", "init"], "decides which programs git runs"),
+    (
+        &["clean", "gc", "prune", "reflog", "rm", "worktree", "notes"],
+        sentence_text!("uses the sub-command `{command}`, which can delete what nothing else keeps"),
+    ),
+    (&["apply"], sentence_text!("uses the sub-command `{command}`, which changes files")),
+    (
+        &["config", "init"],
+        sentence_text!("uses the sub-command `{command}`, which decides which programs git runs"),
+    ),
 ];
 
 /// Returns the arguments of git without its global options, and whether those were ordinary.
@@ -274,10 +283,10 @@ pub(crate) fn arguments(call: &Call) -> (Vec<&Word>, bool) {
 }
 
 /// Returns why the arguments of git are not ordinary.
-pub(crate) fn objection(call: &Call) -> Option<String> {
+pub(crate) fn objection(call: &Call) -> Option<Sentence> {
     let (arguments, ordinary) = arguments(call);
     if !ordinary {
-        return Some("has global options that can run programs".to_owned());
+        return Some(sentence!("has global options that can run programs"));
     }
     let (command, rest) = arguments.split_first()?;
     let command = command.text.as_str();
@@ -296,9 +305,18 @@ pub(crate) fn objection(call: &Call) -> Option<String> {
         }
     };
     if !known {
-        let effect = EFFECTS.iter().find(|(names, _)| names.contains(&command));
-        let effect = effect.map_or("is not one of those whose effects are known", |(_, effect)| *effect);
-        return Some(format!("uses the sub-command `{command}`, which {effect}"));
+        let known = EFFECTS.iter().find(|(names, _)| names.contains(&command));
+        return Some(known.map_or_else(
+            || {
+                sentence!(
+                    "uses the sub-command `{command}`, which is not one of those whose effects are known",
+                    command
+                )
+            },
+            |(_, template)| {
+                Sentence::from_template(template, vec![("command", Argument::Text(command.to_owned()))])
+            },
+        ));
     }
     // `git log -p` shows a patch, but `git stash -p` is interactive and runs an editor.
     let words: Vec<(&str, bool)> = rest.iter().map(|word| (word.text.as_str(), word.has_glob)).collect();

@@ -3,8 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use ibeam_protocol::PermissionMode;
+use ibeam_protocol::{PermissionMode, Sentence, sentence};
 
+use super::Unanalyzable;
+use super::coverage::RuleEffect;
 use super::hazard;
 use super::named_files::NamedFile;
 use super::ordinary_git;
@@ -12,10 +14,9 @@ use super::program_lists::{READERS, WRITERS};
 use super::word::Word;
 use super::wrapper::{self, Call, CommandStep, CommandSteps};
 use super::written_files::{is_changed_by_git, writes_argument};
-use super::{ALLOW_HINT, Unanalyzable};
 use crate::links::normalize;
 use crate::pattern::CharPairs;
-use crate::policy::{Policy, Verdict};
+use crate::policy::{Policy, Verdict, either, with_alternative_flags, with_flags};
 use crate::rule::Rule;
 
 impl Policy {
@@ -85,8 +86,8 @@ impl Policy {
         rules: &'r [Rule],
         step: &CommandStep,
         directories: &[PathBuf],
-        verb: &str,
-    ) -> Option<(&'r Rule, String)> {
+        effect: RuleEffect,
+    ) -> Option<(&'r Rule, Sentence)> {
         if !rules.iter().any(|rule| matches!(rule, Rule::Read(_) | Rule::Write(_))) {
             return None;
         }
@@ -100,10 +101,28 @@ impl Policy {
                 redirect.writes,
             );
             if let Some((rule, path)) = found {
-                return Some((
-                    rule,
-                    format!("the redirection touches `{path}`, which the rule `{rule}` {verb}"),
-                ));
+                let reason = match effect {
+                    RuleEffect::Deny => {
+                        sentence!(
+                            "the redirection touches `{path}`, which the rule `{rule}` denies",
+                            path,
+                            rule
+                        )
+                    }
+                    RuleEffect::Ask => sentence!(
+                        "the redirection touches `{path}`, which the rule `{rule}` asks a person about",
+                        path,
+                        rule
+                    ),
+                    RuleEffect::Match => {
+                        sentence!(
+                            "the redirection touches `{path}`, which the rule `{rule}` matches",
+                            path,
+                            rule
+                        )
+                    }
+                };
+                return Some((rule, reason));
             }
         }
         let call = step.call_chain.last().filter(|_| !step.calls_function)?;
@@ -112,9 +131,11 @@ impl Policy {
         if reads_directory_trees(call, name)
             && let Some(rule) = self.rule_hiding_below(rules, &self.walked_directories(call, directories))
         {
-            let reason = format!(
-                "`{name}` would read a whole directory, where the rule `{rule}` may keep something from the model; name \
-                 the files, or use the grep tool"
+            let reason = sentence!(
+                "`{program}` would read a whole directory, where the rule `{rule}` may keep something from the model; \
+                 name the files, or use the grep tool",
+                program = name,
+                rule
             );
             return Some((rule, reason));
         }
@@ -126,7 +147,22 @@ impl Policy {
             if let Some((rule, path)) =
                 self.restricting_word_rule(rules, name, arg, directories, true, writes)
             {
-                return Some((rule, format!("`{path}` is or may be a file that the rule `{rule}` {verb}")));
+                let reason = match effect {
+                    RuleEffect::Deny => {
+                        sentence!("`{path}` is or may be a file that the rule `{rule}` denies", path, rule)
+                    }
+                    RuleEffect::Ask => {
+                        sentence!(
+                            "`{path}` is or may be a file that the rule `{rule}` asks a person about",
+                            path,
+                            rule
+                        )
+                    }
+                    RuleEffect::Match => {
+                        sentence!("`{path}` is or may be a file that the rule `{rule}` matches", path, rule)
+                    }
+                };
+                return Some((rule, reason));
             }
         }
         None
@@ -200,11 +236,12 @@ impl Policy {
                     Verdict::Ask { .. } => *uncovered = Some(verdict),
                     Verdict::Allow { rule } if redirect.writes && rule == "workspace" => {
                         let shown = path.display();
-                        let reason = format!(
-                            "the redirection to `{shown}` needs a rule; write the file with the write tool, or \
-                             {ALLOW_HINT} `--allow 'Write({shown})'` or `--force`"
+                        let reason = sentence!(
+                            "the redirection to `{path}` needs a rule; write the file with the write tool",
+                            path = shown
                         );
-                        *uncovered = Some(Verdict::ask("default", reason));
+                        let flags = either(format!("`--allow 'Write({shown})'`"), "`--force`");
+                        *uncovered = Some(Verdict::ask("default", with_alternative_flags(reason, flags)));
                     }
                     Verdict::Allow { .. } => {}
                 }
@@ -216,9 +253,10 @@ impl Policy {
             && let Some(root) =
                 self.walked_directories(call, directories).iter().find(|root| self.is_near_credentials(root))
         {
-            let reason = format!(
-                "`{name}` would read all of `{}`, which contains credentials; name the files",
-                root.display()
+            let reason = sentence!(
+                "`{program}` would read all of `{directory}`, which contains credentials; name the files",
+                program = name,
+                directory = root.display()
             );
             return Some(Verdict::deny("credentials", reason));
         }
@@ -230,9 +268,12 @@ impl Policy {
             }
             if let Some(outside) = places.iter().find(|directory| !self.is_in_workspace(directory)) {
                 let shown = outside.display();
-                let reason = format!(
-                    "`{name}` would run in `{shown}`, outside the workspace; {ALLOW_HINT} `--add-dir {shown}`"
+                let reason = sentence!(
+                    "`{program}` would run in `{directory}`, outside the workspace",
+                    program = name,
+                    directory = shown
                 );
+                let reason = with_flags(reason, format!("`--add-dir {shown}`"));
                 *uncovered = Some(Verdict::ask("outside", reason));
             }
         }
@@ -304,9 +345,9 @@ impl Policy {
             return Some(verdict);
         }
         let Some(files) = self.named_files(name, arg, directories) else {
-            let reason = format!(
-                "`{}` matches more files than can be checked for links to credentials; name the files",
-                arg.text
+            let reason = sentence!(
+                "`{pattern}` matches more files than can be checked for links to credentials; name the files",
+                pattern = arg.text
             );
             return Some(Verdict::deny("credentials", reason));
         };
@@ -368,7 +409,8 @@ impl Policy {
             .iter()
             .any(|path| self.is_near_credentials(path) || (path.starts_with("/proc") && !self.sandboxed));
         found.then(|| {
-            let reason = format!("`{text}` may match a file with credentials; name the files");
+            let reason =
+                sentence!("`{pattern}` may match a file with credentials; name the files", pattern = text);
             Verdict::deny("credentials", reason)
         })
     }
@@ -400,8 +442,8 @@ impl Policy {
 
 /// Returns the question about a file whose name the shell computes.
 fn unknown_file(shown: &str) -> Verdict {
-    let reason = format!("the file `{shown}` is unknown; write its name, or {ALLOW_HINT} `--force`");
-    Verdict::ask("default", reason)
+    let reason = sentence!("the file `{path}` is unknown; write its name", path = shown);
+    Verdict::ask("default", with_alternative_flags(reason, "`--force`"))
 }
 
 /// Whether a program reads everything below the directories it is given.

@@ -1,10 +1,12 @@
 //! Lists of programs by what they do with their arguments.
 
+use ibeam_protocol::sentence_text;
+
 /// Programs without ordinary arguments, by what they can do, as the end of a sentence "it …".
 const NEVER_ORDINARY: &[(&str, &[&str])] = &[
     // shell built-ins that run text, evaluate subscripts, or change the meaning of later words
     (
-        "can run other text or change the shell",
+        sentence_text!("can run other text or change the shell"),
         &[
             "eval",
             "source",
@@ -41,7 +43,7 @@ const NEVER_ORDINARY: &[(&str, &[&str])] = &[
     ),
     // programs that run other programs
     (
-        "runs the program that its arguments name",
+        sentence_text!("runs the program that its arguments name"),
         &[
             "sudo",
             "doas",
@@ -91,7 +93,7 @@ const NEVER_ORDINARY: &[(&str, &[&str])] = &[
     ),
     // interpreters of files, operands or input, except those with their own rules
     (
-        "runs code from its arguments, its input or a file",
+        sentence_text!("runs code from its arguments, its input or a file"),
         &[
             "m4",
             "gm4",
@@ -143,7 +145,7 @@ const NEVER_ORDINARY: &[(&str, &[&str])] = &[
     ),
     // compilers and linkers: options, also in files, name programs and plug-ins
     (
-        "can run programs and plug-ins that options or files name",
+        sentence_text!("can run programs and plug-ins that options or files name"),
         &[
             "gcc", "g++", "cc", "c++", "clang", "clang++", "cpp", "ld", "ar", "nm", "ranlib", "strip",
             "objcopy", "objdump", "javac", "java", "rustc", "cmake", "ctest", "meson",
@@ -151,7 +153,7 @@ const NEVER_ORDINARY: &[(&str, &[&str])] = &[
     ),
     // programs whose configuration or options name others
     (
-        "can run programs that its options or its configuration name",
+        sentence_text!("can run programs that its options or its configuration name"),
         &[
             "ip",
             "bat",
@@ -177,12 +179,12 @@ const NEVER_ORDINARY: &[(&str, &[&str])] = &[
     ),
     // editors, debuggers
     (
-        "can run programs, as editors and debuggers do",
+        sentence_text!("can run programs, as editors and debuggers do"),
         &["vi", "vim", "nvim", "view", "ex", "ed", "emacs", "nano", "gdb", "lldb", "dlv"],
     ),
     // network
     (
-        "connects to other machines or services",
+        sentence_text!("connects to other machines or services"),
         &[
             "ssh",
             "scp",
@@ -213,7 +215,7 @@ const NEVER_ORDINARY: &[(&str, &[&str])] = &[
     ),
     // the file system itself
     (
-        "can change devices and mounts, or any file that it is given",
+        sentence_text!("can change devices and mounts, or any file that it is given"),
         &["mount", "umount", "dd", "mkfifo", "mknod", "debugfs"],
     ),
 ];

@@ -4,13 +4,15 @@
 //! published. So where a person can answer, such a command is asked about in the sandbox too. Only words count: a script
 //! or a program under another name that publishes is not recognised.
 
+use ibeam_protocol::sentence_text;
+
 use super::ordinary_git;
 use super::program_lists::{CODE_RUNNERS, never_ordinary};
 use super::wrapper::Call;
 
 /// Why a command that publishes needs a person, as the end of a sentence "it …".
 pub(crate) const PUBLISHES: &str =
-    "publishes or changes something on a service, which `ibeam undo` does not take back";
+    sentence_text!("publishes or changes something on a service, which `ibeam undo` does not take back");
 
 /// Programs, and their sub-commands that publish, separated by `;`. A sub-command is a sequence of words; `a/b` is one of
 /// both. A word with a dash is an option anywhere, `*` any words before the next one.

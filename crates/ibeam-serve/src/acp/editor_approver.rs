@@ -70,7 +70,7 @@ impl EditorApprover {
         match rule.starts_with(HOOK_RULE) {
             // The cause has the reason of the hook.
             true => cause,
-            false => format!("{cause}\n\n{}", self.catalogue.in_language(reason)),
+            false => format!("{cause}\n\n{}", self.catalogue.sentence(reason)),
         }
     }
 }

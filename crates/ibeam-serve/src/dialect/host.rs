@@ -243,7 +243,7 @@ impl Approver for Host {
         request: ApprovalRequest<'a>,
     ) -> BoxFuture<'a, Approval> {
         Box::pin(async move {
-            let mut reason = request.reason.to_owned();
+            let mut reason = request.reason.to_string();
             // Not every dialect has a key for the directory.
             if let Access::Command { directory: Some(directory), .. } = access
                 && !reason.contains(&*directory.to_string_lossy())

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use ibeam_protocol::{Sentence, sentence};
 use icu_normalizer::ComposingNormalizerBorrowed;
 use memchr::memmem;
 
@@ -53,26 +54,33 @@ impl<'a> LfText<'a> {
 }
 
 /// Applies all `edits`, each to the result of the one before; all or none.
-pub(super) fn apply(text: &[u8], edits: &[Replacement]) -> Result<Vec<u8>, String> {
+pub(super) fn apply(text: &[u8], path: &str, edits: &[Replacement]) -> Result<Vec<u8>, Sentence> {
     let mut current = text.to_vec();
     for (number, edit) in (1..).zip(edits) {
-        current = apply_one(&current, edit).map_err(|reason| match edits.len() {
+        current = apply_one(&current, path, edit).map_err(|reason| match edits.len() {
             1 => reason,
-            all => format!("was not changed: edit {number} of {all} does not fit, the file {reason}"),
+            all => {
+                let file = format!("`{path}`");
+                let reason = reason.strip_prefix(&file).unwrap_or(&reason);
+                format!("{file} was not changed: edit {number} of {all} does not fit, the file{reason}")
+                    .into()
+            }
         })?;
     }
     Ok(current)
 }
 
-fn apply_one(text: &[u8], edit: &Replacement) -> Result<Vec<u8>, String> {
+fn apply_one(text: &[u8], path: &str, edit: &Replacement) -> Result<Vec<u8>, Sentence> {
     let (old, new) = (edit.old_text.as_bytes(), edit.new_text.as_bytes());
     if old.is_empty() {
-        return Err("cannot be edited with an empty `oldText`; copy the text to replace from the file, \
-                    or use `write` for the whole file"
-            .to_owned());
+        return Err(format!(
+            "`{path}` cannot be edited with an empty `oldText`; copy the text to replace from the file, or use `write` \
+             for the whole file"
+        )
+        .into());
     }
     if old == new {
-        return Err("stays the same: `oldText` and `newText` are equal".to_owned());
+        return Err(sentence!("`{path}` stays the same: `oldText` and `newText` are equal", path));
     }
     // A CR in the old text shows that line ends matter, so they are compared exactly.
     let folded = if old.contains(&b'\r') { None } else { Some(LfText::new(text)) };
@@ -80,10 +88,10 @@ fn apply_one(text: &[u8], edit: &Replacement) -> Result<Vec<u8>, String> {
     let searched = folded.as_ref().map_or(text, |folded| &folded.text);
     let found: Vec<usize> = memmem::find_iter(searched, old).collect();
     match found.as_slice() {
-        [] => return Err(no_match_error(searched, &edit.old_text)),
+        [] => return Err(no_match_error(searched, path, &edit.old_text)),
         [_] => {}
         [..] if edit.replace_all == Some(true) => {}
-        several => return Err(several_matches_error(searched, several)),
+        several => return Err(several_matches_error(searched, path, several)),
     }
     let mut result = Vec::with_capacity(text.len() + new.len());
     let mut taken = 0;
@@ -142,30 +150,33 @@ fn with_crlf(text: &[u8]) -> Vec<u8> {
     crlf
 }
 
-fn several_matches_error(text: &[u8], found: &[usize]) -> String {
+fn several_matches_error(text: &[u8], path: &str, found: &[usize]) -> Sentence {
     let lines: Vec<String> = found.iter().take(5).map(|at| line_number_at(text, *at).to_string()).collect();
     let more = if found.len() > 5 { " …" } else { "" };
-    format!(
-        "has `oldText` {} times (lines {}{more}); add lines around it until it is unique, or set `replaceAll`",
-        found.len(),
-        lines.join(", ")
+    sentence!(
+        "`{path}` has `oldText` {count} times (lines {lines}); add lines around it until it is unique, or set \
+         `replaceAll`",
+        path,
+        count = found.len(),
+        lines = format!("{}{more}", lines.join(", "))
     )
 }
 
-fn no_match_error(text: &[u8], old: &str) -> String {
-    let hint = if let Some(line) = find_similar_lines(text, old, &str::to_owned) {
-        format!("at line {line} it differs only in white space: copy that exactly")
+fn no_match_error(text: &[u8], path: &str, old: &str) -> Sentence {
+    let what = if let Some(line) = find_similar_lines(text, old, &str::to_owned) {
+        sentence!("at line {line} it differs only in white space: copy that exactly", line)
     } else if let Some(line) = find_similar_lines(text, old, &plain_characters) {
         format!(
             "at line {line} it differs only in how characters are composed (Unicode NFC or NFD), or in the form of quotes, \
              dashes or blanks: copy that exactly, or choose a part without such characters"
         )
+        .into()
     } else if old.lines().all(has_line_number) {
-        "leave out the line numbers that `read` shows".to_owned()
+        sentence!("leave out the line numbers that `read` shows")
     } else {
-        "read the file again and copy the text exactly".to_owned()
+        sentence!("read the file again and copy the text exactly")
     };
-    format!("does not contain `oldText` (0 matches); {hint}")
+    sentence!("`{path}` does not contain `oldText` (0 matches); {what}", path, what)
 }
 
 /// Returns a line with composed characters, and with ASCII for quotes, dashes, dots and what is not visible.

@@ -28,24 +28,20 @@ pub(super) fn finished_outcome(
     } else if for_model.is_empty() {
         for_model.push_str("(no output)\n");
     }
-    let for_model = for_model.into();
     if output.exit_code == 0 {
-        ToolOutcome::Success { output: ToolOutput::Shell(output), for_model }
+        ToolOutcome::Success { output: ToolOutput::Shell(output), for_model: for_model.into() }
     } else {
-        ToolOutcome::Failure { failure: ToolFailure::CommandFailed(output), for_model }
+        ToolOutcome::Failure { failure: ToolFailure::CommandFailed(output), for_model: for_model.into() }
     }
 }
 
 /// Returns the outcome of a command after which the monitor found a change: always a failure.
 pub(super) fn add_findings(outcome: ToolOutcome, findings: &[PathFinding]) -> ToolOutcome {
     let Some(first) = findings.first() else { return outcome };
-    let text = match outcome {
-        ToolOutcome::Success { for_model, .. } | ToolOutcome::Failure { for_model, .. } => for_model,
-        ToolOutcome::Rejected { reason } => reason.into(),
-    };
+    let text = outcome.for_model();
     let error = findings_text(findings);
     let for_model = format!("{}{error}", with_newline(&text)).into();
-    let error = error.trim_matches(['(', ')', '\n']).to_owned();
+    let error = error.trim_matches(['(', ')', '\n']).into();
     ToolOutcome::Failure {
         failure: ToolFailure::PermissionDenied { path: first.path.clone(), error },
         for_model,
@@ -55,7 +51,10 @@ pub(super) fn add_findings(outcome: ToolOutcome, findings: &[PathFinding]) -> To
 /// Adds a line for the model to the outcome.
 pub(super) fn with_note(mut outcome: ToolOutcome, note: &str) -> ToolOutcome {
     match &mut outcome {
-        ToolOutcome::Success { for_model, .. } | ToolOutcome::Failure { for_model, .. } => {
+        ToolOutcome::Success { for_model, .. } => {
+            *for_model = format!("{}{note}", with_newline(for_model)).into();
+        }
+        ToolOutcome::Failure { for_model, .. } => {
             *for_model = format!("{}{note}", with_newline(for_model)).into();
         }
         ToolOutcome::Rejected { .. } => {}

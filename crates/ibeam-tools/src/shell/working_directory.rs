@@ -34,7 +34,7 @@ pub(super) fn check(
                 bare.display()
             );
             let for_model = format!("not executed: {error}").into();
-            let failure = ToolFailure::PermissionDenied { path: directory.to_owned(), error };
+            let failure = ToolFailure::PermissionDenied { path: directory.to_owned(), error: error.into() };
             Err(Box::new(ToolOutcome::Failure { failure, for_model }))
         }
         None => Ok(()),

@@ -89,7 +89,7 @@ fn markup_like_text() -> impl Strategy<Value = String> {
 fn outcome(kind: u8, text: &str) -> ToolOutcome {
     match kind {
         0 => ToolOutcome::error(text),
-        1 => ToolOutcome::Rejected { reason: text.to_owned() },
+        1 => ToolOutcome::Rejected { reason: text.into() },
         2 => recorded::success(
             ToolOutput::Other(json!({ text: [text, 1, { text: text }], "diffString": text })),
             text,

@@ -211,7 +211,7 @@ fn try_event(
             detail: error.to_string(),
         };
         let _watch = signals::watch(&ibeam_agent::pump::CurrentStop::new(stop.clone())).map_err(system)?;
-        let unknown = |error: UnknownEvent| Reason::Usage { detail: error.to_string().into() };
+        let unknown = |error: UnknownEvent| Reason::Usage { detail: error.sentence() };
         tokio::select! {
             biased;
             reason = stop.wait() => Err(reason),

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use ibeam_config::Settings;
 use ibeam_output::{PolicyLine, escape_to_one_line};
 use ibeam_policy::{Access, AccessPart, Policy, Rule, RuleFinding, RuleList, Verdict, VerdictExplanation};
-use ibeam_protocol::{Reason, sentence};
+use ibeam_protocol::{Reason, Sentence, sentence};
 use ibeam_tools::{PathError, Workspace};
 use serde_json::{Value, json};
 
@@ -116,11 +116,11 @@ fn as_text(
     shows_path_rule_limits: bool,
 ) -> String {
     let message = |line: PolicyLine<'_>| app.base.catalogue.line(&line);
-    let translated = |reason: &str| app.base.catalogue.in_language(reason);
+    let translated = |reason: &Sentence| app.base.catalogue.sentence(reason);
     let mut text = String::new();
     let mut line = |indent: &str, line: &str| text.push_str(&format!("{indent}{line}\n"));
     if let Some(what) = explained.unanalyzable {
-        line("", &message(PolicyLine::Unanalyzable { what: &translated(what) }));
+        line("", &message(PolicyLine::Unanalyzable { what: &translated(&what.into()) }));
     }
     for part in &explained.parts {
         line("", &escape_to_one_line(&part.subject));
@@ -287,7 +287,6 @@ mod tests {
         })
     }
 
-    /// A reason that has changed in `ibeam-policy` must change in `locales/reasons.txt` too.
     #[test]
     fn the_reasons_of_policy_are_translated() {
         let default = policy(PermissionMode::Default, [&[], &[], &[]]);
@@ -371,11 +370,10 @@ mod tests {
             };
             let findings = explained.parts.into_iter().flat_map(|part| part.findings);
             let findings = findings.map(|finding| finding.reason);
-            let unanalyzable = explained.unanalyzable.map(str::to_owned);
+            let unanalyzable = explained.unanalyzable.map(Sentence::from);
             for reason in verdict.into_iter().chain(findings).chain(unanalyzable) {
-                let translations =
-                    catalogues.iter().map(|catalogue| catalogue.in_language(&reason).to_string());
-                let has_english = |text: &String| *text == reason || text.contains("a person may allow it");
+                let translations = catalogues.iter().map(|catalogue| catalogue.sentence(&reason));
+                let has_english = |text: &String| reason == **text || text.contains("a person may allow it");
                 english.extend(translations.filter(has_english));
             }
         }

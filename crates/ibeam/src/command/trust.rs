@@ -139,7 +139,7 @@ fn show(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(),
 
 fn unreadable(app: &AppContext, detail: String) -> Reason {
     let path = app.trust.store.path().display().to_string();
-    Reason::BadConfig { path, line: None, column: None, detail }
+    Reason::BadConfig { path, line: None, column: None, detail: detail.into() }
 }
 
 fn date_of(ms: u64) -> String {

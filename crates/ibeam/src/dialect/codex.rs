@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use ibeam_dialects::DialectName;
-use ibeam_protocol::{Reason, sentence};
+use ibeam_protocol::{Reason, sentence, sentence_text};
 use ibeam_providers::default_models::default_model;
 
 use super::flag_table::{Arity, Flag, FlagAction, help_text, parse_args, usage_error};
@@ -112,10 +112,10 @@ const FLAGS: &[Flag<CodexDraft>] = &[
     apply(&["--image", "-i"], Values, |draft, value| {
         value.split(',').try_for_each(|path| draft.forward("--image", path))
     }),
-    flag(&["--profile", "-p"], Value, Reject("there are no profiles")),
-    flag(&["--all"], Nothing, Reject("sessions of other directories are named by their id")),
-    flag(&["--oss"], Nothing, Reject("name the model with `--model`")),
-    flag(&["--local-provider"], Value, Reject("name the model with `--model`")),
+    flag(&["--profile", "-p"], Value, Reject(sentence_text!("there are no profiles"))),
+    flag(&["--all"], Nothing, Reject(sentence_text!("sessions of other directories are named by their id"))),
+    flag(&["--oss"], Nothing, Reject(sentence_text!("name the model with `--model`"))),
+    flag(&["--local-provider"], Value, Reject(sentence_text!("name the model with `--model`"))),
 ];
 
 /// Translates the arguments after `--dialect codex`.

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 
-use ibeam_protocol::{Reason, sentence};
+use ibeam_protocol::{Reason, Sentence, sentence};
 pub(super) use ibeam_serve::dialect::usage_error;
 
 /// The number of values of a flag.
@@ -104,7 +104,7 @@ pub(super) fn parse_args<D>(
         match &flag.action {
             FlagAction::NoOp => {}
             FlagAction::Ignore => rest.ignored.push(name),
-            FlagAction::Reject(why) => return Err(usage_error(format!("`{name}` is not supported: {why}"))),
+            FlagAction::Reject(why) => return Err(usage_error(unsupported(&name, why))),
             FlagAction::Apply(take) if values.is_empty() => take(draft, "")?,
             FlagAction::Apply(take) => values.iter().try_for_each(|value| take(draft, value))?,
         }
@@ -162,18 +162,23 @@ fn split_short_flags<D>(table: &[Flag<D>], arg: &str) -> Option<(String, String)
     Some((name, behind))
 }
 
+fn unsupported(name: &str, why: &str) -> Sentence {
+    sentence!("`{name}` is not supported: {why}", name, why = Sentence::from(why))
+}
+
 /// Returns the reasons of refused flags that are English in another language.
 #[cfg(test)]
-pub(super) fn untranslated_reasons<D>(table: &[Flag<D>]) -> Vec<String> {
+pub(super) fn untranslated_reasons<D>(table: &[Flag<D>]) -> Vec<Sentence> {
     use ibeam_output::{Catalogue, Locale};
 
     let reasons = table.iter().filter_map(|flag| match flag.action {
-        FlagAction::Reject(why) => Some(format!("`{}` is not supported: {why}", flag.names.join(", "))),
+        FlagAction::Reject(why) => Some(Sentence::from(why)),
         FlagAction::NoOp | FlagAction::Ignore | FlagAction::Apply(_) => None,
     });
     let locales = Locale::ALL.into_iter().filter(|locale| *locale != Locale::En);
     let catalogues: Vec<Catalogue> = locales.map(Catalogue::new).collect();
-    let is_english = |reason: &String| catalogues.iter().any(|known| known.in_language(reason) == *reason);
+    let is_english =
+        |reason: &Sentence| catalogues.iter().any(|known| known.sentence(reason) == reason.as_str());
     reasons.filter(is_english).collect()
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ibeam_testkit::Workspace;
@@ -179,7 +180,7 @@ fn the_cause_of_a_failed_call_is_in_the_language_of_the_person_and_english_for_t
     assert!(last.contains("there is no tool `unknown`") && !last.contains("no existe"), "{last}");
 }
 
-/// The translations of the sentences that the code writes with `sentence!`.
+/// The translations of sentences.
 const SENTENCES: &str = include_str!("../../../ibeam-output/locales/sentences.txt");
 
 /// Returns the files of the program below a directory.
@@ -194,10 +195,14 @@ fn source_files(directory: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the templates of `sentence!` in a source file without its unit tests.
+/// The marks before a template, and before a text that becomes a sentence as a whole.
+const MARKS: [&str; 3] = ["sentence!(", "sentence_text!(", "Unanalyzable("];
+
+/// Returns the templates in a source file without its unit tests.
 fn templates(source: &str) -> Vec<String> {
     let source = source.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
-    let literals = source.split("sentence!(").skip(1).filter_map(|rest| rest.trim_start().strip_prefix('"'));
+    let after_marks = MARKS.iter().flat_map(|mark| source.split(mark).skip(1));
+    let literals = after_marks.filter_map(|rest| rest.trim_start().strip_prefix('"'));
     let template = |literal: &str| {
         let mut text = String::new();
         let mut characters = literal.chars().peekable();
@@ -218,14 +223,28 @@ fn templates(source: &str) -> Vec<String> {
     literals.map(template).collect()
 }
 
+/// Returns the texts of the system, of the parser of JSON and of its attributes that have translations.
+fn texts_of_libraries() -> Vec<String> {
+    let attribute =
+        "`workspace` should be a path, or an object with `git` and `ref`, or with `from`".to_owned();
+    let system = [2, 13, 20, 21, 28, 30, 111].map(|number| io::Error::from_raw_os_error(number).to_string());
+    let invalid = ["", "[", "{", "\"", "x", "{1", "1 1", "[1,]", "[1 2]", "{\"a\":1 2}", "{\"a\" 1}"];
+    let json = invalid.map(|text| {
+        let error = serde_json::from_str::<Value>(text).unwrap_err().to_string();
+        error.split_once(" at line ").unwrap().0.to_owned()
+    });
+    [&[attribute], &system[..], &json[..]].concat()
+}
+
 #[test]
 fn every_sentence_of_the_code_is_translated_into_every_language() {
     let mut files = Vec::new();
-    for name in ["ibeam", "ibeam-agent", "ibeam-conversation", "ibeam-serve"] {
-        source_files(&Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name(name).join("src"), &mut files);
+    for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()).unwrap() {
+        source_files(&entry.unwrap().path().join("src"), &mut files);
     }
-    let written: BTreeSet<String> =
+    let mut written: BTreeSet<String> =
         files.iter().flat_map(|path| templates(&fs::read_to_string(path).unwrap())).collect();
+    written.extend(texts_of_libraries());
     assert!(written.len() > 100, "{}", written.len());
     let mut known = BTreeSet::new();
     let blocks = SENTENCES.trim().split("\n\n").filter(|block| !block.starts_with('#'));

@@ -255,7 +255,7 @@ fn outcome(
     if !result.is_empty() {
         for_model.push_str(&format!("\nIts last answer:\n{result}"));
     }
-    let failure = ToolFailure::TaskFailed { message, totals: totals.into() };
+    let failure = ToolFailure::TaskFailed { message: message.into(), totals: totals.into() };
     ToolOutcome::Failure { failure, for_model: for_model.into() }
 }
 

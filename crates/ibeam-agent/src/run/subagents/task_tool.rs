@@ -138,7 +138,7 @@ impl Tool for TaskTool {
         let read_only = self.is_read_only(definition.as_ref(), requested);
         let session = arguments.resume.unwrap_or_else(SessionId::random);
         let mut canonical =
-            serde_json::to_value(&arguments).map_err(|error| ToolInputError(error.to_string()))?;
+            serde_json::to_value(&arguments).map_err(|error| ToolInputError(error.to_string().into()))?;
         if let Some(canonical) = canonical.as_object_mut() {
             canonical.insert("agentId".to_owned(), session.to_string().into());
         }
@@ -157,7 +157,6 @@ impl Tool for TaskTool {
 
 /// Returns an error about arguments, with an example of valid ones.
 fn wrong(what: &str) -> ToolInputError {
-    ToolInputError(format!(
-        r#"`task`: {what}; a call looks like {{"description": "find the parser", "prompt": "Find where arguments are parsed."}}"#
-    ))
+    let example = r#"{"description": "find the parser", "prompt": "Find where arguments are parsed."}"#;
+    ToolInputError::with_example("task", what, example)
 }

@@ -134,7 +134,7 @@ fn a_blocked_call_does_not_run_and_names_the_hook() {
             EventKind::Notice(Notice::CallsDenied { count: 1, reasons }) => Some(reasons.clone()),
             _ => None,
         });
-        assert_eq!(observed, Some(vec!["the hook `guard` refused it: not on Fridays".to_owned()]));
+        assert_eq!(observed, Some(vec!["the hook `guard` refused it: not on Fridays".into()]));
         assert!(hooks.observed.lock().unwrap().contains(&"change rejected".to_owned()));
     }
 }

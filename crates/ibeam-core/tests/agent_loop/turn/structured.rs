@@ -56,7 +56,7 @@ fn an_invalid_answer_is_corrected_twice_at_most() {
     assert!(corrections[1].contains("`/count` should be of type integer, not string"), "{corrections:?}");
 
     let (outcome, events) = run_turn(&with_schema(replies("{}")), &[]);
-    let detail = "the document lacks the property `count`".to_owned();
+    let detail = "the document lacks the property `count`".into();
     assert_eq!(outcome, RunOutcome::Failed(Reason::AnswerMismatch { repairs: 2, detail }.into()));
     let RunOutcome::Failed(failure) = outcome else { unreachable!() };
     assert_eq!(failure.reason.code().exit_code(), 1);

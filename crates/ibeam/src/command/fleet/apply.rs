@@ -64,7 +64,7 @@ fn line(catalogue: &Catalogue, id: &str, applied: &Applied) -> String {
         Applied::Refused { detail, files } => {
             let files = if files.is_empty() { String::new() } else { format!("{}: ", files.join(", ")) };
             let refused = catalogue.sentence(&sentence!("not applied"));
-            format!("{refused}: {files}{}", catalogue.in_language(detail))
+            format!("{refused}: {files}{}", catalogue.sentence(&detail.as_str().into()))
         }
     };
     format!("{id}  {}\n", escape_to_one_line(&text))

@@ -17,7 +17,7 @@ use ibeam_fleet::{
     StopFlag, TaskFile, TaskResult, retry_failed, run_fleet,
 };
 use ibeam_output::FleetLine;
-use ibeam_protocol::{FailureCode, Reason, sentence};
+use ibeam_protocol::{FailureCode, Reason, Sentence, sentence};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -221,7 +221,7 @@ fn drive(
         Ok(PollEnd::BudgetSpent) => Err(CliError::FleetBudgetSpent { unfinished }),
         // As for a live fleet: the same command goes on when there is a quota or a key.
         Err(error) if matches!(error.code(), FailureCode::Auth | FailureCode::RateLimited) => {
-            let detail = error.reason().map(Reason::detail).unwrap_or_default();
+            let detail = error.reason().map(Reason::detail).unwrap_or_default().into();
             Err(CliError::FleetUnfinished { unfinished, detail })
         }
         Err(error) => Err(error),
@@ -321,11 +321,11 @@ impl FleetObserver for BatchObserver<'_> {
         self.printer.retried(task, pause);
     }
 
-    fn parked(&mut self, task: &str, reason: &str) {
+    fn parked(&mut self, task: &str, reason: &Sentence) {
         self.printer.parked(task, reason);
     }
 
-    fn undecided(&mut self, task: &str, reason: &str) {
+    fn undecided(&mut self, task: &str, reason: &Sentence) {
         self.printer.undecided(task, reason);
     }
 

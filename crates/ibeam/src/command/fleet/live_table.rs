@@ -112,7 +112,7 @@ impl LiveTable {
 /// Returns the pass rate, the cost, the tokens and the time that is left, as far as they are known.
 fn figures(catalogue: &Catalogue, totals: &FleetTotals, seconds_left: Option<u64>) -> Vec<String> {
     let tokens = || format!("{} {}", totals.tokens, catalogue.sentence(&sentence!("tokens")));
-    let left = |seconds| catalogue.sentence(&sentence!("{seconds} s left", seconds));
+    let left = |seconds: u64| catalogue.sentence(&sentence!("{seconds} s left", seconds));
     [
         totals.pass_rate().map(|rate| format!("{:.1} %", rate * 100.0)),
         (totals.cost_usd > 0.0).then(|| format!("{:.4} USD", totals.cost_usd)),

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use ibeam_fleet::{TaskLog, task_directory};
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, sentence_text};
 
 use super::{FleetSource, open_ledger, queue, queue_error, unknown_task};
 use crate::cli::Flags;
@@ -46,7 +46,7 @@ pub(super) fn print_log(
     let mut lines = BufReader::new(FollowedLines { lines, follows, ready: io::Cursor::default() });
     let unread = |detail: String| Reason::NoInput { path: task.to_owned(), detail };
     if lines.fill_buf().map_err(|error| unread(error.to_string()))?.is_empty() {
-        return Err(unread("the task has no run yet".to_owned()).into());
+        return Err(unread(sentence_text!("the task has no run yet").to_owned()).into());
     }
     replay_lines(&app.base, task, lines, &options, stdout)
 }

@@ -144,7 +144,7 @@ pub(super) fn work(app: &AppContext, flags: &WorkerFlags, stdout: &mut File) -> 
             }
             (None, Some(HaltReason::Stopped)) if !flags.until_drained => {}
             (None, Some(HaltReason::Stopped)) => {
-                let detail = control.halt_reason().unwrap_or(FleetControl::CANCELLED).to_owned();
+                let detail = control.halt_reason().unwrap_or(FleetControl::CANCELLED).into();
                 return Err(CliError::FleetUnfinished { unfinished: 1, detail });
             }
             (None, Some(HaltReason::BudgetSpent)) if !flags.until_drained => {}

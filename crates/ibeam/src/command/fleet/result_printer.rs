@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ibeam_fleet::{FleetObserver, SharingNote, TaskResult, TaskState, TaskStatus, task_directory};
 use ibeam_output::{Catalogue, FleetLine, escape_invisible_in_json, escape_to_one_line};
-use ibeam_protocol::Reason;
+use ibeam_protocol::{Reason, Sentence};
 
 use super::export::{trajectory_file, write_trajectory};
 use super::live_table::LiveTable;
@@ -89,9 +89,9 @@ impl<'a> ResultPrinter<'a> {
     }
 
     /// Prints that a task waits until the fleet is started again.
-    fn stopped(&mut self, task: &str, state: TaskState, reason: &str) {
+    fn stopped(&mut self, task: &str, state: TaskState, reason: &Sentence) {
         self.table.stopped(task, state);
-        let (state, reason) = (state_name(self.catalogue, state), self.catalogue.in_language(reason));
+        let (state, reason) = (state_name(self.catalogue, state), self.catalogue.sentence(reason));
         self.note(&FleetLine::Stopped { task, state: &state, reason: &reason });
         self.draw();
     }
@@ -152,16 +152,16 @@ impl FleetObserver for ResultPrinter<'_> {
         self.draw();
     }
 
-    fn parked(&mut self, task: &str, reason: &str) {
+    fn parked(&mut self, task: &str, reason: &Sentence) {
         self.stopped(task, TaskState::Parked, reason);
     }
 
-    fn undecided(&mut self, task: &str, reason: &str) {
+    fn undecided(&mut self, task: &str, reason: &Sentence) {
         self.stopped(task, TaskState::Undecided, reason);
     }
 
-    fn refused(&mut self, task: &str, reason: &str) {
-        self.note(&FleetLine::Refused { task, reason: &self.catalogue.in_language(reason) });
+    fn refused(&mut self, task: &str, reason: &Sentence) {
+        self.note(&FleetLine::Refused { task, reason: &self.catalogue.sentence(reason) });
         self.draw();
     }
 

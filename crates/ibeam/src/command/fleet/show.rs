@@ -60,7 +60,9 @@ pub(super) fn show(
                 };
                 push(&mut text, key, &state.into());
             }
-            "reason" => push(&mut text, key, &value.as_str().map(|text| catalogue.in_language(text)).into()),
+            "reason" => {
+                push(&mut text, key, &value.as_str().map(|text| catalogue.sentence(&text.into())).into())
+            }
             _ => push(&mut text, key, value),
         }
     }

@@ -218,7 +218,7 @@ fn line(catalogue: &Catalogue, status: &TaskStatus) -> String {
         Some(outcome) => result_text(catalogue, outcome, status.code.as_deref()),
         None => state_name(catalogue, status.state),
     };
-    let reason = status.reason.as_deref().map(|reason| catalogue.in_language(reason));
+    let reason = status.reason.as_deref().map(|reason| catalogue.sentence(&reason.into()));
     let reason = reason.map(|reason| format!(": {}", escape_to_one_line(&reason)));
     format!("{}  {state}{}\n", status.id, reason.unwrap_or_default())
 }

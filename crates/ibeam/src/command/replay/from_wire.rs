@@ -138,23 +138,23 @@ fn tool_outcome(body: &ToolCallBody) -> ToolOutcome {
     let failure = match arm {
         // A failure that an MCP server returned is in the arm `success`.
         Ok(CallArm::Success(payload)) if payload.get("isError") == Some(&Value::Bool(true)) => {
-            ToolFailure::Error { message: payload.to_string() }
+            ToolFailure::Error { message: payload.to_string().into() }
         }
         Ok(CallArm::Success(payload)) => return success(&payload),
-        Ok(CallArm::Rejected(rejected)) => return ToolOutcome::Rejected { reason: rejected.reason },
+        Ok(CallArm::Rejected(rejected)) => return ToolOutcome::Rejected { reason: rejected.reason.into() },
         Ok(CallArm::Failure(output)) => ToolFailure::CommandFailed(shell_output(output)),
         Ok(CallArm::Timeout(timeout)) => {
             ToolFailure::TimedOut { timeout_ms: timeout.timeout_ms, partial: ShellOutput::default() }
         }
-        Ok(CallArm::SpawnError(error)) => ToolFailure::SpawnFailed { message: error.error_message },
+        Ok(CallArm::SpawnError(error)) => ToolFailure::SpawnFailed { message: error.error_message.into() },
         Ok(CallArm::FileNotFound(file)) => ToolFailure::FileNotFound { path: file.path.into() },
         Ok(CallArm::PermissionDenied(denied)) => {
-            ToolFailure::PermissionDenied { path: denied.path.into(), error: denied.error }
+            ToolFailure::PermissionDenied { path: denied.path.into(), error: denied.error.into() }
         }
-        Ok(CallArm::Error(error)) => ToolFailure::Error { message: error.error_message },
+        Ok(CallArm::Error(error)) => ToolFailure::Error { message: error.error_message.into() },
         // An unknown arm, or the result of a tool without a key of its own.
         Err(_) if body.name.is_some() => return success(body.result.as_ref().unwrap_or(payload)),
-        Err(_) => ToolFailure::Error { message: format!("{name}: {payload}") },
+        Err(_) => ToolFailure::Error { message: format!("{name}: {payload}").into() },
     };
     ToolOutcome::Failure { failure, for_model: "".into() }
 }

@@ -51,7 +51,7 @@ impl Pace {
     /// `Usage` for an invalid speed or time.
     pub(super) fn new(speed: Option<&str>, longest_pause: Option<&str>) -> Result<Self, Reason> {
         let speed = speed.map_or(Ok(Speed::Max), Speed::parse)?;
-        let usage_error = |text| Reason::Usage {
+        let usage_error = |text: &str| Reason::Usage {
             detail: sentence!("`--longest-pause {text}` is not a time such as `2s`", text),
         };
         let longest_pause =

@@ -1,6 +1,6 @@
 //! The flags of Claude Code and their effects.
 
-use ibeam_protocol::{Reason, sentence};
+use ibeam_protocol::{Reason, sentence, sentence_text};
 
 use super::{ClaudeDraft, append, permission_rules, resolve_claude_model, set};
 use crate::dialect::flag_table::{Arity, Flag, FlagAction, usage_error};
@@ -26,9 +26,9 @@ const fn apply(names: &'static [&'static str], arity: Arity, take: ApplyFlag) ->
 }
 
 /// The reason why other sources of settings are refused.
-const USE_SETTINGS_FLAG: &str = "settings are given as `--settings`";
+const USE_SETTINGS_FLAG: &str = sentence_text!("settings are given as `--settings`");
 /// The reason why flags for another place of work are refused.
-const ONLY_THIS_DIRECTORY: &str = "a run works in this directory";
+const ONLY_THIS_DIRECTORY: &str = sentence_text!("a run works in this directory");
 
 /// All flags of Claude Code.
 pub(super) const FLAGS: &[Flag<ClaudeDraft>] = &[
@@ -147,16 +147,20 @@ pub(super) const FLAGS: &[Flag<ClaudeDraft>] = &[
     flag(
         &["--permission-prompts"],
         Value,
-        Reject(
-            "calls that no rule covers are refused, or the host is asked with `--permission-prompt-tool stdio`",
-        ),
+        Reject(sentence_text!(
+            "calls that no rule covers are refused, or the host is asked with `--permission-prompt-tool stdio`"
+        )),
     ),
-    flag(&["--sdk-url"], Value, Reject("messages come on stdin")),
-    flag(&["--agent"], Value, Reject("custom agents do not exist here, and an agent may have fewer tools")),
+    flag(&["--sdk-url"], Value, Reject(sentence_text!("messages come on stdin"))),
+    flag(
+        &["--agent"],
+        Value,
+        Reject(sentence_text!("custom agents do not exist here, and an agent may have fewer tools")),
+    ),
     flag(&["--worktree", "-w"], OptionalValue, Reject(ONLY_THIS_DIRECTORY)),
     flag(&["--tmux"], Nothing, Reject(ONLY_THIS_DIRECTORY)),
     flag(&["--remote", "--teleport"], OptionalValue, Reject(ONLY_THIS_DIRECTORY)),
-    flag(&["--from-pr"], OptionalValue, Reject("sessions have no pull requests")),
-    flag(&["--resume-session-at"], Value, Reject("a session can only be resumed at its end")),
-    flag(&["--resume-drops-turn"], Value, Reject("a session can only be resumed at its end")),
+    flag(&["--from-pr"], OptionalValue, Reject(sentence_text!("sessions have no pull requests"))),
+    flag(&["--resume-session-at"], Value, Reject(sentence_text!("a session can only be resumed at its end"))),
+    flag(&["--resume-drops-turn"], Value, Reject(sentence_text!("a session can only be resumed at its end"))),
 ];

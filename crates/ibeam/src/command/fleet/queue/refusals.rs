@@ -5,7 +5,7 @@ use std::fs::File;
 
 use ibeam_fleet_nats::{NatsQueue, RefusedTask};
 use ibeam_output::escape_to_one_line;
-use ibeam_protocol::sentence;
+use ibeam_protocol::{Sentence, sentence};
 use serde_json::{Value, json};
 
 use super::{connection_options, parse, policy};
@@ -16,7 +16,7 @@ use crate::command::report;
 use ibeam_agent::app::AppContext;
 
 /// Tasks and the reasons for which they are refused.
-type Refused<'a> = Vec<(&'a str, &'a str)>;
+type Refused<'a> = Vec<(&'a str, &'a Sentence)>;
 
 /// Shows what is refused.
 ///
@@ -43,8 +43,8 @@ pub(in crate::command::fleet) fn print_refusals(
     }
     let catalogue = &app.base.catalogue;
     let lines = |refused: &Refused<'_>| -> String {
-        let line = |(task, reason): &(&str, &str)| {
-            format!("  {task}: {}\n", escape_to_one_line(&catalogue.in_language(reason)))
+        let line = |(task, reason): &(&str, &Sentence)| {
+            format!("  {task}: {}\n", escape_to_one_line(&catalogue.sentence(reason)))
         };
         refused.iter().map(line).collect()
     };
@@ -80,7 +80,7 @@ pub(in crate::command::fleet) fn print_refusals(
 
 fn reasons<'a>(
     tasks: &'a [RefusedTask],
-    reason: impl Fn(&'a RefusedTask) -> Option<&'a String>,
+    reason: impl Fn(&'a RefusedTask) -> Option<&'a Sentence>,
 ) -> Refused<'a> {
-    tasks.iter().filter_map(|task| Some((task.task.as_str(), reason(task)?.as_str()))).collect()
+    tasks.iter().filter_map(|task| Some((task.task.as_str(), reason(task)?))).collect()
 }
