@@ -1,6 +1,7 @@
-//! Checks of the repository that the compiler does not make: dependencies between crates, sizes and names of files,
+//! Checks of the repository that the compiler does not make: dependencies between crates, circles of modules, sizes and names of files,
 //! words, and pages and lists that must change with the code.
 
+mod circles;
 mod contract_page;
 mod edges;
 mod files;
@@ -15,6 +16,7 @@ pub(crate) use tree::TidyError;
 /// Prints every finding and fails when there is one.
 pub(crate) fn run(root: &Path) -> Result<(), TidyError> {
     let mut findings = edges::check(root)?;
+    findings.extend(circles::check(root)?);
     findings.extend(files::check(root)?);
     findings.extend(named_tests::check(root)?);
     findings.extend(contract_page::check(root)?);
